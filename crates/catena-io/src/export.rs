@@ -1,0 +1,264 @@
+//! A model written in catena's own format.
+//!
+//! Numbers are written with as many digits as it takes to read the same number back.
+
+use crate::schema::FORMAT;
+use catena::model::{AxisPair, Dof, FrameSpec, JointKind, JointSpec, LinkSpec, ModelBuilder};
+use catena::spatial::{Mat3, Pose, Sym3, Vec3};
+
+/// A value as it is written.
+enum Written {
+    Bool(bool),
+    Number(f64),
+    Text(String),
+    List(Vec<Written>),
+    Table(Section),
+}
+
+/// Keys and values in their order.
+type Section = Vec<(&'static str, Written)>;
+
+/// The model as TOML.
+pub(crate) fn to_toml(builder: &ModelBuilder) -> String {
+    let mut text = String::new();
+    for (key, value) in header(builder) {
+        text += &format!("{key} = {}\n", inline(&value, Syntax::Toml));
+    }
+    for (kind, sections) in lists(builder) {
+        for section in sections {
+            text += &format!("\n[[{kind}]]\n");
+            for (key, value) in section {
+                text += &format!("{key} = {}\n", inline(&value, Syntax::Toml));
+            }
+        }
+    }
+    text
+}
+
+/// The model as JSON.
+pub(crate) fn to_json(builder: &ModelBuilder) -> String {
+    let key_value =
+        |(key, value): &(&str, Written)| format!("\"{key}\": {}", inline(value, Syntax::Json));
+    let mut parts: Vec<String> = header(builder).iter().map(key_value).collect();
+    for (kind, sections) in lists(builder) {
+        let objects: Vec<String> = sections
+            .iter()
+            .map(|section| {
+                let pairs: Vec<String> = section.iter().map(key_value).collect();
+                format!("    {{\n      {}\n    }}", pairs.join(",\n      "))
+            })
+            .collect();
+        if !objects.is_empty() {
+            parts.push(format!("\"{kind}\": [\n{}\n  ]", objects.join(",\n")));
+        }
+    }
+    format!("{{\n  {}\n}}\n", parts.join(",\n  "))
+}
+
+fn header(builder: &ModelBuilder) -> Section {
+    let mut header = vec![
+        ("format", text(FORMAT)),
+        ("name", text(&builder.name)),
+        ("gravity", vector(builder.gravity)),
+    ];
+    if builder.allow_unphysical {
+        header.push(("allow_unphysical", Written::Bool(true)));
+    }
+    if !builder.assumptions.is_empty() {
+        let notes = builder.assumptions.iter().map(|note| text(note));
+        header.push(("assumptions", Written::List(notes.collect())));
+    }
+    header
+}
+
+fn lists(builder: &ModelBuilder) -> [(&'static str, Vec<Section>); 3] {
+    [
+        ("link", builder.links.iter().map(link).collect()),
+        ("joint", builder.joints.iter().map(joint).collect()),
+        ("frame", builder.frames.iter().map(frame).collect()),
+    ]
+}
+
+fn link(link: &LinkSpec) -> Section {
+    let mut section = vec![("name", text(&link.name))];
+    if let Some(inertial) = link.inertial {
+        section.push(("mass", Written::Number(inertial.mass)));
+        if !same_bits(&inertial.centre.to_array(), &[0.0; 3]) {
+            section.push(("centre", vector(inertial.centre)));
+        }
+        let Sym3 {
+            xx,
+            yy,
+            zz,
+            xy,
+            xz,
+            yz,
+        } = inertial.tensor;
+        if !same_bits(&[xy, xz, yz], &[0.0; 3]) {
+            section.push(("inertia", numbers(&[xx, yy, zz, xy, xz, yz])));
+        } else if !same_bits(&[xx, yy, zz], &[0.0; 3]) {
+            section.push(("inertia", numbers(&[xx, yy, zz])));
+        }
+    }
+    section
+}
+
+fn joint(joint: &JointSpec) -> Section {
+    let mut section = vec![
+        ("name", text(&joint.name)),
+        ("type", text(joint.kind.name())),
+        ("parent", text(&joint.parent)),
+        ("child", text(&joint.child)),
+    ];
+    let AxisPair { first, second } = joint.axes;
+    if joint.kind == JointKind::Universal {
+        section.push(("axes", Written::List(vec![vector(first), vector(second)])));
+    } else if joint.kind.has_axis() && !same_bits(&first.to_array(), &[0.0, 0.0, 1.0]) {
+        section.push(("axis", vector(first)));
+    }
+    if joint.kind == JointKind::Helical {
+        section.push(("pitch", Written::Number(joint.pitch)));
+    }
+    pose(&mut section, "origin", "rotation", joint.parent_from_joint);
+    pose(
+        &mut section,
+        "child_origin",
+        "child_rotation",
+        joint.joint_from_child,
+    );
+    freedoms(&mut section, &joint.dofs);
+    section
+}
+
+fn frame(frame: &FrameSpec) -> Section {
+    let mut section = vec![("name", text(&frame.name)), ("link", text(&frame.link))];
+    pose(&mut section, "origin", "rotation", frame.link_from_frame);
+    section
+}
+
+/// Writes the parts of a pose that differ from the identity.
+fn pose(section: &mut Section, origin: &'static str, rotation: &'static str, pose: Pose<f64>) {
+    if !same_bits(&pose.translation.to_array(), &[0.0; 3]) {
+        section.push((origin, vector(pose.translation)));
+    }
+    let rows = pose.rotation.rows();
+    if !same_bits(rows.as_flattened(), Mat3::identity().rows().as_flattened()) {
+        let rows = rows.iter().map(|row| numbers(row)).collect();
+        section.push((
+            rotation,
+            Written::Table(vec![("matrix", Written::List(rows))]),
+        ));
+    }
+}
+
+/// Writes the keys of the freedoms that are not at their defaults in all of them.
+fn freedoms(section: &mut Section, dofs: &[Dof]) {
+    let mut put = |key, given: &dyn Fn(&Dof) -> bool, value: &dyn Fn(&Dof) -> Written| {
+        if dofs.iter().any(given) {
+            let mut values: Vec<Written> = dofs.iter().map(value).collect();
+            let single = if values.len() == 1 {
+                values.pop()
+            } else {
+                None
+            };
+            section.push((key, single.unwrap_or(Written::List(values))));
+        }
+    };
+    for (key, field) in [
+        ("armature", (|dof| dof.armature) as fn(&Dof) -> f64),
+        ("damping", |dof| dof.damping),
+        ("friction", |dof| dof.friction),
+        ("stiffness", |dof| dof.stiffness),
+        ("rest", |dof| dof.rest),
+    ] {
+        put(key, &|dof| field(dof).to_bits() != 0, &|dof| {
+            Written::Number(field(dof))
+        });
+    }
+    let or_none = |value: Option<f64>| value.map_or(text("none"), Written::Number);
+    let pair = |(lower, upper)| numbers(&[lower, upper]);
+    put("limits", &|dof| dof.limits.is_some(), &|dof| {
+        dof.limits.map_or(text("none"), pair)
+    });
+    put("max_velocity", &|dof| dof.max_velocity.is_some(), &|dof| {
+        or_none(dof.max_velocity)
+    });
+    put("max_effort", &|dof| dof.max_effort.is_some(), &|dof| {
+        or_none(dof.max_effort)
+    });
+}
+
+/// Equality that tells 0 from −0.
+fn same_bits(a: &[f64], b: &[f64]) -> bool {
+    a.iter()
+        .map(|x| x.to_bits())
+        .eq(b.iter().map(|x| x.to_bits()))
+}
+
+fn text(text: &str) -> Written {
+    Written::Text(text.into())
+}
+
+fn numbers(numbers: &[f64]) -> Written {
+    Written::List(
+        numbers
+            .iter()
+            .map(|&number| Written::Number(number))
+            .collect(),
+    )
+}
+
+fn vector(vector: Vec3<f64>) -> Written {
+    numbers(&vector.to_array())
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Syntax {
+    Toml,
+    Json,
+}
+
+/// A value on one line.
+fn inline(value: &Written, syntax: Syntax) -> String {
+    match value {
+        Written::Bool(truth) => truth.to_string(),
+        Written::Number(number) => match syntax {
+            // JSON has no word for it; the reader takes the string
+            Syntax::Json if !number.is_finite() => format!("\"{number}\""),
+            Syntax::Toml if number.is_nan() => "nan".into(),
+            _ => format!("{number:?}"),
+        },
+        Written::Text(text) => quoted(text),
+        Written::List(items) => {
+            let items: Vec<String> = items.iter().map(|item| inline(item, syntax)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Written::Table(section) => {
+            let pair = |(key, value): &(&str, Written)| match syntax {
+                Syntax::Toml => format!("{key} = {}", inline(value, syntax)),
+                Syntax::Json => format!("\"{key}\": {}", inline(value, syntax)),
+            };
+            let pairs: Vec<String> = section.iter().map(pair).collect();
+            format!("{{ {} }}", pairs.join(", "))
+        }
+    }
+}
+
+/// A string as TOML and JSON both write it.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' => quoted += "\\\"",
+            '\\' => quoted += "\\\\",
+            '\n' => quoted += "\\n",
+            '\t' => quoted += "\\t",
+            // TOML wants DEL escaped too
+            control if control.is_ascii_control() => {
+                quoted += &format!("\\u{:04x}", u32::from(control));
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted + "\""
+}

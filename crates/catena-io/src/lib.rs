@@ -1,0 +1,212 @@
+//! Model files for [`catena`]: its own format in TOML and JSON, and URDF.
+//!
+//! Every reader fills a [`ModelBuilder`], whose `build` checks it and makes the [`Model`]. Errors tell what is wrong, in
+//! which file and line, and what to do. What a reader leaves out or assumes is listed in the builder's `assumptions`.
+//!
+//! ```
+//! let text = r#"
+//! format = "catena/1"
+//! [[link]]
+//! name = "rod"
+//! mass = 1.0
+//! centre = [0.5, 0, 0]
+//! [[joint]]
+//! name = "hinge"
+//! type = "revolute"
+//! child = "rod"
+//! axis = [0, 1, 0]
+//! "#;
+//! let model = catena_io::model_from_toml(text, "rod.toml", &catena_io::Options::default())?;
+//! assert_eq!(model.nv(), 1);
+//! # Ok::<(), catena::error::Error>(())
+//! ```
+
+mod access;
+mod angle;
+mod export;
+mod json_tree;
+mod lines;
+mod nearest;
+mod placement;
+mod root;
+mod schema;
+mod toml_tree;
+mod tree;
+mod urdf;
+
+use crate::access::Source;
+use crate::lines::Lines;
+use catena::error::{Error, ErrorKind, Place, Result};
+use catena::model::{Model, ModelBuilder};
+use std::io;
+use std::path::Path;
+
+/// How a root link that no joint joins to the ground is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BaseOption {
+    /// By a fixed joint.
+    Fixed,
+    /// By a free joint: six freedoms.
+    Free,
+}
+
+/// What the reader of a file may decide.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How the root link is held. A URDF file does not say (default: fixed); in catena's own format this overrides the
+    /// key `base`.
+    pub base: Option<BaseOption>,
+    /// Accept inertias that break the triangle inequality.
+    pub allow_unphysical: bool,
+}
+
+/// The file formats.
+#[derive(Clone, Copy)]
+enum Format {
+    Toml,
+    Json,
+    Urdf,
+}
+
+/// Reads a model file and checks the model. The format is told by the name's extension: `.toml`, `.json`, `.urdf`, or
+/// `.xml` for URDF.
+pub fn read_model(path: &Path, options: &Options) -> Result<Model> {
+    let file_name = path.display().to_string();
+    let text = read_text(path, &file_name)?;
+    let format = format_of(path, &text, &file_name)?;
+    read_builder(format, &text, &file_name, options)?.build()
+}
+
+/// Reads TOML in catena's own format. The file name appears in messages; its stem is the name of a model that gives none.
+pub fn builder_from_toml(text: &str, file_name: &str, options: &Options) -> Result<ModelBuilder> {
+    read_builder(Format::Toml, text, file_name, options)
+}
+
+/// Reads JSON in catena's own format; see [`builder_from_toml`].
+pub fn builder_from_json(text: &str, file_name: &str, options: &Options) -> Result<ModelBuilder> {
+    read_builder(Format::Json, text, file_name, options)
+}
+
+/// Reads URDF; see [`builder_from_toml`].
+pub fn builder_from_urdf(text: &str, file_name: &str, options: &Options) -> Result<ModelBuilder> {
+    read_builder(Format::Urdf, text, file_name, options)
+}
+
+/// Reads TOML in catena's own format and checks the model.
+pub fn model_from_toml(text: &str, file_name: &str, options: &Options) -> Result<Model> {
+    builder_from_toml(text, file_name, options)?.build()
+}
+
+/// Reads JSON in catena's own format and checks the model.
+pub fn model_from_json(text: &str, file_name: &str, options: &Options) -> Result<Model> {
+    builder_from_json(text, file_name, options)?.build()
+}
+
+/// Reads URDF and checks the model.
+pub fn model_from_urdf(text: &str, file_name: &str, options: &Options) -> Result<Model> {
+    builder_from_urdf(text, file_name, options)?.build()
+}
+
+/// Writes a model as TOML in catena's own format. Reading it back gives the same model to the last bit.
+pub fn to_toml(builder: &ModelBuilder) -> String {
+    export::to_toml(builder)
+}
+
+/// Writes a model as JSON in catena's own format. Reading it back gives the same model to the last bit.
+pub fn to_json(builder: &ModelBuilder) -> String {
+    export::to_json(builder)
+}
+
+fn read_builder(
+    format: Format,
+    text: &str,
+    file_name: &str,
+    options: &Options,
+) -> Result<ModelBuilder> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        return Err(file_error(
+            ErrorKind::Syntax,
+            file_name,
+            "the file is empty",
+        ));
+    }
+    let stem = Path::new(file_name)
+        .file_stem()
+        .map(|stem| stem.to_string_lossy());
+    let name = stem.as_deref().unwrap_or("model");
+    let lines = Lines::new(file_name, text);
+    let tree = match format {
+        Format::Urdf => return urdf::read(text, &lines, name, options),
+        Format::Toml => toml_tree::parse(text, &lines)?,
+        Format::Json => json_tree::parse(text, &lines)?,
+    };
+    let source = Source {
+        file: lines.file(),
+        degrees: false,
+    };
+    schema::read(&tree, source, name, options)
+}
+
+fn read_text(path: &Path, file_name: &str) -> Result<String> {
+    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            file_error(ErrorKind::File, file_name, "the file does not exist")
+        }
+        _ => file_error(
+            ErrorKind::File,
+            file_name,
+            format!("the file cannot be read: {error}"),
+        ),
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..good]
+            .iter()
+            .filter(|&&byte| byte == b'\n')
+            .count();
+        Error::new(ErrorKind::Syntax, "the file is not UTF-8 text")
+            .at(Place::new(file_name, line))
+            .hint("save it as UTF-8")
+    })
+}
+
+fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy().to_lowercase());
+    match extension.as_deref() {
+        Some("toml") => Ok(Format::Toml),
+        Some("json") => Ok(Format::Json),
+        Some("urdf") => Ok(Format::Urdf),
+        Some("xml") if text.trim().is_empty() || text.contains("<robot") => Ok(Format::Urdf),
+        Some("xml") => Err(file_error(
+            ErrorKind::Unsupported,
+            file_name,
+            "this XML file is not URDF: it has no <robot>",
+        )),
+        Some("xacro") => Err(file_error(
+            ErrorKind::Unsupported,
+            file_name,
+            "xacro files are not read",
+        )
+        .hint("expand the macros first: `xacro model.xacro > model.urdf`")),
+        _ => Err(file_error(
+            ErrorKind::Unsupported,
+            file_name,
+            "the format of the file cannot be told from its name",
+        )
+        .hint(
+            "supported are .toml and .json (catena's own format), .urdf, and .xml with URDF in it",
+        )),
+    }
+}
+
+/// An error about a file as a whole.
+fn file_error(kind: ErrorKind, file_name: &str, message: impl Into<String>) -> Error {
+    let place = Place {
+        file: Some(file_name.into()),
+        line: None,
+    };
+    Error::new(kind, message).at(place)
+}

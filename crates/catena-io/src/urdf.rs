@@ -1,0 +1,652 @@
+//! URDF files.
+//!
+//! What has no meaning for the dynamics, and what is not understood, is listed among the model's assumptions.
+
+use crate::lines::Lines;
+use crate::nearest::advice;
+use crate::root::{Base, join_root, roots};
+use crate::{Options, placement};
+use catena::error::{Error, ErrorKind, Place, Result};
+use catena::model::{Dof, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder};
+use catena::spatial::{Mat3, Pose, Sym3, Vec3};
+use roxmltree::{Document, Node};
+use std::collections::{BTreeMap, HashSet};
+
+/// Elements that say nothing about the dynamics.
+const WITHOUT_EFFECT: &[&str] = &[
+    "visual",
+    "collision",
+    "material",
+    "sensor",
+    "calibration",
+    "safety_controller",
+];
+/// Elements for simulators and drivers, which may speak of rotors, friction or contact.
+const NOT_USED: &[&str] = &["transmission", "gazebo", "ros2_control"];
+
+const XACRO_ADVICE: &str = "expand the macros first: `xacro model.xacro > model.urdf`";
+
+/// Reads a URDF text; `name` is used where the robot has none.
+pub(crate) fn read(
+    text: &str,
+    lines: &Lines,
+    name: &str,
+    options: &Options,
+) -> Result<ModelBuilder> {
+    let document = Document::parse(text).map_err(|error| malformed(&error, text, lines))?;
+    let mut reading = Reading {
+        lines,
+        builder: ModelBuilder::new(name),
+        ground_is_a_link: false,
+        notes: Notes::default(),
+    };
+    reading.builder.allow_unphysical = options.allow_unphysical;
+    reading.robot(document.root_element())?;
+    reading.finish(options)
+}
+
+/// The parser's errors, with the line where it does not tell it.
+fn malformed(error: &roxmltree::Error, text: &str, lines: &Lines) -> Error {
+    use roxmltree::Error as Xml;
+    let line = match error {
+        Xml::NoRootNode | Xml::UnclosedRootNode | Xml::UnexpectedEndOfStream => lines.last(),
+        Xml::DtdDetected => text.find("<!DOCTYPE").map_or(1, |at| lines.line(at)),
+        other => other.pos().row as usize,
+    };
+    let place = Place::new(lines.file(), line);
+    match error {
+        Xml::UnknownNamespace(prefix, _) if prefix == "xacro" => xacro(place),
+        Xml::DtdDetected => Error::new(
+            ErrorKind::Unsupported,
+            "document type declarations (<!DOCTYPE>) are not accepted",
+        )
+        .at(place)
+        .hint("remove the declaration; URDF needs none"),
+        other => Error::new(ErrorKind::Syntax, format!("malformed XML: {other}")).at(place),
+    }
+}
+
+fn xacro(place: Place) -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        "this is a xacro file, not yet a URDF file",
+    )
+    .at(place)
+    .hint(XACRO_ADVICE)
+}
+
+/// What was left out or assumed, gathered to be told in a few lines.
+#[derive(Default)]
+struct Notes {
+    without_effect: BTreeMap<String, usize>,
+    not_used: BTreeMap<String, usize>,
+    /// Number, and line of the first.
+    unknown: BTreeMap<String, (usize, usize)>,
+    massless: Vec<String>,
+    without_limit: Vec<String>,
+    without_axis: Vec<String>,
+}
+
+impl Notes {
+    fn unknown(&mut self, what: String, line: usize) {
+        self.unknown.entry(what).or_insert((0, line)).0 += 1;
+    }
+
+    fn without_effect(&mut self, what: &str) {
+        *self.without_effect.entry(what.into()).or_default() += 1;
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let counted = |counts: &BTreeMap<String, usize>| {
+            let words: Vec<_> = counts
+                .iter()
+                .map(|(what, n)| format!("{n} {what}"))
+                .collect();
+            words.join(", ")
+        };
+        let names = |names: &[String]| {
+            let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            quoted.join(", ")
+        };
+        let mut notes = Vec::new();
+        if !self.without_effect.is_empty() {
+            let what = counted(&self.without_effect);
+            notes.push(format!("ignored: {what} (no effect on the dynamics)"));
+        }
+        if !self.not_used.is_empty() {
+            let what = counted(&self.not_used);
+            notes.push(format!(
+                "ignored: {what} (rotors, friction or contact described there are not used)"
+            ));
+        }
+        if !self.unknown.is_empty() {
+            let what: Vec<_> = self
+                .unknown
+                .iter()
+                .map(|(what, (n, line))| match n {
+                    1 => format!("{what} on line {line}"),
+                    _ => format!("{n} {what}, the first on line {line}"),
+                })
+                .collect();
+            notes.push(format!("left out, not understood: {}", what.join("; ")));
+        }
+        if !self.massless.is_empty() {
+            notes.push(format!("links without mass: {}", names(&self.massless)));
+        }
+        if !self.without_limit.is_empty() {
+            notes.push(format!(
+                "joints without <limit>, which URDF asks for: {}; taken as unlimited",
+                names(&self.without_limit)
+            ));
+        }
+        if !self.without_axis.is_empty() {
+            notes.push(format!(
+                "joints without <axis>: {}; the axis is x, as URDF says",
+                names(&self.without_axis)
+            ));
+        }
+        notes
+    }
+}
+
+struct Reading<'a> {
+    lines: &'a Lines,
+    builder: ModelBuilder,
+    /// Is there a link called `world`?
+    ground_is_a_link: bool,
+    notes: Notes,
+}
+
+impl Reading<'_> {
+    fn robot(&mut self, robot: Node<'_, '_>) -> Result<()> {
+        if robot.tag_name().name() != "robot" {
+            let found = robot.tag_name().name();
+            let message = format!("a URDF file starts with <robot>, this one with <{found}>");
+            let error = self.error(ErrorKind::Unsupported, robot, message);
+            return Err(
+                error.hint("models are read from URDF, and from catena's own TOML and JSON")
+            );
+        }
+        let is_xacro = |node: &Node<'_, '_>| {
+            node.tag_name()
+                .namespace()
+                .is_some_and(|uri| uri.contains("xacro"))
+        };
+        if let Some(macro_call) = robot.descendants().find(is_xacro) {
+            return Err(xacro(self.place(macro_call)));
+        }
+        match robot.attribute("name") {
+            Some(name) => self.builder.name = name.into(),
+            None => self.builder.assumptions.push(format!(
+                "the robot has no name; it is called `{}` after the file",
+                self.builder.name
+            )),
+        }
+        self.note_attributes(robot, &["name", "version"]);
+        for element in elements(robot) {
+            match element.tag_name().name() {
+                "link" => self.link(element)?,
+                "joint" => self.joint(element)?,
+                _ => self.note_element(element),
+            }
+        }
+        if self.builder.links.is_empty() && !self.ground_is_a_link {
+            return Err(self.error(ErrorKind::Model, robot, "the robot has no links"));
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, element: Node<'_, '_>) -> Result<()> {
+        let name = self.attribute(element, "name")?;
+        self.note_attributes(element, &["name"]);
+        let mut inertial = None;
+        for part in elements(element) {
+            match part.tag_name().name() {
+                "inertial" if inertial.is_none() => inertial = Some(self.inertial(part, name)?),
+                "inertial" => return Err(self.twice(part, element)),
+                _ => self.note_element(part),
+            }
+        }
+        if name == "world" && !self.ground_is_a_link {
+            self.ground_is_a_link = true;
+            if inertial.is_some() {
+                self.builder
+                    .assumptions
+                    .push("mass of link `world` has no effect: it is the ground".into());
+            }
+            return Ok(());
+        }
+        if inertial.is_none_or(|inertial: Inertial| inertial.mass == 0.0) {
+            self.notes.massless.push(name.into());
+        }
+        self.builder.links.push(LinkSpec {
+            name: name.into(),
+            inertial,
+            place: self.place(element),
+        });
+        Ok(())
+    }
+
+    fn inertial(&mut self, element: Node<'_, '_>, link: &str) -> Result<Inertial> {
+        let [origin, mass, inertia] = self.parts(element, ["origin", "mass", "inertia"])?;
+        self.note_attributes(element, &[]);
+        let link_from_centre = self.origin(origin)?;
+        let missing = |what: &str| {
+            let message = format!("<inertial> of link `{link}` has no <{what}>");
+            self.error(ErrorKind::Syntax, element, message)
+                .hint("leave <inertial> out for a link without mass")
+        };
+        let mass = mass.ok_or_else(|| missing("mass"))?;
+        let inertia = inertia.ok_or_else(|| missing("inertia"))?;
+        self.only_attributes(mass, &["value"])?;
+        let entries = ["ixx", "iyy", "izz", "ixy", "ixz", "iyz"];
+        self.only_attributes(inertia, &entries)?;
+        let mut tensor = [0.0; 6];
+        for (entry, key) in tensor.iter_mut().zip(entries) {
+            *entry = self.number(inertia, key)?;
+        }
+        let [xx, yy, zz, xy, xz, yz] = tensor;
+        Ok(Inertial {
+            mass: self.number(mass, "value")?,
+            centre: link_from_centre.translation,
+            tensor: Sym3::new(xx, yy, zz, xy, xz, yz).conjugate(link_from_centre.rotation),
+        })
+    }
+
+    fn joint(&mut self, element: Node<'_, '_>) -> Result<()> {
+        let name = self.attribute(element, "name")?;
+        let kind = self.joint_kind(element, name)?;
+        self.note_attributes(element, &["name", "type"]);
+        let [origin, parent, child, axis, limit, dynamics, mimic] = self.parts(
+            element,
+            [
+                "origin", "parent", "child", "axis", "limit", "dynamics", "mimic",
+            ],
+        )?;
+        if let Some(mimic) = mimic {
+            let message = format!("joint `{name}` mimics another joint");
+            return Err(self
+                .error(ErrorKind::Unsupported, mimic, message)
+                .hint("coupled joints are not supported; make the joint fixed, or remove <mimic> to let it move by itself"));
+        }
+        let mut joint = JointSpec::new(
+            name,
+            kind,
+            self.link_of(parent, element, "parent")?,
+            self.link_of(child, element, "child")?,
+        );
+        joint.parent_from_joint = self.origin(origin)?;
+        joint.place = self.place(element);
+        self.axis(&mut joint, axis)?;
+        self.limit_and_dynamics(&mut joint, limit, dynamics)?;
+        self.builder.joints.push(joint);
+        Ok(())
+    }
+
+    fn joint_kind(&self, element: Node<'_, '_>, name: &str) -> Result<JointKind> {
+        let word = self.attribute(element, "type")?;
+        Ok(match word {
+            "fixed" => JointKind::Fixed,
+            "revolute" => JointKind::Revolute,
+            "continuous" => JointKind::Continuous,
+            "prismatic" => JointKind::Prismatic,
+            "planar" => JointKind::Planar,
+            "floating" => JointKind::Free,
+            _ => {
+                let known = [
+                    "fixed",
+                    "revolute",
+                    "continuous",
+                    "prismatic",
+                    "planar",
+                    "floating",
+                ];
+                let message = format!("joint `{name}` has the unknown type `{word}`");
+                let error = self.error(ErrorKind::Syntax, element, message);
+                return Err(error.hint(advice(word, &known)));
+            }
+        })
+    }
+
+    fn link_of<'n>(
+        &self,
+        reference: Option<Node<'n, '_>>,
+        joint: Node<'n, '_>,
+        role: &str,
+    ) -> Result<&'n str> {
+        let Some(reference) = reference else {
+            let message = format!("{} has no <{role}>", describe(joint));
+            return Err(self.error(ErrorKind::Syntax, joint, message));
+        };
+        self.only_attributes(reference, &["link"])?;
+        self.attribute(reference, "link")
+    }
+
+    fn axis(&mut self, joint: &mut JointSpec, axis: Option<Node<'_, '_>>) -> Result<()> {
+        match axis {
+            Some(_) if !joint.kind.has_axis() => {
+                let what = format!("<axis> of {} joints", joint.kind);
+                self.notes.without_effect(&what);
+            }
+            Some(axis) => {
+                self.only_attributes(axis, &["xyz"])?;
+                joint.axes.first = Vec3::from_array(self.three(axis, "xyz")?);
+            }
+            None => {
+                joint.axes.first = Vec3::new(1.0, 0.0, 0.0);
+                if joint.kind.has_axis() {
+                    self.notes.without_axis.push(joint.name.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn limit_and_dynamics(
+        &mut self,
+        joint: &mut JointSpec,
+        limit: Option<Node<'_, '_>>,
+        dynamics: Option<Node<'_, '_>>,
+    ) -> Result<()> {
+        let mut dof = Dof::default();
+        if let Some(dynamics) = dynamics {
+            self.only_attributes(dynamics, &["damping", "friction"])?;
+            dof.damping = self.number_or(dynamics, "damping", 0.0)?;
+            dof.friction = self.number_or(dynamics, "friction", 0.0)?;
+            let acts = dof.damping != 0.0 || dof.friction != 0.0;
+            if joint.kind.nv() > 1 && acts {
+                let message = format!(
+                    "<dynamics> of joint `{}`: URDF does not say how damping and friction act in a {} joint",
+                    joint.name,
+                    urdf_name(joint.kind)
+                );
+                return Err(self
+                    .error(ErrorKind::Unsupported, dynamics, message)
+                    .hint("set both to 0, or convert the model to TOML and give a number for each freedom"));
+            }
+        }
+        if let Some(limit) = limit {
+            self.note_attributes(limit, &["lower", "upper", "effort", "velocity"]);
+            let given = |key| limit.attribute(key).is_some();
+            if given("lower") || given("upper") {
+                let lower = self.number_or(limit, "lower", 0.0)?;
+                let upper = self.number_or(limit, "upper", 0.0)?;
+                dof.limits = Some((lower, upper));
+            }
+            if given("effort") {
+                dof.max_effort = Some(self.number(limit, "effort")?);
+            }
+            if given("velocity") {
+                dof.max_velocity = Some(self.number(limit, "velocity")?);
+            }
+        }
+        match joint.kind {
+            JointKind::Revolute | JointKind::Prismatic if limit.is_none() => {
+                self.notes.without_limit.push(joint.name.clone());
+            }
+            JointKind::Continuous if dof.limits.is_some() => {
+                dof.limits = None;
+                self.notes
+                    .without_effect("position limit of continuous joints");
+            }
+            JointKind::Fixed | JointKind::Planar | JointKind::Free => {
+                let kind = urdf_name(joint.kind);
+                if limit.is_some() {
+                    self.notes
+                        .without_effect(&format!("<limit> of {kind} joints"));
+                }
+                if dynamics.is_some() {
+                    self.notes
+                        .without_effect(&format!("<dynamics> of {kind} joints"));
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        if dof != Dof::default() {
+            joint.dofs = vec![dof];
+        }
+        Ok(())
+    }
+
+    /// The pose of an <origin>, the identity where there is none.
+    fn origin(&self, origin: Option<Node<'_, '_>>) -> Result<Pose<f64>> {
+        let Some(origin) = origin else {
+            return Ok(Pose::identity());
+        };
+        self.only_attributes(origin, &["xyz", "rpy"])?;
+        let three_or_zero = |key| match origin.attribute(key) {
+            Some(_) => self.three(origin, key),
+            None => Ok([0.0; 3]),
+        };
+        let translation = Vec3::from_array(three_or_zero("xyz")?);
+        let rotation = match three_or_zero("rpy")? {
+            [0.0, 0.0, 0.0] => Mat3::identity(),
+            angles => placement::from_rpy(angles),
+        };
+        Ok(Pose::new(rotation, translation))
+    }
+
+    /// Joins the root to the ground and tells what was left out.
+    fn finish(mut self, options: &Options) -> Result<ModelBuilder> {
+        let base = options.base.map_or(Base::Fixed, Base::from);
+        let notes = self.notes.lines();
+        self.builder.assumptions.extend(notes);
+        self.one_root()?;
+        join_root(&mut self.builder, base)?;
+        Ok(self.builder)
+    }
+
+    /// More than one root is refused here; no root, unknown and repeated names are for the builder to tell.
+    fn one_root(&self) -> Result<()> {
+        let mut known: HashSet<&str> = self.builder.links.iter().map(|l| &l.name[..]).collect();
+        if self.ground_is_a_link {
+            known.insert("world");
+        }
+        for joint in &self.builder.joints {
+            if joint.parent == "world" && !self.ground_is_a_link {
+                let message = format!(
+                    "joint `{}`: there is no link `world` to be its parent",
+                    joint.name
+                );
+                return Err(Error::new(ErrorKind::Model, message)
+                    .at(joint.place.clone())
+                    .hint("add <link name=\"world\"/>"));
+            }
+            if !known.contains(&joint.parent[..]) || !known.contains(&joint.child[..]) {
+                return Ok(());
+            }
+        }
+        let mut all: Vec<(&str, Place)> = roots(&self.builder)
+            .into_iter()
+            .map(|link| (&link.name[..], link.place.clone()))
+            .collect();
+        let grounded = self.builder.joints.iter().any(|j| j.child == "world");
+        if self.ground_is_a_link && !grounded {
+            all.insert(0, ("world", Place::default()));
+        }
+        if let [(first, _), (second, place), ..] = &all[..] {
+            let message = format!("the robot has two root links, `{first}` and `{second}`");
+            return Err(Error::new(ErrorKind::Model, message)
+                .at(place.clone())
+                .hint("every link but one must be the child of a joint"));
+        }
+        Ok(())
+    }
+
+    /// The children with these names, each at most once; others are noted.
+    fn parts<'n, 'i, const N: usize>(
+        &mut self,
+        element: Node<'n, 'i>,
+        names: [&str; N],
+    ) -> Result<[Option<Node<'n, 'i>>; N]> {
+        let mut parts = [None; N];
+        for part in elements(element) {
+            match names
+                .iter()
+                .position(|name| part.tag_name().name() == *name)
+            {
+                Some(index) if parts[index].is_none() => parts[index] = Some(part),
+                Some(_) => return Err(self.twice(part, element)),
+                None => self.note_element(part),
+            }
+        }
+        Ok(parts)
+    }
+
+    fn twice(&self, part: Node<'_, '_>, whole: Node<'_, '_>) -> Error {
+        let message = format!(
+            "{} has more than one <{}>",
+            describe(whole),
+            part.tag_name().name()
+        );
+        self.error(ErrorKind::Syntax, part, message)
+    }
+
+    /// Counts an element that is left out.
+    fn note_element(&mut self, element: Node<'_, '_>) {
+        let name = element.tag_name().name();
+        let tag = format!("<{name}>");
+        if WITHOUT_EFFECT.contains(&name) {
+            self.notes.without_effect(&tag);
+        } else if NOT_USED.contains(&name) {
+            *self.notes.not_used.entry(tag).or_default() += 1;
+        } else {
+            self.notes.unknown(tag, self.line(element));
+        }
+    }
+
+    /// Counts attributes that are left out.
+    fn note_attributes(&mut self, element: Node<'_, '_>, known: &[&str]) {
+        for attribute in element.attributes() {
+            if !known.contains(&attribute.name()) {
+                let what = format!(
+                    "attribute `{}` of <{}>",
+                    attribute.name(),
+                    element.tag_name().name()
+                );
+                self.notes.unknown(what, self.line(element));
+            }
+        }
+    }
+
+    /// Refuses attributes that could change the meaning of the known ones.
+    fn only_attributes(&self, element: Node<'_, '_>, known: &[&str]) -> Result<()> {
+        let unknown = element.attributes().find(|a| !known.contains(&a.name()));
+        let Some(attribute) = unknown else {
+            return Ok(());
+        };
+        let message = format!(
+            "{} has the unknown attribute `{}`",
+            describe(element),
+            attribute.name()
+        );
+        Err(self
+            .error(ErrorKind::Unsupported, element, message)
+            .hint(advice(attribute.name(), known)))
+    }
+
+    fn attribute<'n>(&self, element: Node<'n, '_>, key: &str) -> Result<&'n str> {
+        element.attribute(key).ok_or_else(|| {
+            let message = format!("{} has no attribute `{key}`", describe(element));
+            self.error(ErrorKind::Syntax, element, message)
+        })
+    }
+
+    fn number(&self, element: Node<'_, '_>, key: &str) -> Result<f64> {
+        let written = self.attribute(element, key)?;
+        self.parse(element, key, written)
+    }
+
+    fn number_or(&self, element: Node<'_, '_>, key: &str, otherwise: f64) -> Result<f64> {
+        match element.attribute(key) {
+            Some(written) => self.parse(element, key, written),
+            None => Ok(otherwise),
+        }
+    }
+
+    fn three(&self, element: Node<'_, '_>, key: &str) -> Result<[f64; 3]> {
+        let written = self.attribute(element, key)?;
+        let words: Vec<&str> = written.split_whitespace().collect();
+        let [x, y, z] = words[..] else {
+            let message = format!(
+                "{} must have 3 numbers in `{key}`, not {}: \"{written}\"",
+                describe(element),
+                words.len()
+            );
+            return Err(self.error(ErrorKind::Syntax, element, message));
+        };
+        Ok([
+            self.parse(element, key, x)?,
+            self.parse(element, key, y)?,
+            self.parse(element, key, z)?,
+        ])
+    }
+
+    fn parse(&self, element: Node<'_, '_>, key: &str, written: &str) -> Result<f64> {
+        match written.trim().parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            found => {
+                let expected = if found.is_ok() {
+                    "a finite number"
+                } else {
+                    "a number"
+                };
+                let message = format!(
+                    "`{key}` of {} must be {expected}, not \"{written}\"",
+                    describe(element)
+                );
+                let error = self.error(ErrorKind::Syntax, element, message);
+                let is_macro = written.contains("${") || written.contains("$(");
+                Err(if is_macro {
+                    error.hint(XACRO_ADVICE)
+                } else {
+                    error
+                })
+            }
+        }
+    }
+
+    fn line(&self, element: Node<'_, '_>) -> usize {
+        self.lines.line(element.range().start)
+    }
+
+    fn place(&self, element: Node<'_, '_>) -> Place {
+        self.lines.place(element.range().start)
+    }
+
+    fn error(&self, kind: ErrorKind, element: Node<'_, '_>, message: impl Into<String>) -> Error {
+        Error::new(kind, message).at(self.place(element))
+    }
+}
+
+fn elements<'n, 'i>(parent: Node<'n, 'i>) -> impl Iterator<Item = Node<'n, 'i>> {
+    parent.children().filter(Node::is_element)
+}
+
+/// "<mass> of link `arm`", "joint `elbow`".
+fn describe(element: Node<'_, '_>) -> String {
+    let tag = element.tag_name().name();
+    let name = |node: Node<'_, '_>| {
+        let kind = node.tag_name().name();
+        let name = node.attribute("name")?;
+        ["link", "joint"]
+            .contains(&kind)
+            .then(|| format!("{kind} `{name}`"))
+    };
+    if let Some(own) = name(element) {
+        return own;
+    }
+    match element.ancestors().skip(1).find_map(name) {
+        Some(owner) => format!("<{tag}> of {owner}"),
+        None => format!("<{tag}>"),
+    }
+}
+
+/// The kind's name in URDF.
+fn urdf_name(kind: JointKind) -> &'static str {
+    match kind {
+        JointKind::Free => "floating",
+        other => other.name(),
+    }
+}

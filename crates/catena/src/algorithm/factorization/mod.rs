@@ -1,0 +1,9 @@
+//! The UDUᵀ factorization of the inertia matrix, and what it gives.
+
+pub mod end_effector;
+pub mod reverse_gauss;
+pub mod udu;
+
+pub use end_effector::EndEffector;
+pub use reverse_gauss::{EliminationStep, ReverseElimination, reverse_gaussian_elimination};
+pub use udu::Factorization;

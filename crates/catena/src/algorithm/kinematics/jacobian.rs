@@ -1,0 +1,57 @@
+//! Geometric Jacobians: which twist of a frame do the joint rates produce?
+//!
+//! Column k is the twist that freedom k alone gives the frame: the joint's column Pₖ, seen at the frame's origin in world
+//! axes. Rows: angular velocity, then velocity of the origin. J̇ v is the acceleration of the frame at v̇ = 0,
+//! [`Kinematics::frame_acceleration`].
+
+use super::Kinematics;
+use crate::algorithm::Card;
+use crate::matrix::Matrix;
+use crate::model::joint::{Joint, with_joint};
+use crate::model::{FrameInfo, Model};
+use crate::scalar::{Parameter, Scalar};
+
+/// Jacobians.
+pub const CARD: Card = Card {
+    name: "Geometric Jacobian",
+    question: "Jacobian of a frame",
+    call: "frame_jacobian",
+    file: "algorithm/kinematics/jacobian.rs",
+    order: "O(d)",
+    source: "Whitney 1972; Saha 1999, eq. 17",
+};
+
+/// The 6×nv Jacobian of a frame, in world axes at the frame's origin. `kinematics` must be at the configuration in question.
+#[inline(always)]
+pub fn frame_jacobian<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    kinematics: &Kinematics<S>,
+    frame: &FrameInfo,
+    jacobian: &mut Matrix<S>,
+) {
+    let tree = model.tree();
+    jacobian.clear();
+    let origin =
+        kinematics.world_from_body[frame.body].point(frame.body_from_frame.translation.lift());
+    let mut i = frame.body;
+    while i != 0 {
+        let info = &tree.bodies[i];
+        let setting = model.setting(i, &kinematics.angles);
+        let pose = kinematics.world_from_body[i];
+        with_joint!(info.kind, J => {
+            let joint = J::<S>::at(setting, &kinematics.pose[i]);
+            for k in 0..J::<S>::NV {
+                let column = joint.column(k);
+                let angular = pose.rotation * column.angular;
+                let linear = angular.cross_add(origin - pose.translation, pose.rotation * column.linear);
+                for (row, value) in [angular.x, angular.y, angular.z, linear.x, linear.y, linear.z]
+                    .into_iter()
+                    .enumerate()
+                {
+                    jacobian[(row, info.v + k)] = value;
+                }
+            }
+        });
+        i = info.parent;
+    }
+}

@@ -1,0 +1,7 @@
+//! Where are the bodies, and how do they move?
+
+pub mod forward;
+pub mod jacobian;
+
+pub use forward::{Kinematics, forward_kinematics};
+pub use jacobian::frame_jacobian;

@@ -1,0 +1,77 @@
+//! One folder per question, one file per published algorithm.
+//!
+//! Each algorithm has a workspace made once by `new(&model)`; calls do not allocate afterwards. The functions are generic over
+//! the scalar and do not check their input: [`crate::Dynamics`] is the checked door for plain numbers.
+//!
+//! Every file carries a [`Card`]; [`ALL`] lists them, `ALGORITHMS.md` and `catena algorithms` show them.
+
+pub mod energy;
+pub mod factorization;
+pub mod forward_dynamics;
+pub mod inertia_matrix;
+pub mod inverse_dynamics;
+pub mod kinematics;
+pub mod passive;
+
+use crate::model::Tree;
+use crate::scalar::Scalar;
+
+/// What an algorithm is: the record shown by `ALGORITHMS.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Usual name.
+    pub name: &'static str,
+    /// The question it answers.
+    pub question: &'static str,
+    /// The function or type to call.
+    pub call: &'static str,
+    /// The file it is in, below `crates/catena/src`.
+    pub file: &'static str,
+    /// Cost in the number of bodies n and depth d.
+    pub order: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+}
+
+/// Every algorithm of the crate.
+pub const ALL: &[Card] = &[
+    kinematics::forward::CARD,
+    kinematics::jacobian::CARD,
+    inverse_dynamics::recursive_newton_euler::CARD,
+    inertia_matrix::composite_bodies::CARD,
+    inertia_matrix::coriolis::CARD,
+    factorization::udu::CARD,
+    factorization::end_effector::CARD,
+    factorization::reverse_gauss::CARD,
+    forward_dynamics::articulated_bodies::CARD,
+    forward_dynamics::walker_orin::CARD,
+    energy::CARD,
+    passive::CARD,
+];
+
+/// Sine and cosine of all angles of a model, in one pass.
+#[derive(Clone, Debug)]
+pub(crate) struct Angles<S> {
+    angle: Vec<S>,
+    pub sin: Vec<S>,
+    pub cos: Vec<S>,
+}
+
+impl<S: Scalar> Angles<S> {
+    pub fn new(tree: &Tree) -> Self {
+        let zero = vec![S::zero(); tree.angles.len()];
+        Angles {
+            angle: zero.clone(),
+            sin: zero.clone(),
+            cos: zero,
+        }
+    }
+
+    #[inline(always)]
+    pub fn fill(&mut self, tree: &Tree, q: &[S]) {
+        for (angle, &k) in self.angle.iter_mut().zip(&tree.angles) {
+            *angle = q[k];
+        }
+        S::sin_cos_all(&self.angle, &mut self.sin, &mut self.cos);
+    }
+}

@@ -1,0 +1,599 @@
+//! The door for plain numbers: checked input, a path compiled for this processor, no allocation after construction.
+
+use crate::algorithm::energy::{MechanicalState, mechanical_state};
+use crate::algorithm::factorization::Factorization;
+use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use crate::algorithm::inertia_matrix::{
+    CompositeBodies, CoriolisMatrix, coriolis_matrix, inertia_matrix,
+};
+use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
+use crate::error::{Error, ErrorKind, Result};
+use crate::matrix::Matrix;
+use crate::model::{FrameInfo, Model};
+use crate::scalar::{Fused, Scalar};
+use crate::spatial::{Force, Motion, Pose, Vec3};
+use crate::state::{Base, State, check_length};
+
+/// Which instructions the arithmetic may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cpu {
+    /// What every processor of the architecture has.
+    Baseline,
+    /// AVX2 with fused multiply-add.
+    Avx2,
+}
+
+impl Cpu {
+    /// The best this processor has, or what the environment variable `CATENA_CPU` (`baseline`, `avx2`) asks for, where
+    /// the processor has it.
+    pub fn detect() -> Self {
+        let best = Cpu::best();
+        match std::env::var("CATENA_CPU").as_deref() {
+            Ok("baseline") => Cpu::Baseline,
+            _ => best,
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn best() -> Self {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            Cpu::Avx2
+        } else {
+            Cpu::Baseline
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn best() -> Self {
+        Cpu::Baseline
+    }
+}
+
+/// The workspaces of one scalar.
+#[derive(Clone, Debug)]
+struct Work<S> {
+    inverse: InverseDynamics<S>,
+    forward: ForwardDynamics<S>,
+    composite: CompositeBodies<S>,
+    external: Vec<Force<S>>,
+}
+
+impl<S: Scalar> Work<S> {
+    fn new(model: &Model) -> Self {
+        Work {
+            inverse: InverseDynamics::new(model),
+            forward: ForwardDynamics::new(model),
+            composite: CompositeBodies::new(model),
+            external: vec![Force::zero(); model.body_count() + 1],
+        }
+    }
+
+    #[inline(always)]
+    fn inverse(
+        &mut self,
+        model: &Model,
+        state: [&[S]; 3],
+        base: &Base<S>,
+        loaded: bool,
+        tau: &mut [S],
+    ) {
+        let [q, v, vdot] = state;
+        let external = if loaded { &self.external[..] } else { &[] };
+        inverse_dynamics(model, q, v, vdot, base, external, &mut self.inverse, tau);
+    }
+
+    #[inline(always)]
+    fn forward(
+        &mut self,
+        model: &Model,
+        state: [&[S]; 3],
+        base: &Base<S>,
+        loaded: bool,
+        vdot: &mut [S],
+    ) {
+        let [q, v, tau] = state;
+        let external = if loaded { &self.external[..] } else { &[] };
+        forward_dynamics(model, q, v, tau, base, external, &mut self.forward, vdot);
+    }
+}
+
+/// The fused path: the same functions compiled with AVX2 and fused multiply-add.
+#[cfg(target_arch = "x86_64")]
+mod fused {
+    use super::*;
+
+    macro_rules! compiled_for_avx2 {
+        ($(fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => {$(
+            #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+            pub(super) fn $name($($argument: $type),*) $body
+        )*};
+    }
+
+    compiled_for_avx2! {
+        fn inverse(work: &mut Work<Fused>, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, tau: &mut [Fused]) {
+            work.inverse(model, state, base, loaded, tau);
+        }
+        fn forward(work: &mut Work<Fused>, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
+            work.forward(model, state, base, loaded, vdot);
+        }
+        fn inertia(work: &mut Work<Fused>, model: &Model, q: &[Fused], inertia: &mut [Fused]) {
+            inertia_matrix(model, q, &mut work.composite, inertia);
+        }
+        fn factorize(work: &mut Work<Fused>, model: &Model, q: &[Fused]) {
+            work.forward.factors.factorize(model, q);
+        }
+        fn solve(work: &mut Work<Fused>, model: &Model, x: &mut [Fused]) {
+            work.forward.factors.solve(model, x);
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Path {
+    Baseline(Box<Work<f64>>),
+    #[cfg(target_arch = "x86_64")]
+    Fused(Box<Work<Fused>>),
+}
+
+/// Dynamics of one model in plain numbers.
+///
+/// Results are slices into its own memory, valid until the next call. Every method refuses states and forces that are not
+/// finite or of the wrong length, and results that are not finite, with the reason.
+#[derive(Clone, Debug)]
+pub struct Dynamics {
+    model: Model,
+    path: Path,
+    kinematics: Kinematics<f64>,
+    coriolis_work: CoriolisMatrix<f64>,
+    tau: Vec<f64>,
+    vdot: Vec<f64>,
+    still: Vec<f64>,
+    inertia: Matrix<f64>,
+    coriolis: Matrix<f64>,
+    jacobian: Matrix<f64>,
+    quaternions: Vec<(usize, usize)>,
+}
+
+impl Dynamics {
+    /// Workspaces for this model, on the best path this processor has.
+    pub fn new(model: &Model) -> Self {
+        Dynamics::with_cpu(model, Cpu::detect())
+    }
+
+    /// Workspaces for this model, on a given path. A path the processor does not have falls back to the baseline.
+    pub fn with_cpu(model: &Model, cpu: Cpu) -> Self {
+        let nv = model.nv();
+        let path = match cpu {
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Avx2 if Cpu::best() == Cpu::Avx2 => Path::Fused(Box::new(Work::new(model))),
+            _ => Path::Baseline(Box::new(Work::new(model))),
+        };
+        Dynamics {
+            model: model.clone(),
+            path,
+            kinematics: Kinematics::new(model),
+            coriolis_work: CoriolisMatrix::new(model),
+            tau: vec![0.0; nv],
+            vdot: vec![0.0; nv],
+            still: vec![0.0; nv],
+            inertia: Matrix::zeros(nv, nv),
+            coriolis: Matrix::zeros(nv, nv),
+            jacobian: Matrix::zeros(6, nv),
+            quaternions: model
+                .bodies()
+                .filter_map(|i| {
+                    let body = &model.tree().bodies[i];
+                    body.kind.quaternion().map(|k| (i, body.q + k))
+                })
+                .collect(),
+        }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Which path is taken.
+    pub fn cpu(&self) -> Cpu {
+        match self.path {
+            Path::Baseline(_) => Cpu::Baseline,
+            #[cfg(target_arch = "x86_64")]
+            Path::Fused(_) => Cpu::Avx2,
+        }
+    }
+
+    /// Efforts τ that produce the accelerations `vdot`.
+    ///
+    /// `external`: a wrench on every body 0…n, in body axes about the body's origin (see
+    /// [`wrench_on`](Self::wrench_on)), or an empty slice.
+    pub fn inverse(
+        &mut self,
+        state: &State,
+        vdot: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<&[f64]> {
+        self.check_state(state)?;
+        self.check_vector("accelerations", vdot)?;
+        self.load(external)?;
+        let loaded = !external.is_empty();
+        match &mut self.path {
+            Path::Baseline(work) => work.inverse(
+                &self.model,
+                [&state.q, &state.v, vdot],
+                &state.base,
+                loaded,
+                &mut self.tau,
+            ),
+            #[cfg(target_arch = "x86_64")]
+            Path::Fused(work) => {
+                let state_slices = [&state.q[..], &state.v, vdot].map(Fused::slice);
+                let tau = Fused::slice_mut(&mut self.tau);
+                // SAFETY: this path exists only where AVX2 and FMA were detected.
+                #[allow(unsafe_code)]
+                unsafe {
+                    fused::inverse(
+                        work,
+                        &self.model,
+                        state_slices,
+                        &lift(&state.base),
+                        loaded,
+                        tau,
+                    );
+                }
+            }
+        }
+        finite_result("joint efforts", &self.model, &self.tau)?;
+        Ok(&self.tau)
+    }
+
+    /// Accelerations that the efforts `tau` produce, in O(n). The factorization is kept: see [`solve`](Self::solve).
+    pub fn forward(
+        &mut self,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<&[f64]> {
+        self.check_state(state)?;
+        self.check_vector("efforts", tau)?;
+        self.load(external)?;
+        let loaded = !external.is_empty();
+        match &mut self.path {
+            Path::Baseline(work) => work.forward(
+                &self.model,
+                [&state.q, &state.v, tau],
+                &state.base,
+                loaded,
+                &mut self.vdot,
+            ),
+            #[cfg(target_arch = "x86_64")]
+            Path::Fused(work) => {
+                let state_slices = [&state.q[..], &state.v, tau].map(Fused::slice);
+                let vdot = Fused::slice_mut(&mut self.vdot);
+                // SAFETY: this path exists only where AVX2 and FMA were detected.
+                #[allow(unsafe_code)]
+                unsafe {
+                    fused::forward(
+                        work,
+                        &self.model,
+                        state_slices,
+                        &lift(&state.base),
+                        loaded,
+                        vdot,
+                    );
+                }
+            }
+        }
+        self.check_pivots()?;
+        finite_result("accelerations", &self.model, &self.vdot)?;
+        Ok(&self.vdot)
+    }
+
+    /// The inertia matrix I(q).
+    pub fn inertia(&mut self, state: &State) -> Result<&Matrix> {
+        self.check_state(state)?;
+        let inertia = self.inertia.as_mut_slice();
+        match &mut self.path {
+            Path::Baseline(work) => {
+                inertia_matrix(&self.model, &state.q, &mut work.composite, inertia);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Path::Fused(work) => {
+                let inertia = Fused::slice_mut(inertia);
+                // SAFETY: this path exists only where AVX2 and FMA were detected.
+                #[allow(unsafe_code)]
+                unsafe {
+                    fused::inertia(work, &self.model, Fused::slice(&state.q), inertia);
+                }
+            }
+        }
+        Ok(&self.inertia)
+    }
+
+    /// Factorizes I(q) = U D Uᵀ in O(n), for [`solve`](Self::solve).
+    pub fn factorize(&mut self, state: &State) -> Result<()> {
+        self.check_state(state)?;
+        match &mut self.path {
+            Path::Baseline(work) => work.forward.factors.factorize(&self.model, &state.q),
+            #[cfg(target_arch = "x86_64")]
+            Path::Fused(work) => {
+                // SAFETY: this path exists only where AVX2 and FMA were detected.
+                #[allow(unsafe_code)]
+                unsafe {
+                    fused::factorize(work, &self.model, Fused::slice(&state.q));
+                }
+            }
+        }
+        self.check_pivots()
+    }
+
+    /// Solves I x = b in O(n) with the factors of the last [`factorize`](Self::factorize) or [`forward`](Self::forward):
+    /// b comes in, x goes out.
+    pub fn solve(&mut self, x: &mut [f64]) -> Result<()> {
+        self.check_vector("right-hand side", x)?;
+        match &mut self.path {
+            Path::Baseline(work) => work.forward.factors.solve(&self.model, x),
+            #[cfg(target_arch = "x86_64")]
+            Path::Fused(work) => {
+                // SAFETY: this path exists only where AVX2 and FMA were detected.
+                #[allow(unsafe_code)]
+                unsafe {
+                    fused::solve(work, &self.model, Fused::slice_mut(x));
+                }
+            }
+        }
+        finite_result("solution of I x = b", &self.model, x)
+    }
+
+    /// The factorization as an object of its own, with U, D, ψ, M̂ and their meaning.
+    pub fn factorization(&self, state: &State) -> Result<Factorization<f64>> {
+        self.check_state(state)?;
+        let mut factors = Factorization::new(&self.model);
+        factors.factorize(&self.model, &state.q);
+        match factors.singular_freedom() {
+            Some(k) => Err(self.singular(k)),
+            None => Ok(factors),
+        }
+    }
+
+    /// Efforts that hold the system still against gravity and springs: inverse dynamics at v = v̇ = 0, on a base at rest.
+    pub fn gravity(&mut self, state: &State) -> Result<&[f64]> {
+        self.check_state(state)?;
+        let still = std::mem::take(&mut self.still);
+        let at_rest = State {
+            q: state.q.clone(),
+            v: still.clone(),
+            base: Base {
+                pose: state.base.pose,
+                ..Base::fixed()
+            },
+        };
+        let done = self.inverse(&at_rest, &still, &[]).map(|_| ());
+        self.still = still;
+        done?;
+        Ok(&self.tau)
+    }
+
+    /// The matrix C(q, v) of convective inertia terms.
+    pub fn coriolis(&mut self, state: &State) -> Result<&Matrix> {
+        self.check_state(state)?;
+        coriolis_matrix(
+            &self.model,
+            &state.q,
+            &state.v,
+            &state.base,
+            &mut self.coriolis_work,
+            &mut self.coriolis,
+        );
+        Ok(&self.coriolis)
+    }
+
+    /// Poses, velocities and accelerations of all bodies.
+    pub fn kinematics(&mut self, state: &State, vdot: &[f64]) -> Result<&Kinematics<f64>> {
+        self.check_state(state)?;
+        self.check_vector("accelerations", vdot)?;
+        forward_kinematics(
+            &self.model,
+            &state.q,
+            &state.v,
+            vdot,
+            &state.base,
+            &mut self.kinematics,
+        );
+        Ok(&self.kinematics)
+    }
+
+    /// Jacobian of a frame (6×nv: angular rows first, world axes, at the frame's origin).
+    pub fn jacobian(&mut self, state: &State, frame: &FrameInfo) -> Result<&Matrix> {
+        self.locate(state)?;
+        frame_jacobian(&self.model, &self.kinematics, frame, &mut self.jacobian);
+        Ok(&self.jacobian)
+    }
+
+    /// J̇ v of a frame: its acceleration at v̇ = 0 (angular, then linear; world axes).
+    pub fn jacobian_rate_times_v(
+        &mut self,
+        state: &State,
+        frame: &FrameInfo,
+    ) -> Result<Motion<f64>> {
+        self.locate(state)?;
+        Ok(self.kinematics.frame_acceleration(frame))
+    }
+
+    /// Pose of a frame in the world.
+    pub fn frame_pose(&mut self, state: &State, frame: &FrameInfo) -> Result<Pose<f64>> {
+        self.locate(state)?;
+        Ok(self.kinematics.frame_pose(frame))
+    }
+
+    /// Energies, momenta and centre of mass.
+    pub fn mechanical_state(&mut self, state: &State) -> Result<MechanicalState<f64>> {
+        self.locate(state)?;
+        Ok(mechanical_state(
+            &self.model,
+            &state.q,
+            &state.v,
+            &self.kinematics,
+        ))
+    }
+
+    /// A wrench in world axes, its force acting at a point of the world, as the wrench on `body` that
+    /// [`inverse`](Self::inverse) and [`forward`](Self::forward) take.
+    pub fn wrench_on(
+        &mut self,
+        state: &State,
+        body: usize,
+        point: Vec3<f64>,
+        wrench: Force<f64>,
+    ) -> Result<Force<f64>> {
+        self.locate(state)?;
+        let about_origin = Force::new(point.cross_add(wrench.force, wrench.moment), wrench.force);
+        Ok(self.kinematics.world_from_body[body].force_into(about_origin))
+    }
+
+    fn locate(&mut self, state: &State) -> Result<()> {
+        let still = std::mem::take(&mut self.still);
+        let done = self.kinematics(state, &still).map(|_| ());
+        self.still = still;
+        done
+    }
+
+    fn load(&mut self, external: &[Force<f64>]) -> Result<()> {
+        if external.is_empty() {
+            return Ok(());
+        }
+        check_length(
+            "external wrenches (one per body, the ground included)",
+            external.len(),
+            self.model.body_count() + 1,
+        )?;
+        if let Some(body) = external
+            .iter()
+            .position(|f| f.to_array().iter().any(|x| !x.is_finite()))
+        {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "the external wrench on body `{}` is not finite",
+                    self.model.tree().bodies[body].name
+                ),
+            ));
+        }
+        match &mut self.path {
+            Path::Baseline(work) => work.external.copy_from_slice(external),
+            #[cfg(target_arch = "x86_64")]
+            Path::Fused(work) => {
+                for (to, from) in work.external.iter_mut().zip(external) {
+                    *to = Force::new(from.moment.map(Fused), from.force.map(Fused));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_state(&self, state: &State) -> Result<()> {
+        check_length("positions q", state.q.len(), self.model.nq())?;
+        check_length("velocities v", state.v.len(), self.model.nv())?;
+        if !(all_finite(&state.q) && all_finite(&state.v)) {
+            return Err(State::new(&self.model, &state.q, &state.v)
+                .err()
+                .unwrap_or_else(|| Error::new(ErrorKind::Input, "the state is not finite")));
+        }
+        for &(body, k) in &self.quaternions {
+            let p = &state.q[k..k + 4];
+            let squared = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
+            if (squared - 1.0).abs() > 1e-9 {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!(
+                        "quaternion of joint `{}` has length {:.9}, not 1",
+                        self.model.tree().bodies[body].joint,
+                        squared.sqrt()
+                    ),
+                )
+                .hint("make states with `State::new`, which normalises, and move them with `State::step`"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_vector(&self, what: &str, x: &[f64]) -> Result<()> {
+        check_length(what, x.len(), self.model.nv())?;
+        match x.iter().position(|x| !x.is_finite()) {
+            None => Ok(()),
+            Some(k) => Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "{what}: entry of `{}` is {}",
+                    self.model.tree().dofs[k].name,
+                    x[k]
+                ),
+            )
+            .hint("every number must be finite")),
+        }
+    }
+
+    fn check_pivots(&self) -> Result<()> {
+        let singular = match &self.path {
+            Path::Baseline(work) => work.forward.factors.singular_freedom(),
+            #[cfg(target_arch = "x86_64")]
+            Path::Fused(work) => {
+                let inverse = &work.forward.factors.inverse;
+                (0..inverse.len())
+                    .rev()
+                    .find(|&k| !(inverse[k].0.is_finite() && inverse[k].0 > 0.0))
+            }
+        };
+        singular.map_or(Ok(()), |k| Err(self.singular(k)))
+    }
+
+    fn singular(&self, k: usize) -> Error {
+        let dof = &self.model.tree().dofs[k];
+        let body = &self.model.tree().bodies[dof.body];
+        Error::new(
+            ErrorKind::Singular,
+            format!(
+                "joint `{}` cannot be accelerated at this state: body `{}` and what it carries have no inertia along `{}`",
+                body.joint, body.name, dof.name
+            ),
+        )
+        .at(body.place.clone())
+        .hint("give the body inertia, give the joint a rotor (`armature`), or make the joint fixed")
+    }
+}
+
+fn all_finite(x: &[f64]) -> bool {
+    // 0·x is 0 for finite numbers and NaN otherwise; unlike a search it has no branch inside
+    x.iter().map(|x| x * 0.0).sum::<f64>() == 0.0
+}
+
+fn finite_result(what: &str, model: &Model, x: &[f64]) -> Result<()> {
+    if all_finite(x) {
+        return Ok(());
+    }
+    let k = x.iter().position(|x| !x.is_finite()).unwrap_or(0);
+    Err(Error::new(
+        ErrorKind::Input,
+        format!(
+            "{what}: the result for `{}` overflows",
+            model.tree().dofs[k].name
+        ),
+    )
+    .hint("positions, velocities or forces are too large for double precision"))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn lift(base: &Base<f64>) -> Base<Fused> {
+    let vec = |v: Vec3<f64>| Vec3::new(Fused(v.x), Fused(v.y), Fused(v.z));
+    let motion = |m: Motion<f64>| Motion::new(vec(m.angular), vec(m.linear));
+    let r = base.pose.rotation;
+    Base {
+        pose: Pose::new(
+            crate::spatial::Mat3::from_columns(vec(r.x), vec(r.y), vec(r.z)),
+            vec(base.pose.translation),
+        ),
+        velocity: motion(base.velocity),
+        acceleration: motion(base.acceleration),
+    }
+}

@@ -1,0 +1,36 @@
+//! Rigid multibody dynamics: trees of bodies on a fixed, moving or free base, at a cost linear in the number of bodies.
+//!
+//! ```
+//! use catena::{Dynamics, State, model::embedded};
+//!
+//! let model = embedded::model("stanford")?;
+//! let mut dynamics = Dynamics::new(&model);
+//! let state = State::new(&model, &[0.1, 1.2, 0.05, 0.3, -0.4, 0.5], &[0.0; 6])?;
+//! let holding = dynamics.inverse(&state, &[0.0; 6], &[])?.to_vec();
+//! let accelerations = dynamics.forward(&state, &holding, &[])?;
+//! assert!(accelerations.iter().all(|a| a.abs() < 1e-12));
+//! # Ok::<(), catena::Error>(())
+//! ```
+//!
+//! Where things are: [`model`] (trees and how to build them), [`algorithm`] (one file per published algorithm),
+//! [`scalar`] (the numbers they run in), [`spatial`] (vectors, twists, inertias), [`state`], [`check`] (laws any model must
+//! obey).
+
+pub mod algorithm;
+pub mod check;
+mod dynamics;
+pub mod error;
+pub mod matrix;
+pub mod model;
+pub mod random;
+pub mod scalar;
+pub mod spatial;
+pub mod state;
+pub mod trajectory;
+
+pub use dynamics::{Cpu, Dynamics};
+pub use error::{Error, ErrorKind, Place, Result};
+pub use matrix::Matrix;
+pub use model::{Model, ModelBuilder};
+pub use scalar::{Parameter, Scalar};
+pub use state::{Base, State};

@@ -1,0 +1,517 @@
+//! From links and joints as a person or a file names them to a checked [`Model`].
+
+use super::tree::{BodyInfo, DofInfo, FrameInfo, Tree};
+use super::{BodyNumbers, DofNumbers, JointKind, Model, check};
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::spatial::{Mat3, Pose, RigidInertia, Sym3, Vec3};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Mass, mass centre and inertia of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Inertial {
+    /// Mass, kg.
+    pub mass: f64,
+    /// Mass centre in the link frame, m.
+    pub centre: Vec3<f64>,
+    /// Inertia tensor about the mass centre, in axes of the link frame, kg·m².
+    pub tensor: Sym3<f64>,
+}
+
+impl Inertial {
+    /// As moments about the origin of the link frame.
+    pub fn moments(&self) -> RigidInertia<f64> {
+        RigidInertia::from_centre(self.mass, self.centre, self.tensor)
+    }
+
+    /// From moments about the origin of the frame. A body without mass has its centre at the origin.
+    pub fn from_moments(moments: RigidInertia<f64>) -> Self {
+        let mass = moments.mass;
+        let centre = if mass > 0.0 {
+            moments.first * (1.0 / mass)
+        } else {
+            Vec3::zero()
+        };
+        let central = moments.second.add_scaled(Sym3::outer(centre), -mass);
+        Inertial {
+            mass,
+            centre,
+            tensor: central.trace_minus(),
+        }
+    }
+}
+
+/// A link as the user named it.
+#[derive(Clone, Debug, Default)]
+pub struct LinkSpec {
+    /// Name; `world` is reserved for the ground.
+    pub name: String,
+    /// Mass properties; none means a link without mass.
+    pub inertial: Option<Inertial>,
+    /// Where it was defined.
+    pub place: Place,
+}
+
+/// The axis of a joint, or the two axes of a universal joint, in the joint frame at rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AxisPair {
+    /// Axis of rotation or translation; normal of a planar joint; first axis (fixed in the parent) of a universal joint.
+    pub first: Vec3<f64>,
+    /// Second axis (fixed in the child) of a universal joint; ignored by other joints.
+    pub second: Vec3<f64>,
+}
+
+impl Default for AxisPair {
+    /// z; for a universal joint give both.
+    fn default() -> Self {
+        AxisPair {
+            first: Vec3::new(0.0, 0.0, 1.0),
+            second: Vec3::new(0.0, 1.0, 0.0),
+        }
+    }
+}
+
+/// Rotor inertia, passive forces and limits of one freedom.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Dof {
+    /// Rotor inertia seen at the joint, kg·m² (or kg): adds to the freedom's own inertia.
+    pub armature: f64,
+    /// Viscous friction, N·m·s/rad (or N·s/m).
+    pub damping: f64,
+    /// Coulomb friction, N·m (or N): friction · sign(v).
+    pub friction: f64,
+    /// Stiffness of a spring, N·m/rad (or N/m).
+    pub stiffness: f64,
+    /// Position at which the spring is relaxed.
+    pub rest: f64,
+    /// Lower and upper position limit; kept, not enforced.
+    pub limits: Option<(f64, f64)>,
+    /// Largest speed; kept, not enforced.
+    pub max_velocity: Option<f64>,
+    /// Largest effort; kept, not enforced.
+    pub max_effort: Option<f64>,
+}
+
+/// A joint as the user named it.
+#[derive(Clone, Debug)]
+pub struct JointSpec {
+    /// Name.
+    pub name: String,
+    /// Kind.
+    pub kind: JointKind,
+    /// Name of the parent link, or `world`.
+    pub parent: String,
+    /// Name of the child link.
+    pub child: String,
+    /// Joint frame in the parent's link frame.
+    pub parent_from_joint: Pose<f64>,
+    /// Child's link frame in the moved joint frame (identity in URDF).
+    pub joint_from_child: Pose<f64>,
+    /// Axis or axes, in the joint frame at rest.
+    pub axes: AxisPair,
+    /// Advance per radian of a helical joint, m/rad.
+    pub pitch: f64,
+    /// One entry per freedom, or none at all for a joint without rotor, passive forces and limits.
+    pub dofs: Vec<Dof>,
+    /// Where it was defined.
+    pub place: Place,
+}
+
+impl JointSpec {
+    /// A joint at the parent's origin, about or along z, without rotor, friction or limits.
+    pub fn new(name: &str, kind: JointKind, parent: &str, child: &str) -> Self {
+        JointSpec {
+            name: name.into(),
+            kind,
+            parent: parent.into(),
+            child: child.into(),
+            parent_from_joint: Pose::identity(),
+            joint_from_child: Pose::identity(),
+            axes: AxisPair::default(),
+            pitch: 0.0,
+            dofs: Vec::new(),
+            place: Place::default(),
+        }
+    }
+}
+
+/// A frame of its own on a link.
+#[derive(Clone, Debug)]
+pub struct FrameSpec {
+    /// Name.
+    pub name: String,
+    /// Link it is fixed in, or `world`.
+    pub link: String,
+    /// Pose in the link frame.
+    pub link_from_frame: Pose<f64>,
+    /// Where it was defined.
+    pub place: Place,
+}
+
+/// Pose of frame i+1 in frame i by Denavit–Hartenberg parameters as Saha uses them (classical, distal):
+/// Rot_z(θ) Trans_z(b) Trans_x(a) Rot_x(α).
+pub fn dh(a: f64, b: f64, alpha: f64, theta: f64) -> Pose<f64> {
+    let (st, ct) = exact_sin_cos(theta);
+    let (sa, ca) = exact_sin_cos(alpha);
+    Pose::new(
+        Mat3::rotation_z(st, ct).times_rotation_x(sa, ca),
+        Vec3::new(a * ct, a * st, b),
+    )
+}
+
+/// Pose of frame i in frame i−1 by modified (Craig's, proximal) parameters: Rot_x(α) Trans_x(a) Rot_z(θ) Trans_z(d).
+pub fn modified_dh(a: f64, alpha: f64, d: f64, theta: f64) -> Pose<f64> {
+    let (st, ct) = exact_sin_cos(theta);
+    let (sa, ca) = exact_sin_cos(alpha);
+    Pose::new(
+        Mat3::rotation_x(sa, ca).times_rotation_z(st, ct),
+        Vec3::new(a, -d * sa, d * ca),
+    )
+}
+
+/// Sine and cosine with exact zeros and ones at multiples of a right angle.
+pub(crate) fn exact_sin_cos(angle: f64) -> (f64, f64) {
+    let quarter = angle / std::f64::consts::FRAC_PI_2;
+    if (quarter - quarter.round()).abs() < 1e-15 * quarter.abs().max(1.0) {
+        match quarter.round().rem_euclid(4.0) as i64 {
+            0 => (0.0, 1.0),
+            1 => (1.0, 0.0),
+            2 => (0.0, -1.0),
+            _ => (-1.0, 0.0),
+        }
+    } else {
+        angle.sin_cos()
+    }
+}
+
+/// Collects links, joints and frames; [`build`](ModelBuilder::build) checks them and makes a [`Model`].
+#[derive(Clone, Debug)]
+pub struct ModelBuilder {
+    /// Name of the model.
+    pub name: String,
+    /// Gravity, m/s², inertial components.
+    pub gravity: Vec3<f64>,
+    /// Links.
+    pub links: Vec<LinkSpec>,
+    /// Joints.
+    pub joints: Vec<JointSpec>,
+    /// Frames of their own.
+    pub frames: Vec<FrameSpec>,
+    /// What a reader assumed or left out; shown by `catena info`.
+    pub assumptions: Vec<String>,
+    /// Accept inertias that break the triangle inequality (noted as an assumption); negative masses and inertias are
+    /// refused always.
+    pub allow_unphysical: bool,
+}
+
+/// Name of the ground in model files.
+pub(crate) const WORLD: &str = "world";
+
+impl ModelBuilder {
+    /// An empty model with standard gravity along −z.
+    pub fn new(name: &str) -> Self {
+        ModelBuilder {
+            name: name.into(),
+            gravity: Vec3::new(0.0, 0.0, -9.81),
+            links: Vec::new(),
+            joints: Vec::new(),
+            frames: Vec::new(),
+            assumptions: Vec::new(),
+            allow_unphysical: false,
+        }
+    }
+
+    /// Adds a link.
+    pub fn link(&mut self, name: &str, inertial: Inertial) -> &mut Self {
+        self.links.push(LinkSpec {
+            name: name.into(),
+            inertial: Some(inertial),
+            place: Place::default(),
+        });
+        self
+    }
+
+    /// Adds a joint.
+    pub fn joint(&mut self, joint: JointSpec) -> &mut Self {
+        self.joints.push(joint);
+        self
+    }
+
+    /// Checks everything and makes the model.
+    pub fn build(&self) -> Result<Model> {
+        check::names(self)?;
+        check::numbers(self)?;
+        let order = check::tree_order(self)?;
+        let mut making = Making::new(self);
+        for &joint in &order {
+            making.add(&self.joints[joint])?;
+        }
+        let model = making.finish(self);
+        check::mobility(&model)?;
+        Ok(model)
+    }
+}
+
+/// The model in the making.
+struct Making {
+    /// Body and pose in it of every link placed so far.
+    at: HashMap<String, (usize, Pose<f64>)>,
+    inertials: HashMap<String, Inertial>,
+    tree: Tree,
+    bodies: Vec<BodyNumbers<f64>>,
+    dofs: Vec<DofNumbers<f64>>,
+}
+
+impl Making {
+    fn new(builder: &ModelBuilder) -> Self {
+        let ground = BodyInfo {
+            name: WORLD.into(),
+            merged: Vec::new(),
+            joint: String::new(),
+            kind: JointKind::Fixed,
+            parent: 0,
+            q: 0,
+            v: 0,
+            angle: 0,
+            body_from_link: Pose::identity(),
+            place: Place::default(),
+            gathers: false,
+        };
+        let tree = Tree {
+            name: builder.name.clone(),
+            bodies: vec![ground],
+            dofs: Vec::new(),
+            frames: vec![FrameInfo {
+                name: WORLD.into(),
+                body: 0,
+                body_from_frame: Pose::identity(),
+            }],
+            assumptions: builder.assumptions.clone(),
+            nq: 0,
+            nv: 0,
+            angles: Vec::new(),
+            has_passive_forces: false,
+            has_rotors: false,
+        };
+        Making {
+            at: HashMap::from([(WORLD.into(), (0, Pose::identity()))]),
+            inertials: builder
+                .links
+                .iter()
+                .filter_map(|l| l.inertial.map(|i| (l.name.clone(), i)))
+                .collect(),
+            tree,
+            bodies: vec![BodyNumbers {
+                placement: Pose::identity(),
+                inertia: RigidInertia::zero(),
+                pitch: 0.0,
+            }],
+            dofs: Vec::new(),
+        }
+    }
+
+    fn note(&mut self, text: String) {
+        self.tree.assumptions.push(text);
+    }
+
+    fn add(&mut self, joint: &JointSpec) -> Result<()> {
+        let (parent, parent_body_from_link) = self.at[&joint.parent];
+        let body_from_joint = parent_body_from_link * joint.parent_from_joint;
+        let (body, body_from_child) = if joint.kind == JointKind::Fixed {
+            let body_from_child = body_from_joint * joint.joint_from_child;
+            self.merge(joint, parent);
+            (parent, body_from_child)
+        } else {
+            let axes = self.joint_axes(joint)?;
+            let body = self.moving_body(joint, parent, body_from_joint * axes);
+            (body, axes.inverse() * joint.joint_from_child)
+        };
+        if body == parent && body == 0 {
+            if self
+                .inertials
+                .get(&joint.child)
+                .is_some_and(|i| i.mass > 0.0)
+            {
+                self.note(format!(
+                    "mass of link `{}` has no effect: it is fixed to the ground",
+                    joint.child
+                ));
+            }
+        } else if let Some(inertial) = self.inertials.get(&joint.child) {
+            let moments = inertial.moments().seen_from(body_from_child);
+            self.bodies[body].inertia = self.bodies[body].inertia + moments;
+        }
+        if joint.kind != JointKind::Fixed {
+            self.tree.bodies[body].body_from_link = body_from_child;
+        }
+        self.at.insert(joint.child.clone(), (body, body_from_child));
+        self.tree.frames.push(FrameInfo {
+            name: joint.child.clone(),
+            body,
+            body_from_frame: body_from_child,
+        });
+        Ok(())
+    }
+
+    fn merge(&mut self, joint: &JointSpec, into: usize) {
+        self.tree.bodies[into].merged.push(joint.child.clone());
+        let name = self.tree.bodies[into].name.clone();
+        self.note(format!(
+            "link `{}` is fixed to `{name}` (joint `{}`): one body",
+            joint.child, joint.name
+        ));
+    }
+
+    /// Rotation that takes z (for a universal joint: x and z) to the joint's axis (axes).
+    fn joint_axes(&mut self, joint: &JointSpec) -> Result<Pose<f64>> {
+        if !joint.kind.has_axis() {
+            return Ok(Pose::identity());
+        }
+        let rotation = if joint.kind == JointKind::Universal {
+            let first = self.unit(joint, joint.axes.first, "axis")?;
+            let second = self.unit(joint, joint.axes.second, "second axis")?;
+            let skewness = first.dot(second);
+            if skewness.abs() > 1e-6 {
+                return Err(Error::new(
+                    ErrorKind::Model,
+                    format!(
+                        "universal joint `{}`: its axes are not orthogonal (cosine {skewness:.3e})",
+                        joint.name
+                    ),
+                )
+                .at(joint.place.clone())
+                .hint("give two orthogonal axes; a skew pair is two revolute joints"));
+            }
+            let across = second.cross(first);
+            let y = across * (1.0 / across.norm());
+            Mat3::from_columns(first, y, first.cross(y))
+        } else {
+            let axis = self.unit(joint, joint.axes.first, "axis")?;
+            turn_z_to(axis)
+        };
+        Ok(Pose::new(rotation, Vec3::zero()))
+    }
+
+    fn unit(&mut self, joint: &JointSpec, axis: Vec3<f64>, what: &str) -> Result<Vec3<f64>> {
+        let length = axis.norm();
+        // NaN and infinite components were refused before
+        if length < 1e-12 {
+            return Err(Error::new(
+                ErrorKind::Model,
+                format!("joint `{}`: its {what} has no length", joint.name),
+            )
+            .at(joint.place.clone())
+            .hint("give a direction, for example [0, 0, 1]"));
+        }
+        if (length - 1.0).abs() > 1e-9 {
+            self.note(format!(
+                "{what} of joint `{}` was normalised (its length was {length})",
+                joint.name
+            ));
+        }
+        Ok(if length == 1.0 {
+            axis
+        } else {
+            axis * (1.0 / length)
+        })
+    }
+
+    fn moving_body(&mut self, joint: &JointSpec, parent: usize, placement: Pose<f64>) -> usize {
+        let body = self.bodies.len();
+        let tree = &mut self.tree;
+        tree.bodies.push(BodyInfo {
+            name: joint.child.clone(),
+            merged: Vec::new(),
+            joint: joint.name.clone(),
+            kind: joint.kind,
+            parent,
+            q: tree.nq,
+            v: tree.nv,
+            angle: tree.angles.len(),
+            body_from_link: Pose::identity(),
+            place: joint.place.clone(),
+            gathers: false,
+        });
+        tree.angles
+            .extend(joint.kind.angles().iter().map(|k| tree.nq + k));
+        tree.nq += joint.kind.nq();
+        tree.nv += joint.kind.nv();
+        self.bodies.push(BodyNumbers {
+            placement,
+            inertia: RigidInertia::zero(),
+            pitch: joint.pitch,
+        });
+        for (k, &(suffix, rotation)) in joint.kind.freedoms().iter().enumerate() {
+            let dof = joint.dofs.get(k).copied().unwrap_or_default();
+            let (velocity_unit, force_unit) = if rotation {
+                ("rad/s", "N·m")
+            } else {
+                ("m/s", "N")
+            };
+            tree.dofs.push(DofInfo {
+                body,
+                name: format!("{}{suffix}", joint.name),
+                velocity_unit,
+                force_unit,
+                limits: dof.limits,
+                max_velocity: dof.max_velocity,
+                max_effort: dof.max_effort,
+            });
+            tree.has_passive_forces |=
+                dof.damping != 0.0 || dof.friction != 0.0 || dof.stiffness != 0.0;
+            tree.has_rotors |= dof.armature != 0.0;
+            self.dofs.push(DofNumbers {
+                armature: dof.armature,
+                damping: dof.damping,
+                friction: dof.friction,
+                stiffness: dof.stiffness,
+                rest: dof.rest,
+            });
+        }
+        body
+    }
+
+    fn finish(mut self, builder: &ModelBuilder) -> Model {
+        for frame in &builder.frames {
+            let (body, body_from_link) = self.at[&frame.link];
+            self.tree.frames.push(FrameInfo {
+                name: frame.name.clone(),
+                body,
+                body_from_frame: body_from_link * frame.link_from_frame,
+            });
+        }
+        for body in 1..self.tree.bodies.len() {
+            let parent = self.tree.bodies[body].parent;
+            if parent + 1 != body {
+                self.tree.bodies[parent].gathers = true;
+            }
+        }
+        if builder.allow_unphysical {
+            for link in &builder.links {
+                if let Some(warning) = check::triangle_inequality(link) {
+                    self.note(format!("accepted on request: {}", warning.message()));
+                }
+            }
+        }
+        Model {
+            tree: Arc::new(self.tree),
+            bodies: self.bodies,
+            dofs: self.dofs,
+            gravity: builder.gravity,
+        }
+    }
+}
+
+/// The smallest rotation that takes z to this unit vector; a half turn about x for −z.
+fn turn_z_to(axis: Vec3<f64>) -> Mat3<f64> {
+    if axis.z < -1.0 + 1e-12 {
+        return Mat3::from_rows([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]]);
+    }
+    let (x, y, z) = (axis.x, axis.y, axis.z);
+    let k = 1.0 / (1.0 + z);
+    Mat3::from_rows([
+        [1.0 - x * x * k, -x * y * k, x],
+        [-x * y * k, 1.0 - y * y * k, y],
+        [-x, -y, z],
+    ])
+}

@@ -1,0 +1,451 @@
+//! The checks a model passes before any number is computed from it.
+
+use super::builder::{JointSpec, LinkSpec, ModelBuilder, WORLD};
+use super::{JointKind, Model};
+use crate::algorithm::factorization::Factorization;
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::spatial::{Mat3, Pose, Vec3};
+use crate::state::State;
+use std::collections::HashMap;
+
+fn model_error(place: &Place, message: String) -> Error {
+    Error::new(ErrorKind::Model, message).at(place.clone())
+}
+
+/// Names are there, unique, and refer to something.
+pub(super) fn names(builder: &ModelBuilder) -> Result<()> {
+    let mut links = HashMap::from([(
+        WORLD,
+        &Place {
+            file: None,
+            line: None,
+        },
+    )]);
+    for link in &builder.links {
+        if link.name.is_empty() {
+            return Err(model_error(&link.place, "a link has no name".into()));
+        }
+        if link.name == WORLD {
+            return Err(model_error(
+                &link.place,
+                "a link cannot be called `world`: that is the ground".into(),
+            ));
+        }
+        if links.insert(&link.name, &link.place).is_some() {
+            return Err(model_error(
+                &link.place,
+                format!("two links are called `{}`", link.name),
+            ));
+        }
+    }
+    let mut joints = HashMap::new();
+    let mut carried: HashMap<&str, &JointSpec> = HashMap::new();
+    for joint in &builder.joints {
+        if joint.name.is_empty() {
+            return Err(model_error(&joint.place, "a joint has no name".into()));
+        }
+        if joints.insert(&joint.name, ()).is_some() {
+            return Err(model_error(
+                &joint.place,
+                format!("two joints are called `{}`", joint.name),
+            ));
+        }
+        for (role, link) in [("parent", &joint.parent), ("child", &joint.child)] {
+            if !links.contains_key(link.as_str()) {
+                let error = model_error(
+                    &joint.place,
+                    format!(
+                        "joint `{}`: there is no link `{link}` to be its {role}",
+                        joint.name
+                    ),
+                );
+                return Err(match closest(link, links.keys().copied()) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error,
+                });
+            }
+        }
+        if joint.child == WORLD {
+            return Err(model_error(
+                &joint.place,
+                format!("joint `{}` has the ground as its child", joint.name),
+            )
+            .hint("swap parent and child"));
+        }
+        if joint.child == joint.parent {
+            return Err(model_error(
+                &joint.place,
+                format!(
+                    "joint `{}` joins link `{}` to itself",
+                    joint.name, joint.child
+                ),
+            ));
+        }
+        if let Some(other) = carried.insert(&joint.child, joint) {
+            return Err(model_error(
+                &joint.place,
+                format!(
+                    "link `{}` is the child of two joints, `{}` and `{}`: the tree would have a loop",
+                    joint.child, other.name, joint.name
+                ),
+            )
+            .hint("closed chains are not supported yet; keep one of the joints"));
+        }
+        if !joint.dofs.is_empty() && joint.dofs.len() != joint.kind.nv() {
+            return Err(model_error(
+                &joint.place,
+                format!(
+                    "joint `{}` has {} freedom(s), but data are given for {}",
+                    joint.name,
+                    joint.kind.nv(),
+                    joint.dofs.len()
+                ),
+            ));
+        }
+    }
+    for link in &builder.links {
+        if !carried.contains_key(link.name.as_str()) {
+            return Err(model_error(
+                &link.place,
+                format!(
+                    "link `{}` is not joined to anything: no joint has it as its child",
+                    link.name
+                ),
+            )
+            .hint("join it to another link, or to `world` by a fixed or free joint"));
+        }
+    }
+    if builder.joints.iter().all(|j| j.kind == JointKind::Fixed) {
+        return Err(Error::new(
+            ErrorKind::Model,
+            format!("model `{}` has no moving joint", builder.name),
+        )
+        .hint("a model needs at least one joint that is not fixed"));
+    }
+    let mut frames: HashMap<&str, ()> = links.keys().map(|&name| (name, ())).collect();
+    for frame in &builder.frames {
+        if !links.contains_key(frame.link.as_str()) {
+            return Err(model_error(
+                &frame.place,
+                format!("frame `{}`: there is no link `{}`", frame.name, frame.link),
+            ));
+        }
+        if frames.insert(&frame.name, ()).is_some() {
+            return Err(model_error(
+                &frame.place,
+                format!(
+                    "two frames (or a frame and a link) are called `{}`",
+                    frame.name
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The name most like a mistyped one.
+fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|other| (distance(name, other), other))
+        .filter(|&(d, _)| d <= 1 + name.chars().count() / 4)
+        .min()
+        .map(|(_, other)| other)
+}
+
+/// Number of letters to change, add or drop.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut before = row[0];
+        row[0] = i + 1;
+        for (j, &cb) in b.iter().enumerate() {
+            let change = before + usize::from(ca != cb);
+            before = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(before + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Every number is finite and physically possible.
+pub(super) fn numbers(builder: &ModelBuilder) -> Result<()> {
+    finite_vector(builder.gravity, &Place::default(), || "gravity".into())?;
+    for link in &builder.links {
+        inertial(link)?;
+        if !builder.allow_unphysical
+            && let Some(error) = triangle_inequality(link)
+        {
+            return Err(error.hint(
+                "tensors computed from a CAD program obey it; check units and axes, \
+                 or accept it with `allow_unphysical` (`--allow-unphysical`)",
+            ));
+        }
+    }
+    for joint in &builder.joints {
+        joint_numbers(joint)?;
+    }
+    for frame in &builder.frames {
+        pose(&frame.link_from_frame, &frame.place, || {
+            format!("pose of frame `{}`", frame.name)
+        })?;
+    }
+    Ok(())
+}
+
+fn finite_vector(v: Vec3<f64>, place: &Place, what: impl Fn() -> String) -> Result<()> {
+    if v.to_array().iter().all(|x| x.is_finite()) {
+        Ok(())
+    } else {
+        Err(model_error(place, format!("{} is not finite", what())))
+    }
+}
+
+fn pose(pose: &Pose<f64>, place: &Place, what: impl Fn() -> String) -> Result<()> {
+    finite_vector(pose.translation, place, &what)?;
+    let r = pose.rotation;
+    for column in [r.x, r.y, r.z] {
+        finite_vector(column, place, &what)?;
+    }
+    let product = r.transpose() * r - Mat3::identity();
+    let worst = [product.x, product.y, product.z]
+        .iter()
+        .flat_map(|c| c.to_array())
+        .fold(0.0f64, |worst, x| worst.max(x.abs()));
+    if worst > 1e-9 || r.x.cross(r.y).dot(r.z) < 0.0 {
+        return Err(model_error(
+            place,
+            format!("{} has a rotation that is not a rotation matrix", what()),
+        ));
+    }
+    Ok(())
+}
+
+fn inertial(link: &LinkSpec) -> Result<()> {
+    let Some(inertial) = link.inertial else {
+        return Ok(());
+    };
+    let refuse =
+        |message: String| Err(Error::new(ErrorKind::Physics, message).at(link.place.clone()));
+    if !inertial.mass.is_finite() {
+        return refuse(format!("mass of link `{}` is not finite", link.name));
+    }
+    if inertial.mass < 0.0 {
+        return refuse(format!(
+            "mass of link `{}` is negative ({} kg)",
+            link.name, inertial.mass
+        ));
+    }
+    finite_vector(inertial.centre, &link.place, || {
+        format!("mass centre of link `{}`", link.name)
+    })?;
+    let tensor = inertial.tensor;
+    if [
+        tensor.xx, tensor.yy, tensor.zz, tensor.xy, tensor.xz, tensor.yz,
+    ]
+    .iter()
+    .any(|x| !x.is_finite())
+    {
+        return refuse(format!("inertia of link `{}` is not finite", link.name));
+    }
+    let [smallest, _, largest] = eigenvalues(tensor);
+    if smallest < -1e-9 * largest.abs().max(smallest.abs()) {
+        return refuse(format!(
+            "inertia of link `{}` is not positive: a principal moment is {smallest:.6e} kg·m²",
+            link.name
+        ));
+    }
+    if inertial.mass == 0.0 && largest > 0.0 {
+        return refuse(format!(
+            "link `{}` has inertia ({largest:.3e} kg·m²) but no mass",
+            link.name
+        ));
+    }
+    Ok(())
+}
+
+/// The largest principal moment is at most the sum of the other two.
+///
+/// The tolerance of 1e-6 (relative) is for tensors that were rounded to six digits when they were written to a file.
+pub(super) fn triangle_inequality(link: &LinkSpec) -> Option<Error> {
+    let [small, middle, large] = eigenvalues(link.inertial?.tensor);
+    (large > (small + middle) * (1.0 + 1e-6) + 1e-300).then(|| {
+        Error::new(
+            ErrorKind::Physics,
+            format!(
+                "inertia of link `{}` breaks the triangle inequality: \
+                 its largest principal moment {large:.6e} exceeds the sum of the others {:.6e} kg·m²",
+                link.name,
+                small + middle
+            ),
+        )
+        .at(link.place.clone())
+    })
+}
+
+/// Eigenvalues of a symmetric 3×3 matrix in ascending order, by Jacobi rotations.
+pub(crate) fn eigenvalues(tensor: crate::spatial::Sym3<f64>) -> [f64; 3] {
+    let mut a = tensor.full().rows();
+    for _ in 0..30 {
+        let off = a[0][1].abs() + a[0][2].abs() + a[1][2].abs();
+        if off <= 1e-300 + 1e-18 * (a[0][0].abs() + a[1][1].abs() + a[2][2].abs()) {
+            break;
+        }
+        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
+            if a[p][q] == 0.0 {
+                continue;
+            }
+            let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
+            let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
+            let t = if theta == 0.0 { 1.0 } else { t };
+            let c = 1.0 / (t * t + 1.0).sqrt();
+            let s = t * c;
+            for k in 0..3 {
+                let (x, y) = (a[k][p], a[k][q]);
+                a[k][p] = c * x - s * y;
+                a[k][q] = s * x + c * y;
+            }
+            for k in 0..3 {
+                let (x, y) = (a[p][k], a[q][k]);
+                a[p][k] = c * x - s * y;
+                a[q][k] = s * x + c * y;
+            }
+        }
+    }
+    let mut values = [a[0][0], a[1][1], a[2][2]];
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+fn joint_numbers(joint: &JointSpec) -> Result<()> {
+    let what = |part: &str| format!("{part} of joint `{}`", joint.name);
+    pose(&joint.parent_from_joint, &joint.place, || what("placement"))?;
+    pose(&joint.joint_from_child, &joint.place, || {
+        what("child placement")
+    })?;
+    finite_vector(joint.axes.first, &joint.place, || what("axis"))?;
+    finite_vector(joint.axes.second, &joint.place, || what("second axis"))?;
+    if !joint.pitch.is_finite() {
+        return Err(model_error(
+            &joint.place,
+            format!("{} is not finite", what("pitch")),
+        ));
+    }
+    if joint.kind == JointKind::Helical && joint.pitch == 0.0 {
+        return Err(model_error(
+            &joint.place,
+            format!("helical joint `{}` has pitch 0", joint.name),
+        )
+        .hint("give `pitch` in metres per radian, or make it revolute"));
+    }
+    for dof in &joint.dofs {
+        for (name, value) in [
+            ("armature", dof.armature),
+            ("damping", dof.damping),
+            ("friction", dof.friction),
+            ("stiffness", dof.stiffness),
+        ] {
+            if !value.is_finite() || value < 0.0 {
+                return Err(model_error(
+                    &joint.place,
+                    format!("{} must be a finite number ≥ 0, not {value}", what(name)),
+                ));
+            }
+        }
+        if !dof.rest.is_finite() {
+            return Err(model_error(
+                &joint.place,
+                format!("{} is not finite", what("rest position")),
+            ));
+        }
+        if dof.stiffness != 0.0 && joint.kind.quaternion().is_some() {
+            return Err(model_error(
+                &joint.place,
+                format!(
+                    "a {} joint such as `{}` cannot carry a coordinate spring",
+                    joint.kind, joint.name
+                ),
+            )
+            .hint("springs act on joints whose positions are plain coordinates"));
+        }
+        if let Some((lower, upper)) = dof.limits
+            && !(lower <= upper)
+        {
+            return Err(model_error(
+                &joint.place,
+                format!(
+                    "limits of joint `{}`: lower {lower} is above upper {upper}",
+                    joint.name
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Joints in an order that visits parents before children and follows each branch to its end.
+pub(super) fn tree_order(builder: &ModelBuilder) -> Result<Vec<usize>> {
+    let mut children: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (k, joint) in builder.joints.iter().enumerate() {
+        children.entry(&joint.parent).or_default().push(k);
+    }
+    let mut order = Vec::with_capacity(builder.joints.len());
+    let mut stack: Vec<usize> = children.get(WORLD).cloned().unwrap_or_default();
+    stack.reverse();
+    while let Some(joint) = stack.pop() {
+        order.push(joint);
+        if let Some(next) = children.get(builder.joints[joint].child.as_str()) {
+            stack.extend(next.iter().rev());
+        }
+    }
+    if order.len() < builder.joints.len() {
+        let mut seen = vec![false; builder.joints.len()];
+        order.iter().for_each(|&k| seen[k] = true);
+        let lost = seen.iter().position(|&s| !s).unwrap_or(0);
+        let joint = &builder.joints[lost];
+        return Err(model_error(
+            &joint.place,
+            format!(
+                "joint `{}` is part of a ring of joints that never reaches the ground",
+                joint.name
+            ),
+        )
+        .hint("join one of its links to `world`, and give every link one parent"));
+    }
+    Ok(order)
+}
+
+/// No freedom is without inertia: m̂ of every freedom is positive at some state.
+///
+/// Three random states are tried; a freedom whose m̂ stays below 1e-12 of the inertia around it in all of them has nothing
+/// to resist its effort.
+pub(super) fn mobility(model: &Model) -> Result<()> {
+    let mut factors = Factorization::new(model);
+    let mut best = vec![0.0f64; model.nv()];
+    for seed in 1..=3 {
+        let state = State::random(model, seed);
+        factors.factorize(model, &state.q);
+        for (best, pivot) in best.iter_mut().zip(factors.relative_pivots(model)) {
+            *best = best.max(pivot);
+        }
+    }
+    for (k, &pivot) in best.iter().enumerate() {
+        if pivot.is_nan() || pivot < 1e-12 {
+            let dof = &model.tree().dofs[k];
+            let body = &model.tree().bodies[dof.body];
+            return Err(Error::new(
+                ErrorKind::Physics,
+                format!(
+                    "joint `{}` cannot be moved by finite forces: body `{}` and what it carries have no inertia along its freedom `{}`",
+                    body.joint, body.name, dof.name
+                ),
+            )
+            .at(body.place.clone())
+            .hint(format!(
+                "give `{}` mass and inertia, give the joint a rotor (`armature`), or make the joint fixed",
+                body.name
+            )));
+        }
+    }
+    Ok(())
+}

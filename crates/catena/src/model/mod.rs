@@ -1,0 +1,207 @@
+//! Models: a tree of rigid bodies and the joints between them.
+
+mod builder;
+mod check;
+pub mod embedded;
+pub(crate) mod joint;
+mod tree;
+
+pub use builder::{
+    AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,
+};
+pub use joint::JointKind;
+pub use tree::{BodyInfo, DofInfo, FrameInfo, Tree};
+
+use crate::scalar::{Parameter, Scalar};
+use crate::spatial::{Pose, RigidInertia, Vec3};
+use std::sync::Arc;
+
+/// A checked, immutable tree of rigid bodies.
+///
+/// Bodies are numbered 1…n, parents before children; 0 is the ground (or the prescribed base). The tree itself (names,
+/// parents, joint kinds) carries no numbers and is shared; the numbers are of type `P`, usually `f64` whatever scalar
+/// the computation runs in (see [`Parameter`]).
+#[derive(Clone, Debug)]
+pub struct Model<P = f64> {
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) bodies: Vec<BodyNumbers<P>>, // index = body number, 0 unused
+    pub(crate) dofs: Vec<DofNumbers<P>>,    // index = velocity coordinate
+    pub(crate) gravity: Vec3<P>,
+}
+
+/// The constants of one body and the joint that carries it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyNumbers<P> {
+    /// Joint frame in the parent's body frame.
+    pub placement: Pose<P>,
+    /// About the origin of the body frame, which lies on the joint.
+    pub inertia: RigidInertia<P>,
+    /// Advance per radian of a helical joint, m/rad.
+    pub pitch: P,
+}
+
+/// The constants of one freedom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DofNumbers<P> {
+    pub armature: P,
+    pub damping: P,
+    pub friction: P,
+    pub stiffness: P,
+    pub rest: P,
+}
+
+impl<P> Model<P> {
+    /// The tree: names, parents, joints, frames, assumptions.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// The model's name.
+    pub fn name(&self) -> &str {
+        &self.tree.name
+    }
+
+    /// Number of moving bodies n.
+    pub fn body_count(&self) -> usize {
+        self.tree.bodies.len() - 1
+    }
+
+    /// The numbers of the moving bodies, 1…n.
+    pub fn bodies(&self) -> std::ops::RangeInclusive<usize> {
+        1..=self.body_count()
+    }
+
+    /// Number of position coordinates.
+    pub fn nq(&self) -> usize {
+        self.tree.nq
+    }
+
+    /// Number of velocity coordinates, the freedoms.
+    pub fn nv(&self) -> usize {
+        self.tree.nv
+    }
+
+    /// Gravity, inertial components.
+    pub fn gravity(&self) -> Vec3<P>
+    where
+        P: Copy,
+    {
+        self.gravity
+    }
+}
+
+impl<P: Copy> Model<P> {
+    /// The same model with every number mapped: to dual numbers, to symbols, to other masses.
+    pub fn map<T: Copy>(&self, f: impl Fn(P) -> T) -> Model<T> {
+        let vec = |v: Vec3<P>| v.map(&f);
+        let pose = |p: Pose<P>| {
+            Pose::new(
+                crate::spatial::Mat3::from_columns(
+                    vec(p.rotation.x),
+                    vec(p.rotation.y),
+                    vec(p.rotation.z),
+                ),
+                vec(p.translation),
+            )
+        };
+        Model {
+            tree: Arc::clone(&self.tree),
+            bodies: self
+                .bodies
+                .iter()
+                .map(|b| {
+                    let s = b.inertia.second;
+                    BodyNumbers {
+                        placement: pose(b.placement),
+                        inertia: RigidInertia {
+                            mass: f(b.inertia.mass),
+                            first: vec(b.inertia.first),
+                            second: crate::spatial::Sym3::new(
+                                f(s.xx),
+                                f(s.yy),
+                                f(s.zz),
+                                f(s.xy),
+                                f(s.xz),
+                                f(s.yz),
+                            ),
+                        },
+                        pitch: f(b.pitch),
+                    }
+                })
+                .collect(),
+            dofs: self
+                .dofs
+                .iter()
+                .map(|d| DofNumbers {
+                    armature: f(d.armature),
+                    damping: f(d.damping),
+                    friction: f(d.friction),
+                    stiffness: f(d.stiffness),
+                    rest: f(d.rest),
+                })
+                .collect(),
+            gravity: vec(self.gravity),
+        }
+    }
+
+    /// What the joint that carries a body needs to be set up.
+    #[inline(always)]
+    pub(crate) fn setting<'a, S: Scalar>(
+        &self,
+        body: usize,
+        angles: &'a crate::algorithm::Angles<S>,
+    ) -> joint::Setting<'a, S>
+    where
+        P: Parameter<S>,
+    {
+        let numbers = &self.bodies[body];
+        let first = self.tree.bodies[body].angle;
+        joint::Setting {
+            placement: numbers.placement.lift(),
+            pitch: numbers.pitch.lift(),
+            sin: &angles.sin[first..],
+            cos: &angles.cos[first..],
+        }
+    }
+
+    /// Inertia of a body about the origin of its frame.
+    #[inline(always)]
+    pub(crate) fn inertia<S: Scalar>(&self, body: usize) -> RigidInertia<S>
+    where
+        P: Parameter<S>,
+    {
+        self.bodies[body].inertia.lift()
+    }
+}
+
+impl Model<f64> {
+    /// Total mass of the moving bodies.
+    pub fn mass(&self) -> f64 {
+        self.bodies[1..].iter().map(|b| b.inertia.mass).sum()
+    }
+
+    /// Mass, mass centre (in the body's own frame) and inertia tensor about the mass centre of one body.
+    pub fn inertial(&self, body: usize) -> Inertial {
+        Inertial::from_moments(self.bodies[body].inertia)
+    }
+
+    /// The same model in another uniform gravity field.
+    #[must_use]
+    pub fn with_gravity(mut self, gravity: [f64; 3]) -> Self {
+        self.gravity = Vec3::from_array(gravity);
+        self
+    }
+
+    /// The same model without springs, damping and friction in the joints; rotor inertia stays.
+    #[must_use]
+    pub fn without_passive_forces(mut self) -> Self {
+        for dof in &mut self.dofs {
+            dof.damping = 0.0;
+            dof.friction = 0.0;
+            dof.stiffness = 0.0;
+        }
+        let tree = Arc::make_mut(&mut self.tree);
+        tree.has_passive_forces = false;
+        self
+    }
+}

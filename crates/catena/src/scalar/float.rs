@@ -1,0 +1,156 @@
+//! Plain floating-point numbers, and `f64` with fused multiply-add.
+
+use super::{Scalar, trig};
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+impl Scalar for f64 {
+    type Mask = bool;
+
+    #[inline(always)]
+    fn constant(x: f64) -> Self {
+        x
+    }
+    #[inline(always)]
+    fn less(self, other: Self) -> bool {
+        self < other
+    }
+    #[inline(always)]
+    fn select(mask: bool, yes: Self, no: Self) -> Self {
+        if mask { yes } else { no }
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        f64::sqrt(self)
+    }
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        trig::sin_cos(self)
+    }
+}
+
+impl Scalar for f32 {
+    type Mask = bool;
+
+    #[inline(always)]
+    fn constant(x: f64) -> Self {
+        x as f32
+    }
+    #[inline(always)]
+    fn less(self, other: Self) -> bool {
+        self < other
+    }
+    #[inline(always)]
+    fn select(mask: bool, yes: Self, no: Self) -> Self {
+        if mask { yes } else { no }
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        f32::sqrt(self)
+    }
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        f32::sin_cos(self)
+    }
+}
+
+/// `f64` whose [`mul_add`](Scalar::mul_add) is fused.
+///
+/// Only worth using inside a function compiled for a processor that has the instruction: elsewhere the fused product
+/// is a call into the C library, a hundred times slower. The dispatcher of [`crate::Dynamics`] sees to that.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(transparent)]
+pub struct Fused(pub f64);
+
+impl Fused {
+    /// The same numbers seen as fused scalars.
+    #[inline(always)]
+    pub fn slice(numbers: &[f64]) -> &[Fused] {
+        // SAFETY: `Fused` is `repr(transparent)` over `f64`: same size, alignment and validity.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len())
+        }
+    }
+
+    /// The same numbers seen as fused scalars, for writing.
+    #[inline(always)]
+    pub fn slice_mut(numbers: &mut [f64]) -> &mut [Fused] {
+        // SAFETY: `Fused` is `repr(transparent)` over `f64`: same size, alignment and validity.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len())
+        }
+    }
+}
+
+macro_rules! fused_operator {
+    ($($trait:ident $method:ident $assign:ident $method_assign:ident $op:tt;)*) => {$(
+        impl $trait for Fused {
+            type Output = Fused;
+            #[inline(always)]
+            fn $method(self, other: Fused) -> Fused {
+                Fused(self.0 $op other.0)
+            }
+        }
+        impl $assign for Fused {
+            #[inline(always)]
+            fn $method_assign(&mut self, other: Fused) {
+                self.0 = self.0 $op other.0;
+            }
+        }
+    )*};
+}
+fused_operator! {
+    Add add AddAssign add_assign +;
+    Sub sub SubAssign sub_assign -;
+    Mul mul MulAssign mul_assign *;
+}
+
+impl Div for Fused {
+    type Output = Fused;
+    #[inline(always)]
+    fn div(self, other: Fused) -> Fused {
+        Fused(self.0 / other.0)
+    }
+}
+
+impl Neg for Fused {
+    type Output = Fused;
+    #[inline(always)]
+    fn neg(self) -> Fused {
+        Fused(-self.0)
+    }
+}
+
+impl Scalar for Fused {
+    type Mask = bool;
+
+    #[inline(always)]
+    fn constant(x: f64) -> Self {
+        Fused(x)
+    }
+    #[inline(always)]
+    fn less(self, other: Self) -> bool {
+        self.0 < other.0
+    }
+    #[inline(always)]
+    fn select(mask: bool, yes: Self, no: Self) -> Self {
+        if mask { yes } else { no }
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Fused(self.0.sqrt())
+    }
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        trig::sin_cos_fused(self)
+    }
+    #[inline(always)]
+    fn sin_cos_all(angles: &[Self], sin: &mut [Self], cos: &mut [Self]) {
+        trig::sin_cos_all_fused(angles, sin, cos);
+    }
+    #[inline(always)]
+    fn mul_add(self, factor: Self, addend: Self) -> Self {
+        Fused(self.0.mul_add(factor.0, addend.0))
+    }
+}

@@ -1,0 +1,490 @@
+//! Several numbers in one: the same computation for many states at once.
+
+use super::{Parameter, Scalar, trig};
+use std::fmt::Debug;
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+/// A register of doubles: what [`Wide`] is made of.
+///
+/// `[f64; N]` is portable. On x86-64 there are also `fearless_simd::f64x4<Avx2>` and `fearless_simd::f64x8<Avx512>`,
+/// whose values **must only be made on a processor that has the instructions**: this trait makes them from nothing
+/// (`splat`, `load`), without asking for the proof that `fearless_simd` wants. Whoever runs a computation in one of
+/// them looks at the processor first, as the dispatcher of this crate does. Debug builds check it.
+pub trait Vector: Copy + Debug + 'static {
+    /// Number of doubles in the register.
+    const LANES: usize;
+
+    /// One yes or no per lane.
+    type Mask: Copy;
+
+    /// The same number in all lanes.
+    fn splat(x: f64) -> Self;
+    /// The lanes from a slice of exactly [`LANES`](Self::LANES) numbers.
+    fn load(lanes: &[f64]) -> Self;
+    /// The lanes as numbers.
+    fn lanes(&self) -> &[f64];
+    /// The lanes as numbers, for writing.
+    fn lanes_mut(&mut self) -> &mut [f64];
+    /// Sum.
+    fn add(self, other: Self) -> Self;
+    /// Difference.
+    fn sub(self, other: Self) -> Self;
+    /// Product.
+    fn mul(self, other: Self) -> Self;
+    /// Quotient.
+    fn div(self, other: Self) -> Self;
+    /// Opposite.
+    fn neg(self) -> Self;
+    /// `self` · `factor` + `addend`, fused if the register can.
+    fn mul_add(self, factor: Self, addend: Self) -> Self;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// `self` < `other`, lane by lane.
+    fn less(self, other: Self) -> Self::Mask;
+    /// `yes` in the lanes where the mask holds, `no` in the others.
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+    /// Whether the mask holds in every lane.
+    fn all(mask: Self::Mask) -> bool;
+    /// Sine and cosine of an angle, given those of an angle smaller by a number of quarter turns, which modulo four is
+    /// in the last two bits of `quarters`.
+    fn turn(quarters: Self, sin: Self, cos: Self) -> (Self, Self);
+}
+
+/// An array is a register on any processor. Its `mul_add` is not fused.
+impl<const N: usize> Vector for [f64; N] {
+    const LANES: usize = N;
+    type Mask = [bool; N];
+
+    #[inline(always)]
+    fn splat(x: f64) -> Self {
+        [x; N]
+    }
+    #[inline(always)]
+    fn load(lanes: &[f64]) -> Self {
+        lanes.try_into().expect("as many numbers as lanes")
+    }
+    #[inline(always)]
+    fn lanes(&self) -> &[f64] {
+        self
+    }
+    #[inline(always)]
+    fn lanes_mut(&mut self) -> &mut [f64] {
+        self
+    }
+    #[inline(always)]
+    fn add(mut self, other: Self) -> Self {
+        for i in 0..N {
+            self[i] += other[i];
+        }
+        self
+    }
+    #[inline(always)]
+    fn sub(mut self, other: Self) -> Self {
+        for i in 0..N {
+            self[i] -= other[i];
+        }
+        self
+    }
+    #[inline(always)]
+    fn mul(mut self, other: Self) -> Self {
+        for i in 0..N {
+            self[i] *= other[i];
+        }
+        self
+    }
+    #[inline(always)]
+    fn div(mut self, other: Self) -> Self {
+        for i in 0..N {
+            self[i] /= other[i];
+        }
+        self
+    }
+    #[inline(always)]
+    fn neg(mut self) -> Self {
+        for i in 0..N {
+            self[i] = -self[i];
+        }
+        self
+    }
+    #[inline(always)]
+    fn mul_add(mut self, factor: Self, addend: Self) -> Self {
+        for i in 0..N {
+            self[i] = self[i] * factor[i] + addend[i];
+        }
+        self
+    }
+    #[inline(always)]
+    fn sqrt(mut self) -> Self {
+        for i in 0..N {
+            self[i] = self[i].sqrt();
+        }
+        self
+    }
+    #[inline(always)]
+    fn less(self, other: Self) -> [bool; N] {
+        let mut mask = [false; N];
+        for i in 0..N {
+            mask[i] = self[i] < other[i];
+        }
+        mask
+    }
+    #[inline(always)]
+    fn select(mask: [bool; N], mut yes: Self, no: Self) -> Self {
+        for i in 0..N {
+            yes[i] = if mask[i] { yes[i] } else { no[i] };
+        }
+        yes
+    }
+    #[inline(always)]
+    fn all(mask: [bool; N]) -> bool {
+        let mut all = true;
+        for lane in mask {
+            all &= lane;
+        }
+        all
+    }
+    #[inline(always)]
+    fn turn(quarters: Self, mut sin: Self, mut cos: Self) -> (Self, Self) {
+        for i in 0..N {
+            (sin[i], cos[i]) = trig::turn(quarters[i], sin[i], cos[i]);
+        }
+        (sin, cos)
+    }
+}
+
+/// The registers of x86-64 that are worth dispatching to.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::Vector;
+    use fearless_simd::{
+        Avx2, Avx512, Bytes, Level, Select, SimdBase, SimdFloat, SimdMask, f64x4, f64x8, mask64x4,
+        mask64x8, u64x4, u64x8,
+    };
+
+    macro_rules! vector {
+        ($register:ident, $mask:ident, $bits:ident, $token:ident, $proof:ident, $lanes:literal) => {
+            impl Vector for $register<$token> {
+                const LANES: usize = $lanes;
+                type Mask = $mask<$token>;
+
+                #[inline(always)]
+                fn splat(x: f64) -> Self {
+                    SimdBase::splat($proof(), x)
+                }
+                #[inline(always)]
+                fn load(lanes: &[f64]) -> Self {
+                    SimdBase::from_slice($proof(), lanes)
+                }
+                #[inline(always)]
+                fn lanes(&self) -> &[f64] {
+                    self.as_slice()
+                }
+                #[inline(always)]
+                fn lanes_mut(&mut self) -> &mut [f64] {
+                    self.as_mut_slice()
+                }
+                #[inline(always)]
+                fn add(self, other: Self) -> Self {
+                    self + other
+                }
+                #[inline(always)]
+                fn sub(self, other: Self) -> Self {
+                    self - other
+                }
+                #[inline(always)]
+                fn mul(self, other: Self) -> Self {
+                    self * other
+                }
+                #[inline(always)]
+                fn div(self, other: Self) -> Self {
+                    self / other
+                }
+                #[inline(always)]
+                fn neg(self) -> Self {
+                    -self
+                }
+                #[inline(always)]
+                fn mul_add(self, factor: Self, addend: Self) -> Self {
+                    SimdFloat::mul_add(self, factor, addend)
+                }
+                #[inline(always)]
+                fn sqrt(self) -> Self {
+                    SimdFloat::sqrt(self)
+                }
+                #[inline(always)]
+                fn less(self, other: Self) -> Self::Mask {
+                    self.simd_lt(other)
+                }
+                #[inline(always)]
+                fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
+                    Select::select(mask, yes, no)
+                }
+                #[inline(always)]
+                fn all(mask: Self::Mask) -> bool {
+                    mask.all_true()
+                }
+                #[inline(always)]
+                fn turn(quarters: Self, sin: Self, cos: Self) -> (Self, Self) {
+                    let quarters: $bits<$token> = quarters.bitcast();
+                    let (sin, cos): ($bits<$token>, $bits<$token>) = (sin.bitcast(), cos.bitcast());
+                    let odd = $bits::splat($proof(), 0) - (quarters & 1);
+                    let swap = (sin ^ cos) & odd;
+                    let sin_sign = (quarters & 2) << 62;
+                    let cos_sign = ((quarters + 1) & 2) << 62;
+                    (
+                        (sin ^ swap ^ sin_sign).bitcast(),
+                        (cos ^ swap ^ cos_sign).bitcast(),
+                    )
+                }
+            }
+        };
+    }
+
+    macro_rules! proof {
+        ($name:ident, $token:ident, $found:ident) => {
+            /// The proof, which `fearless_simd` asks for, that the processor has the instructions.
+            #[inline(always)]
+            fn $name() -> $token {
+                debug_assert!(
+                    Level::new().$found().is_some(),
+                    "the processor lacks the instructions"
+                );
+                // SAFETY: the contract of `Vector`: values of these registers are only made by code which the
+                // dispatcher runs on such a processor.
+                #[allow(unsafe_code)]
+                const {
+                    unsafe { $token::assume_supported() }
+                }
+            }
+        };
+    }
+
+    proof!(avx2, Avx2, as_avx2);
+    proof!(avx512, Avx512, as_avx512);
+    vector!(f64x4, mask64x4, u64x4, Avx2, avx2, 4);
+    vector!(f64x8, mask64x8, u64x8, Avx512, avx512, 8);
+}
+
+/// As many numbers as the register `V` has lanes, computed with as one.
+///
+/// A register of a particular processor must only be used on it: see [`Vector`]. It is only fast when everything from
+/// the function that has the processor's features down to the arithmetic is `#[inline(always)]`. A closure cannot be,
+/// nor can `array::from_fn` and `map`: one of them in between may leave a call per operation, twenty times slower.
+/// Write loops over indices instead.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Wide<V: Vector>(pub V);
+
+/// `N` numbers computed with as one, on any processor.
+pub type Lanes<const N: usize> = Wide<[f64; N]>;
+
+impl<V: Vector> Wide<V> {
+    /// One number per lane; there must be exactly as many as lanes.
+    #[inline(always)]
+    pub fn from_lanes(lanes: &[f64]) -> Self {
+        Wide(V::load(lanes))
+    }
+
+    /// The number in one lane.
+    #[inline(always)]
+    pub fn lane(self, index: usize) -> f64 {
+        self.0.lanes()[index]
+    }
+
+    /// Write the lanes to a slice of exactly as many numbers.
+    #[inline(always)]
+    pub fn store(self, lanes: &mut [f64]) {
+        lanes.copy_from_slice(self.0.lanes());
+    }
+}
+
+impl<const N: usize> From<[f64; N]> for Lanes<N> {
+    #[inline(always)]
+    fn from(lanes: [f64; N]) -> Self {
+        Wide(lanes)
+    }
+}
+
+impl<const N: usize> From<Lanes<N>> for [f64; N] {
+    #[inline(always)]
+    fn from(wide: Lanes<N>) -> Self {
+        wide.0
+    }
+}
+
+/// Equal in every lane.
+impl<V: Vector> PartialEq for Wide<V> {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        self.0.lanes() == other.0.lanes()
+    }
+}
+
+macro_rules! operator {
+    ($($trait:ident $method:ident $assign:ident $method_assign:ident;)*) => {$(
+        impl<V: Vector> $trait for Wide<V> {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                Wide(self.0.$method(other.0))
+            }
+        }
+        impl<V: Vector> $assign for Wide<V> {
+            #[inline(always)]
+            fn $method_assign(&mut self, other: Self) {
+                self.0 = self.0.$method(other.0);
+            }
+        }
+    )*};
+}
+operator! {
+    Add add AddAssign add_assign;
+    Sub sub SubAssign sub_assign;
+    Mul mul MulAssign mul_assign;
+}
+
+impl<V: Vector> Div for Wide<V> {
+    type Output = Self;
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        Wide(self.0.div(other.0))
+    }
+}
+
+impl<V: Vector> Neg for Wide<V> {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Wide(self.0.neg())
+    }
+}
+
+impl<V: Vector> Scalar for Wide<V> {
+    type Mask = V::Mask;
+
+    #[inline(always)]
+    fn constant(x: f64) -> Self {
+        Wide(V::splat(x))
+    }
+    #[inline(always)]
+    fn less(self, other: Self) -> V::Mask {
+        self.0.less(other.0)
+    }
+    #[inline(always)]
+    fn select(mask: V::Mask, yes: Self, no: Self) -> Self {
+        Wide(V::select(mask, yes.0, no.0))
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Wide(self.0.sqrt())
+    }
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        let in_range =
+            (self * self).less(Self::constant(trig::LARGEST_ANGLE * trig::LARGEST_ANGLE));
+        if V::all(in_range) {
+            trig::sin_cos_wide_in_range(self)
+        } else {
+            sin_cos_by_lane(self)
+        }
+    }
+    #[inline(always)]
+    fn mul_add(self, factor: Self, addend: Self) -> Self {
+        Wide(self.0.mul_add(factor.0, addend.0))
+    }
+}
+
+/// Sine and cosine lane by lane, for when an angle is too large or not finite.
+#[cold]
+#[inline(never)]
+fn sin_cos_by_lane<V: Vector>(angles: Wide<V>) -> (Wide<V>, Wide<V>) {
+    let (mut sin, mut cos) = (angles, angles);
+    for i in 0..V::LANES {
+        (sin.0.lanes_mut()[i], cos.0.lanes_mut()[i]) = angles.lane(i).sin_cos();
+    }
+    (sin, cos)
+}
+
+impl<V: Vector> Parameter<Wide<V>> for Wide<V> {
+    #[inline(always)]
+    fn lift(self) -> Wide<V> {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scalar::Fused;
+
+    /// Something that uses every operation.
+    fn everything<S: Scalar>(x: S, y: S) -> S {
+        let (sin, cos) = x.sin_cos();
+        let mut sum = sin.mul_add(y, cos) / (x * x + S::one()).sqrt();
+        sum += x * y;
+        sum -= -y.recip();
+        sum *= S::select(x.less(y), x, S::constant(0.5) - y);
+        sum
+    }
+
+    /// A register gives in each lane what the scalar gives.
+    fn same_as_scalar<V: Vector, S: Scalar>(number: impl Fn(S) -> f64) {
+        let angles = [0.3, -2.0, 7.5, 1e4, -0.0, 3.0, 1e-9, 55.0];
+        let far = [1e7, 0.3, -2.0, f64::INFINITY, 7.5, f64::NAN, 3.0, 55.0];
+        let y = [1.0, 2.0, -3.0, 0.25, 5.0, 1e3, -7.0, 0.1];
+        for x in [angles, far] {
+            let (x, y) = (&x[..V::LANES], &y[..V::LANES]);
+            let result = everything(Wide::<V>::from_lanes(x), Wide::from_lanes(y));
+            for i in 0..V::LANES {
+                let expected = number(everything(S::constant(x[i]), S::constant(y[i])));
+                let error = (result.lane(i) - expected).abs();
+                assert!(
+                    error <= 1e-15 * expected.abs() || expected.is_nan() && result.lane(i).is_nan(),
+                    "lane {i}: {} is not {expected}",
+                    result.lane(i),
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_compute_as_numbers_do() {
+        same_as_scalar::<[f64; 1], f64>(|x| x);
+        same_as_scalar::<[f64; 3], f64>(|x| x);
+        same_as_scalar::<[f64; 8], f64>(|x| x);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn registers_compute_as_fused_numbers_do() {
+        use fearless_simd::{Avx2, Avx512, Level, f64x4, f64x8};
+        if Level::new().as_avx2().is_some() {
+            same_as_scalar::<f64x4<Avx2>, Fused>(|x| x.0);
+        }
+        if Level::new().as_avx512().is_some() {
+            same_as_scalar::<f64x8<Avx512>, Fused>(|x| x.0);
+        }
+    }
+
+    #[test]
+    fn in_range_the_sine_is_that_of_the_scalar() {
+        let angles: [f64; 8] = [0.3, -2.0, 7.5, 1e4, -0.0, 3.0, 1e-9, 55.0];
+        let (sin, cos) = Lanes::from(angles).sin_cos();
+        for i in 0..8 {
+            assert_eq!((sin.lane(i), cos.lane(i)), Scalar::sin_cos(angles[i]));
+        }
+    }
+
+    #[test]
+    fn lanes_go_in_and_out() {
+        let wide = Lanes::from([1.0, 2.0, 3.0]);
+        assert_eq!(wide, Lanes::from_lanes(&[1.0, 2.0, 3.0]));
+        assert_eq!(<[f64; 3]>::from(wide + Lanes::one()), [2.0, 3.0, 4.0]);
+        let mut stored = [0.0; 3];
+        wide.store(&mut stored);
+        assert_eq!(stored, [1.0, 2.0, 3.0]);
+        assert_eq!(wide.lane(1), 2.0);
+        let lifted: Lanes<3> = wide.lift();
+        assert_eq!(lifted, wide);
+    }
+}

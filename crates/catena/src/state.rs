@@ -1,0 +1,242 @@
+//! States: positions on the manifold of the joints, velocities, and the motion of the base.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{JointKind, Model};
+use crate::random::Random;
+use crate::scalar::Scalar;
+use crate::spatial::{Mat3, Motion, Pose, Vec3};
+
+/// Motion of the base (body 0), prescribed. Inertial components; linear quantities are those of the base's origin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Base<S> {
+    /// Pose of the base in the world.
+    pub pose: Pose<S>,
+    /// Angular velocity, and velocity of the origin.
+    pub velocity: Motion<S>,
+    /// Angular acceleration, and acceleration of the origin.
+    pub acceleration: Motion<S>,
+}
+
+impl<S: Scalar> Base<S> {
+    /// A base at rest at the origin of the world.
+    #[inline(always)]
+    pub fn fixed() -> Self {
+        Base {
+            pose: Pose::identity(),
+            velocity: Motion::zero(),
+            acceleration: Motion::zero(),
+        }
+    }
+}
+
+/// A state of a model: positions (nq), velocities (nv), and the base's motion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State<S = f64> {
+    /// Positions, joint after joint; see [`JointKind`] for their meaning.
+    pub q: Vec<S>,
+    /// Velocities, joint after joint.
+    pub v: Vec<S>,
+    /// Prescribed motion of body 0; at rest unless set.
+    pub base: Base<S>,
+}
+
+impl<S: Scalar> State<S> {
+    /// All coordinates zero, quaternions at identity, everything at rest.
+    pub fn neutral<P>(model: &Model<P>) -> Self {
+        let mut q = vec![S::zero(); model.nq()];
+        for body in &model.tree().bodies[1..] {
+            if let Some(k) = body.kind.quaternion() {
+                q[body.q + k] = S::one();
+            }
+        }
+        State {
+            q,
+            v: vec![S::zero(); model.nv()],
+            base: Base::fixed(),
+        }
+    }
+
+    /// Moves every joint along the manifold: q ⊕ δ, where δ is a velocity times a time.
+    ///
+    /// Plain coordinates add. A quaternion p is followed by the rotation vector δ in child axes, p ∘ exp(δ/2), which keeps it
+    /// unit to round-off; it is normalised once more so that repeated steps do not drift.
+    pub fn step<P>(&mut self, model: &Model<P>, delta: &[S]) {
+        for body in &model.tree().bodies[1..] {
+            step_joint(
+                body.kind,
+                &mut self.q[body.q..body.q + body.kind.nq()],
+                &delta[body.v..body.v + body.kind.nv()],
+            );
+        }
+    }
+}
+
+fn step_joint<S: Scalar>(kind: JointKind, q: &mut [S], delta: &[S]) {
+    match kind.quaternion() {
+        None => {
+            for (q, d) in q.iter_mut().zip(delta) {
+                *q += *d;
+            }
+        }
+        Some(k) => {
+            for i in 0..k {
+                q[i] += delta[i];
+            }
+            let turned = quaternion_step(
+                [q[k], q[k + 1], q[k + 2], q[k + 3]],
+                [delta[k], delta[k + 1], delta[k + 2]],
+            );
+            q[k..k + 4].copy_from_slice(&turned);
+        }
+    }
+}
+
+/// p ∘ exp(δ/2), normalised.
+pub fn quaternion_step<S: Scalar>(p: [S; 4], delta: [S; 3]) -> [S; 4] {
+    let half = S::constant(0.5);
+    let h = [delta[0] * half, delta[1] * half, delta[2] * half];
+    let squared = h[0] * h[0] + h[1] * h[1] + h[2] * h[2];
+    // sin(x)/x and cos(x) of x² without a division by zero: series below 1e-4, where its next term is under 1e-17
+    let small = squared.less(S::constant(1e-4));
+    let safe = S::select(small, S::one(), squared).sqrt();
+    let (sin, cos) = safe.sin_cos();
+    let series_sinc = S::one()
+        - squared
+            * (S::constant(1.0 / 6.0)
+                - squared * (S::constant(1.0 / 120.0) - squared * S::constant(1.0 / 5040.0)));
+    let series_cos = S::one()
+        - squared
+            * (half - squared * (S::constant(1.0 / 24.0) - squared * S::constant(1.0 / 720.0)));
+    let sinc = S::select(small, series_sinc, sin / safe);
+    let w = S::select(small, series_cos, cos);
+    let (x, y, z) = (h[0] * sinc, h[1] * sinc, h[2] * sinc);
+    let [pw, px, py, pz] = p;
+    let product = [
+        pw * w - px * x - py * y - pz * z,
+        pw * x + px * w + py * z - pz * y,
+        pw * y - px * z + py * w + pz * x,
+        pw * z + px * y - py * x + pz * w,
+    ];
+    let norm = (product[0] * product[0]
+        + product[1] * product[1]
+        + product[2] * product[2]
+        + product[3] * product[3])
+        .sqrt();
+    let scale = norm.recip();
+    product.map(|c| c * scale)
+}
+
+impl State<f64> {
+    /// A state with these positions and velocities: lengths and numbers checked, quaternions normalised.
+    ///
+    /// A quaternion further than 1e-3 from unit length is refused: it is more likely a mistake than round-off.
+    pub fn new<P>(model: &Model<P>, q: &[f64], v: &[f64]) -> Result<Self> {
+        let tree = model.tree();
+        check_length("positions q", q.len(), model.nq())?;
+        check_length("velocities v", v.len(), model.nv())?;
+        let mut q = q.to_vec();
+        for body in &tree.bodies[1..] {
+            for k in body.q..body.q + body.kind.nq() {
+                if !q[k].is_finite() {
+                    return Err(Error::new(
+                        ErrorKind::Input,
+                        format!(
+                            "position {} of joint `{}` is {}",
+                            k - body.q + 1,
+                            body.joint,
+                            q[k]
+                        ),
+                    )
+                    .hint("positions must be finite numbers"));
+                }
+            }
+            if let Some(k) = body.kind.quaternion() {
+                normalise(&mut q[body.q + k..body.q + k + 4], &body.joint)?;
+            }
+        }
+        if let Some(k) = v.iter().position(|x| !x.is_finite()) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("velocity of `{}` is {}", tree.dofs[k].name, v[k]),
+            )
+            .hint("velocities must be finite numbers"));
+        }
+        Ok(State {
+            q,
+            v: v.to_vec(),
+            base: Base::fixed(),
+        })
+    }
+
+    /// A random state: angles in ±π, lengths in ±1 m (within limits where the joint has them), uniformly random
+    /// orientations, velocities in ±1.
+    pub fn random<P>(model: &Model<P>, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut state = State::neutral(model);
+        for body in &model.tree().bodies[1..] {
+            let q = &mut state.q[body.q..body.q + body.kind.nq()];
+            if let Some(k) = body.kind.quaternion() {
+                q[k..].copy_from_slice(&random.quaternion());
+                for x in &mut q[..k] {
+                    *x = random.uniform(-1.0, 1.0);
+                }
+            } else {
+                for (k, (x, &(_, rotation))) in q.iter_mut().zip(body.kind.freedoms()).enumerate() {
+                    let reach = if rotation { std::f64::consts::PI } else { 1.0 };
+                    let (low, high) = model.tree().dofs[body.v + k]
+                        .limits
+                        .unwrap_or((-reach, reach));
+                    *x = random.uniform(low.max(-reach), high.min(reach).max(low.max(-reach)));
+                }
+            }
+        }
+        for v in &mut state.v {
+            *v = random.uniform(-1.0, 1.0);
+        }
+        state
+    }
+
+    /// The same state in another scalar.
+    pub fn lift<S: Scalar>(&self) -> State<S> {
+        let vec = |v: Vec3<f64>| v.map(S::constant);
+        let motion = |m: Motion<f64>| Motion::new(vec(m.angular), vec(m.linear));
+        let r = self.base.pose.rotation;
+        State {
+            q: self.q.iter().map(|&x| S::constant(x)).collect(),
+            v: self.v.iter().map(|&x| S::constant(x)).collect(),
+            base: Base {
+                pose: Pose::new(
+                    Mat3::from_columns(vec(r.x), vec(r.y), vec(r.z)),
+                    vec(self.base.pose.translation),
+                ),
+                velocity: motion(self.base.velocity),
+                acceleration: motion(self.base.acceleration),
+            },
+        }
+    }
+}
+
+/// Refuses a slice of the wrong length.
+pub(crate) fn check_length(what: &str, got: usize, expected: usize) -> Result<()> {
+    if got == expected {
+        Ok(())
+    } else {
+        Err(Error::new(
+            ErrorKind::Input,
+            format!("{what}: {expected} numbers are needed, {got} were given"),
+        ))
+    }
+}
+
+fn normalise(quaternion: &mut [f64], joint: &str) -> Result<()> {
+    let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
+    if (length - 1.0).abs() > 1e-3 {
+        return Err(Error::new(
+            ErrorKind::Input,
+            format!("quaternion of joint `{joint}` has length {length:.6}, not 1"),
+        )
+        .hint("give (w, x, y, z) of unit length; identity is 1, 0, 0, 0"));
+    }
+    quaternion.iter_mut().for_each(|x| *x /= length);
+    Ok(())
+}
