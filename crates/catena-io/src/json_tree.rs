@@ -65,7 +65,7 @@ impl<'a> Parsing<'a> {
             let what = message.split(" at line ").next().unwrap_or(&message);
             // the parser counts lines within the piece
             let line = self.line(piece) + error.line().saturating_sub(1);
-            self.error(line, what.into())
+            self.error(line.min(self.lines.last()), what.into())
         })
     }
 

@@ -23,6 +23,7 @@
 
 mod access;
 mod angle;
+pub mod conformance;
 mod export;
 mod json_tree;
 mod lines;

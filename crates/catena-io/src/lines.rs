@@ -7,15 +7,19 @@ use std::sync::Arc;
 pub(crate) struct Lines {
     file: Arc<str>,
     starts: Vec<usize>,
+    last: usize,
 }
 
 impl Lines {
     pub(crate) fn new(file: &str, text: &str) -> Self {
         let after_newline = text.match_indices('\n').map(|(at, _)| at + 1);
-        Lines {
+        let mut lines = Lines {
             file: file.into(),
             starts: std::iter::once(0).chain(after_newline).collect(),
-        }
+            last: 1,
+        };
+        lines.last = lines.line(text.trim_end().len().saturating_sub(1));
+        lines
     }
 
     /// Name of the file.
@@ -28,9 +32,9 @@ impl Lines {
         self.starts.partition_point(|&start| start <= position)
     }
 
-    /// Number of the last line.
+    /// The last line that is not blank.
     pub(crate) fn last(&self) -> usize {
-        self.starts.len()
+        self.last
     }
 
     /// Place of a byte position.
@@ -49,5 +53,6 @@ mod tests {
         let found: Vec<_> = (0..5).map(|at| lines.line(at)).collect();
         assert_eq!(found, [1, 1, 1, 2, 3]);
         assert_eq!(lines.last(), 3);
+        assert_eq!(Lines::new("x", "ab\n\n").last(), 1);
     }
 }

@@ -5,7 +5,10 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
         .map(|candidate| (edits(word, candidate), *candidate))
-        .filter(|&(edits, candidate)| edits <= 1 + candidate.chars().count() / 4)
+        .filter(|&(edits, candidate)| {
+            let letters = candidate.chars().count();
+            edits < letters && edits <= 1 + letters / 4
+        })
         .min()
         .map(|(_, candidate)| candidate)
 }
@@ -53,5 +56,6 @@ mod tests {
         assert_eq!(nearest("orgin", &known), Some("origin"));
         assert_eq!(nearest("dampening", &known), Some("damping"));
         assert_eq!(nearest("colour", &known), None);
+        assert_eq!(nearest("d", &["a", "b"]), None);
     }
 }

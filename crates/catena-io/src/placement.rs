@@ -15,7 +15,7 @@ pub(crate) fn from_rpy([roll, pitch, yaw]: [f64; 3]) -> Mat3<f64> {
     Mat3::from_rows([
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
         [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-        [-sp, cp * sr, cp * cr],
+        [0.0 - sp, cp * sr, cp * cr],
     ])
 }
 

@@ -59,14 +59,14 @@ pub(crate) fn join_root(builder: &mut ModelBuilder, base: Base) -> Result<()> {
     let [root] = roots(builder)[..] else {
         return Ok(());
     };
-    let (kind, held) = match base {
-        Base::Fixed | Base::Moving => (JointKind::Fixed, "is fixed to"),
-        Base::Free => (JointKind::Free, "moves freely above"),
+    let kind = match base {
+        Base::Fixed | Base::Moving => JointKind::Fixed,
+        Base::Free => JointKind::Free,
     };
     let mut joint = JointSpec::new(&unused_name(builder), kind, "world", &root.name);
     joint.place = root.place.clone();
     let note = format!(
-        "root link `{}` {held} the ground (joint `{}` was added)",
+        "root link `{}` is joined to the ground by a {kind} joint (`{}` was added)",
         root.name, joint.name
     );
     builder.assumptions.push(note);

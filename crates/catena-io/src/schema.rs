@@ -94,7 +94,7 @@ pub(crate) fn read(
     for table in tables(&file, "link")? {
         builder.links.push(link(&table)?);
     }
-    let base = base(&file, options)?;
+    let base = base(&file)?;
     let first_parent = match (base, builder.links.first()) {
         (Base::Free, Some(root)) => root.name.clone(),
         _ => "world".into(),
@@ -107,7 +107,7 @@ pub(crate) fn read(
     for table in tables(&file, "frame")? {
         builder.frames.push(frame(&table)?);
     }
-    join_root(&mut builder, base)?;
+    join_root(&mut builder, options.base.map_or(base, Base::from))?;
     Ok(builder)
 }
 
@@ -140,18 +140,16 @@ fn tables<'a>(file: &Table<'a>, kind: &str) -> Result<Vec<Table<'a>>> {
         .map_or(Ok(Vec::new()), |list| list.tables(kind))
 }
 
-fn base(file: &Table<'_>, options: &Options) -> Result<Base> {
-    let asked = options.base.map(Base::from);
+fn base(file: &Table<'_>) -> Result<Base> {
     let Some(item) = file.get("base") else {
-        return Ok(asked.unwrap_or(Base::Fixed));
+        return Ok(Base::Fixed);
     };
-    let told = match item.text()? {
-        "fixed" => Base::Fixed,
-        "free" => Base::Free,
-        "moving" => Base::Moving,
-        _ => return Err(item.must_be("\"fixed\", \"free\" or \"moving\"")),
-    };
-    Ok(asked.unwrap_or(told))
+    match item.text()? {
+        "fixed" => Ok(Base::Fixed),
+        "free" => Ok(Base::Free),
+        "moving" => Ok(Base::Moving),
+        _ => Err(item.must_be("\"fixed\", \"free\" or \"moving\"")),
+    }
 }
 
 fn link(table: &Table<'_>) -> Result<LinkSpec> {
@@ -177,7 +175,8 @@ fn inertial(table: &Table<'_>) -> Result<Option<Inertial>> {
     let tensor = table.get("inertia").map(|item| tensor(&item)).transpose()?;
     let Some(mass) = table.get("mass") else {
         if centre.is_some() || tensor.is_some() {
-            return table.require("mass").map(|_| None);
+            let missing = table.require("mass").map(|_| None);
+            return missing.map_err(|error| error.hint("`centre`, `r` and `inertia` need a mass"));
         }
         return Ok(None);
     };
@@ -237,15 +236,22 @@ fn tensor(item: &Item<'_>) -> Result<Sym3<f64>> {
 fn joint(table: &Table<'_>, parent_before: &str) -> Result<JointSpec> {
     table.expect_keys(JOINT_KEYS)?;
     let kind = kind(&table.require("type")?)?;
+    let child = table.require("child")?.text()?;
+    let parent = match table.get("parent") {
+        Some(parent) => parent.text()?,
+        None if parent_before == child => {
+            let missing = table.require("parent").map(|_| parent_before);
+            let hint = format!("without it the joint would hang on `{child}`, its own child");
+            missing.map_err(|error| error.hint(hint))?
+        }
+        None => parent_before,
+    };
     let (parent_from_joint, joint_from_child) = joint_placement(table, kind)?;
     Ok(JointSpec {
         name: table.require("name")?.text()?.into(),
         kind,
-        parent: match table.get("parent") {
-            Some(parent) => parent.text()?.into(),
-            None => parent_before.into(),
-        },
-        child: table.require("child")?.text()?.into(),
+        parent: parent.into(),
+        child: child.into(),
         parent_from_joint,
         joint_from_child,
         axes: axes(table, kind)?,

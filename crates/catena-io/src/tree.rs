@@ -35,6 +35,7 @@ impl Value {
         match self {
             Value::Null => "null".into(),
             Value::Bool(truth) => truth.to_string(),
+            Value::Number(number) if !number.is_finite() => number.to_string(),
             Value::Number(number) => format!("the number {number}"),
             Value::Text(text) => format!("the string \"{text}\""),
             Value::Date => "a date".into(),

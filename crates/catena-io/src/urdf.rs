@@ -184,7 +184,7 @@ impl Reading<'_> {
         }
         self.note_attributes(robot, &["name", "version"]);
         for element in elements(robot) {
-            match element.tag_name().name() {
+            match tag(element) {
                 "link" => self.link(element)?,
                 "joint" => self.joint(element)?,
                 _ => self.note_element(element),
@@ -201,7 +201,7 @@ impl Reading<'_> {
         self.note_attributes(element, &["name"]);
         let mut inertial = None;
         for part in elements(element) {
-            match part.tag_name().name() {
+            match tag(part) {
                 "inertial" if inertial.is_none() => inertial = Some(self.inertial(part, name)?),
                 "inertial" => return Err(self.twice(part, element)),
                 _ => self.note_element(part),
@@ -482,10 +482,7 @@ impl Reading<'_> {
     ) -> Result<[Option<Node<'n, 'i>>; N]> {
         let mut parts = [None; N];
         for part in elements(element) {
-            match names
-                .iter()
-                .position(|name| part.tag_name().name() == *name)
-            {
+            match names.iter().position(|name| tag(part) == *name) {
                 Some(index) if parts[index].is_none() => parts[index] = Some(part),
                 Some(_) => return Err(self.twice(part, element)),
                 None => self.note_element(part),
@@ -505,21 +502,25 @@ impl Reading<'_> {
 
     /// Counts an element that is left out.
     fn note_element(&mut self, element: Node<'_, '_>) {
-        let name = element.tag_name().name();
-        let tag = format!("<{name}>");
-        if WITHOUT_EFFECT.contains(&name) {
-            self.notes.without_effect(&tag);
-        } else if NOT_USED.contains(&name) {
-            *self.notes.not_used.entry(tag).or_default() += 1;
+        let written = format!("<{}>", element.tag_name().name());
+        if WITHOUT_EFFECT.contains(&tag(element)) {
+            self.notes.without_effect(&written);
+        } else if NOT_USED.contains(&tag(element)) {
+            *self.notes.not_used.entry(written).or_default() += 1;
         } else {
-            self.notes.unknown(tag, self.line(element));
+            let uri = element.tag_name().namespace().unwrap_or_default();
+            let written = match element.lookup_prefix(uri) {
+                Some(prefix) => format!("<{prefix}:{}>", element.tag_name().name()),
+                None => written,
+            };
+            self.notes.unknown(written, self.line(element));
         }
     }
 
     /// Counts attributes that are left out.
     fn note_attributes(&mut self, element: Node<'_, '_>, known: &[&str]) {
         for attribute in element.attributes() {
-            if !known.contains(&attribute.name()) {
+            if attribute.namespace().is_some() || !known.contains(&attribute.name()) {
                 let what = format!(
                     "attribute `{}` of <{}>",
                     attribute.name(),
@@ -532,7 +533,9 @@ impl Reading<'_> {
 
     /// Refuses attributes that could change the meaning of the known ones.
     fn only_attributes(&self, element: Node<'_, '_>, known: &[&str]) -> Result<()> {
-        let unknown = element.attributes().find(|a| !known.contains(&a.name()));
+        let unknown = element
+            .attributes()
+            .find(|a| a.namespace().is_some() || !known.contains(&a.name()));
         let Some(attribute) = unknown else {
             return Ok(());
         };
@@ -622,6 +625,18 @@ impl Reading<'_> {
 
 fn elements<'n, 'i>(parent: Node<'n, 'i>) -> impl Iterator<Item = Node<'n, 'i>> {
     parent.children().filter(Node::is_element)
+}
+
+/// The element's name; empty for elements of another vocabulary, such as <drake:joint>.
+fn tag<'n>(element: Node<'n, '_>) -> &'n str {
+    let inherited = element
+        .parent_element()
+        .and_then(|parent| parent.tag_name().namespace());
+    if element.tag_name().namespace() == inherited {
+        element.tag_name().name()
+    } else {
+        ""
+    }
 }
 
 /// "<mass> of link `arm`", "joint `elbow`".

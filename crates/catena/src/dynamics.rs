@@ -2,11 +2,11 @@
 
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
-use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::inertia_matrix::{
-    CompositeBodies, CoriolisMatrix, coriolis_matrix, inertia_matrix,
+    CompositeBodies, CoriolisMatrix, composite_bodies, coriolis_matrix, inertia_matrix,
 };
-use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use crate::algorithm::inverse_dynamics::{InverseDynamics, recursive_newton_euler};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
@@ -80,7 +80,7 @@ impl<S: Scalar> Work<S> {
     ) {
         let [q, v, vdot] = state;
         let external = if loaded { &self.external[..] } else { &[] };
-        inverse_dynamics(model, q, v, vdot, base, external, &mut self.inverse, tau);
+        recursive_newton_euler::kernel(model, q, v, vdot, base, external, &mut self.inverse, tau);
     }
 
     #[inline(always)]
@@ -94,7 +94,7 @@ impl<S: Scalar> Work<S> {
     ) {
         let [q, v, tau] = state;
         let external = if loaded { &self.external[..] } else { &[] };
-        forward_dynamics(model, q, v, tau, base, external, &mut self.forward, vdot);
+        articulated_bodies::kernel(model, q, v, tau, base, external, &mut self.forward, vdot);
     }
 }
 
@@ -118,13 +118,13 @@ mod fused {
             work.forward(model, state, base, loaded, vdot);
         }
         fn inertia(work: &mut Work<Fused>, model: &Model, q: &[Fused], inertia: &mut [Fused]) {
-            inertia_matrix(model, q, &mut work.composite, inertia);
+            composite_bodies::kernel(model, q, &mut work.composite, inertia);
         }
         fn factorize(work: &mut Work<Fused>, model: &Model, q: &[Fused]) {
-            work.forward.factors.factorize(model, q);
+            work.forward.factors.factorize_kernel(model, q);
         }
         fn solve(work: &mut Work<Fused>, model: &Model, x: &mut [Fused]) {
-            work.forward.factors.solve(model, x);
+            work.forward.factors.solve_kernel(model, x);
         }
     }
 }

@@ -429,7 +429,8 @@ pub(super) fn mobility(model: &Model) -> Result<()> {
             *best = best.max(pivot);
         }
     }
-    for (k, &pivot) in best.iter().enumerate() {
+    // from the tips: a freedom without inertia spoils the pivots of all before it
+    for (k, &pivot) in best.iter().enumerate().rev() {
         if pivot.is_nan() || pivot < 1e-12 {
             let dof = &model.tree().dofs[k];
             let body = &model.tree().bodies[dof.body];

@@ -33,6 +33,7 @@ pub const NAMES: &[(&str, &str)] = &[
         "N equal links on revolute joints about z, y, x in turn",
     ),
     ("floating-chain-N", "the same chain on a free base"),
+    ("spherical-chain-N", "the same links on spherical joints"),
     (
         "random-N-SEED",
         "a random tree of N bodies, every kind of joint and base",
@@ -58,10 +59,13 @@ pub fn builder(name: &str) -> Result<ModelBuilder> {
         return Ok(pendulum(n?));
     }
     if let Some(n) = number("floating-chain-") {
-        return Ok(chain(n?, true));
+        return Ok(chain(n?, JointKind::Revolute, true));
+    }
+    if let Some(n) = number("spherical-chain-") {
+        return Ok(chain(n?, JointKind::Spherical, false));
     }
     if let Some(n) = number("chain-") {
-        return Ok(chain(n?, false));
+        return Ok(chain(n?, JointKind::Revolute, false));
     }
     if let Some(rest) = name.strip_prefix("random-")
         && let Some((n, seed)) = rest.split_once('-')
@@ -323,8 +327,13 @@ fn pendulum(n: usize) -> ModelBuilder {
     builder
 }
 
-fn chain(n: usize, floating: bool) -> ModelBuilder {
-    let name = format!("{}chain-{n}", if floating { "floating-" } else { "" });
+fn chain(n: usize, kind: JointKind, floating: bool) -> ModelBuilder {
+    let prefix = match (kind, floating) {
+        (JointKind::Spherical, _) => "spherical-",
+        (_, true) => "floating-",
+        _ => "",
+    };
+    let name = format!("{prefix}chain-{n}");
     let mut builder = ModelBuilder::new(&name);
     let link = Inertial {
         mass: 1.0,
@@ -345,7 +354,7 @@ fn chain(n: usize, floating: bool) -> ModelBuilder {
     for k in 1..=n {
         let name = format!("link{k}");
         builder.link(&name, link);
-        let mut joint = JointSpec::new(&format!("joint{k}"), JointKind::Revolute, &parent, &name);
+        let mut joint = JointSpec::new(&format!("joint{k}"), kind, &parent, &name);
         joint.axes.first = axes[(k - 1) % 3];
         if k > 1 || floating {
             joint.parent_from_joint = Pose::shift(Vec3::new(0.0, 0.0, 0.2));

@@ -185,6 +185,32 @@ impl Model<f64> {
         Inertial::from_moments(self.bodies[body].inertia)
     }
 
+    /// Joint frame of a body's joint in the parent's body frame. A body's frame has its origin on its joint; z is the axis
+    /// of the joint (universal: x and z; planar: x and y are the slides), and at rest it coincides with the joint frame.
+    pub fn placement(&self, body: usize) -> Pose<f64> {
+        self.bodies[body].placement
+    }
+
+    /// Advance per radian of the joint of a body, m/rad; 0 unless it is helical.
+    pub fn pitch(&self, body: usize) -> f64 {
+        self.bodies[body].pitch
+    }
+
+    /// Rotor inertia, passive forces and limits of a freedom.
+    pub fn dof(&self, k: usize) -> Dof {
+        let (numbers, info) = (&self.dofs[k], &self.tree.dofs[k]);
+        Dof {
+            armature: numbers.armature,
+            damping: numbers.damping,
+            friction: numbers.friction,
+            stiffness: numbers.stiffness,
+            rest: numbers.rest,
+            limits: info.limits,
+            max_velocity: info.max_velocity,
+            max_effort: info.max_effort,
+        }
+    }
+
     /// The same model in another uniform gravity field.
     #[must_use]
     pub fn with_gravity(mut self, gravity: [f64; 3]) -> Self {

@@ -104,7 +104,7 @@ pub struct Count {
 
 impl Count {
     /// An ordinary number, even when it happens to be zero or one.
-    #[inline(always)]
+    #[inline]
     pub fn variable(value: f64) -> Self {
         Count {
             value,
@@ -113,7 +113,7 @@ impl Count {
     }
 
     /// The number itself.
-    #[inline(always)]
+    #[inline]
     pub fn value(self) -> f64 {
         self.value
     }
@@ -126,7 +126,7 @@ impl Count {
     }
 
     /// An ordinary number that took an operation to compute.
-    #[inline(always)]
+    #[inline]
     fn computed(value: f64, charge: impl FnOnce(&mut Operations)) -> Self {
         let mut done = DONE.get();
         charge(&mut done);
@@ -137,7 +137,7 @@ impl Count {
 
 impl Add for Count {
     type Output = Self;
-    #[inline(always)]
+    #[inline]
     fn add(self, other: Self) -> Self {
         match (self.structure, other.structure) {
             (Zero, _) => other,
@@ -149,7 +149,7 @@ impl Add for Count {
 
 impl Sub for Count {
     type Output = Self;
-    #[inline(always)]
+    #[inline]
     fn sub(self, other: Self) -> Self {
         self + -other
     }
@@ -157,7 +157,7 @@ impl Sub for Count {
 
 impl Mul for Count {
     type Output = Self;
-    #[inline(always)]
+    #[inline]
     fn mul(self, other: Self) -> Self {
         match (self.structure, other.structure) {
             (Zero, _) | (_, Zero) => Self::zero(),
@@ -172,7 +172,7 @@ impl Mul for Count {
 
 impl Div for Count {
     type Output = Self;
-    #[inline(always)]
+    #[inline]
     fn div(self, other: Self) -> Self {
         match (self.structure, other.structure) {
             (_, One) => self,
@@ -185,7 +185,7 @@ impl Div for Count {
 
 impl Neg for Count {
     type Output = Self;
-    #[inline(always)]
+    #[inline]
     fn neg(self) -> Self {
         match self.structure {
             Zero => self,
@@ -197,21 +197,21 @@ impl Neg for Count {
 }
 
 impl AddAssign for Count {
-    #[inline(always)]
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
 impl SubAssign for Count {
-    #[inline(always)]
+    #[inline]
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }
 }
 
 impl MulAssign for Count {
-    #[inline(always)]
+    #[inline]
     fn mul_assign(&mut self, other: Self) {
         *self = *self * other;
     }
@@ -221,7 +221,7 @@ impl MulAssign for Count {
 impl Scalar for Count {
     type Mask = bool;
 
-    #[inline(always)]
+    #[inline]
     fn constant(x: f64) -> Self {
         let structure = if x == 0.0 {
             Zero
@@ -237,11 +237,11 @@ impl Scalar for Count {
             structure,
         }
     }
-    #[inline(always)]
+    #[inline]
     fn less(self, other: Self) -> bool {
         self.value < other.value
     }
-    #[inline(always)]
+    #[inline]
     fn select(mask: bool, yes: Self, no: Self) -> Self {
         let chosen = if mask { yes } else { no };
         if yes.structure == no.structure {
@@ -250,14 +250,14 @@ impl Scalar for Count {
             Self::variable(chosen.value)
         }
     }
-    #[inline(always)]
+    #[inline]
     fn sqrt(self) -> Self {
         match self.structure {
             Zero | One => self,
             _ => Self::computed(self.value.sqrt(), |done| done.square_roots += 1),
         }
     }
-    #[inline(always)]
+    #[inline]
     fn sin_cos(self) -> (Self, Self) {
         if self.structure == Zero {
             return (self, Self::one());
@@ -271,7 +271,7 @@ impl Scalar for Count {
 }
 
 impl Parameter<Count> for Count {
-    #[inline(always)]
+    #[inline]
     fn lift(self) -> Count {
         self
     }

@@ -18,7 +18,7 @@ pub struct Dual<T, const N: usize> {
 
 impl<T: Scalar, const N: usize> Dual<T, N> {
     /// An independent variable: derivative one in its own direction, zero in the others.
-    #[inline(always)]
+    #[inline]
     pub fn variable(value: T, direction: usize) -> Self {
         let mut dual = Self::constant_value(value);
         dual.derivative[direction] = T::one();
@@ -26,7 +26,7 @@ impl<T: Scalar, const N: usize> Dual<T, N> {
     }
 
     /// A number that does not depend on the variables.
-    #[inline(always)]
+    #[inline]
     pub fn constant_value(value: T) -> Self {
         Dual {
             value,
@@ -35,7 +35,7 @@ impl<T: Scalar, const N: usize> Dual<T, N> {
     }
 
     /// A new value whose derivatives are those of `self` times `slope`: the chain rule.
-    #[inline(always)]
+    #[inline]
     fn chain(mut self, value: T, slope: T) -> Self {
         self.value = value;
         for derivative in &mut self.derivative {
@@ -47,7 +47,7 @@ impl<T: Scalar, const N: usize> Dual<T, N> {
 
 impl<T: Scalar, const N: usize> Add for Dual<T, N> {
     type Output = Self;
-    #[inline(always)]
+    #[inline]
     fn add(mut self, other: Self) -> Self {
         self.value += other.value;
         for i in 0..N {
@@ -59,7 +59,7 @@ impl<T: Scalar, const N: usize> Add for Dual<T, N> {
 
 impl<T: Scalar, const N: usize> Sub for Dual<T, N> {
     type Output = Self;
-    #[inline(always)]
+    #[inline]
     fn sub(mut self, other: Self) -> Self {
         self.value -= other.value;
         for i in 0..N {
@@ -71,7 +71,7 @@ impl<T: Scalar, const N: usize> Sub for Dual<T, N> {
 
 impl<T: Scalar, const N: usize> Mul for Dual<T, N> {
     type Output = Self;
-    #[inline(always)]
+    #[inline]
     fn mul(self, other: Self) -> Self {
         let mut product = Self::constant_value(self.value * other.value);
         for i in 0..N {
@@ -84,7 +84,7 @@ impl<T: Scalar, const N: usize> Mul for Dual<T, N> {
 
 impl<T: Scalar, const N: usize> Div for Dual<T, N> {
     type Output = Self;
-    #[inline(always)]
+    #[inline]
     fn div(self, other: Self) -> Self {
         let mut quotient = Self::constant_value(self.value / other.value);
         let reciprocal = other.value.recip();
@@ -98,7 +98,7 @@ impl<T: Scalar, const N: usize> Div for Dual<T, N> {
 
 impl<T: Scalar, const N: usize> Neg for Dual<T, N> {
     type Output = Self;
-    #[inline(always)]
+    #[inline]
     fn neg(mut self) -> Self {
         self.value = -self.value;
         for derivative in &mut self.derivative {
@@ -109,21 +109,21 @@ impl<T: Scalar, const N: usize> Neg for Dual<T, N> {
 }
 
 impl<T: Scalar, const N: usize> AddAssign for Dual<T, N> {
-    #[inline(always)]
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
 impl<T: Scalar, const N: usize> SubAssign for Dual<T, N> {
-    #[inline(always)]
+    #[inline]
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }
 }
 
 impl<T: Scalar, const N: usize> MulAssign for Dual<T, N> {
-    #[inline(always)]
+    #[inline]
     fn mul_assign(&mut self, other: Self) {
         *self = *self * other;
     }
@@ -133,15 +133,15 @@ impl<T: Scalar, const N: usize> MulAssign for Dual<T, N> {
 impl<T: Scalar, const N: usize> Scalar for Dual<T, N> {
     type Mask = T::Mask;
 
-    #[inline(always)]
+    #[inline]
     fn constant(x: f64) -> Self {
         Self::constant_value(T::constant(x))
     }
-    #[inline(always)]
+    #[inline]
     fn less(self, other: Self) -> T::Mask {
         self.value.less(other.value)
     }
-    #[inline(always)]
+    #[inline]
     fn select(mask: T::Mask, yes: Self, no: Self) -> Self {
         let mut chosen = Self::constant_value(T::select(mask, yes.value, no.value));
         for i in 0..N {
@@ -149,17 +149,17 @@ impl<T: Scalar, const N: usize> Scalar for Dual<T, N> {
         }
         chosen
     }
-    #[inline(always)]
+    #[inline]
     fn sqrt(self) -> Self {
         let root = self.value.sqrt();
         self.chain(root, T::constant(0.5) / root)
     }
-    #[inline(always)]
+    #[inline]
     fn sin_cos(self) -> (Self, Self) {
         let (sin, cos) = self.value.sin_cos();
         (self.chain(sin, cos), self.chain(cos, -sin))
     }
-    #[inline(always)]
+    #[inline]
     fn mul_add(self, factor: Self, addend: Self) -> Self {
         let mut sum = Self::constant_value(self.value.mul_add(factor.value, addend.value));
         for i in 0..N {
@@ -173,7 +173,7 @@ impl<T: Scalar, const N: usize> Scalar for Dual<T, N> {
 }
 
 impl<T: Scalar, const N: usize> Parameter<Dual<T, N>> for Dual<T, N> {
-    #[inline(always)]
+    #[inline]
     fn lift(self) -> Dual<T, N> {
         self
     }

@@ -55,72 +55,72 @@ impl<const N: usize> Vector for [f64; N] {
     const LANES: usize = N;
     type Mask = [bool; N];
 
-    #[inline(always)]
+    #[inline]
     fn splat(x: f64) -> Self {
         [x; N]
     }
-    #[inline(always)]
+    #[inline]
     fn load(lanes: &[f64]) -> Self {
         lanes.try_into().expect("as many numbers as lanes")
     }
-    #[inline(always)]
+    #[inline]
     fn lanes(&self) -> &[f64] {
         self
     }
-    #[inline(always)]
+    #[inline]
     fn lanes_mut(&mut self) -> &mut [f64] {
         self
     }
-    #[inline(always)]
+    #[inline]
     fn add(mut self, other: Self) -> Self {
         for i in 0..N {
             self[i] += other[i];
         }
         self
     }
-    #[inline(always)]
+    #[inline]
     fn sub(mut self, other: Self) -> Self {
         for i in 0..N {
             self[i] -= other[i];
         }
         self
     }
-    #[inline(always)]
+    #[inline]
     fn mul(mut self, other: Self) -> Self {
         for i in 0..N {
             self[i] *= other[i];
         }
         self
     }
-    #[inline(always)]
+    #[inline]
     fn div(mut self, other: Self) -> Self {
         for i in 0..N {
             self[i] /= other[i];
         }
         self
     }
-    #[inline(always)]
+    #[inline]
     fn neg(mut self) -> Self {
         for i in 0..N {
             self[i] = -self[i];
         }
         self
     }
-    #[inline(always)]
+    #[inline]
     fn mul_add(mut self, factor: Self, addend: Self) -> Self {
         for i in 0..N {
             self[i] = self[i] * factor[i] + addend[i];
         }
         self
     }
-    #[inline(always)]
+    #[inline]
     fn sqrt(mut self) -> Self {
         for i in 0..N {
             self[i] = self[i].sqrt();
         }
         self
     }
-    #[inline(always)]
+    #[inline]
     fn less(self, other: Self) -> [bool; N] {
         let mut mask = [false; N];
         for i in 0..N {
@@ -128,14 +128,14 @@ impl<const N: usize> Vector for [f64; N] {
         }
         mask
     }
-    #[inline(always)]
+    #[inline]
     fn select(mask: [bool; N], mut yes: Self, no: Self) -> Self {
         for i in 0..N {
             yes[i] = if mask[i] { yes[i] } else { no[i] };
         }
         yes
     }
-    #[inline(always)]
+    #[inline]
     fn all(mask: [bool; N]) -> bool {
         let mut all = true;
         for lane in mask {
@@ -143,7 +143,7 @@ impl<const N: usize> Vector for [f64; N] {
         }
         all
     }
-    #[inline(always)]
+    #[inline]
     fn turn(quarters: Self, mut sin: Self, mut cos: Self) -> (Self, Self) {
         for i in 0..N {
             (sin[i], cos[i]) = trig::turn(quarters[i], sin[i], cos[i]);

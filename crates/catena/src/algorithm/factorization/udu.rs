@@ -74,8 +74,18 @@ impl<S: Scalar> Factorization<S> {
     }
 
     /// Factorizes I(q).
-    #[inline(always)]
     pub fn factorize<P: Parameter<S>>(&mut self, model: &Model<P>, q: &[S]) {
+        self.factorize_kernel(model, q);
+    }
+
+    /// Solves I x = b in place: b comes in, x goes out.
+    pub fn solve<P: Parameter<S>>(&mut self, model: &Model<P>, x: &mut [S]) {
+        self.solve_kernel(model, x);
+    }
+
+    /// [`factorize`](Self::factorize), inlined into the caller so that it is compiled for the caller's instruction set.
+    #[inline(always)]
+    pub(crate) fn factorize_kernel<P: Parameter<S>>(&mut self, model: &Model<P>, q: &[S]) {
         let tree = model.tree();
         let n = model.body_count();
         self.angles.fill(tree, q);
@@ -111,9 +121,9 @@ impl<S: Scalar> Factorization<S> {
         })
     }
 
-    /// Solves I x = b in place: b comes in, x goes out.
+    /// [`solve`](Self::solve), inlined likewise.
     #[inline(always)]
-    pub fn solve<P: Parameter<S>>(&mut self, model: &Model<P>, x: &mut [S]) {
+    pub(crate) fn solve_kernel<P: Parameter<S>>(&mut self, model: &Model<P>, x: &mut [S]) {
         let tree = model.tree();
         let n = model.body_count();
         for eta in &mut self.eta {
@@ -140,6 +150,7 @@ impl<S: Scalar> Factorization<S> {
         for i in 1..=n {
             let info = &tree.bodies[i];
             let setting = model.setting(i, &self.angles);
+            let carried = self.pose[i].motion_into(self.mu[info.parent]);
             self.mu[i] = with_joint!(info.kind, J => {
                 let range = info.v..info.v + J::<S>::NV;
                 let pivots = Pivots {
@@ -148,7 +159,6 @@ impl<S: Scalar> Factorization<S> {
                     dofs: &model.dofs[range.clone()],
                 };
                 let joint = J::<S>::at(setting, &self.pose[i]);
-                let carried = self.pose[i].motion_into(self.mu[info.parent]);
                 joint.outward(carried, &self.freed[range.clone()], pivots, &mut x[range])
             });
         }

@@ -68,8 +68,22 @@ impl<S: Scalar> ForwardDynamics<S> {
 /// v̇ with I v̇ + C v + gravity + passive = τ + Jᵀ w(ext).
 ///
 /// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing.
-#[inline(always)]
 pub fn forward_dynamics<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    q: &[S],
+    v: &[S],
+    tau: &[S],
+    base: &Base<S>,
+    external: &[Force<S>],
+    work: &mut ForwardDynamics<S>,
+    vdot: &mut [S],
+) {
+    kernel(model, q, v, tau, base, external, work, vdot);
+}
+
+/// The recursion itself, inlined into the caller so that it is compiled for the caller's instruction set.
+#[inline(always)]
+pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     q: &[S],
     v: &[S],
@@ -100,18 +114,18 @@ pub fn forward_dynamics<S: Scalar, P: Parameter<S>>(
             omega = work.omega[info.parent];
         }
         let setting = model.setting(i, &factors.angles);
-        with_joint!(info.kind, J => {
+        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+        factors.pose[i] = pose;
+        let carried = Motion::new(pose.rotation.transpose_times(omega), Vec3::zero());
+        let centripetal = omega.cross(omega.cross(pose.translation));
+        let mut beta = with_joint!(info.kind, J => {
             let v = &v[info.v..];
-            let pose = J::<S>::pose(setting, &q[info.q..]);
             let joint = J::<S>::at(setting, &pose);
-            factors.pose[i] = pose;
-            let carried = pose.rotation.transpose_times(omega);
-            let mut beta = joint.bias(carried, v);
-            let centripetal = omega.cross(omega.cross(pose.translation));
-            beta.linear += pose.rotation.transpose_times(centripetal); // (2)
-            omega = joint.plus(Motion::new(carried, Vec3::zero()), v).angular; // (1)
-            work.beta[i] = beta;
+            omega = joint.plus(carried, v).angular; // (1)
+            joint.bias(carried.angular, v)
         });
+        beta.linear += pose.rotation.transpose_times(centripetal); // (2)
+        work.beta[i] = beta;
         if info.gathers {
             work.omega[i] = omega;
         }
@@ -153,8 +167,9 @@ pub fn forward_dynamics<S: Scalar, P: Parameter<S>>(
                 dofs,
             };
             let through = joint.inward(z, &work.effort[range.clone()], pivots, &mut work.freed[range]);
-            (rest, through + rest.times(work.beta[i])) // (4)
+            (rest, through)
         });
+        let through = through + rest.times(work.beta[i]); // (4)
         if info.parent == 0 {
             inertia_down = ArticulatedInertia::zero();
             z_down = Force::zero();
@@ -183,6 +198,7 @@ pub fn forward_dynamics<S: Scalar, P: Parameter<S>>(
             rate = work.rate[info.parent];
         }
         let setting = model.setting(i, &factors.angles);
+        let carried = factors.pose[i].motion_into(rate) + work.beta[i];
         rate = with_joint!(info.kind, J => {
             let range = info.v..info.v + J::<S>::NV;
             let joint = J::<S>::at(setting, &factors.pose[i]);
@@ -191,7 +207,6 @@ pub fn forward_dynamics<S: Scalar, P: Parameter<S>>(
                 inverse: &factors.inverse[range.clone()],
                 dofs: &model.dofs[range.clone()],
             };
-            let carried = factors.pose[i].motion_into(rate) + work.beta[i];
             joint.outward(carried, &work.freed[range.clone()], pivots, &mut vdot[range]) // (6)
         });
         if info.gathers {

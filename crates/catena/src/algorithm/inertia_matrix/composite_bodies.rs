@@ -53,8 +53,18 @@ impl<S: Scalar> CompositeBodies<S> {
 }
 
 /// I(q), with rotor inertias on its diagonal, into a slice of nv × nv numbers, row after row.
-#[inline(always)]
 pub fn inertia_matrix<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    q: &[S],
+    work: &mut CompositeBodies<S>,
+    inertia: &mut [S],
+) {
+    kernel(model, q, work, inertia);
+}
+
+/// The recursion itself, inlined into the caller so that it is compiled for the caller's instruction set.
+#[inline(always)]
+pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     q: &[S],
     work: &mut CompositeBodies<S>,

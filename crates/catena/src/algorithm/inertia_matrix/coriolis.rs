@@ -75,7 +75,6 @@ impl<S: Scalar> CoriolisMatrix<S> {
 ///
 /// On a moving base C v is the part of the bias that is due to the joint rates, with the base's angular velocity in the
 /// rates of the columns; what the base's motion adds on its own is in the bias of inverse dynamics.
-#[inline(always)]
 pub fn coriolis_matrix<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     q: &[S],
@@ -95,11 +94,11 @@ pub fn coriolis_matrix<S: Scalar, P: Parameter<S>>(
     for i in 1..=n {
         let info = &tree.bodies[i];
         let setting = model.setting(i, &work.angles);
-        with_joint!(info.kind, J => {
-            let pose = J::<S>::pose(setting, &q[info.q..]);
-            let joint = J::<S>::at(setting, &pose);
-            work.velocity[i] = joint.plus(pose.motion_into(work.velocity[info.parent]), &v[info.v..]);
-            work.pose[i] = pose;
+        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+        let carried = pose.motion_into(work.velocity[info.parent]);
+        work.pose[i] = pose;
+        work.velocity[i] = with_joint!(info.kind, J => {
+            J::<S>::at(setting, &pose).plus(carried, &v[info.v..])
         });
         let inertia = model.inertia::<S>(i);
         work.composite[i] = inertia;
@@ -124,39 +123,30 @@ pub fn coriolis_matrix<S: Scalar, P: Parameter<S>>(
         let nv = info.kind.nv();
         let mut column = [Force::zero(); 6];
         let mut row = [(Force::zero(), Vec3::zero()); 6];
-        let setting = model.setting(i, &work.angles);
-        with_joint!(info.kind, J => {
-            let joint = J::<S>::at(setting, &work.pose[i]);
-            for k in 0..J::<S>::NV {
-                let p = joint.column(k);
-                let rate = work.velocity[i].cross(p) + joint.column_rate(k, &v[info.v..]);
-                column[k] = composite.momentum(rate)
-                    + Force::new(convective.moment * p.angular, convective.force * p.angular);
-                row[k] = (
-                    composite.momentum(p),
-                    convective.moment.transpose_times(p.angular)
-                        + convective.force.transpose_times(p.linear),
-                );
-            }
-        });
+        let (own, rates) = columns(model, work, v, i);
+        for k in 0..nv {
+            let p = own[k];
+            column[k] = composite.momentum(rates[k])
+                + Force::new(convective.moment * p.angular, convective.force * p.angular);
+            row[k] = (
+                composite.momentum(p),
+                convective.moment.transpose_times(p.angular)
+                    + convective.force.transpose_times(p.linear),
+            );
+        }
         let mut j = i;
         loop {
             let at = &tree.bodies[j];
-            let setting = model.setting(j, &work.angles);
-            with_joint!(at.kind, J => {
-                let joint = J::<S>::at(setting, &work.pose[j]);
-                for l in 0..J::<S>::NV {
-                    let p = joint.column(l);
-                    let rate = work.velocity[j].cross(p) + joint.column_rate(l, &v[at.v..]);
-                    for k in 0..nv {
-                        coriolis[(at.v + l, info.v + k)] = column[k].dot(p);
-                        if j != i {
-                            coriolis[(info.v + k, at.v + l)] =
-                                row[k].0.dot(rate) + row[k].1.dot(p.angular);
-                        }
+            let (there, rates) = columns(model, work, v, j);
+            for l in 0..at.kind.nv() {
+                for k in 0..nv {
+                    coriolis[(at.v + l, info.v + k)] = column[k].dot(there[l]);
+                    if j != i {
+                        coriolis[(info.v + k, at.v + l)] =
+                            row[k].0.dot(rates[l]) + row[k].1.dot(there[l].angular);
                     }
                 }
-            });
+            }
             if at.parent == 0 {
                 break;
             }
@@ -169,6 +159,31 @@ pub fn coriolis_matrix<S: Scalar, P: Parameter<S>>(
             j = at.parent;
         }
     }
+}
+
+/// The columns p of the joint that carries a body, and their rates ṗ, in body axes.
+#[inline(always)]
+fn columns<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    work: &CoriolisMatrix<S>,
+    v: &[S],
+    body: usize,
+) -> ([Motion<S>; 6], [Motion<S>; 6]) {
+    let info = &model.tree().bodies[body];
+    let setting = model.setting(body, &work.angles);
+    let mut columns = [Motion::zero(); 6];
+    let mut rates = [Motion::zero(); 6];
+    with_joint!(info.kind, J => {
+        let joint = J::<S>::at(setting, &work.pose[body]);
+        for k in 0..J::<S>::NV {
+            columns[k] = joint.column(k);
+            rates[k] = joint.column_rate(k, &v[info.v..]);
+        }
+    });
+    for k in 0..info.kind.nv() {
+        rates[k] = work.velocity[body].cross(columns[k]) + rates[k];
+    }
+    (columns, rates)
 }
 
 /// Y of a single body.

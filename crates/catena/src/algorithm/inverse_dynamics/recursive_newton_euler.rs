@@ -114,8 +114,22 @@ impl<S: Scalar> InverseDynamics<S> {
 /// τ = I v̇ + C v + gravity + passive − Jᵀ w(ext).
 ///
 /// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing.
-#[inline(always)]
 pub fn inverse_dynamics<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    q: &[S],
+    v: &[S],
+    vdot: &[S],
+    base: &Base<S>,
+    external: &[Force<S>],
+    work: &mut InverseDynamics<S>,
+    tau: &mut [S],
+) {
+    kernel(model, q, v, vdot, base, external, work, tau);
+}
+
+/// The recursion itself, inlined into the caller so that it is compiled for the caller's instruction set.
+#[inline(always)]
+pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     q: &[S],
     v: &[S],
@@ -138,13 +152,27 @@ pub fn inverse_dynamics<S: Scalar, P: Parameter<S>>(
             before = work.moving[info.parent];
         }
         let setting = model.setting(i, &work.angles);
-        before = with_joint!(info.kind, J => {
-            let (q, v, vdot) = (&q[info.q..], &v[info.v..], &vdot[info.v..]);
-            let pose = J::<S>::pose(setting, q);
+        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+        work.pose[i] = pose;
+        let carried = Motion::new(pose.rotation.transpose_times(before.omega), Vec3::zero());
+        let at_joint = before
+            .turning
+            .0
+            .times_add(pose.translation, before.rate.linear);
+        let rate = Motion::new(
+            pose.rotation.transpose_times(before.rate.angular),
+            pose.rotation.transpose_times(at_joint),
+        );
+        let (omega, rate) = with_joint!(info.kind, J => {
+            let (v, vdot) = (&v[info.v..], &vdot[info.v..]);
             let joint = J::<S>::at(setting, &pose);
-            work.pose[i] = pose;
-            outward(joint, &pose, before, v, vdot)
+            let bias = joint.bias(carried.angular, v);
+            (
+                joint.plus(carried, v).angular,       // (1)
+                joint.plus(rate + bias, vdot),        // (2, 3)
+            )
         });
+        before = Moving::new(omega, rate);
         if info.gathers {
             work.moving[i] = before;
         }
@@ -187,27 +215,4 @@ pub fn inverse_dynamics<S: Scalar, P: Parameter<S>>(
             tau[k] += passive::passive_force(model, q, v, k);
         }
     }
-}
-
-/// (1)–(3).
-#[inline(always)]
-fn outward<S: Scalar, J: Joint<S>>(
-    joint: J,
-    pose: &Pose<S>,
-    parent: Moving<S>,
-    v: &[S],
-    vdot: &[S],
-) -> Moving<S> {
-    let carried = pose.rotation.transpose_times(parent.omega);
-    let at_joint = parent
-        .turning
-        .0
-        .times_add(pose.translation, parent.rate.linear);
-    let bias = joint.bias(carried, v);
-    let omega = joint.plus(Motion::new(carried, Vec3::zero()), v).angular; // (1)
-    let rate = Motion::new(
-        pose.rotation.transpose_times(parent.rate.angular) + bias.angular,
-        pose.rotation.transpose_times(at_joint) + bias.linear,
-    );
-    Moving::new(omega, joint.plus(rate, vdot)) // (2, 3)
 }

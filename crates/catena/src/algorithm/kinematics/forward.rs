@@ -90,7 +90,6 @@ impl<S: Scalar> Kinematics<S> {
 }
 
 /// Poses, velocities and accelerations at (q, v, v̇).
-#[inline(always)]
 pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     q: &[S],
@@ -115,20 +114,19 @@ pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
         let info = &tree.bodies[i];
         let parent = info.parent;
         let setting = model.setting(i, &work.angles);
+        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+        let turning = work.velocity[parent].angular;
+        let carried = pose.motion_into(work.velocity[parent]);
+        let centripetal = turning.cross(turning.cross(pose.translation));
+        let mut rate = pose.motion_into(work.acceleration[parent]);
+        rate.linear += pose.rotation.transpose_times(centripetal);
+        work.pose[i] = pose;
+        work.world_from_body[i] = work.world_from_body[parent] * pose; // (1)
         with_joint!(info.kind, J => {
             let (v, vdot) = (&v[info.v..], &vdot[info.v..]);
-            let pose = J::<S>::pose(setting, &q[info.q..]);
             let joint = J::<S>::at(setting, &pose);
-            let turning = work.velocity[parent].angular;
-            let carried = pose.motion_into(work.velocity[parent]);
-            let bias = joint.bias(carried.angular, v);
-            let centripetal = turning.cross(turning.cross(pose.translation));
-            let mut rate = pose.motion_into(work.acceleration[parent]) + bias;
-            rate.linear += pose.rotation.transpose_times(centripetal);
-            work.pose[i] = pose;
-            work.world_from_body[i] = work.world_from_body[parent] * pose; // (1)
             work.velocity[i] = joint.plus(carried, v); // (2)
-            work.acceleration[i] = joint.plus(rate, vdot); // (3)
+            work.acceleration[i] = joint.plus(rate + joint.bias(carried.angular, v), vdot); // (3)
         });
     }
 }

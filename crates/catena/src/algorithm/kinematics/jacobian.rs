@@ -22,7 +22,6 @@ pub const CARD: Card = Card {
 };
 
 /// The 6×nv Jacobian of a frame, in world axes at the frame's origin. `kinematics` must be at the configuration in question.
-#[inline(always)]
 pub fn frame_jacobian<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     kinematics: &Kinematics<S>,

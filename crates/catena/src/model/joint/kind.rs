@@ -119,7 +119,7 @@ impl JointKind {
     }
 
     /// For each velocity coordinate: suffix of its name, and is it a rotation?
-    pub(crate) fn freedoms(self) -> &'static [(&'static str, bool)] {
+    pub fn freedoms(self) -> &'static [(&'static str, bool)] {
         match self {
             JointKind::Fixed => &[],
             JointKind::Revolute | JointKind::Continuous | JointKind::Helical => &[("", true)],

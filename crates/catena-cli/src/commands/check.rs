@@ -1,0 +1,99 @@
+//! `catena check MODEL`: every law and every pair of routes, on random states.
+
+use crate::commands::info::one_line;
+use crate::json;
+use crate::model_argument::ModelArgument;
+use crate::number::{counted, rough};
+use crate::outcome::Outcome;
+use crate::table::Table;
+use catena::check::{self, DENSE_LIMIT, LawResult};
+use catena::error::{Error, ErrorKind, Result};
+use clap::Args;
+use serde_json::{Value, json};
+
+/// Which model, and how thoroughly.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArgument,
+
+    /// Number of random states
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    states: usize,
+
+    /// Seed of the random states
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+}
+
+/// Runs the laws.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    if arguments.states == 0 {
+        return Err(Error::new(
+            ErrorKind::Input,
+            "--states: at least one state is needed",
+        ));
+    }
+    let model = arguments.model.model()?;
+    let laws = check::run(&model, arguments.states, arguments.seed);
+    let mut outcome = Outcome::text(match as_json {
+        true => json::text(&json!({
+            "format": "catena-check/1",
+            "model": model.name(),
+            "states": arguments.states,
+            "seed": arguments.seed,
+            "holds": laws.iter().all(LawResult::holds),
+            "laws": laws.iter().map(law_json).collect::<Value>(),
+        })),
+        false => {
+            let mut text = format!(
+                "laws and pairs of routes at {} (seed {})\n{}\n\n{}",
+                counted(arguments.states, "random state", "random states"),
+                arguments.seed,
+                one_line(&model),
+                law_table(&laws)
+            );
+            if model.nv() > DENSE_LIMIT {
+                text += &format!(
+                    "\n  laws that need dense matrices are left out: more than {DENSE_LIMIT} freedoms\n"
+                );
+            }
+            text
+        }
+    });
+    for law in laws.iter().filter(|law| !law.holds()) {
+        outcome.failures.push(format!(
+            "{} ({}): residual {}, allowed {}",
+            law.law,
+            law.routes,
+            rough(law.residual),
+            rough(law.tolerance)
+        ));
+    }
+    Ok(outcome)
+}
+
+fn law_table(laws: &[LawResult]) -> String {
+    Table::new()
+        .prose("law", laws.iter().map(|law| law.law))
+        .prose("routes", laws.iter().map(|law| law.routes))
+        .text("residual", laws.iter().map(|law| rough(law.residual)))
+        .text("allowed", laws.iter().map(|law| rough(law.tolerance)))
+        .text(
+            "",
+            laws.iter()
+                .map(|law| if law.holds() { "ok" } else { "FAILS" }),
+        )
+        .wrapped(100)
+        .render()
+}
+
+fn law_json(law: &LawResult) -> Value {
+    json!({
+        "law": law.law,
+        "routes": law.routes,
+        "residual": law.residual,
+        "tolerance": law.tolerance,
+        "holds": law.holds(),
+    })
+}

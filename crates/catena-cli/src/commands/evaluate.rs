@@ -1,0 +1,305 @@
+//! `catena evaluate MODEL`: everything the library computes at given states. Meant for `--json`, to compare engines.
+
+use crate::commands::info::one_line;
+use crate::commands::inverse::{quaternion_lines, state_table};
+use crate::json;
+use crate::model_argument::ModelArgument;
+use crate::number::{list, six};
+use crate::outcome::Outcome;
+use crate::situation::{self, Situation, find_frame};
+use crate::state_argument::{AccelerationArgument, EffortArgument, StateArgument};
+use crate::table::{self, Table};
+use catena::algorithm::energy::MechanicalState;
+use catena::error::Result;
+use catena::model::FrameInfo;
+use catena::spatial::{Motion, Pose};
+use catena::{Dynamics, Matrix, Model};
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+/// Larger matrices are printed only as JSON.
+const WIDE: usize = 12;
+
+/// Which model and states.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArgument,
+    #[command(flatten)]
+    state: StateArgument,
+    #[command(flatten)]
+    acceleration: AccelerationArgument,
+    #[command(flatten)]
+    effort: EffortArgument,
+
+    /// Only these frames, with their Jacobians [default: all frames, Jacobians of those at the tips]
+    #[arg(long, value_name = "NAME,NAME,…", value_delimiter = ',')]
+    frames: Vec<String>,
+}
+
+/// What is found of a frame.
+struct FrameValues {
+    info: FrameInfo,
+    pose: Pose<f64>,
+    velocity: Motion<f64>,
+    acceleration: Motion<f64>,
+    bias: Motion<f64>,
+    jacobian: Option<Matrix>,
+}
+
+/// What is found at a state.
+struct Evaluated {
+    situation: Situation,
+    frames: Vec<FrameValues>,
+    inertia: Matrix,
+    coriolis: Matrix,
+    coriolis_v: Vec<f64>,
+    gravity: Vec<f64>,
+    inverse: Vec<f64>,
+    forward: Vec<f64>,
+    mechanical: MechanicalState<f64>,
+}
+
+/// Computes everything.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    let model = arguments.model.model()?;
+    let frames = wanted_frames(&model, &arguments.frames)?;
+    let situations = arguments.state.situations(
+        &model,
+        arguments.acceleration.a.as_ref(),
+        arguments.effort.tau.as_ref(),
+    )?;
+    let mut dynamics = Dynamics::new(&model);
+    let evaluated = situations
+        .into_iter()
+        .map(|situation| evaluate(&mut dynamics, &frames, situation))
+        .collect::<Result<Vec<Evaluated>>>()?;
+    Ok(Outcome::text(match as_json {
+        true => json::text(&evaluated.iter().map(|one| to_json(&model, one)).collect()),
+        false => to_text(&model, &evaluated),
+    }))
+}
+
+/// The frames to show, and whether with their Jacobians.
+fn wanted_frames(model: &Model, names: &[String]) -> Result<Vec<(FrameInfo, bool)>> {
+    let tree = model.tree();
+    if !names.is_empty() {
+        return names
+            .iter()
+            .map(|name| find_frame(model, name).map(|frame| (frame.clone(), true)))
+            .collect();
+    }
+    let mut is_tip = vec![true; tree.bodies.len()];
+    for i in model.bodies() {
+        is_tip[tree.parent(i)] = false;
+    }
+    Ok(tree
+        .frames
+        .iter()
+        .map(|frame| (frame.clone(), is_tip[frame.body]))
+        .collect())
+}
+
+fn evaluate(
+    dynamics: &mut Dynamics,
+    frames: &[(FrameInfo, bool)],
+    situation: Situation,
+) -> Result<Evaluated> {
+    let external = situation.external(dynamics)?;
+    let state = &situation.state;
+    let mut values = Vec::with_capacity(frames.len());
+    for (info, with_jacobian) in frames {
+        let jacobian = match with_jacobian {
+            true => Some(dynamics.jacobian(state, info)?.clone()),
+            false => None,
+        };
+        let bias = dynamics.jacobian_rate_times_v(state, info)?;
+        let kinematics = dynamics.kinematics(state, &situation.acceleration)?;
+        values.push(FrameValues {
+            pose: kinematics.frame_pose(info),
+            velocity: kinematics.frame_velocity(info),
+            acceleration: kinematics.frame_acceleration(info),
+            info: info.clone(),
+            bias,
+            jacobian,
+        });
+    }
+    let coriolis = dynamics.coriolis(state)?.clone();
+    Ok(Evaluated {
+        frames: values,
+        inertia: dynamics.inertia(state)?.clone(),
+        coriolis_v: coriolis.times(&state.v),
+        coriolis,
+        gravity: dynamics.gravity(state)?.to_vec(),
+        inverse: dynamics
+            .inverse(state, &situation.acceleration, &external)?
+            .to_vec(),
+        forward: dynamics
+            .forward(state, &situation.effort, &external)?
+            .to_vec(),
+        mechanical: dynamics.mechanical_state(state)?,
+        situation,
+    })
+}
+
+fn to_json(model: &Model, one: &Evaluated) -> Value {
+    let mut object: Map<String, Value> = Map::new();
+    object.insert("format".into(), "catena-evaluate/1".into());
+    object.insert("model".into(), model.name().into());
+    object.extend(situation::to_json(&one.situation));
+    let mut put = |key: &str, value: Value| object.insert(key.into(), value);
+    put("a", json::numbers(&one.situation.acceleration));
+    put("tau", json::numbers(&one.situation.effort));
+    put("inverse_tau", json::numbers(&one.inverse));
+    put("forward_a", json::numbers(&one.forward));
+    put("gravity", json::numbers(&one.gravity));
+    put("coriolis_v", json::numbers(&one.coriolis_v));
+    put("inertia", json::matrix(&one.inertia));
+    put("coriolis", json::matrix(&one.coriolis));
+    let mechanical = &one.mechanical;
+    put("kinetic_energy", mechanical.kinetic.into());
+    put("gravitational_energy", mechanical.gravitational.into());
+    put("elastic_energy", mechanical.elastic.into());
+    put(
+        "potential_energy",
+        (mechanical.gravitational + mechanical.elastic).into(),
+    );
+    put(
+        "momentum",
+        json!({
+            "angular": json::vector(mechanical.momentum.moment),
+            "linear": json::vector(mechanical.momentum.force),
+        }),
+    );
+    put("mass", mechanical.mass.into());
+    put("centre_of_mass", json::vector(mechanical.centre));
+    put(
+        "centre_of_mass_velocity",
+        json::vector(mechanical.centre_velocity),
+    );
+    put(
+        "frames",
+        one.frames
+            .iter()
+            .map(|frame| frame_json(model, frame))
+            .collect(),
+    );
+    Value::Object(object)
+}
+
+fn frame_json(model: &Model, frame: &FrameValues) -> Value {
+    let mut value = json!({
+        "name": frame.info.name,
+        "body": model.tree().bodies[frame.info.body].name,
+        "position": json::vector(frame.pose.translation),
+        "quaternion": json::numbers(&json::quaternion(frame.pose.rotation)),
+        "velocity": json::motion(frame.velocity),
+        "acceleration": json::motion(frame.acceleration),
+        "acceleration_bias": json::motion(frame.bias),
+    });
+    if let Some(jacobian) = &frame.jacobian {
+        value["jacobian"] = json::matrix(jacobian);
+    }
+    value
+}
+
+fn to_text(model: &Model, evaluated: &[Evaluated]) -> String {
+    let mut text = format!("everything at a state\n{}\n", one_line(model));
+    for (index, one) in evaluated.iter().enumerate() {
+        if evaluated.len() > 1 {
+            text += &format!("\nstate {} of {}", index + 1, evaluated.len());
+        }
+        text += &format!(
+            "\n{}{}\n{}\n{}{}",
+            state_table(model, &one.situation).render(),
+            quaternion_lines(model, &one.situation),
+            efforts(model, one),
+            frame_table(one),
+            matrices(model, one),
+        );
+        let mechanical = &one.mechanical;
+        text += &format!(
+            "\n  kinetic energy {} J\n  potential energy {} J (gravity {}, springs {})\n",
+            six(mechanical.kinetic),
+            six(mechanical.gravitational + mechanical.elastic),
+            six(mechanical.gravitational),
+            six(mechanical.elastic)
+        );
+        text += &format!(
+            "  momentum {} N·s\n  angular momentum about the origin {} N·m·s\n",
+            list(&mechanical.momentum.force.to_array()),
+            list(&mechanical.momentum.moment.to_array())
+        );
+        text += &format!(
+            "  centre of mass {} m\n  its velocity {} m/s\n",
+            list(&mechanical.centre.to_array()),
+            list(&mechanical.centre_velocity.to_array())
+        );
+    }
+    text + "\n  Jacobians, J̇ v and exact numbers: --json\n"
+}
+
+fn efforts(model: &Model, one: &Evaluated) -> String {
+    let dofs = &model.tree().dofs;
+    let some = |list: &[f64]| list.iter().map(|&x| Some(x)).collect::<Vec<_>>();
+    Table::new()
+        .text("freedom", dofs.iter().map(|dof| dof.name.clone()))
+        .numbers("τ for a", some(&one.inverse))
+        .numbers("C v", some(&one.coriolis_v))
+        .numbers("gravity", some(&one.gravity))
+        .text("in", dofs.iter().map(|dof| dof.force_unit))
+        .numbers("a from τ", some(&one.forward))
+        .text(
+            "in",
+            dofs.iter().map(|dof| {
+                if dof.force_unit == "N" {
+                    "m/s²"
+                } else {
+                    "rad/s²"
+                }
+            }),
+        )
+        .render()
+}
+
+fn frame_table(one: &Evaluated) -> String {
+    let position = |axis: usize| {
+        one.frames
+            .iter()
+            .map(move |frame| Some(frame.pose.translation.to_array()[axis]))
+    };
+    let speed = |axis: usize| {
+        one.frames
+            .iter()
+            .map(move |frame| Some(frame.velocity.linear.to_array()[axis]))
+    };
+    Table::new()
+        .text(
+            "frame",
+            one.frames.iter().map(|frame| frame.info.name.clone()),
+        )
+        .numbers("x m", position(0))
+        .numbers("y m", position(1))
+        .numbers("z m", position(2))
+        .numbers("ẋ m/s", speed(0))
+        .numbers("ẏ m/s", speed(1))
+        .numbers("ż m/s", speed(2))
+        .render()
+}
+
+fn matrices(model: &Model, one: &Evaluated) -> String {
+    if model.nv() > WIDE {
+        return format!("\nI and C are {0}×{0}: see them with --json\n", model.nv());
+    }
+    let names: Vec<String> = model
+        .tree()
+        .dofs
+        .iter()
+        .map(|dof| dof.name.clone())
+        .collect();
+    format!(
+        "\nI\n{}\nC\n{}",
+        table::matrix(&names, &names, |i, j| one.inertia[(i, j)]),
+        table::matrix(&names, &names, |i, j| one.coriolis[(i, j)])
+    )
+}

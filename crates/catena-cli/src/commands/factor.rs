@@ -1,0 +1,445 @@
+//! `catena factor MODEL`: I = U D Uᵀ, its pivots and what they mean.
+
+use crate::commands::info::one_line;
+use crate::coordinates::Quantity;
+use crate::model_argument::ModelArgument;
+use crate::number::{list, rough, six};
+use crate::outcome::Outcome;
+use crate::residual::{larger, largest, relative};
+use crate::situation::{self, Situation};
+use crate::state_argument::{EffortArgument, StateArgument, numbers_of};
+use crate::table::{self, Table};
+use crate::{json, number, words};
+use catena::algorithm::factorization::{EndEffector, Factorization};
+use catena::error::{Error, ErrorKind, Result};
+use catena::model::JointKind;
+use catena::spatial::{Motion, Vec3};
+use catena::{Dynamics, Matrix, Model};
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+/// Larger models go without dense matrices.
+const LARGE: usize = 1000;
+/// Larger matrices are printed only as JSON.
+const WIDE: usize = 12;
+
+/// Which model and state.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArgument,
+    #[command(flatten)]
+    state: StateArgument,
+    #[command(flatten)]
+    effort: EffortArgument,
+
+    /// Show U and I
+    #[arg(long)]
+    full: bool,
+
+    /// Show I⁻¹
+    #[arg(long)]
+    inverse: bool,
+
+    /// Solve I x = b for this b, in N·m and N
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    rhs: Option<String>,
+
+    /// The papers' variables t_e of a point of the free base, in its link's axes
+    #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
+    end_effector: Option<String>,
+}
+
+/// What is found at one state.
+struct Factored {
+    situation: Situation,
+    pivots: Vec<f64>,
+    log_determinant: f64,
+    spread: f64,
+    /// I, U and |I − U D Uᵀ| / |I|, where the model is not too large.
+    dense: Option<Dense>,
+    inverse: Option<Matrix>,
+    solution: Option<Solution>,
+    /// Pᵀ M̂ P of the free base.
+    base_block: Option<Matrix>,
+    end_effector: Option<AtPoint>,
+}
+
+struct Dense {
+    inertia: Matrix,
+    u: Matrix,
+    residual: f64,
+}
+
+struct Solution {
+    rhs: Vec<f64>,
+    x: Vec<f64>,
+    residual: Option<f64>,
+}
+
+struct AtPoint {
+    inertia: Matrix,
+    twist: Motion<f64>,
+    twist_rate: Motion<f64>,
+}
+
+/// Factorizes the inertia matrix.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    let model = arguments.model.model()?;
+    let situations = arguments
+        .state
+        .situations(&model, None, arguments.effort.tau.as_ref())?;
+    let mut dynamics = Dynamics::new(&model);
+    let factored = situations
+        .into_iter()
+        .map(|situation| factor(arguments, &mut dynamics, situation))
+        .collect::<Result<Vec<Factored>>>()?;
+    Ok(Outcome::text(match as_json {
+        true => json::text(&to_json(&model, arguments, &factored)),
+        false => to_text(&model, arguments, &factored),
+    }))
+}
+
+fn factor(
+    arguments: &Arguments,
+    dynamics: &mut Dynamics,
+    situation: Situation,
+) -> Result<Factored> {
+    let model = dynamics.model().clone();
+    let mut factors = dynamics.factorization(&situation.state)?;
+    let pivots = factors.d();
+    let is_large = model.nv() > LARGE;
+    if is_large && (arguments.full || arguments.inverse) {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "U, I and I⁻¹ are not formed for more than {LARGE} freedoms; `{}` has {}",
+                model.name(),
+                model.nv()
+            ),
+        )
+        .hint("leave out --full and --inverse: pivots and --rhs cost O(n)"));
+    }
+    let dense = match is_large {
+        true => None,
+        false => Some(dense(&model, dynamics, &factors, &pivots, &situation)?),
+    };
+    let solution = match &arguments.rhs {
+        None => None,
+        Some(text) => {
+            let rhs = numbers_of(&model, Quantity::Effort, "--rhs", text)?;
+            let mut x = rhs.clone();
+            dynamics.factorize(&situation.state)?;
+            dynamics.solve(&mut x)?;
+            let residual = dense
+                .as_ref()
+                .map(|dense| relative(&dense.inertia.times(&x), &rhs, largest(&rhs)));
+            Some(Solution { rhs, x, residual })
+        }
+    };
+    let root = free_root(&model);
+    let end_effector = match &arguments.end_effector {
+        None => None,
+        Some(text) => Some(at_point(dynamics, &factors, &situation, root, text)?),
+    };
+    let (low, high) = pivots
+        .iter()
+        .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), &x| {
+            (low.min(x), high.max(x))
+        });
+    Ok(Factored {
+        log_determinant: factors.log_determinant(),
+        spread: high / low,
+        inverse: arguments.inverse.then(|| factors.inverse_matrix(&model)),
+        base_block: root.map(|root| factors.joint_block(&model, root)),
+        situation,
+        pivots,
+        dense,
+        solution,
+        end_effector,
+    })
+}
+
+fn dense(
+    model: &Model,
+    dynamics: &mut Dynamics,
+    factors: &Factorization<f64>,
+    pivots: &[f64],
+    situation: &Situation,
+) -> Result<Dense> {
+    let inertia = dynamics.inertia(&situation.state)?.clone();
+    let u = factors.u(model);
+    let n = model.nv();
+    // U D Uᵀ: the rows of U start at their diagonal
+    let mut difference = 0.0;
+    for i in 0..n {
+        for j in i..n {
+            let product: f64 = (j..n).map(|k| u[(i, k)] * pivots[k] * u[(j, k)]).sum();
+            difference = larger(difference, (product - inertia[(i, j)]).abs());
+        }
+    }
+    let residual = difference / largest(inertia.as_slice());
+    Ok(Dense {
+        inertia,
+        u,
+        residual,
+    })
+}
+
+/// The body that hangs on the ground by a free joint, if the model floats.
+fn free_root(model: &Model) -> Option<usize> {
+    let tree = model.tree();
+    model
+        .bodies()
+        .find(|&i| tree.parent(i) == 0 && tree.bodies[i].kind == JointKind::Free)
+}
+
+fn at_point(
+    dynamics: &mut Dynamics,
+    factors: &Factorization<f64>,
+    situation: &Situation,
+    root: Option<usize>,
+    text: &str,
+) -> Result<AtPoint> {
+    let model = dynamics.model().clone();
+    let point = Vec3::from_array(number::vector::<3>("--end-effector", text)?);
+    let fixed = || {
+        Error::new(
+            ErrorKind::Input,
+            format!("--end-effector: the base of `{}` is not free", model.name()),
+        )
+        .hint("the papers' t_e belongs to a point of a free base: try space-robot, or --free-base with a file")
+    };
+    let root = root.ok_or_else(fixed)?;
+    let info = &model.tree().bodies[root];
+    let offset = info.body_from_link.point(point);
+    let at = EndEffector::new(&model, factors, root, offset).ok_or_else(fixed)?;
+    let external = situation.external(dynamics)?;
+    let vdot = dynamics.forward(&situation.state, &situation.effort, &external)?;
+    let freedoms = model.tree().dof_range(root);
+    let rates = &situation.state.v[freedoms.clone()];
+    Ok(AtPoint {
+        inertia: at.inertia(&model, factors),
+        twist: at.twist(rates),
+        twist_rate: at.twist_rate(rates, &vdot[freedoms]),
+    })
+}
+
+/// What the effort of every freedom works against.
+fn meanings(model: &Model) -> Vec<String> {
+    let tree = model.tree();
+    let mut is_leaf = vec![true; tree.bodies.len()];
+    for i in model.bodies() {
+        is_leaf[tree.parent(i)] = false;
+    }
+    (0..model.nv())
+        .map(|k| meaning(model, k, is_leaf[tree.dofs[k].body]))
+        .collect()
+}
+
+fn meaning(model: &Model, k: usize, is_leaf: bool) -> String {
+    let tree = model.tree();
+    let dof = &tree.dofs[k];
+    let body = &tree.bodies[dof.body];
+    let what = match (dof.force_unit, body.kind) {
+        ("N", _) => "mass along its direction",
+        (_, JointKind::Helical) => "inertia of the screw motion",
+        _ => "moment of inertia about its axis",
+    };
+    let is_last = k + 1 == body.v + body.kind.nv();
+    let free = match is_leaf && is_last {
+        true => "",
+        false => ", all beyond free",
+    };
+    format!("{what}{free}")
+}
+
+fn pivot_unit(force_unit: &str) -> &'static str {
+    match force_unit {
+        "N" => "kg",
+        _ => "kg·m²",
+    }
+}
+
+fn to_text(model: &Model, arguments: &Arguments, factored: &[Factored]) -> String {
+    let mut text = format!(
+        "I(q) = U D Uᵀ without forming I, in O(n)\n{}\n",
+        one_line(model)
+    );
+    for (index, one) in factored.iter().enumerate() {
+        if factored.len() > 1 {
+            text += &format!("\nstate {} of {}", index + 1, factored.len());
+        }
+        text += &format!("\n{}", pivot_table(model, one));
+        text += &format!(
+            "\n  ln det I = {}, largest/smallest pivot = {}\n",
+            six(one.log_determinant),
+            six(one.spread)
+        );
+        match &one.dense {
+            Some(dense) => {
+                text += &format!("  check: |I − U D Uᵀ| / |I| = {}\n", rough(dense.residual));
+            }
+            None => {
+                text +=
+                    &format!("  check: left out, I is not formed for more than {LARGE} freedoms\n")
+            }
+        }
+        text += &matrices_text(model, arguments, one);
+    }
+    text
+}
+
+fn pivot_table(model: &Model, one: &Factored) -> String {
+    let dofs = &model.tree().dofs;
+    let mut table = Table::new()
+        .text("freedom", dofs.iter().map(|dof| dof.name.clone()))
+        .numbers("D: m̂", one.pivots.iter().map(|&x| Some(x)));
+    if let Some(dense) = &one.dense {
+        table = table.numbers("I_kk", (0..dofs.len()).map(|k| Some(dense.inertia[(k, k)])));
+    }
+    let mut text = table
+        .text("unit", dofs.iter().map(|dof| pivot_unit(dof.force_unit)))
+        .prose("m̂ is the", meanings(model))
+        .wrapped(96)
+        .render();
+    text += "  ";
+    text += &words::wrapped(
+        "m̂ is what the effort works against when all beyond (later freedoms of the joint, and the joints it carries) \
+         may move; I_kk when it may not.",
+        76,
+        "  ",
+    );
+    text.push('\n');
+    text
+}
+
+fn matrices_text(model: &Model, arguments: &Arguments, one: &Factored) -> String {
+    let names: Vec<String> = model
+        .tree()
+        .dofs
+        .iter()
+        .map(|dof| dof.name.clone())
+        .collect();
+    let square = |title: &str, matrix: &Matrix| match matrix.rows() > WIDE {
+        true => format!("\n{title}: {0}×{0}, see it with --json\n", matrix.rows()),
+        false => format!(
+            "\n{title}\n{}",
+            table::matrix(&names, &names, |i, j| matrix[(i, j)])
+        ),
+    };
+    let mut text = String::new();
+    if let (true, Some(dense)) = (arguments.full, &one.dense) {
+        text += &square("U, unit upper triangular", &dense.u);
+        text += &square(
+            "I, composite bodies (N·m or N per rad/s² or m/s²)",
+            &dense.inertia,
+        );
+    }
+    if let Some(inverse) = &one.inverse {
+        text += &square("I⁻¹ (rad/s² or m/s² per N·m or N)", inverse);
+    }
+    if let Some(solution) = &one.solution {
+        let units = Quantity::Acceleration.coordinates(model);
+        let table = Table::new()
+            .text("freedom", names.clone())
+            .numbers("b", solution.rhs.iter().map(|&x| Some(x)))
+            .text("in", model.tree().dofs.iter().map(|dof| dof.force_unit))
+            .numbers("x", solution.x.iter().map(|&x| Some(x)))
+            .text("in", units.iter().map(|c| c.unit));
+        text += &format!("\nI x = b\n{}", table.render());
+        if let Some(residual) = solution.residual {
+            text += &format!("\n  check: |I x − b| / |b| = {}\n", rough(residual));
+        }
+    }
+    let axes = |letters: [&str; 6]| letters.map(String::from).to_vec();
+    if let (Some(block), None) = (&one.base_block, &one.end_effector) {
+        let rates = axes(["ẋ", "ẏ", "ż", "ωx", "ωy", "ωz"]);
+        text += &format!(
+            "\n6×6 block of the free base, the whole robot with its joints free (kg, kg·m, kg·m²)\n{}",
+            table::matrix(&rates, &rates, |i, j| block[(i, j)])
+        );
+    }
+    if let Some(at) = &one.end_effector {
+        let rates = axes(["ωx", "ωy", "ωz", "vx", "vy", "vz"]);
+        text += &format!(
+            "\nÎ_e, the block of t_e = (ω; v_E), world axes (kg·m², kg·m, kg)\n{}",
+            table::matrix(&rates, &rates, |i, j| at.inertia[(i, j)])
+        );
+        text += &format!(
+            "\n  t_e   ω   = {} rad/s\n        v_E = {} m/s\n",
+            list(&at.twist.angular.to_array()),
+            list(&at.twist.linear.to_array())
+        );
+        text += &format!(
+            "  ṫ_e   ω̇   = {} rad/s²\n        v̇_E = {} m/s²\n",
+            list(&at.twist_rate.angular.to_array()),
+            list(&at.twist_rate.linear.to_array())
+        );
+    }
+    text
+}
+
+fn to_json(model: &Model, arguments: &Arguments, factored: &[Factored]) -> Value {
+    let freedoms: Value = model
+        .tree()
+        .dofs
+        .iter()
+        .zip(meanings(model))
+        .map(|(dof, meaning)| {
+            json!({
+                "name": dof.name,
+                "pivot_unit": pivot_unit(dof.force_unit),
+                "pivot_meaning": meaning,
+            })
+        })
+        .collect();
+    let states: Value = factored
+        .iter()
+        .map(|one| state_json(arguments, one))
+        .collect();
+    json!({
+        "format": "catena-factor/1",
+        "model": model.name(),
+        "freedoms": freedoms,
+        "states": states,
+    })
+}
+
+fn state_json(arguments: &Arguments, one: &Factored) -> Value {
+    let mut object: Map<String, Value> = situation::to_json(&one.situation);
+    let mut put = |key: &str, value: Value| object.insert(key.into(), value);
+    put("D", json::numbers(&one.pivots));
+    put("log_determinant", one.log_determinant.into());
+    put("pivot_spread", one.spread.into());
+    if let Some(dense) = &one.dense {
+        if arguments.full {
+            put("U", json::matrix(&dense.u));
+            put("I", json::matrix(&dense.inertia));
+        }
+        put("residual", dense.residual.into());
+    }
+    if let Some(inverse) = &one.inverse {
+        put("I_inverse", json::matrix(inverse));
+    }
+    if let Some(solution) = &one.solution {
+        put("rhs", json::numbers(&solution.rhs));
+        put("solution", json::numbers(&solution.x));
+        put("solution_residual", solution.residual.into());
+    }
+    if let Some(block) = &one.base_block {
+        put("base_block", json::matrix(block));
+    }
+    if let Some(at) = &one.end_effector {
+        put(
+            "end_effector",
+            json!({
+                "inertia": json::matrix(&at.inertia),
+                "tau": json::numbers(&one.situation.effort),
+                "twist": json::motion(at.twist),
+                "twist_rate": json::motion(at.twist_rate),
+            }),
+        );
+    }
+    Value::Object(object)
+}

@@ -1,0 +1,166 @@
+//! `catena forward MODEL`: the accelerations that given efforts produce, checked by two other routes.
+
+use crate::commands::info::one_line;
+use crate::commands::inverse::{quaternion_lines, state_table};
+use crate::json;
+use crate::model_argument::ModelArgument;
+use crate::number::rough;
+use crate::outcome::Outcome;
+use crate::residual::{larger, largest, relative};
+use crate::situation::{self, Situation};
+use crate::state_argument::{EffortArgument, StateArgument};
+use catena::algorithm::forward_dynamics::{WalkerOrin, forward_dynamics_walker_orin};
+use catena::error::Result;
+use catena::spatial::Force;
+use catena::{Dynamics, Model};
+use clap::Args;
+use serde_json::{Value, json};
+
+/// Efforts must come back from inverse dynamics at least this well, or the exit code is 1.
+const TOLERANCE: f64 = 1e-9;
+/// The twin costs O(n³): larger models go without.
+const LARGE: usize = 1000;
+
+/// Which model and states.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArgument,
+    #[command(flatten)]
+    state: StateArgument,
+    #[command(flatten)]
+    effort: EffortArgument,
+}
+
+/// A situation with the accelerations found.
+struct Solved {
+    situation: Situation,
+    /// Relative difference of the efforts that inverse dynamics returns.
+    returned: f64,
+    /// Relative difference to Walker and Orin's accelerations.
+    twin: Option<f64>,
+}
+
+/// Computes the accelerations.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    let model = arguments.model.model()?;
+    let situations = arguments
+        .state
+        .situations(&model, None, arguments.effort.tau.as_ref())?;
+    let mut dynamics = Dynamics::new(&model);
+    let mut twin = (model.nv() <= LARGE).then(|| WalkerOrin::new(&model));
+    let solved = situations
+        .into_iter()
+        .map(|situation| solve(&mut dynamics, &mut twin, situation))
+        .collect::<Result<Vec<Solved>>>()?;
+    let mut outcome = Outcome::text(match as_json {
+        true => json::text(&to_json(&model, &solved)),
+        false => to_text(&model, &solved),
+    });
+    let worst = solved
+        .iter()
+        .fold(0.0, |worst, one| larger(worst, one.returned));
+    if worst.is_nan() || worst > TOLERANCE {
+        outcome.failures.push(format!(
+            "inverse dynamics does not return the efforts: relative difference {}, allowed {}",
+            rough(worst),
+            rough(TOLERANCE)
+        ));
+    }
+    Ok(outcome)
+}
+
+fn solve(
+    dynamics: &mut Dynamics,
+    twin: &mut Option<WalkerOrin<f64>>,
+    mut situation: Situation,
+) -> Result<Solved> {
+    let external = situation.external(dynamics)?;
+    let state = &situation.state;
+    situation.acceleration = dynamics
+        .forward(state, &situation.effort, &external)?
+        .to_vec();
+    let nothing = vec![0.0; situation.effort.len()];
+    let bias = largest(dynamics.inverse(state, &nothing, &external)?);
+    let scale = bias.max(largest(&situation.effort));
+    let back = dynamics.inverse(state, &situation.acceleration, &external)?;
+    let returned = relative(back, &situation.effort, scale);
+    let twin = twin
+        .as_mut()
+        .map(|work| compare_twin(dynamics.model(), work, &situation, &external));
+    Ok(Solved {
+        situation,
+        returned,
+        twin,
+    })
+}
+
+fn compare_twin(
+    model: &Model,
+    work: &mut WalkerOrin<f64>,
+    situation: &Situation,
+    external: &[Force<f64>],
+) -> f64 {
+    let mut found = vec![0.0; model.nv()];
+    let state = &situation.state;
+    forward_dynamics_walker_orin(
+        model,
+        &state.q,
+        &state.v,
+        &situation.effort,
+        &state.base,
+        external,
+        work,
+        &mut found,
+    );
+    relative(
+        &found,
+        &situation.acceleration,
+        largest(&situation.acceleration),
+    )
+}
+
+fn to_text(model: &Model, solved: &[Solved]) -> String {
+    let mut text = format!(
+        "forward dynamics: the accelerations a that the efforts τ produce, in O(n)\n{}\n",
+        one_line(model)
+    );
+    for (index, one) in solved.iter().enumerate() {
+        if solved.len() > 1 {
+            text += &format!("\nstate {} of {}", index + 1, solved.len());
+        }
+        text += &format!("\n{}", state_table(model, &one.situation).render());
+        text += &quaternion_lines(model, &one.situation);
+        text += &format!(
+            "\n  check: inverse dynamics returns the efforts, relative difference {}\n",
+            rough(one.returned)
+        );
+        text += &match one.twin {
+            Some(twin) => format!(
+                "  check: Walker–Orin (composite bodies, Cholesky) agrees, relative difference {}\n",
+                rough(twin)
+            ),
+            None => format!(
+                "  check: Walker–Orin left out, it costs O(n³) (more than {LARGE} freedoms)\n"
+            ),
+        };
+    }
+    text
+}
+
+fn to_json(model: &Model, solved: &[Solved]) -> Value {
+    let states: Value = solved
+        .iter()
+        .map(|one| {
+            let mut state = situation::to_json(&one.situation);
+            state.insert("a".into(), json::numbers(&one.situation.acceleration));
+            state.insert("tau".into(), json::numbers(&one.situation.effort));
+            state.insert(
+                "checks".into(),
+                json!({ "inverse_returns_tau": one.returned, "walker_orin": one.twin }),
+            );
+            Value::Object(state)
+        })
+        .collect();
+    json!({ "format": "catena-forward/1", "model": model.name(), "states": states })
+}

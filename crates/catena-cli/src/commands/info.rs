@@ -1,0 +1,453 @@
+//! `catena info MODEL`: the model as it was understood.
+
+use crate::coordinates::Quantity;
+use crate::model_argument::{Loaded, ModelArgument};
+use crate::number::{counted, list, six};
+use crate::outcome::Outcome;
+use crate::table::Table;
+use crate::{json, words};
+use catena::Model;
+use catena::error::Result;
+use catena::model::{BodyInfo, Dof, FrameInfo, Tree};
+use catena::spatial::Pose;
+use clap::Args;
+use serde_json::{Value, json};
+
+/// Deeper trees are drawn without indenting bodies that follow each other in a row.
+const DEEP: usize = 12;
+/// Larger matrices are not drawn.
+const LARGE: usize = 32;
+
+/// Which model.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArgument,
+
+    /// Show Mufti's incidence matrix S, path matrix T and regular labelling
+    #[arg(long)]
+    matrices: bool,
+}
+
+/// Shows the model.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    let loaded = arguments.model.load()?;
+    Ok(Outcome::text(match as_json {
+        true => json::text(&to_json(&loaded, arguments.matrices)),
+        false => to_text(&loaded, arguments.matrices),
+    }))
+}
+
+/// What holds the tree.
+pub fn base_kind(model: &Model) -> &'static str {
+    match model.tree().is_free_floating() {
+        true => "free",
+        false => "fixed",
+    }
+}
+
+/// The model in one line.
+pub fn one_line(model: &Model) -> String {
+    format!(
+        "{}: {}, {}, {} base, {} kg, gravity {} m/s²",
+        model.name(),
+        counted(model.body_count(), "body", "bodies"),
+        counted(model.nv(), "freedom", "freedoms"),
+        base_kind(model),
+        six(model.mass()),
+        list(&model.gravity().to_array()),
+    )
+}
+
+fn to_text(loaded: &Loaded, matrices: bool) -> String {
+    let model = &loaded.model;
+    let tree = model.tree();
+    let mut text = format!(
+        "{}\n\n{}\n{}\n{}",
+        one_line(model),
+        drawn_tree(model),
+        freedoms(loaded),
+        frames(tree),
+    );
+    if matrices {
+        text += &graph_matrices(tree);
+    }
+    text += "\nassumptions\n";
+    if tree.assumptions.is_empty() {
+        text += "  none: everything was given\n";
+    }
+    for note in &tree.assumptions {
+        text += &format!("  - {}\n", words::wrapped(note, 74, "    "));
+    }
+    text
+}
+
+fn drawn_tree(model: &Model) -> String {
+    let tree = model.tree();
+    let branches = Branches::of(tree);
+    let order: Vec<(usize, String)> = branches.drawn();
+    let body = |i: usize| &tree.bodies[i];
+    let moving = |show: &dyn Fn(usize, &BodyInfo) -> String| -> Vec<String> {
+        order
+            .iter()
+            .map(|&(i, _)| match i {
+                0 => String::new(),
+                _ => show(i, body(i)),
+            })
+            .collect()
+    };
+    let table = Table::new()
+        .text(
+            "body",
+            order
+                .iter()
+                .map(|(i, prefix)| format!("{prefix}{}{}", body(*i).name, merged(body(*i)))),
+        )
+        .text("joint", moving(&|_, body| body.joint.clone()))
+        .text("kind", moving(&|_, body| body.kind.name().into()))
+        .text("freedoms", moving(&|i, _| ranks(tree.dof_range(i))))
+        .numbers(
+            "mass kg",
+            order
+                .iter()
+                .map(|&(i, _)| (i != 0).then(|| model.inertial(i).mass)),
+        );
+    let footnote = match branches.is_deep {
+        true => "  Bodies right below each other in one column are carried by the one above.\n",
+        false => "",
+    };
+    table.render() + footnote
+}
+
+fn merged(body: &BodyInfo) -> String {
+    match &body.merged[..] {
+        [] => String::new(),
+        [one] => format!(" + {one}"),
+        many => format!(" + {} more", many.len()),
+    }
+}
+
+/// Freedoms counted from 1: `3` or `1–6`.
+fn ranks(range: std::ops::Range<usize>) -> String {
+    match range.len() {
+        1 => format!("{}", range.end),
+        _ => format!("{}–{}", range.start + 1, range.end),
+    }
+}
+
+/// The children of every body, and how the tree is drawn.
+struct Branches {
+    children: Vec<Vec<usize>>,
+    is_deep: bool,
+}
+
+impl Branches {
+    fn of(tree: &Tree) -> Self {
+        let mut children = vec![Vec::new(); tree.bodies.len()];
+        for i in 1..tree.bodies.len() {
+            children[tree.parent(i)].push(i);
+        }
+        Branches {
+            children,
+            is_deep: tree.depth() > DEEP,
+        }
+    }
+
+    /// Bodies from the ground on, each with what is drawn before its name. No recursion: trees may be very deep.
+    fn drawn(&self) -> Vec<(usize, String)> {
+        let mut drawn = Vec::new();
+        // body, what to draw before it, what to draw before its children
+        let mut waiting = vec![(0, String::new(), String::new())];
+        while let Some((body, before, below)) = waiting.pop() {
+            drawn.push((body, before));
+            let children = &self.children[body];
+            let in_a_row = self.is_deep && children.len() == 1 && body != 0;
+            for (rank, &child) in children.iter().enumerate().rev() {
+                let is_last = rank + 1 == children.len();
+                waiting.push(match (in_a_row, is_last) {
+                    (true, _) => (child, below.clone(), below.clone()),
+                    (_, true) => (child, format!("{below}└─ "), format!("{below}   ")),
+                    (_, false) => (child, format!("{below}├─ "), format!("{below}│  ")),
+                });
+            }
+        }
+        drawn
+    }
+}
+
+/// The constants of every freedom, as the builder has them.
+fn constants(loaded: &Loaded) -> Vec<Dof> {
+    let tree = loaded.model.tree();
+    let by_name: std::collections::HashMap<&str, &[Dof]> = loaded
+        .builder
+        .joints
+        .iter()
+        .map(|joint| (joint.name.as_str(), joint.dofs.as_slice()))
+        .collect();
+    tree.dofs
+        .iter()
+        .enumerate()
+        .map(|(k, dof)| {
+            let body = &tree.bodies[dof.body];
+            by_name
+                .get(body.joint.as_str())
+                .and_then(|dofs| dofs.get(k - body.v))
+                .copied()
+                .unwrap_or_default()
+        })
+        .collect()
+}
+
+fn freedoms(loaded: &Loaded) -> String {
+    let model = &loaded.model;
+    let tree = model.tree();
+    let dofs = constants(loaded);
+    let positions = Quantity::Position;
+    let units: Vec<&str> = tree
+        .dofs
+        .iter()
+        .map(|dof| if dof.force_unit == "N" { "m" } else { "rad" })
+        .collect();
+    let mut table = Table::new()
+        .written("", (1..=tree.dofs.len()).map(|k| k.to_string()))
+        .text("freedom", tree.dofs.iter().map(|dof| dof.name.clone()))
+        .text("unit", units);
+    // limits may be open on one side
+    let limit = |x: f64| x.is_finite().then_some(x);
+    if dofs.iter().any(|dof| dof.limits.is_some()) {
+        table = table
+            .numbers(
+                "lowest",
+                dofs.iter()
+                    .map(|dof| dof.limits.and_then(|(low, _)| limit(low))),
+            )
+            .numbers(
+                "highest",
+                dofs.iter()
+                    .map(|dof| dof.limits.and_then(|(_, high)| limit(high))),
+            );
+    }
+    if dofs.iter().any(|dof| dof.max_velocity.is_some()) {
+        table = table.numbers(
+            "fastest",
+            dofs.iter().map(|dof| dof.max_velocity.and_then(limit)),
+        );
+    }
+    if dofs.iter().any(|dof| dof.max_effort.is_some()) {
+        table = table.numbers(
+            "strongest",
+            dofs.iter().map(|dof| dof.max_effort.and_then(limit)),
+        );
+    }
+    for (head, value) in [
+        ("armature", (|dof| dof.armature) as fn(&Dof) -> f64),
+        ("damping", |dof| dof.damping),
+        ("friction", |dof| dof.friction),
+        ("stiffness", |dof| dof.stiffness),
+        ("rest", |dof| dof.rest),
+    ] {
+        if dofs.iter().any(|dof| value(dof) != 0.0) {
+            table = table.numbers(
+                head,
+                dofs.iter()
+                    .map(|dof| Some(value(dof)).filter(|x| *x != 0.0)),
+            );
+        }
+    }
+    let quaternions = match positions.coordinates(model).len() - tree.dofs.len() {
+        0 => String::new(),
+        n => format!(
+            " There are {} position coordinates: {}.",
+            model.nq(),
+            match n {
+                1 => "one orientation is a quaternion".to_string(),
+                n => format!("{n} orientations are quaternions"),
+            }
+        ),
+    };
+    let footnote = format!(
+        "Turning freedoms: rad, rad/s, N·m, kg·m²; sliding ones: m, m/s, N, kg.{quaternions}"
+    );
+    format!(
+        "{}  {}\n",
+        table.render(),
+        words::wrapped(&footnote, 76, "  ")
+    )
+}
+
+/// Pose of a frame in the frame of the link that gave its body the name.
+fn pose_in_link(tree: &Tree, frame: &FrameInfo) -> Pose<f64> {
+    if frame.name == tree.bodies[frame.body].name {
+        return Pose::identity();
+    }
+    tree.bodies[frame.body].body_from_link.inverse() * frame.body_from_frame
+}
+
+/// Every link has a frame of its name; here are those that do not stand where a body's own link frame stands.
+fn frames(tree: &Tree) -> String {
+    let others: Vec<&FrameInfo> = tree
+        .frames
+        .iter()
+        .filter(|frame| frame.name != tree.bodies[frame.body].name)
+        .collect();
+    if others.is_empty() {
+        return "  Every link has a frame of its name; there are no others.\n".into();
+    }
+    let component = |axis: usize| {
+        others
+            .iter()
+            .map(move |frame| Some(pose_in_link(tree, frame).translation.to_array()[axis]))
+    };
+    let table = Table::new()
+        .text("frame", others.iter().map(|frame| frame.name.clone()))
+        .text(
+            "on link",
+            others
+                .iter()
+                .map(|frame| tree.bodies[frame.body].name.clone()),
+        )
+        .numbers("x m", component(0))
+        .numbers("y m", component(1))
+        .numbers("z m", component(2));
+    format!(
+        "{}  Every link has a frame of its name; these are the others.\n",
+        table.render()
+    )
+}
+
+fn graph_matrices(tree: &Tree) -> String {
+    let n = tree.bodies.len() - 1;
+    let mut text = String::from("\nregular labelling (Mufti): leaves get the highest numbers\n");
+    let labels = tree.regular_labelling();
+    text += &Table::new()
+        .text(
+            "body",
+            tree.bodies[1..].iter().map(|body| body.name.clone()),
+        )
+        .written("here", (1..=n).map(|i| i.to_string()))
+        .written("label", labels.iter().map(ToString::to_string))
+        .render();
+    if n > LARGE {
+        return text + &format!("\n  S and T are {n}×{n}: see them with --json\n");
+    }
+    for (title, matrix) in [
+        (
+            "S, incidence: +1 where joint j leaves body i, −1 where it enters",
+            tree.incidence_matrix(),
+        ),
+        (
+            "T = S⁻¹, paths: −1 where joint i is on the way from the ground to body j",
+            tree.path_matrix(),
+        ),
+    ] {
+        text += &format!("\n{title}\n");
+        for row in matrix {
+            let cells: Vec<String> = row
+                .iter()
+                .map(|&x| match x {
+                    0 => "  ·".to_string(),
+                    x => format!("{x:+3}"),
+                })
+                .collect();
+            text += &format!("  {}\n", cells.concat());
+        }
+    }
+    text
+}
+
+fn to_json(loaded: &Loaded, matrices: bool) -> Value {
+    let model = &loaded.model;
+    let tree = model.tree();
+    let bodies: Value = model.bodies().map(|i| body_json(model, i)).collect();
+    let open = |x: f64| Value::from(x);
+    let freedoms: Value = tree
+        .dofs
+        .iter()
+        .zip(constants(loaded))
+        .map(|(dof, constants)| {
+            json!({
+                "name": dof.name,
+                "body": tree.bodies[dof.body].name,
+                "velocity_unit": dof.velocity_unit,
+                "effort_unit": dof.force_unit,
+                "limits": dof.limits.map(|(low, high)| [open(low), open(high)]),
+                "max_velocity": dof.max_velocity,
+                "max_effort": dof.max_effort,
+                "armature": constants.armature,
+                "damping": constants.damping,
+                "friction": constants.friction,
+                "stiffness": constants.stiffness,
+                "rest": constants.rest,
+            })
+        })
+        .collect();
+    let positions: Value = Quantity::Position
+        .coordinates(model)
+        .into_iter()
+        .map(|c| json!({ "name": c.name, "unit": c.unit }))
+        .collect();
+    let frames: Value = tree
+        .frames
+        .iter()
+        .map(|frame| {
+            let mut value = json!({ "name": frame.name, "body": tree.bodies[frame.body].name });
+            value["pose_in_link"] = json::pose(pose_in_link(tree, frame));
+            value
+        })
+        .collect();
+    let mut value = json!({
+        "format": "catena-info/1",
+        "model": model.name(),
+        "base": base_kind(model),
+        "mass": model.mass(),
+        "gravity": json::vector(model.gravity()),
+        "nq": model.nq(),
+        "nv": model.nv(),
+        "bodies": bodies,
+        "freedoms": freedoms,
+        "positions": positions,
+        "frames": frames,
+        "assumptions": tree.assumptions,
+    });
+    if matrices {
+        value["incidence_matrix"] = json!(tree.incidence_matrix());
+        value["path_matrix"] = json!(tree.path_matrix());
+        value["regular_labelling"] = json!(tree.regular_labelling());
+    }
+    value
+}
+
+fn body_json(model: &Model, i: usize) -> Value {
+    let tree = model.tree();
+    let body = &tree.bodies[i];
+    let inertial = model.inertial(i);
+    // given in the link's frame, as in model files
+    let rotation = body.body_from_link.rotation;
+    let link_from_body = body.body_from_link.inverse();
+    let tensor = inertial
+        .tensor
+        .conjugate(rotation.transpose())
+        .full()
+        .rows();
+    let place = body.place.to_string();
+    json!({
+        "number": i,
+        "name": body.name,
+        "merged": body.merged,
+        "parent": tree.bodies[body.parent].name,
+        "parent_number": body.parent,
+        "joint": body.joint,
+        "kind": body.kind.name(),
+        "first_q": body.q,
+        "first_v": body.v,
+        "nq": body.kind.nq(),
+        "nv": body.kind.nv(),
+        "mass": inertial.mass,
+        "centre": json::vector(link_from_body.point(inertial.centre)),
+        "inertia": tensor.iter().map(|row| json::numbers(row)).collect::<Value>(),
+        "place": match place.is_empty() {
+            true => Value::Null,
+            false => place.into(),
+        },
+    })
+}

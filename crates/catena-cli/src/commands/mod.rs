@@ -1,0 +1,16 @@
+//! One file per command.
+
+pub mod algorithms;
+pub mod check;
+pub mod completions;
+pub mod convert;
+pub mod evaluate;
+pub mod export_case;
+pub mod factor;
+pub mod forward;
+pub mod info;
+pub mod inverse;
+pub mod man;
+pub mod models;
+pub mod tour;
+pub mod verify;

@@ -1,0 +1,111 @@
+//! Names and units of positions, velocities, accelerations and efforts, in the order the library keeps them.
+
+use catena::Model;
+
+/// What a number of a state is.
+#[derive(Clone, Debug)]
+pub struct Coordinate {
+    /// Name: that of the freedom; for a quaternion the joint's with `.qw`, `.qx`, `.qy`, `.qz`.
+    pub name: String,
+    /// Unit; empty for a component of a quaternion.
+    pub unit: &'static str,
+    /// May it be given as an angle?
+    pub is_angle: bool,
+}
+
+/// The four lists of numbers a state consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Positions q.
+    Position,
+    /// Velocities v.
+    Velocity,
+    /// Accelerations v̇.
+    Acceleration,
+    /// Efforts τ.
+    Effort,
+}
+
+impl Quantity {
+    /// All of them.
+    pub const ALL: [Quantity; 4] = [
+        Quantity::Position,
+        Quantity::Velocity,
+        Quantity::Acceleration,
+        Quantity::Effort,
+    ];
+
+    /// The letter used for options, JSON keys and CSV columns.
+    pub fn key(self) -> &'static str {
+        match self {
+            Quantity::Position => "q",
+            Quantity::Velocity => "v",
+            Quantity::Acceleration => "a",
+            Quantity::Effort => "tau",
+        }
+    }
+
+    /// The coordinates of a model.
+    pub fn coordinates(self, model: &Model) -> Vec<Coordinate> {
+        match self {
+            Quantity::Position => positions(model),
+            _ => freedoms(model, self),
+        }
+    }
+}
+
+fn freedoms(model: &Model, quantity: Quantity) -> Vec<Coordinate> {
+    let unit = |turns: bool| match (quantity, turns) {
+        (Quantity::Velocity, true) => "rad/s",
+        (Quantity::Velocity, false) => "m/s",
+        (Quantity::Acceleration, true) => "rad/s²",
+        (Quantity::Acceleration, false) => "m/s²",
+        (Quantity::Effort, true) => "N·m",
+        (Quantity::Effort, false) => "N",
+        (Quantity::Position, true) => "rad",
+        (Quantity::Position, false) => "m",
+    };
+    model
+        .tree()
+        .dofs
+        .iter()
+        .map(|dof| {
+            let turns = dof.force_unit == "N·m";
+            Coordinate {
+                name: dof.name.clone(),
+                unit: unit(turns),
+                is_angle: turns && quantity != Quantity::Effort,
+            }
+        })
+        .collect()
+}
+
+fn positions(model: &Model) -> Vec<Coordinate> {
+    let tree = model.tree();
+    let plain = freedoms(model, Quantity::Position);
+    let mut positions = Vec::with_capacity(model.nq());
+    for body in &tree.bodies[1..] {
+        // coordinates before a quaternion belong to the freedoms of the same rank
+        let count = body.kind.quaternion().unwrap_or(body.kind.nq());
+        positions.extend_from_slice(&plain[body.v..body.v + count]);
+        if body.kind.quaternion().is_some() {
+            positions.extend(["qw", "qx", "qy", "qz"].map(|part| Coordinate {
+                name: format!("{}.{part}", body.joint),
+                unit: "",
+                is_angle: false,
+            }));
+        }
+    }
+    positions
+}
+
+/// For every freedom its position coordinate; none where a quaternion takes its place.
+pub fn position_of_freedom(model: &Model) -> Vec<Option<usize>> {
+    let tree = model.tree();
+    let mut positions = Vec::with_capacity(model.nv());
+    for body in &tree.bodies[1..] {
+        let plain = body.kind.quaternion().unwrap_or(body.kind.nq());
+        positions.extend((0..body.kind.nv()).map(|k| (k < plain).then_some(body.q + k)));
+    }
+    positions
+}

@@ -1,0 +1,174 @@
+//! The model a command works on: a file or an embedded name, and what may be changed about it.
+
+use crate::{names, number, output};
+use catena::error::{Error, ErrorKind, Result};
+use catena::model::{Dof, embedded};
+use catena::spatial::Vec3;
+use catena::{Model, ModelBuilder};
+use catena_io::{BaseOption, Options};
+use clap::Args;
+use std::path::Path;
+
+/// The model, and what may be changed about it.
+#[derive(Args, Debug)]
+pub struct ModelArgument {
+    /// Model file (.toml, .json, .urdf) or embedded model (see `catena models`)
+    #[arg(value_name = "MODEL")]
+    name: String,
+
+    /// Gravity in m/s², world axes
+    #[arg(
+        long,
+        value_name = "X,Y,Z",
+        allow_hyphen_values = true,
+        help_heading = "Model"
+    )]
+    gravity: Option<String>,
+
+    /// Let the root link of the file float: six freedoms more
+    #[arg(long, help_heading = "Model")]
+    free_base: bool,
+
+    /// Accept inertias that break the triangle inequality
+    #[arg(long, help_heading = "Model")]
+    allow_unphysical: bool,
+
+    /// Ignore springs, damping and friction in the joints
+    #[arg(long, help_heading = "Model")]
+    no_passive: bool,
+}
+
+/// A model with the links and joints it was made of.
+pub struct Loaded {
+    /// The links and joints as they were named.
+    pub builder: ModelBuilder,
+    /// The model.
+    pub model: Model,
+}
+
+impl ModelArgument {
+    /// Reads and builds the model.
+    pub fn load(&self) -> Result<Loaded> {
+        let mut builder = match is_file_name(&self.name) {
+            true => self.builder_from_file(Path::new(&self.name))?,
+            false => self.embedded_builder()?,
+        };
+        if let Some(text) = &self.gravity {
+            builder.gravity = Vec3::from_array(number::vector::<3>("--gravity", text)?);
+        }
+        if self.no_passive {
+            remove_passive_forces(&mut builder);
+        }
+        let model = builder.build()?;
+        Ok(Loaded { builder, model })
+    }
+
+    /// The model alone.
+    pub fn model(&self) -> Result<Model> {
+        self.load().map(|loaded| loaded.model)
+    }
+
+    fn builder_from_file(&self, path: &Path) -> Result<ModelBuilder> {
+        let options = Options {
+            base: self.free_base.then_some(BaseOption::Free),
+            allow_unphysical: self.allow_unphysical,
+        };
+        // reads, checks, and tells every reason why the file cannot be used
+        catena_io::read_model(path, &options).map_err(|error| match path.exists() {
+            true => error,
+            false => missing_file(path, error),
+        })?;
+        let file_name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Error::new(
+                ErrorKind::File,
+                format!("{file_name} cannot be read: {}", output::reason(&error)),
+            )
+        })?;
+        let extension = path
+            .extension()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_lowercase();
+        match extension.as_str() {
+            "toml" => catena_io::builder_from_toml(&text, &file_name, &options),
+            "json" => catena_io::builder_from_json(&text, &file_name, &options),
+            _ => catena_io::builder_from_urdf(&text, &file_name, &options),
+        }
+    }
+
+    fn embedded_builder(&self) -> Result<ModelBuilder> {
+        let mut builder = embedded::builder(&self.name).map_err(|error| {
+            // an error without advice is about the number in a known name
+            match error.advice() {
+                Some(_) => error.hint(name_hint(&self.name)),
+                None => error,
+            }
+        })?;
+        builder.allow_unphysical |= self.allow_unphysical;
+        if self.free_base && !builder.build()?.tree().is_free_floating() {
+            return Err(Error::new(
+                ErrorKind::Model,
+                format!(
+                    "the base of the embedded model `{}` cannot be freed: its joints join it to the ground",
+                    self.name
+                ),
+            )
+            .hint("`space-robot` and `floating-chain-N` have a free base; --free-base is for model files"));
+        }
+        Ok(builder)
+    }
+}
+
+/// What to do about an unknown name.
+fn name_hint(name: &str) -> String {
+    match names::nearest(name, embedded::NAMES.iter().map(|(name, _)| *name)) {
+        Some(near) => format!("did you mean `{near}`? `catena models` lists them all"),
+        None => {
+            "`catena models` lists the embedded models; a file needs its extension (.toml, .json, .urdf)".into()
+        }
+    }
+}
+
+/// Embedded names have no folder and no extension.
+fn is_file_name(name: &str) -> bool {
+    name.contains(['/', '\\', '.'])
+}
+
+/// Adds to an error about a missing file what was probably meant.
+fn missing_file(path: &Path, error: Error) -> Error {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    if embedded::builder(&stem).is_ok() {
+        return error.hint(format!("`{stem}` without extension is an embedded model"));
+    }
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let neighbours: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match names::nearest(&name, neighbours.iter().map(String::as_str)) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error,
+    }
+}
+
+fn remove_passive_forces(builder: &mut ModelBuilder) {
+    for dof in builder.joints.iter_mut().flat_map(|joint| &mut joint.dofs) {
+        *dof = Dof {
+            damping: 0.0,
+            friction: 0.0,
+            stiffness: 0.0,
+            rest: 0.0,
+            ..*dof
+        };
+    }
+    builder
+        .assumptions
+        .push("springs, damping and friction are ignored (--no-passive)".into());
+}

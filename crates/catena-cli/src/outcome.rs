@@ -1,0 +1,88 @@
+//! How a command ends: what it prints, and the exit code.
+
+use crate::output;
+use catena::Error;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+
+/// Everything went well.
+const GOOD: u8 = 0;
+/// A check or a verification failed.
+const FAILED: u8 = 1;
+/// Bad usage or bad input.
+const BAD_INPUT: u8 = 2;
+/// A bug in catena.
+const INTERNAL: u8 = 3;
+
+/// What a command that ran to its end leaves behind.
+#[derive(Default)]
+pub struct Outcome {
+    /// For stdout.
+    pub text: String,
+    /// For stderr.
+    pub notes: Vec<String>,
+    /// What did not pass, if anything: for stderr, with exit code 1.
+    pub failures: Vec<String>,
+    /// What could not be used, if anything: for stderr, with exit code 2.
+    pub refusals: Vec<String>,
+}
+
+impl Outcome {
+    /// A result to print.
+    pub fn text(text: impl Into<String>) -> Self {
+        Outcome {
+            text: text.into(),
+            ..Outcome::default()
+        }
+    }
+
+    /// Adds a message for stderr.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    fn code(&self) -> u8 {
+        if !self.refusals.is_empty() {
+            BAD_INPUT
+        } else if !self.failures.is_empty() {
+            FAILED
+        } else {
+            GOOD
+        }
+    }
+}
+
+/// Runs the program, prints what it leaves and tells the exit code. A panic anywhere inside is reported as a bug.
+pub fn finish(run: impl FnOnce() -> Result<Outcome, Error>) -> ExitCode {
+    panic::set_hook(Box::new(|info| {
+        output::complain(&format!(
+            "error: internal error: {info}\nhint: this is a bug in catena; please report it with the command that shows it"
+        ));
+    }));
+    let code = match panic::catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(outcome)) => {
+            let printed = output::print(&outcome.text);
+            for message in outcome.notes.iter() {
+                output::complain(message);
+            }
+            for message in outcome.failures.iter().chain(&outcome.refusals) {
+                output::complain(&format!("error: {message}"));
+            }
+            match printed {
+                Ok(()) => outcome.code(),
+                Err(error) => {
+                    output::complain(&format!("error: {error}"));
+                    BAD_INPUT
+                }
+            }
+        }
+        Ok(Err(error)) => {
+            output::complain(&format!("error: {error}"));
+            BAD_INPUT
+        }
+        Err(_) => INTERNAL,
+    };
+    ExitCode::from(code)
+}

@@ -1,0 +1,68 @@
+//! Writing: to stdout, to stderr, and to files that appear only when complete.
+
+use catena::error::{Error, ErrorKind, Place, Result};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes to stdout. A reader that has gone away (`catena … | head`) is no error.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::new(
+            ErrorKind::File,
+            format!("stdout cannot be written: {error}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a message to stderr, if anybody listens.
+pub fn complain(message: &str) {
+    let _ = writeln!(io::stderr().lock(), "{message}");
+}
+
+/// Writes a file: first to a temporary file in the same folder, which takes the name when it is complete.
+pub fn write_file(path: &Path, text: &str) -> Result<()> {
+    let cannot = |what: String| {
+        let place = Place {
+            file: Some(path.display().to_string().into()),
+            line: None,
+        };
+        Error::new(ErrorKind::File, what).at(place)
+    };
+    // a link keeps pointing where it points
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    if target.exists() && !target.is_file() {
+        return Err(cannot("it is there already and is not a file".into())
+            .hint("give the name of a file, or leave out `-o`"));
+    }
+    let temporary = temporary_name(&target);
+    let written = File::create(&temporary)
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&temporary, &target));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&temporary);
+        cannot(format!("the file cannot be written: {}", reason(&error)))
+    })
+}
+
+fn temporary_name(target: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(format!(".{}.part", std::process::id()));
+    target.with_file_name(name)
+}
+
+/// What the system says, without the number it adds.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let plain = text.split(" (os error").next().unwrap_or(&text);
+    plain.to_lowercase()
+}

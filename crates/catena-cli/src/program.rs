@@ -1,0 +1,92 @@
+//! The arguments of the program, and which command they call.
+
+use crate::commands::{
+    algorithms, check, completions, convert, evaluate, export_case, factor, forward, info, inverse,
+    man, models, tour, verify,
+};
+use crate::outcome::Outcome;
+use catena::error::{Error, ErrorKind, Result};
+use clap::{CommandFactory, Parser, Subcommand};
+
+const ABOUT: &str = "Rigid multibody dynamics: I(q) v̇ + C(q, v) v + g(q) = τ for trees of bodies";
+
+const AFTER_HELP: &str = "\
+Without a command, catena shows what it does on the Stanford arm.
+
+A model is a file (.toml, .json, .urdf) or an embedded name such as `stanford`,
+`space-robot` or `chain-7`. Units are SI and radians; `90deg` and `pi/2` are
+understood where an angle belongs. Results go to stdout, messages to stderr.
+
+Exit codes: 0 done, 1 a check or verification failed, 2 bad usage or bad input,
+3 internal error. The JSON of --json is described in docs/cli.md.";
+
+/// The arguments of the program.
+#[derive(Parser, Debug)]
+#[command(name = "catena", version, about = ABOUT, after_help = AFTER_HELP)]
+pub struct Program {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    /// Print exact numbers as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Show a model: tree, masses, freedoms, frames, assumptions
+    Info(info::Arguments),
+    /// Efforts that produce given accelerations, at states or along a trajectory
+    Inverse(inverse::Arguments),
+    /// Accelerations that given efforts produce, checked by two other routes
+    Forward(forward::Arguments),
+    /// The factorization I = U D Uᵀ of the inertia matrix
+    Factor(factor::Arguments),
+    /// Everything at given states: frames, Jacobians, matrices, energies, both dynamics
+    Evaluate(evaluate::Arguments),
+    /// Run every law and every pair of routes on random states of a model
+    Check(check::Arguments),
+    /// Compare with conformance cases
+    Verify(verify::Arguments),
+    /// Write a conformance case of a model
+    ExportCase(export_case::Arguments),
+    /// Write a model in catena's own format
+    Convert(convert::Arguments),
+    /// List the embedded models
+    Models,
+    /// List the algorithms, with source, cost and file
+    Algorithms,
+    /// Print a completion script for a shell
+    Completions(completions::Arguments),
+    /// Print a manual page
+    Man(man::Arguments),
+}
+
+/// Reads the arguments and runs the command.
+pub fn run() -> Result<Outcome> {
+    let program = Program::parse();
+    let json = program.json;
+    match &program.command {
+        None if json => Err(Error::new(ErrorKind::Input, "--json needs a command")
+            .hint("for example `catena inverse stanford --trajectory paper --json`")),
+        None => tour::run(),
+        Some(Command::Info(arguments)) => info::run(arguments, json),
+        Some(Command::Inverse(arguments)) => inverse::run(arguments, json),
+        Some(Command::Forward(arguments)) => forward::run(arguments, json),
+        Some(Command::Factor(arguments)) => factor::run(arguments, json),
+        Some(Command::Evaluate(arguments)) => evaluate::run(arguments, json),
+        Some(Command::Check(arguments)) => check::run(arguments, json),
+        Some(Command::Verify(arguments)) => verify::run(arguments, json),
+        Some(Command::ExportCase(arguments)) => export_case::run(arguments),
+        Some(Command::Convert(arguments)) => convert::run(arguments, json),
+        Some(Command::Models) => Ok(models::run(json)),
+        Some(Command::Algorithms) => Ok(algorithms::run(json)),
+        Some(Command::Completions(arguments)) => completions::run(arguments),
+        Some(Command::Man(arguments)) => man::run(arguments),
+    }
+}
+
+/// The program as clap knows it, for completions and manual pages.
+pub fn description() -> clap::Command {
+    Program::command()
+}

@@ -1,0 +1,135 @@
+//! A state with everything that acts on it: what the commands compute with.
+
+use crate::{json, names};
+use catena::error::{Error, ErrorKind, Result};
+use catena::random::Random;
+use catena::spatial::{Force, Vec3};
+use catena::{Base, Dynamics, Model, State};
+use serde_json::{Map, Value, json};
+
+/// A wrench on a frame: world axes, the force at the frame's origin.
+#[derive(Clone, Debug)]
+pub struct Wrench {
+    /// Name of the frame.
+    pub frame: String,
+    /// Moment, N·m.
+    pub moment: [f64; 3],
+    /// Force, N.
+    pub force: [f64; 3],
+}
+
+/// A state, the accelerations and efforts asked about, and external wrenches.
+#[derive(Clone, Debug)]
+pub struct Situation {
+    /// Time, where it has one.
+    pub time: Option<f64>,
+    /// Positions, velocities, motion of the base.
+    pub state: State,
+    /// Accelerations v̇.
+    pub acceleration: Vec<f64>,
+    /// Efforts τ.
+    pub effort: Vec<f64>,
+    /// External wrenches.
+    pub wrenches: Vec<Wrench>,
+}
+
+impl Situation {
+    /// The neutral state at rest, nothing acting.
+    pub fn neutral(model: &Model) -> Self {
+        Situation {
+            time: None,
+            state: State::neutral(model),
+            acceleration: vec![0.0; model.nv()],
+            effort: vec![0.0; model.nv()],
+            wrenches: Vec::new(),
+        }
+    }
+
+    /// A random state, with accelerations and efforts in ±1.
+    pub fn random(model: &Model, seed: u64) -> Self {
+        let mut random = Random::new(seed ^ 0x61_7461_7561);
+        let mut list = || (0..model.nv()).map(|_| random.uniform(-1.0, 1.0)).collect();
+        Situation {
+            state: State::random(model, seed),
+            acceleration: list(),
+            effort: list(),
+            ..Situation::neutral(model)
+        }
+    }
+
+    /// The wrenches as the library takes them: one per body, or none at all.
+    pub fn external(&self, dynamics: &mut Dynamics) -> Result<Vec<Force<f64>>> {
+        if self.wrenches.is_empty() {
+            return Ok(Vec::new());
+        }
+        let model = dynamics.model().clone();
+        let mut external = vec![Force::zero(); model.body_count() + 1];
+        for wrench in &self.wrenches {
+            let frame = find_frame(&model, &wrench.frame)?;
+            if frame.body == 0 {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!(
+                        "a wrench on frame `{}` does nothing: it is fixed to the ground",
+                        frame.name
+                    ),
+                ));
+            }
+            let point = dynamics.frame_pose(&self.state, frame)?.translation;
+            let force = Force::new(
+                Vec3::from_array(wrench.moment),
+                Vec3::from_array(wrench.force),
+            );
+            external[frame.body] += dynamics.wrench_on(&self.state, frame.body, point, force)?;
+        }
+        Ok(external)
+    }
+}
+
+/// The frame with this name.
+pub fn find_frame<'a>(model: &'a Model, name: &str) -> Result<&'a catena::model::FrameInfo> {
+    let tree = model.tree();
+    tree.frame(name).ok_or_else(|| {
+        let known = || tree.frames.iter().map(|frame| frame.name.as_str());
+        let hint = match names::nearest(name, known()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("the frames are {}", names::first_few(known())),
+        };
+        Error::new(
+            ErrorKind::Input,
+            format!("`{}` has no frame `{name}`", model.name()),
+        )
+        .hint(hint)
+    })
+}
+
+/// The state as in a state file: time, positions, velocities, motion of the base and wrenches, where there are any.
+pub fn to_json(situation: &Situation) -> Map<String, Value> {
+    let mut object = Map::new();
+    let mut put = |key: &str, value| object.insert(key.into(), value);
+    if let Some(time) = situation.time {
+        put("t", time.into());
+    }
+    put("q", json::numbers(&situation.state.q));
+    put("v", json::numbers(&situation.state.v));
+    let base = situation.state.base;
+    if base != Base::fixed() {
+        let mut value = json::pose(base.pose);
+        value["angular_velocity"] = json::vector(base.velocity.angular);
+        value["linear_velocity"] = json::vector(base.velocity.linear);
+        value["angular_acceleration"] = json::vector(base.acceleration.angular);
+        value["linear_acceleration"] = json::vector(base.acceleration.linear);
+        put("base", value);
+    }
+    if !situation.wrenches.is_empty() {
+        let wrenches = situation.wrenches.iter().map(|wrench| {
+            json!({
+                "frame": wrench.frame,
+                "moment": json::numbers(&wrench.moment),
+                "force": json::numbers(&wrench.force),
+            })
+        });
+        put("wrenches", wrenches.collect());
+    }
+    object
+}

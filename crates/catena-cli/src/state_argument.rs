@@ -1,0 +1,219 @@
+//! The states a command works on: typed, read from a file, or random.
+
+use crate::coordinates::Quantity;
+use crate::situation::{Situation, Wrench, find_frame};
+use crate::{names, number, state_file};
+use catena::error::{Error, ErrorKind, Result};
+use catena::{Model, State};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Positions and velocities, or where to find them. Numbers left out are zero (quaternions: identity).
+#[derive(Args, Debug)]
+pub struct StateArgument {
+    /// Positions, in rad and m; also 90deg, pi/2, -3*pi/4
+    #[arg(
+        long,
+        value_name = "LIST",
+        allow_hyphen_values = true,
+        help_heading = "State"
+    )]
+    q: Option<String>,
+
+    /// Velocities, in rad/s and m/s
+    #[arg(
+        long,
+        value_name = "LIST",
+        allow_hyphen_values = true,
+        help_heading = "State"
+    )]
+    v: Option<String>,
+
+    /// File with one state or many: JSON or CSV
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["q", "v"],
+        help_heading = "State"
+    )]
+    state: Option<PathBuf>,
+
+    /// Random state of this seed
+    #[arg(
+        long,
+        value_name = "SEED",
+        conflicts_with_all = ["q", "v", "state"],
+        help_heading = "State"
+    )]
+    random: Option<u64>,
+
+    /// Number of random states: SEED, SEED + 1, …
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        requires = "random",
+        help_heading = "State"
+    )]
+    states: u64,
+
+    /// Wrench on a frame: world axes, force at the frame's origin; may be repeated
+    #[arg(
+        long,
+        value_name = "FRAME:nx,ny,nz,fx,fy,fz",
+        allow_hyphen_values = true,
+        help_heading = "State"
+    )]
+    wrench: Vec<String>,
+}
+
+/// Accelerations.
+#[derive(Args, Debug)]
+pub struct AccelerationArgument {
+    /// Accelerations, in rad/s² and m/s²
+    #[arg(
+        long,
+        value_name = "LIST",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["state", "random"],
+        help_heading = "State"
+    )]
+    pub a: Option<String>,
+}
+
+/// Efforts.
+#[derive(Args, Debug)]
+pub struct EffortArgument {
+    /// Efforts of the joints, in N·m and N
+    #[arg(
+        long,
+        value_name = "LIST",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["state", "random"],
+        help_heading = "State"
+    )]
+    pub tau: Option<String>,
+}
+
+impl StateArgument {
+    /// The states, with the accelerations and efforts given beside them.
+    pub fn situations(
+        &self,
+        model: &Model,
+        a: Option<&String>,
+        tau: Option<&String>,
+    ) -> Result<Vec<Situation>> {
+        let wrenches = self.wrenches(model)?;
+        let mut situations = if let Some(path) = &self.state {
+            state_file::read(path, model)?
+        } else if let Some(seed) = self.random {
+            (0..self.states)
+                .map(|k| Situation::random(model, seed.wrapping_add(k)))
+                .collect()
+        } else {
+            vec![self.typed(model, a, tau)?]
+        };
+        for situation in &mut situations {
+            situation.wrenches.extend_from_slice(&wrenches);
+        }
+        Ok(situations)
+    }
+
+    fn typed(&self, model: &Model, a: Option<&String>, tau: Option<&String>) -> Result<Situation> {
+        let mut situation = Situation::neutral(model);
+        let read = |quantity, text: Option<&String>, default: &[f64]| match text {
+            Some(text) => typed_list(model, quantity, text),
+            None => Ok(default.to_vec()),
+        };
+        let q = read(Quantity::Position, self.q.as_ref(), &situation.state.q)?;
+        let v = read(Quantity::Velocity, self.v.as_ref(), &situation.state.v)?;
+        situation.state = State::new(model, &q, &v)?;
+        situation.acceleration = read(Quantity::Acceleration, a, &situation.acceleration)?;
+        situation.effort = read(Quantity::Effort, tau, &situation.effort)?;
+        Ok(situation)
+    }
+
+    fn wrenches(&self, model: &Model) -> Result<Vec<Wrench>> {
+        self.wrench
+            .iter()
+            .map(|text| {
+                let Some((frame, numbers)) = text.rsplit_once(':') else {
+                    return Err(Error::new(
+                        ErrorKind::Input,
+                        format!("--wrench: `{text}` names no frame"),
+                    )
+                    .hint("write --wrench FRAME:nx,ny,nz,fx,fy,fz (N·m and N, world axes)"));
+                };
+                find_frame(model, frame)?;
+                let [nx, ny, nz, fx, fy, fz] = number::vector::<6>("--wrench", numbers)?;
+                Ok(Wrench {
+                    frame: frame.into(),
+                    moment: [nx, ny, nz],
+                    force: [fx, fy, fz],
+                })
+            })
+            .collect()
+    }
+}
+
+/// Reads a list of one of the quantities of a state, as typed after `--q` and the like.
+pub fn typed_list(model: &Model, quantity: Quantity, text: &str) -> Result<Vec<f64>> {
+    numbers_of(model, quantity, &format!("--{}", quantity.key()), text)
+}
+
+/// Reads a list of one of the quantities of a state; `what` names it in messages.
+pub fn numbers_of(model: &Model, quantity: Quantity, what: &str, text: &str) -> Result<Vec<f64>> {
+    let coordinates = quantity.coordinates(model);
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() != coordinates.len() {
+        let order: Vec<String> = coordinates
+            .iter()
+            .take(13)
+            .map(|c| match c.unit {
+                "" => c.name.clone(),
+                unit => format!("{} ({unit})", c.name),
+            })
+            .collect();
+        return Err(Error::new(
+            ErrorKind::Input,
+            format!(
+                "{what}: {} needed, {} given",
+                number::counted(coordinates.len(), "number is", "numbers are"),
+                match parts.len() {
+                    1 => "1 was".to_string(),
+                    n => format!("{n} were"),
+                }
+            ),
+        )
+        .hint(format!(
+            "in this order: {}",
+            names::first_few(order.iter().map(String::as_str))
+        )));
+    }
+    coordinates
+        .iter()
+        .zip(parts)
+        .map(|(coordinate, part)| match number::parse(part) {
+            None => Err(number::not_a_number(what, part)),
+            Some(typed) if typed.is_angle && !coordinate.is_angle => {
+                Err(not_an_angle(what, part, &coordinate.name, coordinate.unit))
+            }
+            Some(typed) => Ok(typed.value),
+        })
+        .collect()
+}
+
+/// What to say of an angle where none belongs.
+pub fn not_an_angle(what: &str, text: &str, name: &str, unit: &str) -> Error {
+    let kind = match unit {
+        "" => "a component of a quaternion".to_string(),
+        unit => format!("in {unit}"),
+    };
+    Error::new(
+        ErrorKind::Input,
+        format!(
+            "{what}: `{}` is an angle, but `{name}` is {kind}",
+            text.trim()
+        ),
+    )
+}

@@ -1,0 +1,279 @@
+//! States as CSV: a header that names the columns, and a state per row.
+
+use super::{line, whole};
+use crate::coordinates::{Coordinate, Quantity};
+use crate::situation::Situation;
+use crate::state_argument::not_an_angle;
+use crate::{names, number};
+use catena::error::{Error, ErrorKind, Result};
+use catena::{Model, State};
+use std::path::Path;
+
+/// Where a column goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Target {
+    Time,
+    Entry(Quantity, usize),
+}
+
+/// A column, understood.
+struct Column {
+    head: String,
+    target: Target,
+    /// What it holds; none for time.
+    coordinate: Option<Coordinate>,
+    /// Are its plain numbers degrees?
+    in_degrees: bool,
+}
+
+/// The quantities of a state and their coordinates.
+type Known = [(Quantity, Vec<Coordinate>); 4];
+
+/// Reads a state per row. Quantities without columns are zero.
+pub fn read(text: &str, path: &Path, model: &Model) -> Result<Vec<Situation>> {
+    let columns = header(text, path, model)?;
+    rows(text, path, model, &columns)
+}
+
+/// Reads a motion: it must have time, positions, velocities and accelerations.
+pub fn read_trajectory(text: &str, path: &Path, model: &Model) -> Result<Vec<Situation>> {
+    let columns = header(text, path, model)?;
+    for quantity in [
+        Quantity::Position,
+        Quantity::Velocity,
+        Quantity::Acceleration,
+    ] {
+        let has = |column: &Column| matches!(column.target, Target::Entry(of, _) if of == quantity);
+        if !columns.iter().any(has) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "a trajectory needs columns for q, v and a; there are none for {}",
+                    quantity.key()
+                ),
+            )
+            .at(line(path, 1))
+            .hint("name them q1, …, v1, …, a1, … or q:JOINT, v:JOINT, a:JOINT; time is t"));
+        }
+    }
+    if !columns.iter().any(|column| column.target == Target::Time) {
+        return Err(Error::new(
+            ErrorKind::Input,
+            "a trajectory needs a column `t` for the time",
+        )
+        .at(line(path, 1)));
+    }
+    rows(text, path, model, &columns)
+}
+
+fn reader(text: &str) -> csv::Reader<&[u8]> {
+    csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .comment(Some(b'#'))
+        .from_reader(text.as_bytes())
+}
+
+/// Understands the header: known columns, each quantity complete or absent, nothing twice.
+fn header(text: &str, path: &Path, model: &Model) -> Result<Vec<Column>> {
+    let known: Known = Quantity::ALL.map(|quantity| (quantity, quantity.coordinates(model)));
+    let mut reader = reader(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let heads = reader.headers().map_err(|error| csv_error(&error, path))?;
+    let mut columns: Vec<Column> = Vec::new();
+    for head in heads {
+        let column = column(head, &known).map_err(|error| error.at(line(path, 1)))?;
+        if let Some(same) = columns.iter().find(|c| c.target == column.target) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("columns `{}` and `{head}` are the same quantity", same.head),
+            )
+            .at(line(path, 1)));
+        }
+        columns.push(column);
+    }
+    for (quantity, coordinates) in &known {
+        let has = |k| {
+            columns
+                .iter()
+                .any(|c| c.target == Target::Entry(*quantity, k))
+        };
+        let missing: Vec<&str> = (0..coordinates.len())
+            .filter(|&k| !has(k))
+            .map(|k| coordinates[k].name.as_str())
+            .collect();
+        if !missing.is_empty() && missing.len() < coordinates.len() {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "some columns of {} are missing: {}",
+                    quantity.key(),
+                    names::first_few(missing)
+                ),
+            )
+            .at(line(path, 1))
+            .hint("give all of them, or none for zeros"));
+        }
+    }
+    Ok(columns)
+}
+
+/// Understands a column's head: `t`, `q1`, `q:shoulder` or `shoulder`, with a unit such as `[deg]` if wanted.
+fn column(head: &str, known: &Known) -> Result<Column> {
+    let (name, unit) = match head
+        .strip_suffix(']')
+        .and_then(|rest| rest.rsplit_once('['))
+    {
+        Some((name, unit)) => (name.trim(), unit.trim()),
+        None => (head, ""),
+    };
+    let target = match meanings(name, known)[..] {
+        [target] => target,
+        [] => return Err(unknown_column(name, known)),
+        _ => {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("column `{name}` is both a number and the name of a freedom"),
+            )
+            .hint(format!(
+                "write `q:{name}` for the position of the freedom `{name}`"
+            )));
+        }
+    };
+    let coordinate = match target {
+        Target::Time => None,
+        Target::Entry(quantity, k) => known
+            .iter()
+            .find(|(of, _)| *of == quantity)
+            .map(|(_, coordinates)| coordinates[k].clone()),
+    };
+    let expected = coordinate.as_ref().map_or("s", |c| c.unit);
+    let may_be_degrees = coordinate.as_ref().is_some_and(|c| c.is_angle);
+    let in_degrees = may_be_degrees && same_unit(unit, &expected.replace("rad", "deg"));
+    if !(unit.is_empty() || in_degrees || same_unit(unit, expected)) {
+        return Err(Error::new(
+            ErrorKind::Input,
+            match expected {
+                "" => format!("column `{name}` has no unit, it is not in `{unit}`"),
+                expected => format!("column `{name}` is in {expected}, not in `{unit}`"),
+            },
+        ));
+    }
+    Ok(Column {
+        head: head.into(),
+        target,
+        coordinate,
+        in_degrees,
+    })
+}
+
+/// Everything a name can mean.
+fn meanings(name: &str, known: &Known) -> Vec<Target> {
+    let mut meanings = Vec::new();
+    if name == "t" || name == "time" {
+        meanings.push(Target::Time);
+    }
+    for &(quantity, ref coordinates) in known {
+        let named = |name: &str| coordinates.iter().position(|c| c.name == name);
+        if let Some(rest) = name.strip_prefix(quantity.key()) {
+            let rank = rest.parse::<usize>().ok();
+            let by_rank = rank.filter(|rank| (1..=coordinates.len()).contains(rank));
+            let by_name = rest.strip_prefix(':').and_then(named);
+            meanings.extend(by_rank.map(|rank| Target::Entry(quantity, rank - 1)));
+            meanings.extend(by_name.map(|k| Target::Entry(quantity, k)));
+        }
+        // a bare name is a position
+        if quantity == Quantity::Position {
+            meanings.extend(named(name).map(|k| Target::Entry(quantity, k)));
+        }
+    }
+    meanings.dedup();
+    meanings
+}
+
+fn unknown_column(name: &str, known: &Known) -> Error {
+    let [(_, positions), (_, velocities), ..] = known;
+    let names = || positions.iter().map(|c| c.name.as_str());
+    let hint = match names::nearest(name, names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!(
+            "columns are t, q1…q{}, v1…v{nv}, a1…a{nv}, tau1…tau{nv}, or q:NAME and so on with the names {}",
+            positions.len(),
+            names::first_few(names()),
+            nv = velocities.len(),
+        ),
+    };
+    Error::new(ErrorKind::Input, format!("there is no column `{name}`")).hint(hint)
+}
+
+/// Units written a little differently are the same: `rad/s^2`, `N.m`, `Nm`.
+fn same_unit(a: &str, b: &str) -> bool {
+    let plain = |unit: &str| {
+        unit.replace('²', "2")
+            .replace(['^', '·', '.', '*', ' '], "")
+    };
+    plain(a) == plain(b)
+}
+
+fn rows(text: &str, path: &Path, model: &Model, columns: &[Column]) -> Result<Vec<Situation>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut situations = Vec::new();
+    for record in reader(text).records() {
+        let record = record.map_err(|error| csv_error(&error, path))?;
+        let at = record.position().map_or(0, |position| position.line());
+        let place = || line(path, at as usize);
+        let mut situation = Situation::neutral(model);
+        for (column, text) in columns.iter().zip(record.iter()) {
+            let value = cell(column, text).map_err(|error| error.at(place()))?;
+            match column.target {
+                Target::Time => situation.time = Some(value),
+                Target::Entry(quantity, k) => entries(&mut situation, quantity)[k] = value,
+            }
+        }
+        situation.state = State::new(model, &situation.state.q, &situation.state.v)
+            .map_err(|error| error.at(place()))?;
+        situations.push(situation);
+    }
+    Ok(situations)
+}
+
+fn cell(column: &Column, text: &str) -> Result<f64> {
+    let what = format!("column `{}`", column.head);
+    let Some(typed) = number::parse(text) else {
+        return Err(number::not_a_number(&what, text));
+    };
+    match &column.coordinate {
+        _ if !typed.is_angle => Ok(match column.in_degrees {
+            true => typed.value.to_radians(),
+            false => typed.value,
+        }),
+        Some(coordinate) if coordinate.is_angle => Ok(typed.value),
+        Some(coordinate) => Err(not_an_angle(&what, text, &coordinate.name, coordinate.unit)),
+        None => Err(not_an_angle(&what, text, "t", "s")),
+    }
+}
+
+fn entries(situation: &mut Situation, quantity: Quantity) -> &mut [f64] {
+    match quantity {
+        Quantity::Position => &mut situation.state.q,
+        Quantity::Velocity => &mut situation.state.v,
+        Quantity::Acceleration => &mut situation.acceleration,
+        Quantity::Effort => &mut situation.effort,
+    }
+}
+
+fn csv_error(error: &csv::Error, path: &Path) -> Error {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths {
+            pos,
+            expected_len,
+            len,
+        } => Error::new(
+            ErrorKind::Syntax,
+            format!("the header has {expected_len} columns, this row has {len}"),
+        )
+        .at(line(
+            path,
+            pos.as_ref().map_or(0, |pos| pos.line() as usize),
+        )),
+        _ => Error::new(ErrorKind::Syntax, format!("not CSV: {error}")).at(whole(path)),
+    }
+}

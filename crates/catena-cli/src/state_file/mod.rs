@@ -1,0 +1,67 @@
+//! States in files: JSON (one state or many) and CSV (a state per row). docs/cli.md describes both.
+
+mod csv;
+mod json;
+
+use crate::output;
+use crate::situation::Situation;
+use catena::Model;
+use catena::error::{Error, ErrorKind, Place, Result};
+use std::path::Path;
+
+/// Reads the states of a file; its extension tells the format.
+pub fn read(path: &Path, model: &Model) -> Result<Vec<Situation>> {
+    let text = text_of(path)?;
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy().to_lowercase());
+    let situations = match extension.as_deref() {
+        Some("json") => json::read(&text, path, model)?,
+        Some("csv") => csv::read(&text, path, model)?,
+        _ => {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "the format of the states cannot be told from the file's name",
+            )
+            .at(whole(path))
+            .hint("supported are .json and .csv"));
+        }
+    };
+    some(situations, path)
+}
+
+/// Reads a trajectory: a CSV file with time, positions, velocities and accelerations.
+pub fn read_trajectory(path: &Path, model: &Model) -> Result<Vec<Situation>> {
+    some(csv::read_trajectory(&text_of(path)?, path, model)?, path)
+}
+
+fn some(situations: Vec<Situation>, path: &Path) -> Result<Vec<Situation>> {
+    match situations.is_empty() {
+        true => Err(Error::new(ErrorKind::Input, "the file has no states").at(whole(path))),
+        false => Ok(situations),
+    }
+}
+
+fn text_of(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| {
+        let what = match error.kind() {
+            std::io::ErrorKind::NotFound => "the file does not exist".to_string(),
+            std::io::ErrorKind::InvalidData => "the file is not UTF-8 text".to_string(),
+            _ => format!("the file cannot be read: {}", output::reason(&error)),
+        };
+        Error::new(ErrorKind::File, what).at(whole(path))
+    })
+}
+
+/// The file as a whole, as the place of an error.
+fn whole(path: &Path) -> Place {
+    Place {
+        file: Some(path.display().to_string().into()),
+        line: None,
+    }
+}
+
+/// A line of the file.
+fn line(path: &Path, line: usize) -> Place {
+    Place::new(path.display().to_string(), line)
+}

@@ -1,0 +1,165 @@
+//! Conformance cases: states of a system with the accelerations, efforts, matrices and loads that are known for them.
+//!
+//! A case is a JSON file that any engine can read; `docs/conformance.md` tells its format. [`verify_file`] computes every
+//! expected quantity through catena's public interface and reports the worst difference of each; [`export_case`] writes a
+//! case of a model, so that two engines can be compared.
+//!
+//! ```
+//! let model = catena::model::embedded::model("zoo")?;
+//! let case = catena_io::conformance::export_case("zoo", &model, 2, 7)?;
+//! let report = catena_io::conformance::verify_text(&case, "zoo.json")?;
+//! assert!(report.passed());
+//! # Ok::<(), catena::Error>(())
+//! ```
+//!
+//! Nothing passes by being passed over: a quantity that is not known, a key that is not known and a case that expects
+//! nothing are errors, and kinds of cases that catena cannot compute yet are refused as unsupported.
+
+mod element;
+mod export;
+mod graph;
+mod multibody;
+mod noise;
+mod report;
+mod response;
+mod serial;
+mod space;
+mod written;
+
+pub use export::export_case;
+pub use report::{Quantity, Report, TOLERANCE};
+
+use crate::lines::Lines;
+use crate::nearest::advice;
+use crate::{file_error, json_tree, read_text};
+use catena::error::{Error, ErrorKind, Result};
+use element::{Element, Object};
+use serial::Given;
+use std::path::Path;
+
+/// Name of the format.
+pub const FORMAT: &str = "catena-case/1";
+
+/// Name under which the format was known before.
+const OLDER_FORMAT: &str = "mbref/1";
+
+/// Keys that every case may have.
+const COMMON_KEYS: &[&str] = &[
+    "format", "id", "kind", "paper", "title", "notes", "name", "accuracy",
+];
+
+/// Kinds that are computed.
+const KINDS: &[&str] = &[
+    "serial_inverse",
+    "serial_matrices",
+    "serial_forward",
+    "space_accel",
+    "multibody_accel",
+];
+
+/// Kinds that the format has and catena cannot compute yet.
+const KINDS_TO_COME: &[&str] = &[
+    "serial_sim",
+    "space_sim",
+    "pendulum_sim",
+    "pendulum_newton",
+    "multibody_sim",
+    "multibody_redundant",
+];
+
+/// Reads a case from a file, computes every expected quantity and reports the worst difference of each.
+///
+/// A kind of case that is not supported yet is an error of the kind [`ErrorKind::Unsupported`], never a pass.
+pub fn verify_file(path: &Path) -> Result<Report> {
+    let file_name = path.display().to_string();
+    verify_text(&read_text(path, &file_name)?, &file_name)
+}
+
+/// The same for a case given as text; the file name appears in messages.
+pub fn verify_text(text: &str, file_name: &str) -> Result<Report> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        return Err(file_error(
+            ErrorKind::Syntax,
+            file_name,
+            "the file is empty",
+        ));
+    }
+    let lines = Lines::new(file_name, text);
+    let tree = json_tree::parse(text, &lines)?;
+    let case = Element::root(&lines, &tree);
+    let head = case.open_object()?;
+    expect_format(&head)?;
+    let kind = expect_kind(&head)?;
+    let shaken = noise::shaken_copies(&tree);
+    let copies: Vec<_> = shaken
+        .iter()
+        .map(|copy| Element::root(&lines, copy))
+        .collect();
+    let comparison = match kind {
+        "serial_inverse" => noise::compare(&case, &copies, serial::inverse)?,
+        "serial_matrices" => noise::compare(&case, &copies, |case| {
+            serial::samples(case, Given::Accelerations)
+        })?,
+        "serial_forward" => {
+            noise::compare(&case, &copies, |case| serial::samples(case, Given::Efforts))?
+        }
+        "space_accel" => noise::compare(&case, &copies, space::accelerations)?,
+        _ => noise::compare(&case, &copies, multibody::accelerations)?,
+    };
+    if comparison.quantities.is_empty() {
+        return Err(
+            case.error("expects nothing: a case without expected quantities proves nothing")
+        );
+    }
+    Ok(Report {
+        id: information(&head, "id")?,
+        kind: kind.into(),
+        title: information(&head, "title")?,
+        quantities: comparison.quantities,
+        samples: comparison.samples,
+    })
+}
+
+fn expect_format(head: &Object<'_>) -> Result<()> {
+    let format = head.require("format")?;
+    match format.text()? {
+        FORMAT | OLDER_FORMAT => Ok(()),
+        other => Err(format.error_of(
+            ErrorKind::Unsupported,
+            format!("is \"{other}\", which is not known; cases are of the format \"{FORMAT}\""),
+        )),
+    }
+}
+
+/// The kind of the case, which must be one that is computed.
+fn expect_kind<'a>(head: &Object<'a>) -> Result<&'a str> {
+    let element = head.require("kind")?;
+    let kind = element.text()?;
+    if KINDS.contains(&kind) {
+        return Ok(kind);
+    }
+    let to_come = KINDS_TO_COME.contains(&kind);
+    let what = if to_come { "supported yet" } else { "known" };
+    let message = format!("kind `{kind}` is not {what}");
+    let error = Error::new(ErrorKind::Unsupported, message).at(element.place());
+    Err(if to_come {
+        error
+    } else {
+        error.hint(advice(kind, &[KINDS, KINDS_TO_COME].concat()))
+    })
+}
+
+/// Text for people, empty where the case has none.
+fn information(head: &Object<'_>, key: &str) -> Result<String> {
+    match head.get(key) {
+        Some(element) => element.text().map(Into::into),
+        None => Ok(String::new()),
+    }
+}
+
+/// The error of an expected quantity that we cannot compute: it must not be passed over.
+fn unknown_quantity(element: &Element<'_>, name: &str) -> Error {
+    let message = format!("expected quantity `{name}` is not known: refusing to pass it over");
+    element.blame(Error::new(ErrorKind::Unsupported, message))
+}

@@ -1,0 +1,100 @@
+//! How many digits of a quantity the numbers of a case determine.
+//!
+//! A case is computed once as it stands and a few times more with every number of its models and states shaken in the last
+//! digits. What the shaking changes is the noise of a quantity: small where the quantity is well determined, large where big
+//! terms cancel or a system is hard to solve. Entries that ought to be zero have their noise, too, and need no rule of their
+//! own.
+
+use super::element::Element;
+use super::report::{Comparison, Numbers};
+use super::unknown_quantity;
+use crate::tree::{Entry, Node, Value};
+use catena::error::Result;
+use catena::random::Random;
+
+/// Largest relative change of a number.
+const SHAKE: f64 = 1e-14;
+
+/// Number of shaken copies.
+const COPIES: u64 = 3;
+
+/// The noise of a quantity is this many times the largest change seen: that of numbers shaken by 1e-13.
+const SAFETY: f64 = 10.0;
+
+/// Keys whose numbers are not those of a model or state.
+const NOT_SHAKEN: &[&str] = &["parent", "child", "expected", "accuracy"];
+
+/// Something that quantities can be computed of.
+pub(super) trait Subject {
+    /// A quantity by name, by every route there is, the classical witness last; nothing if the name is not known.
+    fn quantity(&mut self, name: &str) -> Result<Option<Vec<Numbers>>>;
+}
+
+/// A state of a case, and what is expected of it, by name.
+pub(super) struct Sample<'a, T> {
+    pub subject: T,
+    pub expected: Vec<(String, Element<'a>)>,
+}
+
+/// Copies of a case with shaken numbers.
+pub(super) fn shaken_copies(case: &Node) -> Vec<Node> {
+    (1..=COPIES)
+        .map(|seed| shaken(case, &mut Random::new(seed)))
+        .collect()
+}
+
+fn shaken(node: &Node, random: &mut Random) -> Node {
+    let value = match &node.value {
+        Value::Number(number) => Value::Number(number * (1.0 + random.uniform(-SHAKE, SHAKE))),
+        Value::List(nodes) => Value::List(nodes.iter().map(|node| shaken(node, random)).collect()),
+        Value::Table(entries) => {
+            let entries = entries.iter().map(|entry| {
+                if NOT_SHAKEN.contains(&entry.key.as_str()) {
+                    return entry.clone();
+                }
+                Entry {
+                    key: entry.key.clone(),
+                    line: entry.line,
+                    node: shaken(&entry.node, random),
+                }
+            });
+            Value::Table(entries.collect())
+        }
+        other => other.clone(),
+    };
+    Node {
+        line: node.line,
+        value,
+    }
+}
+
+/// Reads the samples of a case as it stands and of its shaken copies, and compares every expected quantity.
+pub(super) fn compare<'a, T: Subject>(
+    case: &Element<'a>,
+    copies: &[Element<'a>],
+    read: impl Fn(&Element<'a>) -> Result<Vec<Sample<'a, T>>>,
+) -> Result<Comparison> {
+    let mut comparison = Comparison::default();
+    let samples = read(case)?;
+    let mut shaken = copies.iter().map(read).collect::<Result<Vec<_>>>()?;
+    for (index, mut sample) in samples.into_iter().enumerate() {
+        comparison.samples += 1;
+        for (name, expected) in &sample.expected {
+            let blame = |error| expected.blame(error);
+            let Some(routes) = sample.subject.quantity(name).map_err(blame)? else {
+                return Err(unknown_quantity(expected, name));
+            };
+            let mut change = 0.0f64;
+            for copy in &mut shaken {
+                let moved = copy[index].subject.quantity(name).map_err(blame)?;
+                if let (Some(given), Some(moved)) =
+                    (routes.last(), moved.unwrap_or_default().last())
+                {
+                    change = change.max(given.distance(moved));
+                }
+            }
+            comparison.compare(name, expected, &routes, SAFETY * change)?;
+        }
+    }
+    Ok(comparison)
+}

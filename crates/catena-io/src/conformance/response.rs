@@ -1,0 +1,339 @@
+//! What a system of bodies does under given loads: accelerations of joints and bodies, and the loads in the joints.
+
+use super::report::Numbers;
+use catena::algorithm::forward_dynamics::{WalkerOrin, forward_dynamics_walker_orin};
+use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use catena::algorithm::kinematics::{Kinematics, frame_jacobian};
+use catena::algorithm::passive::passive_force;
+use catena::error::{Error, ErrorKind, Result};
+use catena::model::{FrameInfo, JointKind};
+use catena::spatial::{Force, Mat3, Pose, Vec3};
+use catena::{Base, Dynamics, Matrix, Model, State};
+
+/// Most freedoms for which the classical O(n³) route is run beside the O(n) one.
+pub(super) const DENSE_LIMIT: usize = 600;
+
+/// How accelerations are computed.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Route {
+    /// Through the UDUᵀ factorization, O(n).
+    Linear,
+    /// Composite bodies and Cholesky, O(n³).
+    Dense,
+}
+
+/// A load on a body: inertial components, the force at and the torque about the mass centre.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Load {
+    pub force: Vec3<f64>,
+    pub torque: Vec3<f64>,
+}
+
+/// Everything that acts at one instant. Loads go by catena's body number, 0 being the ground.
+#[derive(Clone)]
+pub(super) struct Situation {
+    pub state: State,
+    pub tau: Vec<f64>,
+    pub external: Vec<Load>,
+}
+
+/// What one body does, in inertial components.
+#[derive(Clone, Copy, Default)]
+pub(super) struct BodyMotion {
+    /// Mass centre, its velocity and acceleration.
+    pub position: Vec3<f64>,
+    pub velocity: Vec3<f64>,
+    pub acceleration: Vec3<f64>,
+    /// Body axes → inertial axes.
+    pub rotation: Mat3<f64>,
+    /// Catena's own body axes → inertial axes.
+    pub body_rotation: Mat3<f64>,
+    pub angular_velocity: Vec3<f64>,
+    pub angular_acceleration: Vec3<f64>,
+    /// The hinge point of the body's joint, on the body.
+    pub hinge: Vec3<f64>,
+    /// Constraint load in that joint, on the parent, at the hinge point.
+    pub hinge_force: Vec3<f64>,
+    pub hinge_torque: Vec3<f64>,
+}
+
+/// What all bodies do.
+#[derive(Clone)]
+pub(super) struct Response {
+    /// Accelerations of the joints.
+    pub vdot: Vec<f64>,
+    /// By catena's body number; 0 is the ground.
+    pub bodies: Vec<BodyMotion>,
+}
+
+/// A model and the frames in which its bodies are described: at the mass centre, in the axes the case uses.
+pub(super) struct System {
+    dynamics: Dynamics,
+    frames: Vec<FrameInfo>,
+    /// Does the body belong to a tree on a free joint, which is measured from the inertial frame?
+    floating: Vec<bool>,
+}
+
+impl System {
+    /// Bodies described in their own axes, as catena has them.
+    pub(super) fn new(model: &Model) -> Self {
+        let frames = (0..=model.body_count())
+            .map(|body| {
+                let inertial = model.inertial(body);
+                frame(body, Pose::shift(inertial.centre))
+            })
+            .collect();
+        System::with_frames(model, frames)
+    }
+
+    /// Bodies described in the frames of their links.
+    pub(super) fn of_links(model: &Model) -> Self {
+        let bodies = model.tree().bodies.iter().enumerate();
+        let frames = bodies.map(|(body, info)| frame(body, info.body_from_link));
+        System::with_frames(model, frames.collect())
+    }
+
+    /// `frames` goes by body number, 0 being the ground.
+    fn with_frames(model: &Model, frames: Vec<FrameInfo>) -> Self {
+        let tree = model.tree();
+        let mut floating = vec![false; frames.len()];
+        for body in model.bodies() {
+            floating[body] = match tree.parent(body) {
+                0 => tree.bodies[body].kind == JointKind::Free,
+                parent => floating[parent],
+            };
+        }
+        System {
+            dynamics: Dynamics::new(model),
+            frames,
+            floating,
+        }
+    }
+
+    pub(super) fn model(&self) -> &Model {
+        self.dynamics.model()
+    }
+
+    pub(super) fn dynamics(&mut self) -> &mut Dynamics {
+        &mut self.dynamics
+    }
+
+    /// The response by one route.
+    pub(super) fn respond(&mut self, situation: &Situation, route: Route) -> Result<Response> {
+        let mut response = respond(&mut self.dynamics, &self.frames, situation, route)?;
+        if situation.state.base == Base::fixed() || !self.floating.contains(&true) {
+            return Ok(response);
+        }
+        // Trees on a free joint do not feel the base, and their coordinates are measured from the inertial frame. Trees on
+        // the ground do not influence each other: these are computed apart.
+        let mut at_rest = situation.clone();
+        at_rest.state.base = Base::fixed();
+        let apart = respond(&mut self.dynamics, &self.frames, &at_rest, route)?;
+        let model = self.dynamics.model();
+        for body in model.bodies().filter(|&body| self.floating[body]) {
+            response.bodies[body] = apart.bodies[body];
+            for k in model.tree().dof_range(body) {
+                response.vdot[k] = apart.vdot[k];
+            }
+        }
+        Ok(response)
+    }
+
+    /// The response by every route that is affordable.
+    pub(super) fn responses(&mut self, situation: &Situation) -> Result<Vec<Response>> {
+        let mut responses = vec![self.respond(situation, Route::Linear)?];
+        if self.model().nv() <= DENSE_LIMIT {
+            responses.push(self.respond(situation, Route::Dense)?);
+        }
+        Ok(responses)
+    }
+}
+
+fn frame(body: usize, body_from_frame: Pose<f64>) -> FrameInfo {
+    FrameInfo {
+        name: String::new(),
+        body,
+        body_from_frame,
+    }
+}
+
+fn respond(
+    dynamics: &mut Dynamics,
+    frames: &[FrameInfo],
+    situation: &Situation,
+    route: Route,
+) -> Result<Response> {
+    let Situation {
+        state,
+        tau,
+        external,
+    } = situation;
+    let still = vec![0.0; tau.len()];
+    let placed = dynamics.kinematics(state, &still)?;
+    let wrenches: Vec<Force<f64>> = external
+        .iter()
+        .zip(frames)
+        .map(|(load, frame)| {
+            let centre = placed.frame_pose(frame).translation;
+            let moment = centre.cross(load.force) + load.torque;
+            placed.world_from_body[frame.body].force_into(Force::new(moment, load.force))
+        })
+        .collect();
+    let vdot = match route {
+        Route::Linear => dynamics.forward(state, tau, &wrenches)?.to_vec(),
+        Route::Dense => dense(dynamics.model(), state, tau, &wrenches)?,
+    };
+    let kinematics = dynamics.kinematics(state, &vdot)?.clone();
+    let model = dynamics.model();
+    let mut work = InverseDynamics::new(model);
+    let mut needed = still;
+    inverse_dynamics(
+        model,
+        &state.q,
+        &state.v,
+        &vdot,
+        &state.base,
+        &wrenches,
+        &mut work,
+        &mut needed,
+    );
+    let mut jacobian = Matrix::zeros(6, model.nv());
+    let mut bodies: Vec<BodyMotion> = frames
+        .iter()
+        .map(|frame| body_motion(&kinematics, frame))
+        .collect();
+    for body in model.bodies() {
+        let effort = effort(model, situation, &vdot, &kinematics, body, &mut jacobian);
+        let rotation = kinematics.world_from_body[body].rotation;
+        let through = work.joint_wrench(body);
+        bodies[body].hinge_force = effort.force - rotation * through.force;
+        bodies[body].hinge_torque = effort.moment - rotation * through.moment;
+    }
+    Ok(Response { vdot, bodies })
+}
+
+fn dense(model: &Model, state: &State, tau: &[f64], wrenches: &[Force<f64>]) -> Result<Vec<f64>> {
+    let mut vdot = vec![0.0; model.nv()];
+    forward_dynamics_walker_orin(
+        model,
+        &state.q,
+        &state.v,
+        tau,
+        &state.base,
+        wrenches,
+        &mut WalkerOrin::new(model),
+        &mut vdot,
+    );
+    if vdot.iter().all(|x| x.is_finite()) {
+        Ok(vdot)
+    } else {
+        Err(Error::new(
+            ErrorKind::Singular,
+            "the inertia matrix cannot be factorized at this state",
+        ))
+    }
+}
+
+fn body_motion(kinematics: &Kinematics<f64>, frame: &FrameInfo) -> BodyMotion {
+    let pose = kinematics.frame_pose(frame);
+    let velocity = kinematics.frame_velocity(frame);
+    let acceleration = kinematics.frame_acceleration(frame);
+    BodyMotion {
+        position: pose.translation,
+        velocity: velocity.linear,
+        acceleration: acceleration.linear,
+        rotation: pose.rotation,
+        body_rotation: kinematics.world_from_body[frame.body].rotation,
+        angular_velocity: velocity.angular,
+        angular_acceleration: acceleration.angular,
+        // catena's body frame has its origin on the joint
+        hinge: kinematics.world_from_body[frame.body].translation,
+        ..BodyMotion::default()
+    }
+}
+
+/// What the freedoms of a joint put on its child at the hinge point, in inertial axes: motor, rotor, spring and friction.
+///
+/// The freedoms move along orthonormal directions, so the effort e of each is the force e along (or the torque e about)
+/// its direction. A helical joint is driven by a torque about its axis.
+fn effort(
+    model: &Model,
+    situation: &Situation,
+    vdot: &[f64],
+    kinematics: &Kinematics<f64>,
+    body: usize,
+    jacobian: &mut Matrix,
+) -> Force<f64> {
+    frame_jacobian(model, kinematics, &frame(body, Pose::identity()), jacobian);
+    let State { q, v, .. } = &situation.state;
+    let mut effort = Force::zero();
+    for k in model.tree().dof_range(body) {
+        let lost = model.dof(k).armature * vdot[k] + passive_force(model, q, v, k);
+        let e = situation.tau[k] - lost;
+        let row = |i: usize| jacobian[(i, k)];
+        effort.moment += Vec3::new(row(0), row(1), row(2)) * e;
+        if model.tree().bodies[body].kind != JointKind::Helical {
+            effort.force += Vec3::new(row(3), row(4), row(5)) * e;
+        }
+    }
+    effort
+}
+
+/// Energies and momenta by name: from the bodies one by one and, unless the base moves, by catena's own sum.
+pub(super) fn mechanical_quantity(
+    name: &str,
+    system: &mut System,
+    situation: &Situation,
+    response: &Response,
+) -> Result<Option<Vec<Numbers>>> {
+    let sums = Sums::of(system.model(), situation, response);
+    let summed = match name {
+        "kinetic" => sums.kinetic.into(),
+        "potential" => sums.potential.into(),
+        "linear_momentum" => sums.linear.into(),
+        "angular_momentum_about_origin" => sums.angular.into(),
+        _ => return Ok(None),
+    };
+    let mut routes = vec![summed];
+    if situation.state.base == Base::fixed() {
+        let whole = system.dynamics().mechanical_state(&situation.state)?;
+        routes.push(match name {
+            "kinetic" => whole.kinetic.into(),
+            "potential" => whole.gravitational.into(),
+            "linear_momentum" => whole.momentum.force.into(),
+            _ => whole.momentum.moment.into(),
+        });
+    }
+    Ok(Some(routes))
+}
+
+/// Energies and momenta, summed over the bodies.
+#[derive(Default)]
+struct Sums {
+    kinetic: f64,
+    potential: f64,
+    linear: Vec3<f64>,
+    angular: Vec3<f64>,
+}
+
+impl Sums {
+    fn of(model: &Model, situation: &Situation, response: &Response) -> Self {
+        let mut sums = Sums::default();
+        for body in model.bodies() {
+            let here = &response.bodies[body];
+            let inertial = model.inertial(body);
+            // the tensor is in catena's body axes, which need not be those of the case
+            let tensor = inertial.tensor.conjugate(here.body_rotation).full();
+            let spin = tensor * here.angular_velocity;
+            let momentum = here.velocity * inertial.mass;
+            sums.kinetic += 0.5 * (momentum.dot(here.velocity) + spin.dot(here.angular_velocity));
+            sums.potential -= inertial.mass * model.gravity().dot(here.position);
+            sums.linear += momentum;
+            sums.angular += here.position.cross(momentum) + spin;
+        }
+        for (k, v) in situation.state.v.iter().enumerate() {
+            sums.kinetic += 0.5 * model.dof(k).armature * v * v;
+        }
+        sums
+    }
+}

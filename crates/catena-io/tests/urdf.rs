@@ -1,0 +1,242 @@
+//! What a URDF file means, and what is told about the rest.
+
+use catena::model::JointKind;
+use catena_io::{BaseOption, Options, builder_from_urdf, model_from_urdf, read_model};
+use std::path::Path;
+
+const ARM: &str = r#"
+  <link name="arm">
+    <inertial>
+      <origin xyz="0.1 0 0"/>
+      <mass value="2"/>
+      <inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0.01" ixz="0" iyz="0"/>
+    </inertial>
+  </link>"#;
+
+fn robot(inside: &str) -> String {
+    format!("<robot name=\"r\">\n{inside}\n</robot>\n")
+}
+
+fn hinge(kind: &str, inside: &str) -> String {
+    format!(
+        "<joint name=\"hinge\" type=\"{kind}\"><parent link=\"base\"/><child link=\"arm\"/>{inside}</joint>"
+    )
+}
+
+fn read(text: &str) -> catena::ModelBuilder {
+    builder_from_urdf(text, "r.urdf", &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn joints_of_every_type() {
+    for (word, kind) in [
+        ("fixed", JointKind::Fixed),
+        ("revolute", JointKind::Revolute),
+        ("continuous", JointKind::Continuous),
+        ("prismatic", JointKind::Prismatic),
+        ("planar", JointKind::Planar),
+        ("floating", JointKind::Free),
+    ] {
+        let text = robot(&format!("<link name=\"base\"/>{ARM}{}", hinge(word, "")));
+        let builder = read(&text);
+        assert_eq!(builder.joints[1].kind, kind);
+        assert_eq!(builder.build().is_ok(), kind != JointKind::Fixed);
+    }
+}
+
+#[test]
+fn everything_left_out_is_told() {
+    let text = r#"<robot name="r" colour="red">
+  <material name="steel"/>
+  <link name="base">
+    <visual/><visual/><collision/>
+    <contact/>
+  </link>
+  <link name="arm">
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <visual/>
+  </link>
+  <link name="tip"/>
+  <joint name="hinge" type="revolute">
+    <parent link="base"/><child link="arm"/>
+    <safety_controller k_velocity="1"/><calibration rising="0"/>
+  </joint>
+  <joint name="weld" type="fixed">
+    <parent link="arm"/><child link="tip"/><axis xyz="0 0 0"/><limit effort="1" velocity="1"/>
+  </joint>
+  <transmission name="t"/>
+  <gazebo/><gazebo/>
+  <ros2_control name="c" type="system"/>
+  <loop_joint/>
+  <loop_joint/>
+</robot>"#;
+    let builder = read(text);
+    assert_eq!(
+        builder.assumptions,
+        [
+            "ignored: 1 <axis> of fixed joints, 1 <calibration>, 1 <collision>, 1 <limit> of fixed joints, \
+             1 <material>, 1 <safety_controller>, 3 <visual> (no effect on the dynamics)",
+            "ignored: 2 <gazebo>, 1 <ros2_control>, 1 <transmission> \
+             (rotors, friction or contact described there are not used)",
+            "left out, not understood: <contact> on line 5; 2 <loop_joint>, the first on line 22; \
+             attribute `colour` of <robot> on line 1",
+            "links without mass: `base`, `tip`",
+            "joints without <limit>, which URDF asks for: `hinge`; taken as unlimited",
+            "joints without <axis>: `hinge`; the axis is x, as URDF says",
+            "root link `base` is joined to the ground by a fixed joint (`root_joint` was added)",
+        ]
+    );
+}
+
+#[test]
+fn elements_of_other_vocabularies_are_not_taken_for_urdf() {
+    let text = robot(&format!(
+        "<link name=\"base\"/>{ARM}{}<d:joint name=\"j\" type=\"ball\"/>",
+        hinge("continuous", "<axis xyz=\"0 0 1\"/><d:axis/>")
+    ))
+    .replace("<robot ", "<robot xmlns:d=\"http://example.org/d\" ");
+    let notes = read(&text).assumptions;
+    assert_eq!(
+        notes[0],
+        "left out, not understood: <d:axis> on line 9; <d:joint> on line 9"
+    );
+}
+
+#[test]
+fn a_default_namespace_changes_nothing() {
+    let text = robot(&format!(
+        "<link name=\"base\"/>{ARM}{}",
+        hinge("revolute", "")
+    ))
+    .replace("<robot ", "<robot xmlns=\"http://example.org/urdf\" ");
+    assert_eq!(read(&text).joints.len(), 2);
+}
+
+#[test]
+fn numbers_arrive() {
+    let inside = "<origin xyz=\"1 2 3\" rpy=\"0 0 1.5707963267948966\"/><axis xyz=\"0 0 -1\"/>\
+                  <limit lower=\"-1\" upper=\"2\" effort=\"3\" velocity=\"4\"/>\
+                  <dynamics damping=\"0.5\" friction=\"0.25\"/>";
+    let builder = read(&robot(&format!(
+        "<link name=\"base\"/>{ARM}{}",
+        hinge("revolute", inside)
+    )));
+    let joint = &builder.joints[1];
+    assert_eq!(
+        joint.parent_from_joint.translation.to_array(),
+        [1.0, 2.0, 3.0]
+    );
+    assert_eq!(
+        joint.parent_from_joint.rotation.x.to_array(),
+        [0.0, 1.0, 0.0]
+    );
+    assert_eq!(joint.axes.first.to_array(), [0.0, 0.0, -1.0]);
+    let dof = joint.dofs[0];
+    assert_eq!(
+        (dof.limits, dof.max_effort, dof.max_velocity),
+        (Some((-1.0, 2.0)), Some(3.0), Some(4.0))
+    );
+    assert_eq!((dof.damping, dof.friction), (0.5, 0.25));
+    let arm = builder.links[1].inertial.expect("mass");
+    assert_eq!(
+        (arm.mass, arm.centre.to_array(), arm.tensor.xy),
+        (2.0, [0.1, 0.0, 0.0], 0.01)
+    );
+}
+
+#[test]
+fn inertia_is_turned_to_link_axes() {
+    // a quarter turn about z takes x to y: the moments about x and y change places, the product its sign
+    let text = robot(&format!(
+        "<link name=\"base\"/>{}{}",
+        ARM.replace("xyz=\"0.1 0 0\"", "rpy=\"0 0 1.5707963267948966\""),
+        hinge("revolute", "")
+    ));
+    let tensor = read(&text).links[1].inertial.expect("mass").tensor;
+    assert_eq!(
+        [tensor.xx, tensor.yy, tensor.zz, tensor.xy],
+        [0.2, 0.1, 0.25, -0.01]
+    );
+}
+
+#[test]
+fn a_free_base_on_request() {
+    let free = Options {
+        base: Some(BaseOption::Free),
+        ..Options::default()
+    };
+    let text = robot(&format!(
+        "{ARM}{}<joint name=\"root_joint\" type=\"fixed\"><parent link=\"arm\"/><child link=\"tip\"/></joint>",
+        "<link name=\"tip\"/>"
+    ));
+    let model = model_from_urdf(&text, "r.urdf", &free).expect("good model");
+    assert_eq!(model.nv(), 6);
+    assert_eq!(model.tree().bodies[1].joint, "root_joint_2");
+}
+
+#[test]
+fn a_root_called_world_is_the_ground() {
+    let text = robot(&format!(
+        "<link name=\"world\"/>{ARM}{}",
+        hinge("revolute", "").replace("base", "world")
+    ));
+    let builder = read(&text);
+    assert_eq!((builder.links.len(), builder.joints.len()), (1, 1));
+    assert_eq!(builder.build().expect("good model").nv(), 1);
+    let free = Options {
+        base: Some(BaseOption::Free),
+        ..Options::default()
+    };
+    let error = builder_from_urdf(&text, "r.urdf", &free).expect_err("it is on the ground");
+    assert!(
+        error.message().starts_with("the base cannot be free"),
+        "{error}"
+    );
+}
+
+#[test]
+fn deep_nesting_is_no_danger() {
+    let deep = "<x>".repeat(200_000) + &"</x>".repeat(200_000);
+    let text = robot(&format!(
+        "<link name=\"base\"/>{ARM}{}{deep}",
+        hinge("revolute", "")
+    ));
+    assert_eq!(
+        model_from_urdf(&text, "r.urdf", &Options::default())
+            .expect("good model")
+            .nv(),
+        1
+    );
+    assert!(builder_from_urdf(&"<robot>".repeat(200_000), "r.urdf", &Options::default()).is_err());
+}
+
+#[test]
+fn a_long_chain_is_read() {
+    let mut text = String::from("<link name=\"l0\"/>\n");
+    for k in 1..=2000 {
+        text += &format!(
+            "<link name=\"l{k}\"><inertial><mass value=\"1\"/>\
+             <inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial></link>\n\
+             <joint name=\"j{k}\" type=\"continuous\"><parent link=\"l{}\"/><child link=\"l{k}\"/></joint>\n",
+            k - 1
+        );
+    }
+    let model =
+        model_from_urdf(&robot(&text), "chain.urdf", &Options::default()).expect("good model");
+    assert_eq!(model.nv(), 2000);
+}
+
+#[test]
+fn xml_with_a_robot_is_urdf() {
+    let folder = std::env::temp_dir().join(format!("catena-io-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let path = folder.join("robot.XML");
+    let text = robot(&format!(
+        "<link name=\"base\"/>{ARM}{}",
+        hinge("revolute", "")
+    ));
+    std::fs::write(&path, text).expect("writable");
+    let model = read_model(Path::new(&path), &Options::default()).expect("good model");
+    assert_eq!(model.name(), "r");
+    std::fs::remove_dir_all(&folder).expect("removable");
+}

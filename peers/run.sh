@@ -1,0 +1,35 @@
+#!/bin/sh
+# Builds catena and compares it with its peers:
+#   peers/run.sh agreement           with Pinocchio on robots            -> docs/peers/agreement.md
+#   peers/run.sh spherical-chains    long chains of spherical joints     -> docs/peers/spherical-chains.{md,svg}
+#   peers/run.sh all                 both
+# CATENA names another program than the one built here.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+usage() {
+    sed -n 's/^# \{0,1\}//p' "$here/run.sh" >&2
+    exit 2
+}
+what=${1:-}
+[ $# -gt 0 ] && shift
+case $what in
+    agreement) scripts=agreement ;;
+    spherical-chains) scripts=spherical_chain ;;
+    all) scripts="agreement spherical_chain" ;;
+    *) usage ;;
+esac
+if [ ! -x "$here/build/venv/bin/python" ]; then
+    echo "error: the peers are not installed" >&2
+    echo "hint: run peers/setup.sh first" >&2
+    exit 2
+fi
+if [ -z "${CATENA:-}" ]; then
+    (cd "$here/.." && cargo build --release --quiet --package catena-cli)
+    CATENA=${CARGO_TARGET_DIR:-$here/../target}/release/catena
+    export CATENA
+fi
+failed=0
+for script in $scripts; do
+    "$here/build/venv/bin/python" "$here/$script.py" "$@" || failed=$?
+done
+exit "$failed"
