@@ -1,4 +1,4 @@
-"""Who is right about long chains of spherical joints?
+"""Who is right about long chains of spherical joints, and why?
 
 Chains of equal rods (catena's embedded `pendulum-N`) in random states, their accelerations computed by catena, by Pinocchio's
 articulated-body algorithm, by Pinocchio's inertia matrix and LAPACK's Cholesky, and by MuJoCo; each measured against the exact
@@ -20,9 +20,12 @@ import pinocchio as pin  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
 
 import exact_chain  # noqa: E402
+import recursion_twins  # noqa: E402
 from program import Program, Refused  # noqa: E402
 
 LENGTHS = [10, 20, 30, 50, 70, 100, 200, 300, 1000]
+TWIN_LENGTHS = [10, 30, 50, 100, 300]
+DEPTHS = [2, 10, 20, 30, 40, 50, 60]  # rods below the joint where Pinocchio's inertia is looked at
 SEED = 7
 STATES = 5
 STATES_OF_THE_LONGEST = 2
@@ -320,9 +323,40 @@ def draw(results, path):
     figure.savefig(path, metadata={"Date": None, "Creator": None})
 
 
-def growth(rows, first, last):
-    """By how much Pinocchio's error grows per joint between two lengths."""
-    ratio = rows[last][PINOCCHIO].acceleration / rows[first][PINOCCHIO].acceleration
+def measure_twins():
+    """Worst error of the accelerations per length and twin, released chains."""
+    results = {}
+    for n in TWIN_LENGTHS:
+        rng = np.random.default_rng([SEED, n])
+        states = random_states(n, STATES, rng)
+        states = with_torques(states, [rng.uniform(-1, 1, (n, 3)) for _ in states])
+        results[n] = {
+            name: max(relative(recursion_twins.accelerations(ROD, s, *twin) - s.exact, s.exact) for s in states)
+            for name, twin in recursion_twins.TWINS.items()
+        }
+    return results
+
+
+def rotational_rests():
+    """What Pinocchio leaves of the rotational block, exactly zero, behind a joint with so many rods below it: the largest entry
+    of its symmetric and of its antisymmetric part, over the largest entry of the translational block."""
+    n = max(DEPTHS)
+    engine = PinocchioAba(n + 1)
+    rng = np.random.default_rng([SEED, n])
+    worst = {depth: [0.0, 0.0] for depth in DEPTHS}
+    for state in random_states(n + 1, STATES, rng):
+        state.torques = rng.uniform(-1, 1, (n + 1, 3))
+        engine.forward_one(state)
+        for depth in DEPTHS:
+            inertia = engine.data.Yaba[n + 2 - depth]  # joints count from 1, the tip is n + 1
+            rest, scale = inertia[3:, 3:], inertia[:3, :3]  # linear part first there
+            parts = relative((rest + rest.T) / 2, scale), relative((rest - rest.T) / 2, scale)
+            worst[depth] = np.maximum(worst[depth], parts)
+    return worst
+
+
+def growth(first, last, ratio):
+    """The factor per step that makes this ratio between two counts."""
     return ratio ** (1 / (last - first))
 
 
@@ -338,32 +372,33 @@ def unmeasured(results):
     )
 
 
-def page(results, program):
+def page(results, twins, rests, program):
     """The text of docs/peers/spherical-chains.md."""
     released, driven = results["released"], results["driven"]
-    longest = max(LENGTHS)
+    rough, longest = report.rough, max(LENGTHS)
     ours = max(row[CATENA].acceleration for row in released.values())
     residual = max(row[CATENA].torque for row in driven.values())
-    rough = report.rough
+    per_joint = growth(20, 100, released[100][PINOCCHIO].acceleration / released[20][PINOCCHIO].acceleration)
+    per_rest = growth(10, 60, rests[60][1] / rests[10][1])
     packages = ("pin", "mujoco", "numpy", "mpmath")
     parts = [
         "# Long chains of spherical joints\n",
-        "Rods hang from each other by ball joints. Given a random state and torques, what are the accelerations? "
-        f"Pinocchio's articulated-body algorithm loses about a factor of {growth(released, 20, 100):.1f} per joint: at 50 joints "
-        f"its worst relative error is {rough(released[50][PINOCCHIO].acceleration)} (released) or "
+        "Rods hang from each other by ball joints. Given a random state and torques, what are the accelerations? The error of "
+        f"Pinocchio's articulated-body algorithm grows by a factor of about {per_joint:.1f} per joint: at 50 joints "
+        f"it is {rough(released[50][PINOCCHIO].acceleration)} (released, see below) or "
         f"{rough(driven[50][PINOCCHIO].acceleration)} (driven), at 100 joints "
-        f"{rough(released[100][PINOCCHIO].acceleration)} and {rough(driven[100][PINOCCHIO].acceleration)}, and nothing tells the "
-        f"user. catena's factorization has the same O(n) cost and stays at {rough(ours)} or better up to {longest} joints "
-        "(released), which is also better than forming the inertia matrix and factorizing it.\n",
+        f"{rough(released[100][PINOCCHIO].acceleration)} or {rough(driven[100][PINOCCHIO].acceleration)}, and nothing tells the "
+        f"user. catena's factorization has the same O(n) cost; its error is {rough(ours)} or less up to {longest} joints "
+        "(released), or what the last bit of the torques is worth (driven).\n",
         "![Relative error of the accelerations against the number of joints](spherical-chains.svg)\n",
         report.origin("peers/run.sh spherical-chains", program, *packages) + "\n",
         "## What is measured\n",
-        f"The chain is catena's embedded `pendulum-N`: cylinders of 1 kg, 1 m long, 0.05 m thick in radius, gravity 9.81 m/s². "
+        "The chain is catena's embedded `pendulum-N`: cylinders of 1 kg, 1 m long, of radius 0.05 m, gravity 9.81 m/s². "
         "Orientations are uniformly random, relative angular velocities within ±1 rad/s. Two kinds of torques:\n",
         "- *released*: within ±1 N·m at every joint;\n"
         "- *driven*: what inverse dynamics (MuJoCo's) asks for to accelerate every joint within ±1 rad/s². In a chain tangled like "
-        "this these torques are large and nearly cancel. They are numbers rounded to double precision, and the "
-        "rounding alone moves the answer; the column *last bit of τ* shows how much the exact accelerations move "
+        "this these torques are large and nearly cancel. They are rounded to double precision, and the "
+        "rounding alone moves the answer: the column *last bit of τ* shows how far the exact accelerations move "
         "when each torque changes in its last bit.\n",
         "Accelerations are compared with the exact ones for the very numbers every engine was given, from a route of its own in "
         "50 digits (Newton and Euler for each rod, the joint forces from a block-tridiagonal system; "
@@ -376,34 +411,58 @@ def page(results, program):
         "## Driven: error of the accelerations\n",
         report.markdown(*table(driven, "acceleration", [*ENGINES, LAST_BIT])),
         "## Driven: torques returned by each engine's own inverse dynamics\n",
-        f"The accelerations go back into inverse dynamics of the same engine; the difference to the torques given, over the largest "
-        f"torque. catena: {rough(residual)} or better.\n",
+        "The accelerations go back into inverse dynamics of the same engine; the difference to the torques given, over the largest "
+        f"torque. catena: {rough(residual)} or less.\n",
         report.markdown(*table(driven, "torque", ENGINES)),
         unmeasured(results),
         "## Why\n",
-        WHY,
+        WHY_FORMULA,
+        report.markdown(
+            ["rods below", "symmetric part", "antisymmetric part"],
+            [[depth, *map(rough, parts)] for depth, parts in rests.items()],
+        ),
+        f"The antisymmetric part grows by a factor of {per_rest:.1f} per joint, the symmetric part does not grow.\n",
+        WHY_TWINS,
+        report.markdown(
+            ["joints", *recursion_twins.TWINS], [[n, *map(rough, row.values())] for n, row in twins.items()]
+        ),
+        WHY_CATENA,
     ]
     return "\n".join(part for part in parts if part)
 
 
-WHY = """\
-Both recursions walk from the tip to the root and keep, for each body, the inertia it shows when everything beyond it is free to
-move: six by six, a rotational block A, a translational block C and the coupling B between them. Passing a joint takes away what
-the joint's freedoms can absorb. Seen from the centre of a ball joint the result is simple: nothing beyond it resists
-rotation, so A and B become zero, and C becomes C − Bᵀ A⁻¹ B.
+WHY_FORMULA = """\
+The articulated-body recursion walks from the tip to the root and keeps, for each body, the inertia M it shows when
+everything beyond it is free to move: a rotational block A, a translational block C, and the coupling B between them. Passing a
+joint takes away what its freedoms absorb. Seen from the centre of a ball joint the result is simple: what lies beyond does
+not resist rotation, so A and B become zero, and C becomes C − Bᵀ A⁻¹ B.
 
-Computed as a difference, A − A A⁻¹ A is not zero but round-off, some 1e-16 of A. It looks harmless, but it claims that the
-joint resists rotation a little, or pushes a little, and the next body takes this for true and multiplies it. The measured
-growth of Pinocchio's error is the evidence; after some sixty joints there is more round-off than chain.
+The usual formula is M − U A⁻¹ Uᵀ, where U are the three rotational columns of M (in Pinocchio: `calc_aba` of
+`JointModelSpherical`, on a full 6×6 matrix). Its rotational block is
 
-catena keeps the reference point at the joint and *writes* those zeros instead of computing them, one freedom after the other
-(`crates/catena/src/spatial/elimination.rs`). There is nothing left to grow. All joints with several freedoms are eliminated in
-this way, which is one reason why they are native blocks here and not chains of simple joints with massless bodies in between.
+    A − A A⁻¹ Aᵀ = A − Aᵀ,
 
-Composite bodies with a Cholesky factorization do not suffer from this growth, at a cost of O(n³). They lose digits in another
-way: the inertia matrix adds the slender rod's small moment about its own axis to the large moments of all that hangs below it,
-and what is rounded away there does not come back. In the driven chains that loss is hidden, because the torques themselves
-carry no more digits; in the released ones it shows.
+which is zero only as long as A is symmetric. Round-off makes it unsymmetric by 1e-16, and then the formula returns *twice the
+antisymmetric part*: at every ball joint it is doubled again and handed down the chain. This can be seen in Pinocchio's own
+`data.Yaba`. What is left of the rotational block behind a joint, largest entry over that of the translational block, worst of
+some states:
+"""
+
+WHY_TWINS = """\
+There are two remedies: keep M symmetric, or write the zeros down instead of computing them. To tell them apart, the same
+recursion was written in NumPy ([recursion_twins.py](../../peers/recursion_twins.py)) with and without each. Error of the
+accelerations, released chains:
+"""
+
+WHY_CATENA = """\
+Symmetry is what stops the growth. Zeros without symmetry only slow it down, because C can lose its symmetry as well; together
+with symmetry they save digits in the shorter chains. catena does both: A and C are stored as six numbers each, so that they
+cannot be anything but symmetric, the reference point stays at the joint, and the freedoms of a joint are eliminated one after
+the other with the row and column of each *written* as zeros (`crates/catena/src/spatial/elimination.rs`), for joints of every
+kind.
+
+Composite bodies with a Cholesky factorization do not suffer from this growth, at a cost of O(n³), but they too lose digits in
+the released chains, and in the driven ones they are as good as the torques allow.
 """
 
 
@@ -420,6 +479,7 @@ def main():
     try:
         program = Program()
         results = measure_all(program)
+        twins, rests = measure_twins(), rotational_rests()
     except (Refused, OSError) as problem:
         return report.fail(problem)
     for experiment, rows in results.items():
@@ -432,7 +492,7 @@ def main():
         print(f"failed: {claim}", file=sys.stderr)
     if broken:
         return 1
-    report.write("spherical-chains.md", page(results, program))
+    report.write("spherical-chains.md", page(results, twins, rests, program))
     draw(results, report.DOCS / "spherical-chains.svg")
     return 0
 

@@ -19,9 +19,10 @@ pub fn curve(x: &[f64], y: &[f64], size: (usize, usize), units: (&str, &str)) ->
             false => (x0, y0),
         };
         // dense enough that neighbouring points touch
-        let points = 1 + column(x0)
+        let points = column(x0)
             .abs_diff(column(x1))
-            .max(row(y0).abs_diff(row(y1)));
+            .max(row(y0).abs_diff(row(y1)))
+            .max(1);
         for point in 0..=points {
             let s = point as f64 / points as f64;
             let (c, r) = (column(x0 + s * (x1 - x0)), row(y0 + s * (y1 - y0)));

@@ -5,6 +5,8 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle
 
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
+/// Numbers this much smaller than the largest of their column are round-off.
+const ROUND_OFF: f64 = 1e-14;
 /// Stands for a space that must not be trimmed while the table is laid out.
 const GAP: char = '\u{a0}';
 
@@ -40,14 +42,18 @@ impl Table {
         self.column(head, cells, CellAlignment::Left, false)
     }
 
-    /// Adds a column of numbers with six digits; an empty cell for none.
+    /// Adds a column of numbers with six digits; an empty cell for none, `~0` for round-off beside much larger numbers.
     #[must_use]
     pub fn numbers(self, head: &str, cells: impl IntoIterator<Item = Option<f64>>) -> Self {
-        let cells = cells
-            .into_iter()
-            .map(|x| x.map_or(String::new(), number::six))
-            .collect();
-        self.column(head, aligned(cells), CellAlignment::Right, true)
+        let cells: Vec<Option<f64>> = cells.into_iter().collect();
+        let size = |x: &f64| Some(x.abs()).filter(|size| size.is_finite());
+        let largest = cells.iter().flatten().filter_map(size).fold(0.0, f64::max);
+        let written = cells.into_iter().map(|cell| match cell {
+            None => String::new(),
+            Some(x) if x != 0.0 && x.abs() < ROUND_OFF * largest => "~0".into(),
+            Some(x) => number::six(x),
+        });
+        self.written(head, written)
     }
 
     /// Adds a column of numbers already written.

@@ -235,8 +235,8 @@ const MISTAKES: &[(&str, &str)] = &[
          Usage: catena info <MODEL>\n\nFor more information, try '--help'.\n",
     ),
     (
-        "invert stanford",
-        "error: unrecognized subcommand 'invert'\n\n  tip: a similar subcommand exists: 'inverse'\n\n\
+        "evaluat stanford",
+        "error: unrecognized subcommand 'evaluat'\n\n  tip: a similar subcommand exists: 'evaluate'\n\n\
          Usage: catena [OPTIONS] [COMMAND]\n\nFor more information, try '--help'.\n",
     ),
 ];

@@ -560,14 +560,12 @@ impl<'a> Case<'a> {
         );
         let zero_gravity = rigid.clone().with_gravity([0.0; 3]);
         let convective = plain_inverse(&zero_gravity, &s.q, &s.v, &still);
+        let speeds: Vec<f64> = s.v.iter().map(|v| v.abs()).collect();
+        let scale = size(&absolute(&inertia).times(&speeds)) * size(&speeds);
         results.add(
             "C v",
             "C matrix and inverse dynamics",
-            difference(&coriolis.times(&s.v), &convective)
-                / size(
-                    &absolute(&coriolis).times(&s.v.iter().map(|v| v.abs()).collect::<Vec<_>>()),
-                )
-                .max(1e-300),
+            difference(&coriolis.times(&s.v), &convective) / scale,
             ROUNDING,
         );
 
@@ -582,7 +580,7 @@ impl<'a> Case<'a> {
             &mut dual_inertia,
         );
         let mut skew = 0.0f64;
-        let mut rate_size = 1e-300f64;
+        let mut rate_size = size_of_inertia * size(&speeds);
         for i in 0..nv {
             for j in 0..nv {
                 let rate = |i: usize, j: usize| dual_inertia[i * nv + j].derivative[0];

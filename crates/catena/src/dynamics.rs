@@ -1,5 +1,6 @@
 //! The door for plain numbers: checked input, a path compiled for this processor, no allocation after construction.
 
+use crate::Cpu;
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
@@ -14,41 +15,6 @@ use crate::model::{FrameInfo, Model};
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};
-
-/// Which instructions the arithmetic may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cpu {
-    /// What every processor of the architecture has.
-    Baseline,
-    /// AVX2 with fused multiply-add.
-    Avx2,
-}
-
-impl Cpu {
-    /// The best this processor has, or what the environment variable `CATENA_CPU` (`baseline`, `avx2`) asks for, where
-    /// the processor has it.
-    pub fn detect() -> Self {
-        let best = Cpu::best();
-        match std::env::var("CATENA_CPU").as_deref() {
-            Ok("baseline") => Cpu::Baseline,
-            _ => best,
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    fn best() -> Self {
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            Cpu::Avx2
-        } else {
-            Cpu::Baseline
-        }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn best() -> Self {
-        Cpu::Baseline
-    }
-}
 
 /// The workspaces of one scalar.
 #[derive(Clone, Debug)]
@@ -138,7 +104,8 @@ enum Path {
 
 /// Dynamics of one model in plain numbers.
 ///
-/// Results are slices into its own memory, valid until the next call. Every method refuses states and forces that are not
+/// Memory is linear in the number of bodies; a matrix is made when it is first asked for, and nothing is allocated after
+/// that. Results are slices into its own memory, valid until the next call. Every method refuses states and forces that are not
 /// finite or of the wrong length, and results that are not finite, with the reason.
 #[derive(Clone, Debug)]
 pub struct Dynamics {
@@ -149,7 +116,8 @@ pub struct Dynamics {
     tau: Vec<f64>,
     vdot: Vec<f64>,
     still: Vec<f64>,
-    inertia: Matrix<f64>,
+    at_rest: State,
+    inertia: Matrix<f64>, // this and the next are made when first asked for: they are the only quadratic memory
     coriolis: Matrix<f64>,
     jacobian: Matrix<f64>,
     quaternions: Vec<(usize, usize)>,
@@ -165,8 +133,11 @@ impl Dynamics {
     pub fn with_cpu(model: &Model, cpu: Cpu) -> Self {
         let nv = model.nv();
         let path = match cpu {
+            // one state at a time gains nothing from the wider registers of AVX-512
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 if Cpu::best() == Cpu::Avx2 => Path::Fused(Box::new(Work::new(model))),
+            Cpu::Avx2 | Cpu::Avx512 if Cpu::best() != Cpu::Baseline => {
+                Path::Fused(Box::new(Work::new(model)))
+            }
             _ => Path::Baseline(Box::new(Work::new(model))),
         };
         Dynamics {
@@ -177,8 +148,9 @@ impl Dynamics {
             tau: vec![0.0; nv],
             vdot: vec![0.0; nv],
             still: vec![0.0; nv],
-            inertia: Matrix::zeros(nv, nv),
-            coriolis: Matrix::zeros(nv, nv),
+            at_rest: State::neutral(model),
+            inertia: Matrix::zeros(0, 0),
+            coriolis: Matrix::zeros(0, 0),
             jacobian: Matrix::zeros(6, nv),
             quaternions: model
                 .bodies()
@@ -293,6 +265,7 @@ impl Dynamics {
     /// The inertia matrix I(q).
     pub fn inertia(&mut self, state: &State) -> Result<&Matrix> {
         self.check_state(state)?;
+        make_square(&mut self.inertia, self.model.nv());
         let inertia = self.inertia.as_mut_slice();
         match &mut self.path {
             Path::Baseline(work) => {
@@ -361,16 +334,11 @@ impl Dynamics {
     pub fn gravity(&mut self, state: &State) -> Result<&[f64]> {
         self.check_state(state)?;
         let still = std::mem::take(&mut self.still);
-        let at_rest = State {
-            q: state.q.clone(),
-            v: still.clone(),
-            base: Base {
-                pose: state.base.pose,
-                ..Base::fixed()
-            },
-        };
+        let mut at_rest = std::mem::replace(&mut self.at_rest, State::empty());
+        at_rest.q.copy_from_slice(&state.q);
+        at_rest.base.pose = state.base.pose;
         let done = self.inverse(&at_rest, &still, &[]).map(|_| ());
-        self.still = still;
+        (self.still, self.at_rest) = (still, at_rest);
         done?;
         Ok(&self.tau)
     }
@@ -378,6 +346,7 @@ impl Dynamics {
     /// The matrix C(q, v) of convective inertia terms.
     pub fn coriolis(&mut self, state: &State) -> Result<&Matrix> {
         self.check_state(state)?;
+        make_square(&mut self.coriolis, self.model.nv());
         coriolis_matrix(
             &self.model,
             &state.q,
@@ -560,6 +529,12 @@ impl Dynamics {
         )
         .at(body.place.clone())
         .hint("give the body inertia, give the joint a rotor (`armature`), or make the joint fixed")
+    }
+}
+
+fn make_square(matrix: &mut Matrix, n: usize) {
+    if matrix.rows() != n {
+        *matrix = Matrix::zeros(n, n);
     }
 }
 

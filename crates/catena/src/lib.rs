@@ -17,7 +17,9 @@
 //! obey).
 
 pub mod algorithm;
+mod batch;
 pub mod check;
+mod cpu;
 mod dynamics;
 pub mod error;
 pub mod matrix;
@@ -28,7 +30,9 @@ pub mod spatial;
 pub mod state;
 pub mod trajectory;
 
-pub use dynamics::{Cpu, Dynamics};
+pub use batch::Batch;
+pub use cpu::Cpu;
+pub use dynamics::Dynamics;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use matrix::Matrix;
 pub use model::{Model, ModelBuilder};

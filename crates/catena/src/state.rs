@@ -127,6 +127,15 @@ pub fn quaternion_step<S: Scalar>(p: [S; 4], delta: [S; 3]) -> [S; 4] {
 }
 
 impl State<f64> {
+    /// A state of nothing, to be swapped in for another.
+    pub(crate) fn empty() -> Self {
+        State {
+            q: Vec::new(),
+            v: Vec::new(),
+            base: Base::fixed(),
+        }
+    }
+
     /// A state with these positions and velocities: lengths and numbers checked, quaternions normalised.
     ///
     /// A quaternion further than 1e-3 from unit length is refused: it is more likely a mistake than round-off.

@@ -242,9 +242,9 @@ fn meaning(model: &Model, k: usize, is_leaf: bool) -> String {
     let dof = &tree.dofs[k];
     let body = &tree.bodies[dof.body];
     let what = match (dof.force_unit, body.kind) {
-        ("N", _) => "mass along its direction",
+        ("N", _) => "mass along its axis",
         (_, JointKind::Helical) => "inertia of the screw motion",
-        _ => "moment of inertia about its axis",
+        _ => "inertia about its axis",
     };
     let is_last = k + 1 == body.v + body.kind.nv();
     let free = match is_leaf && is_last {

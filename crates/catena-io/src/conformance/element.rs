@@ -1,11 +1,13 @@
 //! Typed access to the values of a case: every wrong type, length or key becomes an error with its line and its path in
 //! the file, such as `samples[1].expected.tau[3]`.
 
+use super::noise::shaken_model;
 use crate::lines::Lines;
 use crate::nearest::advice;
 use crate::tree::{Entry, Node, Value};
 use catena::error::{Error, ErrorKind, Place, Result};
 use catena::spatial::{Sym3, Vec3};
+use catena::{Model, ModelBuilder};
 use std::sync::Arc;
 
 /// Keys that inform people and may stand in any object.
@@ -15,18 +17,30 @@ const INFORMATION: &[&str] = &["name", "notes", "title"];
 #[derive(Clone)]
 pub(super) struct Element<'a> {
     file: Arc<str>,
+    /// Number of the shaken copy it belongs to; 0 is the case as it stands.
+    copy: u64,
     path: String,
     node: &'a Node,
 }
 
 impl<'a> Element<'a> {
-    /// The case as a whole.
-    pub(super) fn root(lines: &Lines, node: &'a Node) -> Self {
+    /// The case as a whole, as it stands (0) or one of its shaken copies.
+    pub(super) fn root(lines: &Lines, copy: u64, node: &'a Node) -> Self {
         Element {
             file: lines.file(),
+            copy,
             path: String::new(),
             node,
         }
+    }
+
+    /// The model that this element describes; in a shaken copy of the case a shaken one.
+    pub(super) fn build(&self, builder: &ModelBuilder) -> Result<Model> {
+        let model = builder.build().map_err(|error| self.blame(error))?;
+        Ok(match self.copy {
+            0 => model,
+            copy => shaken_model(&model, copy),
+        })
     }
 
     /// Path in the file; empty for the case as a whole.
@@ -116,6 +130,7 @@ impl<'a> Element<'a> {
         };
         let items = nodes.iter().enumerate().map(|(index, node)| Element {
             file: Arc::clone(&self.file),
+            copy: self.copy,
             path: format!("{}[{index}]", self.path),
             node,
         });
@@ -250,6 +265,7 @@ impl<'a> Object<'a> {
     fn child(&self, entry: &'a Entry) -> Element<'a> {
         Element {
             file: Arc::clone(&self.element.file),
+            copy: self.element.copy,
             path: self.path_of(&entry.key),
             node: &entry.node,
         }

@@ -87,14 +87,14 @@ pub fn verify_text(text: &str, file_name: &str) -> Result<Report> {
     }
     let lines = Lines::new(file_name, text);
     let tree = json_tree::parse(text, &lines)?;
-    let case = Element::root(&lines, &tree);
+    let case = Element::root(&lines, 0, &tree);
     let head = case.open_object()?;
     expect_format(&head)?;
     let kind = expect_kind(&head)?;
     let shaken = noise::shaken_copies(&tree);
     let copies: Vec<_> = shaken
         .iter()
-        .map(|copy| Element::root(&lines, copy))
+        .map(|(copy, tree)| Element::root(&lines, *copy, tree))
         .collect();
     let comparison = match kind {
         "serial_inverse" => noise::compare(&case, &copies, serial::inverse)?,

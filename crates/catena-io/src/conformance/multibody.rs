@@ -64,7 +64,7 @@ pub(super) fn read_model(element: &Element<'_>) -> Result<Multibody> {
     for (index, joint) in joints.iter().enumerate() {
         builder.joint(read_joint(joint, index, bodies.len())?);
     }
-    let model = builder.build().map_err(|error| element.blame(error))?;
+    let model = element.build(&builder)?;
     let number = |name: &str| {
         let missing = || element.error(format!("has no body `{name}` that moves"));
         model.tree().body(name).ok_or_else(missing)

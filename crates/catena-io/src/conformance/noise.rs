@@ -9,8 +9,10 @@ use super::element::Element;
 use super::report::{Comparison, Numbers};
 use super::unknown_quantity;
 use crate::tree::{Entry, Node, Value};
+use catena::Model;
 use catena::error::Result;
 use catena::random::Random;
+use std::cell::RefCell;
 
 /// Largest relative change of a number.
 const SHAKE: f64 = 1e-14;
@@ -18,8 +20,8 @@ const SHAKE: f64 = 1e-14;
 /// Number of shaken copies.
 const COPIES: u64 = 3;
 
-/// The noise of a quantity is this many times the largest change seen: that of numbers shaken by 1e-13.
-const SAFETY: f64 = 10.0;
+/// The noise of a quantity is this many times the largest change seen: round-off inside is not shaken, and copies are few.
+const SAFETY: f64 = 30.0;
 
 /// Keys whose numbers are not those of a model or state.
 const NOT_SHAKEN: &[&str] = &["parent", "child", "expected", "accuracy"];
@@ -37,15 +39,15 @@ pub(super) struct Sample<'a, T> {
 }
 
 /// Copies of a case with shaken numbers.
-pub(super) fn shaken_copies(case: &Node) -> Vec<Node> {
+pub(super) fn shaken_copies(case: &Node) -> Vec<(u64, Node)> {
     (1..=COPIES)
-        .map(|seed| shaken(case, &mut Random::new(seed)))
+        .map(|copy| (copy, shaken(case, &mut Random::new(copy))))
         .collect()
 }
 
 fn shaken(node: &Node, random: &mut Random) -> Node {
     let value = match &node.value {
-        Value::Number(number) => Value::Number(number * (1.0 + random.uniform(-SHAKE, SHAKE))),
+        Value::Number(number) => Value::Number(shake(*number, random)),
         Value::List(nodes) => Value::List(nodes.iter().map(|node| shaken(node, random)).collect()),
         Value::Table(entries) => {
             let entries = entries.iter().map(|entry| {
@@ -66,6 +68,16 @@ fn shaken(node: &Node, random: &mut Random) -> Node {
         line: node.line,
         value,
     }
+}
+
+/// A model with all its constants shaken one by one, as round-off shakes them when a model is made from its description.
+pub(super) fn shaken_model(model: &Model, copy: u64) -> Model {
+    let random = RefCell::new(Random::new(copy));
+    model.map(|number| shake(number, &mut random.borrow_mut()))
+}
+
+fn shake(number: f64, random: &mut Random) -> f64 {
+    number * (1.0 + random.uniform(-SHAKE, SHAKE))
 }
 
 /// Reads the samples of a case as it stands and of its shaken copies, and compares every expected quantity.

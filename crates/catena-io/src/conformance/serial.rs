@@ -17,7 +17,7 @@ pub(super) fn read_chain(model: &Element<'_>) -> Result<Model> {
     expect_kind(&object, "dh_chain")?;
     let mut builder = case_builder(&object)?;
     add_links(&mut builder, "world", &object.require("links")?)?;
-    builder.build().map_err(|error| model.blame(error))
+    model.build(&builder)
 }
 
 /// The model is of the form that the kind of the case wants.

@@ -40,7 +40,7 @@ fn read_robot(model: &Element<'_>) -> Result<Model> {
         };
         first.parent_from_joint = Pose::new(rotation, base.require("o1")?.vector()?);
     }
-    builder.build().map_err(|error| model.blame(error))
+    model.build(&builder)
 }
 
 fn read_state(state: &Element<'_>, model: &Model) -> Result<State> {

@@ -29,7 +29,7 @@ pub fn passive_force<S: Scalar, P: Parameter<S>>(
     k: usize,
 ) -> S {
     let dof = &model.dofs[k];
-    let body = &model.tree().bodies[model.tree().dofs[k].body];
+    let body = model.tree().nodes[model.tree().dofs[k].body];
     let zero = S::zero();
     let sign = S::select(
         zero.less(v[k]),
@@ -49,7 +49,7 @@ pub fn passive_force<S: Scalar, P: Parameter<S>>(
 pub fn spring_energy<S: Scalar, P: Parameter<S>>(model: &Model<P>, q: &[S]) -> S {
     let mut energy = S::zero();
     for (k, dof) in model.dofs.iter().enumerate() {
-        let body = &model.tree().bodies[model.tree().dofs[k].body];
+        let body = model.tree().nodes[model.tree().dofs[k].body];
         if body.kind.quaternion().is_none() {
             let stretch = q[body.q + (k - body.v)] - dof.rest.lift();
             energy += S::constant(0.5) * dof.stiffness.lift() * stretch * stretch;

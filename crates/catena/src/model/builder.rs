@@ -1,6 +1,6 @@
 //! From links and joints as a person or a file names them to a checked [`Model`].
 
-use super::tree::{BodyInfo, DofInfo, FrameInfo, Tree};
+use super::tree::{BodyInfo, DofInfo, FrameInfo, Node, Tree};
 use super::{BodyNumbers, DofNumbers, JointKind, Model, check};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::spatial::{Mat3, Pose, RigidInertia, Sym3, Vec3};
@@ -272,14 +272,21 @@ impl Making {
             parent: 0,
             q: 0,
             v: 0,
-            angle: 0,
             body_from_link: Pose::identity(),
             place: Place::default(),
+        };
+        let node = Node {
+            kind: JointKind::Fixed,
             gathers: false,
+            parent: 0,
+            q: 0,
+            v: 0,
+            angle: 0,
         };
         let tree = Tree {
             name: builder.name.clone(),
             bodies: vec![ground],
+            nodes: vec![node],
             dofs: Vec::new(),
             frames: vec![FrameInfo {
                 name: WORLD.into(),
@@ -427,10 +434,16 @@ impl Making {
             parent,
             q: tree.nq,
             v: tree.nv,
-            angle: tree.angles.len(),
             body_from_link: Pose::identity(),
             place: joint.place.clone(),
+        });
+        tree.nodes.push(Node {
+            kind: joint.kind,
             gathers: false,
+            parent,
+            q: tree.nq,
+            v: tree.nv,
+            angle: tree.angles.len(),
         });
         tree.angles
             .extend(joint.kind.angles().iter().map(|k| tree.nq + k));
@@ -480,10 +493,10 @@ impl Making {
                 body_from_frame: body_from_link * frame.link_from_frame,
             });
         }
-        for body in 1..self.tree.bodies.len() {
-            let parent = self.tree.bodies[body].parent;
+        for body in 1..self.tree.nodes.len() {
+            let parent = self.tree.nodes[body].parent;
             if parent + 1 != body {
-                self.tree.bodies[parent].gathers = true;
+                self.tree.nodes[parent].gathers = true;
             }
         }
         if builder.allow_unphysical {

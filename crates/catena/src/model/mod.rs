@@ -155,7 +155,7 @@ impl<P: Copy> Model<P> {
         P: Parameter<S>,
     {
         let numbers = &self.bodies[body];
-        let first = self.tree.bodies[body].angle;
+        let first = self.tree.nodes[body].angle;
         joint::Setting {
             placement: numbers.placement.lift(),
             pitch: numbers.pitch.lift(),

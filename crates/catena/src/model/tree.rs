@@ -21,14 +21,23 @@ pub struct BodyInfo {
     pub q: usize,
     /// First velocity coordinate.
     pub v: usize,
-    /// First angle among all angles of the model.
-    pub(crate) angle: usize,
     /// The body's link frame in its body frame.
     pub body_from_link: Pose<f64>,
     /// Where the joint was defined.
     pub place: Place,
+}
+
+/// What a recursion needs to know of a body, without the names: it stays in the cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    pub kind: JointKind,
     /// Does any child other than body + 1 push its quantities here?
-    pub(crate) gathers: bool,
+    pub gathers: bool,
+    pub parent: usize,
+    pub q: usize,
+    pub v: usize,
+    /// First angle among all angles of the model.
+    pub angle: usize,
 }
 
 /// Names and limits of one freedom.
@@ -68,6 +77,8 @@ pub struct Tree {
     pub name: String,
     /// Bodies; entry 0 is the ground.
     pub bodies: Vec<BodyInfo>,
+    /// The same bodies as the recursions see them.
+    pub(crate) nodes: Vec<Node>,
     /// Freedoms, by velocity coordinate.
     pub dofs: Vec<DofInfo>,
     /// Named frames: every link of the model file, and frames of their own.
@@ -90,7 +101,7 @@ impl Tree {
     /// The parent's number; 0 is the ground.
     #[inline(always)]
     pub fn parent(&self, body: usize) -> usize {
-        self.bodies[body].parent
+        self.nodes[body].parent
     }
 
     /// Number of the body with this link name.

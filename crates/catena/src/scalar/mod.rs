@@ -25,6 +25,8 @@ mod wide;
 pub use count::{Count, Operations};
 pub use dual::Dual;
 pub use float::Fused;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use wide::{Avx2Register, Avx512Register};
 pub use wide::{Lanes, Vector, Wide};
 
 use std::fmt::Debug;

@@ -6,10 +6,10 @@ use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// A register of doubles: what [`Wide`] is made of.
 ///
-/// `[f64; N]` is portable. On x86-64 there are also `fearless_simd::f64x4<Avx2>` and `fearless_simd::f64x8<Avx512>`,
-/// whose values **must only be made on a processor that has the instructions**: this trait makes them from nothing
-/// (`splat`, `load`), without asking for the proof that `fearless_simd` wants. Whoever runs a computation in one of
-/// them looks at the processor first, as the dispatcher of this crate does. Debug builds check it.
+/// `[f64; N]` is portable. On x86-64 there are also registers of AVX2 (four lanes) and AVX-512 (eight), private to the crate:
+/// their values **must only be made on a processor that has the instructions**, and this trait makes them from nothing
+/// (`splat`, `load`), without asking for the proof that `fearless_simd` wants. The dispatcher of [`crate::Batch`] looks at
+/// the processor first. Debug builds check it.
 pub trait Vector: Copy + Debug + 'static {
     /// Number of doubles in the register.
     const LANES: usize;
@@ -154,6 +154,9 @@ impl<const N: usize> Vector for [f64; N] {
 
 /// The registers of x86-64 that are worth dispatching to.
 #[cfg(target_arch = "x86_64")]
+pub(crate) use x86::{Avx2Register, Avx512Register};
+
+#[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::Vector;
     use fearless_simd::{
@@ -162,62 +165,68 @@ mod x86 {
     };
 
     macro_rules! vector {
-        ($register:ident, $mask:ident, $bits:ident, $token:ident, $proof:ident, $lanes:literal) => {
-            impl Vector for $register<$token> {
+        ($name:ident, $register:ident, $mask:ident, $bits:ident, $token:ident, $proof:ident, $lanes:literal) => {
+            /// A register of one kind of processor. Private to the crate: only code that the dispatcher runs on such a
+            /// processor may make one.
+            #[derive(Clone, Copy, Debug)]
+            #[repr(transparent)]
+            pub(crate) struct $name($register<$token>);
+
+            impl Vector for $name {
                 const LANES: usize = $lanes;
                 type Mask = $mask<$token>;
 
                 #[inline(always)]
                 fn splat(x: f64) -> Self {
-                    SimdBase::splat($proof(), x)
+                    $name(SimdBase::splat($proof(), x))
                 }
                 #[inline(always)]
                 fn load(lanes: &[f64]) -> Self {
-                    SimdBase::from_slice($proof(), lanes)
+                    $name(SimdBase::from_slice($proof(), lanes))
                 }
                 #[inline(always)]
                 fn lanes(&self) -> &[f64] {
-                    self.as_slice()
+                    self.0.as_slice()
                 }
                 #[inline(always)]
                 fn lanes_mut(&mut self) -> &mut [f64] {
-                    self.as_mut_slice()
+                    self.0.as_mut_slice()
                 }
                 #[inline(always)]
                 fn add(self, other: Self) -> Self {
-                    self + other
+                    $name(self.0 + other.0)
                 }
                 #[inline(always)]
                 fn sub(self, other: Self) -> Self {
-                    self - other
+                    $name(self.0 - other.0)
                 }
                 #[inline(always)]
                 fn mul(self, other: Self) -> Self {
-                    self * other
+                    $name(self.0 * other.0)
                 }
                 #[inline(always)]
                 fn div(self, other: Self) -> Self {
-                    self / other
+                    $name(self.0 / other.0)
                 }
                 #[inline(always)]
                 fn neg(self) -> Self {
-                    -self
+                    $name(-self.0)
                 }
                 #[inline(always)]
                 fn mul_add(self, factor: Self, addend: Self) -> Self {
-                    SimdFloat::mul_add(self, factor, addend)
+                    $name(SimdFloat::mul_add(self.0, factor.0, addend.0))
                 }
                 #[inline(always)]
                 fn sqrt(self) -> Self {
-                    SimdFloat::sqrt(self)
+                    $name(SimdFloat::sqrt(self.0))
                 }
                 #[inline(always)]
                 fn less(self, other: Self) -> Self::Mask {
-                    self.simd_lt(other)
+                    self.0.simd_lt(other.0)
                 }
                 #[inline(always)]
                 fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
-                    Select::select(mask, yes, no)
+                    $name(Select::select(mask, yes.0, no.0))
                 }
                 #[inline(always)]
                 fn all(mask: Self::Mask) -> bool {
@@ -225,15 +234,16 @@ mod x86 {
                 }
                 #[inline(always)]
                 fn turn(quarters: Self, sin: Self, cos: Self) -> (Self, Self) {
-                    let quarters: $bits<$token> = quarters.bitcast();
-                    let (sin, cos): ($bits<$token>, $bits<$token>) = (sin.bitcast(), cos.bitcast());
+                    let quarters: $bits<$token> = quarters.0.bitcast();
+                    let sin: $bits<$token> = sin.0.bitcast();
+                    let cos: $bits<$token> = cos.0.bitcast();
                     let odd = $bits::splat($proof(), 0) - (quarters & 1);
                     let swap = (sin ^ cos) & odd;
                     let sin_sign = (quarters & 2) << 62;
                     let cos_sign = ((quarters + 1) & 2) << 62;
                     (
-                        (sin ^ swap ^ sin_sign).bitcast(),
-                        (cos ^ swap ^ cos_sign).bitcast(),
+                        $name((sin ^ swap ^ sin_sign).bitcast()),
+                        $name((cos ^ swap ^ cos_sign).bitcast()),
                     )
                 }
             }
@@ -261,8 +271,8 @@ mod x86 {
 
     proof!(avx2, Avx2, as_avx2);
     proof!(avx512, Avx512, as_avx512);
-    vector!(f64x4, mask64x4, u64x4, Avx2, avx2, 4);
-    vector!(f64x8, mask64x8, u64x8, Avx512, avx512, 8);
+    vector!(Avx2Register, f64x4, mask64x4, u64x4, Avx2, avx2, 4);
+    vector!(Avx512Register, f64x8, mask64x8, u64x8, Avx512, avx512, 8);
 }
 
 /// As many numbers as the register `V` has lanes, computed with as one.
@@ -457,12 +467,12 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn registers_compute_as_fused_numbers_do() {
-        use fearless_simd::{Avx2, Avx512, Level, f64x4, f64x8};
+        use fearless_simd::Level;
         if Level::new().as_avx2().is_some() {
-            same_as_scalar::<f64x4<Avx2>, Fused>(|x| x.0);
+            same_as_scalar::<Avx2Register, Fused>(|x| x.0);
         }
         if Level::new().as_avx512().is_some() {
-            same_as_scalar::<f64x8<Avx512>, Fused>(|x| x.0);
+            same_as_scalar::<Avx512Register, Fused>(|x| x.0);
         }
     }
 

@@ -90,13 +90,13 @@ impl<S: Scalar> Factorization<S> {
         let n = model.body_count();
         self.angles.fill(tree, q);
         for i in 1..=n {
-            let info = &tree.bodies[i];
+            let info = tree.nodes[i];
             let setting = model.setting(i, &self.angles);
             self.pose[i] = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
             self.articulated[i] = model.inertia::<S>(i).articulated();
         }
         for i in (1..=n).rev() {
-            let info = &tree.bodies[i];
+            let info = tree.nodes[i];
             let rest = self.eliminate(model, i);
             if info.parent != 0 {
                 self.articulated[info.parent] =
@@ -108,7 +108,7 @@ impl<S: Scalar> Factorization<S> {
     /// Takes the freedoms of the joint of body i out of M̂ᵢ, which must be complete.
     #[inline(always)]
     fn eliminate<P: Parameter<S>>(&mut self, model: &Model<P>, i: usize) -> ArticulatedInertia<S> {
-        let info = &model.tree().bodies[i];
+        let info = model.tree().nodes[i];
         let setting = model.setting(i, &self.angles);
         with_joint!(info.kind, J => {
             let joint = J::<S>::at(setting, &self.pose[i]);
@@ -130,7 +130,7 @@ impl<S: Scalar> Factorization<S> {
             *eta = Force::zero();
         }
         for i in (1..=n).rev() {
-            let info = &tree.bodies[i];
+            let info = tree.nodes[i];
             let setting = model.setting(i, &self.angles);
             let through = with_joint!(info.kind, J => {
                 let range = info.v..info.v + J::<S>::NV;
@@ -148,7 +148,7 @@ impl<S: Scalar> Factorization<S> {
         }
         self.mu[0] = Motion::zero();
         for i in 1..=n {
-            let info = &tree.bodies[i];
+            let info = tree.nodes[i];
             let setting = model.setting(i, &self.angles);
             let carried = self.pose[i].motion_into(self.mu[info.parent]);
             self.mu[i] = with_joint!(info.kind, J => {
@@ -193,7 +193,7 @@ impl<S: Scalar> Factorization<S> {
                 loop {
                     let setting = model.setting(j, &self.angles);
                     let mut alpha = [S::zero(); 6];
-                    with_joint!(tree.bodies[j].kind, J => {
+                    with_joint!(tree.nodes[j].kind, J => {
                         let joint = J::<S>::at(setting, &self.pose[j]);
                         joint.project(psi, &mut alpha[..J::<S>::NV]);
                     });
@@ -217,7 +217,7 @@ impl<S: Scalar> Factorization<S> {
     /// joint's later freedoms already taken out.
     pub fn psi<P: Parameter<S>>(&self, model: &Model<P>, k: usize) -> Force<S> {
         let body = model.tree().dofs[k].body;
-        let info = &model.tree().bodies[body];
+        let info = model.tree().nodes[body];
         let setting = model.setting(body, &self.angles);
         with_joint!(info.kind, J => {
             J::<S>::at(setting, &self.pose[body]).restore(self.psi[k])
@@ -249,7 +249,7 @@ impl<S: Scalar> Factorization<S> {
 
     /// Pᵀ M̂ P with rotors: the block of the joint that carries a body, before any of its own freedoms is eliminated.
     pub fn joint_block<P: Parameter<S>>(&self, model: &Model<P>, body: usize) -> Matrix<S> {
-        let info = &model.tree().bodies[body];
+        let info = model.tree().nodes[body];
         let nv = info.kind.nv();
         let mut block = Matrix::zeros(nv, nv);
         let setting = model.setting(body, &self.angles);

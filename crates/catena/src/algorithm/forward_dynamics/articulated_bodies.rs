@@ -109,7 +109,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     let mut omega = to_base.transpose_times(base.velocity.angular);
     work.omega[0] = omega;
     for i in 1..=n {
-        let info = &tree.bodies[i];
+        let info = tree.nodes[i];
         if info.parent + 1 != i {
             omega = work.omega[info.parent];
         }
@@ -144,7 +144,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     let mut inertia_down = ArticulatedInertia::zero();
     let mut z_down = Force::zero();
     for i in (1..=n).rev() {
-        let info = &tree.bodies[i];
+        let info = tree.nodes[i];
         let mut inertia = model.inertia::<S>(i).articulated() + inertia_down;
         if info.gathers {
             inertia = inertia + factors.articulated[i];
@@ -193,7 +193,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     );
     work.rate[0] = rate;
     for i in 1..=n {
-        let info = &tree.bodies[i];
+        let info = tree.nodes[i];
         if info.parent + 1 != i {
             rate = work.rate[info.parent];
         }

@@ -78,13 +78,13 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
         *entry = S::zero();
     }
     for i in 1..=n {
-        let info = &tree.bodies[i];
+        let info = tree.nodes[i];
         let setting = model.setting(i, &work.angles);
         work.pose[i] = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
         work.composite[i] = model.inertia(i);
     }
     for i in (1..=n).rev() {
-        let info = &tree.bodies[i];
+        let info = tree.nodes[i];
         let composite = work.composite[i];
         if info.parent != 0 {
             work.composite[info.parent] =
@@ -101,7 +101,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
         // walk down to the base, the wrenches M̃ᵢ Pᵢ in hand
         let mut j = i;
         loop {
-            let at = &tree.bodies[j];
+            let at = tree.nodes[j];
             let setting = model.setting(j, &work.angles);
             with_joint!(at.kind, J => {
                 let joint = J::<S>::at(setting, &work.pose[j]);

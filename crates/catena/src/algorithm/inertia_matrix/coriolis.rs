@@ -92,7 +92,7 @@ pub fn coriolis_matrix<S: Scalar, P: Parameter<S>>(
         base.pose.rotation.transpose_times(base.velocity.linear),
     );
     for i in 1..=n {
-        let info = &tree.bodies[i];
+        let info = tree.nodes[i];
         let setting = model.setting(i, &work.angles);
         let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
         let carried = pose.motion_into(work.velocity[info.parent]);
@@ -105,7 +105,7 @@ pub fn coriolis_matrix<S: Scalar, P: Parameter<S>>(
         work.convective[i] = own(inertia, work.velocity[i]);
     }
     for i in (1..=n).rev() {
-        let info = &tree.bodies[i];
+        let info = tree.nodes[i];
         let (composite, convective) = (work.composite[i], work.convective[i]);
         if info.parent != 0 {
             let pose = work.pose[i];
@@ -136,7 +136,7 @@ pub fn coriolis_matrix<S: Scalar, P: Parameter<S>>(
         }
         let mut j = i;
         loop {
-            let at = &tree.bodies[j];
+            let at = tree.nodes[j];
             let (there, rates) = columns(model, work, v, j);
             for l in 0..at.kind.nv() {
                 for k in 0..nv {
@@ -169,7 +169,7 @@ fn columns<S: Scalar, P: Parameter<S>>(
     v: &[S],
     body: usize,
 ) -> ([Motion<S>; 6], [Motion<S>; 6]) {
-    let info = &model.tree().bodies[body];
+    let info = model.tree().nodes[body];
     let setting = model.setting(body, &work.angles);
     let mut columns = [Motion::zero(); 6];
     let mut rates = [Motion::zero(); 6];

@@ -147,7 +147,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     let mut before = Moving::base(base, model.gravity.lift());
     work.moving[0] = before;
     for i in 1..=n {
-        let info = &tree.bodies[i];
+        let info = tree.nodes[i];
         if info.parent + 1 != i {
             before = work.moving[info.parent];
         }
@@ -189,7 +189,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     work.force[0] = Force::zero();
     let mut passed_down = Force::zero();
     for i in (1..=n).rev() {
-        let info = &tree.bodies[i];
+        let info = tree.nodes[i];
         let through = work.force[i] + passed_down;
         work.force[i] = through;
         let setting = model.setting(i, &work.angles);

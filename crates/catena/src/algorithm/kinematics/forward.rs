@@ -111,7 +111,7 @@ pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
         r.transpose_times(base.acceleration.linear),
     );
     for i in 1..=model.body_count() {
-        let info = &tree.bodies[i];
+        let info = tree.nodes[i];
         let parent = info.parent;
         let setting = model.setting(i, &work.angles);
         let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });

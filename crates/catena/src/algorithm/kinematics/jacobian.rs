@@ -34,7 +34,7 @@ pub fn frame_jacobian<S: Scalar, P: Parameter<S>>(
         kinematics.world_from_body[frame.body].point(frame.body_from_frame.translation.lift());
     let mut i = frame.body;
     while i != 0 {
-        let info = &tree.bodies[i];
+        let info = tree.nodes[i];
         let setting = model.setting(i, &kinematics.angles);
         let pose = kinematics.world_from_body[i];
         with_joint!(info.kind, J => {

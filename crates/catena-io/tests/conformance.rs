@@ -1,0 +1,639 @@
+//! Conformance cases: known values are met, changed values are caught, and what is written can be read back.
+
+use catena::model::embedded;
+use catena_io::conformance::{Report, export_case, verify_file, verify_text};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Cases that catena computes, with the quantities they expect.
+const COMPUTED: &[(&str, &[&str])] = &[
+    (
+        "planar3_inverse",
+        &["tau", "trajectory.q", "trajectory.qd", "trajectory.qdd"],
+    ),
+    (
+        "stanford_inverse",
+        &["tau", "trajectory.q", "trajectory.qd", "trajectory.qdd"],
+    ),
+    (
+        "serial_matrices",
+        &["gim", "C", "gravity_torque", "tau", "U", "D", "phi"],
+    ),
+    (
+        "space6r_accel",
+        &[
+            "w0",
+            "v0",
+            "t_e",
+            "te_dot",
+            "base_ang_acc",
+            "base_lin_acc",
+            "theta_dd",
+            "kinetic",
+            "linear_momentum",
+            "angular_momentum_about_origin",
+            "body_lin_acc",
+            "body_ang_acc",
+        ],
+    ),
+    ("tree5_moving_base", TREE),
+    ("tree6_mixed", TREE),
+    (
+        "tree6_spherical",
+        &[
+            "state.r",
+            "state.R",
+            "state.w",
+            "state.v",
+            "joint_acc",
+            "body_lin_acc",
+            "body_ang_acc",
+            "hinge_force",
+            "hinge_torque",
+            "incidence_C",
+            "T",
+            "D_barycentre",
+            "K",
+        ],
+    ),
+];
+
+const TREE: &[&str] = &[
+    "state.r",
+    "state.R",
+    "state.w",
+    "state.v",
+    "joint_acc",
+    "body_lin_acc",
+    "body_ang_acc",
+    "hinge_force",
+    "hinge_torque",
+];
+
+fn path(name: &str) -> PathBuf {
+    let cases = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    cases.join(format!("{name}.json"))
+}
+
+fn text(name: &str) -> String {
+    std::fs::read_to_string(path(name)).expect("the case is there")
+}
+
+fn case(name: &str) -> Value {
+    serde_json::from_str(&text(name)).expect("the case is JSON")
+}
+
+fn verify(case: &Value) -> Report {
+    verify_text(&case.to_string(), "case.json").expect("the case can be read")
+}
+
+fn assert_passes(case: &Value) {
+    let report = verify(case);
+    assert!(report.passed(), "{report}");
+}
+
+#[test]
+fn known_values_are_met() {
+    for (name, quantities) in COMPUTED {
+        let report = verify_file(&path(name)).expect("the case can be read");
+        assert!(report.passed(), "{report}");
+        let compared: Vec<_> = report.quantities.iter().map(|q| &q.name[..]).collect();
+        assert_eq!(compared, *quantities, "{name}");
+        // far inside the tolerance: the noise is estimated generously
+        let worst = report.worst().map_or(1.0, |quantity| quantity.relative);
+        assert!(worst < 1e-12, "{report}");
+    }
+}
+
+#[test]
+fn kinds_to_come_are_refused() {
+    let refused = [
+        (
+            "baumgarte",
+            "kind `multibody_accel` with stabilised constraints (`alpha`, `beta`) is not supported yet",
+        ),
+        (
+            "fourbar_rusr",
+            "kind `multibody_accel` with loops is not supported yet",
+        ),
+        (
+            "two_loops",
+            "kind `multibody_accel` with loops is not supported yet",
+        ),
+        (
+            "bricard6r",
+            "kind `multibody_redundant` is not supported yet",
+        ),
+        (
+            "parallelogram_redundant",
+            "kind `multibody_redundant` is not supported yet",
+        ),
+        ("fourbar_sim", "kind `multibody_sim` is not supported yet"),
+        ("pendulum3", "kind `pendulum_sim` is not supported yet"),
+        ("pendulum10", "kind `pendulum_sim` is not supported yet"),
+        (
+            "pendulum_newton3",
+            "kind `pendulum_newton` is not supported yet",
+        ),
+        ("planar3_freefall", "kind `serial_sim` is not supported yet"),
+        (
+            "stanford_freefall",
+            "kind `serial_sim` is not supported yet",
+        ),
+        (
+            "stanford_freefall_alpha2plus",
+            "kind `serial_sim` is not supported yet",
+        ),
+        ("space6r_sim", "kind `space_sim` is not supported yet"),
+    ];
+    let mut known: Vec<_> = refused.iter().map(|(name, _)| *name).collect();
+    known.extend(COMPUTED.iter().map(|(name, _)| *name));
+    for (name, message) in refused {
+        let error = verify_file(&path(name)).expect_err("it cannot be computed");
+        assert_eq!(error.message(), message, "{name}");
+        assert_eq!(error.kind(), catena::ErrorKind::Unsupported, "{name}");
+    }
+    let folder = std::fs::read_dir(path("x").with_file_name("")).expect("the cases are there");
+    for entry in folder {
+        let file = entry.expect("a file").path();
+        let name = file
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        assert!(known.contains(&&name[..]), "no test treats {name}");
+    }
+}
+
+/// Paths of all numbers below a value.
+fn numbers(value: &Value, path: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Number(_) => found.push(path.into()),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                numbers(item, &format!("{path}/{index}"), found);
+            }
+        }
+        Value::Object(entries) => {
+            for (key, item) in entries {
+                numbers(item, &format!("{path}/{key}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Where the values stand that a case expects, each with the name of its quantity.
+fn expectations(name: &str, case: &Value) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    numbers(case, "", &mut found);
+    let named = found.into_iter().filter_map(|path| {
+        if name.ends_with("_inverse") {
+            return path.contains("/tau/").then(|| ("tau".into(), path));
+        }
+        if let Some(rest) = path
+            .strip_prefix("/state/")
+            .filter(|_| name.starts_with("tree"))
+        {
+            let quantity = format!("state.{}", rest.split('/').next()?);
+            return Some((quantity, path));
+        }
+        let (_, rest) = path.split_once("expected/")?;
+        Some((rest.split('/').next()?.to_string(), path))
+    });
+    named.collect()
+}
+
+/// One unit more in the eighth significant digit.
+fn with_changed_digit(case: &Value, path: &str) -> Value {
+    let mut changed = case.clone();
+    let entry = changed.pointer_mut(path).expect("the entry is there");
+    let number = entry.as_f64().expect("it is a number");
+    // a zero has no digits: it becomes something small
+    let leading = if number == 0.0 { 1.0 } else { number.abs() };
+    let unit = 10f64.powf(leading.log10().floor() - 7.0);
+    *entry = json!(number + unit);
+    changed
+}
+
+/// The path of an entry as reports write it: `samples[0].expected.tau[2]`.
+fn element_path(pointer: &str) -> String {
+    let mut path = String::new();
+    for part in pointer.split('/').skip(1) {
+        if part.parse::<usize>().is_ok() {
+            path += &format!("[{part}]");
+        } else {
+            path += if path.is_empty() { "" } else { "." };
+            path += part;
+        }
+    }
+    path
+}
+
+#[test]
+fn one_changed_digit_is_caught_in_every_quantity() {
+    for (name, _) in COMPUTED {
+        let case = case(name);
+        let expected = expectations(name, &case);
+        let mut quantities: Vec<_> = expected.iter().map(|(quantity, _)| quantity).collect();
+        quantities.sort();
+        quantities.dedup();
+        for quantity in quantities {
+            let magnitude = |path: &str| {
+                case.pointer(path)
+                    .and_then(Value::as_f64)
+                    .unwrap_or(0.0)
+                    .abs()
+            };
+            let own: Vec<_> = expected.iter().filter(|(q, _)| q == quantity).collect();
+            // smaller entries are tested below
+            let largest = own
+                .iter()
+                .max_by(|a, b| magnitude(&a.1).total_cmp(&magnitude(&b.1)));
+            let (_, path) = largest.expect("a quantity has entries");
+            let report = verify(&with_changed_digit(&case, path));
+            assert!(!report.passed(), "{name}: {path} was changed\n{report}");
+            let off: Vec<_> = report.quantities.iter().filter(|q| !q.ok).collect();
+            assert_eq!(off.len(), 1, "{name}: {path} was changed\n{report}");
+            assert_eq!(&off[0].name, quantity, "{name}");
+            assert_eq!(off[0].where_, element_path(path), "{name}");
+            assert!(
+                report
+                    .to_string()
+                    .contains(&format!("FAILED: `{quantity}` is off"))
+            );
+        }
+    }
+}
+
+/// Small entries are held to their own digits, not to those of their large neighbours.
+#[test]
+fn one_changed_digit_is_caught_in_every_entry_above_the_noise() {
+    for name in [
+        "planar3_inverse",
+        "space6r_accel",
+        "tree5_moving_base",
+        "tree6_mixed",
+    ] {
+        let case = case(name);
+        for (quantity, path) in expectations(name, &case) {
+            let value = case.pointer(&path).and_then(Value::as_f64).unwrap_or(0.0);
+            if value.abs() < 5e-3 {
+                continue;
+            }
+            let report = verify(&with_changed_digit(&case, &path));
+            let off: Vec<_> = report.quantities.iter().filter(|q| !q.ok).collect();
+            assert_eq!(off.len(), 1, "{name}: {path} was changed\n{report}");
+            assert_eq!(off[0].name, quantity, "{name}");
+        }
+    }
+}
+
+#[test]
+fn written_cases_are_read_back() {
+    let models = [
+        "planar3",
+        "stanford",
+        "space-robot",
+        "zoo",
+        "chain-7",
+        "pendulum-5",
+        "floating-chain-6",
+        "random-4-1",
+        "random-6-2",
+        "random-8-3",
+        "random-10-1",
+        "random-12-5",
+    ];
+    for name in models {
+        let model = embedded::model(name).expect("the model is embedded");
+        let text = export_case(name, &model, 3, 11).expect("it can be written");
+        let report = verify_text(&text, "case.json").expect("it can be read");
+        assert!(report.passed(), "{report}");
+        assert_eq!(report.samples, 3);
+        assert_eq!(report.id, name);
+        let worst = report.worst().map_or(1.0, |quantity| quantity.relative);
+        assert!(worst < 1e-12, "{report}");
+    }
+}
+
+/// Long chains of balls and large trees lose digits; the noise knows how many.
+#[test]
+fn large_systems_are_read_back() {
+    for name in [
+        "pendulum-60",
+        "chain-60",
+        "random-40-5",
+        "random-60-6",
+        "random-60-9",
+    ] {
+        let model = embedded::model(name).expect("the model is embedded");
+        let text = export_case(name, &model, 2, 5).expect("it can be written");
+        let report = verify_text(&text, "case.json").expect("it can be read");
+        assert!(report.passed(), "{report}");
+        let worst = report.worst().map_or(1.0, |quantity| quantity.relative);
+        assert!(worst < 3e-11, "{report}");
+    }
+}
+
+#[test]
+fn a_written_case_is_the_same_every_time_and_differs_between_seeds() {
+    let model = embedded::model("zoo").expect("the model is embedded");
+    let write = |seed| export_case("zoo", &model, 2, seed).expect("it can be written");
+    assert_eq!(write(1), write(1));
+    assert_ne!(write(1), write(2));
+    let none = export_case("zoo", &model, 0, 1).expect_err("nothing to write");
+    assert_eq!(none.message(), "a case needs at least one state");
+}
+
+/// A tree with its bodies renumbered and its joints in another order.
+fn renumbered(case: &Value) -> Value {
+    let mut turned = case.clone();
+    let bodies = case["model"]["bodies"].as_array().expect("bodies").len();
+    let new = |old: i64| {
+        if old < 0 {
+            old
+        } else {
+            bodies as i64 - 1 - old
+        }
+    };
+    let reverse = |value: &mut Value| {
+        if let Some(list) = value.as_array_mut() {
+            list.reverse();
+        }
+    };
+    for joint in turned["model"]["joints"].as_array_mut().expect("joints") {
+        joint["parent"] = json!(new(joint["parent"].as_i64().expect("a number")));
+        joint["child"] = json!(new(joint["child"].as_i64().expect("a number")));
+    }
+    // bodies in reverse, and per-body lists with them; joints rotated by one, and per-joint lists with them
+    reverse(&mut turned["model"]["bodies"]);
+    reverse(&mut turned["external"]);
+    for key in ["r", "R", "w", "v"] {
+        reverse(&mut turned["state"][key]);
+    }
+    for key in ["body_lin_acc", "body_ang_acc"] {
+        reverse(&mut turned["expected"][key]);
+    }
+    for path in [
+        "/model/joints",
+        "/q",
+        "/qd",
+        "/tau",
+        "/expected/joint_acc",
+        "/expected/hinge_force",
+        "/expected/hinge_torque",
+    ] {
+        if let Some(list) = turned.pointer_mut(path).and_then(Value::as_array_mut) {
+            list.rotate_left(1);
+        }
+    }
+    turned
+}
+
+#[test]
+fn the_order_of_bodies_and_joints_does_not_matter() {
+    for name in ["tree5_moving_base", "tree6_mixed"] {
+        assert_passes(&renumbered(&case(name)));
+    }
+}
+
+#[test]
+fn directions_and_quaternions_of_any_length_are_normalised() {
+    fn stretch(value: &mut Value) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(stretch),
+            Value::Number(number) => *value = json!(7.5 * number.as_f64().expect("a number")),
+            _ => {}
+        }
+    }
+    let mut case = case("tree6_mixed");
+    for joint in case["model"]["joints"].as_array_mut().expect("joints") {
+        for key in ["q0", "axes"] {
+            if let Some(value) = joint.get_mut(key) {
+                stretch(value);
+            }
+        }
+    }
+    case["q"][4]
+        .as_array_mut()
+        .expect("a quaternion")
+        .iter_mut()
+        .for_each(stretch);
+    case["q"][0].as_array_mut().expect("a pose")[3..]
+        .iter_mut()
+        .for_each(stretch);
+    // a second axis that is not orthogonal to the first counts by its orthogonal part
+    let axes = case["model"]["joints"][2]["axes"].clone();
+    for k in 0..3 {
+        let [first, second] = [&axes[0][k], &axes[1][k]].map(|x| x.as_f64().expect("a number"));
+        case["model"]["joints"][2]["axes"][1][k] = json!(second + 0.3 * first);
+    }
+    assert_passes(&case);
+}
+
+/// A free joint is measured from the inertial frame: the motion of the base does not matter to it.
+#[test]
+fn a_moving_base_does_not_move_a_floating_tree() {
+    let base_motion = case("tree5_moving_base")["base_motion"].clone();
+    let mut floating = case("tree6_mixed");
+    floating["base_motion"] = base_motion;
+    assert_passes(&floating);
+
+    // both kinds of trees side by side
+    let mut both = case("tree5_moving_base");
+    let other = case("tree6_mixed");
+    let shift = both["model"]["bodies"].as_array().expect("bodies").len() as i64;
+    both["external"] = json!(vec![
+        json!({"force": [0, 0, 0], "torque": [0, 0, 0]});
+        shift as usize
+    ]);
+    let mut joints = other["model"]["joints"].clone();
+    for joint in joints.as_array_mut().expect("joints") {
+        for key in ["parent", "child"] {
+            let number = joint[key].as_i64().expect("a number");
+            joint[key] = json!(if number < 0 { number } else { number + shift });
+        }
+    }
+    let mut append = |path: &str, more: &Value| {
+        let list = both.pointer_mut(path).and_then(Value::as_array_mut);
+        list.expect("a list")
+            .extend(more.as_array().expect("a list").iter().cloned());
+    };
+    append("/model/joints", &joints);
+    for path in [
+        "/model/bodies",
+        "/q",
+        "/qd",
+        "/tau",
+        "/external",
+        "/state/r",
+        "/state/R",
+        "/state/w",
+        "/state/v",
+        "/expected/joint_acc",
+        "/expected/body_lin_acc",
+        "/expected/body_ang_acc",
+        "/expected/hinge_force",
+        "/expected/hinge_torque",
+    ] {
+        append(path, other.pointer(path).expect("the other tree has it"));
+    }
+    assert_passes(&both);
+}
+
+#[test]
+fn one_state_and_a_list_of_samples_say_the_same() {
+    let mut case = case("tree6_mixed");
+    let mut sample = json!({});
+    for key in ["q", "qd", "tau", "external", "state", "expected"] {
+        sample[key] = case[key].take();
+        case.as_object_mut().expect("an object").remove(key);
+    }
+    case["samples"] = json!([sample]);
+    case["format"] = json!("catena-case/1");
+    assert_passes(&case);
+}
+
+#[test]
+fn the_same_keys_may_stand_in_a_sample_or_in_the_case() {
+    // the model of all samples
+    let mut matrices = case("serial_matrices");
+    let first = matrices["samples"][0].clone();
+    matrices["model"] = first["model"].clone();
+    matrices["samples"] = json!([first]);
+    matrices["samples"][0]
+        .as_object_mut()
+        .expect("an object")
+        .remove("model");
+    assert_passes(&matrices);
+    // the state of one sample
+    let mut space = case("space6r_accel");
+    space["samples"][0]["state"] = space["state"].clone();
+    assert_passes(&space);
+    // a case without variants
+    let mut inverse = case("planar3_inverse");
+    let variant = inverse["variants"][0].clone();
+    inverse
+        .as_object_mut()
+        .expect("an object")
+        .remove("variants");
+    inverse["model"] = variant["model"].clone();
+    inverse["samples"] = variant["samples"].clone();
+    assert_passes(&inverse);
+}
+
+/// `serial_forward` undoes `serial_inverse`.
+#[test]
+fn serial_forward_gives_the_accelerations_back() {
+    let inverse = case("stanford_inverse");
+    let samples: Vec<Value> = inverse["variants"]
+        .as_array()
+        .expect("variants")
+        .iter()
+        .flat_map(|variant| {
+            let samples = variant["samples"].as_array().expect("samples");
+            samples.iter().map(|sample| {
+                json!({
+                    "model": variant["model"],
+                    "q": sample["q"],
+                    "qd": sample["qd"],
+                    "tau": sample["tau"],
+                    "expected": {"qdd": sample["qdd"]},
+                })
+            })
+        })
+        .collect();
+    let mut forward = json!({
+        "format": "mbref/1",
+        "id": "forward",
+        "kind": "serial_forward",
+        "samples": samples,
+    });
+    let report = verify(&forward);
+    assert!(report.passed(), "{report}");
+    assert_eq!(report.samples, 105);
+    forward["samples"][52]["expected"]["qdd"][3] = json!(0.5);
+    let report = verify(&forward);
+    assert_eq!(report.quantities[0].where_, "samples[52].expected.qdd[3]");
+    assert!(!report.passed());
+}
+
+/// Values that ought to be zero are compared without a rule of their own.
+#[test]
+fn zeros_do_not_fail_on_noise() {
+    let zero = json!([0.0, 0.0, 0.0]);
+    let body =
+        json!({"mass": 2.0, "inertia": [[0.3, 0.01, 0.02], [0.01, 0.2, 0.03], [0.02, 0.03, 0.4]]});
+    // a wheel on a skew axis through its mass centre, driven and turning: the mass centre rests
+    let axis = [0.3, -0.5, 0.7];
+    let wheel = json!({
+        "format": "catena-case/1", "id": "wheel", "kind": "multibody_accel",
+        "model": {"kind": "multibody", "gravity": [1.0, 2.0, -9.81], "bodies": [body], "joints": [{
+            "type": "revolute", "parent": -1, "lp": [0.0, 0.0, 0.0], "axes": [axis],
+            "lc": axis.map(|x| 0.37 * x),
+        }]},
+        "q": [[0.4]], "qd": [[3.0]], "tau": [[1.7]],
+        "expected": {"body_lin_acc": [zero]},
+    });
+    assert_passes(&wheel);
+    // a free body in free fall, and one at rest where nothing acts
+    let mut falling = json!({
+        "format": "catena-case/1", "id": "stone", "kind": "multibody_accel",
+        "model": {"kind": "multibody", "gravity": [0.1, 0.2, -9.81], "bodies": [body], "joints": [{
+            "type": "free", "parent": -1, "child": 0,
+        }]},
+        "q": [[1.0, 2.0, 3.0, 0.5, 0.1, -0.7, 0.3]],
+        "qd": [[0.3, 0.1, -0.2, 0.0, 0.0, 0.0]],
+        "expected": {
+            "joint_acc": [[0.1, 0.2, -9.81, 0.0, 0.0, 0.0]],
+            "body_lin_acc": [[0.1, 0.2, -9.81]], "body_ang_acc": [zero],
+            "hinge_force": [zero], "hinge_torque": [zero],
+            "constraint_rank": 0, "linear_momentum": [0.6, 0.2, -0.4],
+        },
+    });
+    assert_passes(&falling);
+    falling["model"]["gravity"] = zero.clone();
+    falling["qd"] = json!([[0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]);
+    falling["expected"] = json!({"joint_acc": [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0]], "hinge_force": [zero], "kinetic": 0.0});
+    assert_passes(&falling);
+    // a chain whose axes are along gravity, because its twist angles say so to 16 digits
+    let link = json!({
+        "type": "revolute", "a": 0.3, "b": 0.1, "alpha": 0.0, "theta": 0.0, "mass": 1.5, "r": [0.1, 0.05, 0.02],
+        "inertia": [[0.02, 0.001, 0.0], [0.001, 0.03, 0.002], [0.0, 0.002, 0.04]],
+    });
+    let turned = json!({
+        "type": "revolute", "a": 0.0, "b": 0.2, "alpha": std::f64::consts::PI, "theta": 0.0, "mass": 1.0,
+        "r": [0.0, 0.1, 0.0], "inertia": [[0.01, 0.0, 0.0], [0.0, 0.01, 0.0], [0.0, 0.0, 0.01]],
+    });
+    let level = json!({
+        "format": "catena-case/1", "id": "level", "kind": "serial_matrices",
+        "samples": [{
+            "model": {"kind": "dh_chain", "gravity": [0.0, 0.0, -9.81], "links": [turned, link]},
+            "q": [0.4, 0.7], "qd": [0.0, 1.2], "qdd": [0.0, 0.0],
+            "expected": {"gravity_torque": [0.0, 5e-16]},
+        }],
+    });
+    assert_passes(&level);
+    // an arm held still against gravity
+    let mut held = json!({
+        "format": "catena-case/1", "id": "held", "kind": "serial_forward",
+        "samples": [],
+    });
+    let stanford = &case("stanford_inverse")["variants"][0];
+    held["samples"] = json!([{
+        "model": stanford["model"], "q": stanford["samples"][0]["q"], "qd": [0, 0, 0, 0, 0, 0],
+        "tau": stanford["samples"][0]["tau"], "expected": {"qdd": [0, 0, 0, 0, 0, 0]},
+    }]);
+    assert_passes(&held);
+}
+
+#[test]
+fn a_report_without_quantities_is_no_pass() {
+    let mut report = verify_file(&path("tree6_mixed")).expect("the case can be read");
+    assert!(report.passed());
+    assert!(report.to_string().ends_with("  passed"));
+    report.quantities.clear();
+    assert!(!report.passed());
+    assert!(report.to_string().ends_with("FAILED: nothing was compared"));
+}
