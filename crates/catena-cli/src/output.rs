@@ -60,9 +60,13 @@ fn temporary_name(target: &Path) -> PathBuf {
     target.with_file_name(name)
 }
 
-/// What the system says, without the number it adds.
+/// What went wrong with a file, in words that do not depend on the system where that is possible.
 pub fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let plain = text.split(" (os error").next().unwrap_or(&text);
-    plain.to_lowercase()
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such folder".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::IsADirectory => "it is a folder".into(),
+        io::ErrorKind::StorageFull => "no space is left".into(),
+        _ => error.to_string(),
+    }
 }

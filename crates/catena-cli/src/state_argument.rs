@@ -107,6 +107,15 @@ impl StateArgument {
         let mut situations = if let Some(path) = &self.state {
             state_file::read(path, model)?
         } else if let Some(seed) = self.random {
+            if !(1..=1_000_000).contains(&self.states) {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!(
+                        "--states: {} is not a number from 1 to 1000000",
+                        self.states
+                    ),
+                ));
+            }
             (0..self.states)
                 .map(|k| Situation::random(model, seed.wrapping_add(k)))
                 .collect()

@@ -208,7 +208,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "convert stanford -o nowhere/arm.toml",
-        "error: the file cannot be written: no such file or directory\n  --> nowhere/arm.toml\n",
+        "error: the file cannot be written: there is no such folder\n  --> nowhere/arm.toml\n",
     ),
     (
         "convert stanford -o folder.toml",

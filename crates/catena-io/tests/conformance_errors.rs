@@ -368,6 +368,11 @@ fn broken_cases_are_refused_with_their_element() {
             "`samples[1].expected` must be an object, not the number 1",
         ),
         (
+            tree,
+            Set("/q/1/0", json!(1e20)),
+            "the case proves nothing: the last digits of its numbers decide about its result",
+        ),
+        (
             "space6r_accel",
             Remove("/model/base"),
             "`model.base` is missing",
@@ -442,7 +447,7 @@ fn text_that_is_no_json_is_refused_with_its_line() {
     let error = verify_text(&huge, "huge.json").expect_err("1e999 is no number");
     assert_eq!(
         error.message(),
-        "`model.bodies[0].mass` must be a finite number, not the number inf"
+        "`model.bodies[0].mass` must be a finite number, not inf"
     );
     assert_eq!(error.place().line, Some(12));
 }

@@ -3,7 +3,7 @@
 use super::COMMON_KEYS;
 use super::element::{Element, Object};
 use super::graph;
-use super::noise::{Sample, Subject};
+use super::noise::{Sample, Subject, foundations};
 use super::report::Numbers;
 use super::response::{BodyMotion, Load, Response, Situation, System, mechanical_quantity};
 use super::serial::{case_builder, expect_kind};
@@ -284,6 +284,7 @@ fn read_sample<'a>(multibody: &Rc<Multibody>, sample: &Object<'a>) -> Result<Sam
     }
     expected.extend(sample.require("expected")?.open_object()?.quantities("")?);
     Ok(Sample {
+        element: sample.element.clone(),
         subject: tree.map_err(|error| sample.element.blame(error))?,
         expected,
     })
@@ -441,5 +442,9 @@ impl Subject for Tree {
                 return mechanical_quantity(name, &mut self.system, &self.situation, response);
             }
         }))
+    }
+
+    fn foundations(&mut self) -> Result<Numbers> {
+        foundations(self.system.dynamics(), &self.situation.state)
     }
 }

@@ -4,14 +4,17 @@
 //! digits. What the shaking changes is the noise of a quantity: small where the quantity is well determined, large where big
 //! terms cancel or a system is hard to solve. Entries that ought to be zero have their noise, too, and need no rule of their
 //! own.
+//!
+//! A case whose orientations or pivots the last digits decide, such as one with an angle of 10²⁰ rad or a massless arm, would
+//! be all noise, and anything would pass. It is refused.
 
 use super::element::Element;
 use super::report::{Comparison, Numbers};
 use super::unknown_quantity;
 use crate::tree::{Entry, Node, Value};
-use catena::Model;
-use catena::error::Result;
+use catena::error::{ErrorKind, Result};
 use catena::random::Random;
+use catena::{Dynamics, Model, State};
 use std::cell::RefCell;
 
 /// Largest relative change of a number.
@@ -23,6 +26,9 @@ const COPIES: u64 = 3;
 /// The noise of a quantity is this many times the largest change seen: round-off inside is not shaken, and copies are few.
 const SAFETY: f64 = 30.0;
 
+/// Largest noise of orientations (entries of rotation matrices) and pivots (relative) in a case that determines anything.
+const UNDETERMINED: f64 = 1e-5;
+
 /// Keys whose numbers are not those of a model or state.
 const NOT_SHAKEN: &[&str] = &["parent", "child", "expected", "accuracy"];
 
@@ -30,10 +36,26 @@ const NOT_SHAKEN: &[&str] = &["parent", "child", "expected", "accuracy"];
 pub(super) trait Subject {
     /// A quantity by name, by every route there is, the classical witness last; nothing if the name is not known.
     fn quantity(&mut self, name: &str) -> Result<Option<Vec<Numbers>>>;
+
+    /// Entries of the bodies' rotation matrices, and logarithms of the pivots of the inertia matrix.
+    fn foundations(&mut self) -> Result<Numbers>;
+}
+
+/// [`Subject::foundations`] of a state.
+pub(super) fn foundations(dynamics: &mut Dynamics, state: &State) -> Result<Numbers> {
+    let pivots = dynamics.factorization(state)?.d();
+    let logarithms = pivots.into_iter().map(f64::ln).collect::<Vec<_>>();
+    let kinematics = dynamics.kinematics(state, &vec![0.0; state.v.len()])?;
+    let rotations = kinematics.world_from_body.iter().map(|pose| pose.rotation);
+    Ok(Numbers::list([
+        Numbers::from(logarithms),
+        Numbers::list(rotations),
+    ]))
 }
 
 /// A state of a case, and what is expected of it, by name.
 pub(super) struct Sample<'a, T> {
+    pub element: Element<'a>,
     pub subject: T,
     pub expected: Vec<(String, Element<'a>)>,
 }
@@ -91,14 +113,31 @@ pub(super) fn compare<'a, T: Subject>(
     let mut shaken = copies.iter().map(read).collect::<Result<Vec<_>>>()?;
     for (index, mut sample) in samples.into_iter().enumerate() {
         comparison.samples += 1;
+        let mut copies: Vec<_> = shaken.iter_mut().map(|copy| &mut copy[index]).collect();
+        let foundations = sample
+            .subject
+            .foundations()
+            .map_err(|e| sample.element.blame(e))?;
+        for copy in &mut copies {
+            let moved = copy
+                .subject
+                .foundations()
+                .map_err(|e| sample.element.blame(e))?;
+            if !(SAFETY * foundations.distance(&moved) < UNDETERMINED) {
+                return Err(sample.element.error_of(
+                    ErrorKind::Input,
+                    "proves nothing: the last digits of its numbers decide about its result",
+                ));
+            }
+        }
         for (name, expected) in &sample.expected {
             let blame = |error| expected.blame(error);
             let Some(routes) = sample.subject.quantity(name).map_err(blame)? else {
                 return Err(unknown_quantity(expected, name));
             };
             let mut change = 0.0f64;
-            for copy in &mut shaken {
-                let moved = copy[index].subject.quantity(name).map_err(blame)?;
+            for copy in &mut copies {
+                let moved = copy.subject.quantity(name).map_err(blame)?;
                 if let (Some(given), Some(moved)) =
                     (routes.last(), moved.unwrap_or_default().last())
                 {

@@ -2,7 +2,7 @@
 
 use super::COMMON_KEYS;
 use super::element::{Element, Object};
-use super::noise::{Sample, Subject};
+use super::noise::{Sample, Subject, foundations};
 use super::report::Numbers;
 use catena::algorithm::factorization::reverse_gaussian_elimination;
 use catena::algorithm::forward_dynamics::{WalkerOrin, forward_dynamics_walker_orin};
@@ -114,8 +114,11 @@ pub(super) fn inverse<'a>(case: &Element<'a>) -> Result<Vec<Sample<'a, Chain>>> 
                     expected.push((format!("trajectory.{key}"), sample.require(key)?));
                 }
             }
-            let subject = chain;
-            samples.push(Sample { subject, expected });
+            samples.push(Sample {
+                element,
+                subject: chain,
+                expected,
+            });
         }
     }
     Ok(samples)
@@ -135,6 +138,7 @@ pub(super) fn samples<'a>(case: &Element<'a>, given: Given) -> Result<Vec<Sample
         samples.push(Sample {
             subject: Chain::read(&model, &sample, given)?,
             expected: sample.require("expected")?.open_object()?.quantities("")?,
+            element,
         });
     }
     Ok(samples)
@@ -322,5 +326,9 @@ impl Subject for Chain {
                 _ => return Ok(None),
             },
         }))
+    }
+
+    fn foundations(&mut self) -> Result<Numbers> {
+        foundations(&mut self.dynamics, &self.state)
     }
 }

@@ -3,7 +3,7 @@
 use super::COMMON_KEYS;
 use super::element::Element;
 use super::multibody::read_loads;
-use super::noise::{Sample, Subject};
+use super::noise::{Sample, Subject, foundations};
 use super::report::Numbers;
 use super::response::{BodyMotion, Response, Situation, System, mechanical_quantity};
 use super::serial::{add_links, case_builder, expect_kind};
@@ -81,6 +81,7 @@ pub(super) fn accelerations<'a>(case: &Element<'a>) -> Result<Vec<Sample<'a, Rob
         samples.push(Sample {
             subject: robot.map_err(|error| element.blame(error))?,
             expected: sample.require("expected")?.open_object()?.quantities("")?,
+            element,
         });
     }
     Ok(samples)
@@ -184,5 +185,9 @@ impl Subject for Robot {
                 return mechanical_quantity(name, &mut self.system, &self.situation, response);
             }
         }))
+    }
+
+    fn foundations(&mut self) -> Result<Numbers> {
+        foundations(self.system.dynamics(), &self.situation.state)
     }
 }
