@@ -7,7 +7,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 usage() {
-    sed -n 's/^# \{0,1\}//p' "$here/run.sh" >&2
+    sed -n '2,/^set/s/^# \{0,1\}//p' "$here/run.sh" >&2
     exit 2
 }
 what=${1:-}

@@ -25,7 +25,7 @@ from program import Program, Refused  # noqa: E402
 
 LENGTHS = [10, 20, 30, 50, 70, 100, 200, 300, 1000]
 TWIN_LENGTHS = [10, 30, 50, 100, 300]
-DEPTHS = [2, 10, 20, 30, 40, 50, 60]  # rods below the joint where Pinocchio's inertia is looked at
+DEPTHS = [2, 10, 20, 30, 40, 50, 60]  # rods beyond the joint where Pinocchio's inertia is looked at
 SEED = 7
 STATES = 5
 STATES_OF_THE_LONGEST = 2
@@ -317,7 +317,8 @@ def draw(results, path):
         panel.set_xticks([10, 30, 100, 300, 1000], labels=["10", "30", "100", "300", "1000"])
         panel.minorticks_off()
         panel.grid(color="#dddddd", linewidth=0.5)
-    panels[0].set(ylabel="relative error of the accelerations", ylim=(1e-17, 1e7))
+    panels[0].set(ylabel="relative error of the accelerations", ylim=(1e-17, 1e11))
+    panels[0].set_yticks([1e-15, 1e-10, 1e-5, 1, 1e5, 1e10])
     panels[0].annotate("no digit right", (1000, 1), xytext=(0, 3), textcoords="offset points", ha="right", fontsize=8)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False, fontsize=9)
     figure.savefig(path, metadata={"Date": None, "Creator": None})
@@ -338,7 +339,7 @@ def measure_twins():
 
 
 def rotational_rests():
-    """What Pinocchio leaves of the rotational block, exactly zero, behind a joint with so many rods below it: the largest entry
+    """What Pinocchio leaves of the rotational block, exactly zero, behind a joint with so many rods beyond it: the largest entry
     of its symmetric and of its antisymmetric part, over the largest entry of the translational block."""
     n = max(DEPTHS)
     engine = PinocchioAba(n + 1)
@@ -418,7 +419,7 @@ def page(results, twins, rests, program):
         "## Why\n",
         WHY_FORMULA,
         report.markdown(
-            ["rods below", "symmetric part", "antisymmetric part"],
+            ["rods beyond", "symmetric part", "antisymmetric part"],
             [[depth, *map(rough, parts)] for depth, parts in rests.items()],
         ),
         f"The antisymmetric part grows by a factor of {per_rest:.1f} per joint, the symmetric part does not grow.\n",
@@ -443,7 +444,7 @@ The usual formula is M − U A⁻¹ Uᵀ, where U are the three rotational colum
     A − A A⁻¹ Aᵀ = A − Aᵀ,
 
 which is zero only as long as A is symmetric. Round-off makes it unsymmetric by 1e-16, and then the formula returns *twice the
-antisymmetric part*: at every ball joint it is doubled again and handed down the chain. This can be seen in Pinocchio's own
+antisymmetric part*: at every ball joint it is doubled again and handed on to the next body. This can be seen in Pinocchio's own
 `data.Yaba`. What is left of the rotational block behind a joint, largest entry over that of the translational block, worst of
 some states:
 """

@@ -1,6 +1,7 @@
 //! Conformance cases: known values are met, changed values are caught, and what is written can be read back.
 
 use catena::model::embedded;
+use catena::spatial::{Mat3, Vec3};
 use catena_io::conformance::{Report, export_case, verify_file, verify_text};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -636,4 +637,127 @@ fn a_report_without_quantities_is_no_pass() {
     report.quantities.clear();
     assert!(!report.passed());
     assert!(report.to_string().ends_with("FAILED: nothing was compared"));
+}
+
+fn vector(value: &Value) -> Vec3<f64> {
+    let component = |k: usize| value[k].as_f64().expect("a number");
+    Vec3::new(component(0), component(1), component(2))
+}
+
+fn matrix(value: &Value) -> Mat3<f64> {
+    Mat3::from_rows([0, 1, 2].map(|k| vector(&value[k]).to_array()))
+}
+
+/// Angular and linear part of each freedom of a joint at its hinge point, as `docs/conformance.md` defines them.
+fn freedoms(joint: &Value, parent: Mat3<f64>, child: Mat3<f64>) -> Vec<(Vec3<f64>, Vec3<f64>)> {
+    let none = Vec3::zero();
+    let axis = |k: usize| parent * vector(&joint["axes"][k]);
+    let rest = Mat3::from_quaternion([0, 1, 2, 3].map(|k| joint["q0"][k].as_f64().unwrap_or(0.0)));
+    let turning = |m: Mat3<f64>| [m.x, m.y, m.z].map(|column| (column, none));
+    let sliding = |m: Mat3<f64>| [m.x, m.y, m.z].map(|column| (none, column));
+    match joint["type"].as_str().expect("a type") {
+        "revolute" => vec![(axis(0), none)],
+        "prismatic" => vec![(none, axis(0))],
+        "helical" => vec![(axis(0), axis(0) * joint["pitch"].as_f64().expect("a pitch"))],
+        "cylindrical" => vec![(axis(0), none), (none, axis(0))],
+        "universal" => {
+            let second = child * rest.transpose_times(vector(&joint["axes"][1]));
+            vec![(axis(0), none), (second, none)]
+        }
+        "spherical" => turning(child).to_vec(),
+        "planar" => vec![
+            (none, axis(0)),
+            (none, axis(1)),
+            (axis(0).cross(axis(1)), none),
+        ],
+        "free" => [sliding(parent * rest), turning(child)].concat(),
+        other => panic!("{other} is no joint type"),
+    }
+}
+
+/// Newton's and Euler's equations of every body, and no work of the constraints, from nothing but what the case says.
+#[test]
+fn written_loads_balance_every_body() {
+    for name in ["zoo", "random-12-5", "random-20-3"] {
+        let model = embedded::model(name).expect("the model is embedded");
+        let text = export_case(name, &model, 2, 3).expect("it can be written");
+        let case: Value = serde_json::from_str(&text).expect("it is JSON");
+        for sample in case["samples"].as_array().expect("samples") {
+            balance(&case["model"], sample);
+        }
+    }
+}
+
+fn balance(model: &Value, sample: &Value) {
+    let (state, expected) = (&sample["state"], &sample["expected"]);
+    let bodies = model["bodies"].as_array().expect("bodies");
+    let position = |body: usize| vector(&state["r"][body]);
+    let rotation = |body: usize| matrix(&state["R"][body]);
+    let mut forces: Vec<Vec3<f64>> = Vec::new();
+    let mut torques: Vec<Vec3<f64>> = Vec::new();
+    for (body, own) in bodies.iter().enumerate() {
+        let weight = vector(&model["gravity"]) * own["mass"].as_f64().expect("a mass");
+        forces.push(vector(&sample["external"][body]["force"]) + weight);
+        torques.push(vector(&sample["external"][body]["torque"]));
+    }
+    for (index, joint) in model["joints"]
+        .as_array()
+        .expect("joints")
+        .iter()
+        .enumerate()
+    {
+        let child = joint["child"].as_u64().expect("a child") as usize;
+        let parent = usize::try_from(joint["parent"].as_i64().expect("a parent")).ok();
+        let parent_rotation = parent.map_or(Mat3::identity(), rotation);
+        let hinge = position(child) + rotation(child) * vector(&joint["lc"]);
+        let constraint = (
+            vector(&expected["hinge_torque"][index]),
+            vector(&expected["hinge_force"][index]),
+        );
+        let mut force = -constraint.1;
+        let mut torque = -constraint.0;
+        for (k, (angular, linear)) in freedoms(joint, parent_rotation, rotation(child))
+            .iter()
+            .enumerate()
+        {
+            let work = constraint.0.dot(*angular) + constraint.1.dot(*linear);
+            let size = constraint.0.norm() + constraint.1.norm();
+            assert!(
+                work.abs() <= 1e-10 * (size + 1.0),
+                "joint {index} works: {work}"
+            );
+            let of = |key: &str| joint[key][k].as_f64().unwrap_or(0.0);
+            let at = |list: &Value| list[index][k].as_f64().expect("a number");
+            let v = at(&sample["qd"]);
+            let spring = of("stiffness") * (at(&sample["q"]) - of("rest"));
+            let lost = of("armature") * at(&expected["joint_acc"]) + of("damping") * v;
+            let effort = at(&sample["tau"]) - lost - of("friction") * v.signum() - spring;
+            torque += *angular * effort;
+            if joint["type"] != "helical" {
+                force += *linear * effort;
+            }
+        }
+        forces[child] += force;
+        torques[child] += torque + (hinge - position(child)).cross(force);
+        if let Some(parent) = parent {
+            forces[parent] -= force;
+            torques[parent] -= torque + (hinge - position(parent)).cross(force);
+        }
+    }
+    for (body, own) in bodies.iter().enumerate() {
+        let acceleration = vector(&expected["body_lin_acc"][body]);
+        let inertial = acceleration * own["mass"].as_f64().expect("a mass");
+        let turned = rotation(body);
+        let tensor = turned * matrix(&own["inertia"]) * turned.transpose();
+        let spin = vector(&state["w"][body]);
+        let rate = tensor * vector(&expected["body_ang_acc"][body]) + spin.cross(tensor * spin);
+        let off = (inertial - forces[body])
+            .norm()
+            .max((rate - torques[body]).norm());
+        let size = inertial.norm() + forces[body].norm() + rate.norm() + torques[body].norm();
+        assert!(
+            off <= 1e-10 * (size + 1.0),
+            "body {body} is out of balance by {off}"
+        );
+    }
 }

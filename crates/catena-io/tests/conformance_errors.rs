@@ -495,7 +495,7 @@ fn every_entry_may_be_damaged_without_harm() {
         let mut found = Vec::new();
         pointers(&case, "", &mut found);
         for pointer in found.iter().step_by(3) {
-            for damage in [json!(null), json!(1e300), json!("x"), json!([]), json!({})] {
+            for damage in [json!(null), json!(1e9), json!("x"), json!([]), json!({})] {
                 let mut damaged = case.clone();
                 *damaged.pointer_mut(pointer).expect("it is there") = damage.clone();
                 let passed = verify_text(&damaged.to_string(), "x.json").is_ok_and(|r| r.passed());

@@ -741,9 +741,8 @@ fn potential_slope(model: &Model, s: &State) -> Vec<f64> {
         state.step(model, &step);
         forward_kinematics(model, &state.q, &still, &still, &state.base, &mut work);
         let potential = mechanical_state(model, &state.q, &still, &work).gravitational;
-        for k in start..(start + 6).min(nv) {
-            slope[k] = potential.derivative[k - start];
-        }
+        let end = (start + 6).min(nv);
+        slope[start..end].copy_from_slice(&potential.derivative[..end - start]);
     }
     slope
 }

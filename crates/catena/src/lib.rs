@@ -38,3 +38,8 @@ pub use matrix::Matrix;
 pub use model::{Model, ModelBuilder};
 pub use scalar::{Parameter, Scalar};
 pub use state::{Base, State};
+
+/// The README's example is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -114,20 +114,17 @@ pub(super) fn compare<'a, T: Subject>(
     for (index, mut sample) in samples.into_iter().enumerate() {
         comparison.samples += 1;
         let mut copies: Vec<_> = shaken.iter_mut().map(|copy| &mut copy[index]).collect();
-        let foundations = sample
-            .subject
-            .foundations()
-            .map_err(|e| sample.element.blame(e))?;
+        let undetermined = || {
+            let what = "proves nothing: the last digits of its numbers decide about its result";
+            sample.element.error_of(ErrorKind::Input, what)
+        };
+        let blame = |error| sample.element.blame(error);
+        let foundations = sample.subject.foundations().map_err(blame)?;
         for copy in &mut copies {
-            let moved = copy
-                .subject
-                .foundations()
-                .map_err(|e| sample.element.blame(e))?;
-            if !(SAFETY * foundations.distance(&moved) < UNDETERMINED) {
-                return Err(sample.element.error_of(
-                    ErrorKind::Input,
-                    "proves nothing: the last digits of its numbers decide about its result",
-                ));
+            let moved = copy.subject.foundations().map_err(blame)?;
+            let determined = SAFETY * foundations.distance(&moved) < UNDETERMINED;
+            if !determined {
+                return Err(undetermined());
             }
         }
         for (name, expected) in &sample.expected {
@@ -137,12 +134,17 @@ pub(super) fn compare<'a, T: Subject>(
             };
             let mut change = 0.0f64;
             for copy in &mut copies {
-                let moved = copy.subject.quantity(name).map_err(blame)?;
-                if let (Some(given), Some(moved)) =
-                    (routes.last(), moved.unwrap_or_default().last())
-                {
+                let moved = copy
+                    .subject
+                    .quantity(name)
+                    .map_err(blame)?
+                    .unwrap_or_default();
+                if let (Some(given), Some(moved)) = (routes.last(), moved.last()) {
                     change = change.max(given.distance(moved));
                 }
+            }
+            if !change.is_finite() {
+                return Err(undetermined());
             }
             comparison.compare(name, expected, &routes, SAFETY * change)?;
         }

@@ -369,7 +369,7 @@ fn joint_numbers(joint: &JointSpec) -> Result<()> {
             .hint("springs act on joints whose positions are plain coordinates"));
         }
         if let Some((lower, upper)) = dof.limits
-            && !(lower <= upper)
+            && (lower > upper || lower.is_nan() || upper.is_nan())
         {
             return Err(model_error(
                 &joint.place,

@@ -114,12 +114,11 @@ fn dh_joint(
     }
 }
 
-/// A DH chain: kind, DH parameters (a, b, α, θ), mass, r (from the mass centre to the link frame), principal moments.
-fn dh_chain(
-    builder: &mut ModelBuilder,
-    first_parent: &str,
-    links: &[(JointKind, [f64; 4], f64, [f64; 3], [f64; 3])],
-) {
+/// Kind, DH parameters (a, b, α, θ), mass, r (from the mass centre to the link frame), principal moments.
+type DhLink = (JointKind, [f64; 4], f64, [f64; 3], [f64; 3]);
+
+/// A chain of links given by DH parameters.
+fn dh_chain(builder: &mut ModelBuilder, first_parent: &str, links: &[DhLink]) {
     let mut parent = first_parent.to_string();
     for (k, &(kind, parameters, mass, r, [xx, yy, zz])) in links.iter().enumerate() {
         let inertial = Inertial {

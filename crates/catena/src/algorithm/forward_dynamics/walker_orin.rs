@@ -94,13 +94,13 @@ fn cholesky_solve<S: Scalar>(l: &Matrix<S>, x: &mut [S]) {
     let n = x.len();
     for i in 0..n {
         for k in 0..i {
-            x[i] = x[i] - l[(i, k)] * x[k];
+            x[i] -= l[(i, k)] * x[k];
         }
         x[i] = x[i] / l[(i, i)];
     }
     for i in (0..n).rev() {
         for k in i + 1..n {
-            x[i] = x[i] - l[(k, i)] * x[k];
+            x[i] -= l[(k, i)] * x[k];
         }
         x[i] = x[i] / l[(i, i)];
     }

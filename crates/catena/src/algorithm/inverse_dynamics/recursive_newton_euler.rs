@@ -16,7 +16,7 @@
 //! | symbol | in code | meaning |
 //! |---|---|---|
 //! | Rᵢ, rᵢ | `pose[i]` | body i in its parent |
-//! | ωᵢ, ω̇ᵢ, aᵢ, Ωᵢ | [`Moving`] | body axes; a of the body's origin |
+//! | ωᵢ, ω̇ᵢ, aᵢ, Ωᵢ | `Moving` | body axes; a of the body's origin |
 //! | m, h, Σ | [`RigidInertia`](crate::spatial::RigidInertia) | mass and moments about the body's origin |
 //! | nᵢ, fᵢ | `force[i]` | first the body's own wrench, then the wrench through its joint |
 //! | bias | `Joint::bias` | ωₚ × ω_J, 2 ωₚ × v_J and the change of P |
