@@ -385,7 +385,7 @@ def page(results, twins, rests, program):
     parts = [
         "# Long chains of spherical joints\n",
         "Rods hang from each other by ball joints. Given a random state and torques, what are the accelerations? The error of "
-        f"Pinocchio's articulated-body algorithm grows by a factor of about {per_joint:.1f} per joint: at 50 joints "
+        f"Pinocchio's articulated-body algorithm grows by a factor of about {per_joint:.1f} per joint (from 20 to 100 joints): at 50 joints "
         f"it is {rough(released[50][PINOCCHIO].acceleration)} (released, see below) or "
         f"{rough(driven[50][PINOCCHIO].acceleration)} (driven), at 100 joints "
         f"{rough(released[100][PINOCCHIO].acceleration)} or {rough(driven[100][PINOCCHIO].acceleration)}, and nothing tells the "
@@ -446,7 +446,7 @@ The usual formula is M − U A⁻¹ Uᵀ, where U are the three rotational colum
 which is zero only as long as A is symmetric. Round-off makes it unsymmetric by 1e-16, and then the formula returns *twice the
 antisymmetric part*: at every ball joint it is doubled again and handed on to the next body. This can be seen in Pinocchio's own
 `data.Yaba`. What is left of the rotational block behind a joint, largest entry over that of the translational block, worst of
-some states:
+five states:
 """
 
 WHY_TWINS = """\

@@ -3,7 +3,7 @@
 //! What has no meaning for the dynamics, and what is not understood, is listed among the model's assumptions.
 
 use crate::lines::Lines;
-use crate::nearest::advice;
+use crate::nearest::{advice, nearest};
 use crate::root::{Base, join_root, roots};
 use crate::{Options, placement};
 use catena::error::{Error, ErrorKind, Place, Result};
@@ -350,7 +350,7 @@ impl Reading<'_> {
     ) -> Result<()> {
         let mut dof = Dof::default();
         if let Some(dynamics) = dynamics {
-            self.only_attributes(dynamics, &["damping", "friction"])?;
+            self.known_or_foreign_attributes(dynamics, &["damping", "friction"])?;
             dof.damping = self.number_or(dynamics, "damping", 0.0)?;
             dof.friction = self.number_or(dynamics, "friction", 0.0)?;
             let acts = dof.damping != 0.0 || dof.friction != 0.0;
@@ -532,6 +532,27 @@ impl Reading<'_> {
     }
 
     /// Refuses attributes that could change the meaning of the known ones.
+    /// Attributes that vendors add (Panda's `<dynamics D= K=>`) are no part of URDF: they are listed. One that looks like a
+    /// mistyped known one is refused.
+    fn known_or_foreign_attributes(
+        &mut self,
+        element: Node<'_, '_>,
+        known: &[&str],
+    ) -> Result<()> {
+        for attribute in element.attributes() {
+            let name = attribute.name();
+            if known.contains(&name) {
+                continue;
+            }
+            if nearest(name, known).is_some() {
+                return self.only_attributes(element, known);
+            }
+            let what = format!("attribute `{name}` of <{}>", element.tag_name().name());
+            self.notes.unknown(what, self.line(element));
+        }
+        Ok(())
+    }
+
     fn only_attributes(&self, element: Node<'_, '_>, known: &[&str]) -> Result<()> {
         let unknown = element
             .attributes()

@@ -375,8 +375,7 @@ impl<'a> Case<'a> {
         let mut power = work.base_reaction().dot(base_twist);
         let mut size = power.abs();
         for k in 0..model.nv() {
-            let spring_free = dissipated(model, s, k);
-            power += (tau[k] - spring_free) * s.v[k];
+            power += (tau[k] - passive::dissipative_force(model, &s.v, k)) * s.v[k];
             size = size.max((tau[k] * s.v[k]).abs());
         }
         for i in model.bodies() {
@@ -661,22 +660,6 @@ impl<'a> Case<'a> {
             worst_load,
             ROUNDING,
         );
-    }
-}
-
-/// Damping and friction: the passive effort without the spring.
-fn dissipated(model: &Model, s: &State, k: usize) -> f64 {
-    let body = &model.tree().bodies[model.tree().dofs[k].body];
-    let passive = if model.tree().has_passive_forces {
-        passive::passive_force(model, &s.q, &s.v, k)
-    } else {
-        0.0
-    };
-    if body.kind.quaternion().is_some() {
-        passive
-    } else {
-        let dof = &model.dofs[k];
-        passive - dof.stiffness * (s.q[body.q + (k - body.v)] - dof.rest)
     }
 }
 

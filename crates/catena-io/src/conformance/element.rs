@@ -119,7 +119,7 @@ impl<'a> Element<'a> {
         }
     }
 
-    fn is_null(&self) -> bool {
+    pub(super) fn is_null(&self) -> bool {
         matches!(self.node.value, Value::Null)
     }
 

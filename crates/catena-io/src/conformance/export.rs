@@ -1,14 +1,14 @@
 //! A model and its responses at random states, as a case of kind `multibody_accel`.
 
+use super::FORMAT;
 use super::multibody::JOINT_TYPES;
 use super::report::Numbers;
 use super::response::{BodyMotion, DENSE_LIMIT, Load, Response, Route, Situation, System};
 use super::written::Written;
-use super::{FORMAT, report};
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::{Dof, JointKind};
+use catena::model::{Dof, Inertial, JointKind};
 use catena::random::Random;
-use catena::spatial::{Mat3, Vec3};
+use catena::spatial::{Mat3, Sym3, Vec3};
 use catena::{Model, State};
 
 /// Largest random effort (N or N·m), force (N) and torque (N·m).
@@ -98,11 +98,19 @@ fn difference(a: &Response, b: &Response) -> f64 {
 
 fn written_model(model: &Model) -> Result<Written> {
     let bodies = model.bodies().map(|body| {
-        let inertial = model.inertial(body);
+        let Inertial {
+            mass,
+            centre,
+            mut tensor,
+        } = model.inertial(body);
+        // a point mass keeps no inertia about itself but round-off
+        if tensor.trace() < 1e-14 * mass * centre.dot(centre) {
+            tensor = Sym3::zero();
+        }
         Written::Object(vec![
             ("name", Written::text(&model.tree().bodies[body].name)),
-            ("mass", Written::Number(inertial.mass)),
-            ("inertia", Written::numbers(inertial.tensor.full())),
+            ("mass", Written::Number(mass)),
+            ("inertia", Written::numbers(tensor.full())),
         ])
     });
     let joints = model.bodies().map(|body| written_joint(model, body));
@@ -210,10 +218,7 @@ fn sample(model: &Model, situation: &Situation, response: &Response) -> Written 
     ])
 }
 
-fn listed<T: Into<report::Numbers>>(
-    bodies: &[BodyMotion],
-    quantity: impl Fn(&BodyMotion) -> T,
-) -> Written {
+fn listed<T: Into<Numbers>>(bodies: &[BodyMotion], quantity: impl Fn(&BodyMotion) -> T) -> Written {
     Written::numbers(Numbers::list(bodies.iter().map(quantity)))
 }
 

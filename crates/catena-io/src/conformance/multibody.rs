@@ -231,6 +231,9 @@ pub(super) fn read_loads(sample: &Object<'_>, bodies: &[usize]) -> Result<Vec<Lo
     let mut loads = vec![Load::default(); bodies.len() + 1];
     let items = external.list_of(bodies.len(), "loads, one per body")?;
     for (item, &body) in items.iter().zip(bodies) {
+        if item.is_null() {
+            continue;
+        }
         let object = item.object(&["force", "torque"])?;
         let part = |key: &str| object.get(key).map_or(Ok(Vec3::zero()), |v| v.vector());
         loads[body] = Load {

@@ -188,15 +188,15 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Compares one quantity of one sample, by every route; differences within the noise are accepted.
+    /// Compares one quantity of one sample, by every route; differences within the noise of the route are accepted.
     pub(super) fn compare(
         &mut self,
         name: &str,
         expected: &Element<'_>,
         routes: &[Numbers],
-        noise: f64,
+        noise: &[f64],
     ) -> Result<()> {
-        for route in routes {
+        for (route, noise) in routes.iter().zip(noise) {
             let mut entries = Vec::new();
             read_like(expected, route, &mut entries)?;
             if entries.is_empty() {

@@ -283,7 +283,10 @@ impl Chain {
 impl Subject for Chain {
     fn quantity(&mut self, name: &str) -> Result<Option<Vec<Numbers>>> {
         Ok(Some(match name {
-            "gim" => vec![(&self.product_of_factors()?).into(), self.inertia()?.into()],
+            "gim" => {
+                let product = self.product_of_factors()?;
+                vec![self.inertia()?.into(), (&product).into()]
+            }
             "C" => vec![self.dynamics.coriolis(&self.state)?.into()],
             "gravity_torque" => {
                 let inertial = self.inertial_efforts()?;
@@ -303,7 +306,7 @@ impl Subject for Chain {
             "phi" => {
                 let terms = [self.convective_efforts()?, self.gravity()?];
                 let rest = self.efforts_less(&[&terms[0], &terms[1]])?;
-                vec![self.inertial_efforts()?.into(), rest.into()]
+                vec![rest.into(), self.inertial_efforts()?.into()]
             }
             "U" => {
                 let factors = self.dynamics.factorization(&self.state)?;

@@ -30,19 +30,28 @@ pub fn passive_force<S: Scalar, P: Parameter<S>>(
 ) -> S {
     let dof = &model.dofs[k];
     let body = model.tree().nodes[model.tree().dofs[k].body];
-    let zero = S::zero();
-    let sign = S::select(
-        zero.less(v[k]),
-        S::one(),
-        S::select(v[k].less(zero), -S::one(), zero),
-    );
-    let friction = dof.damping.lift().mul_add(v[k], dof.friction.lift() * sign);
+    let friction = dissipative_force(model, v, k);
     if body.kind.quaternion().is_some() {
         friction // such a joint has no spring
     } else {
         let stretch = q[body.q + (k - body.v)] - dof.rest.lift();
         dof.stiffness.lift().mul_add(stretch, friction)
     }
+}
+
+/// Damping and friction of velocity coordinate k: the passive effort without the spring.
+#[inline(always)]
+pub fn dissipative_force<S: Scalar, P: Parameter<S>>(model: &Model<P>, v: &[S], k: usize) -> S {
+    let dof = &model.dofs[k];
+    let zero = S::zero();
+    let sign = S::select(
+        zero.less(v[k]),
+        S::one(),
+        S::select(v[k].less(zero), -S::one(), zero),
+    );
+    dof.damping
+        .lift()
+        .mul_add(v[k], dof.friction.lift() * sign)
 }
 
 /// Energy stored in the springs.

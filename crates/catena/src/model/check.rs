@@ -249,7 +249,8 @@ fn inertial(link: &LinkSpec) -> Result<()> {
         return refuse(format!("inertia of link `{}` is not finite", link.name));
     }
     let [smallest, _, largest] = eigenvalues(tensor);
-    if smallest < -1e-9 * largest.abs().max(smallest.abs()) {
+    // tensors in files are rounded, and what is left of a zero may be negative: 1e-15 m² is a radius of gyration of 0.03 µm
+    if smallest < -(1e-9 * largest.abs()).max(1e-15 * inertial.mass) {
         return refuse(format!(
             "inertia of link `{}` is not positive: a principal moment is {smallest:.6e} kg·m²",
             link.name

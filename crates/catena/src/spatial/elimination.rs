@@ -6,9 +6,10 @@
 //! m̂ = pᵀ M̂ p + J,   ψ = M̂ p / m̂,   M̂' = M̂ − ψ (M̂ p)ᵀ,   and therefore   M̂' p = ψ J
 //! ```
 //!
-//! The last identity is what keeps long chains right: the row and column of M̂' along p are *written* as ψ J (exactly zero
-//! without a rotor), never formed by subtraction. Formed by subtraction they become round-off that the next bodies
-//! amplify, by a factor of about two per spherical joint.
+//! Two things keep long chains right. M̂ is stored symmetric: the usual formula A − A A⁻¹ Aᵀ leaves twice the antisymmetric
+//! part of A behind, so that round-off doubles at every spherical joint until nothing else is left. And the row and column of
+//! M̂' along p are *written* as ψ J (exactly zero without a rotor), never formed by subtraction, which saves the digits that
+//! cancel there. docs/peers/spherical-chains.md measures both.
 //!
 //! Directions are coordinate axes: rotation about z and translation along z. Other axes are reached by renaming.
 

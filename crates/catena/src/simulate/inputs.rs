@@ -1,0 +1,262 @@
+//! What drives a simulation: efforts at the joints and wrenches on frames.
+
+use crate::Dynamics;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::Model;
+use crate::spatial::{Force, Vec3};
+use crate::state::State;
+use crate::trajectory::PointToPoint;
+
+/// Numbers over time, linear between the instants given, constant before the first and after the last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    times: Vec<f64>,
+    rows: Vec<Vec<f64>>,
+}
+
+impl Table {
+    /// A table; times must increase, rows must all have the same length.
+    pub fn new(times: Vec<f64>, rows: Vec<Vec<f64>>) -> Result<Self> {
+        let refuse = |message: String| Err(Error::new(ErrorKind::Input, message));
+        if times.is_empty() || times.len() != rows.len() {
+            return refuse(format!("a table needs one row per time: {} times, {} rows", times.len(), rows.len()));
+        }
+        if let Some(k) = times.windows(2).position(|w| w[0].partial_cmp(&w[1]) != Some(std::cmp::Ordering::Less)) {
+            return refuse(format!("times of a table must increase: {} s is followed by {} s", times[k], times[k + 1]));
+        }
+        for (time, row) in times.iter().zip(&rows) {
+            if row.len() != rows[0].len() {
+                return refuse(format!("row at {time} s has {} numbers, the first one has {}", row.len(), rows[0].len()));
+            }
+            if !time.is_finite() || row.iter().any(|x| !x.is_finite()) {
+                return refuse(format!("row at {time} s is not finite"));
+            }
+        }
+        Ok(Table { times, rows })
+    }
+
+    /// Numbers per row.
+    pub fn width(&self) -> usize {
+        self.rows[0].len()
+    }
+
+    /// The numbers at time t.
+    pub fn at(&self, t: f64, out: &mut [f64]) {
+        let next = self.times.partition_point(|&x| x <= t);
+        if next == 0 {
+            out.copy_from_slice(&self.rows[0]);
+        } else if next == self.times.len() {
+            out.copy_from_slice(&self.rows[next - 1]);
+        } else {
+            let (t0, t1) = (self.times[next - 1], self.times[next]);
+            let s = (t - t0) / (t1 - t0);
+            for (out, (a, b)) in out.iter_mut().zip(self.rows[next - 1].iter().zip(&self.rows[next])) {
+                *out = a + s * (b - a);
+            }
+        }
+    }
+}
+
+/// How the efforts are found. Controllers act on joints with plain coordinates; joints with quaternions (a free base, ball
+/// joints) get no effort from them.
+#[derive(Clone, Debug)]
+pub enum Controller {
+    /// No efforts.
+    None,
+    /// The same efforts all the time.
+    Constant(Vec<f64>),
+    /// amplitude · sin(frequency · t), per freedom; frequency in rad/s.
+    Sine {
+        /// Amplitudes.
+        amplitude: Vec<f64>,
+        /// Angular frequencies, rad/s.
+        frequency: Vec<f64>,
+    },
+    /// Efforts from a table, linear between its instants.
+    Table(Table),
+    /// Holds the weight of the bodies, nothing else.
+    GravityCompensation,
+    /// stiffness · (q_d − q) + damping · (v_d − v) toward a motion, per freedom.
+    ProportionalDerivative {
+        /// The motion wanted.
+        motion: PointToPoint,
+        /// Effort per unit of position error.
+        stiffness: f64,
+        /// Effort per unit of velocity error.
+        damping: f64,
+    },
+    /// Inverse dynamics of v̇_d + damping (v_d − v) + stiffness (q_d − q): the joints follow as if they were independent.
+    ComputedTorque {
+        /// The motion wanted.
+        motion: PointToPoint,
+        /// Acceleration per unit of position error, 1/s².
+        stiffness: f64,
+        /// Acceleration per unit of velocity error, 1/s.
+        damping: f64,
+    },
+}
+
+/// A wrench on a frame, in world axes, the force at the frame's origin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrameWrench {
+    /// Index of the frame in the tree.
+    pub frame: usize,
+    /// Moment and force.
+    pub wrench: Force<f64>,
+}
+
+/// Everything that acts from outside.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The joints.
+    pub controller: Controller,
+    /// Wrenches on frames, constant in world axes.
+    pub wrenches: Vec<FrameWrench>,
+}
+
+impl Default for Inputs {
+    fn default() -> Self {
+        Inputs {
+            controller: Controller::None,
+            wrenches: Vec::new(),
+        }
+    }
+}
+
+impl Inputs {
+    /// Refuses inputs that do not fit the model.
+    pub fn check(&self, model: &Model) -> Result<()> {
+        let nv = model.nv();
+        let length = |what: &str, got: usize| crate::state::check_length(what, got, nv);
+        match &self.controller {
+            Controller::None | Controller::GravityCompensation => {}
+            Controller::Constant(tau) => length("constant efforts", tau.len())?,
+            Controller::Sine { amplitude, frequency } => {
+                length("amplitudes of the efforts", amplitude.len())?;
+                length("frequencies of the efforts", frequency.len())?;
+            }
+            Controller::Table(table) => length("columns of the table of efforts", table.width())?,
+            Controller::ProportionalDerivative { motion, stiffness, damping }
+            | Controller::ComputedTorque { motion, stiffness, damping } => {
+                crate::state::check_length(
+                    "coordinates of the motion to follow (those of joints without quaternions)",
+                    motion.at(0.0).q.len(),
+                    controlled(model).count(),
+                )?;
+                for gain in [stiffness, damping] {
+                    if !gain.is_finite() || *gain < 0.0 {
+                        return Err(Error::new(ErrorKind::Input, format!("a gain must be a number ≥ 0, not {gain}")));
+                    }
+                }
+            }
+        }
+        for push in &self.wrenches {
+            if push.frame >= model.tree().frames.len() || push.wrench.to_array().iter().any(|x| !x.is_finite()) {
+                return Err(Error::new(ErrorKind::Input, "a wrench acts on an unknown frame or is not finite"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Efforts at an instant.
+    pub(crate) fn efforts(&self, t: f64, state: &State, dynamics: &mut Dynamics, tau: &mut [f64]) -> Result<()> {
+        tau.fill(0.0);
+        match &self.controller {
+            Controller::None => {}
+            Controller::Constant(constant) => tau.copy_from_slice(constant),
+            Controller::Sine { amplitude, frequency } => {
+                for (tau, (a, w)) in tau.iter_mut().zip(amplitude.iter().zip(frequency)) {
+                    *tau = a * (w * t).sin();
+                }
+            }
+            Controller::Table(table) => table.at(t, tau),
+            Controller::GravityCompensation => {
+                let holding = dynamics.gravity(state)?.to_vec();
+                for (v, _) in controlled(dynamics.model()) {
+                    tau[v] = holding[v];
+                }
+            }
+            Controller::ProportionalDerivative { motion, stiffness, damping } => {
+                let wanted = motion.at(t);
+                for (k, (v, q)) in controlled(dynamics.model()).enumerate() {
+                    tau[v] = stiffness * (wanted.q[k] - state.q[q]) + damping * (wanted.v[k] - state.v[v]);
+                }
+            }
+            Controller::ComputedTorque { motion, stiffness, damping } => {
+                let wanted = motion.at(t);
+                let controlled: Vec<(usize, usize)> = controlled(dynamics.model()).collect();
+                let mut vdot = vec![0.0; tau.len()];
+                for (k, &(v, q)) in controlled.iter().enumerate() {
+                    vdot[v] = wanted.vdot[k]
+                        + damping * (wanted.v[k] - state.v[v])
+                        + stiffness * (wanted.q[k] - state.q[q]);
+                }
+                computed_torque(state, dynamics, &controlled, &mut vdot, tau)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// External wrenches on the bodies, as [`Dynamics`] takes them; empty if there are none.
+    pub(crate) fn external(&self, state: &State, dynamics: &mut Dynamics, external: &mut Vec<Force<f64>>) -> Result<()> {
+        external.clear();
+        if self.wrenches.is_empty() {
+            return Ok(());
+        }
+        external.resize(dynamics.model().body_count() + 1, Force::zero());
+        for push in &self.wrenches {
+            let frame = dynamics.model().tree().frames[push.frame].clone();
+            let origin: Vec3<f64> = dynamics.frame_pose(state, &frame)?.translation;
+            external[frame.body] += dynamics.wrench_on(state, frame.body, origin, push.wrench)?;
+        }
+        Ok(())
+    }
+}
+
+/// Freedoms with a plain coordinate: velocity index and position index.
+fn controlled(model: &Model) -> impl Iterator<Item = (usize, usize)> + '_ {
+    model.bodies().flat_map(move |i| {
+        let body = &model.tree().bodies[i];
+        let count = if body.kind.quaternion().is_some() { 0 } else { body.kind.nv() };
+        (0..count).map(move |k| (body.v + k, body.q + k))
+    })
+}
+
+/// Efforts that give the controlled freedoms the accelerations wanted while the others get no effort: v̇ of the others follows
+/// from their equations of motion. One O(n) solve for every controlled freedom on a free base; a plain inverse dynamics
+/// otherwise.
+fn computed_torque(
+    state: &State,
+    dynamics: &mut Dynamics,
+    controlled: &[(usize, usize)],
+    vdot: &mut [f64],
+    tau: &mut [f64],
+) -> Result<()> {
+    if controlled.len() == vdot.len() {
+        tau.copy_from_slice(dynamics.inverse(state, vdot, &[])?);
+        return Ok(());
+    }
+    let free: Vec<usize> = (0..vdot.len()).filter(|k| !controlled.iter().any(|(v, _)| v == k)).collect();
+    // I_ff v̇_f = −(bias_f + I_fc v̇_c): inverse dynamics with v̇_f = 0 gives the right-hand side
+    for &k in &free {
+        vdot[k] = 0.0;
+    }
+    let residual = dynamics.inverse(state, vdot, &[])?.to_vec();
+    let inertia = dynamics.inertia(state)?;
+    let mut block = crate::Matrix::zeros(free.len(), free.len());
+    for (a, &i) in free.iter().enumerate() {
+        for (b, &j) in free.iter().enumerate() {
+            block[(a, b)] = inertia[(i, j)];
+        }
+    }
+    let rhs: Vec<f64> = free.iter().map(|&k| -residual[k]).collect();
+    let solution = crate::algorithm::factorization::reverse_gaussian_elimination(&block).solve(&rhs);
+    for (&k, x) in free.iter().zip(solution) {
+        vdot[k] = x;
+    }
+    let efforts = dynamics.inverse(state, vdot, &[])?;
+    for &(v, _) in controlled {
+        tau[v] = efforts[v];
+    }
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! Motion in time: a model, its inputs and an integrator, with an audit at the end.
+//!
+//! ```text
+//! Model + inputs → TreeSystem (an ODE on a manifold) → integrator → samples → audit
+//! ```
+//!
+//! Integrators know [`System`](crate::integrate::System), not models; what is recorded goes to the caller sample by sample.
+
+mod audit;
+mod inputs;
+mod run;
+mod tree_system;
+
+pub use audit::{Audit, Breach, Finding};
+pub use inputs::{Controller, FrameWrench, Inputs, Table};
+pub use run::{Integrator, Options, Sample, Simulation};
+pub use tree_system::TreeSystem;
