@@ -105,7 +105,7 @@ fn known_values_are_met() {
         assert_eq!(compared, *quantities, "{name}");
         // far inside the tolerance: the noise is estimated generously
         let worst = report.worst().map_or(1.0, |quantity| quantity.relative);
-        assert!(worst < 1e-12, "{report}");
+        assert!(worst < 1e-11, "{report}");
     }
 }
 
@@ -283,15 +283,21 @@ fn one_changed_digit_is_caught_in_every_entry_above_the_noise() {
         "tree6_mixed",
     ] {
         let case = case(name);
-        for (quantity, path) in expectations(name, &case) {
-            let value = case.pointer(&path).and_then(Value::as_f64).unwrap_or(0.0);
-            if value.abs() < 5e-3 {
+        let magnitude = |path: &str| {
+            let value = case.pointer(path).and_then(Value::as_f64);
+            value.unwrap_or(0.0).abs()
+        };
+        let expected = expectations(name, &case);
+        for (quantity, path) in &expected {
+            let own = expected.iter().filter(|(other, _)| other == quantity);
+            let largest = own.map(|(_, path)| magnitude(path)).fold(0.0, f64::max);
+            if magnitude(path) < 3e-4 * largest || largest == 0.0 {
                 continue;
             }
-            let report = verify(&with_changed_digit(&case, &path));
+            let report = verify(&with_changed_digit(&case, path));
             let off: Vec<_> = report.quantities.iter().filter(|q| !q.ok).collect();
             assert_eq!(off.len(), 1, "{name}: {path} was changed\n{report}");
-            assert_eq!(off[0].name, quantity, "{name}");
+            assert_eq!(&off[0].name, quantity, "{name}");
         }
     }
 }
@@ -319,8 +325,12 @@ fn written_cases_are_read_back() {
         assert!(report.passed(), "{report}");
         assert_eq!(report.samples, 3);
         assert_eq!(report.id, name);
-        let worst = report.worst().map_or(1.0, |quantity| quantity.relative);
-        assert!(worst < 1e-12, "{report}");
+        for quantity in &report.quantities {
+            // loads that ought to be zero are nothing but noise, and measured against it
+            let load = quantity.name.starts_with("hinge");
+            let limit = if load { 1e-11 } else { 1e-12 };
+            assert!(quantity.relative < limit, "{report}");
+        }
     }
 }
 
@@ -366,7 +376,7 @@ fn large_systems_are_read_back() {
         let report = verify_text(&text, "case.json").expect("it can be read");
         assert!(report.passed(), "{report}");
         let worst = report.worst().map_or(1.0, |quantity| quantity.relative);
-        assert!(worst < 3e-11, "{report}");
+        assert!(worst < 2e-11, "{report}");
     }
 }
 

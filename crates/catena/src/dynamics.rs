@@ -220,6 +220,20 @@ impl Dynamics {
         Ok(&self.tau)
     }
 
+    /// Wrench that the parent exerts through the joint that carries `body` (body axes, about the body's origin), as of the last
+    /// [`inverse`](Self::inverse); 0 gives what the ground exerts on the whole system.
+    pub fn joint_wrench(&self, body: usize) -> Force<f64> {
+        match &self.path {
+            Path::Baseline(work) => work.inverse.joint_wrench(body),
+            #[cfg(target_arch = "x86_64")]
+            Path::Fused(work) => {
+                let wrench = work.inverse.joint_wrench(body);
+                let plain = |v: Vec3<Fused>| Vec3::new(v.x.0, v.y.0, v.z.0);
+                Force::new(plain(wrench.moment), plain(wrench.force))
+            }
+        }
+    }
+
     /// Accelerations that the efforts `tau` produce, in O(n). The factorization is kept: see [`solve`](Self::solve).
     pub fn forward(
         &mut self,

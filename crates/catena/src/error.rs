@@ -51,6 +51,8 @@ pub enum ErrorKind {
     Input,
     /// A joint that cannot be accelerated at this state.
     Singular,
+    /// A motion that cannot be followed further in time.
+    Integration,
 }
 
 /// An error: what, where, and what to do.

@@ -38,14 +38,14 @@ fn embedded_models() {
 
 #[test]
 fn small_random_trees() {
-    for seed in 1..=120 {
+    for seed in 1..=400 {
         assert_laws(&format!("random-{}-{seed}", 1 + seed % 12), 2, seed);
     }
 }
 
 #[test]
 fn large_random_trees() {
-    for seed in 1..=24 {
+    for seed in 1..=100 {
         assert_laws(&format!("random-{}-{seed}", 25 + (seed * 7) % 36), 1, seed);
     }
 }

@@ -18,7 +18,8 @@ const TORQUE: f64 = 1.0;
 
 /// Writes a case with the responses of a model at random states, under random efforts and external loads.
 ///
-/// The states are those of [`State::random`] with `seed`, `seed` + 1, …; the expected values are computed in O(n). Bodies
+/// The states are those of [`State::random`] with `seed`, `seed` + 1, …; the expected values are computed in O(n), in plain
+/// arithmetic, so that a case is the same on every processor of an architecture. Bodies
 /// are described about their mass centres, in catena's own body axes: the case holds the same system, not the same frames.
 pub fn export_case(name: &str, model: &Model, states: usize, seed: u64) -> Result<String> {
     if states == 0 {
@@ -30,7 +31,7 @@ pub fn export_case(name: &str, model: &Model, states: usize, seed: u64) -> Resul
     let mut disagreement: Option<f64> = None;
     for index in 0..states {
         let situation = random_situation(model, seed.wrapping_add(index as u64));
-        let response = system.respond(&situation, Route::Linear)?;
+        let response = system.respond(&situation, Route::Plain)?;
         if model.nv() <= DENSE_LIMIT {
             let other = system.respond(&situation, Route::Dense)?;
             let between = difference(&response, &other);

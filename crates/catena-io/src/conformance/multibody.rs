@@ -387,22 +387,20 @@ impl Tree {
 
     /// A quantity of every body of the case, in its order.
     fn per_body<T: Into<Numbers>>(&self, quantity: impl Fn(&BodyMotion) -> T) -> Vec<Numbers> {
-        self.of_bodies(&self.multibody.bodies, quantity)
-    }
-
-    /// A quantity of every joint of the case, in its order.
-    fn per_joint<T: Into<Numbers>>(&self, quantity: impl Fn(&BodyMotion) -> T) -> Vec<Numbers> {
-        self.of_bodies(&self.multibody.children, quantity)
-    }
-
-    fn of_bodies<T: Into<Numbers>>(
-        &self,
-        bodies: &[usize],
-        quantity: impl Fn(&BodyMotion) -> T,
-    ) -> Vec<Numbers> {
+        let bodies = &self.multibody.bodies;
         self.each(|response| {
             Numbers::list(bodies.iter().map(|&body| quantity(&response.bodies[body])))
         })
+    }
+
+    /// A load in every joint of the case, in its order.
+    fn loads(&self, load: impl Fn(&BodyMotion) -> Vec3<f64>) -> Vec<Numbers> {
+        let children = &self.multibody.children;
+        let responses = self.responses.iter().filter(|response| response.has_loads);
+        let loads = responses.map(|response| {
+            Numbers::list(children.iter().map(|&body| load(&response.bodies[body])))
+        });
+        loads.collect()
     }
 
     fn joint_accelerations(&self) -> Vec<Numbers> {
@@ -426,8 +424,8 @@ impl Subject for Tree {
             "joint_acc" => self.joint_accelerations(),
             "body_lin_acc" => self.per_body(|body| body.acceleration),
             "body_ang_acc" => self.per_body(|body| body.angular_acceleration),
-            "hinge_force" => self.per_joint(|body| body.hinge_force),
-            "hinge_torque" => self.per_joint(|body| body.hinge_torque),
+            "hinge_force" => self.loads(|body| body.hinge_force),
+            "hinge_torque" => self.loads(|body| body.hinge_torque),
             "constraint_rows" | "constraint_rank" => {
                 let model = &multibody.model;
                 let rows = 6 * model.body_count() - model.nv();

@@ -8,7 +8,7 @@ use catena::algorithm::passive::passive_force;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{FrameInfo, JointKind};
 use catena::spatial::{Force, Mat3, Pose, Vec3};
-use catena::{Base, Dynamics, Matrix, Model, State};
+use catena::{Base, Cpu, Dynamics, Matrix, Model, State};
 
 /// Most freedoms for which the classical O(n³) route is run beside the O(n) one.
 pub(super) const DENSE_LIMIT: usize = 600;
@@ -16,8 +16,10 @@ pub(super) const DENSE_LIMIT: usize = 600;
 /// How accelerations are computed.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Route {
-    /// Through the UDUᵀ factorization, O(n).
-    Linear,
+    /// Through the UDUᵀ factorization, O(n), on the best path this processor has.
+    Fast,
+    /// The same in the arithmetic that every processor has.
+    Plain,
     /// Composite bodies and Cholesky, O(n³).
     Dense,
 }
@@ -52,7 +54,7 @@ pub(super) struct BodyMotion {
     pub angular_acceleration: Vec3<f64>,
     /// The hinge point of the body's joint, on the body.
     pub hinge: Vec3<f64>,
-    /// Constraint load in that joint, on the parent, at the hinge point.
+    /// Constraint load in that joint, on the parent, at the hinge point; see [`Response::has_loads`].
     pub hinge_force: Vec3<f64>,
     pub hinge_torque: Vec3<f64>,
 }
@@ -64,11 +66,17 @@ pub(super) struct Response {
     pub vdot: Vec<f64>,
     /// By catena's body number; 0 is the ground.
     pub bodies: Vec<BodyMotion>,
+    /// Are the loads in the joints known?
+    ///
+    /// They are those of inverse dynamics in plain arithmetic. Accelerations that were found in another arithmetic would
+    /// leave round-off in them that belongs to neither.
+    pub has_loads: bool,
 }
 
 /// A model and the frames in which its bodies are described: at the mass centre, in the axes the case uses.
 pub(super) struct System {
-    dynamics: Dynamics,
+    fast: Dynamics,
+    plain: Dynamics,
     frames: Vec<FrameInfo>,
     /// Does the body belong to a tree on a free joint, which is measured from the inertial frame?
     floating: Vec<bool>,
@@ -104,23 +112,28 @@ impl System {
             };
         }
         System {
-            dynamics: Dynamics::new(model),
+            fast: Dynamics::new(model),
+            plain: Dynamics::with_cpu(model, Cpu::Baseline),
             frames,
             floating,
         }
     }
 
     pub(super) fn model(&self) -> &Model {
-        self.dynamics.model()
+        self.fast.model()
     }
 
     pub(super) fn dynamics(&mut self) -> &mut Dynamics {
-        &mut self.dynamics
+        &mut self.fast
     }
 
     /// The response by one route.
     pub(super) fn respond(&mut self, situation: &Situation, route: Route) -> Result<Response> {
-        let mut response = respond(&mut self.dynamics, &self.frames, situation, route)?;
+        let dynamics = match route {
+            Route::Fast => &mut self.fast,
+            Route::Plain | Route::Dense => &mut self.plain,
+        };
+        let mut response = respond(dynamics, &self.frames, situation, route)?;
         if situation.state.base == Base::fixed() || !self.floating.contains(&true) {
             return Ok(response);
         }
@@ -128,8 +141,8 @@ impl System {
         // the ground do not influence each other: these are computed apart.
         let mut at_rest = situation.clone();
         at_rest.state.base = Base::fixed();
-        let apart = respond(&mut self.dynamics, &self.frames, &at_rest, route)?;
-        let model = self.dynamics.model();
+        let apart = respond(dynamics, &self.frames, &at_rest, route)?;
+        let model = dynamics.model();
         for body in model.bodies().filter(|&body| self.floating[body]) {
             response.bodies[body] = apart.bodies[body];
             for k in model.tree().dof_range(body) {
@@ -141,7 +154,11 @@ impl System {
 
     /// The response by every route that is affordable.
     pub(super) fn responses(&mut self, situation: &Situation) -> Result<Vec<Response>> {
-        let mut responses = vec![self.respond(situation, Route::Linear)?];
+        let mut responses = Vec::new();
+        if self.fast.cpu() != Cpu::Baseline {
+            responses.push(self.respond(situation, Route::Fast)?);
+        }
+        responses.push(self.respond(situation, Route::Plain)?);
         if self.model().nv() <= DENSE_LIMIT {
             responses.push(self.respond(situation, Route::Dense)?);
         }
@@ -180,7 +197,7 @@ fn respond(
         })
         .collect();
     let vdot = match route {
-        Route::Linear => dynamics.forward(state, tau, &wrenches)?.to_vec(),
+        Route::Fast | Route::Plain => dynamics.forward(state, tau, &wrenches)?.to_vec(),
         Route::Dense => dense(dynamics.model(), state, tau, &wrenches)?,
     };
     let kinematics = dynamics.kinematics(state, &vdot)?.clone();
@@ -209,7 +226,11 @@ fn respond(
         bodies[body].hinge_force = effort.force - rotation * through.force;
         bodies[body].hinge_torque = effort.moment - rotation * through.moment;
     }
-    Ok(Response { vdot, bodies })
+    Ok(Response {
+        vdot,
+        bodies,
+        has_loads: route != Route::Fast,
+    })
 }
 
 fn dense(model: &Model, state: &State, tau: &[f64], wrenches: &[Force<f64>]) -> Result<Vec<f64>> {

@@ -49,9 +49,7 @@ pub fn dissipative_force<S: Scalar, P: Parameter<S>>(model: &Model<P>, v: &[S], 
         S::one(),
         S::select(v[k].less(zero), -S::one(), zero),
     );
-    dof.damping
-        .lift()
-        .mul_add(v[k], dof.friction.lift() * sign)
+    dof.damping.lift().mul_add(v[k], dof.friction.lift() * sign)
 }
 
 /// Energy stored in the springs.
