@@ -2,7 +2,7 @@
 
 use crate::commands::{
     algorithms, check, completions, convert, evaluate, export_case, factor, forward, info, inverse,
-    man, models, tour, verify,
+    man, models, simulate, tour, verify,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -44,6 +44,8 @@ enum Command {
     Factor(factor::Arguments),
     /// Everything at given states: frames, Jacobians, matrices, energies, both dynamics
     Evaluate(evaluate::Arguments),
+    /// Move a model in time, write the run, and audit it
+    Simulate(simulate::Arguments),
     /// Run every law and every pair of routes on random states of a model
     Check(check::Arguments),
     /// Compare with conformance cases
@@ -75,6 +77,7 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Forward(arguments)) => forward::run(arguments, json),
         Some(Command::Factor(arguments)) => factor::run(arguments, json),
         Some(Command::Evaluate(arguments)) => evaluate::run(arguments, json),
+        Some(Command::Simulate(arguments)) => simulate::run(arguments, json),
         Some(Command::Check(arguments)) => check::run(arguments, json),
         Some(Command::Verify(arguments)) => verify::run(arguments, json),
         Some(Command::ExportCase(arguments)) => export_case::run(arguments),

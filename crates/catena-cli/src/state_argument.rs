@@ -1,6 +1,6 @@
 //! The states a command works on: typed, read from a file, or random.
 
-use crate::coordinates::Quantity;
+use crate::coordinates::{Coordinate, Quantity};
 use crate::situation::{Situation, Wrench, find_frame};
 use crate::{names, number, state_file};
 use catena::error::{Error, ErrorKind, Result};
@@ -96,6 +96,11 @@ pub struct EffortArgument {
 }
 
 impl StateArgument {
+    /// The seed, where the states are random.
+    pub fn seed(&self) -> Option<u64> {
+        self.random
+    }
+
     /// The states, with the accelerations and efforts given beside them.
     pub fn situations(
         &self,
@@ -172,7 +177,11 @@ pub fn typed_list(model: &Model, quantity: Quantity, text: &str) -> Result<Vec<f
 
 /// Reads a list of one of the quantities of a state; `what` names it in messages.
 pub fn numbers_of(model: &Model, quantity: Quantity, what: &str, text: &str) -> Result<Vec<f64>> {
-    let coordinates = quantity.coordinates(model);
+    typed_numbers(what, text, &quantity.coordinates(model))
+}
+
+/// Reads a list of numbers that belong to these coordinates.
+pub fn typed_numbers(what: &str, text: &str, coordinates: &[Coordinate]) -> Result<Vec<f64>> {
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() != coordinates.len() {
         let order: Vec<String> = coordinates

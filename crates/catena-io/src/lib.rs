@@ -30,6 +30,7 @@ mod lines;
 mod nearest;
 mod placement;
 mod root;
+pub mod run;
 mod schema;
 mod toml_tree;
 mod tree;

@@ -534,11 +534,7 @@ impl Reading<'_> {
     /// Refuses attributes that could change the meaning of the known ones.
     /// Attributes that vendors add (Panda's `<dynamics D= K=>`) are no part of URDF: they are listed. One that looks like a
     /// mistyped known one is refused.
-    fn known_or_foreign_attributes(
-        &mut self,
-        element: Node<'_, '_>,
-        known: &[&str],
-    ) -> Result<()> {
+    fn known_or_foreign_attributes(&mut self, element: Node<'_, '_>, known: &[&str]) -> Result<()> {
         for attribute in element.attributes() {
             let name = attribute.name();
             if known.contains(&name) {

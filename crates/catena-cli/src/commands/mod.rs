@@ -12,5 +12,6 @@ pub mod info;
 pub mod inverse;
 pub mod man;
 pub mod models;
+pub mod simulate;
 pub mod tour;
 pub mod verify;

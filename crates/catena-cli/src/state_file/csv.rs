@@ -43,8 +43,7 @@ pub fn read_trajectory(text: &str, path: &Path, model: &Model) -> Result<Vec<Sit
         Quantity::Velocity,
         Quantity::Acceleration,
     ] {
-        let has = |column: &Column| matches!(column.target, Target::Entry(of, _) if of == quantity);
-        if !columns.iter().any(has) {
+        if !has(&columns, quantity) {
             return Err(Error::new(
                 ErrorKind::Input,
                 format!(
@@ -56,14 +55,40 @@ pub fn read_trajectory(text: &str, path: &Path, model: &Model) -> Result<Vec<Sit
             .hint("name them q1, …, v1, …, a1, … or q:JOINT, v:JOINT, a:JOINT; time is t"));
         }
     }
-    if !columns.iter().any(|column| column.target == Target::Time) {
+    needs_time("a trajectory needs", &columns, path)?;
+    rows(text, path, model, &columns)
+}
+
+/// Reads efforts over time: it must have time and efforts.
+pub fn read_efforts(text: &str, path: &Path, model: &Model) -> Result<Vec<Situation>> {
+    let columns = header(text, path, model)?;
+    needs_time("efforts over time need", &columns, path)?;
+    if !has(&columns, Quantity::Effort) {
         return Err(Error::new(
             ErrorKind::Input,
-            "a trajectory needs a column `t` for the time",
+            "efforts over time need columns for tau; there are none",
         )
-        .at(line(path, 1)));
+        .at(line(path, 1))
+        .hint("name them tau1, … or tau:JOINT"));
     }
     rows(text, path, model, &columns)
+}
+
+fn has(columns: &[Column], quantity: Quantity) -> bool {
+    columns
+        .iter()
+        .any(|column| matches!(column.target, Target::Entry(of, _) if of == quantity))
+}
+
+fn needs_time(what: &str, columns: &[Column], path: &Path) -> Result<()> {
+    match columns.iter().any(|column| column.target == Target::Time) {
+        true => Ok(()),
+        false => Err(Error::new(
+            ErrorKind::Input,
+            format!("{what} a column `t` for the time"),
+        )
+        .at(line(path, 1))),
+    }
 }
 
 fn reader(text: &str) -> csv::Reader<&[u8]> {

@@ -35,6 +35,11 @@ pub fn read_trajectory(path: &Path, model: &Model) -> Result<Vec<Situation>> {
     some(csv::read_trajectory(&text_of(path)?, path, model)?, path)
 }
 
+/// Reads efforts over time: a CSV file with time and efforts.
+pub fn read_efforts(path: &Path, model: &Model) -> Result<Vec<Situation>> {
+    some(csv::read_efforts(&text_of(path)?, path, model)?, path)
+}
+
 fn some(situations: Vec<Situation>, path: &Path) -> Result<Vec<Situation>> {
     match situations.is_empty() {
         true => Err(Error::new(ErrorKind::Input, "the file has no states").at(whole(path))),
@@ -54,7 +59,7 @@ fn text_of(path: &Path) -> Result<String> {
 }
 
 /// The file as a whole, as the place of an error.
-fn whole(path: &Path) -> Place {
+pub fn whole(path: &Path) -> Place {
     Place {
         file: Some(path.display().to_string().into()),
         line: None,

@@ -1,4 +1,5 @@
-//! Conformance cases: states of a system with the accelerations, efforts, matrices and loads that are known for them.
+//! Conformance cases: states of a system with the accelerations, efforts, matrices and loads that are known for them, and
+//! motions with what is known of them at some instants.
 //!
 //! A case is a JSON file that any engine can read; `docs/conformance.md` tells its format. [`verify_file`] computes every
 //! expected quantity through catena's public interface and reports the worst difference of each; [`export_case`] writes a
@@ -20,14 +21,16 @@ mod export;
 mod graph;
 mod multibody;
 mod noise;
+mod pendulum;
 mod report;
 mod response;
 mod serial;
+mod simulation;
 mod space;
 mod written;
 
 pub use export::export_case;
-pub use report::{Quantity, Report, TOLERANCE};
+pub use report::{Quantity, Report, SIMULATION_TOLERANCE, TOLERANCE};
 
 use crate::lines::Lines;
 use crate::nearest::advice;
@@ -53,19 +56,16 @@ const KINDS: &[&str] = &[
     "serial_inverse",
     "serial_matrices",
     "serial_forward",
+    "serial_sim",
     "space_accel",
+    "space_sim",
     "multibody_accel",
+    "multibody_sim",
+    "pendulum_sim",
 ];
 
 /// Kinds that the format has and catena cannot compute yet.
-const KINDS_TO_COME: &[&str] = &[
-    "serial_sim",
-    "space_sim",
-    "pendulum_sim",
-    "pendulum_newton",
-    "multibody_sim",
-    "multibody_redundant",
-];
+const KINDS_TO_COME: &[&str] = &["pendulum_newton", "multibody_redundant"];
 
 /// Reads a case from a file, computes every expected quantity and reports the worst difference of each.
 ///
@@ -104,6 +104,10 @@ pub fn verify_text(text: &str, file_name: &str) -> Result<Report> {
         "serial_forward" => {
             noise::compare(&case, &copies, |case| serial::samples(case, Given::Efforts))?
         }
+        "serial_sim" => simulation::compare(&case, &copies, serial::simulation)?,
+        "space_sim" => simulation::compare(&case, &copies, space::simulation)?,
+        "multibody_sim" => simulation::compare(&case, &copies, multibody::simulation)?,
+        "pendulum_sim" => simulation::compare(&case, &copies, pendulum::simulation)?,
         "space_accel" => noise::compare(&case, &copies, space::accelerations)?,
         _ => noise::compare(&case, &copies, multibody::accelerations)?,
     };

@@ -1,4 +1,4 @@
-//! Trees of bodies described about their mass centres: kind `multibody_accel`.
+//! Trees of bodies described about their mass centres: kinds `multibody_accel` and `multibody_sim`.
 
 use super::COMMON_KEYS;
 use super::element::{Element, Object};
@@ -7,9 +7,11 @@ use super::noise::{Sample, Subject, foundations};
 use super::report::Numbers;
 use super::response::{BodyMotion, Load, Response, Situation, System, mechanical_quantity};
 use super::serial::{case_builder, expect_kind};
+use super::simulation::{RUN_KEYS, Run, read_controller, read_instants, turn_towards};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{AxisPair, Dof, Inertial, JointKind, JointSpec, LinkSpec};
-use catena::spatial::{Mat3, Motion, Pose, Vec3};
+use catena::simulate::{FrameWrench, Inputs};
+use catena::spatial::{Force, Mat3, Motion, Pose, Vec3};
 use catena::{Base, Model, State};
 use std::rc::Rc;
 
@@ -35,13 +37,13 @@ pub(super) struct Multibody {
 }
 
 /// Reads a model of the form `multibody`.
-pub(super) fn read_model(element: &Element<'_>) -> Result<Multibody> {
+pub(super) fn read_model(element: &Element<'_>, case_kind: &str) -> Result<Multibody> {
     let object = element.object(&["kind", "gravity", "bodies", "joints", "loops"])?;
     expect_kind(&object, "multibody")?;
     if let Some(loops) = object.get("loops")
         && !loops.list()?.is_empty()
     {
-        let message = "kind `multibody_accel` with loops is not supported yet";
+        let message = format!("kind `{case_kind}` with loops is not supported yet");
         return Err(Error::new(ErrorKind::Unsupported, message).at(loops.place()));
     }
     let mut builder = case_builder(&object)?;
@@ -259,11 +261,8 @@ const SAMPLE_KEYS: &[&str] = &[
 pub(super) fn accelerations<'a>(case: &Element<'a>) -> Result<Vec<Sample<'a, Tree>>> {
     let own_keys = ["model", "samples", "alpha", "beta"];
     let top = case.object(&[COMMON_KEYS, SAMPLE_KEYS, &own_keys].concat())?;
-    if let Some(key) = top.get("alpha").or_else(|| top.get("beta")) {
-        let message = "kind `multibody_accel` with stabilised constraints (`alpha`, `beta`) is not supported yet";
-        return Err(Error::new(ErrorKind::Unsupported, message).at(key.place()));
-    }
-    let multibody = Rc::new(read_model(&top.require("model")?)?);
+    refuse_stabilisation(&top, "multibody_accel")?;
+    let multibody = Rc::new(read_model(&top.require("model")?, "multibody_accel")?);
     let Some(samples) = top.get("samples") else {
         return Ok(vec![read_sample(&multibody, &top)?]);
     };
@@ -276,6 +275,18 @@ pub(super) fn accelerations<'a>(case: &Element<'a>) -> Result<Vec<Sample<'a, Tre
         read_sample(&multibody, &object)
     });
     samples.collect()
+}
+
+fn refuse_stabilisation(top: &Object<'_>, case_kind: &str) -> Result<()> {
+    match top.get("alpha").or_else(|| top.get("beta")) {
+        None => Ok(()),
+        Some(key) => {
+            let message = format!(
+                "kind `{case_kind}` with stabilised constraints (`alpha`, `beta`) is not supported yet"
+            );
+            Err(Error::new(ErrorKind::Unsupported, message).at(key.place()))
+        }
+    }
 }
 
 fn read_sample<'a>(multibody: &Rc<Multibody>, sample: &Object<'a>) -> Result<Sample<'a, Tree>> {
@@ -294,48 +305,143 @@ fn read_sample<'a>(multibody: &Rc<Multibody>, sample: &Object<'a>) -> Result<Sam
 }
 
 fn read_situation(multibody: &Multibody, sample: &Object<'_>) -> Result<Situation> {
-    let Multibody {
-        model,
-        bodies,
-        children,
-    } = multibody;
-    let tree = model.tree();
-    let joints = children.len();
-    let mut q = vec![0.0; model.nq()];
-    let positions = sample
-        .require("q")?
-        .list_of(joints, "lists, one per joint")?;
-    for (element, &body) in positions.iter().zip(children) {
-        let range = tree.q_range(body);
-        let mut numbers = element.numbers(range.len())?;
-        if let Some(start) = tree.bodies[body].kind.quaternion() {
-            normalise(&mut numbers[start..], element)?;
-        }
-        q[range].copy_from_slice(&numbers);
-    }
-    let per_freedom = |element: Element<'_>| -> Result<Vec<f64>> {
-        let mut all = vec![0.0; model.nv()];
-        let lists = element.list_of(joints, "lists, one per joint")?;
-        for (list, &body) in lists.iter().zip(children) {
-            let range = tree.dof_range(body);
-            all[range.clone()].copy_from_slice(&list.numbers(range.len())?);
-        }
-        Ok(all)
-    };
-    let v = per_freedom(sample.require("qd")?)?;
-    let mut state = State::new(model, &q, &v).map_err(|e| sample.element.blame(e))?;
+    let [q, qd] = [sample.require("q")?, sample.require("qd")?];
+    let mut state = multibody.read_state(&sample.element, &q, &qd)?;
     if let Some(motion) = sample.get("base_motion") {
         state.base = read_base(&motion)?;
     }
     let tau = match sample.get("tau") {
-        Some(tau) => per_freedom(tau)?,
-        None => vec![0.0; model.nv()],
+        Some(tau) => multibody.read_freedoms(&tau)?,
+        None => vec![0.0; multibody.model.nv()],
     };
     Ok(Situation {
         state,
         tau,
-        external: read_loads(sample, bodies)?,
+        external: read_loads(sample, &multibody.bodies)?,
     })
+}
+
+impl Multibody {
+    /// A state from positions and velocities, each a list for every joint; `element` is to blame if they do not fit.
+    fn read_state(
+        &self,
+        element: &Element<'_>,
+        q: &Element<'_>,
+        qd: &Element<'_>,
+    ) -> Result<State> {
+        let tree = self.model.tree();
+        let mut all = vec![0.0; self.model.nq()];
+        let positions = q.list_of(self.children.len(), "lists, one per joint")?;
+        for (element, &body) in positions.iter().zip(&self.children) {
+            let range = tree.q_range(body);
+            let mut numbers = element.numbers(range.len())?;
+            if let Some(start) = tree.bodies[body].kind.quaternion() {
+                normalise(&mut numbers[start..], element)?;
+            }
+            all[range].copy_from_slice(&numbers);
+        }
+        let v = self.read_freedoms(qd)?;
+        State::new(&self.model, &all, &v).map_err(|error| element.blame(error))
+    }
+
+    /// A number for every freedom, given as a list for every joint.
+    fn read_freedoms(&self, element: &Element<'_>) -> Result<Vec<f64>> {
+        let mut all = vec![0.0; self.model.nv()];
+        let lists = element.list_of(self.children.len(), "lists, one per joint")?;
+        for (list, &body) in lists.iter().zip(&self.children) {
+            let range = self.model.tree().dof_range(body);
+            all[range.clone()].copy_from_slice(&list.numbers(range.len())?);
+        }
+        Ok(all)
+    }
+
+    /// Positions as a case lists them; a quaternion gets the sign that the sample gives it.
+    fn positions(&self, state: &State, sample: &Object<'_>) -> Result<Numbers> {
+        let tree = self.model.tree();
+        let expected = sample.get("q").map(|q| q.list()).transpose()?;
+        let mut lists = Vec::new();
+        for (joint, &body) in self.children.iter().enumerate() {
+            let mut own = state.q[tree.q_range(body)].to_vec();
+            let expected = expected.as_ref().and_then(|lists| lists.get(joint));
+            if let (Some(start), Some(expected)) = (tree.bodies[body].kind.quaternion(), expected) {
+                let expected = expected.numbers(own.len())?;
+                turn_towards(&mut own[start..], &expected[start..]);
+            }
+            lists.push(own);
+        }
+        Ok(Numbers::list(lists))
+    }
+}
+
+/// Kind `multibody_sim`.
+pub(super) fn simulation<'a>(case: &Element<'a>) -> Result<Run<'a>> {
+    const KIND: &str = "multibody_sim";
+    let own_keys = ["q0", "qd0", "external", "alpha", "beta"];
+    let top = case.object(&[COMMON_KEYS, RUN_KEYS, &own_keys].concat())?;
+    refuse_stabilisation(&top, KIND)?;
+    let multibody = Rc::new(read_model(&top.require("model")?, KIND)?);
+    let [q0, qd0] = [top.require("q0")?, top.require("qd0")?];
+    let initial = multibody.read_state(case, &q0, &qd0)?;
+    let external = read_loads(&top, &multibody.bodies)?;
+    let mut wrenches = Vec::new();
+    for (load, body) in external.iter().zip(0..) {
+        // the frame of a link has its origin at the mass centre
+        let frames = &multibody.model.tree().frames;
+        let name = |index: usize| format!("body{index}");
+        let link = multibody.bodies.iter().position(|&other| other == body);
+        if let Some(link) = link
+            && let Some(frame) = frames.iter().position(|frame| frame.name == name(link))
+        {
+            let wrench = Force::new(load.torque, load.force);
+            wrenches.push(FrameWrench { frame, wrench });
+        }
+    }
+    let inputs = Inputs {
+        controller: read_controller(&top, |element| multibody.read_freedoms(element))?,
+        wrenches,
+    };
+    Ok(Run {
+        model: multibody.model.clone(),
+        initial,
+        inputs,
+        instants: read_instants(&top)?,
+        view: Box::new(move |mut situation, sample| {
+            let positions = multibody.positions(&situation.state, sample)?;
+            situation.external.clone_from(&external);
+            Ok(Box::new(Moving {
+                positions,
+                tree: Tree::new(Rc::clone(&multibody), situation)?,
+            }))
+        }),
+    })
+}
+
+/// A tree at an instant of its motion.
+struct Moving {
+    tree: Tree,
+    positions: Numbers,
+}
+
+impl Subject for Moving {
+    fn quantity(&mut self, name: &str) -> Result<Option<Vec<Numbers>>> {
+        Ok(Some(match name {
+            "q" => vec![self.positions.clone()],
+            "qd" => {
+                let Multibody {
+                    model, children, ..
+                } = &*self.tree.multibody;
+                let ranges = children.iter().map(|&body| model.tree().dof_range(body));
+                let v = &self.tree.situation.state.v;
+                vec![Numbers::list(ranges.map(|range| &v[range]))]
+            }
+            "r" | "R" | "w" | "v" => return self.tree.quantity(&format!("state.{name}")),
+            _ => return self.tree.quantity(name),
+        }))
+    }
+
+    fn foundations(&mut self) -> Result<Numbers> {
+        self.tree.foundations()
+    }
 }
 
 fn normalise(quaternion: &mut [f64], element: &Element<'_>) -> Result<()> {

@@ -9,16 +9,16 @@
 //! be all noise, and anything would pass. It is refused.
 
 use super::element::Element;
-use super::report::{Comparison, Numbers};
+use super::report::{Comparison, Numbers, TOLERANCE};
 use super::unknown_quantity;
 use crate::tree::{Entry, Node, Value};
-use catena::error::{ErrorKind, Result};
+use catena::error::{Error, ErrorKind, Result};
 use catena::random::Random;
 use catena::{Dynamics, Model, State};
 use std::cell::RefCell;
 
 /// Largest relative change of a number.
-const SHAKE: f64 = 1e-14;
+pub(super) const SHAKE: f64 = 1e-14;
 
 /// Number of shaken copies.
 const COPIES: u64 = 5;
@@ -101,8 +101,63 @@ pub(super) fn shaken_model(model: &Model, copy: u64) -> Model {
     model.map(|number| shake(number, &mut random.borrow_mut()))
 }
 
-fn shake(number: f64, random: &mut Random) -> f64 {
+pub(super) fn shake(number: f64, random: &mut Random) -> f64 {
     number * (1.0 + random.uniform(-SHAKE, SHAKE))
+}
+
+/// The case as a whole is shaken noise: nothing can be said about it.
+fn undetermined(sample: &Element<'_>) -> Error {
+    let what = "proves nothing: the last digits of its numbers decide about its result";
+    sample.error_of(ErrorKind::Input, what)
+}
+
+/// Noise of the orientations and pivots of a sample; as much noise as makes everything noise is an error.
+pub(super) fn foundation_noise<'s, T: Subject + ?Sized + 's>(
+    sample: &Element<'_>,
+    subject: &mut T,
+    copies: impl Iterator<Item = &'s mut T>,
+) -> Result<f64> {
+    let blame = |error| sample.blame(error);
+    let given = subject.foundations().map_err(blame)?;
+    let mut largest = 0.0f64;
+    for copy in copies {
+        let moved = copy.foundations().map_err(blame)?;
+        let noise = SAFETY * given.distance(&moved);
+        let determined = noise < UNDETERMINED;
+        if !determined {
+            return Err(undetermined(sample));
+        }
+        largest = largest.max(noise);
+    }
+    Ok(largest)
+}
+
+/// An expected quantity by every route, and the noise of each.
+pub(super) fn routes_and_noise<'s, T: Subject + ?Sized + 's>(
+    sample: &Element<'_>,
+    (name, expected): (&str, &Element<'_>),
+    subject: &mut T,
+    copies: impl Iterator<Item = &'s mut T>,
+) -> Result<(Vec<Numbers>, Vec<f64>)> {
+    let blame = |error| expected.blame(error);
+    let Some(routes) = subject.quantity(name).map_err(blame)? else {
+        return Err(unknown_quantity(expected, name));
+    };
+    let mut noise = vec![0.0f64; routes.len()];
+    for copy in copies {
+        let moved = copy.quantity(name).map_err(blame)?;
+        let moved = moved.unwrap_or_default();
+        for (noise, (given, moved)) in noise.iter_mut().zip(routes.iter().zip(&moved)) {
+            *noise = noise.max(SAFETY * given.distance(moved));
+        }
+    }
+    if !noise.iter().all(|noise| noise.is_finite()) {
+        return Err(undetermined(sample));
+    }
+    // an instability of the main route does not excuse it
+    let others = noise[1..].iter().copied().fold(f64::INFINITY, f64::min);
+    noise[0] = noise[0].min(EXCUSE * others);
+    Ok((routes, noise))
 }
 
 /// Reads the samples of a case as it stands and of its shaken copies, and compares every expected quantity.
@@ -111,44 +166,20 @@ pub(super) fn compare<'a, T: Subject>(
     copies: &[Element<'a>],
     read: impl Fn(&Element<'a>) -> Result<Vec<Sample<'a, T>>>,
 ) -> Result<Comparison> {
-    let mut comparison = Comparison::default();
+    let mut comparison = Comparison::new(TOLERANCE);
     let samples = read(case)?;
     let mut shaken = copies.iter().map(read).collect::<Result<Vec<_>>>()?;
     for (index, mut sample) in samples.into_iter().enumerate() {
         comparison.samples += 1;
-        let mut copies: Vec<_> = shaken.iter_mut().map(|copy| &mut copy[index]).collect();
-        let undetermined = || {
-            let what = "proves nothing: the last digits of its numbers decide about its result";
-            sample.element.error_of(ErrorKind::Input, what)
-        };
-        let blame = |error| sample.element.blame(error);
-        let foundations = sample.subject.foundations().map_err(blame)?;
-        for copy in &mut copies {
-            let moved = copy.subject.foundations().map_err(blame)?;
-            let determined = SAFETY * foundations.distance(&moved) < UNDETERMINED;
-            if !determined {
-                return Err(undetermined());
-            }
-        }
-        for (name, expected) in &sample.expected {
-            let blame = |error| expected.blame(error);
-            let Some(routes) = sample.subject.quantity(name).map_err(blame)? else {
-                return Err(unknown_quantity(expected, name));
-            };
-            let mut noise = vec![0.0f64; routes.len()];
-            for copy in &mut copies {
-                let moved = copy.subject.quantity(name).map_err(blame)?;
-                let moved = moved.unwrap_or_default();
-                for (noise, (given, moved)) in noise.iter_mut().zip(routes.iter().zip(&moved)) {
-                    *noise = noise.max(SAFETY * given.distance(moved));
-                }
-            }
-            if !noise.iter().all(|noise| noise.is_finite()) {
-                return Err(undetermined());
-            }
-            // an instability of the main route does not excuse it
-            let others = noise[1..].iter().copied().fold(f64::INFINITY, f64::min);
-            noise[0] = noise[0].min(EXCUSE * others);
+        let Sample {
+            element,
+            subject,
+            expected,
+        } = &mut sample;
+        let mut copies = || shaken.iter_mut().map(|copy| &mut copy[index].subject);
+        foundation_noise(element, subject, copies())?;
+        for (name, expected) in expected {
+            let (routes, noise) = routes_and_noise(element, (name, expected), subject, copies())?;
             comparison.compare(name, expected, &routes, &noise)?;
         }
     }

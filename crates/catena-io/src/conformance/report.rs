@@ -9,6 +9,9 @@ use std::fmt;
 /// Largest accepted difference, relative to the scale of the entry it is found in.
 pub const TOLERANCE: f64 = 1e-10;
 
+/// The same for simulations, in which differences pile up.
+pub const SIMULATION_TOLERANCE: f64 = 1e-8;
+
 /// The worst difference of one quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
@@ -131,6 +134,12 @@ impl Numbers {
         }
     }
 
+    /// Largest magnitude.
+    pub(super) fn largest(&self) -> f64 {
+        let numbers = self.flat().into_iter();
+        numbers.fold(0.0, |largest, x| largest.max(x.abs()))
+    }
+
     /// Largest difference to numbers of the same shape; not finite where one of them is not.
     pub(super) fn distance(&self, other: &Numbers) -> f64 {
         let mut largest = 0.0;
@@ -181,13 +190,22 @@ impl From<&Matrix> for Numbers {
 }
 
 /// Gathers the worst difference of every quantity.
-#[derive(Default)]
 pub(super) struct Comparison {
     pub quantities: Vec<Quantity>,
     pub samples: usize,
+    /// Largest accepted difference, relative to the scale of its entry.
+    tolerance: f64,
 }
 
 impl Comparison {
+    pub(super) fn new(tolerance: f64) -> Self {
+        Comparison {
+            quantities: Vec::new(),
+            samples: 0,
+            tolerance,
+        }
+    }
+
     /// Compares one quantity of one sample, by every route; differences within the noise of the route are accepted.
     pub(super) fn compare(
         &mut self,
@@ -203,7 +221,7 @@ impl Comparison {
                 self.note(name, expected.path(), 0.0, 0.0);
             }
             for ((path, expected), result) in entries.iter().zip(route.flat()) {
-                let scale = expected.abs().max(noise / TOLERANCE);
+                let scale = expected.abs().max(noise / self.tolerance);
                 self.note(name, path, (result - expected).abs(), scale);
             }
         }
@@ -223,9 +241,9 @@ impl Comparison {
             worst,
             scale,
             relative,
-            tolerance: TOLERANCE,
+            tolerance: self.tolerance,
             where_: path.into(),
-            ok: relative <= TOLERANCE,
+            ok: relative <= self.tolerance,
         };
         match known {
             Some(at) => self.quantities[at] = quantity,

@@ -4,10 +4,13 @@ use super::COMMON_KEYS;
 use super::element::{Element, Object};
 use super::noise::{Sample, Subject, foundations};
 use super::report::Numbers;
+use super::response::{Response, Situation, System, mechanical_quantity};
+use super::simulation::{RUN_KEYS, Run, read_controller, read_instants};
 use catena::algorithm::factorization::reverse_gaussian_elimination;
 use catena::algorithm::forward_dynamics::{WalkerOrin, forward_dynamics_walker_orin};
 use catena::error::Result;
 use catena::model::{Inertial, JointKind, JointSpec, LinkSpec, dh};
+use catena::simulate::Inputs;
 use catena::trajectory::{self, PointToPoint, Profile};
 use catena::{Dynamics, Matrix, Model, ModelBuilder, State};
 
@@ -142,6 +145,63 @@ pub(super) fn samples<'a>(case: &Element<'a>, given: Given) -> Result<Vec<Sample
         });
     }
     Ok(samples)
+}
+
+/// Kind `serial_sim`.
+pub(super) fn simulation<'a>(case: &Element<'a>) -> Result<Run<'a>> {
+    let top = case.object(&[COMMON_KEYS, RUN_KEYS, &["q0", "qd0"]].concat())?;
+    let model = read_chain(&top.require("model")?)?;
+    let q = top.require("q0")?.numbers(model.nq())?;
+    let v = top.require("qd0")?.numbers(model.nv())?;
+    Ok(Run {
+        initial: State::new(&model, &q, &v).map_err(|error| case.blame(error))?,
+        inputs: Inputs {
+            controller: read_controller(&top, |element| element.numbers(model.nv()))?,
+            ..Inputs::default()
+        },
+        instants: read_instants(&top)?,
+        model: model.clone(),
+        view: Box::new(move |situation, _| Ok(Box::new(Falling::new(&model, situation)?))),
+    })
+}
+
+/// A chain at an instant of its motion.
+struct Falling {
+    system: System,
+    situation: Situation,
+    responses: Vec<Response>,
+}
+
+impl Falling {
+    fn new(model: &Model, situation: Situation) -> Result<Self> {
+        let mut system = System::new(model);
+        Ok(Falling {
+            responses: system.responses(&situation)?,
+            system,
+            situation,
+        })
+    }
+}
+
+impl Subject for Falling {
+    fn quantity(&mut self, name: &str) -> Result<Option<Vec<Numbers>>> {
+        Ok(Some(match name {
+            "q" => vec![self.situation.state.q[..].into()],
+            "qd" => vec![self.situation.state.v[..].into()],
+            "qdd" => {
+                let responses = self.responses.iter();
+                responses.map(|response| response.vdot[..].into()).collect()
+            }
+            _ => {
+                let response = &self.responses[0];
+                return mechanical_quantity(name, &mut self.system, &self.situation, response);
+            }
+        }))
+    }
+
+    fn foundations(&mut self) -> Result<Numbers> {
+        foundations(self.system.dynamics(), &self.situation.state)
+    }
 }
 
 /// The cycloid from rest to rest along which the samples of a case lie.

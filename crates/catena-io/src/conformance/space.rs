@@ -1,4 +1,4 @@
-//! A serial arm on a free base: kind `space_accel`.
+//! A serial arm on a free base: kinds `space_accel` and `space_sim`.
 
 use super::COMMON_KEYS;
 use super::element::Element;
@@ -7,9 +7,11 @@ use super::noise::{Sample, Subject, foundations};
 use super::report::Numbers;
 use super::response::{BodyMotion, Response, Situation, System, mechanical_quantity};
 use super::serial::{add_links, case_builder, expect_kind};
+use super::simulation::{RUN_KEYS, Run, read_controller, read_instants, turn_towards};
 use catena::algorithm::factorization::EndEffector;
 use catena::error::Result;
 use catena::model::{Inertial, JointKind, JointSpec, LinkSpec};
+use catena::simulate::Inputs;
 use catena::spatial::{Mat3, Motion, Pose, Vec3};
 use catena::{Model, State};
 
@@ -85,6 +87,63 @@ pub(super) fn accelerations<'a>(case: &Element<'a>) -> Result<Vec<Sample<'a, Rob
         });
     }
     Ok(samples)
+}
+
+/// Kind `space_sim`.
+pub(super) fn simulation<'a>(case: &Element<'a>) -> Result<Run<'a>> {
+    let top = case.object(&[COMMON_KEYS, RUN_KEYS, &["state"]].concat())?;
+    let model = read_robot(&top.require("model")?)?;
+    let controller = read_controller(&top, |element| {
+        let mut tau = vec![0.0; 6];
+        tau.extend(element.numbers(model.nv() - 6)?);
+        Ok(tau)
+    })?;
+    Ok(Run {
+        initial: read_state(&top.require("state")?, &model)?,
+        inputs: Inputs {
+            controller,
+            ..Inputs::default()
+        },
+        instants: read_instants(&top)?,
+        model: model.clone(),
+        view: Box::new(move |situation, sample| {
+            let mut orientation = situation.state.q[3..7].to_vec();
+            if let Some(expected) = sample.get("quat0") {
+                turn_towards(&mut orientation, &expected.numbers(4)?);
+            }
+            Ok(Box::new(Flying {
+                robot: Robot::new(&model, situation, Vec3::zero())?,
+                orientation,
+            }))
+        }),
+    })
+}
+
+/// The robot at an instant of its motion.
+struct Flying {
+    robot: Robot,
+    /// Quaternion of the base, with the sign that the sample gives it.
+    orientation: Vec<f64>,
+}
+
+impl Subject for Flying {
+    fn quantity(&mut self, name: &str) -> Result<Option<Vec<Numbers>>> {
+        let State { q, v, .. } = &self.robot.situation.state;
+        let own = match name {
+            "x0" => &q[..3],
+            "quat0" => &self.orientation,
+            "w0_body" => &v[3..6],
+            "q" => &q[7..],
+            "qd" => &v[6..],
+            "w0_inertial" => return self.robot.quantity("w0"),
+            _ => return self.robot.quantity(name),
+        };
+        Ok(Some(vec![own.into()]))
+    }
+
+    fn foundations(&mut self) -> Result<Numbers> {
+        self.robot.foundations()
+    }
 }
 
 /// The robot under given loads.

@@ -13,6 +13,7 @@ pub mod inverse_dynamics;
 pub mod kinematics;
 pub mod passive;
 
+use crate::integrate;
 use crate::model::Tree;
 use crate::scalar::Scalar;
 
@@ -47,6 +48,14 @@ pub const ALL: &[Card] = &[
     forward_dynamics::walker_orin::CARD,
     energy::CARD,
     passive::CARD,
+    integrate::dormand_prince5::CARD,
+    integrate::tsitouras5::CARD,
+    integrate::verner6::CARD,
+    integrate::dop853::CARD,
+    integrate::verner9::CARD,
+    integrate::runge_kutta4::CARD,
+    integrate::semi_implicit_euler::CARD,
+    integrate::implicit_midpoint::CARD,
 ];
 
 /// Sine and cosine of all angles of a model, in one pass.

@@ -50,7 +50,9 @@ pub struct Audit {
 impl Audit {
     /// The laws that were not kept.
     pub fn breaches(&self) -> impl Iterator<Item = &Breach> {
-        self.findings.iter().filter(|f| f.worst.is_nan() || f.worst > f.allowed)
+        self.findings
+            .iter()
+            .filter(|f| f.worst.is_nan() || f.worst > f.allowed)
     }
 }
 
@@ -135,7 +137,11 @@ impl Auditor {
     pub fn observe(&mut self, dynamics: &mut Dynamics, seen: &Observation<'_>) -> Result<()> {
         let mechanical = dynamics.mechanical_state(seen.state)?;
         let total = mechanical.kinetic + mechanical.gravitational + mechanical.elastic;
-        let energies = [mechanical.kinetic, mechanical.gravitational, mechanical.elastic];
+        let energies = [
+            mechanical.kinetic,
+            mechanical.gravitational,
+            mechanical.elastic,
+        ];
         let linear = mechanical.momentum.force;
         let angular = mechanical.momentum.moment - mechanical.centre.cross(linear);
         let start = *self.start.get_or_insert(Start {
@@ -151,24 +157,43 @@ impl Auditor {
         (self.audit.work, self.audit.dissipated) = (seen.work, seen.dissipated);
 
         let balance = total - start.energy - seen.work + seen.dissipated;
-        let exchanged = mechanical.kinetic.abs() + (mechanical.gravitational + mechanical.elastic - start.energy).abs();
-        self.energy.note(balance.abs(), exchanged.max(seen.work.abs()), seen.time);
+        let exchanged = mechanical.kinetic.abs()
+            + (mechanical.gravitational + mechanical.elastic - start.energy).abs();
+        self.energy
+            .note(balance.abs(), exchanged.max(seen.work.abs()), seen.time);
 
         // free-floating, efforts of the free joint itself are zero: only gravity acts from outside
         let root_effort = seen.tau[..6.min(seen.tau.len())].iter().any(|x| *x != 0.0);
         if self.momentum_known && !root_effort {
             let pull = self.model.gravity() * (mechanical.mass * (seen.time - start.time));
             let speed = (2.0 * mechanical.kinetic * mechanical.mass).sqrt();
-            self.linear.note((linear - start.linear - pull).norm(), speed.max(linear.norm()), seen.time);
-            self.angular.note((angular - start.angular).norm(), angular.norm().max(speed * 0.1), seen.time);
+            self.linear.note(
+                (linear - start.linear - pull).norm(),
+                speed.max(linear.norm()),
+                seen.time,
+            );
+            self.angular.note(
+                (angular - start.angular).norm(),
+                angular.norm().max(speed * 0.1),
+                seen.time,
+            );
         } else {
             self.momentum_known = false;
         }
 
         let back = dynamics.inverse(seen.state, seen.vdot, seen.external)?;
-        let scale = back.iter().chain(seen.tau).fold(0.0f64, |m, x| m.max(x.abs()));
-        let inertial = mechanical.kinetic.abs().max(mechanical.mass * self.model.gravity().norm());
-        let worst = back.iter().zip(seen.tau).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        let scale = back
+            .iter()
+            .chain(seen.tau)
+            .fold(0.0f64, |m, x| m.max(x.abs()));
+        let inertial = mechanical
+            .kinetic
+            .abs()
+            .max(mechanical.mass * self.model.gravity().norm());
+        let worst = back
+            .iter()
+            .zip(seen.tau)
+            .fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
         self.residual.note(worst, scale.max(inertial), seen.time);
 
         for body in &self.model.tree().bodies[1..] {
@@ -185,17 +210,26 @@ impl Auditor {
     pub fn finish(mut self, allowed: f64, statistics: (u64, u64, u64)) -> Audit {
         let mut findings = vec![
             self.energy.finding("energy balance", "J", allowed),
-            self.residual.finding("inverse dynamics of the motion", "N, N·m", 1e-9),
+            self.residual
+                .finding("inverse dynamics of the motion", "N, N·m", 1e-9),
         ];
         if self.momentum_known {
             findings.push(self.linear.finding("linear momentum", "N·s", allowed));
-            findings.push(self.angular.finding("angular momentum about the mass centre", "N·m·s", allowed));
+            findings.push(self.angular.finding(
+                "angular momentum about the mass centre",
+                "N·m·s",
+                allowed,
+            ));
         }
         if self.quaternion.scale > 0.0 {
             findings.push(self.quaternion.finding("length of quaternions", "", 1e-14));
         }
         self.audit.findings = findings;
-        (self.audit.steps, self.audit.rejected, self.audit.evaluations) = statistics;
+        (
+            self.audit.steps,
+            self.audit.rejected,
+            self.audit.evaluations,
+        ) = statistics;
         self.audit
     }
 }

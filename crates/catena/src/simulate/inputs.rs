@@ -19,14 +19,29 @@ impl Table {
     pub fn new(times: Vec<f64>, rows: Vec<Vec<f64>>) -> Result<Self> {
         let refuse = |message: String| Err(Error::new(ErrorKind::Input, message));
         if times.is_empty() || times.len() != rows.len() {
-            return refuse(format!("a table needs one row per time: {} times, {} rows", times.len(), rows.len()));
+            return refuse(format!(
+                "a table needs one row per time: {} times, {} rows",
+                times.len(),
+                rows.len()
+            ));
         }
-        if let Some(k) = times.windows(2).position(|w| w[0].partial_cmp(&w[1]) != Some(std::cmp::Ordering::Less)) {
-            return refuse(format!("times of a table must increase: {} s is followed by {} s", times[k], times[k + 1]));
+        if let Some(k) = times
+            .windows(2)
+            .position(|w| w[0].partial_cmp(&w[1]) != Some(std::cmp::Ordering::Less))
+        {
+            return refuse(format!(
+                "times of a table must increase: {} s is followed by {} s",
+                times[k],
+                times[k + 1]
+            ));
         }
         for (time, row) in times.iter().zip(&rows) {
             if row.len() != rows[0].len() {
-                return refuse(format!("row at {time} s has {} numbers, the first one has {}", row.len(), rows[0].len()));
+                return refuse(format!(
+                    "row at {time} s has {} numbers, the first one has {}",
+                    row.len(),
+                    rows[0].len()
+                ));
             }
             if !time.is_finite() || row.iter().any(|x| !x.is_finite()) {
                 return refuse(format!("row at {time} s is not finite"));
@@ -50,7 +65,10 @@ impl Table {
         } else {
             let (t0, t1) = (self.times[next - 1], self.times[next]);
             let s = (t - t0) / (t1 - t0);
-            for (out, (a, b)) in out.iter_mut().zip(self.rows[next - 1].iter().zip(&self.rows[next])) {
+            for (out, (a, b)) in out
+                .iter_mut()
+                .zip(self.rows[next - 1].iter().zip(&self.rows[next]))
+            {
                 *out = a + s * (b - a);
             }
         }
@@ -131,13 +149,24 @@ impl Inputs {
         match &self.controller {
             Controller::None | Controller::GravityCompensation => {}
             Controller::Constant(tau) => length("constant efforts", tau.len())?,
-            Controller::Sine { amplitude, frequency } => {
+            Controller::Sine {
+                amplitude,
+                frequency,
+            } => {
                 length("amplitudes of the efforts", amplitude.len())?;
                 length("frequencies of the efforts", frequency.len())?;
             }
             Controller::Table(table) => length("columns of the table of efforts", table.width())?,
-            Controller::ProportionalDerivative { motion, stiffness, damping }
-            | Controller::ComputedTorque { motion, stiffness, damping } => {
+            Controller::ProportionalDerivative {
+                motion,
+                stiffness,
+                damping,
+            }
+            | Controller::ComputedTorque {
+                motion,
+                stiffness,
+                damping,
+            } => {
                 crate::state::check_length(
                     "coordinates of the motion to follow (those of joints without quaternions)",
                     motion.at(0.0).q.len(),
@@ -145,26 +174,43 @@ impl Inputs {
                 )?;
                 for gain in [stiffness, damping] {
                     if !gain.is_finite() || *gain < 0.0 {
-                        return Err(Error::new(ErrorKind::Input, format!("a gain must be a number ≥ 0, not {gain}")));
+                        return Err(Error::new(
+                            ErrorKind::Input,
+                            format!("a gain must be a number ≥ 0, not {gain}"),
+                        ));
                     }
                 }
             }
         }
         for push in &self.wrenches {
-            if push.frame >= model.tree().frames.len() || push.wrench.to_array().iter().any(|x| !x.is_finite()) {
-                return Err(Error::new(ErrorKind::Input, "a wrench acts on an unknown frame or is not finite"));
+            if push.frame >= model.tree().frames.len()
+                || push.wrench.to_array().iter().any(|x| !x.is_finite())
+            {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    "a wrench acts on an unknown frame or is not finite",
+                ));
             }
         }
         Ok(())
     }
 
     /// Efforts at an instant.
-    pub(crate) fn efforts(&self, t: f64, state: &State, dynamics: &mut Dynamics, tau: &mut [f64]) -> Result<()> {
+    pub(crate) fn efforts(
+        &self,
+        t: f64,
+        state: &State,
+        dynamics: &mut Dynamics,
+        tau: &mut [f64],
+    ) -> Result<()> {
         tau.fill(0.0);
         match &self.controller {
             Controller::None => {}
             Controller::Constant(constant) => tau.copy_from_slice(constant),
-            Controller::Sine { amplitude, frequency } => {
+            Controller::Sine {
+                amplitude,
+                frequency,
+            } => {
                 for (tau, (a, w)) in tau.iter_mut().zip(amplitude.iter().zip(frequency)) {
                     *tau = a * (w * t).sin();
                 }
@@ -176,13 +222,22 @@ impl Inputs {
                     tau[v] = holding[v];
                 }
             }
-            Controller::ProportionalDerivative { motion, stiffness, damping } => {
+            Controller::ProportionalDerivative {
+                motion,
+                stiffness,
+                damping,
+            } => {
                 let wanted = motion.at(t);
                 for (k, (v, q)) in controlled(dynamics.model()).enumerate() {
-                    tau[v] = stiffness * (wanted.q[k] - state.q[q]) + damping * (wanted.v[k] - state.v[v]);
+                    tau[v] = stiffness * (wanted.q[k] - state.q[q])
+                        + damping * (wanted.v[k] - state.v[v]);
                 }
             }
-            Controller::ComputedTorque { motion, stiffness, damping } => {
+            Controller::ComputedTorque {
+                motion,
+                stiffness,
+                damping,
+            } => {
                 let wanted = motion.at(t);
                 let controlled: Vec<(usize, usize)> = controlled(dynamics.model()).collect();
                 let mut vdot = vec![0.0; tau.len()];
@@ -198,7 +253,12 @@ impl Inputs {
     }
 
     /// External wrenches on the bodies, as [`Dynamics`] takes them; empty if there are none.
-    pub(crate) fn external(&self, state: &State, dynamics: &mut Dynamics, external: &mut Vec<Force<f64>>) -> Result<()> {
+    pub(crate) fn external(
+        &self,
+        state: &State,
+        dynamics: &mut Dynamics,
+        external: &mut Vec<Force<f64>>,
+    ) -> Result<()> {
         external.clear();
         if self.wrenches.is_empty() {
             return Ok(());
@@ -217,7 +277,11 @@ impl Inputs {
 fn controlled(model: &Model) -> impl Iterator<Item = (usize, usize)> + '_ {
     model.bodies().flat_map(move |i| {
         let body = &model.tree().bodies[i];
-        let count = if body.kind.quaternion().is_some() { 0 } else { body.kind.nv() };
+        let count = if body.kind.quaternion().is_some() {
+            0
+        } else {
+            body.kind.nv()
+        };
         (0..count).map(move |k| (body.v + k, body.q + k))
     })
 }
@@ -236,7 +300,9 @@ fn computed_torque(
         tau.copy_from_slice(dynamics.inverse(state, vdot, &[])?);
         return Ok(());
     }
-    let free: Vec<usize> = (0..vdot.len()).filter(|k| !controlled.iter().any(|(v, _)| v == k)).collect();
+    let free: Vec<usize> = (0..vdot.len())
+        .filter(|k| !controlled.iter().any(|(v, _)| v == k))
+        .collect();
     // I_ff v̇_f = −(bias_f + I_fc v̇_c): inverse dynamics with v̇_f = 0 gives the right-hand side
     for &k in &free {
         vdot[k] = 0.0;
@@ -250,7 +316,8 @@ fn computed_torque(
         }
     }
     let rhs: Vec<f64> = free.iter().map(|&k| -residual[k]).collect();
-    let solution = crate::algorithm::factorization::reverse_gaussian_elimination(&block).solve(&rhs);
+    let solution =
+        crate::algorithm::factorization::reverse_gaussian_elimination(&block).solve(&rhs);
     for (&k, x) in free.iter().zip(solution) {
         vdot[k] = x;
     }

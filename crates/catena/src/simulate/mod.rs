@@ -13,5 +13,5 @@ mod tree_system;
 
 pub use audit::{Audit, Breach, Finding};
 pub use inputs::{Controller, FrameWrench, Inputs, Table};
-pub use run::{Integrator, Options, Sample, Simulation};
-pub use tree_system::TreeSystem;
+pub use run::{Happened, Integrator, Options, Sample, Simulation, verified_error};
+pub use tree_system::{EventFunction, Response, TreeSystem};

@@ -56,6 +56,17 @@ impl EventFunction {
     }
 }
 
+/// What acts at an instant, and the accelerations it causes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Response {
+    /// Efforts.
+    pub tau: Vec<f64>,
+    /// Wrenches on the bodies 0…n in body axes about the bodies' origins; empty if there are none.
+    pub external: Vec<Force<f64>>,
+    /// Accelerations.
+    pub vdot: Vec<f64>,
+}
+
 /// A model with its inputs, ready to be integrated.
 #[derive(Clone, Debug)]
 pub struct TreeSystem {
@@ -127,13 +138,30 @@ impl TreeSystem {
     }
 
     /// Efforts, external wrenches and accelerations at an instant.
-    pub fn response(&mut self, t: f64, state: &State) -> Result<(Vec<f64>, Vec<Force<f64>>, Vec<f64>)> {
+    pub fn response(&mut self, t: f64, state: &State) -> Result<Response> {
         let mut tau = vec![0.0; self.model().nv()];
         let mut external = Vec::new();
-        self.inputs.efforts(t, state, &mut self.dynamics, &mut tau)?;
-        self.inputs.external(state, &mut self.dynamics, &mut external)?;
+        self.inputs
+            .efforts(t, state, &mut self.dynamics, &mut tau)?;
+        self.inputs
+            .external(state, &mut self.dynamics, &mut external)?;
         let vdot = self.dynamics.forward(state, &tau, &external)?.to_vec();
-        Ok((tau, external, vdot))
+        Ok(Response {
+            tau,
+            external,
+            vdot,
+        })
+    }
+
+    /// Power of efforts and external wrenches, and power lost to damping and friction, at an instant.
+    pub(crate) fn power_at(&mut self, t: f64, state: &State) -> Result<[f64; 2]> {
+        self.load(&state.q, &state.v);
+        self.inputs
+            .efforts(t, &self.state, &mut self.dynamics, &mut self.tau)?;
+        self.inputs
+            .external(&self.state, &mut self.dynamics, &mut self.external)?;
+        let (work, lost) = self.powers()?;
+        Ok([work, lost])
     }
 
     /// Evaluates the dynamics at the state loaded; v̇ goes out.
@@ -142,7 +170,10 @@ impl TreeSystem {
             .efforts(t, &self.state, &mut self.dynamics, &mut self.tau)?;
         self.inputs
             .external(&self.state, &mut self.dynamics, &mut self.external)?;
-        vdot.copy_from_slice(self.dynamics.forward(&self.state, &self.tau, &self.external)?);
+        vdot.copy_from_slice(
+            self.dynamics
+                .forward(&self.state, &self.tau, &self.external)?,
+        );
         Ok(())
     }
 
@@ -183,7 +214,12 @@ impl System for TreeSystem {
     fn derivative(&mut self, t: f64, y: &[f64], dy: &mut [f64]) -> Result<()> {
         let (nq, nv) = (self.model().nq(), self.model().nv());
         self.load(&y[..nq], &y[nq..nq + nv]);
-        position_rates(self.dynamics.model(), &y[..nq], &y[nq..nq + nv], &mut dy[..nq]);
+        position_rates(
+            self.dynamics.model(),
+            &y[..nq],
+            &y[nq..nq + nv],
+            &mut dy[..nq],
+        );
         self.accelerate(t, &mut dy[nq..nq + nv])?;
         let (work, lost) = self.powers()?;
         dy[nq + nv] = work;
@@ -204,8 +240,15 @@ impl System for TreeSystem {
         let state = self.unpack(y);
         for (event, value) in self.events.iter().zip(values) {
             *value = match event {
-                EventFunction::Position { coordinate, value, .. } => y[*coordinate] - value,
-                EventFunction::Plane { frame, normal, offset, .. } => {
+                EventFunction::Position {
+                    coordinate, value, ..
+                } => y[*coordinate] - value,
+                EventFunction::Plane {
+                    frame,
+                    normal,
+                    offset,
+                    ..
+                } => {
                     let frame = self.dynamics.model().tree().frames[*frame].clone();
                     match self.dynamics.frame_pose(&state, &frame) {
                         Ok(pose) => {
@@ -236,7 +279,9 @@ impl Mechanical for TreeSystem {
 
     fn step(&mut self, q: &mut [f64], delta: &[f64]) {
         self.state.q.copy_from_slice(q);
-        let Self { dynamics, state, .. } = self;
+        let Self {
+            dynamics, state, ..
+        } = self;
         state.step(dynamics.model(), delta);
         q.copy_from_slice(&self.state.q);
     }

@@ -1,0 +1,227 @@
+//! What moves the joints, and what is watched for: controllers, efforts, wrenches, events.
+
+use super::{Arguments, ControllerKind};
+use crate::coordinates::Quantity;
+use crate::situation::{Situation, find_frame};
+use crate::state_argument::{self, typed_list};
+use crate::{json, number, state_file};
+use catena::error::{Error, ErrorKind, Result};
+use catena::simulate::{Controller, EventFunction, FrameWrench, Inputs, Table};
+use catena::spatial::{Force, Vec3};
+use catena::trajectory::{PointToPoint, Profile};
+use catena::{Model, State};
+use serde_json::{Value, json};
+
+/// What acts on the model, for the library and in words.
+pub struct Drive {
+    /// For the library.
+    pub inputs: Inputs,
+    /// The controller, for the metadata of the run.
+    pub description: Value,
+}
+
+fn refusal(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Input, message)
+}
+
+impl Arguments {
+    /// What acts on the model.
+    pub fn drive(&self, model: &Model, start: &Situation) -> Result<Drive> {
+        let wrenches = start
+            .wrenches
+            .iter()
+            .map(|wrench| {
+                let frame = frame_number(model, &wrench.frame)?;
+                if model.tree().frames[frame].body == 0 {
+                    return Err(refusal(format!(
+                        "a wrench on frame `{}` does nothing: it is fixed to the ground",
+                        wrench.frame
+                    )));
+                }
+                let [moment, force] = [wrench.moment, wrench.force].map(Vec3::from_array);
+                Ok(FrameWrench {
+                    frame,
+                    wrench: Force::new(moment, force),
+                })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let (controller, description) = if let Some(kind) = self.controller {
+            self.controller(kind, model, &start.state)?
+        } else if let Some(path) = &self.efforts {
+            let rows = state_file::read_efforts(path, model)?;
+            let times: Vec<f64> = rows.iter().map(|row| row.time.unwrap_or(0.0)).collect();
+            let efforts: Vec<Vec<f64>> = rows.into_iter().map(|row| row.effort).collect();
+            let description = json!({
+                "kind": "efforts",
+                "file": path.display().to_string(),
+                "rows": times.len(),
+                "check": format!("{:016x}", checksum(times.iter().chain(efforts.iter().flatten()))),
+            });
+            let table =
+                Table::new(times, efforts).map_err(|error| error.at(state_file::whole(path)))?;
+            (Controller::Table(table), description)
+        } else if let Some(text) = &self.tau {
+            let tau = typed_list(model, Quantity::Effort, text)?;
+            let description = json!({"kind": "constant", "tau": json::numbers(&tau)});
+            (Controller::Constant(tau), description)
+        } else {
+            (Controller::None, Value::Null)
+        };
+        Ok(Drive {
+            inputs: Inputs {
+                controller,
+                wrenches,
+            },
+            description,
+        })
+    }
+
+    fn controller(
+        &self,
+        kind: ControllerKind,
+        model: &Model,
+        start: &State,
+    ) -> Result<(Controller, Value)> {
+        if kind == ControllerKind::Gravity {
+            if self.to.is_some() || self.move_time.is_some() {
+                return Err(refusal(
+                    "--to and --move-time: gravity compensation follows no motion",
+                )
+                .hint("it holds the weight; `pd` and `computed-torque` follow a motion"));
+            }
+            return Ok((Controller::GravityCompensation, json!({"kind": "gravity"})));
+        }
+        let plain = plain_coordinates(model);
+        if plain.is_empty() {
+            return Err(refusal(format!(
+                "--controller: `{}` has no joint with plain coordinates to control",
+                model.name()
+            )));
+        }
+        let from: Vec<f64> = plain.iter().map(|&k| start.q[k]).collect();
+        let to = match &self.to {
+            None => from.clone(),
+            Some(text) => {
+                let all = Quantity::Position.coordinates(model);
+                let wanted: Vec<_> = plain.iter().map(|&k| all[k].clone()).collect();
+                state_argument::typed_numbers("--to", text, &wanted)?
+            }
+        };
+        let duration = self.move_time.unwrap_or(self.duration);
+        let motion = PointToPoint::new(Profile::Cycloid, &from, &to, duration)?;
+        let (stiffness, damping) = (self.stiffness, self.damping);
+        let is_pd = kind == ControllerKind::Pd;
+        let description = json!({
+            "kind": if is_pd { "pd" } else { "computed-torque" },
+            "from": json::numbers(&from),
+            "to": json::numbers(&to),
+            "move_time": duration,
+            "stiffness": stiffness,
+            "damping": damping,
+        });
+        let controller = match is_pd {
+            true => Controller::ProportionalDerivative {
+                motion,
+                stiffness,
+                damping,
+            },
+            false => Controller::ComputedTorque {
+                motion,
+                stiffness,
+                damping,
+            },
+        };
+        Ok((controller, description))
+    }
+
+    /// What is watched for. Steps of one size have no points in between: nothing is located there.
+    pub fn events(&self, model: &Model) -> Result<Vec<EventFunction>> {
+        if self.is_fixed() {
+            return match self.plane.is_empty() {
+                true => Ok(Vec::new()),
+                false => Err(
+                    refusal(format!("--plane: {} does not locate events", self.method))
+                        .hint("dop853, verner9, verner6, tsit5 and dopri5 do"),
+                ),
+            };
+        }
+        let mut events = match self.no_limits {
+            true => Vec::new(),
+            false => limits(model),
+        };
+        for text in &self.plane {
+            events.push(plane(text, model)?);
+        }
+        Ok(events)
+    }
+}
+
+/// Every joint limit.
+fn limits(model: &Model) -> Vec<EventFunction> {
+    let mut events = Vec::new();
+    for body in &model.tree().bodies[1..] {
+        let plain = body.kind.quaternion().unwrap_or(body.kind.nq());
+        for k in 0..plain {
+            let dof = &model.tree().dofs[body.v + k];
+            let Some((low, high)) = dof.limits else {
+                continue;
+            };
+            for (side, value) in [("lower", low), ("upper", high)] {
+                if value.is_finite() {
+                    events.push(EventFunction::Position {
+                        coordinate: body.q + k,
+                        value,
+                        name: format!("{} passes its {side} limit", dof.name),
+                    });
+                }
+            }
+        }
+    }
+    events
+}
+
+/// A plane as typed.
+fn plane(text: &str, model: &Model) -> Result<EventFunction> {
+    let Some((name, numbers)) = text.rsplit_once(':') else {
+        return Err(refusal(format!("--plane: `{text}` names no frame"))
+            .hint("write --plane FRAME:nx,ny,nz,d for the plane n·x = d, world axes"));
+    };
+    let frame = frame_number(model, name)?;
+    let [x, y, z, offset] = number::vector::<4>("--plane", numbers)?;
+    if [x, y, z] == [0.0; 3] {
+        return Err(refusal("--plane: the normal of the plane is zero"));
+    }
+    Ok(EventFunction::Plane {
+        frame,
+        normal: [x, y, z],
+        offset,
+        name: format!("{name} crosses the plane {numbers}"),
+    })
+}
+
+fn frame_number(model: &Model, name: &str) -> Result<usize> {
+    let found = find_frame(model, name)?;
+    let frames = &model.tree().frames;
+    Ok(frames
+        .iter()
+        .position(|frame| std::ptr::eq(frame, found))
+        .unwrap_or_else(|| unreachable!("the frame was found among them")))
+}
+
+/// Position coordinates of joints without quaternions.
+fn plain_coordinates(model: &Model) -> Vec<usize> {
+    model.tree().bodies[1..]
+        .iter()
+        .filter(|body| body.kind.quaternion().is_none())
+        .flat_map(|body| body.q..body.q + body.kind.nq())
+        .collect()
+}
+
+/// FNV-1a over the bits of numbers: tells whether a file of efforts was changed before a run is resumed.
+fn checksum<'a>(numbers: impl Iterator<Item = &'a f64>) -> u64 {
+    numbers
+        .flat_map(|x| x.to_bits().to_le_bytes())
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+}

@@ -1,0 +1,402 @@
+//! `catena simulate MODEL`: motion in time, written as it goes, with an audit at the end.
+
+mod drive;
+mod progress;
+mod record;
+mod report;
+
+use crate::json;
+use crate::model_argument::{Loaded, ModelArgument};
+use crate::number::{counted, rough, six};
+use crate::outcome::Outcome;
+use crate::situation::{self, Situation};
+use crate::state_argument::StateArgument;
+use catena::error::{Error, ErrorKind, Result};
+use catena::integrate::{FixedMethod, Method, Tolerances};
+use catena::simulate::{EventFunction, Integrator, Options, Simulation, verified_error};
+use catena_io::run::Header;
+use clap::{Args, ValueEnum};
+use drive::Drive;
+use progress::Progress;
+use record::Recorder;
+use report::Report;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Time between samples where none is given, s.
+const INTERVAL: f64 = 0.01;
+/// Step of methods with a fixed one where none is given, s.
+const STEP: f64 = 0.001;
+
+/// How strict the audit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Strictness {
+    /// Print it.
+    Report,
+    /// A law that was not kept makes the exit code 1.
+    Strict,
+}
+
+/// What drives the joints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ControllerKind {
+    /// Hold the weight of the bodies.
+    Gravity,
+    /// Spring and damper toward a motion.
+    Pd,
+    /// Inverse dynamics of a motion, with feedback.
+    ComputedTorque,
+}
+
+/// Model, start, drive, method and where the run goes.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArgument,
+    #[command(flatten)]
+    state: StateArgument,
+
+    /// Duration in s
+    #[arg(
+        long,
+        value_name = "T",
+        default_value_t = 10.0,
+        allow_negative_numbers = true
+    )]
+    duration: f64,
+
+    /// Time between samples in s; the duration is a multiple of it [default: 0.01]
+    #[arg(long, value_name = "DT", allow_negative_numbers = true)]
+    interval: Option<f64>,
+
+    /// dop853, verner9, verner6, tsit5, dopri5 (adaptive); rk4, semi-implicit-euler, implicit-midpoint (fixed step)
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "dop853",
+        help_heading = "Method"
+    )]
+    method: String,
+
+    /// Relative tolerance of adaptive methods
+    #[arg(
+        long,
+        value_name = "TOL",
+        default_value_t = 1e-8,
+        allow_negative_numbers = true,
+        help_heading = "Method"
+    )]
+    rtol: f64,
+
+    /// Absolute tolerance [default: a hundredth of the relative one]
+    #[arg(
+        long,
+        value_name = "TOL",
+        allow_negative_numbers = true,
+        help_heading = "Method"
+    )]
+    atol: Option<f64>,
+
+    /// Longest step of adaptive methods, or the step of fixed ones (there 0.001 by default), in s
+    #[arg(
+        long,
+        value_name = "H",
+        help_heading = "Method",
+        allow_negative_numbers = true
+    )]
+    step: Option<f64>,
+
+    /// Constant efforts, in N·m and N
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true, conflicts_with_all = ["efforts", "controller"], help_heading = "Drive")]
+    tau: Option<String>,
+
+    /// Efforts over time: CSV with t and tau columns, linear between its rows
+    #[arg(
+        long,
+        value_name = "FILE.csv",
+        conflicts_with = "controller",
+        help_heading = "Drive"
+    )]
+    efforts: Option<PathBuf>,
+
+    /// Controller of the joints
+    #[arg(long, value_enum, value_name = "KIND", help_heading = "Drive")]
+    controller: Option<ControllerKind>,
+
+    /// Positions the controller moves the joints to (those with plain coordinates), along a cycloid
+    #[arg(
+        long,
+        value_name = "LIST",
+        allow_hyphen_values = true,
+        requires = "controller",
+        help_heading = "Drive"
+    )]
+    to: Option<String>,
+
+    /// Time the controller takes for that, in s [default: the duration]
+    #[arg(
+        long,
+        value_name = "T",
+        allow_negative_numbers = true,
+        requires = "controller",
+        help_heading = "Drive"
+    )]
+    move_time: Option<f64>,
+
+    /// Gain on the position error
+    #[arg(
+        long,
+        value_name = "K",
+        default_value_t = 100.0,
+        allow_negative_numbers = true,
+        requires = "controller",
+        help_heading = "Drive"
+    )]
+    stiffness: f64,
+
+    /// Gain on the velocity error
+    #[arg(
+        long,
+        value_name = "D",
+        default_value_t = 20.0,
+        allow_negative_numbers = true,
+        requires = "controller",
+        help_heading = "Drive"
+    )]
+    damping: f64,
+
+    /// Report when the origin of a frame crosses the plane n·x = d; may be repeated
+    #[arg(
+        long,
+        value_name = "FRAME:nx,ny,nz,d",
+        allow_hyphen_values = true,
+        help_heading = "Events"
+    )]
+    plane: Vec<String>,
+
+    /// Do not report joint limits that are reached
+    #[arg(long, help_heading = "Events")]
+    no_limits: bool,
+
+    /// Write the run to this file: .csv, .parquet or .mcap
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace the file if it is there
+    #[arg(long, requires = "output", conflicts_with = "resume")]
+    overwrite: bool,
+
+    /// Go on with a run that was stopped; give the same command again with this option
+    #[arg(long, requires = "output")]
+    resume: bool,
+
+    /// Estimate the error by a second run at a hundredth of the tolerance
+    #[arg(long)]
+    verify: bool,
+
+    /// What to do with the audit
+    #[arg(long, value_enum, value_name = "HOW", default_value = "report")]
+    audit: Strictness,
+}
+
+/// Simulates.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    let loaded = arguments.model.load()?;
+    let model = &loaded.model;
+    let start = arguments.start(&loaded)?;
+    let options = arguments.options()?;
+    let Drive {
+        inputs,
+        description,
+    } = arguments.drive(model, &start)?;
+    let events = arguments.events(model)?;
+    let header = arguments.header(&loaded, &start, &options, description, &events)?;
+    let mut recorder = Recorder::new(options.duration, &events);
+    let mut simulation =
+        Simulation::new(model, &start.state, inputs.clone(), events, options.clone())?;
+    if let Some(path) = &arguments.output {
+        match arguments.resume {
+            true => recorder.resume(path, &header, &mut simulation)?,
+            false => recorder.create(path, &header, arguments.overwrite)?,
+        }
+    }
+    let mut error = to_the_end(&mut simulation, &mut recorder, options.duration).err();
+    let happened = std::mem::take(&mut simulation.events);
+    let mut audit = simulation.finish();
+    if let (true, None, Some(last)) = (arguments.verify, &error, &recorder.shown.last) {
+        match verified_error(model, &start.state, &inputs, &options, &last.state) {
+            Ok(found) => audit.verified_error = Some(found),
+            Err(failure) => error = Some(recorder.kept(failure)),
+        }
+    }
+    if error.is_none() {
+        error = recorder.finish(&report::stored(&audit, &happened)).err();
+    }
+    // without a single sample there is nothing to show
+    if let (Some(error), 0) = (&error, recorder.shown.count) {
+        return Err(error.clone());
+    }
+    let report = Report {
+        model,
+        shown: &recorder.shown,
+        happened: &happened,
+        audit: &audit,
+        error: error.as_ref().map(Error::message),
+    };
+    let mut outcome = Outcome::text(match as_json {
+        true => json::text(&report.json()),
+        false => report.text(),
+    });
+    if let Some(error) = error {
+        outcome.refusals.push(error.to_string());
+    } else if let Some(path) = &arguments.output {
+        let rows = counted(recorder.shown.count, "row", "rows");
+        outcome = outcome.note(format!("wrote {rows} to {}", path.display()));
+    }
+    if arguments.audit == Strictness::Strict {
+        outcome.failures.extend(audit.breaches().map(|breach| {
+            format!(
+                "{} is off by {} at {} s, allowed {}",
+                breach.name,
+                rough(breach.worst),
+                six(breach.time),
+                rough(breach.allowed)
+            )
+        }));
+    }
+    Ok(outcome)
+}
+
+/// Runs the simulation to its end. After an error, what was computed is in the recorder, and in its file.
+fn to_the_end(simulation: &mut Simulation, recorder: &mut Recorder, end: f64) -> Result<()> {
+    let mut progress = Progress::new(simulation.time(), end);
+    while !simulation.finished() {
+        recorder.advance(simulation)?;
+        progress.show(simulation.time());
+    }
+    Ok(())
+}
+
+impl Arguments {
+    fn start(&self, loaded: &Loaded) -> Result<Situation> {
+        let mut states = self.state.situations(&loaded.model, None, None)?;
+        match states.len() {
+            1 => Ok(states.remove(0)),
+            count => Err(Error::new(
+                ErrorKind::Input,
+                format!("a simulation starts from one state, {count} are given"),
+            )),
+        }
+    }
+
+    fn options(&self) -> Result<Options> {
+        let integrator = if let Ok(method) = self.method.parse::<Method>() {
+            Integrator::Adaptive {
+                method,
+                tolerances: Tolerances {
+                    relative: self.rtol,
+                    absolute: self.atol.unwrap_or(0.01 * self.rtol),
+                },
+                max_step: self.step.unwrap_or(f64::INFINITY),
+            }
+        } else if let Ok(method) = self.method.parse::<FixedMethod>() {
+            Integrator::Fixed {
+                method,
+                step: self.step.unwrap_or(STEP),
+            }
+        } else {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("--method: there is no method `{}`", self.method),
+            )
+            .hint(
+                "methods are dop853, verner9, verner6, tsit5, dopri5, rk4, semi-implicit-euler, implicit-midpoint",
+            ));
+        };
+        Ok(Options {
+            integrator,
+            duration: self.duration,
+            interval: self.interval()?,
+        })
+    }
+
+    /// The interval must divide the duration, so that the last sample is the end. Where none is given, one that does is
+    /// taken.
+    fn interval(&self) -> Result<f64> {
+        let interval = self.interval.unwrap_or(INTERVAL);
+        let count = self.duration / interval;
+        let is_whole = (count - count.round()).abs() <= 1e-9 && count.round() >= 1.0;
+        // what is no positive time is refused by the library
+        if is_whole || !count.is_finite() || count <= 0.0 {
+            return Ok(interval);
+        }
+        match self.interval {
+            None => Ok(self.duration / count.ceil()),
+            Some(_) => Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "--interval: the duration ({} s) is not a multiple of the interval ({interval} s)",
+                    self.duration
+                ),
+            )
+            .hint("the last sample is the end of the run; choose another interval or duration")),
+        }
+    }
+
+    /// Is the step of one size?
+    fn is_fixed(&self) -> bool {
+        self.method.parse::<FixedMethod>().is_ok()
+    }
+
+    /// Everything that makes the run what it is; a run is resumed only with the same.
+    fn header(
+        &self,
+        loaded: &Loaded,
+        start: &Situation,
+        options: &Options,
+        drive: Value,
+        events: &[EventFunction],
+    ) -> Result<Header> {
+        let model = catena_io::to_json(&loaded.builder);
+        let model: Value = serde_json::from_str(&model).map_err(|error| {
+            Error::new(ErrorKind::Model, format!("the model is no JSON: {error}"))
+        })?;
+        let (rtol, atol, step) = match options.integrator {
+            Integrator::Adaptive {
+                tolerances,
+                max_step,
+                ..
+            } => (
+                Some(tolerances.relative),
+                Some(tolerances.absolute),
+                Some(max_step).filter(|step| step.is_finite()),
+            ),
+            Integrator::Fixed { step, .. } => (None, None, Some(step)),
+        };
+        let command: Vec<String> = std::env::args()
+            .skip(1)
+            .filter(|word| word != "--resume" && word != "--overwrite")
+            .collect();
+        let start = situation::to_json(start);
+        Ok(Header {
+            columns: record::columns(&loaded.model),
+            metadata: json!({
+                "program": format!("catena {}", env!("CARGO_PKG_VERSION")),
+                "command": command,
+                "model_name": loaded.model.name(),
+                "start": {"q": start["q"], "v": start["v"]},
+                "seed": self.state.seed(),
+                "drive": drive,
+                "wrenches": start.get("wrenches"),
+                "events": events.iter().map(EventFunction::name).collect::<Vec<_>>(),
+                "duration": options.duration,
+                "interval": options.interval,
+                "method": self.method,
+                "rtol": rtol,
+                "atol": atol,
+                "step": step,
+                "model": model,
+            }),
+        })
+    }
+}

@@ -1,0 +1,258 @@
+//! The samples of a run: to the screen, and to a file that can be resumed.
+
+use super::report::Shown;
+use crate::coordinates::Quantity;
+use catena::error::{Error, ErrorKind, Place, Result};
+use catena::simulate::{EventFunction, Happened, Sample, Simulation};
+use catena::{Model, State};
+use catena_io::run::{Column, Header, RunWriter, read_run};
+use serde_json::Value;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Samples per block of a file.
+const BLOCK: usize = 512;
+/// A block is written at least this often, so that a kill loses little.
+const BLOCK_TIME: Duration = Duration::from_secs(2);
+
+/// Names and units of everything recorded.
+pub fn columns(model: &Model) -> Vec<Column> {
+    let mut columns = vec![Column::new("time", "s")];
+    for quantity in Quantity::ALL {
+        for coordinate in quantity.coordinates(model) {
+            let name = format!("{}.{}", quantity.key(), coordinate.name);
+            columns.push(Column::new(name, coordinate.unit));
+        }
+    }
+    for name in ["kinetic", "gravitational", "elastic", "work", "dissipated"] {
+        columns.push(Column::new(name, "J"));
+    }
+    columns
+}
+
+fn append_row(sample: &Sample, rows: &mut Vec<f64>) {
+    rows.push(sample.time);
+    rows.extend_from_slice(&sample.state.q);
+    rows.extend_from_slice(&sample.state.v);
+    rows.extend_from_slice(&sample.vdot);
+    rows.extend_from_slice(&sample.tau);
+    rows.extend_from_slice(&sample.energies);
+    rows.extend_from_slice(&[sample.work, sample.dissipated]);
+}
+
+fn sample_of(model: &Model, row: &[f64]) -> Sample {
+    let (nq, nv) = (model.nq(), model.nv());
+    let part = |from: usize| row[from..from + nv].to_vec();
+    let end = 1 + nq + 3 * nv;
+    let mut state = State::neutral(model);
+    // as they are: the quaternions have been normalised, doing it again could change a bit
+    state.q.copy_from_slice(&row[1..1 + nq]);
+    state.v.copy_from_slice(&row[1 + nq..1 + nq + nv]);
+    Sample {
+        time: row[0],
+        state,
+        vdot: part(1 + nq + nv),
+        tau: part(1 + nq + 2 * nv),
+        energies: [row[end], row[end + 1], row[end + 2]],
+        work: row[end + 3],
+        dissipated: row[end + 4],
+    }
+}
+
+/// Takes the samples of a run.
+pub struct Recorder {
+    writer: Option<RunWriter>,
+    /// Names of the events that may happen.
+    events: Vec<String>,
+    pending: Vec<Sample>,
+    last_block: Instant,
+    /// What the screen shows of them.
+    pub shown: Shown,
+}
+
+impl Recorder {
+    /// For a run that is not kept.
+    pub fn new(duration: f64, events: &[EventFunction]) -> Self {
+        Recorder {
+            writer: None,
+            events: events.iter().map(|event| event.name().into()).collect(),
+            pending: Vec::new(),
+            last_block: Instant::now(),
+            shown: Shown::new(duration),
+        }
+    }
+
+    /// Writes to a new file.
+    pub fn create(&mut self, path: &Path, header: &Header, overwrite: bool) -> Result<()> {
+        let writer = RunWriter::create(path, header, overwrite).map_err(|error| {
+            match error.message().contains("exists already") {
+                true => error.hint("choose another name, or give --resume or --overwrite"),
+                false => error,
+            }
+        })?;
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    /// Goes on with a file, and the simulation with it.
+    pub fn resume(
+        &mut self,
+        path: &Path,
+        header: &Header,
+        simulation: &mut Simulation,
+    ) -> Result<()> {
+        let (writer, old, checkpoint) =
+            RunWriter::resume(path).map_err(|error| match error.message() {
+                "the run does not exist" => error.hint("leave out --resume to start it"),
+                _ => error,
+            })?;
+        refuse_another(path, &old, header)?;
+        // without a block there is no checkpoint: the run begins anew
+        if !checkpoint.is_empty() {
+            let run = read_run(path)?;
+            let recorded: Vec<Sample> = (0..run.row_count())
+                .map(|k| sample_of(simulation.model(), &run.row(k)))
+                .collect();
+            let foreign = || {
+                Error::new(ErrorKind::Input, "the run is damaged: its checkpoint").at(place(path))
+            };
+            let (happened, rest) = self.events_in(&checkpoint).ok_or_else(foreign)?;
+            simulation.restore(rest, &recorded)?;
+            simulation.events = happened;
+            recorded.into_iter().for_each(|s| self.shown.note(s));
+        }
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    /// Moves the simulation on by a step.
+    pub fn advance(&mut self, simulation: &mut Simulation) -> Result<()> {
+        let moved = simulation.advance(&mut self.pending);
+        let late = self.last_block.elapsed() > BLOCK_TIME;
+        if moved.is_err() || simulation.finished() || late || self.pending.len() >= BLOCK {
+            self.flush(simulation)?;
+        }
+        moved.map_err(|error| self.kept(error))
+    }
+
+    fn flush(&mut self, simulation: &Simulation) -> Result<()> {
+        self.last_block = Instant::now();
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        if let Some(writer) = &mut self.writer {
+            let mut rows = Vec::new();
+            self.pending.iter().for_each(|s| append_row(s, &mut rows));
+            let checkpoint = checkpoint(simulation, &self.events);
+            writer.block(&rows, &checkpoint)?;
+        }
+        self.pending.drain(..).for_each(|s| self.shown.note(s));
+        Ok(())
+    }
+
+    /// Ends the file.
+    pub fn finish(&mut self, audit: &Value) -> Result<()> {
+        self.writer
+            .take()
+            .map_or(Ok(()), |writer| writer.finish(audit))
+    }
+
+    /// Adds to an error what is in the file in spite of it.
+    pub fn kept(&self, error: Error) -> Error {
+        let Some((writer, time)) = self.writer.as_ref().and_then(|w| Some((w, w.last_time()?)))
+        else {
+            return error;
+        };
+        let kept = format!(
+            "the file keeps {} rows, up to time {time:?} s",
+            writer.row_count()
+        );
+        match error.advice().map(str::to_string) {
+            Some(advice) => error.hint(format!("{advice}; {kept}")),
+            None => error.hint(kept),
+        }
+    }
+
+    /// The events of a checkpoint, and what follows them.
+    fn events_in<'a>(&self, words: &'a [u64]) -> Option<(Vec<Happened>, &'a [u64])> {
+        let (&count, rest) = words.split_first()?;
+        let (events, rest) = rest.split_at_checked(2 * usize::try_from(count).ok()?)?;
+        let (pairs, _) = events.as_chunks::<2>();
+        let happened = pairs
+            .iter()
+            .map(|&[index, time]| {
+                Some(Happened {
+                    name: self.events.get(usize::try_from(index).ok()?)?.clone(),
+                    time: f64::from_bits(time),
+                })
+            })
+            .collect::<Option<Vec<_>>>()?;
+        Some((happened, rest))
+    }
+}
+
+/// The events so far (how many; number and time of each), then the checkpoint of the simulation.
+fn checkpoint(simulation: &Simulation, events: &[String]) -> Vec<u64> {
+    let mut words = vec![simulation.events.len() as u64];
+    for event in &simulation.events {
+        let index = events.iter().position(|name| *name == event.name);
+        words.push(index.unwrap_or(0) as u64);
+        words.push(event.time.to_bits());
+    }
+    words.extend(simulation.checkpoint());
+    words
+}
+
+/// A run must be resumed with what it was made with.
+fn refuse_another(path: &Path, old: &Header, new: &Header) -> Result<()> {
+    const WHAT: [(&str, &str); 14] = [
+        ("program", "version of catena"),
+        ("model", "model"),
+        ("model_name", "model"),
+        ("start", "start"),
+        ("seed", "seed"),
+        ("drive", "drive"),
+        ("wrenches", "wrench"),
+        ("events", "list of events"),
+        ("duration", "duration"),
+        ("interval", "interval"),
+        ("method", "method"),
+        ("rtol", "relative tolerance"),
+        ("atol", "absolute tolerance"),
+        ("step", "step"),
+    ];
+    let mut differences: Vec<&str> = WHAT
+        .iter()
+        .filter(|(key, _)| old.metadata[*key] != new.metadata[*key])
+        .map(|(_, what)| *what)
+        .collect();
+    differences.dedup();
+    if differences.is_empty() && old.columns == new.columns {
+        return Ok(());
+    }
+    if differences.is_empty() {
+        differences.push("list of columns");
+    }
+    let command: Vec<&str> = old.metadata["command"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    Err(Error::new(
+        ErrorKind::Input,
+        format!("the run was made with another {}", differences.join(", ")),
+    )
+    .at(place(path))
+    .hint(format!(
+        "give the same command again, with --resume; it was `catena {}`",
+        command.join(" ")
+    )))
+}
+
+fn place(path: &Path) -> Place {
+    Place {
+        file: Some(path.display().to_string().into()),
+        line: None,
+    }
+}

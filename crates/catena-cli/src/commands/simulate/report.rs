@@ -1,0 +1,205 @@
+//! What a simulation says when it ends: a table of instants, the events and the audit; or the same as JSON.
+
+use crate::commands::info::one_line;
+use crate::coordinates::Quantity;
+use crate::json;
+use crate::number::{counted, rough, six};
+use crate::table::Table;
+use catena::Model;
+use catena::simulate::{Audit, Happened, Sample};
+use serde_json::{Value, json};
+
+/// Instants in the table.
+const SHOWN: usize = 11;
+/// Coordinates in the table.
+const COORDINATES: usize = 6;
+/// Events in the list.
+const EVENTS: usize = 20;
+
+/// The samples as far as the screen needs them.
+pub struct Shown {
+    every: f64,
+    rows: Vec<Instant>,
+    /// The last sample.
+    pub last: Option<Sample>,
+    /// Samples seen.
+    pub count: usize,
+}
+
+struct Instant {
+    time: f64,
+    q: Vec<f64>,
+    energy: f64,
+}
+
+impl Shown {
+    /// For a run of this duration.
+    pub fn new(duration: f64) -> Self {
+        Shown {
+            every: duration / (SHOWN - 1) as f64,
+            rows: Vec::new(),
+            last: None,
+            count: 0,
+        }
+    }
+
+    /// Takes a sample.
+    pub fn note(&mut self, sample: Sample) {
+        if sample.time >= self.every * (self.rows.len() as f64 - 1e-6) {
+            self.rows.push(Instant {
+                time: sample.time,
+                q: sample.state.q.clone(),
+                energy: sample.energies.iter().sum(),
+            });
+        }
+        self.last = Some(sample);
+        self.count += 1;
+    }
+
+    fn table(&self, model: &Model) -> String {
+        let coordinates = Quantity::Position.coordinates(model);
+        let shown = coordinates.len().min(COORDINATES);
+        let mut table = Table::new().numbers("t\ns", self.rows.iter().map(|row| Some(row.time)));
+        for (k, coordinate) in coordinates[..shown].iter().enumerate() {
+            table = table.numbers(
+                &format!("{}\n{}", coordinate.name, coordinate.unit),
+                self.rows.iter().map(|row| Some(row.q[k])),
+            );
+        }
+        let mut text = table
+            .numbers("energy\nJ", self.rows.iter().map(|row| Some(row.energy)))
+            .render();
+        text += &format!(
+            "\n  shown: {} of {}",
+            self.rows.len(),
+            counted(self.count, "instant", "instants")
+        );
+        if shown < coordinates.len() {
+            text += &format!(", {shown} of {} coordinates", coordinates.len());
+        }
+        text + "; -o FILE keeps them all\n"
+    }
+}
+
+/// A run that has ended, well or not.
+pub struct Report<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// The samples.
+    pub shown: &'a Shown,
+    /// The events.
+    pub happened: &'a [Happened],
+    /// The audit.
+    pub audit: &'a Audit,
+    /// Why the run could not go on.
+    pub error: Option<&'a str>,
+}
+
+impl Report<'_> {
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "{}\n\n{}",
+            one_line(self.model),
+            self.shown.table(self.model)
+        );
+        if !self.happened.is_empty() {
+            text += "\nevents\n";
+        }
+        for event in self.happened.iter().take(EVENTS) {
+            text += &format!("  at {} s: {}\n", six(event.time), event.name);
+        }
+        if self.happened.len() > EVENTS {
+            text += &format!("  and {} more\n", self.happened.len() - EVENTS);
+        }
+        text + &audit_text(self.audit)
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let last = self.shown.last.as_ref();
+        json!({
+            "format": "catena-simulate/1",
+            "model": self.model.name(),
+            "samples": self.shown.count,
+            "time": last.map(|sample| sample.time),
+            "q": last.map(|sample| json::numbers(&sample.state.q)),
+            "v": last.map(|sample| json::numbers(&sample.state.v)),
+            "events": events_json(self.happened),
+            "audit": audit_json(self.audit),
+            "error": self.error,
+        })
+    }
+}
+
+/// What is stored with a run: its audit and its events.
+pub fn stored(audit: &Audit, happened: &[Happened]) -> Value {
+    let mut stored = audit_json(audit);
+    stored["events"] = events_json(happened);
+    stored
+}
+
+fn audit_text(audit: &Audit) -> String {
+    let mut text = format!(
+        "\naudit  {}, {} rejected, {} evaluations of the dynamics\n\n",
+        counted(audit.steps as usize, "step", "steps"),
+        audit.rejected,
+        audit.evaluations
+    );
+    let findings = || audit.findings.iter();
+    text += &Table::new()
+        .text("law", findings().map(|f| f.name))
+        .text("worst, relative", findings().map(|f| rough(f.worst)))
+        .text("allowed", findings().map(|f| rough(f.allowed)))
+        .numbers("at s", findings().map(|f| Some(f.time)))
+        .text(
+            "",
+            findings().map(|f| match f.worst <= f.allowed {
+                true => "ok",
+                false => "BREACH",
+            }),
+        )
+        .render();
+    let [[k0, g0, e0], [k1, g1, e1]] = audit.energies;
+    text += &format!(
+        "\n  energy {} → {} J (kinetic {} → {}); work done {} J, dissipated {} J\n",
+        six(k0 + g0 + e0),
+        six(k1 + g1 + e1),
+        six(k0),
+        six(k1),
+        six(audit.work),
+        six(audit.dissipated)
+    );
+    if let Some(error) = audit.verified_error {
+        text += &format!(
+            "  error at the end, by a second run at a sharper tolerance: {} relative\n",
+            rough(error)
+        );
+    }
+    text
+}
+
+fn audit_json(audit: &Audit) -> Value {
+    let energy = |e: [f64; 3]| json!({"kinetic": e[0], "gravitational": e[1], "elastic": e[2]});
+    json!({
+        "steps": audit.steps,
+        "rejected": audit.rejected,
+        "evaluations": audit.evaluations,
+        "energy_start": energy(audit.energies[0]),
+        "energy_end": energy(audit.energies[1]),
+        "work": audit.work,
+        "dissipated": audit.dissipated,
+        "verified_error": audit.verified_error,
+        "laws": audit.findings.iter().map(|f| json!({
+            "law": f.name, "worst": f.worst, "scale": f.scale, "unit": f.unit,
+            "time": f.time, "allowed": f.allowed, "kept": f.worst <= f.allowed,
+        })).collect::<Value>(),
+    })
+}
+
+fn events_json(happened: &[Happened]) -> Value {
+    happened
+        .iter()
+        .map(|event| json!({"event": event.name, "time": event.time}))
+        .collect()
+}

@@ -1,0 +1,144 @@
+//! A table of doubles in one Parquet file, with texts beside it.
+
+use parquet::basic::{Repetition, Type as PhysicalType};
+use parquet::data_type::DoubleType;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Writes a table, group of rows by group of rows.
+pub(super) struct TableWriter<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+}
+
+impl<W: Write + Send> TableWriter<W> {
+    /// Starts a table with columns of these names.
+    pub(super) fn new(target: W, names: &[&str]) -> Result<Self> {
+        let field = |name: &&str| {
+            let field = Type::primitive_type_builder(name, PhysicalType::DOUBLE)
+                .with_repetition(Repetition::REQUIRED);
+            Ok(Arc::new(field.build()?))
+        };
+        let fields = names.iter().map(field).collect::<Result<_>>()?;
+        let schema = Type::group_type_builder("run")
+            .with_fields(fields)
+            .build()?;
+        // Doubles of a simulation hardly repeat: a dictionary would make the file larger.
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(false)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .build();
+        let writer = SerializedFileWriter::new(target, Arc::new(schema), Arc::new(properties))?;
+        Ok(TableWriter { writer })
+    }
+
+    /// Appends rows, given column by column.
+    pub(super) fn rows(&mut self, columns: &[Vec<f64>]) -> Result<()> {
+        let mut group = self.writer.next_row_group()?;
+        for column in columns {
+            let Some(mut writer) = group.next_column()? else {
+                break;
+            };
+            writer
+                .typed::<DoubleType>()
+                .write_batch(column, None, None)?;
+            writer.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    /// Puts a text beside the table.
+    pub(super) fn text(&mut self, key: &str, value: &str) {
+        let entry = KeyValue::new(key.to_string(), value.to_string());
+        self.writer.append_key_value_metadata(entry);
+    }
+
+    /// Ends the table.
+    pub(super) fn finish(self) -> Result<W> {
+        self.writer.into_inner()
+    }
+}
+
+/// A table in a file.
+pub(super) struct Table {
+    reader: SerializedFileReader<File>,
+}
+
+impl Table {
+    pub(super) fn open(file: File) -> Result<Self> {
+        let reader = SerializedFileReader::new(file)?;
+        Ok(Table { reader })
+    }
+
+    /// The number of rows.
+    pub(super) fn rows(&self) -> u64 {
+        let rows = self.reader.metadata().file_metadata().num_rows();
+        u64::try_from(rows).unwrap_or(0)
+    }
+
+    /// The texts beside the table.
+    pub(super) fn texts(&self) -> HashMap<&str, &str> {
+        let metadata = self.reader.metadata().file_metadata();
+        let entries = metadata.key_value_metadata().into_iter().flatten();
+        entries
+            .filter_map(|entry| Some((entry.key.as_str(), entry.value.as_deref()?)))
+            .collect()
+    }
+
+    /// Whether the columns are doubles without gaps and have these names.
+    pub(super) fn has_columns(&self, names: &[&str]) -> bool {
+        let metadata = self.reader.metadata().file_metadata();
+        let columns = metadata.schema_descr().columns();
+        let fits = |(column, name): (&parquet::schema::types::ColumnDescPtr, &&str)| {
+            column.name() == *name
+                && column.physical_type() == PhysicalType::DOUBLE
+                && column.max_def_level() == 0
+                && column.max_rep_level() == 0
+        };
+        columns.len() == names.len() && columns.iter().zip(names).all(fits)
+    }
+
+    /// Appends the numbers of each column, group of rows by group of rows.
+    pub(super) fn read_into(&self, columns: &mut [Vec<f64>]) -> Result<()> {
+        for index in 0..self.reader.num_row_groups() {
+            let group = self.reader.get_row_group(index)?;
+            let rows = usize::try_from(group.metadata().num_rows())
+                .map_err(|error| ParquetError::External(Box::new(error)))?;
+            for (index, column) in columns.iter_mut().enumerate() {
+                let reader = group.get_column_reader(index)?;
+                let parquet::column::reader::ColumnReader::DoubleColumnReader(mut reader) = reader
+                else {
+                    return Err(ParquetError::General("a column is not of doubles".into()));
+                };
+                let before = column.len();
+                while column.len() < before + rows {
+                    let missing = before + rows - column.len();
+                    let (_, count, _) = reader.read_records(missing, None, None, column)?;
+                    if count == 0 {
+                        return Err(ParquetError::General("a column is too short".into()));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The failure of the file behind a failure of the table.
+pub(super) fn io_error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error),
+        },
+        other => io::Error::other(other),
+    }
+}

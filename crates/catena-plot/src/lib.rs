@@ -1,0 +1,31 @@
+//! Pictures of catena's results.
+//!
+//! * [`chart`]: line charts of anything over anything, alone or stacked in a [`Figure`];
+//! * [`strip`](mod@strip): several instants of a mechanism, side by side or on top of each other;
+//! * `png` (feature `png`): either of them as pixels.
+//!
+//! Pictures are SVG with real text in the reader's sans-serif font. Lines differ by colour (Okabe and Ito's, which colour-blind
+//! readers can tell apart) and by dash pattern, so that a grey print can be read too.
+//!
+//! ```
+//! use catena_plot::Chart;
+//!
+//! let time: Vec<f64> = (0..200).map(|k| 0.05 * f64::from(k)).collect();
+//! let angle = time.iter().map(|t| (2.0 * t).cos()).collect();
+//! let svg = Chart::new("Pendulum", "time (s)", "angle (rad)")
+//!     .series("q₁", time, angle)
+//!     .svg(640, 400);
+//! assert!(svg.starts_with("<svg"));
+//! ```
+
+mod axis;
+pub mod chart;
+#[cfg(feature = "png")]
+mod png;
+pub mod strip;
+mod svg;
+
+pub use chart::{Chart, Figure, Series};
+#[cfg(feature = "png")]
+pub use png::png;
+pub use strip::{Bodies, Layout, View, strip};

@@ -1,0 +1,782 @@
+//! Strips of a motion: several instants of a mechanism, side by side or on top of each other.
+//!
+//! A body is drawn from its joint to the joints it carries. A body that carries none is drawn to its farthest named frame or
+//! to the tip of the uniform rod that has its mass, mass centre and moment of inertia across, whichever is farther; for a
+//! uniform rod this is its true end. Sliding joints show their slide as a double line.
+//!
+//! The camera is a pin-hole: what is nearer looks larger. It stands far enough off to see every instant.
+
+use crate::svg::{Anchor, Canvas, fit, text_width};
+use catena::model::JointKind;
+use catena::spatial::{Pose, Vec3};
+use catena::{Dynamics, Error, ErrorKind, Model, Result, State};
+
+type Point = Vec3<f64>;
+
+/// How the instants are arranged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Each instant in a field of its own, row by row, all at the same scale.
+    SideBySide,
+    /// All instants in one field, the earlier the paler.
+    Superposed,
+}
+
+/// How the bodies are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bodies {
+    /// As lines.
+    Sticks,
+    /// As slender solids: an edge shows how the body has turned about its own length.
+    Bones,
+}
+
+/// From where, how and how large.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// Title above the picture.
+    pub title: String,
+    /// Direction of sight, from the eye to the mechanism, in world components.
+    pub direction: [f64; 3],
+    /// What points upward in the picture, as far as the direction of sight leaves it free.
+    pub up: [f64; 3],
+    /// Distance of the eye in radii of the scene, at least 1.5; infinite for a parallel projection.
+    pub distance: f64,
+    /// Arrangement of the instants.
+    pub layout: Layout,
+    /// Drawing of the bodies.
+    pub bodies: Bodies,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+}
+
+impl View {
+    /// Along a direction, with this direction up: in perspective, side by side, bodies as solids, 900 × 420 pixels.
+    pub fn along(direction: [f64; 3], up: [f64; 3]) -> Self {
+        View {
+            title: String::new(),
+            direction,
+            up,
+            distance: 4.0,
+            layout: Layout::SideBySide,
+            bodies: Bodies::Bones,
+            width: 900,
+            height: 420,
+        }
+    }
+
+    /// The natural view of a motion: against gravity up; a motion in a plane along the plane's normal, without perspective and
+    /// as sticks; any other from the front, a little from the side and above, in perspective.
+    pub fn of(model: &Model, states: &[State]) -> Result<Self> {
+        let gravity = model.gravity();
+        let up = if gravity.norm() > 0.0 {
+            gravity * (-1.0 / gravity.norm())
+        } else {
+            Vec3::new(0.0, 0.0, 1.0)
+        };
+        let scene = Scene::new(model, states)?;
+        if let Some(normal) = scene.normal() {
+            let up = if normal.cross(up).norm() > 0.1 {
+                up
+            } else {
+                [Vec3::new(0.0, 1.0, 0.0), Vec3::new(0.0, 0.0, 1.0)]
+                    .into_iter()
+                    .find(|axis| normal.cross(*axis).norm() > 0.1)
+                    .unwrap_or(up)
+            };
+            // of the two sides the one from which the picture's horizontal axis runs along a positive axis of the world
+            let right = normal.cross(up).to_array();
+            let largest = right
+                .into_iter()
+                .fold(0.0f64, |a, b| if b.abs() > a.abs() { b } else { a });
+            let direction = if largest < 0.0 { -normal } else { normal };
+            return Ok(View {
+                distance: f64::INFINITY,
+                bodies: Bodies::Sticks,
+                ..View::along(direction.to_array(), up.to_array())
+            });
+        }
+        let side = perpendicular(up);
+        let depth = up.cross(side);
+        let eye = side * 0.45 - depth * 0.84 + up * 0.31;
+        Ok(View::along((-eye).to_array(), up.to_array()))
+    }
+}
+
+/// Draws instants of a motion as SVG. `labels` names them (`t = 0.5 s`) or is empty.
+///
+/// ```
+/// use catena::{State, model::embedded};
+/// use catena_plot::{View, strip};
+///
+/// let model = embedded::model("planar3")?;
+/// let states = [0.0, 0.4, 0.8].map(|q| State::new(&model, &[q, q, q], &[0.0; 3]).unwrap());
+/// let view = View::of(&model, &states)?;
+/// assert_eq!(view.direction, [0.0, 0.0, -1.0]);
+/// let svg = strip(&model, &states, &[], &view)?;
+/// assert!(svg.starts_with("<svg"));
+/// # Ok::<(), catena::Error>(())
+/// ```
+pub fn strip(model: &Model, states: &[State], labels: &[String], view: &View) -> Result<String> {
+    if !(labels.is_empty() || labels.len() == states.len()) {
+        return Err(Error::new(
+            ErrorKind::Input,
+            format!(
+                "a strip of {} instants needs as many labels or none, {} were given",
+                states.len(),
+                labels.len()
+            ),
+        ));
+    }
+    let scene = Scene::new(model, states)?;
+    let camera = Camera::new(view, &scene)?;
+    Ok(draw(&scene, labels, view, &camera))
+}
+
+// ---------------------------------------------------------------------------------------------------------------- geometry
+
+/// A unit vector across another.
+fn perpendicular(v: Point) -> Point {
+    let [x, y, z] = v.to_array().map(f64::abs);
+    let axis = if x <= y.min(z) * 1.000_001 {
+        Vec3::new(1.0, 0.0, 0.0)
+    } else if y <= z {
+        Vec3::new(0.0, 1.0, 0.0)
+    } else {
+        Vec3::new(0.0, 0.0, 1.0)
+    };
+    let across = axis - v * (axis.dot(v) / v.dot(v));
+    across * (1.0 / across.norm())
+}
+
+/// A straight part of a body.
+#[derive(Clone, Copy, Debug)]
+struct Rod {
+    body: usize,
+    from: Point,
+    to: Point,
+    /// Is it the slide between the two parts of a joint?
+    slide: bool,
+    /// A direction across the rod that turns with the body.
+    across: Point,
+}
+
+/// One instant: the parts of the mechanism in the world.
+#[derive(Debug, Default)]
+struct Instant {
+    rods: Vec<Rod>,
+    /// Joint origins, and whether the joint slides.
+    joints: Vec<(Point, bool)>,
+    /// Joints on the ground.
+    anchors: Vec<Point>,
+}
+
+#[derive(Debug)]
+struct Scene {
+    instants: Vec<Instant>,
+    centre: Point,
+    radius: f64,
+}
+
+impl Scene {
+    fn new(model: &Model, states: &[State]) -> Result<Scene> {
+        let mut dynamics = Dynamics::new(model);
+        let still = vec![0.0; model.nv()];
+        let mut children = vec![Vec::new(); model.body_count() + 1];
+        for body in model.bodies() {
+            children[model.tree().bodies[body].parent].push(body);
+        }
+        let instants = states
+            .iter()
+            .map(|state| {
+                let kinematics = dynamics.kinematics(state, &still)?;
+                Ok(Instant::new(model, &children, &kinematics.world_from_body))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+        for p in instants.iter().flat_map(Instant::points) {
+            for (k, x) in p.to_array().into_iter().enumerate() {
+                low[k] = low[k].min(x);
+                high[k] = high[k].max(x);
+            }
+        }
+        let empty = low[0] > high[0];
+        if !empty && low.iter().chain(&high).any(|x| x.abs() > 1e100) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                "a body is too far away to be drawn",
+            ));
+        }
+        let centre = if empty {
+            Vec3::zero()
+        } else {
+            (Vec3::from_array(low) + Vec3::from_array(high)) * 0.5
+        };
+        let radius = instants
+            .iter()
+            .flat_map(Instant::points)
+            .map(|p| (p - centre).norm())
+            .fold(0.0, f64::max);
+        Ok(Scene {
+            instants,
+            centre,
+            radius: if radius > 1e-100 { radius } else { 1.0 },
+        })
+    }
+
+    /// The normal of the plane that contains everything, if there is exactly one.
+    fn normal(&self) -> Option<Point> {
+        let points = || self.instants.iter().flat_map(Instant::points);
+        let first = points().next()?;
+        let farther = |a: Point, b: Point| if b.norm() > a.norm() { b } else { a };
+        let along = points().map(|p| p - first).fold(Vec3::zero(), farther);
+        let normal = points()
+            .map(|p| along.cross(p - first))
+            .fold(Vec3::zero(), farther);
+        let size = normal.norm();
+        if size < 1e-6 * self.radius * self.radius {
+            return None;
+        }
+        let normal = normal * (1.0 / size);
+        points()
+            .all(|p| normal.dot(p - first).abs() < 1e-6 * self.radius)
+            .then(|| normal.map(|x| if x.abs() < 1e-9 { 0.0 } else { x }))
+    }
+}
+
+impl Instant {
+    fn new(model: &Model, children: &[Vec<usize>], poses: &[Pose<f64>]) -> Instant {
+        let tree = model.tree();
+        let mut instant = Instant::default();
+        for body in model.bodies() {
+            let info = &tree.bodies[body];
+            let pose = poses[body];
+            let origin = pose.translation;
+            let seat = poses[info.parent].point(model.placement(body).translation);
+            let slides = info.kind.freedoms().iter().any(|&(_, rotation)| !rotation);
+            if info.parent == 0 && info.kind != JointKind::Free {
+                instant.anchors.push(seat);
+            }
+            if slides && info.kind != JointKind::Free && (origin - seat).norm() > 0.0 {
+                instant.rods.push(Rod {
+                    body,
+                    from: seat,
+                    to: origin,
+                    slide: true,
+                    across: pose.rotation.x,
+                });
+            }
+            instant.joints.push((origin, slides));
+            let mut ends: Vec<Point> = children[body]
+                .iter()
+                .filter(|&&child| tree.bodies[child].kind != JointKind::Free)
+                .map(|&child| model.placement(child).translation)
+                .filter(|end| end.norm() > 0.0)
+                .collect();
+            if ends.is_empty() {
+                ends.extend(tip(model, body));
+            }
+            for end in ends {
+                // an edge of a solid turns with the body's axis that is least along it
+                let [x, y, _] = end.to_array().map(f64::abs);
+                instant.rods.push(Rod {
+                    body,
+                    from: origin,
+                    to: pose.point(end),
+                    slide: false,
+                    across: if x <= y {
+                        pose.rotation.x
+                    } else {
+                        pose.rotation.y
+                    },
+                });
+            }
+        }
+        instant
+    }
+
+    fn points(&self) -> impl Iterator<Item = Point> + '_ {
+        let rods = self.rods.iter().flat_map(|r| [r.from, r.to]);
+        let joints = self.joints.iter().map(|j| j.0);
+        rods.chain(joints).chain(self.anchors.iter().copied())
+    }
+}
+
+/// Where a body that carries no other ends, in its own frame.
+fn tip(model: &Model, body: usize) -> Option<Point> {
+    let inertial = model.inertial(body);
+    let reach = inertial.centre.norm();
+    let mut candidates: Vec<Point> = model
+        .tree()
+        .frames
+        .iter()
+        .filter(|f| f.body == body)
+        .map(|f| f.body_from_frame.translation)
+        .collect();
+    if inertial.mass > 0.0 && reach > 0.0 {
+        // variance of the mass along the unit vector u: tr(I)/2 − u·I u, by the mass; a rod of length L has L²/12
+        let u = inertial.centre * (1.0 / reach);
+        let t = inertial.tensor;
+        let trace = t.xx + t.yy + t.zz;
+        let along = u.dot(t * u);
+        let variance = ((0.5 * trace - along) / inertial.mass).max(0.0);
+        candidates.push(u * (reach + (3.0 * variance).sqrt()));
+    }
+    candidates
+        .into_iter()
+        .filter(|p| p.norm() > 0.0)
+        .max_by(|a, b| a.norm().total_cmp(&b.norm()))
+}
+
+/// A pin-hole camera. Its picture is in metres at the distance of the scene's middle, y upward.
+struct Camera {
+    centre: Point,
+    right: Point,
+    up: Point,
+    ahead: Point,
+    /// Distance of the eye from the centre.
+    distance: f64,
+    /// Radius of the scene.
+    radius: f64,
+}
+
+impl Camera {
+    fn new(view: &View, scene: &Scene) -> Result<Camera> {
+        let ahead = Vec3::from_array(view.direction);
+        let size = ahead.norm();
+        if !(size.is_finite() && size > 0.0 && view.up.iter().all(|x| x.is_finite())) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("one cannot look along {:?}", view.direction),
+            )
+            .hint("the direction of sight must be a vector that is not zero"));
+        }
+        let ahead = ahead * (1.0 / size);
+        let mut right = ahead.cross(Vec3::from_array(view.up));
+        if right.norm() <= 1e-9 * Vec3::from_array(view.up).norm() {
+            right = perpendicular(ahead); // looking straight up or down
+        }
+        let right = right * (1.0 / right.norm());
+        let distance = if view.distance.is_nan() {
+            4.0
+        } else {
+            view.distance.max(1.5)
+        };
+        Ok(Camera {
+            centre: scene.centre,
+            right,
+            up: right.cross(ahead),
+            ahead,
+            distance: distance * scene.radius,
+            radius: scene.radius,
+        })
+    }
+
+    /// Position in the picture, and depth behind its middle.
+    fn see(&self, p: Point) -> ([f64; 2], f64) {
+        let p = p - self.centre;
+        let depth = self.ahead.dot(p);
+        let scale = if self.distance.is_finite() {
+            self.distance / (self.distance + depth)
+        } else {
+            1.0
+        };
+        ([self.right.dot(p) * scale, self.up.dot(p) * scale], depth)
+    }
+}
+
+// ----------------------------------------------------------------------------------------------------------------- drawing
+
+const COLOURS: [[f64; 3]; 6] = [
+    [0.0, 114.0, 178.0],
+    [213.0, 94.0, 0.0],
+    [0.0, 158.0, 115.0],
+    [204.0, 121.0, 167.0],
+    [230.0, 159.0, 0.0],
+    [86.0, 180.0, 233.0],
+];
+const DARK: &str = "fill=\"#222222\"";
+const HEAD: f64 = 58.0;
+const SMALL: f64 = 11.0;
+
+/// A colour, brightened or darkened (light 1 is neutral) and mixed with white (strength 1 is full).
+fn colour(rgb: [f64; 3], light: f64, strength: f64) -> String {
+    let [r, g, b] = rgb.map(|c| {
+        let lit = if light > 1.0 {
+            255.0 - (255.0 - c) * (2.0 - light).max(0.0)
+        } else {
+            c * light
+        };
+        (255.0 - (255.0 - lit) * strength).round() as u8
+    });
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+/// From metres in the camera's picture to pixels.
+struct Window {
+    middle: [f64; 2],
+    origin: [f64; 2],
+    scale: f64,
+}
+
+impl Window {
+    fn pixel(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        [
+            self.middle[0] + (x - self.origin[0]) * self.scale,
+            self.middle[1] - (y - self.origin[1]) * self.scale,
+        ]
+    }
+}
+
+fn draw(scene: &Scene, labels: &[String], view: &View, camera: &Camera) -> String {
+    let width = f64::from(view.width).max(200.0);
+    // a field below this size could not be read
+    let per_row = match view.layout {
+        Layout::SideBySide => (width / 90.0) as usize,
+        Layout::Superposed => scene.instants.len().max(1),
+    };
+    let rows = scene.instants.len().max(1).div_ceil(per_row);
+    let height = f64::from(view.height).max(HEAD + 100.0 * rows as f64);
+    let title = if view.title.is_empty() {
+        "Strip of a motion"
+    } else {
+        &view.title
+    };
+    let mut canvas = Canvas::new(width, height, title);
+    let shown = fit(&view.title, 14.0, width - 260.0);
+    canvas.write([width / 2.0, 24.0], &shown, 14.0, Anchor::Middle, DARK);
+    let n = scene.instants.len();
+    if n == 0 {
+        canvas.write(
+            [width / 2.0, height / 2.0],
+            "no instants",
+            12.0,
+            Anchor::Middle,
+            DARK,
+        );
+        return canvas.finish();
+    }
+    // extent of the picture in metres
+    let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
+    for p in scene.instants.iter().flat_map(Instant::points) {
+        let at = camera.see(p).0;
+        for k in 0..2 {
+            low[k] = low[k].min(at[k]);
+            high[k] = high[k].max(at[k]);
+        }
+    }
+    let size = [0, 1].map(|k| (high[k] - low[k]).max(1e-3 * scene.radius));
+    let origin = [0, 1].map(|k| 0.5 * (low[k] + high[k]));
+    let margin = 22.0; // for the ground, dots and the width of bodies
+    let fit_scale = |w: f64, h: f64| {
+        ((w - 2.0 * margin) / size[0])
+            .min((h - 2.0 * margin) / size[1])
+            .max(1e-9 / scene.radius)
+    };
+    let scale = match view.layout {
+        Layout::SideBySide => {
+            let foot = if labels.is_empty() { 4.0 } else { 20.0 };
+            let (all_w, all_h) = (width - 8.0, height - HEAD);
+            let best = (1..=n)
+                .map(|columns| {
+                    let rows = n.div_ceil(columns);
+                    let (w, h) = (all_w / columns as f64, all_h / rows as f64 - foot);
+                    (fit_scale(w, h), columns)
+                })
+                .fold((0.0, n), |a, b| if b.0 > a.0 * 1.001 { b } else { a });
+            let (scale, columns) = best;
+            let rows = n.div_ceil(columns);
+            let (w, h) = (all_w / columns as f64, all_h / rows as f64);
+            for (k, instant) in scene.instants.iter().enumerate() {
+                let (left, top) = (
+                    4.0 + w * (k % columns) as f64,
+                    HEAD + h * (k / columns) as f64,
+                );
+                let field = [left + 2.0, top + 2.0, w - 4.0, h - foot - 2.0];
+                canvas.rect(
+                    field,
+                    "fill=\"#fafafa\" stroke=\"#e6e6e6\" stroke-width=\"0.7\"",
+                );
+                let window = Window {
+                    middle: [left + w / 2.0, top + (h - foot) / 2.0],
+                    origin,
+                    scale,
+                };
+                draw_ground(&mut canvas, &[instant], camera, &window);
+                draw_instant(&mut canvas, instant, view.bodies, camera, &window, 1.0);
+                if let Some(label) = labels.get(k) {
+                    let at = [left + w / 2.0, top + h - 6.0];
+                    let text = fit(label, SMALL, w - 6.0);
+                    canvas.write(at, &text, SMALL, Anchor::Middle, DARK);
+                }
+            }
+            scale
+        }
+        Layout::Superposed => {
+            let widest = labels
+                .iter()
+                .map(|l| text_width(l, SMALL))
+                .fold(0.0, f64::max)
+                .min(0.3 * width);
+            let legend = if labels.is_empty() {
+                0.0
+            } else {
+                widest + 40.0
+            };
+            let (w, h) = (width - legend - 8.0, height - HEAD - 6.0);
+            let scale = fit_scale(w, h);
+            let window = Window {
+                middle: [4.0 + w / 2.0, HEAD + h / 2.0],
+                origin,
+                scale,
+            };
+            let all: Vec<&Instant> = scene.instants.iter().collect();
+            draw_ground(&mut canvas, &all, camera, &window);
+            let strength = |k: usize| {
+                if n == 1 {
+                    1.0
+                } else {
+                    0.22 + 0.78 * k as f64 / (n - 1) as f64
+                }
+            };
+            for (k, instant) in scene.instants.iter().enumerate() {
+                draw_instant(
+                    &mut canvas,
+                    instant,
+                    view.bodies,
+                    camera,
+                    &window,
+                    strength(k),
+                );
+            }
+            // as many entries as fit, the first and the last among them
+            let lines = (((h - 10.0) / 16.0) as usize).clamp(2, n.max(2));
+            let stride = (n - 1).div_ceil(lines - 1).max(1);
+            let mut y = HEAD + 14.0;
+            for (k, label) in labels.iter().enumerate() {
+                if k % stride != 0 && k + 1 != n {
+                    continue;
+                }
+                let x = width - legend + 4.0;
+                let style = format!(
+                    "stroke=\"{}\" stroke-width=\"4\"",
+                    colour(COLOURS[0], 1.0, strength(k))
+                );
+                canvas.line([x, y - 4.0], [x + 22.0, y - 4.0], &style);
+                let text = fit(label, SMALL, widest);
+                canvas.write([x + 28.0, y], &text, SMALL, Anchor::Start, DARK);
+                y += 16.0;
+            }
+            scale
+        }
+    };
+    draw_axes(&mut canvas, camera);
+    draw_scale_bar(&mut canvas, scale, width);
+    canvas.finish()
+}
+
+/// Something to be drawn after what is behind it.
+enum Part<'a> {
+    Rod(&'a Rod),
+    Joint(Point, bool),
+}
+
+fn draw_instant(
+    canvas: &mut Canvas,
+    instant: &Instant,
+    bodies: Bodies,
+    camera: &Camera,
+    window: &Window,
+    strength: f64,
+) {
+    let mut parts: Vec<(f64, Part<'_>)> = Vec::new();
+    for rod in &instant.rods {
+        let depth = 0.5 * (camera.see(rod.from).1 + camera.see(rod.to).1);
+        parts.push((depth, Part::Rod(rod)));
+    }
+    if bodies == Bodies::Bones {
+        for &(at, slides) in &instant.joints {
+            parts.push((camera.see(at).1, Part::Joint(at, slides)));
+        }
+    }
+    parts.sort_by(|a, b| b.0.total_cmp(&a.0));
+    if bodies == Bodies::Sticks {
+        // on top of the sticks, in the order of the bodies
+        let dots = instant
+            .joints
+            .iter()
+            .map(|&(at, s)| (0.0, Part::Joint(at, s)));
+        parts.extend(dots);
+    }
+    for (_, part) in parts {
+        match part {
+            Part::Rod(rod) if rod.slide => draw_slide(canvas, rod, camera, window, strength),
+            Part::Rod(rod) => match bodies {
+                Bodies::Sticks => {
+                    let [from, to] = [rod.from, rod.to].map(|p| window.pixel(camera.see(p).0));
+                    let style = format!(
+                        "stroke=\"{}\" stroke-width=\"3.2\" stroke-linecap=\"round\"",
+                        colour(COLOURS[(rod.body - 1) % COLOURS.len()], 1.0, strength)
+                    );
+                    canvas.line(from, to, &style);
+                }
+                Bodies::Bones => draw_bone(canvas, rod, camera, window, strength),
+            },
+            Part::Joint(at, slides) => {
+                let [x, y] = window.pixel(camera.see(at).0);
+                let ink = colour([30.0; 3], 1.0, strength);
+                let style = format!("fill=\"#ffffff\" stroke=\"{ink}\" stroke-width=\"1.1\"");
+                if slides {
+                    canvas.rect([x - 2.7, y - 2.7, 5.4, 5.4], &style);
+                } else {
+                    canvas.circle([x, y], 2.7, &style);
+                }
+            }
+        }
+    }
+}
+
+fn draw_slide(canvas: &mut Canvas, rod: &Rod, camera: &Camera, window: &Window, strength: f64) {
+    let [from, to] = [rod.from, rod.to].map(|p| window.pixel(camera.see(p).0));
+    let ink = colour([70.0; 3], 1.0, strength);
+    canvas.line(from, to, &format!("stroke=\"{ink}\" stroke-width=\"4.6\""));
+    canvas.line(from, to, "stroke=\"#ffffff\" stroke-width=\"2.4\"");
+}
+
+/// A double pyramid with a square waist near the joint. Being convex, it is its faces that look at the eye.
+fn draw_bone(canvas: &mut Canvas, rod: &Rod, camera: &Camera, window: &Window, strength: f64) {
+    let thickest = 0.04 * camera.radius;
+    let axis = rod.to - rod.from;
+    let long = axis.norm();
+    let across = rod.across - axis * (rod.across.dot(axis) / (long * long));
+    let across = if across.norm() > 1e-3 {
+        across * (1.0 / across.norm())
+    } else {
+        perpendicular(axis)
+    };
+    let other = axis.cross(across) * (1.0 / long);
+    let half = (0.075 * long).min(thickest);
+    let waist = rod.from + axis * 0.16;
+    let corners = [
+        waist + across * half,
+        waist + other * half,
+        waist - across * half,
+        waist - other * half,
+    ];
+    let base = COLOURS[(rod.body - 1) % COLOURS.len()];
+    // light from the upper left, behind the eye
+    let light = camera.up * 0.55 - camera.right * 0.35 - camera.ahead * 0.76;
+    for k in 0..4 {
+        let (a, b) = (corners[k], corners[(k + 1) % 4]);
+        for face in [[rod.from, b, a], [rod.to, a, b]] {
+            let seen = face.map(|p| window.pixel(camera.see(p).0));
+            let turn = (seen[1][0] - seen[0][0]) * (seen[2][1] - seen[0][1])
+                - (seen[1][1] - seen[0][1]) * (seen[2][0] - seen[0][0]);
+            if turn >= 0.0 {
+                continue; // looks away (y is downward here)
+            }
+            let normal = (face[1] - face[0]).cross(face[2] - face[0]);
+            let size = normal.norm();
+            let lit = if size > 0.0 {
+                normal.dot(light) / size
+            } else {
+                0.0
+            };
+            let fill = colour(base, 0.75 + 0.75 * lit.max(0.0), strength);
+            let edge = colour(base, 0.6, strength);
+            let style = format!(
+                "fill=\"{fill}\" stroke=\"{edge}\" stroke-width=\"0.7\" stroke-linejoin=\"round\""
+            );
+            canvas.polygon(&seen, &style);
+        }
+    }
+}
+
+/// Hatched ground at the joints that stand on it, on the side away from the mechanism.
+fn draw_ground(canvas: &mut Canvas, instants: &[&Instant], camera: &Camera, window: &Window) {
+    let mut drawn: Vec<[f64; 2]> = Vec::new();
+    let ink = "stroke=\"#555555\" stroke-width=\"1.1\"";
+    let fine = "stroke=\"#777777\" stroke-width=\"0.8\"";
+    let count = instants
+        .iter()
+        .map(|i| i.joints.len())
+        .sum::<usize>()
+        .max(1);
+    let mean_y = instants
+        .iter()
+        .flat_map(|i| {
+            i.rods
+                .iter()
+                .map(|r| r.to)
+                .chain(i.joints.iter().map(|j| j.0))
+        })
+        .map(|p| window.pixel(camera.see(p).0)[1])
+        .sum::<f64>();
+    let points = count + instants.iter().map(|i| i.rods.len()).sum::<usize>();
+    let mean_y = mean_y / points as f64;
+    for anchor in instants.iter().flat_map(|i| &i.anchors) {
+        let [x, y] = window.pixel(camera.see(*anchor).0);
+        if drawn.iter().any(|d| (d[0] - x).hypot(d[1] - y) < 1.0) {
+            continue;
+        }
+        drawn.push([x, y]);
+        let side = if mean_y > y + 1.0 { -1.0 } else { 1.0 };
+        let level = y + side * 5.0;
+        canvas.line([x, y], [x, level], ink);
+        canvas.line([x - 13.0, level], [x + 13.0, level], ink);
+        for k in 0..5 {
+            let foot = x - 10.0 + 5.5 * f64::from(k);
+            canvas.line([foot, level], [foot - 4.0, level + side * 6.0], fine);
+        }
+    }
+}
+
+/// The directions of the world's axes, in the upper left corner.
+fn draw_axes(canvas: &mut Canvas, camera: &Camera) {
+    let middle = [34.0, 34.0];
+    let axes = [
+        ("x", Vec3::new(1.0, 0.0, 0.0)),
+        ("y", Vec3::new(0.0, 1.0, 0.0)),
+        ("z", Vec3::new(0.0, 0.0, 1.0)),
+    ];
+    for (name, axis) in axes {
+        let d = [camera.right.dot(axis), -camera.up.dot(axis)];
+        if d[0].hypot(d[1]) < 0.15 {
+            continue; // along the line of sight
+        }
+        let end = [middle[0] + 17.0 * d[0], middle[1] + 17.0 * d[1]];
+        canvas.line(middle, end, "stroke=\"#666666\" stroke-width=\"1.1\"");
+        let size = d[0].hypot(d[1]);
+        let at = [end[0] + 7.0 * d[0] / size, end[1] + 7.0 * d[1] / size + 3.2];
+        canvas.write(at, name, 10.0, Anchor::Middle, "fill=\"#444444\"");
+    }
+}
+
+/// How long a metre is, in the upper right corner.
+fn draw_scale_bar(canvas: &mut Canvas, scale: f64, width: f64) {
+    let longest = 110.0 / scale;
+    let power = 10f64.powf(longest.log10().floor());
+    let metres = [5.0, 2.0, 1.0]
+        .into_iter()
+        .map(|m| m * power)
+        .find(|m| *m <= longest)
+        .unwrap_or(power);
+    let text = if (1e-3..1e4).contains(&metres) {
+        format!("{metres} m")
+    } else {
+        format!("{metres:e} m")
+    };
+    let (right, y) = (width - 14.0, 20.0);
+    let left = right - metres * scale;
+    let ink = "stroke=\"#444444\" stroke-width=\"1.1\"";
+    canvas.line([left, y], [right, y], ink);
+    for x in [left, right] {
+        canvas.line([x, y - 3.0], [x, y + 3.0], ink);
+    }
+    let at = [0.5 * (left + right), y + 15.0];
+    let half = text_width(&text, SMALL) / 2.0;
+    let at = [at[0].min(width - 6.0 - half), at[1]];
+    canvas.write(at, &text, SMALL, Anchor::Middle, "fill=\"#444444\"");
+}

@@ -1,0 +1,854 @@
+//! Explicit Runge–Kutta integration with steps chosen from an error estimate.
+//!
+//! ```text
+//! ε = rms( eᵢ / (atol + rtol max(|y₀ᵢ|, |y₁ᵢ|)) )        error of a step; accepted if ε ≤ 1         (1)
+//! h ← h · clamp(0.9 ε^(−0.7/k) ε₋^(0.4/k), 0.2, 10)       after an accepted step (PI control)        (2)
+//! h ← h · max(0.9 ε^(−1/k), 0.2)                          after a rejected one                       (3)
+//! ```
+//!
+//! k is the order of the estimate plus one, ε₋ ≥ 10⁻⁴ the error of the step before (Gustafsson's constants; Hairer & Wanner
+//! 1996, sec. IV.2). The step after a rejected one does not grow. A derivative that fails or is not finite rejects the step
+//! with h ← h/4. The first step is chosen by Hairer's rule (Hairer, Nørsett & Wanner 1993, sec. II.4).
+//!
+//! The end of a step is projected onto the manifold before the derivative is taken there, so that the next step, the error
+//! estimate and the dense output all see the same point.
+
+use super::events::{self, Event, spacing};
+use super::tableau::{ErrorEstimate, Tableau};
+use super::{Method, Options, Statistics, System, Words, at_time};
+use crate::error::{Error, ErrorKind, Result};
+use crate::state::check_length;
+
+const SAFETY: f64 = 0.9;
+const SHRINK_LIMIT: f64 = 0.2;
+const GROW_LIMIT: f64 = 10.0;
+const SMALLEST_REMEMBERED_ERROR: f64 = 1e-4;
+const SHRINK_AFTER_FAILURE: f64 = 0.25;
+
+/// What happened in a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepOutcome {
+    /// Time at the beginning, s.
+    pub t_old: f64,
+    /// Time at the end, s.
+    pub t: f64,
+    /// Its size, s.
+    pub size: f64,
+    events: Vec<Event>,
+}
+
+impl StepOutcome {
+    /// The changes of sign of event functions after the beginning and up to the end, by increasing time.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+}
+
+/// An integrator that chooses its steps. It owns its buffers and does not allocate after [`start`](Self::start), except for
+/// the list of events in a step that has some.
+#[derive(Clone, Debug)]
+pub struct Adaptive {
+    method: Method,
+    options: Options,
+    dimension: usize,
+    rows: Rows,
+    stage: Stage,
+    t_old: f64,
+    t: f64,
+    y_old: Vec<f64>,
+    y: Vec<f64>,
+    y_next: Vec<f64>,
+    work: Vec<f64>,
+    /// Size that the next step should have.
+    proposal: f64,
+    error_before: f64,
+    rejected_before: bool,
+    /// Is there a last step, with its stages?
+    stepped: bool,
+    /// Are the extra stages and the coefficients of its dense output made?
+    dense_ready: bool,
+    dense: Vec<f64>,
+    event_values: Vec<f64>,
+    event_values_next: Vec<f64>,
+    event_work: Vec<f64>,
+    statistics: Statistics,
+    worst: Option<usize>,
+}
+
+/// Values of the stages, one after the other.
+#[derive(Clone, Debug)]
+struct Stage {
+    dimension: usize,
+    stride: usize,
+    values: Vec<f64>,
+}
+
+/// The nonzero coefficients of a sum of stages.
+type Terms = Vec<(usize, f64)>;
+
+#[derive(Clone, Debug)]
+struct Rows {
+    stages: Vec<Terms>,
+    weights: Terms,
+    error: Terms,
+    second_error: Terms,
+    extra: Vec<Terms>,
+    dense: Vec<Terms>,
+}
+
+fn terms(coefficients: impl IntoIterator<Item = f64>) -> Terms {
+    coefficients
+        .into_iter()
+        .enumerate()
+        .filter(|&(_, a)| a != 0.0)
+        .collect()
+}
+
+impl Rows {
+    fn new(tableau: &Tableau) -> Self {
+        let row = |row: &&[f64]| terms(row.iter().copied());
+        let (error, second_error) = match tableau.error {
+            ErrorEstimate::Single(e) => (row(&e), Vec::new()),
+            ErrorEstimate::Pair(e, second) => (row(&e), row(&second)),
+        };
+        let powers = tableau.dense[0].len();
+        Rows {
+            stages: tableau.stages.iter().map(row).collect(),
+            weights: row(&tableau.weights),
+            error,
+            second_error,
+            extra: tableau.extra_stages.iter().map(row).collect(),
+            dense: (0..powers)
+                .map(|j| terms(tableau.dense.iter().map(|row| row[j])))
+                .collect(),
+        }
+    }
+}
+
+/// Components summed at once; the stages are padded to a multiple of it.
+const BLOCK: usize = 8;
+
+impl Stage {
+    fn new(count: usize, dimension: usize) -> Self {
+        let stride = dimension.next_multiple_of(BLOCK);
+        Stage {
+            dimension,
+            stride,
+            values: vec![0.0; count * stride],
+        }
+    }
+
+    fn get(&self, i: usize) -> &[f64] {
+        &self.values[i * self.stride..][..self.dimension]
+    }
+
+    fn get_mut(&mut self, i: usize) -> &mut [f64] {
+        &mut self.values[i * self.stride..][..self.dimension]
+    }
+
+    /// Σ aᵢ kᵢ for a block of components.
+    #[inline(always)]
+    fn block(&self, terms: &[(usize, f64)], first: usize) -> [f64; BLOCK] {
+        let mut sum = [0.0; BLOCK];
+        for &(i, a) in terms {
+            let values = &self.values[i * self.stride + first..][..BLOCK];
+            for (sum, x) in sum.iter_mut().zip(values) {
+                *sum += a * x;
+            }
+        }
+        sum
+    }
+
+    /// Σ aᵢ kᵢ.
+    fn sum(&self, terms: &[(usize, f64)], sum: &mut [f64]) {
+        for (k, part) in sum.chunks_mut(BLOCK).enumerate() {
+            let block = self.block(terms, k * BLOCK);
+            part.copy_from_slice(&block[..part.len()]);
+        }
+    }
+
+    /// y + h Σ aᵢ kᵢ.
+    fn point(&self, terms: &[(usize, f64)], y: &[f64], h: f64, point: &mut [f64]) {
+        for (k, (part, y)) in point.chunks_mut(BLOCK).zip(y.chunks(BLOCK)).enumerate() {
+            let block = self.block(terms, k * BLOCK);
+            for ((p, y), sum) in part.iter_mut().zip(y).zip(block) {
+                *p = y + h * sum;
+            }
+        }
+    }
+}
+
+/// Why a derivative cannot be used.
+enum Failure {
+    Refused(Error),
+    NotFinite(usize),
+}
+
+impl Failure {
+    fn explain(&self, t: f64) -> Error {
+        match self {
+            Failure::Refused(error) => at_time(error, t),
+            Failure::NotFinite(component) => Error::new(
+                ErrorKind::Integration,
+                format!("at t = {t} s: component {component} or its derivative is not finite"),
+            )
+            .hint("look for a force that divides by zero, or for a motion that reaches infinity"),
+        }
+    }
+}
+
+fn evaluate<S: System + ?Sized>(
+    system: &mut S,
+    t: f64,
+    y: &[f64],
+    dy: &mut [f64],
+    statistics: &mut Statistics,
+) -> std::result::Result<(), Failure> {
+    statistics.evaluations += 1;
+    system.derivative(t, y, dy).map_err(Failure::Refused)?;
+    all_finite(dy)
+}
+
+fn all_finite(values: &[f64]) -> std::result::Result<(), Failure> {
+    // without a branch per number
+    if values.iter().fold(true, |finite, x| finite & x.is_finite()) {
+        return Ok(());
+    }
+    let component = values.iter().position(|x| !x.is_finite());
+    Err(Failure::NotFinite(component.unwrap_or(0)))
+}
+
+impl Adaptive {
+    /// An integrator for systems of this dimension.
+    pub fn new(method: Method, dimension: usize, options: Options) -> Result<Self> {
+        options.check()?;
+        let tableau = method.tableau();
+        let zeros = vec![0.0; dimension];
+        let stages = tableau.stage_count() + 1 + tableau.extra_nodes.len();
+        let rows = Rows::new(tableau);
+        Ok(Adaptive {
+            method,
+            options,
+            dimension,
+            stage: Stage::new(stages, dimension),
+            t_old: 0.0,
+            t: 0.0,
+            y_old: zeros.clone(),
+            y: zeros.clone(),
+            y_next: zeros.clone(),
+            work: zeros,
+            proposal: 0.0,
+            error_before: SMALLEST_REMEMBERED_ERROR,
+            rejected_before: false,
+            stepped: false,
+            dense_ready: false,
+            dense: vec![0.0; rows.dense.len() * dimension],
+            rows,
+            event_values: Vec::new(),
+            event_values_next: Vec::new(),
+            event_work: Vec::new(),
+            statistics: Statistics::default(),
+            worst: None,
+        })
+    }
+
+    /// The method.
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// The settings.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Time reached, s.
+    pub fn time(&self) -> f64 {
+        self.t
+    }
+
+    /// The solution there.
+    pub fn y(&self) -> &[f64] {
+        &self.y
+    }
+
+    /// The derivative there.
+    pub fn derivative(&self) -> &[f64] {
+        self.stage.get(self.current())
+    }
+
+    /// Size the next step will try to have, s.
+    pub fn next_size(&self) -> f64 {
+        self.proposal
+    }
+
+    /// What it has cost.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// The component that had the largest error, or no finite derivative, in the last step that was tried.
+    pub fn worst_component(&self) -> Option<usize> {
+        self.worst
+    }
+
+    /// Where the derivative at the present time is kept.
+    fn current(&self) -> usize {
+        if self.stepped {
+            self.method.tableau().stage_count()
+        } else {
+            0
+        }
+    }
+
+    /// Begins at this time and point, which is projected onto the manifold. Counts go on, so that a run that is begun anew
+    /// after an event is counted as one.
+    pub fn start<S: System + ?Sized>(&mut self, system: &mut S, t: f64, y: &[f64]) -> Result<()> {
+        check_length("state of the system", system.dimension(), self.dimension)?;
+        check_length("initial values y", y.len(), self.dimension)?;
+        if let Some(component) = y.iter().position(|x| !x.is_finite()) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "component {component} of the initial values is {}",
+                    y[component]
+                ),
+            ));
+        }
+        if !t.is_finite() {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("the initial time is {t}"),
+            ));
+        }
+        self.t_old = t;
+        self.t = t;
+        self.y.copy_from_slice(y);
+        system.project(t, &mut self.y);
+        self.y_old.copy_from_slice(&self.y);
+        self.stepped = false;
+        self.dense_ready = false;
+        self.rejected_before = false;
+        self.error_before = SMALLEST_REMEMBERED_ERROR;
+        self.worst = None;
+        evaluate(
+            system,
+            t,
+            &self.y,
+            self.stage.get_mut(0),
+            &mut self.statistics,
+        )
+        .map_err(|failure| failure.explain(t))?;
+        self.proposal = match self.options.initial_step {
+            Some(step) => step,
+            None => self.first_size(system),
+        }
+        .max(self.smallest());
+        let count = system.event_count();
+        self.event_values.resize(count, 0.0);
+        self.event_values_next.resize(count, 0.0);
+        self.event_work.resize(count, 0.0);
+        if count > 0 {
+            system.events(t, &self.y, &mut self.event_values);
+        }
+        Ok(())
+    }
+
+    /// Hairer's rule: a step for which an Euler step changes y and f little.
+    fn first_size<S: System + ?Sized>(&mut self, system: &mut S) -> f64 {
+        let scale =
+            |y: f64| self.options.tolerances.absolute + self.options.tolerances.relative * y.abs();
+        let rms = |values: &mut dyn Iterator<Item = f64>| {
+            (values.map(|x| x * x).sum::<f64>() / self.dimension.max(1) as f64).sqrt()
+        };
+        let slope = self.stage.get(0);
+        let d0 = rms(&mut self.y.iter().map(|&y| ratio(y, scale(y))));
+        let d1 = rms(&mut self.y.iter().zip(slope).map(|(&y, &f)| ratio(f, scale(y))));
+        let h0 = if d0 < 1e-5 || d1 < 1e-5 {
+            1e-6
+        } else {
+            0.01 * d0 / d1
+        };
+        let h0 = h0.min(self.options.max_step);
+        for ((work, y), f) in self.work.iter_mut().zip(&self.y).zip(slope) {
+            *work = y + h0 * f;
+        }
+        let probe = evaluate(
+            system,
+            self.t + h0,
+            &self.work,
+            self.stage.get_mut(1),
+            &mut self.statistics,
+        );
+        if probe.is_err() {
+            return h0;
+        }
+        let (f0, f1) = (self.stage.get(0), self.stage.get(1));
+        let scale =
+            |y: f64| self.options.tolerances.absolute + self.options.tolerances.relative * y.abs();
+        let d2 = (self
+            .y
+            .iter()
+            .zip(f0.iter().zip(f1))
+            .map(|(&y, (f0, f1))| ratio(f1 - f0, scale(y)).powi(2))
+            .sum::<f64>()
+            / self.dimension.max(1) as f64)
+            .sqrt()
+            / h0;
+        let steepest = d1.max(d2);
+        let h1 = if steepest <= 1e-15 {
+            (1e-3 * h0).max(1e-6)
+        } else {
+            (0.01 / steepest).powf(1.0 / (self.method.order() as f64))
+        };
+        (100.0 * h0).min(h1).min(self.options.max_step)
+    }
+
+    /// One accepted step, not beyond `t_end`.
+    ///
+    /// On an error the time and the solution reached are kept.
+    pub fn step<S: System + ?Sized>(&mut self, system: &mut S, t_end: f64) -> Result<StepOutcome> {
+        if t_end.is_nan() || t_end <= self.t {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("cannot step from t = {} s to t = {t_end} s", self.t),
+            ));
+        }
+        check_length(
+            "event functions",
+            system.event_count(),
+            self.event_values.len(),
+        )?;
+        if self.stepped {
+            let last = self.current() * self.stage.stride;
+            self.stage
+                .values
+                .copy_within(last..last + self.dimension, 0);
+            self.stepped = false;
+            self.dense_ready = false;
+        }
+        let exponent = 1.0 / (self.method.tableau().estimate_order as f64 + 1.0);
+        let mut failure = None;
+        let mut error = 0.0;
+        loop {
+            let proposal = self.proposal.min(self.options.max_step);
+            if self.rejected_before && proposal < self.smallest() {
+                return Err(self.underflow(failure, error));
+            }
+            let remaining = t_end - self.t;
+            // two even steps rather than one and a tiny rest; a rest that is round-off belongs to the step
+            let size = if remaining <= proposal * (1.0 + 1e-9) {
+                remaining
+            } else if remaining < 2.0 * proposal {
+                0.5 * remaining
+            } else {
+                proposal
+            };
+            let t_next = if size == remaining {
+                t_end
+            } else {
+                self.t + size
+            };
+            let size = t_next - self.t;
+            match self.attempt(system, t_next, size) {
+                Err(reason) => {
+                    if let Failure::NotFinite(component) = reason {
+                        self.worst = Some(component);
+                    }
+                    failure = Some(reason);
+                    self.statistics.rejected += 1;
+                    self.rejected_before = true;
+                    self.proposal = size * SHRINK_AFTER_FAILURE;
+                }
+                Ok(estimate) if estimate <= 1.0 => {
+                    let mut factor = (SAFETY
+                        * estimate.max(1e-30).powf(-0.7 * exponent)
+                        * self.error_before.powf(0.4 * exponent))
+                    .clamp(SHRINK_LIMIT, GROW_LIMIT);
+                    if self.rejected_before {
+                        factor = factor.min(1.0);
+                    }
+                    // a step cut short by the end says little about the step that would have been right
+                    let cut = size < proposal;
+                    let next = size * factor;
+                    self.proposal = if cut { next.max(proposal) } else { next };
+                    self.error_before = estimate.max(SMALLEST_REMEMBERED_ERROR);
+                    self.rejected_before = false;
+                    self.statistics.steps += 1;
+                    let outcome = self.accept(system, t_next, size);
+                    self.proposal = self.proposal.max(self.smallest());
+                    return outcome;
+                }
+                Ok(estimate) => {
+                    failure = None;
+                    error = estimate;
+                    self.statistics.rejected += 1;
+                    self.rejected_before = true;
+                    self.proposal =
+                        size * (SAFETY * estimate.powf(-exponent)).clamp(SHRINK_LIMIT, SAFETY);
+                }
+            }
+        }
+    }
+
+    /// The smallest step that makes sense at the present time.
+    fn smallest(&self) -> f64 {
+        self.options.min_step.max(16.0 * spacing(self.t))
+    }
+
+    /// Computes the stages and the end of a step and gives the error in units of the tolerance.
+    fn attempt<S: System + ?Sized>(
+        &mut self,
+        system: &mut S,
+        t_next: f64,
+        h: f64,
+    ) -> std::result::Result<f64, Failure> {
+        let tableau = self.method.tableau();
+        let count = tableau.stage_count();
+        for i in 1..count {
+            self.stage
+                .point(&self.rows.stages[i], &self.y, h, &mut self.work);
+            evaluate(
+                system,
+                self.t + tableau.nodes[i] * h,
+                &self.work,
+                self.stage.get_mut(i),
+                &mut self.statistics,
+            )?;
+        }
+        self.stage
+            .point(&self.rows.weights, &self.y, h, &mut self.y_next);
+        system.project(t_next, &mut self.y_next);
+        all_finite(&self.y_next)?;
+        if tableau.first_same_as_last() {
+            self.evaluate_end(system, t_next)?;
+        }
+        let estimate = self.estimate(h);
+        if estimate.is_nan() {
+            let component = self.y_next.iter().position(|x| !x.is_finite());
+            return Err(Failure::NotFinite(component.unwrap_or(0)));
+        }
+        if !tableau.first_same_as_last() && estimate <= 1.0 {
+            self.evaluate_end(system, t_next)?;
+        }
+        Ok(estimate)
+    }
+
+    fn evaluate_end<S: System + ?Sized>(
+        &mut self,
+        system: &mut S,
+        t_next: f64,
+    ) -> std::result::Result<(), Failure> {
+        let count = self.method.tableau().stage_count();
+        evaluate(
+            system,
+            t_next,
+            &self.y_next,
+            self.stage.get_mut(count),
+            &mut self.statistics,
+        )
+    }
+
+    fn estimate(&mut self, h: f64) -> f64 {
+        let tolerances = self.options.tolerances;
+        let squares = |error: &[f64], worst: &mut (usize, f64)| {
+            let mut sum = 0.0;
+            for (i, ((e, y0), y1)) in error.iter().zip(&self.y).zip(&self.y_next).enumerate() {
+                let scale = tolerances.absolute + tolerances.relative * y0.abs().max(y1.abs());
+                let scaled = ratio(*e, scale);
+                if scaled.abs() > worst.1 {
+                    *worst = (i, scaled.abs());
+                }
+                sum += scaled * scaled;
+            }
+            sum
+        };
+        let mut worst = (0, -1.0);
+        self.stage.sum(&self.rows.error, &mut self.work);
+        let first = squares(&self.work, &mut worst);
+        let mean = 1.0 / self.dimension.max(1) as f64;
+        let estimate = if self.rows.second_error.is_empty() {
+            h * (first * mean).sqrt()
+        } else {
+            self.stage.sum(&self.rows.second_error, &mut self.work);
+            let second = squares(&self.work, &mut (0, f64::INFINITY));
+            let both = first + 0.01 * second;
+            if both == 0.0 {
+                0.0
+            } else {
+                h * first * (mean / both).sqrt()
+            }
+        };
+        self.worst = (worst.1 >= 0.0).then_some(worst.0);
+        estimate
+    }
+
+    fn accept<S: System + ?Sized>(
+        &mut self,
+        system: &mut S,
+        t_next: f64,
+        size: f64,
+    ) -> Result<StepOutcome> {
+        std::mem::swap(&mut self.y_old, &mut self.y);
+        std::mem::swap(&mut self.y, &mut self.y_next);
+        self.t_old = self.t;
+        self.t = t_next;
+        self.stepped = true;
+        self.dense_ready = false;
+        let events = if self.event_values.is_empty() {
+            Vec::new()
+        } else {
+            self.find_events(system)?
+        };
+        Ok(StepOutcome {
+            t_old: self.t_old,
+            t: self.t,
+            size,
+            events,
+        })
+    }
+
+    fn find_events<S: System + ?Sized>(&mut self, system: &mut S) -> Result<Vec<Event>> {
+        let mut found = Vec::new();
+        let parts = self.options.event_parts;
+        let mut point = std::mem::take(&mut self.y_next);
+        let mut values = std::mem::take(&mut self.event_values_next);
+        let mut before = std::mem::take(&mut self.event_values);
+        let mut search = || -> Result<()> {
+            let mut from = self.t_old;
+            for part in 1..=parts {
+                let to = if part == parts {
+                    point.copy_from_slice(&self.y);
+                    self.t
+                } else {
+                    let to = self.t_old + (self.t - self.t_old) * (part as f64 / parts as f64);
+                    self.interpolate(system, to, &mut point)?;
+                    to
+                };
+                system.events(to, &point, &mut values);
+                let first = found.len();
+                for index in 0..before.len() {
+                    if events::changes(before[index], values[index]) {
+                        found.push(Event {
+                            index,
+                            time: to,
+                            rising: before[index] < 0.0,
+                        });
+                    }
+                }
+                // the values at the end of this part are needed again; locating overwrites them
+                for event in &mut found[first..] {
+                    let ends = ((from, before[event.index]), (to, values[event.index]));
+                    event.time = events::locate(ends.0, ends.1, |t| {
+                        self.interpolate(system, t, &mut point)?;
+                        system.events(t, &point, &mut self.event_work);
+                        Ok::<f64, Error>(self.event_work[event.index])
+                    })?;
+                }
+                found[first..].sort_by(|a, b| a.time.total_cmp(&b.time));
+                std::mem::swap(&mut before, &mut values);
+                from = to;
+            }
+            Ok(())
+        };
+        let outcome = search();
+        self.y_next = point;
+        self.event_values_next = values;
+        self.event_values = before;
+        outcome.map(|()| found)
+    }
+
+    fn underflow(&self, failure: Option<Failure>, error: f64) -> Error {
+        let (t, h) = (self.t, self.proposal);
+        match failure {
+            Some(failure) => {
+                let cause = failure.explain(t);
+                let hint = cause
+                    .advice()
+                    .map_or_else(String::new, |advice| format!("; {advice}"));
+                Error::new(cause.kind(), cause.message().to_string())
+                    .at(cause.place().clone())
+                    .hint(format!(
+                        "steps down to {h:.3e} s from there do not help{hint}"
+                    ))
+            }
+            None => Error::new(
+                ErrorKind::Integration,
+                format!(
+                    "at t = {t} s: the step size fell to {h:.3e} s; the error of component {} is {error:.3e} times the \
+                     tolerance",
+                    self.worst.unwrap_or(0)
+                ),
+            )
+            .hint("loosen the tolerances, or look for a jump or a stiff force near this time"),
+        }
+    }
+
+    /// The solution at a time within the last step, projected onto the manifold.
+    ///
+    /// The first call in a step makes the extra stages of the method, if it has some; further calls cost no evaluation.
+    pub fn interpolate<S: System + ?Sized>(
+        &mut self,
+        system: &mut S,
+        t: f64,
+        y: &mut [f64],
+    ) -> Result<()> {
+        check_length("interpolated values y", y.len(), self.dimension)?;
+        if t == self.t {
+            y.copy_from_slice(&self.y);
+            return Ok(());
+        }
+        if !(self.stepped && t >= self.t_old && t < self.t) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "t = {t} s is not within the last step, from {} s to {} s",
+                    self.t_old, self.t
+                ),
+            ));
+        }
+        if t == self.t_old {
+            y.copy_from_slice(&self.y_old);
+            return Ok(());
+        }
+        let h = self.t - self.t_old;
+        self.prepare_dense(system, h)?;
+        let theta = (t - self.t_old) / h;
+        let rest = 1.0 - theta;
+        let n = self.dimension;
+        let powers = self.rows.dense.len();
+        let f0 = self.stage.get(0);
+        let f1 = self.stage.get(self.method.tableau().stage_count());
+        for i in 0..n {
+            let mut high = self.dense[(powers - 1) * n + i];
+            for j in (0..powers - 1).rev() {
+                high = high * theta + self.dense[j * n + i];
+            }
+            let change = self.y[i] - self.y_old[i];
+            let left = h * f0[i] - change;
+            let both = 2.0 * change - h * (f0[i] + f1[i]);
+            y[i] =
+                self.y_old[i] + theta * (change + rest * (left + theta * (both + rest * h * high)));
+        }
+        system.project(t, y);
+        Ok(())
+    }
+
+    fn prepare_dense<S: System + ?Sized>(&mut self, system: &mut S, h: f64) -> Result<()> {
+        if self.dense_ready {
+            return Ok(());
+        }
+        let tableau = self.method.tableau();
+        for (i, terms) in self.rows.extra.iter().enumerate() {
+            let t = self.t_old + tableau.extra_nodes[i] * h;
+            self.stage.point(terms, &self.y_old, h, &mut self.work);
+            evaluate(
+                system,
+                t,
+                &self.work,
+                self.stage.get_mut(tableau.stage_count() + 1 + i),
+                &mut self.statistics,
+            )
+            .map_err(|failure| failure.explain(t))?;
+        }
+        for (terms, dense) in self
+            .rows
+            .dense
+            .iter()
+            .zip(self.dense.chunks_exact_mut(self.dimension.max(1)))
+        {
+            self.stage.sum(terms, dense);
+        }
+        self.dense_ready = true;
+        Ok(())
+    }
+
+    /// Everything needed to continue with the very same bits, dense output of the last step included: numbers as their bits.
+    pub fn checkpoint(&self) -> Vec<u64> {
+        let mut words = self.identity(self.event_values.len()).to_vec();
+        words.extend([
+            self.statistics.steps,
+            self.statistics.rejected,
+            self.statistics.evaluations,
+            u64::from(self.rejected_before),
+            u64::from(self.stepped),
+            u64::from(self.dense_ready),
+        ]);
+        let scalars = [self.t_old, self.t, self.proposal, self.error_before];
+        let numbers = [
+            &scalars[..],
+            &self.y_old,
+            &self.y,
+            &self.stage.values,
+            &self.dense,
+            &self.event_values,
+        ];
+        words.extend(numbers.into_iter().flatten().map(|x| x.to_bits()));
+        words
+    }
+
+    /// Goes back to a checkpoint made by an integrator with the same method, dimension and settings; no
+    /// [`start`](Self::start) is needed. On an error this integrator must be started anew.
+    pub fn restore(&mut self, checkpoint: &[u64]) -> Result<()> {
+        let mut words = Words::new(checkpoint);
+        let events = checkpoint.get(3).map_or(0, |&count| count as usize);
+        words.expect(&self.identity(events))?;
+        if events > checkpoint.len() {
+            return Err(Words::foreign());
+        }
+        self.statistics = Statistics {
+            steps: words.word()?,
+            rejected: words.word()?,
+            evaluations: words.word()?,
+        };
+        self.rejected_before = words.word()? != 0;
+        self.stepped = words.word()? != 0;
+        self.dense_ready = words.word()? != 0;
+        self.t_old = words.number()?;
+        self.t = words.number()?;
+        self.proposal = words.number()?;
+        self.error_before = words.number()?;
+        self.event_values.resize(events, 0.0);
+        self.event_values_next.resize(events, 0.0);
+        self.event_work.resize(events, 0.0);
+        for into in [
+            &mut self.y_old,
+            &mut self.y,
+            &mut self.stage.values,
+            &mut self.dense,
+            &mut self.event_values,
+        ] {
+            words.numbers(into)?;
+        }
+        self.worst = None;
+        words.end()
+    }
+
+    /// What a checkpoint begins with.
+    fn identity(&self, events: usize) -> [u64; 10] {
+        let Options {
+            tolerances,
+            max_step,
+            min_step,
+            initial_step,
+            event_parts,
+        } = self.options;
+        [
+            u64::from_be_bytes(*b"catenaA1"),
+            self.method as u64,
+            self.dimension as u64,
+            events as u64,
+            tolerances.relative.to_bits(),
+            tolerances.absolute.to_bits(),
+            max_step.to_bits(),
+            min_step.to_bits(),
+            initial_step.unwrap_or(0.0).to_bits(),
+            event_parts as u64,
+        ]
+    }
+}
+
+/// x / scale, where nothing is small against a scale of zero but zero.
+fn ratio(x: f64, scale: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { x / scale }
+}

@@ -1,0 +1,383 @@
+//! Integration in time of ẏ = f(t, y), knowing nothing of models.
+//!
+//! | name | method | order | dense output | evaluations per step |
+//! |---|---|---|---|---|
+//! | `dopri5` | Dormand–Prince 5(4) | 5 | 4 | 6 |
+//! | `tsit5` | Tsitouras 5(4) | 5 | 4 | 6 |
+//! | `verner6` | Verner's robust 6(5) | 6 | 6 (3 more evaluations) | 8 |
+//! | `dop853` | DOP853 | 8 | 7 (3 more) | 12 |
+//! | `verner9` | Verner's robust 9(8) | 9 | 8 (4 more) | 16 |
+//! | `rk4` | Runge–Kutta 4 on the manifold | 4 | – | 4 |
+//! | `semi-implicit-euler` | symplectic Euler | 1 | – | 1 |
+//! | `implicit-midpoint` | midpoint rule on the manifold | 2 | – | about 5 |
+//!
+//! The first five choose their steps ([`Adaptive`], over a [`System`]); the others take steps of one size ([`Fixed`], over a
+//! [`Mechanical`] system). Both own their buffers and do not allocate while they run, and both can be stopped and continued to
+//! the same bits ([`Adaptive::checkpoint`]).
+//!
+//! ```
+//! use catena::integrate::{Adaptive, Method, Options, System};
+//!
+//! struct Oscillator;
+//! impl System for Oscillator {
+//!     fn dimension(&self) -> usize {
+//!         2
+//!     }
+//!     fn derivative(&mut self, _t: f64, y: &[f64], dy: &mut [f64]) -> catena::Result<()> {
+//!         (dy[0], dy[1]) = (y[1], -y[0]);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let mut integrator = Adaptive::new(Method::Verner9, 2, Options::with_tolerance(1e-12))?;
+//! integrator.start(&mut Oscillator, 0.0, &[1.0, 0.0])?;
+//! while integrator.time() < 10.0 {
+//!     integrator.step(&mut Oscillator, 10.0)?;
+//! }
+//! assert!((integrator.y()[0] - 10f64.cos()).abs() < 1e-11);
+//! # Ok::<(), catena::Error>(())
+//! ```
+
+mod adaptive;
+pub mod dop853;
+pub mod dormand_prince5;
+mod events;
+mod fixed;
+pub mod implicit_midpoint;
+pub mod runge_kutta4;
+pub mod semi_implicit_euler;
+pub mod tableau;
+pub mod tsitouras5;
+pub mod verner6;
+pub mod verner9;
+
+pub use adaptive::{Adaptive, StepOutcome};
+pub use events::Event;
+pub use fixed::Fixed;
+pub use tableau::Tableau;
+
+use crate::error::{Error, ErrorKind, Result};
+use std::fmt;
+use std::str::FromStr;
+
+/// What is integrated: ẏ = f(t, y), possibly on a manifold embedded in Rⁿ (unit quaternions).
+pub trait System {
+    /// Length of y.
+    fn dimension(&self) -> usize;
+
+    /// ẏ at (t, y). y may be slightly off the manifold: it is a stage of a step. An error or a number that is not finite
+    /// makes the step be tried again with a smaller size.
+    fn derivative(&mut self, t: f64, y: &[f64], dy: &mut [f64]) -> Result<()>;
+
+    /// Brings y back onto the manifold (normalises quaternions). Called for the end of every step that is tried and for every
+    /// point of dense output.
+    fn project(&mut self, _t: f64, _y: &mut [f64]) {}
+
+    /// Number of functions whose changes of sign are located.
+    fn event_count(&self) -> usize {
+        0
+    }
+
+    /// The values of those functions at (t, y).
+    fn events(&mut self, _t: f64, _y: &[f64], _values: &mut [f64]) {}
+}
+
+/// A system of second order on a manifold, for the methods that need positions and velocities apart.
+pub trait Mechanical {
+    /// Length of q.
+    fn position_count(&self) -> usize;
+
+    /// Length of v.
+    fn velocity_count(&self) -> usize;
+
+    /// v̇ at (t, q, v).
+    fn acceleration(&mut self, t: f64, q: &[f64], v: &[f64], vdot: &mut [f64]) -> Result<()>;
+
+    /// q ← q ⊕ δ along the manifold; δ is a velocity times a time.
+    fn step(&mut self, q: &mut [f64], delta: &[f64]);
+}
+
+/// Methods that choose their steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Dormand–Prince 5(4).
+    DormandPrince5,
+    /// Tsitouras 5(4).
+    Tsitouras5,
+    /// Verner's robust 6(5).
+    Verner6,
+    /// DOP853.
+    Dop853,
+    /// Verner's robust 9(8).
+    Verner9,
+}
+
+impl Method {
+    /// All of them, by increasing order.
+    pub const ALL: [Method; 5] = [
+        Method::DormandPrince5,
+        Method::Tsitouras5,
+        Method::Verner6,
+        Method::Dop853,
+        Method::Verner9,
+    ];
+
+    /// The name by which users ask for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::DormandPrince5 => "dopri5",
+            Method::Tsitouras5 => "tsit5",
+            Method::Verner6 => "verner6",
+            Method::Dop853 => "dop853",
+            Method::Verner9 => "verner9",
+        }
+    }
+
+    /// Its order.
+    pub const fn order(self) -> usize {
+        self.tableau().order
+    }
+
+    /// Its coefficients.
+    pub const fn tableau(self) -> &'static Tableau {
+        match self {
+            Method::DormandPrince5 => &dormand_prince5::TABLEAU,
+            Method::Tsitouras5 => &tsitouras5::TABLEAU,
+            Method::Verner6 => &verner6::TABLEAU,
+            Method::Dop853 => &dop853::TABLEAU,
+            Method::Verner9 => &verner9::TABLEAU,
+        }
+    }
+}
+
+/// Methods with steps of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FixedMethod {
+    /// The classical method of order 4, on the manifold.
+    RungeKutta4,
+    /// Velocity first, then position with the new velocity: order 1, symplectic for separable systems.
+    SemiImplicitEuler,
+    /// Midpoint rule on the manifold: order 2, symmetric; its energy error does not grow.
+    ImplicitMidpoint,
+}
+
+impl FixedMethod {
+    /// All of them.
+    pub const ALL: [FixedMethod; 3] = [
+        FixedMethod::RungeKutta4,
+        FixedMethod::SemiImplicitEuler,
+        FixedMethod::ImplicitMidpoint,
+    ];
+
+    /// The name by which users ask for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FixedMethod::RungeKutta4 => "rk4",
+            FixedMethod::SemiImplicitEuler => "semi-implicit-euler",
+            FixedMethod::ImplicitMidpoint => "implicit-midpoint",
+        }
+    }
+
+    /// Its order.
+    pub const fn order(self) -> usize {
+        match self {
+            FixedMethod::RungeKutta4 => 4,
+            FixedMethod::SemiImplicitEuler => 1,
+            FixedMethod::ImplicitMidpoint => 2,
+        }
+    }
+}
+
+macro_rules! by_name {
+    ($method:ty, $what:literal) => {
+        impl fmt::Display for $method {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl FromStr for $method {
+            type Err = Error;
+
+            fn from_str(name: &str) -> Result<Self> {
+                Self::ALL
+                    .into_iter()
+                    .find(|method| method.name() == name)
+                    .ok_or_else(|| {
+                        Error::new(
+                            ErrorKind::Input,
+                            format!(concat!("no ", $what, " is called `{}`"), name),
+                        )
+                        .hint(format!(
+                            "choose one of {}",
+                            Self::ALL.map(Self::name).join(", ")
+                        ))
+                    })
+            }
+        }
+    };
+}
+
+by_name!(Method, "integrator that chooses its steps");
+by_name!(FixedMethod, "integrator with a fixed step");
+
+/// What error a step may have: relative · |y| + absolute, per component.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerances {
+    /// In proportion to the component.
+    pub relative: f64,
+    /// In the component's unit.
+    pub absolute: f64,
+}
+
+impl Default for Tolerances {
+    /// 10⁻⁸ of both kinds.
+    fn default() -> Self {
+        Tolerances {
+            relative: 1e-8,
+            absolute: 1e-8,
+        }
+    }
+}
+
+/// Settings of an [`Adaptive`] integrator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Error allowed in a step.
+    pub tolerances: Tolerances,
+    /// No step is larger, s.
+    pub max_step: f64,
+    /// A step that would have to be smaller is an error, s; the spacing of numbers at the time reached is a limit in any case.
+    pub min_step: f64,
+    /// First step to try, s; chosen from the derivative if not given.
+    pub initial_step: Option<f64>,
+    /// Into how many parts a step is cut to see changes of sign of the event functions; two changes within a part are missed.
+    pub event_parts: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            tolerances: Tolerances::default(),
+            max_step: f64::INFINITY,
+            min_step: 0.0,
+            initial_step: None,
+            event_parts: 4,
+        }
+    }
+}
+
+impl Options {
+    /// The same relative and absolute tolerance, everything else as usual.
+    pub fn with_tolerance(tolerance: f64) -> Self {
+        Options {
+            tolerances: Tolerances {
+                relative: tolerance,
+                absolute: tolerance,
+            },
+            ..Options::default()
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let refuse = |what: &str, value: f64| {
+            Err(Error::new(
+                ErrorKind::Input,
+                format!("{what} of the integrator cannot be {value}"),
+            ))
+        };
+        let Tolerances { relative, absolute } = self.tolerances;
+        if !(relative.is_finite() && relative >= 0.0) {
+            return refuse("the relative tolerance", relative);
+        }
+        if !(absolute.is_finite() && absolute >= 0.0) {
+            return refuse("the absolute tolerance", absolute);
+        }
+        if relative == 0.0 && absolute == 0.0 {
+            return refuse("both tolerances", 0.0);
+        }
+        if !(self.min_step.is_finite() && self.min_step >= 0.0) {
+            return refuse("the smallest step", self.min_step);
+        }
+        if self.max_step.is_nan() || self.max_step <= self.min_step {
+            return refuse("the largest step", self.max_step);
+        }
+        match self.initial_step {
+            Some(step) if !(step.is_finite() && step > 0.0) => refuse("the first step", step),
+            _ if self.event_parts == 0 => refuse("the number of parts of a step", 0.0),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a run has cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Steps taken.
+    pub steps: u64,
+    /// Steps tried in vain.
+    pub rejected: u64,
+    /// Evaluations of the derivative, those for dense output included.
+    pub evaluations: u64,
+}
+
+/// The same error, with the time at which it arose.
+fn at_time(error: &Error, t: f64) -> Error {
+    let mut timed = Error::new(error.kind(), format!("at t = {t} s: {}", error.message()))
+        .at(error.place().clone());
+    if let Some(advice) = error.advice() {
+        timed = timed.hint(advice);
+    }
+    timed
+}
+
+/// Reads back what a checkpoint wrote, word by word.
+struct Words<'a> {
+    rest: std::slice::Iter<'a, u64>,
+}
+
+impl<'a> Words<'a> {
+    fn new(words: &'a [u64]) -> Self {
+        Words { rest: words.iter() }
+    }
+
+    fn word(&mut self) -> Result<u64> {
+        self.rest.next().copied().ok_or_else(Self::foreign)
+    }
+
+    fn number(&mut self) -> Result<f64> {
+        self.word().map(f64::from_bits)
+    }
+
+    fn numbers(&mut self, into: &mut [f64]) -> Result<()> {
+        for x in into {
+            *x = self.number()?;
+        }
+        Ok(())
+    }
+
+    /// Refuses the checkpoint unless the next words are these.
+    fn expect(&mut self, words: &[u64]) -> Result<()> {
+        for &word in words {
+            if self.word()? != word {
+                return Err(Self::foreign());
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        match self.rest.next() {
+            None => Ok(()),
+            Some(_) => Err(Self::foreign()),
+        }
+    }
+
+    fn foreign() -> Error {
+        Error::new(
+            ErrorKind::Input,
+            "this checkpoint was made by an integrator with another method, size or setting",
+        )
+        .hint("continue a run with the settings it was started with")
+    }
+}

@@ -1,0 +1,440 @@
+//! Motion in time: conservation, agreement of methods, controllers, events, restart.
+
+use catena::integrate::{FixedMethod, Method, Tolerances};
+use catena::model::embedded;
+use catena::simulate::{
+    Audit, Controller, EventFunction, FrameWrench, Inputs, Integrator, Options, Sample, Simulation,
+    Table, verified_error,
+};
+use catena::spatial::{Force, Vec3};
+use catena::trajectory::{PointToPoint, Profile};
+use catena::{Model, State};
+
+fn adaptive(method: Method, rtol: f64, duration: f64, interval: f64) -> Options {
+    Options {
+        integrator: Integrator::Adaptive {
+            method,
+            tolerances: Tolerances {
+                relative: rtol,
+                absolute: 0.01 * rtol,
+            },
+            max_step: f64::INFINITY,
+        },
+        duration,
+        interval,
+    }
+}
+
+fn run(model: &Model, state: &State, inputs: Inputs, options: Options) -> (Vec<Sample>, Audit) {
+    let mut simulation = Simulation::new(model, state, inputs, Vec::new(), options).unwrap();
+    let mut samples = Vec::new();
+    while !simulation.finished() {
+        simulation.advance(&mut samples).unwrap();
+    }
+    (samples, simulation.finish())
+}
+
+/// At rest, every plain coordinate at 0.4: nothing of the embedded models is in balance there.
+fn tilted(model: &Model) -> State {
+    let mut state = State::neutral(model);
+    let step = vec![0.4; model.nv()];
+    state.step(model, &step);
+    state
+}
+
+fn finding(audit: &Audit, name: &str) -> f64 {
+    audit
+        .findings
+        .iter()
+        .find(|f| f.name == name)
+        .unwrap()
+        .worst
+}
+
+/// Ten seconds of free fall at rtol 1e-12: relative energy drift at most 1e-10.
+#[test]
+fn energy_is_kept_in_free_fall() {
+    for name in ["planar3", "pendulum-3", "chain-7"] {
+        let model = embedded::model(name).unwrap();
+        let (_, audit) = run(
+            &model,
+            &tilted(&model),
+            Inputs::default(),
+            adaptive(Method::Verner9, 1e-12, 10.0, 0.1),
+        );
+        assert!(
+            finding(&audit, "energy balance") <= 1e-10,
+            "{name}: {audit:?}"
+        );
+    }
+}
+
+/// A free space robot keeps its momenta to 1e-11 over 100 s, whatever its joints do.
+#[test]
+fn momentum_of_a_free_robot() {
+    let model = embedded::model("space-robot").unwrap();
+    let mut state = State::random(&model, 3);
+    state.v.iter_mut().for_each(|v| *v *= 0.3);
+    let mut amplitude = vec![0.0; 12];
+    amplitude[6..].fill(0.3);
+    let inputs = Inputs {
+        controller: Controller::Sine {
+            amplitude,
+            frequency: vec![1.3; 12],
+        },
+        wrenches: Vec::new(),
+    };
+    let (_, audit) = run(
+        &model,
+        &state,
+        inputs,
+        adaptive(Method::Verner9, 1e-12, 100.0, 1.0),
+    );
+    for law in ["linear momentum", "angular momentum about the mass centre"] {
+        assert!(finding(&audit, law) <= 1e-11, "{law}: {audit:?}");
+    }
+    assert!(finding(&audit, "energy balance") <= 1e-10, "{audit:?}");
+    assert!(finding(&audit, "length of quaternions") <= 1e-14);
+}
+
+/// Springs, dampers, friction, a constant effort and a wrench: the balance still closes.
+#[test]
+fn the_balance_closes_with_everything_on() {
+    let model = embedded::model("zoo").unwrap();
+    let inputs = Inputs {
+        controller: Controller::Constant(vec![0.2; model.nv()]),
+        wrenches: vec![FrameWrench {
+            frame: model.tree().frames.len() - 1,
+            wrench: Force::new(Vec3::new(0.1, 0.2, -0.1), Vec3::new(1.0, -0.5, 0.3)),
+        }],
+    };
+    let state = State::neutral(&model);
+    let (_, audit) = run(
+        &model,
+        &state,
+        inputs,
+        adaptive(Method::Dop853, 1e-9, 1.0, 0.05),
+    );
+    assert!(finding(&audit, "energy balance") < 1e-7, "{audit:?}");
+    assert!(audit.work != 0.0 && audit.dissipated > 0.0);
+}
+
+#[test]
+fn methods_agree() {
+    let model = embedded::model("stanford").unwrap();
+    let state = State::new(&model, &[0.1, 1.2, 0.1, 0.3, -0.4, 0.5], &[0.0; 6]).unwrap();
+    let end = |options| {
+        run(&model, &state, Inputs::default(), options)
+            .0
+            .pop()
+            .unwrap()
+            .state
+    };
+    let exact = end(adaptive(Method::Verner9, 1e-13, 1.0, 1.0));
+    let distance = |s: &State| {
+        s.q.iter()
+            .zip(&exact.q)
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, f64::max)
+    };
+    for method in [
+        Method::DormandPrince5,
+        Method::Tsitouras5,
+        Method::Verner6,
+        Method::Dop853,
+    ] {
+        assert!(
+            distance(&end(adaptive(method, 1e-11, 1.0, 1.0))) < 1e-9,
+            "{method:?}"
+        );
+    }
+    let fixed = |method, step| Options {
+        integrator: Integrator::Fixed { method, step },
+        duration: 1.0,
+        interval: 1.0,
+    };
+    assert!(distance(&end(fixed(FixedMethod::RungeKutta4, 1e-3))) < 1e-8);
+    assert!(distance(&end(fixed(FixedMethod::ImplicitMidpoint, 1e-3))) < 1e-3);
+    assert!(distance(&end(fixed(FixedMethod::SemiImplicitEuler, 1e-4))) < 1e-2);
+}
+
+/// The order of fixed-step methods on a tree with ball joints: halving the step divides the error by 2^order.
+#[test]
+fn orders_on_the_manifold() {
+    let model = embedded::model("pendulum-2").unwrap();
+    let mut state = State::random(&model, 5);
+    state.v.iter_mut().for_each(|v| *v *= 0.5);
+    let end = |options| {
+        run(&model, &state, Inputs::default(), options)
+            .0
+            .pop()
+            .unwrap()
+            .state
+    };
+    let exact = end(adaptive(Method::Verner9, 1e-13, 0.4, 0.4));
+    for (method, order, step) in [
+        (FixedMethod::RungeKutta4, 4, 0.002),
+        (FixedMethod::ImplicitMidpoint, 2, 0.002),
+        (FixedMethod::SemiImplicitEuler, 1, 0.001),
+    ] {
+        let error = |step| {
+            let s = end(Options {
+                integrator: Integrator::Fixed { method, step },
+                duration: 0.4,
+                interval: 0.4,
+            });
+            s.v.iter()
+                .zip(&exact.v)
+                .map(|(a, b)| (a - b).abs())
+                .fold(0.0, f64::max)
+        };
+        let measured = (error(step) / error(step / 2.0)).log2();
+        assert!(
+            (measured - f64::from(order)).abs() < 0.3,
+            "{method:?}: order {measured}"
+        );
+    }
+}
+
+#[test]
+fn computed_torque_follows_on_fixed_and_free_bases() {
+    for name in ["stanford", "space-robot"] {
+        let model = embedded::model(name).unwrap();
+        let state = State::neutral(&model);
+        let from = vec![0.0; 6];
+        let to = [0.5, 0.4, 0.1, -0.3, 0.2, 0.6];
+        let inputs = Inputs {
+            controller: Controller::ComputedTorque {
+                motion: PointToPoint::new(Profile::Cycloid, &from, &to, 2.0).unwrap(),
+                stiffness: 100.0,
+                damping: 20.0,
+            },
+            wrenches: Vec::new(),
+        };
+        let (samples, audit) = run(
+            &model,
+            &state,
+            inputs,
+            adaptive(Method::Dop853, 1e-9, 2.0, 0.1),
+        );
+        let end = &samples.last().unwrap().state.q;
+        for (q, wanted) in end[end.len() - 6..].iter().zip(to) {
+            assert!((q - wanted).abs() < 1e-7, "{name}: {q} instead of {wanted}");
+        }
+        assert_eq!(audit.breaches().count(), 0, "{name}: {audit:?}");
+    }
+}
+
+#[test]
+fn gravity_compensation_holds_still() {
+    let model = embedded::model("stanford").unwrap();
+    let state = State::new(&model, &[0.1, 1.2, 0.1, 0.3, -0.4, 0.5], &[0.0; 6]).unwrap();
+    let inputs = Inputs {
+        controller: Controller::GravityCompensation,
+        wrenches: Vec::new(),
+    };
+    let (samples, _) = run(
+        &model,
+        &state,
+        inputs,
+        adaptive(Method::Dop853, 1e-8, 5.0, 1.0),
+    );
+    for (a, b) in samples.last().unwrap().state.q.iter().zip(&state.q) {
+        assert!((a - b).abs() < 1e-10);
+    }
+}
+
+/// A table of efforts is linear between its rows: a mass on a slide under a ramp moves by F t³ / (6 m T).
+#[test]
+fn a_ramp_of_force() {
+    let mut builder = catena::ModelBuilder::new("cart");
+    builder.gravity = Vec3::zero();
+    builder.link(
+        "cart",
+        catena::model::Inertial {
+            mass: 2.0,
+            ..Default::default()
+        },
+    );
+    builder.joint(catena::model::JointSpec::new(
+        "rail",
+        catena::model::JointKind::Prismatic,
+        "world",
+        "cart",
+    ));
+    let model = builder.build().unwrap();
+    let table = Table::new(vec![0.0, 1.0], vec![vec![0.0], vec![6.0]]).unwrap();
+    let inputs = Inputs {
+        controller: Controller::Table(table),
+        wrenches: Vec::new(),
+    };
+    let (samples, audit) = run(
+        &model,
+        &State::neutral(&model),
+        inputs,
+        adaptive(Method::Dop853, 1e-10, 1.0, 0.5),
+    );
+    assert!((samples.last().unwrap().state.q[0] - 6.0 / 12.0).abs() < 1e-12);
+    assert!((audit.work - 0.5 * 2.0 * 1.5 * 1.5).abs() < 1e-9);
+}
+
+/// A body dropped from 1 m crosses the ground at √(2h/g), to round-off.
+#[test]
+fn the_time_of_an_event() {
+    let mut builder = catena::ModelBuilder::new("drop");
+    builder.link(
+        "ball",
+        catena::model::Inertial {
+            mass: 1.0,
+            tensor: catena::spatial::Sym3::new(0.1, 0.1, 0.1, 0.0, 0.0, 0.0),
+            ..Default::default()
+        },
+    );
+    builder.joint(catena::model::JointSpec::new(
+        "free",
+        catena::model::JointKind::Free,
+        "world",
+        "ball",
+    ));
+    let model = builder.build().unwrap();
+    let mut state = State::neutral(&model);
+    state.q[2] = 1.0;
+    let events = vec![EventFunction::Plane {
+        frame: 1,
+        normal: [0.0, 0.0, 1.0],
+        offset: 0.0,
+        name: "ground".into(),
+    }];
+    let options = adaptive(Method::Dop853, 1e-12, 1.0, 0.1);
+    let mut simulation =
+        Simulation::new(&model, &state, Inputs::default(), events, options).unwrap();
+    let mut samples = Vec::new();
+    while !simulation.finished() {
+        simulation.advance(&mut samples).unwrap();
+    }
+    assert_eq!(simulation.events.len(), 1);
+    let exact = (2.0f64 / 9.81).sqrt();
+    assert!(
+        (simulation.events[0].time - exact).abs() < 1e-14,
+        "{}",
+        simulation.events[0].time - exact
+    );
+}
+
+/// Stopped anywhere and continued from its checkpoint, a run has the same bits and the same audit.
+#[test]
+fn restart_gives_the_same_bits() {
+    let model = embedded::model("zoo")
+        .unwrap()
+        .with_gravity([0.0, 0.0, -9.81]);
+    let state = State::neutral(&model);
+    let fixed = Options {
+        integrator: Integrator::Fixed {
+            method: FixedMethod::RungeKutta4,
+            step: 0.002,
+        },
+        duration: 0.4,
+        interval: 0.02,
+    };
+    for options in [
+        adaptive(Method::Dop853, 1e-8, 0.4, 0.01),
+        adaptive(Method::Tsitouras5, 1e-6, 0.4, 0.03),
+        fixed,
+    ] {
+        let new = || {
+            Simulation::new(
+                &model,
+                &state,
+                Inputs::default(),
+                Vec::new(),
+                options.clone(),
+            )
+            .unwrap()
+        };
+        let (whole, audit) = run(&model, &state, Inputs::default(), options.clone());
+        for stop in [1, 2, 5, 9] {
+            let mut first = new();
+            let mut samples = Vec::new();
+            for _ in 0..stop {
+                first.advance(&mut samples).unwrap();
+            }
+            let checkpoint = first.checkpoint();
+            drop(first);
+            let mut second = new();
+            second.restore(&checkpoint, &samples).unwrap();
+            while !second.finished() {
+                second.advance(&mut samples).unwrap();
+            }
+            assert_eq!(samples, whole);
+            assert_eq!(second.finish(), audit);
+        }
+    }
+}
+
+#[test]
+fn the_error_estimate_is_an_estimate_of_the_error() {
+    let model = embedded::model("chain-3").unwrap();
+    let state = tilted(&model);
+    let options = adaptive(Method::Dop853, 1e-6, 2.0, 2.0);
+    let (samples, _) = run(&model, &state, Inputs::default(), options.clone());
+    let last = &samples.last().unwrap().state;
+    let estimate = verified_error(&model, &state, &Inputs::default(), &options, last).unwrap();
+    let (sharp, _) = run(
+        &model,
+        &state,
+        Inputs::default(),
+        adaptive(Method::Verner9, 1e-13, 2.0, 2.0),
+    );
+    let exact = &sharp.last().unwrap().state;
+    let relative = |a: &[f64], b: &[f64]| {
+        let size = b.iter().fold(1e-12f64, |m, x| m.max(x.abs()));
+        a.iter()
+            .zip(b)
+            .fold(0.0f64, |m, (a, b)| m.max((a - b).abs()))
+            / size
+    };
+    let truth = relative(&last.q, &exact.q).max(relative(&last.v, &exact.v));
+    assert!(
+        estimate > 0.3 * truth && estimate < 3.0 * truth,
+        "{estimate:e} and {truth:e}"
+    );
+}
+
+#[test]
+fn bad_settings_are_refused() {
+    let model = embedded::model("chain-2").unwrap();
+    let state = State::neutral(&model);
+    let try_options = |options| {
+        Simulation::new(&model, &state, Inputs::default(), Vec::new(), options)
+            .err()
+            .map(|e| e.to_string())
+            .unwrap_or_default()
+    };
+    assert_eq!(
+        try_options(adaptive(Method::Dop853, 1e-8, -1.0, 0.1)),
+        "duration of the simulation must be positive, not -1"
+    );
+    assert_eq!(
+        try_options(Options {
+            integrator: Integrator::Fixed {
+                method: FixedMethod::RungeKutta4,
+                step: 0.003
+            },
+            duration: 1.0,
+            interval: 0.01,
+        }),
+        "the interval between samples (0.01 s) is not a multiple of the step (0.003 s)"
+    );
+    let inputs = Inputs {
+        controller: Controller::Constant(vec![1.0]),
+        wrenches: Vec::new(),
+    };
+    let error = Simulation::new(&model, &state, inputs, Vec::new(), Options::default())
+        .err()
+        .unwrap();
+    assert_eq!(
+        error.to_string(),
+        "constant efforts: 2 numbers are needed, 1 were given"
+    );
+    assert!(Table::new(vec![0.0, 0.0], vec![vec![1.0], vec![2.0]]).is_err());
+}
