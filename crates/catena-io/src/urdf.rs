@@ -533,14 +533,16 @@ impl Reading<'_> {
 
     /// Refuses attributes that could change the meaning of the known ones.
     /// Attributes that vendors add (Panda's `<dynamics D= K=>`) are no part of URDF: they are listed. One that looks like a
-    /// mistyped known one is refused.
+    /// mistyped known one, or names a spring or a rotor, would change the dynamics and is refused.
     fn known_or_foreign_attributes(&mut self, element: Node<'_, '_>, known: &[&str]) -> Result<()> {
         for attribute in element.attributes() {
             let name = attribute.name();
             if known.contains(&name) {
                 continue;
             }
-            if nearest(name, known).is_some() {
+            let acts = ["stiff", "spring", "armature", "inertia", "rest"];
+            let lower = name.to_lowercase();
+            if nearest(name, known).is_some() || acts.iter().any(|word| lower.contains(word)) {
                 return self.only_attributes(element, known);
             }
             let what = format!("attribute `{name}` of <{}>", element.tag_name().name());

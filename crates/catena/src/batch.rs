@@ -194,6 +194,30 @@ impl Batch {
         self.run(Question::Forward, q, v, tau, vdot)
     }
 
+    fn check_quaternions(&self, q: &[f64]) -> Result<()> {
+        let tree = self.model.tree();
+        for body in &tree.bodies[1..] {
+            let Some(k) = body.kind.quaternion() else {
+                continue;
+            };
+            for (state, q) in q.chunks_exact(self.model.nq()).enumerate() {
+                let p = &q[body.q + k..body.q + k + 4];
+                let squared = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
+                if squared.is_nan() || (squared - 1.0).abs() > 1e-9 {
+                    return Err(Error::new(
+                        ErrorKind::Input,
+                        format!(
+                            "state {state} of the batch: quaternion of joint `{}` has length {:.9}, not 1",
+                            body.joint,
+                            squared.sqrt()
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn run(
         &mut self,
         question: Question,
@@ -208,6 +232,7 @@ impl Batch {
         check_length("positions of a batch", q.len(), states * nq)?;
         check_length("velocities of a batch", v.len(), states * nv)?;
         check_length("inputs of a batch", input.len(), states * nv)?;
+        self.check_quaternions(q)?;
         let mut slices = Slices {
             q,
             v,

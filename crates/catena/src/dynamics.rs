@@ -121,6 +121,8 @@ pub struct Dynamics {
     coriolis: Matrix<f64>,
     jacobian: Matrix<f64>,
     quaternions: Vec<(usize, usize)>,
+    /// Are the factors those of a state?
+    factorized: bool,
 }
 
 impl Dynamics {
@@ -152,6 +154,7 @@ impl Dynamics {
             inertia: Matrix::zeros(0, 0),
             coriolis: Matrix::zeros(0, 0),
             jacobian: Matrix::zeros(6, nv),
+            factorized: false,
             quaternions: model
                 .bodies()
                 .filter_map(|i| {
@@ -244,6 +247,7 @@ impl Dynamics {
         self.check_state(state)?;
         self.check_vector("efforts", tau)?;
         self.load(external)?;
+        self.factorized = false;
         let loaded = !external.is_empty();
         match &mut self.path {
             Path::Baseline(work) => work.forward(
@@ -272,6 +276,7 @@ impl Dynamics {
             }
         }
         self.check_pivots()?;
+        self.factorized = true;
         finite_result("accelerations", &self.model, &self.vdot)?;
         Ok(&self.vdot)
     }
@@ -301,6 +306,7 @@ impl Dynamics {
     /// Factorizes I(q) = U D Uᵀ in O(n), for [`solve`](Self::solve).
     pub fn factorize(&mut self, state: &State) -> Result<()> {
         self.check_state(state)?;
+        self.factorized = false;
         match &mut self.path {
             Path::Baseline(work) => work.forward.factors.factorize(&self.model, &state.q),
             #[cfg(target_arch = "x86_64")]
@@ -312,12 +318,20 @@ impl Dynamics {
                 }
             }
         }
-        self.check_pivots()
+        self.check_pivots()?;
+        self.factorized = true;
+        Ok(())
     }
 
     /// Solves I x = b in O(n) with the factors of the last [`factorize`](Self::factorize) or [`forward`](Self::forward):
     /// b comes in, x goes out.
     pub fn solve(&mut self, x: &mut [f64]) -> Result<()> {
+        if !self.factorized {
+            return Err(
+                Error::new(ErrorKind::Input, "there is no factorization to solve with")
+                    .hint("call `factorize` or `forward` first"),
+            );
+        }
         self.check_vector("right-hand side", x)?;
         match &mut self.path {
             Path::Baseline(work) => work.forward.factors.solve(&self.model, x),
@@ -390,6 +404,7 @@ impl Dynamics {
     /// Jacobian of a frame (6×nv: angular rows first, world axes, at the frame's origin).
     pub fn jacobian(&mut self, state: &State, frame: &FrameInfo) -> Result<&Matrix> {
         self.locate(state)?;
+        self.check_body(frame.body)?;
         frame_jacobian(&self.model, &self.kinematics, frame, &mut self.jacobian);
         Ok(&self.jacobian)
     }
@@ -401,24 +416,29 @@ impl Dynamics {
         frame: &FrameInfo,
     ) -> Result<Motion<f64>> {
         self.locate(state)?;
+        self.check_body(frame.body)?;
         Ok(self.kinematics.frame_acceleration(frame))
     }
 
     /// Pose of a frame in the world.
     pub fn frame_pose(&mut self, state: &State, frame: &FrameInfo) -> Result<Pose<f64>> {
         self.locate(state)?;
+        self.check_body(frame.body)?;
         Ok(self.kinematics.frame_pose(frame))
     }
 
     /// Energies, momenta and centre of mass.
     pub fn mechanical_state(&mut self, state: &State) -> Result<MechanicalState<f64>> {
         self.locate(state)?;
-        Ok(mechanical_state(
-            &self.model,
-            &state.q,
-            &state.v,
-            &self.kinematics,
-        ))
+        let mechanical = mechanical_state(&self.model, &state.q, &state.v, &self.kinematics);
+        if mechanical.kinetic.is_finite() && mechanical.gravitational.is_finite() {
+            Ok(mechanical)
+        } else {
+            Err(
+                Error::new(ErrorKind::Input, "the energy of this state overflows")
+                    .hint("positions or velocities are too large for double precision"),
+            )
+        }
     }
 
     /// A wrench in world axes, its force acting at a point of the world, as the wrench on `body` that
@@ -431,6 +451,7 @@ impl Dynamics {
         wrench: Force<f64>,
     ) -> Result<Force<f64>> {
         self.locate(state)?;
+        self.check_body(body)?;
         let about_origin = Force::new(point.cross_add(wrench.force, wrench.moment), wrench.force);
         Ok(self.kinematics.world_from_body[body].force_into(about_origin))
     }
@@ -483,6 +504,7 @@ impl Dynamics {
                 .err()
                 .unwrap_or_else(|| Error::new(ErrorKind::Input, "the state is not finite")));
         }
+        self.check_base(&state.base)?;
         for &(body, k) in &self.quaternions {
             let p = &state.q[k..k + 4];
             let squared = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
@@ -497,6 +519,54 @@ impl Dynamics {
                 )
                 .hint("make states with `State::new`, which normalises, and move them with `State::step`"));
             }
+        }
+        Ok(())
+    }
+
+    fn check_body(&self, body: usize) -> Result<()> {
+        if body <= self.model.body_count() {
+            Ok(())
+        } else {
+            Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "there is no body {body}: model `{}` has {}",
+                    self.model.name(),
+                    self.model.body_count()
+                ),
+            ))
+        }
+    }
+
+    /// The base moves with finite numbers, and its rotation is one. The base at rest is recognised at a glance.
+    fn check_base(&self, base: &Base<f64>) -> Result<()> {
+        if *base == Base::fixed() {
+            return Ok(());
+        }
+        let r = base.pose.rotation;
+        let parts = [
+            r.x,
+            r.y,
+            r.z,
+            base.pose.translation,
+            base.velocity.angular,
+            base.velocity.linear,
+            base.acceleration.angular,
+            base.acceleration.linear,
+        ];
+        if parts.iter().any(|v| !all_finite(&v.to_array())) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                "the motion of the base is not finite",
+            ));
+        }
+        let error = r.transpose() * r - crate::spatial::Mat3::identity();
+        let worst = error.x.norm().max(error.y.norm()).max(error.z.norm());
+        if worst > 1e-9 || r.x.cross(r.y).dot(r.z) < 0.0 {
+            return Err(Error::new(
+                ErrorKind::Input,
+                "the orientation of the base is not a rotation matrix",
+            ));
         }
         Ok(())
     }

@@ -33,11 +33,19 @@ fn spherical_joints_return_their_efforts() {
     }
 }
 
-/// Composite bodies and Cholesky stay right on these chains (O(n³)): 1e-8 of the largest acceleration at n = 300.
+/// Composite bodies and Cholesky stay right on these chains (O(n³)): 1e-8 of the largest acceleration at n = 300. On the slender
+/// rods of `pendulum-300` Cholesky itself is off by 1e-7 against an exact solution, ours by 1e-14 (docs/peers); there the two can
+/// only agree to what Cholesky gives.
 #[test]
 fn spherical_joints_agree_with_cholesky() {
-    for n in [50, 100, 300] {
-        let model = embedded::model(&format!("spherical-chain-{n}")).unwrap();
+    for (name, allowed) in [
+        ("spherical-chain-50", 1e-8),
+        ("spherical-chain-100", 1e-8),
+        ("spherical-chain-300", 1e-8),
+        ("pendulum-100", 1e-8),
+        ("pendulum-300", 3e-7),
+    ] {
+        let model = embedded::model(name).unwrap();
         for seed in 1..=2 {
             let state = State::random(&model, seed);
             let tau = random_efforts(&model, seed);
@@ -59,7 +67,7 @@ fn spherical_joints_agree_with_cholesky() {
             );
             let size = twin.iter().fold(0.0f64, |m, x| m.max(x.abs()));
             for (a, b) in vdot.iter().zip(&twin) {
-                assert!((a - b).abs() <= 1e-8 * size, "n = {n}: {a} and {b}");
+                assert!((a - b).abs() <= allowed * size, "{name}: {a} and {b}");
             }
         }
     }

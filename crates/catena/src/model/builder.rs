@@ -341,7 +341,7 @@ impl Making {
                 .is_some_and(|i| i.mass > 0.0)
             {
                 self.note(format!(
-                    "mass of link `{}` has no effect: it is fixed to the ground",
+                    "mass of link `{}` has no effect and is not counted: it is fixed to the ground",
                     joint.child
                 ));
             }
@@ -499,6 +499,28 @@ impl Making {
             if parent + 1 != body {
                 self.tree.nodes[parent].gathers = true;
             }
+        }
+        let as_read = builder
+            .joints
+            .iter()
+            .filter(|j| j.kind != JointKind::Fixed)
+            .map(|j| &j.name);
+        let as_numbered = self.tree.bodies[1..].iter().map(|b| &b.joint);
+        if !as_read.eq(as_numbered) {
+            let first: Vec<&str> = self.tree.bodies[1..]
+                .iter()
+                .take(12)
+                .map(|b| b.joint.as_str())
+                .collect();
+            let more = if self.tree.bodies.len() > 13 {
+                ", …"
+            } else {
+                ""
+            };
+            self.note(format!(
+                "coordinates follow the tree branch by branch, not the order of the file: {}{more}",
+                first.join(", ")
+            ));
         }
         if builder.allow_unphysical {
             for link in &builder.links {

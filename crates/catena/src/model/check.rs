@@ -435,6 +435,18 @@ pub(super) fn mobility(model: &Model) -> Result<()> {
         if pivot.is_nan() || pivot < 1e-12 {
             let dof = &model.tree().dofs[k];
             let body = &model.tree().bodies[dof.body];
+            let carried = factors.articulated_inertia(dof.body);
+            if !(carried.rotational.trace() + carried.translational.trace()).is_finite() {
+                return Err(Error::new(
+                    ErrorKind::Physics,
+                    format!(
+                        "inertia of body `{}` and what it carries overflows",
+                        body.name
+                    ),
+                )
+                .at(body.place.clone())
+                .hint("masses and lengths are in kg and m"));
+            }
             return Err(Error::new(
                 ErrorKind::Physics,
                 format!(
