@@ -109,20 +109,6 @@ def without_unsupported(text):
     text, mimics = re.subn(r"<mimic\b[^>]*?(/>|>.*?</mimic>)", "", text, flags=re.DOTALL)
     if mimics:
         edits.append(f"{mimics} `<mimic>`")
-    unknown = set()
-
-    def keep_known(element):
-        def keep(attribute):
-            if attribute[1] in ("damping", "friction"):
-                return attribute[0]
-            unknown.add(attribute[1])
-            return ""
-
-        return re.sub(r"""\s+(\w+)\s*=\s*("[^"]*"|'[^']*')""", keep, element[0])
-
-    text = re.sub(r"<dynamics\b[^>]*>", keep_known, text)
-    if unknown:
-        edits.append(f"attributes {', '.join(f'`{name}`' for name in sorted(unknown))} of `<dynamics>`")
     return text, edits
 
 
