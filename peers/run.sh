@@ -2,8 +2,9 @@
 # Builds catena and compares it with its peers:
 #   peers/run.sh agreement           with Pinocchio on robots            -> docs/peers/agreement.md
 #   peers/run.sh spherical-chains    long chains of spherical joints     -> docs/peers/spherical-chains.{md,svg}
-#   peers/run.sh all                 both
-# CATENA names another program than the one built here.
+#   peers/run.sh simulation          speed of simulation                 -> docs/peers/simulation.md
+#   peers/run.sh all                 all of them
+# CATENA names another program than the one built here; the simulation needs none and builds its bench instead.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 usage() {
@@ -15,7 +16,8 @@ what=${1:-}
 case $what in
     agreement) scripts=agreement ;;
     spherical-chains) scripts=spherical_chain ;;
-    all) scripts="agreement spherical_chain" ;;
+    simulation) scripts=simulation ;;
+    all) scripts="agreement spherical_chain simulation" ;;
     *) usage ;;
 esac
 if [ ! -x "$here/build/venv/bin/python" ]; then
@@ -23,7 +25,7 @@ if [ ! -x "$here/build/venv/bin/python" ]; then
     echo "hint: run peers/setup.sh first" >&2
     exit 2
 fi
-if [ -z "${CATENA:-}" ]; then
+if [ -z "${CATENA:-}" ] && [ "$scripts" != simulation ]; then
     (cd "$here/.." && cargo build --release --quiet --package catena-cli)
     CATENA=${CARGO_TARGET_DIR:-$here/../target}/release/catena
     export CATENA

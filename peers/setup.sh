@@ -11,4 +11,4 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
 fi
 [ -x build/venv/bin/python ] || "$python" -m venv build/venv
 build/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
-echo "peers are ready: peers/run.sh agreement, peers/run.sh spherical-chains"
+echo "peers are ready: peers/run.sh agreement, peers/run.sh spherical-chains, peers/run.sh simulation"

@@ -26,7 +26,7 @@ pub fn complain(message: &str) {
 }
 
 /// Writes a file: first to a temporary file in the same folder, which takes the name when it is complete.
-pub fn write_file(path: &Path, text: &str) -> Result<()> {
+pub fn write_file(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
     let cannot = |what: String| {
         let place = Place {
             file: Some(path.display().to_string().into()),
@@ -43,7 +43,7 @@ pub fn write_file(path: &Path, text: &str) -> Result<()> {
     let temporary = temporary_name(&target);
     let written = File::create(&temporary)
         .and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
+            file.write_all(contents.as_ref())?;
             file.sync_all()
         })
         .and_then(|()| fs::rename(&temporary, &target));

@@ -2,7 +2,7 @@
 
 use crate::commands::{
     algorithms, check, completions, convert, evaluate, export_case, factor, forward, info, inverse,
-    man, models, simulate, tour, verify,
+    man, models, plot, simulate, tour, verify,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -46,6 +46,8 @@ enum Command {
     Evaluate(evaluate::Arguments),
     /// Move a model in time, write the run, and audit it
     Simulate(simulate::Arguments),
+    /// Draw a run: coordinates, efforts, energies, the mechanism in motion
+    Plot(plot::Arguments),
     /// Run every law and every pair of routes on random states of a model
     Check(check::Arguments),
     /// Compare with conformance cases
@@ -78,6 +80,7 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Factor(arguments)) => factor::run(arguments, json),
         Some(Command::Evaluate(arguments)) => evaluate::run(arguments, json),
         Some(Command::Simulate(arguments)) => simulate::run(arguments, json),
+        Some(Command::Plot(arguments)) => plot::run(arguments, json),
         Some(Command::Check(arguments)) => check::run(arguments, json),
         Some(Command::Verify(arguments)) => verify::run(arguments, json),
         Some(Command::ExportCase(arguments)) => export_case::run(arguments),

@@ -47,6 +47,61 @@ const COMPUTED: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Motions that catena computes, with the quantities they expect.
+const SIMULATED: &[(&str, &[&str])] = &[
+    ("planar3_freefall", CHAIN_MOTION),
+    ("stanford_freefall", CHAIN_MOTION),
+    ("stanford_freefall_alpha2plus", CHAIN_MOTION),
+    (
+        "space6r_sim",
+        &[
+            "x0",
+            "quat0",
+            "v0",
+            "w0_body",
+            "w0_inertial",
+            "q",
+            "qd",
+            "kinetic",
+            "linear_momentum",
+            "angular_momentum_about_origin",
+        ],
+    ),
+    ("pendulum3", PENDULUM_MOTION),
+    ("pendulum10", PENDULUM_MOTION),
+    (
+        "tree_motion",
+        &[
+            "q",
+            "qd",
+            "r",
+            "R",
+            "v",
+            "w",
+            "kinetic",
+            "potential",
+            "joint_acc",
+            "hinge_force",
+            "hinge_torque",
+        ],
+    ),
+];
+
+const CHAIN_MOTION: &[&str] = &["q", "qd", "kinetic", "potential"];
+
+const PENDULUM_MOTION: &[&str] = &[
+    "p",
+    "s",
+    "w_body",
+    "R",
+    "V",
+    "Vdot",
+    "wdot_body",
+    "joint_force_on_child",
+    "kinetic",
+    "potential",
+];
+
 const SPACE: &[&str] = &[
     "w0",
     "v0",
@@ -110,6 +165,18 @@ fn known_values_are_met() {
 }
 
 #[test]
+fn known_motions_are_met() {
+    for (name, quantities) in SIMULATED {
+        let report = verify_file(&path(name)).expect("the case can be read");
+        assert!(report.passed(), "{report}");
+        let compared: Vec<_> = report.quantities.iter().map(|q| &q.name[..]).collect();
+        assert_eq!(compared, *quantities, "{name}");
+        let worst = report.worst().map_or(1.0, |quantity| quantity.relative);
+        assert!(worst < 1e-10, "{report}");
+    }
+}
+
+#[test]
 fn kinds_to_come_are_refused() {
     let refused = [
         (
@@ -132,26 +199,17 @@ fn kinds_to_come_are_refused() {
             "parallelogram_redundant",
             "kind `multibody_redundant` is not supported yet",
         ),
-        ("fourbar_sim", "kind `multibody_sim` is not supported yet"),
-        ("pendulum3", "kind `pendulum_sim` is not supported yet"),
-        ("pendulum10", "kind `pendulum_sim` is not supported yet"),
+        (
+            "fourbar_sim",
+            "kind `multibody_sim` with loops is not supported yet",
+        ),
         (
             "pendulum_newton3",
             "kind `pendulum_newton` is not supported yet",
         ),
-        ("planar3_freefall", "kind `serial_sim` is not supported yet"),
-        (
-            "stanford_freefall",
-            "kind `serial_sim` is not supported yet",
-        ),
-        (
-            "stanford_freefall_alpha2plus",
-            "kind `serial_sim` is not supported yet",
-        ),
-        ("space6r_sim", "kind `space_sim` is not supported yet"),
     ];
     let mut known: Vec<_> = refused.iter().map(|(name, _)| *name).collect();
-    known.extend(COMPUTED.iter().map(|(name, _)| *name));
+    known.extend(COMPUTED.iter().chain(SIMULATED).map(|(name, _)| *name));
     for (name, message) in refused {
         let error = verify_file(&path(name)).expect_err("it cannot be computed");
         assert_eq!(error.message(), message, "{name}");
@@ -213,12 +271,16 @@ fn expectations(name: &str, case: &Value) -> Vec<(String, String)> {
 
 /// One unit more in the eighth significant digit.
 fn with_changed_digit(case: &Value, path: &str) -> Value {
+    with_digit_changed(case, path, 8)
+}
+
+fn with_digit_changed(case: &Value, path: &str, digit: i32) -> Value {
     let mut changed = case.clone();
     let entry = changed.pointer_mut(path).expect("the entry is there");
     let number = entry.as_f64().expect("it is a number");
     // a zero has no digits: it becomes something small
     let leading = if number == 0.0 { 1.0 } else { number.abs() };
-    let unit = 10f64.powf(leading.log10().floor() - 7.0);
+    let unit = 10f64.powi(leading.log10().floor() as i32 + 1 - digit);
     *entry = json!(number + unit);
     changed
 }
@@ -271,6 +333,205 @@ fn one_changed_digit_is_caught_in_every_quantity() {
             );
         }
     }
+}
+
+/// Where the values stand that a motion expects, each with the name of its quantity and its size.
+fn motion_expectations(case: &Value) -> Vec<(String, String, f64)> {
+    let mut found = Vec::new();
+    numbers(&case["samples"], "/samples", &mut found);
+    let named = found.into_iter().filter_map(|path| {
+        let quantity = path.split('/').nth(3)?.to_string();
+        let size = case.pointer(&path)?.as_f64()?.abs();
+        (quantity != "t").then_some((quantity, path, size))
+    });
+    named.collect()
+}
+
+/// Changes one unit in the seventh digit of an entry; nothing but this entry must be off.
+fn assert_seventh_digit_is_seen(name: &str, case: &Value, quantity: &str, path: &str) {
+    let report = verify(&with_digit_changed(case, path, 7));
+    let off: Vec<_> = report.quantities.iter().filter(|q| !q.ok).collect();
+    assert_eq!(off.len(), 1, "{name}: {path} was changed\n{report}");
+    assert_eq!(off[0].name, quantity, "{name}");
+    assert_eq!(off[0].where_, element_path(path), "{name}");
+}
+
+#[test]
+fn one_changed_digit_is_caught_in_every_quantity_of_a_motion() {
+    for (name, quantities) in SIMULATED {
+        let case = case(name);
+        let expected = motion_expectations(&case);
+        for quantity in *quantities {
+            let own = expected.iter().filter(|(q, ..)| q == quantity);
+            let largest = own.max_by(|a, b| a.2.total_cmp(&b.2));
+            let (_, path, _) = largest.expect("a quantity has entries");
+            assert_seventh_digit_is_seen(name, &case, quantity, path);
+        }
+    }
+}
+
+/// In small entries, too: the tolerance is not that of their large neighbours. Every third one is tried.
+#[test]
+fn one_changed_digit_is_caught_in_small_entries_of_a_motion() {
+    for name in ["stanford_freefall", "space6r_sim", "pendulum3"] {
+        let case = case(name);
+        let expected = motion_expectations(&case);
+        for (quantity, path, size) in expected.iter().step_by(3) {
+            let own = expected.iter().filter(|(q, ..)| q == quantity);
+            let largest = own.map(|(_, _, size)| *size).fold(0.0, f64::max);
+            if *size > 1e-3 * largest {
+                assert_seventh_digit_is_seen(name, &case, quantity, path);
+            }
+        }
+    }
+}
+
+fn negate(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(negate),
+        Value::Number(number) => *value = json!(-number.as_f64().expect("a number")),
+        _ => {}
+    }
+}
+
+/// p and −p are the same orientation, and s is the rate of either.
+#[test]
+fn quaternions_of_a_motion_may_have_either_sign() {
+    let mut pendulum = case("pendulum3");
+    negate(&mut pendulum["samples"][2]["p"][1]);
+    let report = verify(&pendulum);
+    let off: Vec<_> = report.quantities.iter().filter(|q| !q.ok).collect();
+    assert_eq!(off.len(), 1, "{report}");
+    assert!(off[0].where_.starts_with("samples[2].s[1]"), "{report}");
+    negate(&mut pendulum["samples"][2]["s"][1]);
+    assert_passes(&pendulum);
+    // without a p to go by, s may have either sign
+    for sample in pendulum["samples"].as_array_mut().expect("samples") {
+        sample.as_object_mut().expect("an object").remove("p");
+    }
+    assert_passes(&pendulum);
+    // initial values are normalised, and have either sign
+    negate(&mut pendulum["p0"][0]);
+    assert_passes(&pendulum);
+
+    let mut space = case("space6r_sim");
+    negate(&mut space["samples"][5]["quat0"]);
+    assert_passes(&space);
+
+    let mut tree = case("tree_motion");
+    negate(&mut tree["samples"][1]["q"][3]);
+    assert_passes(&tree);
+    negate(&mut tree["samples"][1]["q"][1]);
+    assert!(!verify(&tree).passed());
+}
+
+#[test]
+fn samples_of_a_motion_may_come_in_any_order() {
+    let mut motion = case("planar3_freefall");
+    let samples = motion["samples"].as_array_mut().expect("samples");
+    samples.reverse();
+    let again = samples[3].clone();
+    samples.insert(7, again);
+    assert_passes(&motion);
+    let samples = motion["samples"].as_array_mut().expect("samples");
+    let (first, rest) = samples.split_at_mut(1);
+    std::mem::swap(&mut first[0]["t"], &mut rest[0]["t"]);
+    assert!(!verify(&motion).passed());
+}
+
+/// Motions that can be written down.
+#[test]
+fn simple_motions_are_met() {
+    // a wheel driven by a constant and by an alternating torque: J θ̈ = τ
+    let inertia = [[0.3, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.4]];
+    let link = json!({
+        "type": "revolute", "a": 0.0, "b": 0.1, "alpha": 0.0, "theta": 0.0, "mass": 2.0,
+        "r": [0.0, 0.0, 0.0], "inertia": inertia,
+    });
+    let t = 1.3f64;
+    let mut wheel = json!({
+        "format": "catena-case/1", "id": "wheel", "kind": "serial_sim",
+        "model": {"kind": "dh_chain", "gravity": [1.0, 2.0, -9.81], "links": [link]},
+        "q0": [0.2], "qd0": [0.5], "tau": [3.0],
+        "samples": [{
+            "t": t, "q": [0.2 + 0.5 * t + 3.75 * t * t], "qd": [0.5 + 7.5 * t], "qdd": [7.5],
+            "kinetic": 0.2 * (0.5 + 7.5 * t).powi(2), "potential": 1.962, "linear_momentum": [0.0, 0.0, 0.0],
+        }],
+    });
+    assert_passes(&wheel);
+    wheel["tau"] = json!(null);
+    wheel["tau_amp"] = json!([3.0]);
+    wheel["tau_omega"] = json!([2.0]);
+    let gain = 3.0 / 0.4 / 2.0;
+    wheel["samples"] = json!([{
+        "t": t,
+        "q": [0.2 + (0.5 + gain) * t - gain / 2.0 * (2.0 * t).sin()],
+        "qd": [0.5 + gain * (1.0 - (2.0 * t).cos())],
+    }]);
+    assert_passes(&wheel);
+
+    // a stone that falls without turning, and one under constant loads
+    let mut stone = json!({
+        "format": "catena-case/1", "id": "stone", "kind": "multibody_sim",
+        "model": {"kind": "multibody", "gravity": [0.0, 0.0, -10.0],
+            "bodies": [{"mass": 2.0, "inertia": inertia}],
+            "joints": [{"type": "free", "parent": -1, "child": 0}]},
+        "q0": [[1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0]], "qd0": [[3.0, 0.0, 0.0, 0.0, 0.0, 0.0]],
+        "samples": [{
+            "t": 2.0, "q": [[7.0, 2.0, -17.0, 1.0, 0.0, 0.0, 0.0]], "qd": [[3.0, 0.0, -20.0, 0.0, 0.0, 0.0]],
+            "r": [[7.0, 2.0, -17.0]], "w": [[0.0, 0.0, 0.0]], "hinge_force": [[0.0, 0.0, 0.0]],
+            "kinetic": 409.0, "potential": -340.0,
+        }],
+    });
+    assert_passes(&stone);
+    stone["external"] = json!([{"force": [0.0, 4.0, 20.0], "torque": [0.0, 0.0, 0.8]}]);
+    stone["samples"] = json!([{
+        "t": 2.0, "r": [[7.0, 6.0, 3.0]], "v": [[3.0, 4.0, 0.0]], "w": [[0.0, 0.0, 4.0]],
+        "q": [[7.0, 6.0, 3.0, 2f64.cos(), 0.0, 0.0, 2f64.sin()]],
+    }]);
+    assert_passes(&stone);
+
+    // arms that hang still and stay, as far as the digits of π go
+    let mut still = case("planar3_freefall");
+    still["q0"] = json!([-std::f64::consts::FRAC_PI_2, 0.0, 0.0]);
+    let hanging = -(0.5 * 0.15 + 0.4 * 0.425 + 0.3 * 0.66) * 9.81;
+    still["samples"] = json!([
+        {"t": 0.4, "q": still["q0"], "qd": [0.0, 0.0, 0.0], "kinetic": 0.0, "potential": hanging},
+    ]);
+    assert_passes(&still);
+
+    // a robot that starts from rest has no momentum, however it moves
+    let mut robot = case("space6r_sim");
+    robot["state"]["v0"] = json!([0.0, 0.0, 0.0]);
+    robot["state"]["w0_body"] = json!([0.0, 0.0, 0.0]);
+    robot["state"]["qd"] = json!([0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    let nothing = json!([0.0, 0.0, 0.0]);
+    robot["samples"] = json!([
+        {"t": 3.0, "linear_momentum": nothing, "angular_momentum_about_origin": nothing, "potential": 0.0},
+    ]);
+    assert_passes(&robot);
+    robot["samples"][0]["angular_momentum_about_origin"] = json!([0.0, 1e-6, 0.0]);
+    assert!(!verify(&robot).passed());
+}
+
+/// A motion so long that the last digits decide about it proves nothing.
+#[test]
+fn chaos_is_refused() {
+    let mut long = case("planar3_freefall");
+    long["samples"] = json!([{"t": 1.0, "kinetic": 1.7875426844262436}]);
+    assert_passes(&long);
+    long["samples"][0]["t"] = json!(30.0);
+    let error = verify_text(&long.to_string(), "x.json").expect_err("it proves nothing");
+    assert_eq!(
+        error.message(),
+        "`samples[0]` proves nothing: the last digits of its numbers decide about its result"
+    );
+    long["samples"][0]["t"] = json!(1e9);
+    let error = verify_text(&long.to_string(), "x.json").expect_err("it takes for ever");
+    assert_eq!(
+        error.message(),
+        "`samples[0]` is not reached within 100000 steps"
+    );
 }
 
 /// Small entries are held to their own digits, not to those of their large neighbours.

@@ -403,6 +403,91 @@ fn broken_cases_are_refused_with_their_element() {
             Set("/samples/1/external", json!([])),
             "`samples[1].external` must be a list of 7 loads, one per body, not an empty list",
         ),
+        (
+            "planar3_freefall",
+            Set("/samples/2/qd/1", json!(null)),
+            "`samples[2].qd[1]` must be a number, not null",
+        ),
+        (
+            "planar3_freefall",
+            Set("/samples/2/momentum", json!([0, 0, 0])),
+            "`samples[2].momentum`: expected quantity `momentum` is not known: refusing to pass it over",
+        ),
+        (
+            "planar3_freefall",
+            Set("/samples/2", json!({"t": 0.3, "notes": "nothing"})),
+            "`samples[2]` expects nothing besides its time",
+        ),
+        (
+            "planar3_freefall",
+            Set("/samples/2/t", json!(-0.3)),
+            "`samples[2].t` must not be negative: the motion starts at 0",
+        ),
+        (
+            "planar3_freefall",
+            Remove("/samples/2/t"),
+            "`samples[2].t` is missing",
+        ),
+        (
+            "planar3_freefall",
+            Set("/samples", json!([])),
+            "the case expects nothing: a case without expected quantities proves nothing",
+        ),
+        (
+            "planar3_freefall",
+            Set("/tau", json!([0, 0])),
+            "`tau` must be a list of 3 numbers, not a list of 2",
+        ),
+        (
+            "planar3_freefall",
+            Set("/tau_amp", json!([0, 0, 0])),
+            "`tau` stands beside `tau_amp` or `tau_omega`: give one or the other",
+        ),
+        (
+            "planar3_freefall",
+            Set("/xe", json!([0, 0, 0])),
+            "`xe` is not known here",
+        ),
+        (
+            "space6r_sim",
+            Remove("/tau_omega"),
+            "`tau_omega` is missing",
+        ),
+        (
+            "space6r_sim",
+            Set("/samples/1/quat0", json!([1, 0, 0])),
+            "`samples[1].quat0` must be a list of 4 numbers, not a list of 3",
+        ),
+        (
+            "pendulum3",
+            Set("/model/r", json!([[0, 0, 1]])),
+            "`model.r` must be a list of 3 vectors, one per body, not a list of 1",
+        ),
+        (
+            "pendulum3",
+            Set("/p0/2", json!([0, 0, 0, 0])),
+            "`p0[2]` is no rotation: it has no usable length",
+        ),
+        (
+            "pendulum3",
+            Set("/samples/1/p/0", json!("x")),
+            "`samples[1].p[0]` must be a list of 4 numbers, not the string \"x\"",
+        ),
+        (
+            "pendulum3",
+            Set("/samples/1/loop_gap", json!(0)),
+            "`samples[1].loop_gap`: expected quantity `loop_gap` is not known: refusing to pass it over",
+        ),
+        (
+            "tree_motion",
+            Set("/alpha", json!(5)),
+            "kind `multibody_sim` with stabilised constraints (`alpha`, `beta`) is not supported yet",
+        ),
+        (
+            "tree_motion",
+            Set("/base_motion", json!({})),
+            "`base_motion` is not known here",
+        ),
     ];
     for (name, change, message) in broken {
         let (Set(pointer, _) | Remove(pointer)) = &change;
@@ -490,12 +575,19 @@ fn every_entry_may_be_damaged_without_harm() {
         "/accuracy",
         "/child",
     ];
-    for name in ["tree6_mixed", "space6r_accel"] {
+    // in a motion large numbers may be followed for long, and change nothing
+    let strange = [json!(null), json!("x"), json!([]), json!({}), json!(1e9)];
+    for (name, damages, every) in [
+        ("tree6_mixed", &strange[..], 3),
+        ("space6r_accel", &strange, 3),
+        ("space6r_sim", &strange[..4], 11),
+        ("pendulum3", &strange[..4], 11),
+    ] {
         let case: Value = serde_json::from_str(&text(name)).expect("the case is JSON");
         let mut found = Vec::new();
         pointers(&case, "", &mut found);
-        for pointer in found.iter().step_by(3) {
-            for damage in [json!(null), json!(1e9), json!("x"), json!([]), json!({})] {
+        for pointer in found.iter().step_by(every) {
+            for damage in damages {
                 let mut damaged = case.clone();
                 *damaged.pointer_mut(pointer).expect("it is there") = damage.clone();
                 let passed = verify_text(&damaged.to_string(), "x.json").is_ok_and(|r| r.passed());

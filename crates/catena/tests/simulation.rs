@@ -312,12 +312,13 @@ fn the_time_of_an_event() {
     while !simulation.finished() {
         simulation.advance(&mut samples).unwrap();
     }
-    assert_eq!(simulation.events.len(), 1);
+    let events = simulation.events();
+    assert_eq!(events.len(), 1);
     let exact = (2.0f64 / 9.81).sqrt();
     assert!(
-        (simulation.events[0].time - exact).abs() < 1e-14,
+        (events[0].time - exact).abs() < 1e-14,
         "{}",
-        simulation.events[0].time - exact
+        events[0].time - exact
     );
 }
 
@@ -369,6 +370,43 @@ fn restart_gives_the_same_bits() {
             assert_eq!(second.finish(), audit);
         }
     }
+}
+
+/// The last sample is at the end, also where the interval does not divide the duration; events survive a restart.
+#[test]
+fn ends_and_events_are_complete() {
+    let model = embedded::model("planar3").unwrap();
+    let state = State::neutral(&model);
+    let watch = || {
+        vec![EventFunction::Position {
+            coordinate: 0,
+            value: -0.5,
+            name: "past -0.5".into(),
+        }]
+    };
+    let options = adaptive(Method::Dop853, 1e-8, 1.0, 0.3);
+    let new =
+        || Simulation::new(&model, &state, Inputs::default(), watch(), options.clone()).unwrap();
+    let mut whole = new();
+    let mut samples = Vec::new();
+    while !whole.finished() {
+        whole.advance(&mut samples).unwrap();
+    }
+    let times: Vec<f64> = samples.iter().map(|s| s.time).collect();
+    assert_eq!(times, [0.0, 0.3, 0.6, 0.8999999999999999, 1.0]);
+    assert!(!whole.events().is_empty());
+    let mut first = new();
+    let mut part = Vec::new();
+    while first.events().is_empty() {
+        first.advance(&mut part).unwrap();
+    }
+    let mut second = new();
+    second.restore(&first.checkpoint(), &part).unwrap();
+    while !second.finished() {
+        second.advance(&mut part).unwrap();
+    }
+    assert_eq!(second.events(), whole.events());
+    assert_eq!(part, samples);
 }
 
 #[test]

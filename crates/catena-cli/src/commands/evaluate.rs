@@ -10,7 +10,7 @@ use crate::situation::{self, Situation, find_frame};
 use crate::state_argument::{AccelerationArgument, EffortArgument, StateArgument};
 use crate::table::{self, Table};
 use catena::algorithm::energy::MechanicalState;
-use catena::error::Result;
+use catena::error::{Error, ErrorKind, Result};
 use catena::model::FrameInfo;
 use catena::spatial::{Motion, Pose};
 use catena::{Dynamics, Matrix, Model};
@@ -19,6 +19,9 @@ use serde_json::{Map, Value, json};
 
 /// Larger matrices are printed only as JSON.
 const WIDE: usize = 12;
+
+/// Models with more freedoms than this have too large matrices.
+const MOST_FREEDOMS: usize = 3000;
 
 /// Which model and states.
 #[derive(Args, Debug)]
@@ -63,6 +66,18 @@ struct Evaluated {
 /// Computes everything.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let model = arguments.model.model()?;
+    if model.nv() > MOST_FREEDOMS {
+        return Err(Error::new(
+            ErrorKind::Input,
+            format!(
+                "`{}` has {} freedoms: its matrices would have {} numbers each",
+                model.name(),
+                model.nv(),
+                model.nv() * model.nv()
+            ),
+        )
+        .hint("`inverse` and `forward` take models of any size"));
+    }
     let frames = wanted_frames(&model, &arguments.frames)?;
     let situations = arguments.state.situations(
         &model,

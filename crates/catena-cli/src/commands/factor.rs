@@ -213,6 +213,13 @@ fn at_point(
     let root = root.ok_or_else(fixed)?;
     let info = &model.tree().bodies[root];
     let offset = info.body_from_link.point(point);
+    if situation.state.base != catena::Base::fixed() {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "--end-effector: the variables t_e are those of a robot on a base at rest",
+        )
+        .hint("leave out the motion of the base in the state file"));
+    }
     let at = EndEffector::new(&model, factors, root, offset).ok_or_else(fixed)?;
     let external = situation.external(dynamics)?;
     let vdot = dynamics.forward(&situation.state, &situation.effort, &external)?;

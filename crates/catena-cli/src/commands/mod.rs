@@ -12,6 +12,7 @@ pub mod info;
 pub mod inverse;
 pub mod man;
 pub mod models;
+pub mod plot;
 pub mod simulate;
 pub mod tour;
 pub mod verify;

@@ -57,6 +57,7 @@ where to go next
   catena info stanford                   the model: tree, masses, assumptions
   catena inverse stanford --q 0,90deg,0.1,0,0,0
   catena factor space-robot --full       12 freedoms on a free base
+  catena simulate planar3 --duration 2   free fall, with an audit at the end
   catena check pendulum-50               every law on 150 freedoms
   catena convert stanford -o arm.toml    a model file to start from
   catena --help

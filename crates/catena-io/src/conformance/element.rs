@@ -13,6 +13,11 @@ use std::sync::Arc;
 /// Keys that inform people and may stand in any object.
 const INFORMATION: &[&str] = &["name", "notes", "title"];
 
+/// Does a key inform people only?
+pub(super) fn informs(key: &str) -> bool {
+    INFORMATION.contains(&key)
+}
+
 /// A value of the case and the path that leads to it.
 #[derive(Clone)]
 pub(super) struct Element<'a> {
@@ -71,6 +76,15 @@ impl<'a> Element<'a> {
         match error.advice() {
             Some(hint) => blamed.hint(hint),
             None => blamed,
+        }
+    }
+
+    /// The same, unless the error tells already where it was found.
+    pub(super) fn blame_unplaced(&self, error: Error) -> Error {
+        if *error.place() == Place::default() {
+            self.blame(error)
+        } else {
+            error
         }
     }
 
@@ -203,7 +217,7 @@ impl<'a> Element<'a> {
         let object = self.open_object()?;
         for entry in object.entries {
             let key = entry.key.as_str();
-            if !known.contains(&key) && !INFORMATION.contains(&key) {
+            if !known.contains(&key) && !informs(key) {
                 let error = object.child(entry).error("is not known here");
                 return Err(error.hint(advice(key, known)));
             }

@@ -112,10 +112,10 @@ fn undetermined(sample: &Element<'_>) -> Error {
 }
 
 /// Noise of the orientations and pivots of a sample; as much noise as makes everything noise is an error.
-pub(super) fn foundation_noise<'s, T: Subject + ?Sized + 's>(
+pub(super) fn foundation_noise<T: Subject + ?Sized>(
     sample: &Element<'_>,
     subject: &mut T,
-    copies: impl Iterator<Item = &'s mut T>,
+    copies: &mut [&mut T],
 ) -> Result<f64> {
     let blame = |error| sample.blame(error);
     let given = subject.foundations().map_err(blame)?;
@@ -133,11 +133,11 @@ pub(super) fn foundation_noise<'s, T: Subject + ?Sized + 's>(
 }
 
 /// An expected quantity by every route, and the noise of each.
-pub(super) fn routes_and_noise<'s, T: Subject + ?Sized + 's>(
+pub(super) fn routes_and_noise<T: Subject + ?Sized>(
     sample: &Element<'_>,
     (name, expected): (&str, &Element<'_>),
     subject: &mut T,
-    copies: impl Iterator<Item = &'s mut T>,
+    copies: &mut [&mut T],
 ) -> Result<(Vec<Numbers>, Vec<f64>)> {
     let blame = |error| expected.blame(error);
     let Some(routes) = subject.quantity(name).map_err(blame)? else {
@@ -176,10 +176,12 @@ pub(super) fn compare<'a, T: Subject>(
             subject,
             expected,
         } = &mut sample;
-        let mut copies = || shaken.iter_mut().map(|copy| &mut copy[index].subject);
-        foundation_noise(element, subject, copies())?;
+        let copies = shaken.iter_mut().map(|copy| &mut copy[index].subject);
+        let mut copies: Vec<_> = copies.collect();
+        foundation_noise(element, subject, &mut copies)?;
         for (name, expected) in expected {
-            let (routes, noise) = routes_and_noise(element, (name, expected), subject, copies())?;
+            let (routes, noise) =
+                routes_and_noise(element, (name, expected), subject, &mut copies)?;
             comparison.compare(name, expected, &routes, &noise)?;
         }
     }

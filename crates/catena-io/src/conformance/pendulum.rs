@@ -166,10 +166,9 @@ impl Subject for Pendulum {
             "wdot_body" => {
                 self.per_body(|body| body.rotation.transpose_times(body.angular_acceleration))
             }
-            "joint_force_on_child" => self.routes(
-                |response| response.has_loads,
-                |body| -body.hinge_force,
-            ),
+            "joint_force_on_child" => {
+                self.routes(|response| response.has_loads, |body| -body.hinge_force)
+            }
             _ => {
                 let response = &self.responses[0];
                 return mechanical_quantity(name, &mut self.system, &self.situation, response);

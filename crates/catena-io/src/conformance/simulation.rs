@@ -6,11 +6,11 @@
 //! How many digits of a sample are determined is found as for a single state: the run is repeated with shaken numbers. In
 //! addition no entry is asked for more digits than an integration can have beside the largest entries of its quantity.
 
-use super::element::{Element, Object};
+use super::element::{Element, Object, informs};
 use super::noise::{SHAKE, Subject, foundation_noise, routes_and_noise, shake};
 use super::report::{Comparison, Numbers, SIMULATION_TOLERANCE};
 use super::response::Situation;
-use catena::error::{Error, ErrorKind, Result};
+use catena::error::{ErrorKind, Result};
 use catena::integrate::{Adaptive, Method, Options, System as _, Tolerances};
 use catena::random::Random;
 use catena::simulate::{Controller, Inputs, TreeSystem};
@@ -27,10 +27,7 @@ const TOLERANCES: Tolerances = Tolerances {
 };
 
 /// A run that takes more steps than this is given up.
-const MOST_STEPS: u64 = 1_000_000;
-
-/// Number of shaken copies that are run.
-const COPIES: usize = 3;
+const MOST_STEPS: u64 = 100_000;
 
 /// Least noise of a quantity, relative to its scale over the run.
 const FLOOR: f64 = 1e-11;
@@ -71,7 +68,7 @@ pub(super) fn read_instants<'a>(top: &Object<'a>) -> Result<Vec<Instant<'a>>> {
             return Err(time.error("must not be negative: the motion starts at 0"));
         }
         let mut expected = sample.quantities("")?;
-        expected.retain(|(name, _)| name != "t" && !element.informs(name));
+        expected.retain(|(name, _)| name != "t" && !informs(name));
         if expected.is_empty() {
             return Err(element.error("expects nothing besides its time"));
         }
@@ -93,7 +90,9 @@ pub(super) fn read_controller(
     match (top.get("tau"), top.get("tau_amp"), top.get("tau_omega")) {
         (None, None, None) => Ok(Controller::None),
         (Some(tau), None, None) => Ok(Controller::Constant(read(&tau)?)),
-        (Some(tau), ..) => Err(tau.error("stands beside `tau_amp` or `tau_omega`: one of them")),
+        (Some(tau), ..) => {
+            Err(tau.error("stands beside `tau_amp` or `tau_omega`: give one or the other"))
+        }
         _ => Ok(Controller::Sine {
             amplitude: read(&top.require("tau_amp")?)?,
             frequency: read(&top.require("tau_omega")?)?,
@@ -136,7 +135,7 @@ impl Run<'_> {
                 }
             }
             let state = system.unpack(engine.y());
-            let (tau, ..) = system.response(instant.time, &state).map_err(blame)?;
+            let tau = system.response(instant.time, &state).map_err(blame)?.tau;
             let situation = Situation {
                 state,
                 tau,
@@ -148,32 +147,22 @@ impl Run<'_> {
         Ok(situations.into_iter().map(|(_, it)| it).collect())
     }
 
-    /// The subjects of the samples at these situations.
-    fn subjects(&self, situations: Vec<Situation>) -> Result<Vec<Box<dyn Subject>>> {
-        let pairs = self.instants.iter().zip(situations);
-        let subjects = pairs.map(|(instant, situation)| {
-            let blame = |error: Error| match error.place().is_known() {
-                true => error,
-                false => instant.sample.element.blame(error),
-            };
-            (self.view)(situation, &instant.sample).map_err(blame)
-        });
-        subjects.collect()
+    /// The subject of a sample at its situation.
+    fn subject(&self, index: usize, situation: &Situation) -> Result<Box<dyn Subject>> {
+        let sample = &self.instants[index].sample;
+        (self.view)(situation.clone(), sample).map_err(|error| sample.element.blame_unplaced(error))
     }
 
-    /// The same situations with states shaken in the last digits.
-    fn jostled(&self, situations: &[Situation]) -> Result<Vec<Situation>> {
+    /// The same situation with its state shaken in the last digits.
+    fn jostled(&self, situation: &Situation) -> Result<Situation> {
         let mut random = Random::new(0);
-        let shaken = situations.iter().map(|situation| {
-            let mut shaken = |x: &f64| shake(*x, &mut random);
-            let q: Vec<_> = situation.state.q.iter().map(&mut shaken).collect();
-            let v: Vec<_> = situation.state.v.iter().map(&mut shaken).collect();
-            Ok(Situation {
-                state: State::new(&self.model, &q, &v)?,
-                ..situation.clone()
-            })
-        });
-        shaken.collect()
+        let mut shaken = |x: &f64| shake(*x, &mut random);
+        let q: Vec<_> = situation.state.q.iter().map(&mut shaken).collect();
+        let v: Vec<_> = situation.state.v.iter().map(&mut shaken).collect();
+        Ok(Situation {
+            state: State::new(&self.model, &q, &v)?,
+            ..situation.clone()
+        })
     }
 }
 
@@ -181,6 +170,8 @@ impl Run<'_> {
 struct Found {
     routes: Vec<Numbers>,
     noise: Vec<f64>,
+    /// Does the run amplify the last digits up to here?
+    amplified: bool,
 }
 
 /// Runs a case as it stands, by every method, and its shaken copies, and compares every expected quantity.
@@ -189,18 +180,16 @@ pub(super) fn compare<'a>(
     copies: &[Element<'a>],
     read: impl Fn(&Element<'a>) -> Result<Run<'a>>,
 ) -> Result<Comparison> {
+    let follow = |run: &Run<'_>, method: Method| {
+        let situations = run.situations(method);
+        situations.map_err(|error| case.blame_unplaced(error))
+    };
     let run = read(case)?;
-    let main = run.situations(METHODS[0])?;
-    let mut jostled = run.subjects(run.jostled(&main)?)?;
-    let mut main = run.subjects(main)?;
-    let mut others = Vec::new();
-    for method in &METHODS[1..] {
-        others.push(run.subjects(run.situations(*method)?)?);
-    }
+    let [main, other] = [follow(&run, METHODS[0])?, follow(&run, METHODS[1])?];
     let mut shaken = Vec::new();
-    for copy in copies.iter().take(COPIES) {
+    for copy in copies {
         let copy = read(copy)?;
-        shaken.push(copy.subjects(copy.situations(METHODS[0])?)?);
+        shaken.push((follow(&copy, METHODS[0])?, copy));
     }
 
     // the scale of a quantity is that of all samples: it must be known before any of them is compared
@@ -208,36 +197,42 @@ pub(super) fn compare<'a>(
     let mut found = Vec::new();
     for (index, instant) in run.instants.iter().enumerate() {
         let element = &instant.sample.element;
-        let mut copies = || shaken.iter_mut().map(|copy| &mut *copy[index]);
-        let subject = &mut *main[index];
-        let amplified = foundation_noise(element, subject, copies())? > AMPLIFIED;
+        let mut subject = run.subject(index, &main[index])?;
+        let mut second = run.subject(index, &other[index])?;
+        let mut jostled = run.subject(index, &run.jostled(&main[index])?)?;
+        let mut copies = Vec::new();
+        for (situations, copy) in &shaken {
+            copies.push(copy.subject(index, &situations[index])?);
+        }
+        let mut copies: Vec<_> = copies.iter_mut().map(|copy| &mut **copy).collect();
+        let amplified = foundation_noise(element, &mut *subject, &mut copies)? > AMPLIFIED;
         for (name, expected) in &instant.expected {
-            let named = (&name[..], expected);
-            let (mut routes, mut noise) = routes_and_noise(element, named, subject, copies())?;
+            let (mut routes, mut noise) =
+                routes_and_noise(element, (name, expected), &mut *subject, &mut copies)?;
             let scale = scales.entry(name).or_insert(0.0);
             *scale = scale.max(routes[0].largest());
             // where large terms cancel, it is their size that counts
-            if let Some(moved) = jostled[index].quantity(name)? {
+            if let Some(moved) = jostled.quantity(name)? {
                 *scale = scale.max(routes[0].distance(&moved[0]) / SHAKE);
             }
-            let own = noise.clone();
-            for other in &mut others {
-                let more = other[index].quantity(name)?;
-                routes.extend(more.unwrap_or_default());
-                noise.extend(&own);
-            }
-            found.push((amplified, Found { routes, noise }));
+            routes.extend(second.quantity(name)?.unwrap_or_default());
+            noise.extend_from_within(..);
+            found.push(Found {
+                routes,
+                noise,
+                amplified,
+            });
         }
     }
 
     let mut comparison = Comparison::new(SIMULATION_TOLERANCE);
     comparison.samples = run.instants.len();
     let expected = run.instants.iter().flat_map(|instant| &instant.expected);
-    for ((name, expected), (amplified, mut found)) in expected.zip(found) {
+    for ((name, expected), mut found) in expected.zip(found) {
         let scale = scales.get(&name[..]).copied().unwrap_or(0.0);
         for noise in &mut found.noise {
             *noise = noise.max(FLOOR * scale);
-            if amplified {
+            if found.amplified {
                 *noise = noise.min(SIMULATION_TOLERANCE * scale);
             }
         }

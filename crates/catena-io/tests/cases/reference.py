@@ -5,9 +5,9 @@ accelerations follow from virtual work,
 
     sum over bodies  J_v' (m (a - g) - F) + J_w' (I alpha + w x I w - T) = tau,
 
-and the loads in the joints from Newton's and Euler's equations, tips first. Needs mpmath. Writes the files
-`tree_several_roots.json`, `tree_mixed_chain.json`, `serial_forward.json` and `space_gravity.json` beside itself; their
-form is described in docs/conformance.md.
+and the loads in the joints from Newton's and Euler's equations, tips first. Motions in time follow by Gragg's midpoint rule,
+extrapolated. Needs mpmath. Writes the files `tree_several_roots.json`, `tree_mixed_chain.json`, `serial_forward.json`,
+`space_gravity.json` and `tree_motion.json` (a few minutes) beside itself; their form is described in docs/conformance.md.
 """
 
 import json
@@ -238,6 +238,65 @@ def hinge_loads(model, moving, q, tau, external, motion):
     return loads
 
 
+# --- motion in time --------------------------------------------------------------------------------------------------
+
+def split(model, flat, sizes):
+    """A flat list as one list per joint."""
+    lists = []
+    for joint in model["joints"]:
+        own, flat = flat[: sizes[joint["type"]]], flat[sizes[joint["type"]]:]
+        lists.append(own)
+    return lists
+
+
+def position_rates(model, q, rates):
+    """Derivatives of the coordinates; of a quaternion p it is p (0, w) / 2."""
+    found = []
+    for coordinates, own in zip(q, rates):
+        plain = len(coordinates) - 4 if len(coordinates) > len(own) else len(coordinates)
+        found += own[:plain]
+        if plain < len(coordinates):
+            (a, b, c, d), (x, y, z) = coordinates[plain:], own[plain:]
+            found += [
+                (-b * x - c * y - d * z) / 2,
+                (a * x + c * z - d * y) / 2,
+                (a * y - b * z + d * x) / 2,
+                (a * z + b * y - c * x) / 2,
+            ]
+    return found
+
+
+def tree_derivative(model, tau, external):
+    """The function y -> dy/dt of y = (coordinates, rates)."""
+    sizes = RATES | {"free": 7, "spherical": 4}
+    count = sum(sizes[joint["type"]] for joint in model["joints"])
+
+    def derivative(y):
+        q, flat = split(model, y[:count], sizes), y[count:]
+        poses = tree_poses(model, q, None)
+        found, _ = accelerations(poses, poses, model["bodies"], model["gravity"], flat, tau, external)
+        return position_rates(model, q, split(model, flat, RATES)) + found
+
+    return derivative, count, sizes
+
+
+def extrapolated_step(derivative, y, size, columns):
+    """Gragg's midpoint rule with 2, 4, 6, ... parts, extrapolated to none."""
+    table = []
+    for column in range(1, columns + 1):
+        parts = 2 * column
+        h = size / parts
+        before, now = y, [a + h * b for a, b in zip(y, derivative(y))]
+        for _ in range(parts - 1):
+            before, now = now, [a + 2 * h * b for a, b in zip(before, derivative(now))]
+        row = [[(a + b + h * c) / 2 for a, b, c in zip(before, now, derivative(now))]]
+        for k, above in enumerate(table):
+            ratio = (mpf(parts) / (2 * (column - 1 - k))) ** 2
+            row.append([a + (a - b) / (ratio - 1) for a, b in zip(row[-1], above)])
+        table = row
+    return table[-1]
+
+
 # --- random cases ----------------------------------------------------------------------------------------------------
 
 def numbers(values):
@@ -276,7 +335,7 @@ def some_links(draw, count):
 
 
 def write(case):
-    case["accuracy"] = {"abs": 1e-15, "how": "virtual work with 50-digit differences of positions"}
+    case.setdefault("accuracy", {"abs": 1e-15, "how": "virtual work with 50-digit differences of positions"})
     path = Path(__file__).with_name(case["id"] + ".json")
     path.write_text(json.dumps(case, indent=1) + "\n")
 
@@ -417,8 +476,92 @@ def space_case(name, title, seed, count):
     })
 
 
+def motion_case(name, title, seed, kinds, times):
+    """A floating tree driven by constant efforts and loads."""
+    mp.dps = 40
+    draw = random.Random(seed)
+    bodies = [{"mass": round(draw.uniform(0.5, 2), 3), "inertia": some_inertia(draw)} for _ in kinds]
+    joints = [{"type": kinds[0], "parent": -1, "child": 0}]
+    for child, kind in list(enumerate(kinds))[1:]:
+        joint = {"type": kind, "parent": draw.randrange(child), "child": child}
+        joint |= {"lp": some(draw, 3, 0.6), "lc": some(draw, 3, 0.6), "q0": some(draw, 4)}
+        if kind != "spherical":
+            joint["axes"] = [some(draw, 3) for _ in range(RATES[kind])]
+        joints.append(joint)
+    model = {"kind": "multibody", "gravity": some(draw, 3, 10), "bodies": bodies, "joints": joints}
+    q0 = [some(draw, {"free": 7, "spherical": 4}.get(kind, RATES[kind])) for kind in kinds]
+    qd0 = [some(draw, RATES[kind], 1.5) for kind in kinds]
+    tau = [some(draw, RATES[kind], 3) for kind in kinds]
+    external = some_loads(draw, len(kinds))
+    efforts = [mpf(x) for own in tau for x in own]
+    derivative, count, sizes = tree_derivative(model, efforts, external)
+    y = []
+    for coordinates, kind in zip(q0, kinds):
+        own = [mpf(x) for x in coordinates]
+        if kind in ("free", "spherical"):
+            length = sqrt(sum(x * x for x in own[-4:]))
+            own[-4:] = [x / length for x in own[-4:]]
+        y += own
+    y += [mpf(x) for own in qd0 for x in own]
+    runs = {5: [y], 6: [y]}
+    for steps, states in runs.items():
+        for before, after in zip(times, times[1:]):
+            y = states[-1]
+            size = (mpf(after) - mpf(before)) / steps
+            for _ in range(steps):
+                y = extrapolated_step(derivative, y, size, 7)
+            states.append(y)
+    samples = []
+    for time, y in zip(times, runs[6]):
+        q, flat = split(model, y[:count], sizes), y[count:]
+        poses = tree_poses(model, q, None)
+        found, moving = accelerations(poses, poses, bodies, model["gravity"], flat, efforts, external)
+        loads = hinge_loads(model, moving, q, tau, external, None)
+        kinetic, potential = mpf(0), mpf(0)
+        for body, (place, turned, velocity, spin, _, _) in zip(bodies, moving):
+            own = turned * square(body["inertia"]) * turned.T * spin
+            kinetic += (mpf(body["mass"]) * dot(velocity, velocity) + dot(own, spin)) / 2
+            potential -= mpf(body["mass"]) * dot(vector(model["gravity"]), place)
+        samples.append({
+            "t": time,
+            "q": [numbers(own) for own in q],
+            "qd": [numbers(own) for own in split(model, flat, RATES)],
+            "r": [numbers(m[0]) for m in moving],
+            "R": [[numbers(m[1][i, :]) for i in range(3)] for m in moving],
+            "v": [numbers(m[2]) for m in moving],
+            "w": [numbers(m[3]) for m in moving],
+            "kinetic": float(kinetic),
+            "potential": float(potential),
+            "joint_acc": [numbers(own) for own in split(model, found, RATES)],
+            "hinge_force": [numbers(force) for force, _ in loads],
+            "hinge_torque": [numbers(torque) for _, torque in loads],
+        })
+    worst = max(abs(a - b) for a, b in zip(runs[5][-1], runs[6][-1]))
+    how = "extrapolation of order 14 on virtual work with 40-digit differences of positions; difference of two step sizes"
+    write({
+        "format": "catena-case/1",
+        "id": name,
+        "kind": "multibody_sim",
+        "title": title,
+        "model": model,
+        "q0": q0,
+        "qd0": qd0,
+        "tau": tau,
+        "external": external,
+        "samples": samples,
+        "accuracy": {"abs": float(worst), "how": how},
+    })
+
+
 if __name__ == "__main__":
     tree_case("tree_several_roots", "trees on a moving base, some of them floating, bodies in any order", 58, 7, True)
     tree_case("tree_mixed_chain", "chain of revolute, prismatic, universal and spherical joints", 5, 8, False)
     serial_forward_case("serial_forward", "random chains of 1 to 9 links", 11)
     space_case("space_gravity", "arm with revolute and prismatic joints on a free base, in a gravity field", 14, 5)
+    motion_case(
+        "tree_motion",
+        "floating tree with universal, sliding and ball joints under constant efforts and loads",
+        21,
+        ["free", "universal", "prismatic", "spherical"],
+        [0.0, 0.1, 0.3],
+    )

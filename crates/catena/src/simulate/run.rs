@@ -107,8 +107,8 @@ pub struct Simulation {
     auditor: Auditor,
     /// Samples that have gone out.
     samples: u64,
-    /// Events that have happened.
-    pub events: Vec<Happened>,
+    /// Events that have happened: index of the event function, and when.
+    happened: Vec<(usize, f64)>,
     y: Vec<f64>,
 }
 
@@ -172,7 +172,7 @@ impl Simulation {
             engine,
             options,
             samples: 0,
-            events: Vec::new(),
+            happened: Vec::new(),
             y,
         })
     }
@@ -183,6 +183,17 @@ impl Simulation {
             Engine::Adaptive(engine) => engine.time(),
             Engine::Fixed { engine, .. } => engine.time(),
         }
+    }
+
+    /// Events that have happened so far, in order.
+    pub fn events(&self) -> Vec<Happened> {
+        self.happened
+            .iter()
+            .map(|&(index, time)| Happened {
+                name: self.system.event_functions()[index].name().to_string(),
+                time,
+            })
+            .collect()
     }
 
     /// The model.
@@ -196,7 +207,7 @@ impl Simulation {
     }
 
     fn last_sample(&self) -> u64 {
-        (self.options.duration / self.options.interval + 1e-9).floor() as u64
+        (self.options.duration / self.options.interval - 1e-9).ceil() as u64
     }
 
     fn sample_time(&self, k: u64) -> f64 {
@@ -222,12 +233,7 @@ impl Simulation {
                     }
                 };
                 for event in outcome.events() {
-                    self.events.push(Happened {
-                        name: self.system.event_functions()[event.index]
-                            .name()
-                            .to_string(),
-                        time: event.time,
-                    });
+                    self.happened.push((event.index, event.time));
                 }
                 engine.time()
             }
@@ -339,7 +345,10 @@ impl Simulation {
 
     /// Everything needed to go on with the very same bits.
     pub fn checkpoint(&self) -> Vec<u64> {
-        let mut words = vec![self.samples];
+        let mut words = vec![self.samples, self.happened.len() as u64];
+        for &(index, time) in &self.happened {
+            words.extend([index as u64, time.to_bits()]);
+        }
         match &self.engine {
             Engine::Adaptive(engine) => words.extend(engine.checkpoint()),
             Engine::Fixed {
@@ -366,7 +375,24 @@ impl Simulation {
                 "the checkpoint does not belong to this run",
             )
         };
-        let (&samples, rest) = checkpoint.split_first().ok_or_else(foreign)?;
+        let [samples, count, rest @ ..] = checkpoint else {
+            return Err(foreign());
+        };
+        let (samples, count) = (*samples, *count as usize);
+        if count > rest.len() / 2 {
+            return Err(foreign());
+        }
+        let (happened, rest) = rest.split_at(2 * count);
+        let happened: Vec<(usize, f64)> = happened
+            .chunks_exact(2)
+            .map(|pair| (pair[0] as usize, f64::from_bits(pair[1])))
+            .collect();
+        if happened
+            .iter()
+            .any(|&(index, _)| index >= self.system.event_functions().len())
+        {
+            return Err(foreign());
+        }
         match &mut self.engine {
             Engine::Adaptive(engine) => engine.restore(rest)?,
             Engine::Fixed {
@@ -391,6 +417,7 @@ impl Simulation {
             return Err(foreign());
         }
         self.samples = samples;
+        self.happened = happened;
         for sample in recorded {
             self.observe(
                 sample.time,
@@ -484,6 +511,16 @@ fn check(options: &Options) -> Result<()> {
                 format!(
                     "the interval between samples ({} s) is not a multiple of the step ({step} s)",
                     options.interval
+                ),
+            ));
+        }
+        let count = options.duration / options.interval;
+        if (count - count.round()).abs() > 1e-6 * count.max(1.0) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "with a fixed step the duration ({} s) must be a multiple of the interval between samples ({} s)",
+                    options.duration, options.interval
                 ),
             ));
         }

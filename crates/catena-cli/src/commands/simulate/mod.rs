@@ -211,7 +211,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     } = arguments.drive(model, &start)?;
     let events = arguments.events(model)?;
     let header = arguments.header(&loaded, &start, &options, description, &events)?;
-    let mut recorder = Recorder::new(options.duration, &events);
+    let mut recorder = Recorder::new(options.duration);
     let mut simulation =
         Simulation::new(model, &start.state, inputs.clone(), events, options.clone())?;
     if let Some(path) = &arguments.output {
@@ -221,7 +221,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         }
     }
     let mut error = to_the_end(&mut simulation, &mut recorder, options.duration).err();
-    let happened = std::mem::take(&mut simulation.events);
+    let happened = simulation.events();
     let mut audit = simulation.finish();
     if let (true, None, Some(last)) = (arguments.verify, &error, &recorder.shown.last) {
         match verified_error(model, &start.state, &inputs, &options, &last.state) {

@@ -3,11 +3,11 @@
 use super::report::Shown;
 use crate::coordinates::Quantity;
 use catena::error::{Error, ErrorKind, Place, Result};
-use catena::simulate::{EventFunction, Happened, Sample, Simulation};
+use catena::simulate::{Sample, Simulation};
 use catena::{Model, State};
 use catena_io::run::{Column, Header, RunWriter, read_run};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Samples per block of a file.
@@ -62,8 +62,7 @@ fn sample_of(model: &Model, row: &[f64]) -> Sample {
 /// Takes the samples of a run.
 pub struct Recorder {
     writer: Option<RunWriter>,
-    /// Names of the events that may happen.
-    events: Vec<String>,
+    path: PathBuf,
     pending: Vec<Sample>,
     last_block: Instant,
     /// What the screen shows of them.
@@ -72,10 +71,10 @@ pub struct Recorder {
 
 impl Recorder {
     /// For a run that is not kept.
-    pub fn new(duration: f64, events: &[EventFunction]) -> Self {
+    pub fn new(duration: f64) -> Self {
         Recorder {
             writer: None,
-            events: events.iter().map(|event| event.name().into()).collect(),
+            path: PathBuf::new(),
             pending: Vec::new(),
             last_block: Instant::now(),
             shown: Shown::new(duration),
@@ -91,6 +90,7 @@ impl Recorder {
             }
         })?;
         self.writer = Some(writer);
+        self.path = path.to_path_buf();
         Ok(())
     }
 
@@ -113,15 +113,13 @@ impl Recorder {
             let recorded: Vec<Sample> = (0..run.row_count())
                 .map(|k| sample_of(simulation.model(), &run.row(k)))
                 .collect();
-            let foreign = || {
-                Error::new(ErrorKind::Input, "the run is damaged: its checkpoint").at(place(path))
-            };
-            let (happened, rest) = self.events_in(&checkpoint).ok_or_else(foreign)?;
-            simulation.restore(rest, &recorded)?;
-            simulation.events = happened;
+            simulation
+                .restore(&checkpoint, &recorded)
+                .map_err(|error| error.at(place(path)))?;
             recorded.into_iter().for_each(|s| self.shown.note(s));
         }
         self.writer = Some(writer);
+        self.path = path.to_path_buf();
         Ok(())
     }
 
@@ -143,8 +141,7 @@ impl Recorder {
         if let Some(writer) = &mut self.writer {
             let mut rows = Vec::new();
             self.pending.iter().for_each(|s| append_row(s, &mut rows));
-            let checkpoint = checkpoint(simulation, &self.events);
-            writer.block(&rows, &checkpoint)?;
+            writer.block(&rows, &simulation.checkpoint())?;
         }
         self.pending.drain(..).for_each(|s| self.shown.note(s));
         Ok(())
@@ -164,7 +161,8 @@ impl Recorder {
             return error;
         };
         let kept = format!(
-            "the file keeps {} rows, up to time {time:?} s",
+            "{} keeps {} rows, up to time {time:?} s",
+            self.path.display(),
             writer.row_count()
         );
         match error.advice().map(str::to_string) {
@@ -172,35 +170,6 @@ impl Recorder {
             None => error.hint(kept),
         }
     }
-
-    /// The events of a checkpoint, and what follows them.
-    fn events_in<'a>(&self, words: &'a [u64]) -> Option<(Vec<Happened>, &'a [u64])> {
-        let (&count, rest) = words.split_first()?;
-        let (events, rest) = rest.split_at_checked(2 * usize::try_from(count).ok()?)?;
-        let (pairs, _) = events.as_chunks::<2>();
-        let happened = pairs
-            .iter()
-            .map(|&[index, time]| {
-                Some(Happened {
-                    name: self.events.get(usize::try_from(index).ok()?)?.clone(),
-                    time: f64::from_bits(time),
-                })
-            })
-            .collect::<Option<Vec<_>>>()?;
-        Some((happened, rest))
-    }
-}
-
-/// The events so far (how many; number and time of each), then the checkpoint of the simulation.
-fn checkpoint(simulation: &Simulation, events: &[String]) -> Vec<u64> {
-    let mut words = vec![simulation.events.len() as u64];
-    for event in &simulation.events {
-        let index = events.iter().position(|name| *name == event.name);
-        words.push(index.unwrap_or(0) as u64);
-        words.push(event.time.to_bits());
-    }
-    words.extend(simulation.checkpoint());
-    words
 }
 
 /// A run must be resumed with what it was made with.

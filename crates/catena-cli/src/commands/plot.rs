@@ -1,0 +1,289 @@
+//! `catena plot RUN`: pictures of a run.
+
+use crate::number::{counted, rough, six};
+use crate::outcome::Outcome;
+use crate::{json, output};
+use catena::error::{Error, ErrorKind, Place, Result};
+use catena::{Model, State};
+use catena_io::run::{Run, read_run};
+use catena_plot::{Chart, Figure, View, strip};
+use clap::Args;
+use serde_json::json;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Width of the charts and height of each, in pixels.
+const WIDTH: u32 = 800;
+const HEIGHT: u32 = 300;
+/// Instants in a strip.
+const INSTANTS: usize = 8;
+/// Pixels of a PNG per pixel of the picture.
+#[cfg(feature = "png")]
+const SCALE: f32 = 2.0;
+
+/// Which run, and where the pictures go.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// Run written by `catena simulate -o`: .csv, .parquet or .mcap, finished or not
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+
+    /// Beginning of the names of the pictures [default: the run's name without extension]
+    #[arg(short, long, value_name = "PREFIX")]
+    output: Option<PathBuf>,
+
+    /// Write each picture as PNG too (needs catena built with `--features png`)
+    #[arg(long)]
+    png: bool,
+}
+
+/// Draws the pictures.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    if arguments.png && !cfg!(feature = "png") {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "--png: this catena was built without PNG, which takes long to build",
+        )
+        .hint("build it with `cargo build --release --features png`, or leave out --png: SVG is written always"));
+    }
+    let path = &arguments.run;
+    let run = read_run(path)?;
+    let here = |error: Error| error.at(place(path));
+    let subject = Subject::of(&run).map_err(here)?;
+    let prefix = match &arguments.output {
+        Some(prefix) => prefix.clone(),
+        None => path.with_extension(""),
+    };
+    let pictures = [
+        ("coordinates", subject.coordinates()),
+        ("efforts", subject.efforts()),
+        ("energies", subject.energies()),
+        ("strip", subject.strip().map_err(here)?),
+    ];
+    let mut written = Vec::new();
+    for (kind, svg) in &pictures {
+        let mut write = |extension: &str, bytes: &[u8]| {
+            let path = with_suffix(&prefix, &format!("-{kind}.{extension}"));
+            output::write_file(&path, bytes)?;
+            written.push(path.display().to_string());
+            Ok::<(), Error>(())
+        };
+        write("svg", svg.as_bytes())?;
+        #[cfg(feature = "png")]
+        if arguments.png {
+            write("png", &catena_plot::png(svg, SCALE)?)?;
+        }
+    }
+    let mut outcome = Outcome::default();
+    if as_json {
+        outcome.text = json::text(&json!({
+            "format": "catena-plot/1",
+            "model": subject.model.name(),
+            "finished": run.finished,
+            "rows": run.row_count(),
+            "time": subject.end(),
+            "files": written,
+        }));
+    } else {
+        for name in &written {
+            outcome = outcome.note(format!("wrote {name}"));
+        }
+    }
+    if !run.finished {
+        outcome = outcome.note(format!(
+            "the run is not finished: the pictures show its {}, up to {} s",
+            counted(run.row_count(), "row", "rows"),
+            six(subject.end())
+        ));
+    }
+    Ok(outcome)
+}
+
+/// A run with its model.
+struct Subject<'a> {
+    run: &'a Run,
+    model: Model,
+    title: String,
+    time: &'a [f64],
+}
+
+impl<'a> Subject<'a> {
+    fn of(run: &'a Run) -> Result<Self> {
+        let metadata = &run.header.metadata;
+        if !metadata["model"].is_object() {
+            return Err(Error::new(
+                ErrorKind::Input,
+                "the run does not tell its model; `catena simulate` writes runs that do",
+            ));
+        }
+        let time = match run.column("time") {
+            Some(time) if !time.is_empty() => time,
+            _ => {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    "the run holds no rows: it was stopped before its first block",
+                )
+                .hint("go on with it by --resume"));
+            }
+        };
+        let text = metadata["model"].to_string();
+        let options = catena_io::Options::default();
+        let model =
+            catena_io::builder_from_json(&text, "the model of the run", &options)?.build()?;
+        let unfinished = if run.finished { "" } else { " (unfinished)" };
+        let method = metadata["method"].as_str().unwrap_or("unknown method");
+        let title = format!("{}, {method}{unfinished}", model.name());
+        Ok(Subject {
+            run,
+            model,
+            title,
+            time,
+        })
+    }
+
+    fn end(&self) -> f64 {
+        self.time.last().copied().unwrap_or(0.0)
+    }
+
+    /// The columns of a quantity, one chart for each unit.
+    fn charts(&self, key: &str, what: &str, without_unit: &str) -> Vec<Chart> {
+        let mut charts: Vec<(&str, Chart)> = Vec::new();
+        for (column, values) in self.run.header.columns.iter().zip(&self.run.columns) {
+            let Some(name) = column
+                .name
+                .strip_prefix(key)
+                .and_then(|rest| rest.strip_prefix('.'))
+            else {
+                continue;
+            };
+            let unit = column.unit.as_str();
+            let index = match charts.iter().position(|(of, _)| *of == unit) {
+                Some(index) => index,
+                None => {
+                    let label = match unit {
+                        "" => without_unit.to_string(),
+                        unit => format!("{what} ({unit})"),
+                    };
+                    charts.push((unit, Chart::new("", "time (s)", label)));
+                    charts.len() - 1
+                }
+            };
+            let chart = std::mem::take(&mut charts[index].1);
+            charts[index].1 = chart.series(name, self.time.to_vec(), values.clone());
+        }
+        charts.into_iter().map(|(_, chart)| chart).collect()
+    }
+
+    fn figure(&self, what: &str, charts: Vec<Chart>) -> String {
+        let height = 40 + HEIGHT * charts.len().max(1) as u32;
+        Figure {
+            title: format!("{what}: {}", self.title),
+            charts,
+            columns: 1,
+        }
+        .svg(WIDTH, height)
+    }
+
+    fn coordinates(&self) -> String {
+        let mut charts = self.charts("q", "position", "component of a quaternion");
+        charts.extend(self.charts("v", "velocity", ""));
+        self.figure("Coordinates", charts)
+    }
+
+    fn efforts(&self) -> String {
+        self.figure("Efforts", self.charts("tau", "effort", ""))
+    }
+
+    /// The energies, and how well their balance was kept.
+    fn energies(&self) -> String {
+        let column = |name: &str| {
+            let values = self.run.column(name).map(<[f64]>::to_vec);
+            values.unwrap_or_else(|| vec![0.0; self.time.len()])
+        };
+        let names = ["kinetic", "gravitational", "elastic", "work", "dissipated"];
+        let [kinetic, gravitational, elastic, work, dissipated] = names.map(column);
+        let total: Vec<f64> = (0..self.time.len())
+            .map(|k| kinetic[k] + gravitational[k] + elastic[k])
+            .collect();
+        let start = total[0];
+        let balance = (0..self.time.len())
+            .map(|k| total[k] - start - work[k] + dissipated[k])
+            .collect();
+        let time = || self.time.to_vec();
+        let mut energies = Chart::new("", "time (s)", "energy (J)");
+        for (name, values, is_needed) in [
+            ("kinetic", kinetic, true),
+            ("gravitational", gravitational, false),
+            ("elastic", elastic, false),
+            ("total", total, true),
+            ("work of the inputs", work, false),
+            ("dissipated", dissipated, false),
+        ] {
+            if is_needed || values.iter().any(|x| *x != 0.0) {
+                energies = energies.series(name, time(), values);
+            }
+        }
+        let kept = self.run.audit.as_ref().map_or(String::new(), |audit| {
+            let law = &audit["laws"][0];
+            match (law["worst"].as_f64(), law["allowed"].as_f64()) {
+                (Some(worst), Some(allowed)) => {
+                    format!(
+                        "; audit: {} relative, allowed {}",
+                        rough(worst),
+                        rough(allowed)
+                    )
+                }
+                _ => String::new(),
+            }
+        });
+        let error = Chart::new(
+            format!("Balance: total − start − work + dissipated{kept}"),
+            "time (s)",
+            "error (J)",
+        )
+        .series("", time(), balance);
+        self.figure("Energies", vec![energies, error])
+    }
+
+    /// The mechanism at some instants.
+    fn strip(&self) -> Result<String> {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let rows = self.time.len();
+        let count = rows.min(INSTANTS);
+        let mut states = Vec::with_capacity(count);
+        let mut labels = Vec::with_capacity(count);
+        for k in 0..count {
+            let row = self.run.row(k * (rows - 1) / (count - 1).max(1));
+            if row.len() < 1 + nq + nv {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    "the columns of the run are not those of its model",
+                ));
+            }
+            states.push(State::new(
+                &self.model,
+                &row[1..1 + nq],
+                &row[1 + nq..1 + nq + nv],
+            )?);
+            labels.push(format!("t = {} s", six(row[0])));
+        }
+        let view = View {
+            title: self.title.clone(),
+            ..View::of(&self.model, &states)?
+        };
+        strip(&self.model, &states, &labels, &view)
+    }
+}
+
+fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(prefix);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn place(path: &Path) -> Place {
+    Place {
+        file: Some(path.display().to_string().into()),
+        line: None,
+    }
+}

@@ -1,0 +1,200 @@
+//! `catena plot`: four pictures of any run, finished or not.
+
+mod common;
+
+use common::Folder;
+
+const KINDS: [&str; 4] = ["coordinates", "efforts", "energies", "strip"];
+
+#[test]
+fn pictures_of_runs_of_every_format() {
+    let folder = Folder::new("plot");
+    for (model, name) in [
+        ("stanford --controller gravity", "arm.csv"),
+        ("space-robot --random 1", "robot.parquet"),
+        ("pendulum-3 --random 1", "pendulum.mcap"),
+    ] {
+        let command = format!("simulate {model} --duration 0.5 -o {name}");
+        assert_eq!(folder.run(&command).code, 0, "{command}");
+        let run = folder.run(&format!("plot {name}"));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(run.stdout, "");
+        let (stem, _) = name.split_once('.').expect("an extension");
+        let notes: String = KINDS
+            .iter()
+            .map(|kind| format!("wrote {stem}-{kind}.svg\n"))
+            .collect();
+        assert_eq!(run.stderr, notes);
+    }
+    let texts = |name: &str, parts: &[&str]| {
+        let svg = folder.read(name);
+        assert!(
+            svg.starts_with("<svg") && svg.ends_with("</svg>\n"),
+            "{name}"
+        );
+        for part in parts {
+            assert!(svg.contains(part), "`{part}` is missing in {name}");
+        }
+    };
+    texts(
+        "arm-coordinates.svg",
+        &[
+            "Coordinates: stanford, dop853",
+            "position (rad)",
+            "position (m)",
+            "velocity (rad/s)",
+            "velocity (m/s)",
+            "time (s)",
+            "joint6",
+        ],
+    );
+    texts(
+        "arm-efforts.svg",
+        &["Efforts: stanford", "effort (N·m)", "effort (N)"],
+    );
+    texts(
+        "robot-coordinates.svg",
+        &["component of a quaternion", "base.qw", "velocity (m/s)"],
+    );
+    texts(
+        "robot-energies.svg",
+        &[
+            "energy (J)",
+            "error (J)",
+            "kinetic",
+            "total",
+            "Balance",
+            "audit: ",
+        ],
+    );
+    texts(
+        "pendulum-strip.svg",
+        &["pendulum-3, dop853", "t = 0 s", "t = 0.5 s"],
+    );
+    // nothing dissipates, nothing is elastic: those lines are left out
+    assert!(!folder.read("robot-energies.svg").contains(">elastic<"));
+}
+
+#[test]
+fn names_and_json() {
+    let folder = Folder::new("plot-names");
+    folder.run("simulate planar3 --duration 0.1 -o run.csv");
+    std::fs::create_dir(folder.path().join("pictures")).expect("a folder can be made");
+    let run = folder.run("plot run.csv -o pictures/fall --json");
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let value = run.json();
+    assert_eq!(value["format"], "catena-plot/1");
+    assert_eq!(value["model"], "planar3");
+    assert_eq!(value["finished"], true);
+    assert_eq!(value["rows"], 11);
+    assert_eq!(value["time"], 0.1);
+    let files: Vec<&str> = value["files"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(serde_json::Value::as_str)
+        .collect();
+    assert_eq!(files, KINDS.map(|kind| format!("pictures/fall-{kind}.svg")));
+    assert!(files.iter().all(|name| folder.path().join(name).is_file()));
+}
+
+#[test]
+fn an_unfinished_run_is_drawn_as_far_as_it_goes() {
+    let folder = Folder::new("plot-unfinished");
+    folder.write(
+        "jump.csv",
+        "t,tau1,tau2,tau3\n0,0,0,0\n1,0,0,0\n1.001,1e308,0,0\n",
+    );
+    for name in ["run.csv", "run.parquet", "run.mcap"] {
+        let simulated = folder.run(&format!(
+            "simulate planar3 --duration 2 --efforts jump.csv -o {name}"
+        ));
+        assert_eq!(simulated.code, 2);
+        let run = folder.run(&format!("plot {name}"));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(
+            run.stderr.ends_with(
+                "wrote run-strip.svg\n\
+                 the run is not finished: the pictures show its 100 rows, up to 0.99 s\n"
+            ),
+            "{}",
+            run.stderr
+        );
+        assert!(
+            folder
+                .read("run-strip.svg")
+                .contains("planar3, dop853 (unfinished)")
+        );
+    }
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let folder = Folder::new("plot-mistakes");
+    folder.write("states.csv", "t,q1\n0,1\n");
+    folder.run("simulate planar3 --duration 0.1 -o run.csv");
+    let other = folder.read("run.csv").replace("\"model\":{", "\"other\":{");
+    folder.write("other.csv", &other);
+    let text = folder.read("run.csv");
+    let header: Vec<&str> = text.split_inclusive('\n').take(4).collect();
+    folder.write("empty.csv", &header.concat());
+    for (arguments, message) in [
+        (
+            "plot nosuch.csv",
+            "error: the run does not exist\n  --> nosuch.csv\n",
+        ),
+        (
+            "plot states.csv",
+            "error: the file is not a run written by catena\n  --> states.csv\n",
+        ),
+        (
+            "plot run.txt",
+            "error: the format of the run cannot be told from the file's name\n  --> run.txt\n\
+             hint: runs are named .csv, .parquet or .mcap\n",
+        ),
+        (
+            "plot other.csv",
+            "error: the run does not tell its model; `catena simulate` writes runs that do\n  --> other.csv\n",
+        ),
+        (
+            "plot empty.csv",
+            "error: the run holds no rows: it was stopped before its first block\n  --> empty.csv\n\
+             hint: go on with it by --resume\n",
+        ),
+        (
+            "plot run.csv -o nowhere/run",
+            "error: the file cannot be written: there is no such folder\n  --> nowhere/run-coordinates.svg\n",
+        ),
+    ] {
+        let run = folder.run(arguments);
+        assert_eq!((run.code, run.stderr.as_str()), (2, message), "{arguments}");
+    }
+}
+
+#[cfg(feature = "png")]
+#[test]
+fn pixels() {
+    let folder = Folder::new("plot-png");
+    folder.run("simulate planar3 --duration 0.5 -o run.csv");
+    assert_eq!(folder.run("plot run.csv --png").code, 0);
+    for kind in KINDS {
+        let bytes =
+            std::fs::read(folder.path().join(format!("run-{kind}.png"))).expect("a picture");
+        assert!(bytes.starts_with(b"\x89PNG\r\n"));
+    }
+}
+
+#[cfg(not(feature = "png"))]
+#[test]
+fn pixels_are_an_option() {
+    let folder = Folder::new("plot-png");
+    folder.run("simulate planar3 --duration 0.5 -o run.csv");
+    let run = folder.run("plot run.csv --png");
+    assert_eq!(run.code, 2);
+    assert_eq!(
+        run.stderr,
+        "error: --png: this catena was built without PNG, which takes long to build\n\
+         hint: build it with `cargo build --release --features png`, or leave out --png: SVG is written always\n"
+    );
+    assert_eq!(folder.files(), ["run.csv"]);
+}
