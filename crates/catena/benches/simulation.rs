@@ -14,7 +14,7 @@ use catena::{Cpu, Model, Result, State};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Simulated time, s. A change of the start grows two hundredfold until then, not more: chaos has not set in.
+/// Simulated time, s. A change of the second joint's start grows two hundredfold until then, not more: chaos has not set in.
 const DURATION: f64 = 2.0;
 const TOLERANCES: Tolerances = Tolerances {
     relative: 1e-8,

@@ -438,6 +438,64 @@ fn the_error_estimate_is_an_estimate_of_the_error() {
     );
 }
 
+/// Held by dry friction, a joint cannot be followed by an explicit method: the run says so instead of crawling.
+#[test]
+fn a_joint_that_sticks_is_named() {
+    let mut builder = catena::ModelBuilder::new("stuck");
+    builder.link(
+        "rod",
+        catena::model::Inertial {
+            mass: 1.0,
+            centre: Vec3::new(0.5, 0.0, 0.0),
+            tensor: catena::spatial::Sym3::new(0.1, 0.1, 0.1, 0.0, 0.0, 0.0),
+        },
+    );
+    let mut joint =
+        catena::model::JointSpec::new("hinge", catena::model::JointKind::Revolute, "world", "rod");
+    joint.axes.first = Vec3::new(0.0, 1.0, 0.0);
+    joint.dofs = vec![catena::model::Dof {
+        friction: 20.0,
+        ..Default::default()
+    }];
+    builder.joint(joint);
+    let model = builder.build().unwrap();
+    let options = adaptive(Method::Dop853, 1e-6, 1.0, 0.1);
+    let mut simulation = Simulation::new(
+        &model,
+        &State::neutral(&model),
+        Inputs::default(),
+        Vec::new(),
+        options,
+    )
+    .unwrap();
+    let mut samples = Vec::new();
+    let error = loop {
+        if let Err(error) = simulation.advance(&mut samples) {
+            break error;
+        }
+        assert!(!simulation.finished(), "friction held nothing");
+    };
+    assert!(error.message().contains("`hinge`"), "{error}");
+}
+
+/// A system at rest exchanges no energy; round-off of its potential energy is no breach.
+#[test]
+fn rest_is_no_breach() {
+    let model = embedded::model("stanford").unwrap();
+    let state = State::new(&model, &[0.0, 0.785, 0.1, 0.0, 0.17, 0.0], &[0.0; 6]).unwrap();
+    let inputs = Inputs {
+        controller: Controller::GravityCompensation,
+        wrenches: Vec::new(),
+    };
+    let (_, audit) = run(
+        &model,
+        &state,
+        inputs,
+        adaptive(Method::Dop853, 1e-8, 2.0, 0.1),
+    );
+    assert_eq!(audit.breaches().count(), 0, "{audit:?}");
+}
+
 #[test]
 fn bad_settings_are_refused() {
     let model = embedded::model("chain-2").unwrap();

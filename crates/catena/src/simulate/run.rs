@@ -109,6 +109,8 @@ pub struct Simulation {
     samples: u64,
     /// Events that have happened: index of the event function, and when.
     happened: Vec<(usize, f64)>,
+    /// Steps tried before the present stretch, and the time it began: to notice a run that goes nowhere.
+    stretch: (u64, f64),
     y: Vec<f64>,
 }
 
@@ -173,6 +175,7 @@ impl Simulation {
             options,
             samples: 0,
             happened: Vec::new(),
+            stretch: (0, 0.0),
             y,
         })
     }
@@ -207,7 +210,12 @@ impl Simulation {
     }
 
     fn last_sample(&self) -> u64 {
-        (self.options.duration / self.options.interval - 1e-9).ceil() as u64
+        let count = self.options.duration / self.options.interval;
+        match self.options.integrator {
+            // a multiple, as was checked
+            Integrator::Fixed { .. } => count.round() as u64,
+            Integrator::Adaptive { .. } => (count * (1.0 - 1e-12)).ceil() as u64,
+        }
     }
 
     fn sample_time(&self, k: u64) -> f64 {
@@ -235,7 +243,15 @@ impl Simulation {
                 for event in outcome.events() {
                     self.happened.push((event.index, event.time));
                 }
-                engine.time()
+                let reached = engine.time();
+                let tried = engine.statistics().steps + engine.statistics().rejected;
+                if tried - self.stretch.0 >= STRETCH {
+                    let (_, from) = std::mem::replace(&mut self.stretch, (tried, reached));
+                    if let Some(error) = stuck(&self.system, engine.y(), (from, reached), end) {
+                        return Err(error);
+                    }
+                }
+                reached
             }
             Engine::Fixed {
                 engine,
@@ -418,6 +434,10 @@ impl Simulation {
         }
         self.samples = samples;
         self.happened = happened;
+        if let Engine::Adaptive(engine) = &self.engine {
+            let statistics = engine.statistics();
+            self.stretch = (statistics.steps + statistics.rejected, engine.time());
+        }
         for sample in recorded {
             self.observe(
                 sample.time,
@@ -433,7 +453,9 @@ impl Simulation {
     pub fn finish(self) -> Audit {
         // a run should keep its energy to about its tolerance per step; a thousand times that is a breach
         let allowed = match self.options.integrator {
-            Integrator::Adaptive { tolerances, .. } => (1e3 * tolerances.relative).max(1e-11),
+            Integrator::Adaptive { tolerances, .. } => {
+                (1e3 * tolerances.relative).clamp(1e-11, 1e-2)
+            }
             Integrator::Fixed { .. } => 1e-2,
         };
         let statistics = match &self.engine {
@@ -526,6 +548,39 @@ fn check(options: &Options) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// So many trial steps are looked at together, to notice a run that goes nowhere.
+const STRETCH: u64 = 2_000;
+
+/// What to say of a run that goes nowhere. Dry friction that holds a joint is the usual reason: its velocity then trembles about
+/// zero, and the run would take millions of steps; without such a joint a thousand million are too many.
+fn stuck(system: &TreeSystem, y: &[f64], (from, reached): (f64, f64), end: f64) -> Option<Error> {
+    let model = system.model();
+    let speed = |k: usize| y[model.nq() + k].abs();
+    let held = (0..model.nv())
+        .filter(|&k| model.dofs[k].friction > 0.0 && speed(k) < 1e-4)
+        .min_by(|&a, &b| speed(a).total_cmp(&speed(b)));
+    let progress = format!(
+        "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached} s"
+    );
+    match held {
+        Some(k) if reached - from < 1e-3 * end => Some(
+            Error::new(
+                ErrorKind::Integration,
+                format!("{progress}; `{}` seems to stick", model.tree().dofs[k].name),
+            )
+            .hint(
+                "Coulomb friction jumps when a joint stops, and an explicit method cannot hold it still: \
+                 replace the friction by damping, or use a fixed step",
+            ),
+        ),
+        _ if reached - from < 2e-6 * end => Some(
+            Error::new(ErrorKind::Integration, progress)
+                .hint("loosen the tolerance, or use a fixed step: something in this system is very fast"),
+        ),
+        _ => None,
+    }
 }
 
 /// Says which coordinate an integrator's complaint is about, and what often causes it.
