@@ -269,8 +269,9 @@ fn inertial(link: &LinkSpec) -> Result<()> {
 ///
 /// The tolerance of 1e-6 (relative) is for tensors that were rounded to six digits when they were written to a file.
 pub(super) fn triangle_inequality(link: &LinkSpec) -> Option<Error> {
-    let [small, middle, large] = eigenvalues(link.inertial?.tensor);
-    (large > (small + middle) * (1.0 + 1e-6) + 1e-300).then(|| {
+    let inertial = link.inertial?;
+    let [small, middle, large] = eigenvalues(inertial.tensor);
+    (large > (small + middle) * (1.0 + 1e-6) + (1e-15 * inertial.mass).max(1e-300)).then(|| {
         Error::new(
             ErrorKind::Physics,
             format!(
