@@ -156,15 +156,13 @@ impl Auditor {
         self.audit.energies[1] = energies;
         (self.audit.work, self.audit.dissipated) = (seen.work, seen.dissipated);
 
-        // sums of this size are rounded: a system at rest exchanges nothing, and nothing can be read from the last bits
-        let size: f64 =
-            energies.iter().map(|e| e.abs()).sum::<f64>() + start.energy.abs() + seen.work.abs();
-        let balance =
-            (total - start.energy - seen.work + seen.dissipated).abs() - 64.0 * f64::EPSILON * size;
+        // relative to the energy exchanged; a system at rest exchanges nothing, and then to a hundredth of its energies
+        let balance = total - start.energy - seen.work + seen.dissipated;
         let exchanged = mechanical.kinetic.abs()
             + (mechanical.gravitational + mechanical.elastic - start.energy).abs();
-        self.energy
-            .note(balance.max(0.0), exchanged.max(seen.work.abs()), seen.time);
+        let size = energies.iter().map(|e| e.abs()).sum::<f64>() + start.energy.abs();
+        let scale = exchanged.max(seen.work.abs()).max(0.01 * size);
+        self.energy.note(balance.abs(), scale, seen.time);
 
         // free-floating, efforts of the free joint itself are zero: only gravity acts from outside
         let root_effort = seen.tau[..6.min(seen.tau.len())].iter().any(|x| *x != 0.0);
