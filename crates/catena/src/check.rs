@@ -326,22 +326,23 @@ impl<'a> Case<'a> {
         moving
     }
 
+    /// The state moving in time, and where it carries the bodies: derivatives of poses are velocities, those of velocities
+    /// accelerations.
+    fn moving_kinematics(&self) -> (State<D1>, Kinematics<D1>) {
+        let model = self.model;
+        let moving = self.moving_state(&self.vdot);
+        let mut work = Kinematics::new(model);
+        let still = vec![D1::constant(0.0); model.nv()];
+        forward_kinematics(model, &moving.q, &moving.v, &still, &moving.base, &mut work);
+        (moving, work)
+    }
+
     fn kinematics(&mut self, results: &mut Results) {
         let model = self.model;
         let s = &self.state;
         let mut work = Kinematics::new(model);
         forward_kinematics(model, &s.q, &s.v, &self.vdot, &s.base, &mut work);
-        let moving = self.moving_state(&self.vdot);
-        let mut dual_work = Kinematics::<D1>::new(model);
-        let still = vec![D1::constant(0.0); model.nv()];
-        forward_kinematics(
-            model,
-            &moving.q,
-            &moving.v,
-            &still,
-            &moving.base,
-            &mut dual_work,
-        );
+        let (_, dual_work) = self.moving_kinematics();
         let (mut velocity, mut acceleration) = (0.0f64, 0.0f64);
         let (mut v_size, mut a_size) = (1e-3f64, 1e-3f64);
         for frame in &model.tree().frames {
@@ -381,17 +382,7 @@ impl<'a> Case<'a> {
         let s = &self.state;
         let mut kinematics = Kinematics::new(model);
         forward_kinematics(model, &s.q, &s.v, &self.vdot, &s.base, &mut kinematics);
-        let moving = self.moving_state(&self.vdot);
-        let mut dual_work = Kinematics::<D1>::new(model);
-        let still = vec![D1::constant(0.0); model.nv()];
-        forward_kinematics(
-            model,
-            &moving.q,
-            &moving.v,
-            &still,
-            &moving.base,
-            &mut dual_work,
-        );
+        let (moving, dual_work) = self.moving_kinematics();
         let energies = mechanical_state(model, &moving.q, &moving.v, &dual_work);
 
         // power of the motors, less what damping and friction take, plus base and external wrenches

@@ -134,7 +134,8 @@ impl Auditor {
         }
     }
 
-    pub fn observe(&mut self, dynamics: &mut Dynamics, seen: &Observation<'_>) -> Result<()> {
+    /// Looks at an instant; gives its energies back: kinetic, gravitational, elastic.
+    pub fn observe(&mut self, dynamics: &mut Dynamics, seen: &Observation<'_>) -> Result<[f64; 3]> {
         let mechanical = dynamics.mechanical_state(seen.state)?;
         let total = mechanical.kinetic + mechanical.gravitational + mechanical.elastic;
         let energies = [
@@ -205,7 +206,7 @@ impl Auditor {
                 self.quaternion.note((length - 1.0).abs(), 1.0, seen.time);
             }
         }
-        Ok(())
+        Ok(energies)
     }
 
     /// `allowed`: what the integrator was asked to keep, relative.

@@ -331,7 +331,7 @@ impl Simulation {
             vdot,
         } = self.system.response(time, &state)?;
         let dynamics = self.system.dynamics();
-        self.auditor.observe(
+        let energies = self.auditor.observe(
             dynamics,
             &Observation {
                 time,
@@ -343,17 +343,12 @@ impl Simulation {
                 dissipated,
             },
         )?;
-        let mechanical = dynamics.mechanical_state(&state)?;
         Ok(Sample {
             time,
             state,
             tau,
             vdot,
-            energies: [
-                mechanical.kinetic,
-                mechanical.gravitational,
-                mechanical.elastic,
-            ],
+            energies,
             work,
             dissipated,
         })
