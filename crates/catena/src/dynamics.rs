@@ -12,6 +12,8 @@ use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobia
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
+#[cfg(target_arch = "x86_64")]
+use crate::quad::{Link, QuadForward, QuadInverse};
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};
@@ -71,17 +73,20 @@ mod fused {
 
     macro_rules! compiled_for_avx2 {
         ($(fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => {$(
-            #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave")]
             pub(super) fn $name($($argument: $type),*) $body
         )*};
     }
 
     compiled_for_avx2! {
-        fn inverse(work: &mut Work<Fused>, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, tau: &mut [Fused]) {
-            work.inverse(model, state, base, loaded, tau);
+        fn inverse(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, tau: &mut [Fused]) {
+            let external = if loaded { &work.external[..] } else { &[] };
+            quads.inverse.run(model, &quads.links, state, base, external, tau);
         }
-        fn forward(work: &mut Work<Fused>, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
-            work.forward(model, state, base, loaded, vdot);
+        fn forward(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
+            let external = if loaded { &work.external[..] } else { &[] };
+            quads.forward.run(model, &quads.links, state, base, external, vdot);
+            quads.exported = false;
         }
         fn inertia(work: &mut Work<Fused>, model: &Model, q: &[Fused], inertia: &mut [Fused]) {
             composite_bodies::kernel(model, q, &mut work.composite, inertia);
@@ -99,7 +104,30 @@ mod fused {
 enum Path {
     Baseline(Box<Work<f64>>),
     #[cfg(target_arch = "x86_64")]
-    Fused(Box<Work<Fused>>),
+    Fused(Box<Work<Fused>>, Box<Quads>),
+}
+
+/// The recursions that have a vector in each register.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Debug)]
+struct Quads {
+    links: Vec<Link>,
+    inverse: QuadInverse,
+    forward: QuadForward,
+    /// Are the factors of the last call also where the generic recursions look for them?
+    exported: bool,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Quads {
+    fn new(model: &Model) -> Self {
+        Quads {
+            links: Link::all(model),
+            inverse: QuadInverse::new(model),
+            forward: QuadForward::new(model),
+            exported: true,
+        }
+    }
 }
 
 /// Dynamics of one model in plain numbers.
@@ -138,7 +166,7 @@ impl Dynamics {
             // one state at a time gains nothing from the wider registers of AVX-512
             #[cfg(target_arch = "x86_64")]
             Cpu::Avx2 | Cpu::Avx512 if Cpu::best() != Cpu::Baseline => {
-                Path::Fused(Box::new(Work::new(model)))
+                Path::Fused(Box::new(Work::new(model)), Box::new(Quads::new(model)))
             }
             _ => Path::Baseline(Box::new(Work::new(model))),
         };
@@ -175,7 +203,7 @@ impl Dynamics {
         match self.path {
             Path::Baseline(_) => Cpu::Baseline,
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(_) => Cpu::Avx2,
+            Path::Fused(..) => Cpu::Avx2,
         }
     }
 
@@ -202,7 +230,7 @@ impl Dynamics {
                 &mut self.tau,
             ),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
+            Path::Fused(work, quads) => {
                 let state_slices = [&state.q[..], &state.v, vdot].map(Fused::slice);
                 let tau = Fused::slice_mut(&mut self.tau);
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
@@ -210,6 +238,7 @@ impl Dynamics {
                 unsafe {
                     fused::inverse(
                         work,
+                        quads,
                         &self.model,
                         state_slices,
                         &lift(&state.base),
@@ -229,8 +258,8 @@ impl Dynamics {
         match &self.path {
             Path::Baseline(work) => work.inverse.joint_wrench(body),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
-                let wrench = work.inverse.joint_wrench(body);
+            Path::Fused(_, quads) => {
+                let wrench = quads.inverse.joint_wrench(body);
                 let plain = |v: Vec3<Fused>| Vec3::new(v.x.0, v.y.0, v.z.0);
                 Force::new(plain(wrench.moment), plain(wrench.force))
             }
@@ -258,7 +287,7 @@ impl Dynamics {
                 &mut self.vdot,
             ),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
+            Path::Fused(work, quads) => {
                 let state_slices = [&state.q[..], &state.v, tau].map(Fused::slice);
                 let vdot = Fused::slice_mut(&mut self.vdot);
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
@@ -266,6 +295,7 @@ impl Dynamics {
                 unsafe {
                     fused::forward(
                         work,
+                        quads,
                         &self.model,
                         state_slices,
                         &lift(&state.base),
@@ -291,7 +321,7 @@ impl Dynamics {
                 inertia_matrix(&self.model, &state.q, &mut work.composite, inertia);
             }
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
+            Path::Fused(work, _) => {
                 let inertia = Fused::slice_mut(inertia);
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
                 #[allow(unsafe_code)]
@@ -310,7 +340,8 @@ impl Dynamics {
         match &mut self.path {
             Path::Baseline(work) => work.forward.factors.factorize(&self.model, &state.q),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
+            Path::Fused(work, quads) => {
+                quads.exported = true;
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
                 #[allow(unsafe_code)]
                 unsafe {
@@ -336,7 +367,11 @@ impl Dynamics {
         match &mut self.path {
             Path::Baseline(work) => work.forward.factors.solve(&self.model, x),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
+            Path::Fused(work, quads) => {
+                if !quads.exported {
+                    quads.forward.export(&self.model, &mut work.forward.factors);
+                    quads.exported = true;
+                }
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
                 #[allow(unsafe_code)]
                 unsafe {
@@ -487,7 +522,7 @@ impl Dynamics {
         match &mut self.path {
             Path::Baseline(work) => work.external.copy_from_slice(external),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
+            Path::Fused(work, _) => {
                 for (to, from) in work.external.iter_mut().zip(external) {
                     *to = Force::new(from.moment.map(Fused), from.force.map(Fused));
                 }
@@ -591,8 +626,12 @@ impl Dynamics {
         let singular = match &self.path {
             Path::Baseline(work) => work.forward.factors.singular_freedom(),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
-                let inverse = &work.forward.factors.inverse;
+            Path::Fused(work, quads) => {
+                let inverse = if quads.exported {
+                    &work.forward.factors.inverse
+                } else {
+                    quads.forward.inverse()
+                };
                 (0..inverse.len())
                     .rev()
                     .find(|&k| !(inverse[k].0.is_finite() && inverse[k].0 > 0.0))

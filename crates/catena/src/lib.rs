@@ -25,6 +25,8 @@ pub mod error;
 pub mod integrate;
 pub mod matrix;
 pub mod model;
+#[cfg(target_arch = "x86_64")]
+mod quad;
 pub mod random;
 pub mod scalar;
 pub mod simulate;
