@@ -394,7 +394,7 @@ fn computed_torque_with_dry_friction() {
     let motion = PointToPoint::new(Profile::Cycloid, &[0.0], &[1.0], 1.0).unwrap();
     let inputs = Inputs {
         controller: Controller::ComputedTorque {
-            motion,
+            motion: motion.into(),
             stiffness: 100.0,
             damping: 20.0,
         },

@@ -206,7 +206,9 @@ fn computed_torque_follows_on_fixed_and_free_bases() {
         let to = [0.5, 0.4, 0.1, -0.3, 0.2, 0.6];
         let inputs = Inputs {
             controller: Controller::ComputedTorque {
-                motion: PointToPoint::new(Profile::Cycloid, &from, &to, 2.0).unwrap(),
+                motion: PointToPoint::new(Profile::Cycloid, &from, &to, 2.0)
+                    .unwrap()
+                    .into(),
                 stiffness: 100.0,
                 damping: 20.0,
             },

@@ -419,7 +419,7 @@ impl Adaptive {
         (squares / x.len().max(1) as f64).sqrt()
     }
 
-    /// One accepted step, not beyond `t_end`.
+    /// One accepted step, not beyond `t_end` and not across a kink that the system tells of.
     ///
     /// On an error the time and the solution reached are kept, and so is the size that the next step should have: whoever
     /// mends the system may call again.
@@ -430,6 +430,8 @@ impl Adaptive {
                 format!("cannot step from t = {} s to t = {t_end} s", self.t),
             ));
         }
+        // a kink within round-off is behind us
+        let t_end = t_end.min(system.next_kink(self.t + 8.0 * spacing(self.t)));
         check_length(
             "event functions",
             system.event_count(),

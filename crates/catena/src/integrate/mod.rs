@@ -79,6 +79,12 @@ pub trait System {
         0
     }
 
+    /// The first time after t at which a derivative of f jumps, where that is known: rows of a table. Steps that are chosen end
+    /// there, since no method has its order across it.
+    fn next_kink(&self, _t: f64) -> f64 {
+        f64::INFINITY
+    }
+
     /// Number of functions whose changes of sign are located.
     fn event_count(&self) -> usize {
         0

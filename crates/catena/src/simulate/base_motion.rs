@@ -23,6 +23,11 @@ pub trait BaseMotion: Send + Sync {
     fn end(&self) -> f64 {
         f64::INFINITY
     }
+
+    /// The first time after t at which a derivative of the acceleration jumps, s; steps of an integrator end there.
+    fn next_kink(&self, _t: f64) -> f64 {
+        f64::INFINITY
+    }
 }
 
 impl<F: Fn(f64) -> Base<f64> + Send + Sync> BaseMotion for F {
@@ -70,6 +75,13 @@ impl PrescribedBase {
             None => Base::fixed(),
             Some(motion) => motion.at(t),
         }
+    }
+
+    /// The first time after t at which a derivative of the acceleration jumps, s.
+    pub fn next_kink(&self, t: f64) -> f64 {
+        self.0
+            .as_ref()
+            .map_or(f64::INFINITY, |motion| motion.next_kink(t))
     }
 
     /// Refuses a motion that is not known up to `duration`, not finite, or not consistent with itself.
@@ -310,8 +322,8 @@ impl BaseMotion for AnalyticBase {
 /// ω = 2 Im(ṗ p̄)/|p|²,    ω̇ = 2 Im(p̈ p̄)/|p|² − 2 ω (p·ṗ)/|p|²          p the spline, p̄ its conjugate
 /// ```
 ///
-/// The error is of order h⁴ in the pose, h² in the acceleration. Steps of high order see the kinks of the acceleration at
-/// the rows: a table finer than the motion needs only costs.
+/// The error is of order h⁴ in the pose, h² in the acceleration. The acceleration has kinks at the rows, where steps therefore
+/// end: a table finer than the motion needs only costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BaseTable {
     times: Vec<f64>,
@@ -422,6 +434,11 @@ impl BaseMotion for BaseTable {
 
     fn end(&self) -> f64 {
         self.times[self.times.len() - 1]
+    }
+
+    fn next_kink(&self, t: f64) -> f64 {
+        let next = self.times.partition_point(|&x| x <= t);
+        self.times.get(next).copied().unwrap_or(f64::INFINITY)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 use crate::spatial::{Force, Vec3};
 use crate::state::State;
-use crate::trajectory::PointToPoint;
+use crate::trajectory::Reference;
 
 /// Numbers over time, linear between the instants given, constant before the first and after the last.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +98,7 @@ pub enum Controller {
     /// stiffness · (q_d − q) + damping · (v_d − v) toward a motion, per freedom.
     ProportionalDerivative {
         /// The motion wanted.
-        motion: PointToPoint,
+        motion: Reference,
         /// Effort per unit of position error.
         stiffness: f64,
         /// Effort per unit of velocity error.
@@ -108,7 +108,7 @@ pub enum Controller {
     /// friction is compensated in the direction of v_d.
     ComputedTorque {
         /// The motion wanted.
-        motion: PointToPoint,
+        motion: Reference,
         /// Acceleration per unit of position error, 1/s².
         stiffness: f64,
         /// Acceleration per unit of velocity error, 1/s.
@@ -224,6 +224,23 @@ impl Inputs {
             [dof.damping, dof.friction, dof.stiffness, dof.armature] == [0.0; 4]
         };
         untouched && self.wrenches.is_empty() && freedoms.clone().all(is_loose)
+    }
+
+    /// The first time after t at which what acts has a kink, s.
+    pub(crate) fn next_kink(&self, t: f64) -> f64 {
+        let driven = match &self.controller {
+            Controller::Table(table) => {
+                let next = table.times.partition_point(|&x| x <= t);
+                table.times.get(next).copied().unwrap_or(f64::INFINITY)
+            }
+            Controller::ProportionalDerivative { motion, .. }
+            | Controller::ComputedTorque { motion, .. } => motion.next_kink(t),
+            Controller::None
+            | Controller::Constant(_)
+            | Controller::Sine { .. }
+            | Controller::GravityCompensation => f64::INFINITY,
+        };
+        driven.min(self.base.next_kink(t))
     }
 
     /// Efforts at an instant. `dynamics` knows nothing of dry friction, `model` does.

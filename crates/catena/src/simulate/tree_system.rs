@@ -496,6 +496,10 @@ impl System for TreeSystem {
         Ok(())
     }
 
+    fn next_kink(&self, t: f64) -> f64 {
+        self.inputs.next_kink(t)
+    }
+
     fn project(&mut self, _t: f64, y: &mut [f64]) {
         let nq = self.model.nq();
         normalise(&self.quaternions, &mut y[..nq]);
