@@ -38,6 +38,15 @@ pub struct StepOutcome {
 }
 
 impl StepOutcome {
+    pub(super) fn new(t_old: f64, t: f64, events: Vec<Event>) -> Self {
+        StepOutcome {
+            t_old,
+            t,
+            size: t - t_old,
+            events,
+        }
+    }
+
     /// The changes of sign of event functions after the beginning and up to the end, by increasing time.
     pub fn events(&self) -> &[Event] {
         &self.events
