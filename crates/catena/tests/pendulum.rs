@@ -1,13 +1,13 @@
 //! The n-body pendulum as implicit equations: Jacobian, four Newton schemes, cost, and accelerations against the tree.
 
-use catena::Matrix;
 use catena::algorithm::pendulum::{
-    Blocks, Equations, Newton, Pendulum, Rod, Scheme, UNKNOWNS, Unknowns, consistent_rates,
-    consistent_values, dependent_parameters, jacobian, jacobian_times, residual,
+    Blocks, Newton, Pendulum, Rod, Scheme, UNKNOWNS, Unknowns, consistent_rates, consistent_values,
+    dependent_parameters, jacobian, jacobian_times, residual,
 };
 use catena::random::Random;
 use catena::scalar::{Count, Dual, Scalar};
 use catena::spatial::{Mat3, Sym3, Vec3};
+use catena::{Dynamics, Matrix, State};
 
 fn vector(random: &mut Random, size: f64) -> Vec3<f64> {
     let mut number = || random.uniform(-size, size);
@@ -161,5 +161,145 @@ fn four_schemes_take_the_same_step() {
                 assert!(off_by < 1e-10, "n {n}, {}: {off_by}", scheme.name());
             }
         }
+    }
+}
+
+#[test]
+fn accelerations_are_those_of_the_tree() {
+    let mut random = Random::new(3);
+    for n in [1, 2, 3, 8, 20] {
+        let pendulum = random_pendulum(n, &mut random);
+        let x = consistent(&pendulum, &mut random);
+        let mut xdot = vec![0.0; x.len()];
+        consistent_rates(&pendulum, &x, &mut xdot).expect("accelerations exist");
+        // the implicit equations hold
+        let mut dependent = vec![0; n];
+        dependent_parameters(&x, &mut dependent);
+        let mut e = vec![0.0; x.len()];
+        residual(&pendulum, &dependent, &x, &xdot, &mut e);
+        assert!(largest(e) < 1e-11, "residual");
+        // and so does the recursion on the tree
+        let model = pendulum.model().expect("the model is physical");
+        let (mut q, mut v) = (vec![0.0; model.nq()], vec![0.0; model.nv()]);
+        pendulum.state_of_values(&model, &x, &mut q, &mut v);
+        let state = State::new(&model, &q, &v).expect("the state is usable");
+        let mut dynamics = Dynamics::new(&model);
+        let vdot = dynamics
+            .forward(&state, &vec![0.0; model.nv()], &[])
+            .expect("accelerations exist")
+            .to_vec();
+        let kinematics = dynamics.kinematics(&state, &vdot).expect("kinematics");
+        for body in 0..n {
+            let pose = kinematics.world_from_body[body + 1];
+            let (twist, rate) = (
+                kinematics.velocity[body + 1],
+                kinematics.acceleration[body + 1],
+            );
+            let centre = pendulum.rod(body).r - pendulum.rod(body).a;
+            let spin = twist.angular.cross(twist.angular.cross(centre));
+            let own = rate.linear + rate.angular.cross(centre) + spin;
+            let expected = pose.rotation * own;
+            let found = Unknowns::of(&xdot, body).velocity;
+            let off = (found - expected).norm() / (1.0 + expected.norm());
+            assert!(off < 1e-11, "n {n}, body {body}: {found:?} {expected:?}");
+            let position = pose.translation + pose.rotation * centre;
+            assert!((position - Unknowns::of(&x, body).position).norm() < 1e-12 * n as f64);
+        }
+        // back to the unknowns by the other door
+        let again = Pendulum::of_model(&model).expect("it is a pendulum");
+        let values = again
+            .values_of_state(&model, &state)
+            .expect("the state is usable");
+        for body in 0..n {
+            let (a, b) = (Unknowns::of(&values, body), Unknowns::of(&x, body));
+            assert!((a.velocity - b.velocity).norm() < 1e-12 * n as f64);
+            assert!((a.position - b.position).norm() < 1e-12 * n as f64);
+        }
+    }
+}
+
+#[test]
+fn linear_scheme_stays_right_for_long_pendulums() {
+    let mut random = Random::new(4);
+    for n in [1000, 10_000] {
+        let pendulum = random_pendulum(n, &mut random);
+        let at = iterate(&pendulum, &mut random, 1e-3);
+        let e = residual_at(&pendulum, &at);
+        let mut newton = Newton::new(Scheme::Linear, n);
+        newton
+            .factorize(&pendulum, &at.dependent, &at.x, &at.xdot, at.sigma)
+            .expect("the system is regular");
+        let mut step = vec![0.0; e.len()];
+        newton.solve(&e, &mut step);
+        let mut blocks = vec![Blocks::zero(); n];
+        Blocks::fill(&pendulum, &at.x, &at.xdot, at.sigma, &mut blocks);
+        let mut product = vec![0.0; e.len()];
+        jacobian_times(
+            &pendulum,
+            &at.dependent,
+            &blocks,
+            at.sigma,
+            &step,
+            &mut product,
+        );
+        // each of the six sets relative to the largest of its own right-hand sides
+        for set in [0..3, 3..6, 6..7, 7..8, 8..11, 11..14] {
+            let of = |values: &[f64]| -> Vec<f64> {
+                let bodies = values.chunks(UNKNOWNS);
+                bodies.flat_map(|body| body[set.clone()].to_vec()).collect()
+            };
+            let (expected, found) = (of(&e), of(&product));
+            let off = largest(expected.iter().zip(&found).map(|(a, b)| a - b));
+            let size = largest(expected);
+            println!("n {n}, set {set:?}: {:.1e}", off / size);
+            assert!(off < 1e-9 * size, "n {n}, set {set:?}: {off} of {size}");
+        }
+    }
+}
+
+/// Operations of linearizing with elimination, and of solving.
+fn counted(scheme: Scheme, n: usize) -> (catena::scalar::Operations, catena::scalar::Operations) {
+    let mut random = Random::new(5);
+    let pendulum = random_pendulum(n, &mut random);
+    let at = iterate(&pendulum, &mut random, 1e-3);
+    let e: Vec<Count> = residual_at(&pendulum, &at)
+        .into_iter()
+        .map(Count::variable)
+        .collect();
+    let counting = pendulum.map(Count::variable);
+    let x: Vec<Count> = at.x.iter().map(|x| Count::variable(*x)).collect();
+    let xdot: Vec<Count> = at.xdot.iter().map(|x| Count::variable(*x)).collect();
+    let mut newton = Newton::<Count>::new(scheme, n);
+    let ((), factorized) = Count::measure(|| {
+        newton
+            .factorize(
+                &counting,
+                &at.dependent,
+                &x,
+                &xdot,
+                Count::variable(at.sigma),
+            )
+            .expect("the system is regular");
+    });
+    let mut step = vec![Count::zero(); e.len()];
+    let ((), solved) = Count::measure(|| newton.solve(&e, &mut step));
+    (factorized, solved)
+}
+
+#[test]
+fn linear_scheme_is_linear_in_every_operation() {
+    let totals = [10, 20, 40].map(|n| {
+        let (factorized, solved) = counted(Scheme::Linear, n);
+        println!("n {n}: {factorized} | {solved}");
+        factorized + solved
+    });
+    let products = totals.map(|t| t.multiplications + t.divisions);
+    let sums = totals.map(|t| t.additions);
+    for counts in [products, sums] {
+        assert_eq!(
+            2 * (counts[1] - counts[0]),
+            counts[2] - counts[1],
+            "{counts:?}"
+        );
     }
 }

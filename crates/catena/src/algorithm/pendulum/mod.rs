@@ -17,17 +17,22 @@
 //! | `full.rs` | all 14n unknowns at once, eq. 4 |
 //! | `reduced.rs` | dimension reduction to 3n unknowns, eqs. 38–48 |
 //! | `linear.rs` | linear cost, eqs. 49–56 and beyond |
+//! | `implicit.rs` | the pendulum for the implicit integrator |
+//! | `tree.rs` | the same pendulum as a tree of spherical joints |
 
 mod blocks;
 pub mod euler;
 mod full;
+mod implicit;
 mod linear;
 mod newton;
 mod reduced;
 mod residual;
+mod tree;
 mod unknowns;
 
 pub use blocks::{Blocks, jacobian, jacobian_times};
+pub use implicit::ImplicitPendulum;
 pub use linear::{Linear, VelocitySystem};
 pub use newton::{CARD, Newton, Scheme};
 pub use residual::{EQUATIONS, Equations, residual};
