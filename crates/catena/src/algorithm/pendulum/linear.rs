@@ -170,16 +170,10 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
         let (mut diagonal, mut row_beyond) = (Mat3::zero(), n);
         for body in (0..n).rev() {
             let link: Link<S> = pendulum.rods[body].lift();
-            let rate = Unknowns::of(xdot, body);
+            let (own, rate) = (Unknowns::of(x, body), Unknowns::of(xdot, body));
             let force = (rate.velocity - gravity).scale_add(link.rod.mass, beyond);
-            let local = Local::new(
-                &link,
-                &Unknowns::of(x, body),
-                rate.rates,
-                dependent[body],
-                (force, beyond),
-                sigma,
-            );
+            let u = dependent[body];
+            let local = Local::new(&link, &own, rate.rates, u, (force, beyond), sigma);
             beyond = force;
             let known = &local.known;
             let moment = Lu3::new(local.moment).ok_or(body)?;
@@ -212,6 +206,27 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
         }
         self.bodies[0].pivot = Lu3::new(diagonal).ok_or(0usize)?;
         Ok(())
+    }
+
+    /// Linearizes without elimination and forgets the result: the part of [`Linear::factorize`] that is counted apart.
+    pub(super) fn only_linearize<P: Parameter<S>>(
+        &self,
+        pendulum: &Pendulum<P>,
+        dependent: &[u8],
+        x: &[S],
+        xdot: &[S],
+        sigma: S,
+    ) {
+        let gravity: Vec3<S> = pendulum.gravity.lift();
+        let mut beyond = Vec3::zero();
+        for body in (0..pendulum.bodies()).rev() {
+            let link: Link<S> = pendulum.rods[body].lift();
+            let (own, rate) = (Unknowns::of(x, body), Unknowns::of(xdot, body));
+            let force = (rate.velocity - gravity).scale_add(link.rod.mass, beyond);
+            let u = dependent[body];
+            Local::new(&link, &own, rate.rates, u, (force, beyond), sigma);
+            beyond = force;
+        }
     }
 
     /// ΔX with J ΔX = E.

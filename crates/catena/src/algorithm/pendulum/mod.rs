@@ -18,9 +18,11 @@
 //! | `reduced.rs` | dimension reduction to 3n unknowns, eqs. 38–48 |
 //! | `linear.rs` | linear cost, eqs. 49–56 and beyond |
 //! | `implicit.rs` | the pendulum for the implicit integrator |
+//! | `cost.rs` | operations of a Newton step, counted |
 //! | `tree.rs` | the same pendulum as a tree of spherical joints |
 
 mod blocks;
+mod cost;
 pub mod euler;
 mod full;
 mod implicit;
@@ -32,6 +34,7 @@ mod tree;
 mod unknowns;
 
 pub use blocks::{Blocks, jacobian, jacobian_times};
+pub use cost::{StepCost, step_cost};
 pub use implicit::ImplicitPendulum;
 pub use linear::{Linear, VelocitySystem};
 pub use newton::{CARD, Newton, Scheme};
