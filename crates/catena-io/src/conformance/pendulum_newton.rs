@@ -131,7 +131,7 @@ impl Step {
                     &self.xdot,
                     self.sigma,
                 )?;
-                newton.solve(&self.equations, &mut correction);
+                newton.solve(&self.pendulum, &self.equations, &mut correction);
                 all.push(correction);
             }
             self.corrections = Some(all);
@@ -171,7 +171,7 @@ impl Step {
                 let message = format!("body {} has no usable pivot", body + 1);
                 Error::new(ErrorKind::Singular, message)
             })?;
-        Ok(linear.velocity_system(&self.dependent, &self.equations))
+        Ok(linear.velocity_system(&self.pendulum, &self.dependent, &self.equations))
     }
 }
 

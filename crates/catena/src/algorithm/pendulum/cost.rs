@@ -99,7 +99,7 @@ pub fn step_cost(
                 Count::measure(|| linear.only_linearize(&constants, &dependent, &x, &xdot, sigma));
             let (done, cost) = Count::measure(|| {
                 linear.factorize(&constants, &dependent, &x, &xdot, sigma)?;
-                linear.solve(&dependent, &e, &mut correction);
+                linear.solve(&constants, &dependent, &e, &mut correction);
                 Ok(())
             });
             done.map_err(singular)?;

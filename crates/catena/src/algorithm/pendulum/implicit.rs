@@ -55,7 +55,7 @@ impl Implicit for ImplicitPendulum {
 
     fn solve(&mut self, rhs: &mut [f64]) -> Result<()> {
         self.equations.copy_from_slice(rhs);
-        self.newton.solve(&self.equations, rhs);
+        self.newton.solve(&self.pendulum, &self.equations, rhs);
         Ok(())
     }
 

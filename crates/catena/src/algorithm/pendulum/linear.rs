@@ -55,7 +55,6 @@ use crate::spatial::{Mat3, Vec3};
 pub struct Linear<S> {
     bodies: Vec<Factors<S>>,
     sigma: S,
-    inverse_sigma: S,
 }
 
 /// What a body contributes to J, before elimination.
@@ -68,6 +67,10 @@ struct Local<S> {
     outer: Mat3<S>,
     /// J_F.
     moment: Mat3<S>,
+    /// C.
+    inner_force: Mat3<S>,
+    /// R.
+    outer_force: Mat3<S>,
 }
 
 /// The part of a body's contribution that is needed for every right-hand side.
@@ -81,19 +84,12 @@ struct Known<S> {
     stretch: S,
     /// 1/p_u.
     inverse_dependent: S,
-    /// A c and A r.
-    inner_arm: Vec3<S>,
-    outer_arm: Vec3<S>,
-    /// C.
-    inner_force: Mat3<S>,
-    /// R.
-    outer_force: Mat3<S>,
+    /// A.
+    turn: Mat3<S>,
     /// Q.
     gyration: Mat3<S>,
     /// ∂F/∂p p = 2F₀ + Iω̇.
     along: Vec3<S>,
-    mass: S,
-    inverse_mass: S,
 }
 
 /// A body after elimination.
@@ -107,10 +103,6 @@ struct Factors<S> {
     outer: Mat3<S>,
     /// D_i after the rows beyond it are eliminated.
     pivot: Lu3<S>,
-    /// D_i⁻¹ L_i.
-    lower: Mat3<S>,
-    /// U_i.
-    upper: Mat3<S>,
 }
 
 impl<S: Scalar<Mask = bool>> Linear<S> {
@@ -123,14 +115,9 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
             inverse_square: zero,
             stretch: zero,
             inverse_dependent: zero,
-            inner_arm: vector,
-            outer_arm: vector,
-            inner_force: matrix,
-            outer_force: matrix,
+            turn: matrix,
             gyration: matrix,
             along: vector,
-            mass: zero,
-            inverse_mass: zero,
         };
         let factors = Factors {
             known,
@@ -138,13 +125,10 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
             inner: matrix,
             outer: matrix,
             pivot: Lu3::identity(),
-            lower: matrix,
-            upper: matrix,
         };
         Linear {
             bodies: vec![factors; bodies],
             sigma: zero,
-            inverse_sigma: zero,
         }
     }
 
@@ -163,7 +147,6 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
         sigma: S,
     ) -> Result<(), usize> {
         self.sigma = sigma;
-        self.inverse_sigma = sigma.recip();
         let gravity: Vec3<S> = pendulum.gravity.lift();
         let n = pendulum.bodies();
         let mut beyond = Vec3::zero();
@@ -175,33 +158,31 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
             let u = dependent[body];
             let local = Local::new(&link, &own, rate.rates, u, (force, beyond), sigma);
             beyond = force;
-            let known = &local.known;
             let moment = Lu3::new(local.moment).ok_or(body)?;
             let inner = moment.solve_rows(local.inner);
             let outer = moment.solve_rows(local.outer);
-            let inverse_mass = known.inverse_mass;
-            let upper = minus_product(plain(-inverse_mass), inner, known.outer_force); // U_i
-            let mut own = minus_product(plain(inverse_mass), inner, known.inner_force); // D_i, this body's half
+            let inverse_mass = link.inverse_mass;
+            let mut own = minus_product(plain(inverse_mass), inner, local.inner_force); // D_i, this body's half
             if row_beyond < n {
-                // row i+1 now has all its terms
+                // row i+1 now has all its terms, and is subtracted from row i
                 let row = &mut self.bodies[row_beyond];
-                let full =
-                    minus_product(add_plain(diagonal, inverse_mass), outer, known.outer_force);
-                let lower = minus_product(plain(-inverse_mass), outer, known.inner_force);
+                let full = add_plain(diagonal, inverse_mass);
+                let full = minus_product(full, outer, local.outer_force);
+                let lower = minus_product(plain(-inverse_mass), outer, local.inner_force); // L_{i+1}
+                let upper = minus_product(plain(-inverse_mass), inner, local.outer_force); // U_i
                 row.pivot = Lu3::new(full).ok_or(row_beyond)?;
-                row.lower = Mat3 {
+                let solved = Mat3 {
                     x: row.pivot.solve(lower.x),
                     y: row.pivot.solve(lower.y),
                     z: row.pivot.solve(lower.z),
                 };
-                own = minus_product(own, upper, row.lower);
+                own = minus_product(own, upper, solved);
             }
             let factors = &mut self.bodies[body];
-            factors.known = *known;
+            factors.known = local.known;
             factors.moment = moment;
             factors.inner = inner;
             factors.outer = outer;
-            factors.upper = upper;
             (diagonal, row_beyond) = (own, body);
         }
         self.bodies[0].pivot = Lu3::new(diagonal).ok_or(0usize)?;
@@ -230,28 +211,38 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
     }
 
     /// ΔX with J ΔX = E.
-    pub fn solve(&self, dependent: &[u8], e: &[S], correction: &mut [S]) {
+    ///
+    /// U and L are not stored: U_i z = −z/M_i − B_c K (R z), L_{i+1} z = −z/M_i − B_r K (C z), and R z and C z are needed anyway.
+    pub fn solve<P: Parameter<S>>(
+        &self,
+        pendulum: &Pendulum<P>,
+        dependent: &[u8],
+        e: &[S],
+        correction: &mut [S],
+    ) {
         let n = self.bodies.len();
+        let sigma = self.sigma;
         let two = S::constant(2.0);
         // the corrections hold what the way out needs: D⁻¹e in ΔV, w in Δp, f and c₀ in Δs
         let mut right = Vec3::zero();
         for body in (0..n).rev() {
             let factors = &self.bodies[body];
-            let known = &factors.known;
+            let turn = factors.known.turn;
+            let link: Link<S> = pendulum.rods[body].lift();
             let equations = Equations::of(e, body);
             let part = self.particular(body, &equations, dependent[body]);
+            let (mut moment, mut own) = (part.moment, equations.joint_rate);
             if body + 1 < n {
+                let outer = factors.outer * moment + turn * part.carry(link.rod.r);
                 let row = &self.bodies[body + 1];
-                let outer =
-                    factors.outer * part.moment + part.carry(known.outer_arm, known.outer_force);
                 let reduced = row.pivot.solve(right - equations.joint_rate - outer);
                 let at = super::UNKNOWNS * (body + 1) + 3;
                 correction[at..at + 3].copy_from_slice(&reduced.to_array());
-                right = equations.joint_rate - factors.upper * reduced;
-            } else {
-                right = equations.joint_rate;
+                // − U_i D⁻¹e
+                moment -= link.rod.r.cross(turn.transpose_times(reduced)) * sigma;
+                own = reduced.scale_add(link.inverse_mass, own);
             }
-            right -= factors.inner * part.moment + part.carry(known.inner_arm, known.inner_force);
+            right = own - factors.inner * moment - turn * part.carry(link.c);
             let Vec3 { x, y, z } = part.moment;
             Unknowns {
                 position: Vec3::zero(),
@@ -266,43 +257,41 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
         for body in 0..n {
             let factors = &self.bodies[body];
             let known = &factors.known;
-            let next = if body + 1 < n {
-                let reduced = Unknowns::of(correction, body + 1).velocity;
-                reduced - self.bodies[body + 1].lower * push
-            } else {
-                Vec3::zero()
-            };
+            let turn = known.turn;
+            let link: Link<S> = pendulum.rods[body].lift();
             let part = Unknowns::of(correction, body);
             let [fx, fy, fz, stretch] = part.rates;
-            let right = Vec3::new(fx, fy, fz) - known.inner_force * push - known.outer_force * next;
+            let pushed = link.c.cross(turn.transpose_times(push)) * sigma; // C z_i
+            let mut right = Vec3::new(fx, fy, fz) - pushed;
+            let mut next = Vec3::zero();
+            if body + 1 < n {
+                // z_{i+1} = D⁻¹e − D⁻¹ L z_i
+                let reduced = Unknowns::of(correction, body + 1).velocity;
+                let lower = (factors.outer * pushed) + push * link.inverse_mass;
+                next = reduced + self.bodies[body + 1].pivot.solve(lower);
+                right -= link.rod.r.cross(turn.transpose_times(next)) * sigma;
+            }
             let y = factors.moment.solve(right); //                                                     (55)
-            let turn = g_transpose_times(known.parameters, y);
+            let turned = g_transpose_times(known.parameters, y);
             let (mut dp, mut ds) = ([S::zero(); 4], [S::zero(); 4]);
             for k in 0..4 {
-                dp[k] = stretch.mul_add(known.parameters[k], turn[k]);
-                ds[k] = self.sigma.mul_add(dp[k], part.parameters[k]);
+                dp[k] = stretch.mul_add(known.parameters[k], turned[k]);
+                ds[k] = sigma.mul_add(dp[k], part.parameters[k]);
             }
             let u = dependent[body] as usize;
             let half = known.inverse_dependent * S::constant(0.5);
             ds[u] -= known.omega.dot(y) * half;
-            // δ(A b) = 2c₀ A b + 2 A (y × b), and A (y × b) = (σ b̃ Aᵀ)ᵀ y / σ
-            let twice = y * (two * self.inverse_sigma);
-            let double = stretch * two;
-            let inner = known
-                .inner_arm
-                .scale_add(double, known.inner_force.transpose_times(twice));
-            let outer = known
-                .outer_arm
-                .scale_add(double, known.outer_force.transpose_times(twice));
-            reach += inner;
+            // δ(A b) = A (2c₀ b + 2y × b)
+            let (double, twice) = (stretch * two, y * two);
+            reach += turn * twice.cross_add(link.c, link.c * double);
             Unknowns {
                 position: Equations::of(e, body).joint - reach, //                                      (56)
-                velocity: (push - next) * known.inverse_mass,
+                velocity: (push - next) * link.inverse_mass,
                 parameters: dp,
                 rates: ds,
             }
             .store(correction, body);
-            reach += outer;
+            reach += turn * twice.cross_add(link.rod.r, link.rod.r * double);
             push = next;
         }
     }
@@ -325,52 +314,56 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
         let moment = known
             .gyration
             .times_add(turned, known.along.scale_add(-stretch, equations.moment));
-        let scale = known.inverse_square * self.inverse_sigma;
         Particular {
             stretch,
             drift,
             moment,
             swell: equations.length_rate * (two * known.inverse_square),
-            turn: known.omega.scale_add(stretch, turned) * scale,
+            turn: known.omega.scale_add(stretch, turned) * known.inverse_square,
         }
     }
 
     /// J_R and E_R of eq. 52 in full, for the ΔV of all bodies; for looking at, not for solving.
-    pub fn velocity_system(&self, dependent: &[u8], e: &[S]) -> VelocitySystem<S> {
+    pub fn velocity_system<P: Parameter<S>>(
+        &self,
+        pendulum: &Pendulum<P>,
+        dependent: &[u8],
+        e: &[S],
+    ) -> VelocitySystem<S> {
         let n = self.bodies.len();
         let mut matrix = Matrix::identity(3 * n);
         let mut right = vec![S::zero(); 3 * n];
-        // Ġ and B K F_V of the bodies before i, for every column
+        // B K F_V of the bodies before i, for every column
         let mut sums = vec![Mat3::zero(); n];
         let mut reach = Vec3::zero();
         for i in 0..n {
             let factors = &self.bodies[i];
-            let known = &factors.known;
+            let turn = factors.known.turn;
+            let link: Link<S> = pendulum.rods[i].lift();
             let equations = Equations::of(e, i);
             let part = self.particular(i, &equations, dependent[i]);
-            let inner =
-                factors.inner * part.moment + part.carry(known.inner_arm, known.inner_force);
-            let outer =
-                factors.outer * part.moment + part.carry(known.outer_arm, known.outer_force);
+            let inner = factors.inner * part.moment + turn * part.carry(link.c);
+            let outer = factors.outer * part.moment + turn * part.carry(link.rod.r);
             let own = equations.joint_rate - (reach + inner);
             right[3 * i..3 * i + 3].copy_from_slice(&own.to_array());
             reach += inner + outer;
+            let back = turn.transpose() * self.sigma;
             for j in 0..n {
+                let mass: S = pendulum.rods[j].rod.mass.lift();
                 let pushed = if j < i {
                     Mat3::zero()
                 } else if j == i {
-                    known.inner_force * known.mass
+                    back.cross_columns(link.c) * mass
                 } else {
-                    (known.inner_force + known.outer_force) * self.bodies[j].known.mass
+                    back.cross_columns(link.rod.a) * mass
                 };
-                let (inner, outer) = (factors.inner * pushed, factors.outer * pushed);
-                let entry = sums[j] + inner;
+                let entry = sums[j] + factors.inner * pushed;
                 for (row, entries) in entry.rows().into_iter().enumerate() {
                     for (column, x) in entries.into_iter().enumerate() {
                         matrix[(3 * i + row, 3 * j + column)] -= x;
                     }
                 }
-                sums[j] = entry + outer;
+                sums[j] = entry + factors.outer * pushed;
             }
         }
         VelocitySystem { matrix, right }
@@ -396,15 +389,15 @@ struct Particular<S> {
     moment: Vec3<S>,
     /// ρ.
     swell: S,
-    /// θ/σ.
+    /// θ.
     turn: Vec3<S>,
 }
 
 impl<S: Scalar> Particular<S> {
-    /// A(ρ b + θ × b), from A b and σ b̃ Aᵀ.
+    /// ρ b + θ × b.
     #[inline(always)]
-    fn carry(&self, arm: Vec3<S>, force: Mat3<S>) -> Vec3<S> {
-        arm.scale_add(self.swell, force.transpose_times(self.turn))
+    fn carry(&self, b: Vec3<S>) -> Vec3<S> {
+        self.turn.cross_add(b, b * self.swell)
     }
 }
 
@@ -457,20 +450,17 @@ impl<S: Scalar<Mask = bool>> Local<S> {
             inner: joint_rate_block(turn, c, scaled_omega, rate, g),
             outer: joint_rate_block(turn, r, scaled_omega, rate, g),
             moment,
+            inner_force: back.cross_columns(c),
+            outer_force: back.cross_columns(r),
             known: Known {
                 parameters: p,
                 omega,
                 inverse_square,
                 stretch,
                 inverse_dependent,
-                inner_arm: turn * c,
-                outer_arm: turn * r,
-                inner_force: back.cross_columns(c),
-                outer_force: back.cross_columns(r),
+                turn,
                 gyration,
                 along,
-                mass: link.rod.mass,
-                inverse_mass: link.inverse_mass,
             },
         }
     }

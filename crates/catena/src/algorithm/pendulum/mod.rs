@@ -18,9 +18,11 @@
 //! | `reduced.rs` | dimension reduction to 3n unknowns, eqs. 38–48 |
 //! | `linear.rs` | linear cost, eqs. 49–56 and beyond |
 //! | `implicit.rs` | the pendulum for the implicit integrator |
+//! | `audit.rs` | energy and constraints of a motion |
 //! | `cost.rs` | operations of a Newton step, counted |
 //! | `tree.rs` | the same pendulum as a tree of spherical joints |
 
+mod audit;
 mod blocks;
 mod cost;
 pub mod euler;
@@ -33,6 +35,7 @@ mod residual;
 mod tree;
 mod unknowns;
 
+pub use audit::{Departures, energies};
 pub use blocks::{Blocks, jacobian, jacobian_times};
 pub use cost::{StepCost, step_cost};
 pub use implicit::ImplicitPendulum;

@@ -139,11 +139,16 @@ impl<S: Scalar<Mask = bool>> Newton<S> {
     }
 
     /// ΔX with J ΔX = E.
-    pub fn solve(&mut self, e: &[S], correction: &mut [S]) {
+    pub fn solve<P: Parameter<S>>(
+        &mut self,
+        pendulum: &Pendulum<P>,
+        e: &[S],
+        correction: &mut [S],
+    ) {
         match &mut self.work {
             Work::Full(full) => full.solve(e, correction),
             Work::Reduced(reduced) => reduced.solve(&self.dependent, e, correction),
-            Work::Linear(linear) => linear.solve(&self.dependent, e, correction),
+            Work::Linear(linear) => linear.solve(pendulum, &self.dependent, e, correction),
         }
     }
 }
