@@ -20,6 +20,7 @@ pub mod algorithm;
 mod batch;
 pub mod check;
 mod cpu;
+pub mod dense;
 mod dynamics;
 pub mod error;
 pub mod integrate;

@@ -14,5 +14,6 @@ pub mod man;
 pub mod models;
 pub mod plot;
 pub mod simulate;
+pub mod study;
 pub mod tour;
 pub mod verify;

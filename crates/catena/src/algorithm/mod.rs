@@ -12,6 +12,7 @@ pub mod inertia_matrix;
 pub mod inverse_dynamics;
 pub mod kinematics;
 pub mod passive;
+pub mod pendulum;
 
 use crate::integrate;
 use crate::model::Tree;
@@ -48,6 +49,7 @@ pub const ALL: &[Card] = &[
     forward_dynamics::walker_orin::CARD,
     energy::CARD,
     passive::CARD,
+    pendulum::CARD,
     integrate::dormand_prince5::CARD,
     integrate::tsitouras5::CARD,
     integrate::verner6::CARD,
