@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 
 import report
@@ -23,7 +24,7 @@ import speed_models  # noqa: E402
 import speed_page  # noqa: E402
 from coordinates import Coordinates  # noqa: E402
 from program import Joint  # noqa: E402
-from speed_results import Point, difference, from_pinocchio, shaped, to_pinocchio  # noqa: E402
+from speed_results import Point, difference, from_pinocchio, residual, shaped, to_pinocchio  # noqa: E402
 
 BUILD = report.ROOT / "peers" / "build"
 SCRATCH = BUILD / "speed"
@@ -94,6 +95,7 @@ class Timing:
     call: str
     best: float = np.inf
     medians: list = field(default_factory=list)
+    spent: float = 0.0  # seconds
 
     def add(self, best, median):
         self.best = min(self.best, best)
@@ -116,7 +118,7 @@ class Row:
     quantity: str
     single: Timing | None
     batch: Timing | None
-    pinocchio: Timing
+    pinocchio: Timing | None
     mujoco: Timing | None
     apart: dict
 
@@ -143,8 +145,25 @@ def start(core):
     return engines
 
 
-def prepare(engines, entry, count):
-    """Writes tree and states, loads them everywhere, and returns the states and the conversion to Pinocchio's coordinates."""
+@dataclass
+class Case:
+    """A model at its states, loaded everywhere, and what is needed to compare results at the first of them."""
+
+    entry: speed_models.Entry
+    points: list  # in catena's coordinates
+    coordinates: Coordinates
+    checked: int
+    slopes: list  # ∂τ/∂q and ∂τ/∂v at the accelerations that τ produces, by Pinocchio, in catena's coordinates
+
+
+def main_pinocchio(engines):
+    return next(engine for key, engine in engines.items() if key.startswith("pinocchio"))
+
+
+def prepare(engines, entry):
+    """Writes tree and states and loads them everywhere."""
+    count = 64 if entry.nv <= 100 else 16
+    checked = 16 if entry.nv <= 60 else 4 if entry.nv <= 100 else 2
     tree, compiled = SCRATCH / f"{entry.name}.tree", SCRATCH / f"{entry.name}.mjb"
     ours, theirs = SCRATCH / f"{entry.name}.states", SCRATCH / f"{entry.name}.pinocchio.states"
     speed_models.write_tree(entry, tree)
@@ -159,91 +178,102 @@ def prepare(engines, entry, count):
     joints = [Joint(name, kind, int(q), int(v)) for name, kind, q, v in joints]
     coordinates = Coordinates(joints, speed_models.pinocchio_model(entry))
 
-    # Efforts that produce accelerations within ±1, so that no state is flung about: Pinocchio's inverse dynamics tells them.
-    peers = [engine for key, engine in engines.items() if key.startswith("pinocchio")]
-    q, v, vdot, other = speed_models.random_states(entry, coordinates, count, SEED)
-    tau = np.zeros_like(v)
-    write_for_pinocchio(theirs, coordinates, q, v, other, tau)
-    peers[0].load(tree, theirs)
-    efforts = peers[0].results(peers[0].of("inverse")[0], count, "inverse", entry.nv)
-    for k in range(count):
-        tau[k] = coordinates.transform(q[k]).T @ efforts[k][0]
-
-    write_for_pinocchio(theirs, coordinates, q, v, vdot, tau)
+    q, v, vdot, tau = speed_models.random_states(entry, coordinates, count, SEED)
+    points = [Point(*point) for point in zip(q, v, vdot, tau)]
     speed_models.write_states(ours, q, v, vdot, tau)
+    write_for_pinocchio(theirs, coordinates, points)
+    slopes = slopes_of_inverse(main_pinocchio(engines), entry, points[:checked], coordinates, tree, theirs)
+    write_for_pinocchio(theirs, coordinates, points)
     for key, engine in engines.items():
         if key == "mujoco":
             engine.load(compiled, ours)
         else:
-            engine.load(tree, theirs if engine in peers else ours)
+            engine.load(tree, theirs if key.startswith("pinocchio") else ours)
     for path in (tree, compiled, ours, theirs):
         path.unlink()
-    return [Point(*point) for point in zip(q, v, vdot, tau)], other, coordinates
+    return Case(entry, points, coordinates, checked, slopes)
 
 
-def write_for_pinocchio(path, coordinates, q, v, vdot, tau):
-    converted = [to_pinocchio(coordinates, Point(*point)) for point in zip(q, v, vdot, tau)]
+def write_for_pinocchio(path, coordinates, points):
+    converted = [to_pinocchio(coordinates, point) for point in points]
     speed_models.write_states(path, *map(np.array, zip(*converted)))
 
 
-def compare(engines, entry, points, target, coordinates, count):
-    """The worst difference of every way from the first way of Pinocchio, by quantity and by engine."""
-    first = next(engine for key, engine in engines.items() if key.startswith("pinocchio"))
-    apart, reference, root = {}, [{} for _ in range(count)], [None] * count
+def slopes_of_inverse(engine, entry, points, coordinates, tree, path):
+    """∂τ/∂q and ∂τ/∂v at the accelerations that τ produces: forward dynamics must have the derivatives that follow from them."""
+    engine.load(tree, path)
+    forward = engine.results(engine.of("forward")[0], len(points), "forward", entry.nv)
+    forward = [from_pinocchio("forward", a, coordinates, point, {})[0] for a, point in zip(forward, points)]
+    moving = [Point(point.q, point.v, a, point.tau) for point, a in zip(points, forward)]
+    write_for_pinocchio(path, coordinates, moving)
+    engine.load(tree, path)
+    quantity = "inverse-derivatives"
+    results = engine.results(engine.of(quantity)[0], len(points), quantity, entry.nv)
+    return [
+        from_pinocchio(quantity, parts, coordinates, point, {"inverse": [point.tau]})[:2] for parts, point in zip(results, moving)
+    ]
+
+
+def compare(engines, case):
+    """How far every way is from the first way of Pinocchio, by quantity and way: the worst of the checked states. Solutions of
+    linear equations in the inertia matrix are put back into them instead."""
+    first, nv, apart = main_pinocchio(engines), case.entry.nv, {}
+    reference = [{} for _ in range(case.checked)]
     for quantity in ["inertia", *(q for q in QUANTITIES if q != "inertia")]:
-        theirs = first.results(first.of(quantity)[0], count, quantity, entry.nv)
-        for k in range(count):
-            reference[k][quantity] = from_pinocchio(quantity, theirs[k], coordinates, points[k], reference[k])
-            if quantity == "inertia":
-                root[k] = np.sqrt(np.diag(reference[k]["inertia"][0]))
-        worst = {}
+        theirs = first.results(first.of(quantity)[0], case.checked, quantity, nv)
+        for k in range(case.checked):
+            converted = from_pinocchio(quantity, theirs[k], case.coordinates, case.points[k], reference[k])
+            reference[k][quantity] = converted
+        apart[quantity] = {}
         for engine in engines.values():
             for call in engine.of(quantity):
-                own = engine.results(call, count, quantity, entry.nv)
-                for k in range(count):
-                    result = own[k]
-                    if engine.key.startswith("pinocchio"):
-                        result = from_pinocchio(quantity, result, coordinates, points[k], reference[k])
-                    apart_here = difference(quantity, result, reference[k][quantity], root[k])
-                    name = f"{engine.key} {call}"
-                    worst[name] = float(np.maximum(worst.get(name, 0.0), apart_here))  # NaN stays
-        if quantity == "forward":  # the efforts were chosen for known accelerations
-            for k in range(count):
-                known = difference(quantity, [target[k]], reference[k][quantity], root[k])
-                worst["known-accelerations"] = max(worst.get("known-accelerations", 0.0), known)
-        apart[quantity] = worst
+                results = engine.results(call, case.checked, quantity, nv)
+                if engine.key.startswith("pinocchio"):
+                    results = [
+                        from_pinocchio(quantity, result, case.coordinates, point, others)
+                        for result, point, others in zip(results, case.points, reference)
+                    ]
+                found = [distance(case, k, quantity, results[k], reference[k]) for k in range(case.checked)]
+                apart[quantity][f"{engine.key} {call}"] = float(np.max(found))  # NaN stays
     return apart
 
 
+def distance(case, k, quantity, result, reference):
+    inertia = reference["inertia"][0]
+    if quantity == "factorization":
+        return residual(inertia, result, [case.points[k].tau])
+    if quantity == "forward-derivatives":
+        return residual(inertia, result, [-slope for slope in case.slopes[k]] + [np.eye(len(inertia))])
+    return difference(quantity, result, reference[quantity], inertia)
+
+
 def judge(name, apart):
-    """Disagreements that end the comparison, and ways of peers to leave out: those beyond the tolerance while catena and the first
-    way of Pinocchio agree."""
+    """Disagreements that end the comparison, which are those of catena, and ways of peers that are not timed because they are beyond
+    the tolerance by themselves."""
     wrong, left_out = [], []
     for quantity, ways in apart.items():
-        beyond = {way: value for way, value in ways.items() if not value <= TOLERANCE}
-        fatal = any(way.startswith("catena") or " " not in way for way in beyond)
-        for way, value in beyond.items():
+        for way, value in list(ways.items()):
+            if value <= TOLERANCE:
+                continue
             told = f"{name}: {quantity} of {way} is {report.rough(value)} away"
-            if fatal or not any(key.startswith("catena") for key in ways):
-                wrong.append(told)
-            else:
-                left_out.append(told)
-                del ways[way]
+            (wrong if way.startswith("catena") else left_out).append(told)
+            del ways[way]
     return wrong, left_out
 
 
 def measure(engines, quantity, agreeing, rounds, seconds):
-    """Turns: every way once, then the fast ones again and again. Returns the timings."""
+    """Turns: every way once, then the fast ones again and again. Slow calls get fewer turns, but three. Returns the timings."""
     ways = [(engine, Timing(engine.key, call)) for engine in engines.values() for call in engine.of(quantity)]
     ways = [(engine, timing) for engine, timing in ways if f"{engine.key} {timing.call}" in agreeing]
     for turn in range(rounds):
         for engine, timing in ways:
-            timing.add(*engine.time(timing.call, seconds))
+            if turn < 3 or timing.spent < 2 * rounds * seconds:
+                began = time.perf_counter()
+                timing.add(*engine.time(timing.call, seconds))
+                timing.spent += time.perf_counter() - began
         if turn == 0:
-            least = min(t.best for _, t in ways if t.engine.startswith("pinocchio"))
-            ways = [
-                (engine, t) for engine, t in ways if not t.engine.startswith("pinocchio") or t.best <= KEPT * least
-            ]
+            least = min((t.best for _, t in ways if t.engine.startswith("pinocchio")), default=np.inf)
+            ways = [(engine, t) for engine, t in ways if not t.engine.startswith("pinocchio") or t.best <= KEPT * least]
     return [timing for _, timing in ways]
 
 
@@ -283,10 +313,7 @@ def chosen(wanted):
 
 def survey(engines, entry, rounds, seconds):
     """All rows of one model, or the differences that forbid them."""
-    count = 64 if entry.nv <= 100 else 16
-    points, target, coordinates = prepare(engines, entry, count)
-    checked = 16 if entry.nv <= 60 else 4 if entry.nv <= 100 else 2
-    apart = compare(engines, entry, points, target, coordinates, checked)
+    apart = compare(engines, prepare(engines, entry))
     wrong, left_out = judge(entry.name, apart)
     for one in left_out:
         print(f"left out: {one}")

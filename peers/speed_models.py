@@ -195,7 +195,8 @@ def neutral_states(entry):
 
 
 def random_states(entry, coordinates, count, seed):
-    """Positions (angles within ±π, orientations uniform); velocities and two sets of accelerations, all within ±1."""
+    """Positions (angles within ±π, orientations uniform); velocities, accelerations and efforts within ±1. Such efforts let long
+    chains fall; efforts that hold them would make the accelerations a small difference of large numbers, in every engine."""
     rng = np.random.default_rng(seed)
     q = np.array([coordinates.random_positions(rng) for _ in range(count)])
     return q, *rng.uniform(-1, 1, (3, count, entry.nv))

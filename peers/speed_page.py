@@ -44,7 +44,7 @@ def bar(row, way):
 
 def ratio(row, way):
     ours = getattr(row, way)
-    return ours.best / row.pinocchio.best if ours else None
+    return ours.best / row.pinocchio.best if ours and row.pinocchio else None
 
 
 def verdict(row, way):
@@ -100,7 +100,7 @@ def line(row):
     cells = [row.entry.name, row.quantity, *(time(t) for t in (row.single, row.batch, row.pinocchio, row.mujoco))]
     for way in ("single", "batch"):
         cells += [share(ratio(row, way)), verdict(row, way)]
-    return aligned([*cells, report.rough(max(row.apart.values()))])
+    return aligned([*cells, report.rough(max(row.apart.values(), default=None))])
 
 
 def line_of_peak(limits):
@@ -147,8 +147,7 @@ def origin(record):
     """Machine, compilers, versions, date, commit and command."""
     number, cpu = record.version.split()
     date = os.environ.get("REPORT_DATE") or datetime.date.today().isoformat()
-    flags = report.ROOT / "peers" / "build" / "bin" / "flags.txt"
-    compilers = flags.read_text(encoding="utf-8").strip().splitlines() if flags.is_file() else ["unknown"]
+    flags = sorted((report.ROOT / "peers" / "build" / "bin").glob("*.flags"))
     versions = [f"{package} {importlib.metadata.version(package)}" for package in ("pin", "cmeel-eigen", "mujoco", "example-robot-data")]
     facts = [
         f"Command: `{record.command}`, {date}, commit {commit()}",
@@ -156,7 +155,7 @@ def origin(record):
         f"load of the machine at the end {os.getloadavg()[0]:.1f}",
         f"catena {number}: {first_line('rustc', '--version')}, plain release build; paths chosen at run time: {cpu}",
         f"Peers: {', '.join(versions)}",
-        *(f"{one}" for one in compilers),
+        *(one.read_text(encoding="utf-8").strip() for one in flags),
         f"Turns: {record.rounds} of {record.seconds} s for every engine and quantity, one engine after another",
     ]
     return "\n".join(f"- {fact}" for fact in facts) + "\n"
@@ -187,12 +186,12 @@ def table(rows, quantity):
         cells = [row.entry.title, row.entry.nv]
         for timing in (row.single, row.batch, row.pinocchio):
             cells += [time(timing), time(timing, "median")]
-        cells.append(f"{row.pinocchio.route}, {row.pinocchio.engine.split('-')[1]}")
+        cells.append(f"{row.pinocchio.route}, {row.pinocchio.engine.split('-')[1]}" if row.pinocchio else "–")
         cells += [time(row.mujoco), time(row.mujoco, "median")]
         for way in ("single", "batch"):
             limit = bar(row, way)
             cells += [share(ratio(row, way)), "–" if limit is None else f"{limit:.2f}", verdict(row, way)]
-        lines.append([*cells, report.rough(max(row.apart.values()))])
+        lines.append([*cells, report.rough(max(row.apart.values(), default=None))])
     return header, lines
 
 
@@ -217,8 +216,8 @@ def page(record):
         "fastest; the fastest is shown and named. MuJoCo runs the shortest part of its pipeline that gives the quantity (its library "
         "as published); it has no analytical derivatives. Pinocchio and MuJoCo fill one triangle of the inertia matrix, catena all of it.\n",
         "Before timing, results of all engines and routes are compared in catena's coordinates; *apart* is the largest difference of "
-        f"an entry over the largest entry, weighted as in [agreement.md](agreement.md) (allowed: {report.rough(1e-9)}). The efforts of "
-        "forward dynamics are those of known accelerations, which all engines must find again. Chains of spherical joints stop at 20: "
+        f"an entry over the largest entry, weighted as in [agreement.md](agreement.md) (allowed: {report.rough(1e-9)}). Factors and derivatives of forward "
+        "dynamics are judged by the linear equations they solve, put back: I x = τ and I ∂v̇/∂q = −∂τ/∂q. Chains of spherical joints stop at 20: "
         "the forward dynamics of Pinocchio loses its digits beyond ([spherical-chains.md](spherical-chains.md)), and times of wrong "
         "answers are not compared.\n",
         "## Peak of the core\n",
@@ -251,7 +250,7 @@ def numbers(rows):
                 continue
             limit = bar(row, way) if way in ("single", "batch") else None
             writer.writerow([row.entry.name, row.entry.nv, row.quantity, timing.engine, timing.route, f"{timing.best:.1f}",
-                             f"{timing.median:.1f}", f"{timing.best / row.pinocchio.best:.4f}", limit or ""])  # fmt: skip
+                             f"{timing.median:.1f}", f"{timing.best / row.pinocchio.best:.4f}" if row.pinocchio else "", limit or ""])  # fmt: skip
     return out.getvalue()
 
 

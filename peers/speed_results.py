@@ -93,24 +93,38 @@ def from_pinocchio(quantity, parts, coordinates, point, others):
     raise ValueError(quantity)
 
 
-def weights(quantity, part, root):
-    """What makes the entries of a result comparable: `root` is the square root of the inertia each freedom sees. Efforts are divided
-    by it, accelerations multiplied."""
-    if quantity in ("inverse", "forward", "factorization"):
-        return 1 / root if quantity == "inverse" else root
-    if quantity == "inertia" or (quantity == "inverse-derivatives" and part == 2):
+def weights(quantity, part, inertia):
+    """What makes the entries of a result comparable: efforts are divided, and accelerations multiplied, by the square root of the
+    inertia each freedom sees."""
+    root = np.sqrt(np.diag(inertia))
+    if quantity == "inverse":
+        return 1 / root
+    if quantity == "forward":
+        return root
+    if quantity == "inertia" or part == 2:
         return np.outer(1 / root, 1 / root)
-    if quantity == "inverse-derivatives":
-        return (1 / root)[:, None]
-    return np.outer(root, root) if part == 2 else root[:, None]
+    return (1 / root)[:, None]
 
 
-def difference(quantity, ours, theirs, root):
+def difference(quantity, ours, theirs, inertia):
     """Largest difference of an entry over the largest entry, the worst of the parts both have; NaN if they do not fit."""
     worst = 0.0
     for part, (a, b) in enumerate(zip(ours, theirs)):
         if a.shape != b.shape:
             return np.nan
-        weight = weights(quantity, part, root)
+        weight = weights(quantity, part, inertia)
         worst = np.maximum(worst, np.abs((a - b) * weight).max() / np.abs(b * weight).max())
+    return float(worst)
+
+
+def residual(inertia, solutions, sides):
+    """I X − B over the largest entry of |I| |X| + |B|, the worst of the parts there are; rows weighted as efforts are. How ill
+    conditioned I is plays no part: with 1000 joints solutions of different routes differ by 1e-8."""
+    worst, root = 0.0, np.sqrt(np.diag(inertia))
+    for x, b in zip(solutions, sides):
+        if x.shape != b.shape:
+            return np.nan
+        left = (inertia @ x - b).T / root
+        size = (np.abs(inertia) @ np.abs(x) + np.abs(b)).T / root
+        worst = np.maximum(worst, np.abs(left).max() / size.max())
     return float(worst)
