@@ -121,6 +121,7 @@ class Row:
     pinocchio: Timing | None
     mujoco: Timing | None
     apart: dict
+    operations: tuple | None  # of catena's recursion: plain ones, and pairs of sine and cosine
 
 
 def bench_program():
@@ -319,12 +320,14 @@ def survey(engines, entry, rounds, seconds):
         print(f"left out: {one}")
     if wrong:
         return [], wrong, left_out
+    counts = [word.split(":") for word in engines["catena"].ask("operations").split()]
+    operations = {quantity: (int(plain), int(sines)) for quantity, plain, sines in counts}
     rows = []
     for quantity in QUANTITIES:
         timings = measure(engines, quantity, apart[quantity], rounds, seconds)
         single, batch = (fastest(timings, "catena", route) for route in ("single", "batch"))
         pinocchio, other = fastest(timings, "pinocchio"), fastest(timings, "mujoco")
-        rows.append(Row(entry, quantity, single, batch, pinocchio, other, apart[quantity]))
+        rows.append(Row(entry, quantity, single, batch, pinocchio, other, apart[quantity], operations.get(quantity)))
         print(speed_page.line(rows[-1]), flush=True)
     return rows, wrong, left_out
 

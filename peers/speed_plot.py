@@ -8,7 +8,7 @@ from speed_page import BARRED, COLOURS, TITLES, bar, ratio
 LEFT, RIGHT, TOP, PANEL, GAP, BELOW = 70, 20, 96, 250, 46, 120
 STEP = 46  # from model to model
 PANELS = {"single": ("one state", (0.1, 2.0)), "batch": ("batch, per state", (0.02, 1.0))}
-TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 FONT = "font-family='system-ui, sans-serif'"
 
 
@@ -23,7 +23,7 @@ def stroke(x1, y1, x2, y2, colour, width=1.0, more=""):
 def limits(way, rows):
     """The range of a panel, widened to what there is to show."""
     low, high = PANELS[way][1]
-    found = [r for r in (ratio(row, way) for row in rows) if r]
+    found = [r for r in (ratio(row, way) for row in rows if row.quantity in BARRED) if r]
     low, high = min([low, *found]) * 0.9, max([high, *found]) * 1.1
     return low, high
 
@@ -42,14 +42,15 @@ def panel(way, rows, models, top):
             y = height(tick)
             parts.append(stroke(LEFT, y, right, y, "#777" if tick == 1 else "#ddd"))
             parts.append(text(LEFT - 8, y + 4, f"{tick:g}", 11, "text-anchor='end'"))
-    shown = [quantity for quantity in BARRED]
-    spread = (STEP - 14) / max(1, len(shown) - 1)
+    for k in range(1, len(models)):
+        parts.append(stroke(LEFT + STEP * k, top, LEFT + STEP * k, top + PANEL, "#e6e6e6"))
+    spread = (STEP - 14) / (len(BARRED) - 1)
     for row in rows:
-        if row.quantity not in shown:
+        if row.quantity not in BARRED:
             continue
         left = LEFT + STEP * models.index(row.entry.name)
         limit, value = bar(row, way), ratio(row, way)
-        x = left + 7 + spread * shown.index(row.quantity)
+        x = left + 7 + spread * BARRED.index(row.quantity)
         if limit is not None:
             wide = spread / 2
             parts.append(stroke(x - wide, height(limit), x + wide, height(limit), "#111", 1.6))
@@ -62,8 +63,6 @@ def panel(way, rows, models, top):
             f"<circle cx='{x:.1f}' cy='{height(value):.1f}' r='3.6' stroke='{colour}' stroke-width='1.6' "
             f"fill='{colour if kept else '#fff'}'>{name}</circle>"
         )
-    for k in range(1, len(models)):
-        parts.append(stroke(LEFT + STEP * k, top, LEFT + STEP * k, top + PANEL, "#e6e6e6"))
     return parts
 
 

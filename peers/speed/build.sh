@@ -55,8 +55,9 @@ pinocchio() {
     name=pinocchio-$1 compiler=$2
     sources="$here/pinocchio_main.cpp $here/pinocchio_dynamics.cpp $here/pinocchio_derivatives.cpp"
     version="$("$compiler" --version | head -n 1), $fast"
+    packages=$(cd "$site" && ls -d libpinocchio-* cmeel_eigen-*)
     # shellcheck disable=SC2086
-    if ! fresh "$name" "$version $boost $(ls -d "$site"/libpinocchio-* "$site"/cmeel_eigen-*)" $sources "$here/pinocchio.hpp" "$here/engine.h"; then
+    if ! fresh "$name" "$version $boost $packages" $sources "$here/pinocchio.hpp" "$here/engine.h"; then
         echo "compiling $name" >&2
         objects=
         for source in $sources; do

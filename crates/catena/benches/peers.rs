@@ -5,9 +5,14 @@
 //! [`Dynamics`] (variant `single`) and [`Batch`] (variant `batch`, time per state), checks of their input included, in a plain
 //! release build.
 
+use catena::algorithm::factorization::Factorization;
+use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
+use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder, embedded};
+use catena::scalar::Count;
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
-use catena::{Batch, Cpu, Dynamics, Model, State};
+use catena::{Base, Batch, Cpu, Dynamics, Model, State};
 use std::error::Error;
 use std::hint::black_box;
 use std::io::{BufRead, IsTerminal, Write};
@@ -70,6 +75,65 @@ const MANY: &[Many] = &[
         run: |batch, at, out| batch.forward(at.q, at.v, at.tau, out),
     },
 ];
+
+/// Operations of a recursion: additions, multiplications and divisions, and pairs of sine and cosine.
+type Counting = fn(&Model, &Counted) -> (u64, u64);
+
+/// What is counted.
+const COUNTED: &[(&str, Counting)] = &[
+    ("inverse", |model, at| {
+        let (mut work, mut out) = (InverseDynamics::new(model), at.x.clone());
+        at.count(|| {
+            inverse_dynamics(
+                model,
+                &at.q,
+                &at.x,
+                &at.x,
+                &Base::fixed(),
+                &[],
+                &mut work,
+                &mut out,
+            )
+        })
+    }),
+    ("forward", |model, at| {
+        let (mut work, mut out) = (ForwardDynamics::new(model), at.x.clone());
+        at.count(|| {
+            forward_dynamics(
+                model,
+                &at.q,
+                &at.x,
+                &at.x,
+                &Base::fixed(),
+                &[],
+                &mut work,
+                &mut out,
+            )
+        })
+    }),
+    ("inertia", |model, at| {
+        let mut work = CompositeBodies::new(model);
+        let mut out = vec![Count::variable(0.0); model.nv() * model.nv()];
+        at.count(|| inertia_matrix(model, &at.q, &mut work, &mut out))
+    }),
+    ("factorization", |model, at| {
+        let mut factors = Factorization::new(model);
+        at.count(|| factors.factorize(model, &at.q))
+    }),
+];
+
+/// Positions, and numbers for velocities, accelerations or efforts, of which nothing is known beforehand.
+struct Counted {
+    q: Vec<Count>,
+    x: Vec<Count>,
+}
+
+impl Counted {
+    fn count(&self, work: impl FnOnce()) -> (u64, u64) {
+        let ((), spent) = Count::measure(work);
+        (spent.total() - spent.sines, spent.sines)
+    }
+}
 
 /// States of a batch, one after another.
 struct Inputs<'a> {
@@ -270,10 +334,7 @@ fn find(call: &str) -> Done<Call> {
             let single = SINGLE.iter().find(|c| c.quantity == quantity);
             single.map(Call::Single)
         }
-        Some((quantity, "batch")) => MANY
-            .iter()
-            .find(|c| c.quantity == quantity)
-            .map(Call::Many),
+        Some((quantity, "batch")) => MANY.iter().find(|c| c.quantity == quantity).map(Call::Many),
         _ => None,
     };
     found.ok_or_else(|| format!("there is no call `{call}`").into())
@@ -351,6 +412,19 @@ fn answer(bench: &mut Option<Bench>, line: &str) -> Done<String> {
             let joints = model.tree().bodies[1..].iter();
             let told = joints.map(|b| format!(" {}:{}:{}:{}", b.name, b.kind.name(), b.q, b.v));
             Ok(format!("joints{}", told.collect::<String>()))
+        }
+        ["operations"] => {
+            let bench = bench.as_ref().ok_or_else(loaded)?;
+            let counted = |numbers: &[f64]| numbers.iter().map(|x| Count::variable(*x)).collect();
+            let at = Counted {
+                q: counted(&bench.states[0].q),
+                x: counted(&bench.states[0].v),
+            };
+            let told = COUNTED.iter().map(|(quantity, counting)| {
+                let (plain, sines) = counting(bench.model(), &at);
+                format!(" {quantity}:{plain}:{sines}")
+            });
+            Ok(format!("operations{}", told.collect::<String>()))
         }
         ["version"] => Ok(format!(
             "version {} {:?}",
