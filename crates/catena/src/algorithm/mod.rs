@@ -5,6 +5,7 @@
 //!
 //! Every file carries a [`Card`]; [`ALL`] lists them, `ALGORITHMS.md` and `catena algorithms` show them.
 
+pub mod derivatives;
 pub mod energy;
 pub mod factorization;
 pub mod forward_dynamics;
@@ -46,6 +47,7 @@ pub const ALL: &[Card] = &[
     factorization::reverse_gauss::CARD,
     forward_dynamics::articulated_bodies::CARD,
     forward_dynamics::walker_orin::CARD,
+    derivatives::inverse::CARD,
     energy::CARD,
     passive::CARD,
     integrate::dormand_prince5::CARD,
