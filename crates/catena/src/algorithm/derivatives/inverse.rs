@@ -447,12 +447,7 @@ fn dot_add<M: Scalar>(f: Force<M>, m: Motion<M>, c: M) -> M {
     angular + f.force.dot(m.linear)
 }
 
-/// Entries where the mask holds, 0 elsewhere.
-#[inline(always)]
-fn masked<M: Scalar>(mask: M::Mask, (a, b, c): Entries<M>) -> Entries<M> {
-    merged(mask, (a, b, c), (M::zero(), M::zero(), M::zero()))
-}
-
+/// The first where the mask holds, the second elsewhere.
 #[inline(always)]
 fn merged<M: Scalar>(mask: M::Mask, yes: Entries<M>, no: Entries<M>) -> Entries<M> {
     (
@@ -652,53 +647,171 @@ fn pairs<S: Scalar, K: Pack<S>, const INERTIA: bool>(
 ) {
     let reach = &work.reach;
     let nv = reach.end.len();
-    let zero = K::Many::zero();
+    let packs = work.columns.len();
     for i in 0..nv {
-        let own = &work.columns[i / K::WIDTH];
-        let lane = i % K::WIDTH;
-        let axis = Motion::new(
-            spread_vec::<S, K>(&own.axis.angular, lane),
-            spread_vec::<S, K>(&own.axis.linear, lane),
-        );
-        let momentum = Force::new(
-            spread_vec::<S, K>(&own.by_rate.moment, lane),
-            spread_vec::<S, K>(&own.by_rate.force, lane),
-        );
-        let back = spread_vec::<S, K>(&own.back, lane);
-        let number = K::spread(S::constant(i as f64));
-        let (stage, end) = (reach.stage[i], reach.end[i]);
+        let row = Row::of(work, i);
         let start = i * nv;
-        let boundary = (stage - 1) / K::WIDTH;
-        for g in 0..work.columns.len() {
-            let c = &work.columns[g];
-            let (least, greatest) = reach.packs[g];
-            let first = g * K::WIDTH;
-            let mut entries = (zero, zero, zero);
-            if g <= boundary && greatest > i {
-                entries = inwards::<_, INERTIA>(momentum, back, c);
-                if K::WIDTH > 1 && least <= i {
-                    entries = masked(number.less(c.end), entries);
+        let room = packs * K::WIDTH;
+        if start + room <= dq.len() {
+            row.write::<INERTIA>(
+                work,
+                &mut dq[start..start + room],
+                &mut dv[start..start + room],
+                if INERTIA {
+                    &mut inertia[start..start + room]
+                } else {
+                    &mut []
+                },
+            );
+        } else {
+            // the last row: no room past its end
+            for g in 0..packs {
+                let at = start + g * K::WIDTH;
+                let entries = row.entries::<INERTIA>(work, g);
+                put::<S, K>(dq, at, entries.0);
+                put::<S, K>(dv, at, entries.1);
+                if INERTIA {
+                    put::<S, K>(inertia, at, entries.2);
                 }
-            }
-            if g >= boundary && first < end && first + K::WIDTH > stage {
-                let mut outer = beyond::<_, INERTIA>(axis, c);
-                if K::WIDTH > 1 {
-                    if end < first + K::WIDTH && end < nv {
-                        let room = K::spread(S::constant((end - first) as f64));
-                        outer = masked(work.order.less(room), outer);
-                    }
-                    if g == boundary {
-                        let inner = K::spread(S::constant((stage - first) as f64));
-                        outer = merged(work.order.less(inner), entries, outer);
-                    }
-                }
-                entries = outer;
-            }
-            put::<S, K>(dq, start + first, entries.0);
-            put::<S, K>(dv, start + first, entries.1);
-            if INERTIA {
-                put::<S, K>(inertia, start + first, entries.2);
             }
         }
+    }
+}
+
+/// What row i multiplies its columns with.
+#[derive(Clone, Copy)]
+struct Row<S: Scalar, K: Pack<S>> {
+    number: usize,
+    stage: usize,
+    end: usize,
+    axis: Motion<K::Many>,
+    momentum: Force<K::Many>,
+    back: Vec3<K::Many>,
+}
+
+impl<S: Scalar, K: Pack<S>> Row<S, K> {
+    #[inline(always)]
+    fn of(work: &Work<S, K>, i: usize) -> Self {
+        let own = &work.columns[i / K::WIDTH];
+        let lane = i % K::WIDTH;
+        Row {
+            number: i,
+            stage: work.reach.stage[i],
+            end: work.reach.end[i],
+            axis: Motion::new(
+                spread_vec::<S, K>(&own.axis.angular, lane),
+                spread_vec::<S, K>(&own.axis.linear, lane),
+            ),
+            momentum: Force::new(
+                spread_vec::<S, K>(&own.by_rate.moment, lane),
+                spread_vec::<S, K>(&own.by_rate.force, lane),
+            ),
+            back: spread_vec::<S, K>(&own.back, lane),
+        }
+    }
+
+    /// The whole row: columns on the way to the base, the pack where they end, columns beyond, zeros.
+    #[inline(always)]
+    fn write<const INERTIA: bool>(
+        &self,
+        work: &Work<S, K>,
+        dq: &mut [S],
+        dv: &mut [S],
+        inertia: &mut [S],
+    ) {
+        let packs = work.columns.len();
+        let nv = work.reach.end.len();
+        let boundary = (self.stage - 1) / K::WIDTH;
+        // columns whose packs lie beyond this row altogether
+        let whole = if self.end == nv {
+            packs
+        } else {
+            self.end / K::WIDTH
+        };
+        let whole = if whole > boundary {
+            whole
+        } else {
+            boundary + 1
+        };
+        for g in 0..boundary {
+            let (least, greatest) = work.reach.packs[g];
+            let entries = if least > self.number {
+                inwards::<_, INERTIA>(self.momentum, self.back, &work.columns[g])
+            } else if greatest > self.number {
+                self.entries::<INERTIA>(work, g)
+            } else {
+                none()
+            };
+            store::<S, K, INERTIA>(entries, g * K::WIDTH, dq, dv, inertia);
+        }
+        let entries = self.entries::<INERTIA>(work, boundary);
+        store::<S, K, INERTIA>(entries, boundary * K::WIDTH, dq, dv, inertia);
+        let beyond_row = &work.columns[boundary + 1..whole];
+        let mut at = (boundary + 1) * K::WIDTH;
+        for columns in beyond_row {
+            let entries = beyond::<_, INERTIA>(self.axis, columns);
+            store::<S, K, INERTIA>(entries, at, dq, dv, inertia);
+            at += K::WIDTH;
+        }
+        for g in whole..packs {
+            let entries = if g * K::WIDTH < self.end {
+                self.entries::<INERTIA>(work, g)
+            } else {
+                none()
+            };
+            store::<S, K, INERTIA>(entries, g * K::WIDTH, dq, dv, inertia);
+        }
+    }
+
+    /// One pack of the row, whatever it holds.
+    #[inline(always)]
+    fn entries<const INERTIA: bool>(&self, work: &Work<S, K>, g: usize) -> Entries<K::Many> {
+        let c = &work.columns[g];
+        let (least, greatest) = work.reach.packs[g];
+        let first = g * K::WIDTH;
+        let boundary = (self.stage - 1) / K::WIDTH;
+        let mut entries = none();
+        if g <= boundary && greatest > self.number {
+            entries = inwards::<_, INERTIA>(self.momentum, self.back, c);
+            if K::WIDTH > 1 && least <= self.number {
+                let number = K::spread(S::constant(self.number as f64));
+                entries = merged(number.less(c.end), entries, none());
+            }
+        }
+        if g >= boundary && first < self.end && first + K::WIDTH > self.stage {
+            let mut outer = beyond::<_, INERTIA>(self.axis, c);
+            if K::WIDTH > 1 {
+                if self.end < first + K::WIDTH {
+                    let room = K::spread(S::constant((self.end - first) as f64));
+                    outer = merged(work.order.less(room), outer, none());
+                }
+                if g == boundary {
+                    let inner = K::spread(S::constant((self.stage - first) as f64));
+                    outer = merged(work.order.less(inner), entries, outer);
+                }
+            }
+            entries = outer;
+        }
+        entries
+    }
+}
+
+#[inline(always)]
+fn none<M: Scalar>() -> Entries<M> {
+    (M::zero(), M::zero(), M::zero())
+}
+
+#[inline(always)]
+fn store<S: Scalar, K: Pack<S>, const INERTIA: bool>(
+    entries: Entries<K::Many>,
+    at: usize,
+    dq: &mut [S],
+    dv: &mut [S],
+    inertia: &mut [S],
+) {
+    K::store(entries.0, &mut dq[at..at + K::WIDTH]);
+    K::store(entries.1, &mut dv[at..at + K::WIDTH]);
+    if INERTIA {
+        K::store(entries.2, &mut inertia[at..at + K::WIDTH]);
     }
 }
