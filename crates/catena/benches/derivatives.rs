@@ -58,6 +58,14 @@ fn main() {
         let inverse_derivatives = best(rounds, calls, || {
             drop(black_box(d.inverse_derivatives(black_box(&state), &x, &[])))
         });
-        println!("{name:<20} {nv:>4} {inverse:>11.0} {inverse_derivatives:>11.0}");
+        let forward = best(rounds, calls, || {
+            drop(black_box(d.forward(black_box(&state), &x, &[])))
+        });
+        let forward_derivatives = best(rounds, calls, || {
+            drop(black_box(d.forward_derivatives(black_box(&state), &x, &[])))
+        });
+        println!(
+            "{name:<20} {nv:>4} {inverse:>11.0} {inverse_derivatives:>11.0} {forward:>11.0} {forward_derivatives:>11.0}"
+        );
     }
 }

@@ -6,12 +6,13 @@
 use catena::algorithm::derivatives::{
     InverseDerivatives, InverseDerivativesWork, inverse_dynamics_derivatives,
 };
+use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::model::embedded;
 use catena::random::Random;
 use catena::scalar::{Dual, Scalar};
 use catena::spatial::{Force, Mat3, Motion, Pose, Vec3};
-use catena::{Base, Matrix, Model, State};
+use catena::{Base, Cpu, Dynamics, Matrix, Model, State};
 
 const TOLERANCE: f64 = 1e-11;
 const DIRECTIONS: usize = 4;
@@ -127,6 +128,26 @@ impl Case {
         })
     }
 
+    fn dual_accelerations(&self, of_q: bool, tau: &[f64]) -> Matrix {
+        let mut work = ForwardDynamics::new(&self.model);
+        let external = self.lifted_wrenches();
+        let tau: Vec<D> = tau.iter().map(|&x| D::constant(x)).collect();
+        self.by_duals(of_q, |state| {
+            let mut vdot = vec![D::constant(0.0); self.model.nv()];
+            forward_dynamics(
+                &self.model,
+                &state.q,
+                &state.v,
+                &tau,
+                &state.base,
+                &external,
+                &mut work,
+                &mut vdot,
+            );
+            vdot
+        })
+    }
+
     fn inverse_derivatives(&self) -> InverseDerivatives {
         let mut work = InverseDerivativesWork::new(&self.model);
         let mut derivatives = InverseDerivatives::new(&self.model);
@@ -210,5 +231,101 @@ fn efforts() {
                 &what("∂τ/∂v"),
             );
         }
+    }
+}
+
+/// Both paths of the checked door give what the generic function gives, and the inertia matrix of composite bodies.
+#[test]
+fn paths() {
+    for (name, seed) in models() {
+        let case = Case::new(&name, seed);
+        let generic = case.inverse_derivatives();
+        for cpu in [Cpu::Baseline, Cpu::Avx2] {
+            let mut dynamics = Dynamics::with_cpu(&case.model, cpu);
+            let inertia = dynamics.inertia(&case.state).unwrap().clone();
+            let d = dynamics
+                .inverse_derivatives(&case.state, &case.vdot, &case.external)
+                .unwrap();
+            assert_close(&d.dq, &generic.dq, 1e-12, &name);
+            assert_close(&d.dv, &generic.dv, 1e-12, &name);
+            assert_close(&d.inertia, &inertia, 1e-12, &name);
+        }
+    }
+}
+
+/// ∂v̇/∂q and ∂v̇/∂v against dual numbers through the articulated bodies. Accelerations are solved for, so that the condition
+/// number of I enters both sides; that of these models is below 1e4.
+#[test]
+fn accelerations() {
+    for (name, seed) in models() {
+        for case in [Case::new(&name, seed), Case::at_rest(&name, seed)] {
+            let tau: Vec<f64> = case.vdot.iter().map(|x| 3.0 * x).collect();
+            let by_q = case.dual_accelerations(true, &tau);
+            let by_v = case.dual_accelerations(false, &tau);
+            for cpu in [Cpu::Baseline, Cpu::Avx2] {
+                let mut dynamics = Dynamics::with_cpu(&case.model, cpu);
+                let vdot = dynamics
+                    .forward(&case.state, &tau, &case.external)
+                    .unwrap()
+                    .to_vec();
+                let inertia = dynamics.inertia(&case.state).unwrap().clone();
+                let alone = dynamics.inverse_inertia(&case.state).unwrap().clone();
+                let d = dynamics
+                    .forward_derivatives(&case.state, &tau, &case.external)
+                    .unwrap();
+                assert_eq!(d.vdot, vdot, "{name}");
+                assert_close(&d.dq, &by_q, TOLERANCE, &format!("∂v̇/∂q of {name}"));
+                assert_close(&d.dv, &by_v, TOLERANCE, &format!("∂v̇/∂v of {name}"));
+                assert_close(&d.dtau, &alone, 1e-13, &format!("I⁻¹ of {name}"));
+                assert_close(
+                    &d.dtau.product(&inertia),
+                    &Matrix::identity(case.model.nv()),
+                    1e-10,
+                    &format!("I⁻¹ I of {name}"),
+                );
+                assert_close(
+                    &d.dtau,
+                    &d.dtau.transpose(),
+                    1e-13,
+                    &format!("I⁻¹ of {name}"),
+                );
+            }
+        }
+    }
+}
+
+/// Long chains: recursions instead of factors written out, and a lever arm of many links.
+#[test]
+fn long_chains() {
+    for name in [
+        "chain-120",
+        "floating-chain-50",
+        "random-60-4",
+        "spherical-chain-25",
+    ] {
+        let case = Case::at_rest(name, 3);
+        let tau = vec![0.5; case.model.nv()];
+        let analytic = case.inverse_derivatives();
+        assert_close(&analytic.dq, &case.dual_efforts(true), TOLERANCE, name);
+        assert_close(&analytic.dv, &case.dual_efforts(false), TOLERANCE, name);
+        let mut dynamics = Dynamics::new(&case.model);
+        let d = dynamics
+            .forward_derivatives(&case.state, &tau, &[])
+            .unwrap();
+        assert_close(&d.dq, &case.dual_accelerations(true, &tau), TOLERANCE, name);
+        assert_close(
+            &d.dv,
+            &case.dual_accelerations(false, &tau),
+            TOLERANCE,
+            name,
+        );
+        let inverse = d.dtau.clone();
+        let mut factors = dynamics.factorization(&case.state).unwrap();
+        assert_close(
+            &inverse,
+            &factors.inverse_matrix(&case.model),
+            TOLERANCE,
+            name,
+        );
     }
 }
