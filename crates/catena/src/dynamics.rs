@@ -122,6 +122,8 @@ pub struct Dynamics {
     inertia: Matrix<f64>, // this and the next are made when first asked for: they are the only quadratic memory
     coriolis: Matrix<f64>,
     jacobian: Matrix<f64>,
+    /// The widest registers that loops over columns may use.
+    widest: Cpu,
     /// Derivatives and what belongs to them, made when first asked for.
     derivatives: Option<Box<derivatives::Store>>,
     quaternions: Vec<(usize, usize)>,
@@ -158,6 +160,7 @@ impl Dynamics {
             inertia: Matrix::zeros(0, 0),
             coriolis: Matrix::zeros(0, 0),
             jacobian: Matrix::zeros(6, nv),
+            widest: cpu.min(Cpu::best()),
             derivatives: None,
             factorized: false,
             quaternions: model

@@ -1,6 +1,7 @@
 //! Derivatives, behind the same checked door.
 
-use super::{Dynamics, Path, Work, finite_result, make_square};
+use super::{Dynamics, Path, Work, make_square};
+use crate::Cpu;
 use crate::algorithm::derivatives::inverse::{self, Work as InverseWork};
 use crate::algorithm::derivatives::pack::{One, Pack};
 use crate::algorithm::derivatives::{ForwardDerivatives, InverseDerivatives, forward};
@@ -12,7 +13,11 @@ use crate::scalar::Scalar;
 use crate::spatial::Force;
 use crate::state::{Base, State};
 #[cfg(target_arch = "x86_64")]
-use {super::lift, crate::algorithm::derivatives::pack::Four, crate::scalar::Fused};
+use {
+    super::lift,
+    crate::algorithm::derivatives::pack::{Eight, Four},
+    crate::scalar::Fused,
+};
 
 /// Results and workspaces; quadratic in the number of freedoms, made when first asked for.
 #[derive(Clone, Debug)]
@@ -34,7 +39,9 @@ struct Workspace<S: Scalar, K: Pack<S>> {
 enum Workspaces {
     Baseline(Workspace<f64, One>),
     #[cfg(target_arch = "x86_64")]
-    Fused(Workspace<Fused, Four>),
+    Avx2(Workspace<Fused, Four>),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Workspace<Fused, Eight>),
 }
 
 impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
@@ -48,7 +55,7 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
     #[inline(always)]
     fn inverse_derivatives(
         &mut self,
-        door: &mut Work<S>,
+        door: &Work<S>,
         model: &Model,
         state: [&[S]; 3],
         base: &Base<S>,
@@ -60,58 +67,103 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
         inverse::kernel::<S, f64, K, true>(model, state, base, external, work, out);
     }
 
+    /// With the factors that forward dynamics has left.
     #[inline(always)]
     fn forward_derivatives(
         &mut self,
-        door: &mut Work<S>,
+        door: &Work<S>,
         model: &Model,
         state: [&[S]; 3],
         base: &Base<S>,
         loaded: bool,
-        vdot: &mut [S],
         out: [&mut [S]; 3],
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
-        let works = (&mut door.forward, &mut self.inverse, &mut self.columns);
-        forward::kernel(model, state, base, external, works, vdot, out);
+        let works = (&mut self.inverse, &mut self.columns);
+        forward::kernel(
+            model,
+            state,
+            base,
+            external,
+            &door.forward.factors,
+            works,
+            out,
+        );
     }
 
+    /// With the factors that are there.
     #[inline(always)]
-    fn inverse_inertia(&mut self, door: &mut Work<S>, model: &Model, q: &[S], out: &mut [S]) {
-        door.forward.factors.factorize_kernel(model, q);
+    fn inverse_inertia(&mut self, door: &Work<S>, model: &Model, out: &mut [S]) {
         self.columns.prepare(model, &door.forward.factors);
         self.columns.inverse(model, out);
     }
 }
 
-/// The fused path: the same functions compiled with AVX2 and fused multiply-add. The features are those the registers ask
+/// The same functions compiled with AVX2 and fused multiply-add, and with AVX-512; the features are those the registers ask
 /// for.
 #[cfg(target_arch = "x86_64")]
-mod fused {
+mod compiled {
     use super::*;
 
-    macro_rules! compiled_for_avx2 {
-        ($(fn $name:ident(work, door, $($argument:ident: $type:ty),*);)*) => {$(
-            #[target_feature(enable = "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave")]
-            pub(super) fn $name(
-                work: &mut Workspace<Fused, Four>,
-                door: &mut Work<Fused>,
-                $($argument: $type),*
+    macro_rules! compiled {
+        ($pack:ident, $features:literal) => {
+            #[target_feature(enable = $features)]
+            pub(crate) fn inverse_derivatives(
+                work: &mut Workspace<Fused, $pack>,
+                door: &Work<Fused>,
+                model: &Model,
+                state: [&[Fused]; 3],
+                base: &Base<Fused>,
+                loaded: bool,
+                out: [&mut [Fused]; 3],
             ) {
-                work.$name(door, $($argument),*);
+                work.inverse_derivatives(door, model, state, base, loaded, out);
             }
-        )*};
+
+            #[target_feature(enable = $features)]
+            pub(crate) fn forward_derivatives(
+                work: &mut Workspace<Fused, $pack>,
+                door: &Work<Fused>,
+                model: &Model,
+                state: [&[Fused]; 3],
+                base: &Base<Fused>,
+                loaded: bool,
+                out: [&mut [Fused]; 3],
+            ) {
+                work.forward_derivatives(door, model, state, base, loaded, out);
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) fn inverse_inertia(
+                work: &mut Workspace<Fused, $pack>,
+                door: &Work<Fused>,
+                model: &Model,
+                out: &mut [Fused],
+            ) {
+                work.inverse_inertia(door, model, out);
+            }
+        };
     }
 
-    compiled_for_avx2! {
-        fn inverse_derivatives(work, door, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, out: [&mut [Fused]; 3]);
-        fn forward_derivatives(work, door, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused], out: [&mut [Fused]; 3]);
-        fn inverse_inertia(work, door, model: &Model, q: &[Fused], out: &mut [Fused]);
+    pub(super) mod avx2 {
+        use super::*;
+        compiled!(
+            Four,
+            "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave"
+        );
+    }
+
+    pub(super) mod avx512 {
+        use super::*;
+        compiled!(
+            Eight,
+            "adx,aes,avx512bitalg,avx512bw,avx512cd,avx512dq,avx512f,avx512ifma,avx512vbmi,avx512vbmi2,avx512vl,avx512vnni,avx512vpopcntdq,bmi1,bmi2,cmpxchg16b,fma,fxsr,gfni,lzcnt,movbe,pclmulqdq,popcnt,rdrand,rdseed,sha,vaes,vpclmulqdq,xsave,xsavec,xsaveopt,xsaves"
+        );
     }
 }
 
 impl Store {
-    fn new(model: &Model, path: &Path) -> Self {
+    fn new(model: &Model, path: &Path, widest: Cpu) -> Self {
         Store {
             inverse: None,
             forward: None,
@@ -119,7 +171,11 @@ impl Store {
             workspaces: match path {
                 Path::Baseline(_) => Workspaces::Baseline(Workspace::new(model)),
                 #[cfg(target_arch = "x86_64")]
-                Path::Fused(_) => Workspaces::Fused(Workspace::new(model)),
+                Path::Fused(_) if widest == Cpu::Avx512 => {
+                    Workspaces::Avx512(Workspace::new(model))
+                }
+                #[cfg(target_arch = "x86_64")]
+                Path::Fused(_) => Workspaces::Avx2(Workspace::new(model)),
             },
         }
     }
@@ -143,28 +199,34 @@ impl Dynamics {
         let model = &self.model;
         let store = self
             .derivatives
-            .get_or_insert_with(|| Box::new(Store::new(model, &self.path)));
+            .get_or_insert_with(|| Box::new(Store::new(model, &self.path, self.widest)));
         let derivatives = store
             .inverse
             .get_or_insert_with(|| InverseDerivatives::new(model));
         let InverseDerivatives { dq, dv, inertia } = derivatives;
         let out = [dq, dv, inertia].map(Matrix::as_mut_slice);
-        match (&mut store.workspaces, &mut self.path) {
+        let slices = [&state.q[..], &state.v, vdot];
+        match (&mut store.workspaces, &self.path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                let slices = [&state.q[..], &state.v, vdot];
                 work.inverse_derivatives(door, model, slices, &state.base, loaded, out);
             }
+            // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
-            (Workspaces::Fused(work), Path::Fused(door)) => {
-                let slices = [&state.q[..], &state.v, vdot].map(Fused::slice);
-                let out = out.map(Fused::slice_mut);
+            #[allow(unsafe_code)]
+            (Workspaces::Avx2(work), Path::Fused(door)) => unsafe {
+                let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                // SAFETY: this path exists only where AVX2 and FMA were detected.
-                #[allow(unsafe_code)]
-                unsafe {
-                    fused::inverse_derivatives(work, door, model, slices, &base, loaded, out);
-                }
-            }
+                compiled::avx2::inverse_derivatives(work, door, model, slices, &base, loaded, out);
+            },
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            (Workspaces::Avx512(work), Path::Fused(door)) => unsafe {
+                let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
+                let base = lift(&state.base);
+                compiled::avx512::inverse_derivatives(
+                    work, door, model, slices, &base, loaded, out,
+                );
+            },
             #[cfg(target_arch = "x86_64")]
             _ => unreachable!("workspaces are made for the path"),
         }
@@ -181,86 +243,76 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&ForwardDerivatives> {
-        self.check_state(state)?;
-        self.check_vector("efforts", tau)?;
-        self.load(external)?;
-        self.factorized = false;
+        self.forward(state, tau, external)?;
         let loaded = !external.is_empty();
         let model = &self.model;
         let store = self
             .derivatives
-            .get_or_insert_with(|| Box::new(Store::new(model, &self.path)));
+            .get_or_insert_with(|| Box::new(Store::new(model, &self.path, self.widest)));
         let derivatives = store
             .forward
             .get_or_insert_with(|| ForwardDerivatives::new(model));
         let ForwardDerivatives { vdot, dq, dv, dtau } = derivatives;
+        vdot.copy_from_slice(&self.vdot);
+        let slices = [&state.q[..], &state.v, vdot];
         let out = [dq, dv, dtau].map(Matrix::as_mut_slice);
-        match (&mut store.workspaces, &mut self.path) {
+        match (&mut store.workspaces, &self.path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                let slices = [&state.q[..], &state.v, tau];
-                work.forward_derivatives(door, model, slices, &state.base, loaded, vdot, out);
+                work.forward_derivatives(door, model, slices, &state.base, loaded, out);
             }
+            // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
-            (Workspaces::Fused(work), Path::Fused(door)) => {
-                let slices = [&state.q[..], &state.v, tau].map(Fused::slice);
-                let (vdot, out) = (Fused::slice_mut(vdot), out.map(Fused::slice_mut));
+            #[allow(unsafe_code)]
+            (Workspaces::Avx2(work), Path::Fused(door)) => unsafe {
+                let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                // SAFETY: this path exists only where AVX2 and FMA were detected.
-                #[allow(unsafe_code)]
-                unsafe {
-                    fused::forward_derivatives(work, door, model, slices, &base, loaded, vdot, out);
-                }
-            }
+                compiled::avx2::forward_derivatives(work, door, model, slices, &base, loaded, out);
+            },
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            (Workspaces::Avx512(work), Path::Fused(door)) => unsafe {
+                let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
+                let base = lift(&state.base);
+                compiled::avx512::forward_derivatives(
+                    work, door, model, slices, &base, loaded, out,
+                );
+            },
             #[cfg(target_arch = "x86_64")]
             _ => unreachable!("workspaces are made for the path"),
         }
-        self.check_pivots()?;
-        self.factorized = true;
-        let Some(Store {
-            forward: Some(derivatives),
-            ..
-        }) = self.derivatives.as_deref()
-        else {
-            unreachable!("made above")
-        };
-        finite_result("accelerations", &self.model, &derivatives.vdot)?;
-        finite_matrix("∂v̇/∂q", &self.model, &derivatives.dq)?;
-        finite_matrix("∂v̇/∂v", &self.model, &derivatives.dv)?;
+        finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
+        finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;
         Ok(derivatives)
     }
 
     /// I⁻¹ in O(n²). The factorization is kept: see [`solve`](Self::solve).
     pub fn inverse_inertia(&mut self, state: &State) -> Result<&Matrix> {
-        self.check_state(state)?;
-        self.factorized = false;
+        self.factorize(state)?;
         let model = &self.model;
         let store = self
             .derivatives
-            .get_or_insert_with(|| Box::new(Store::new(model, &self.path)));
+            .get_or_insert_with(|| Box::new(Store::new(model, &self.path, self.widest)));
         make_square(&mut store.inverse_inertia, model.nv());
         let out = store.inverse_inertia.as_mut_slice();
-        match (&mut store.workspaces, &mut self.path) {
+        match (&mut store.workspaces, &self.path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                work.inverse_inertia(door, model, &state.q, out);
+                work.inverse_inertia(door, model, out);
             }
+            // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
-            (Workspaces::Fused(work), Path::Fused(door)) => {
-                let (q, out) = (Fused::slice(&state.q), Fused::slice_mut(out));
-                // SAFETY: this path exists only where AVX2 and FMA were detected.
-                #[allow(unsafe_code)]
-                unsafe {
-                    fused::inverse_inertia(work, door, model, q, out);
-                }
-            }
+            #[allow(unsafe_code)]
+            (Workspaces::Avx2(work), Path::Fused(door)) => unsafe {
+                compiled::avx2::inverse_inertia(work, door, model, Fused::slice_mut(out));
+            },
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            (Workspaces::Avx512(work), Path::Fused(door)) => unsafe {
+                compiled::avx512::inverse_inertia(work, door, model, Fused::slice_mut(out));
+            },
             #[cfg(target_arch = "x86_64")]
             _ => unreachable!("workspaces are made for the path"),
         }
-        self.check_pivots()?;
-        self.factorized = true;
-        match self.derivatives.as_deref() {
-            Some(store) => Ok(&store.inverse_inertia),
-            None => unreachable!("made above"),
-        }
+        Ok(&store.inverse_inertia)
     }
 }
 

@@ -17,6 +17,7 @@
 use super::inverse;
 use super::pack::{One, Pack};
 use crate::algorithm::Card;
+use crate::algorithm::factorization::Factorization;
 use crate::algorithm::factorization::columns::Columns;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::matrix::Matrix;
@@ -94,13 +95,23 @@ pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     work: &mut ForwardDerivativesWork<S>,
     derivatives: &mut ForwardDerivatives<S>,
 ) {
-    kernel(
+    articulated_bodies::kernel(
         model,
-        [q, v, tau],
+        q,
+        v,
+        tau,
         base,
         external,
-        (&mut work.forward, &mut work.inverse, &mut work.columns),
+        &mut work.forward,
         &mut derivatives.vdot,
+    );
+    kernel(
+        model,
+        [q, v, &derivatives.vdot],
+        base,
+        external,
+        &work.forward.factors,
+        (&mut work.inverse, &mut work.columns),
         [
             derivatives.dq.as_mut_slice(),
             derivatives.dv.as_mut_slice(),
@@ -109,31 +120,34 @@ pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     );
 }
 
-/// The same, inlined into the caller so that it is compiled for the caller's instruction set.
+/// The derivatives at an acceleration already known, with the factors of the configuration. Inlined into the caller so that it
+/// is compiled for the caller's instruction set.
 #[inline(always)]
 pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>>(
     model: &Model<P>,
-    [q, v, tau]: [&[S]; 3],
+    state: [&[S]; 3],
     base: &Base<S>,
     external: &[Force<S>],
-    (forward, inverse, columns): (
-        &mut ForwardDynamics<S>,
-        &mut inverse::Work<S, K>,
-        &mut Columns<S, K>,
-    ),
-    vdot: &mut [S],
+    factors: &Factorization<S>,
+    (inverse, columns): (&mut inverse::Work<S, K>, &mut Columns<S, K>),
     [dq, dv, dtau]: [&mut [S]; 3],
 ) {
-    articulated_bodies::kernel(model, q, v, tau, base, external, forward, vdot);
-    inverse::kernel::<S, P, K, false>(
-        model,
-        [q, v, vdot],
-        base,
-        external,
-        inverse,
-        [dq, dv, &mut []],
-    );
-    columns.prepare(model, &forward.factors);
+    if columns.written_out() {
+        let nv = model.nv();
+        let packs = nv.div_ceil(K::WIDTH);
+        let width = 3 * packs;
+        inverse::prepare(model, state, base, external, inverse);
+        columns.prepare(model, factors);
+        inverse::into_panel(model, inverse, columns.panel(width), width);
+        columns.identity(width, 2 * packs);
+        columns.substitute(width, 2 * packs, -S::one());
+        columns.write(width, 0, nv, dq);
+        columns.write(width, packs, nv, dv);
+        columns.write(width, 2 * packs, nv, dtau);
+        return;
+    }
+    inverse::kernel::<S, P, K, false>(model, state, base, external, inverse, [dq, dv, &mut []]);
+    columns.prepare(model, factors);
     columns.solve(model, [dq, dv], model.nv(), -S::one());
     columns.inverse(model, dtau);
 }

@@ -496,11 +496,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>, const INERTIA: bool
     work: &mut Work<S, K>,
     out: [&mut [S]; 3],
 ) {
-    outwards(model, [q, v, vdot], base, external, work);
-    gather(model, work);
-    for k in 0..work.columns.len() {
-        work.columns[k].fill(&work.gathered[k]);
-    }
+    prepare(model, [q, v, vdot], base, external, work);
     let [dq, dv, inertia] = out;
     pairs::<S, K, INERTIA>(work, dq, dv, inertia);
     let (tree, nv) = (model.tree(), model.nv());
@@ -515,6 +511,52 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>, const INERTIA: bool
     if INERTIA && tree.has_rotors {
         for k in 0..nv {
             inertia[k * nv + k] += model.dofs[k].armature.lift();
+        }
+    }
+}
+
+/// Everything up to the sums over pairs.
+#[inline(always)]
+pub(crate) fn prepare<S: Scalar, P: Parameter<S>, K: Pack<S>>(
+    model: &Model<P>,
+    state: [&[S]; 3],
+    base: &Base<S>,
+    external: &[Force<S>],
+    work: &mut Work<S, K>,
+) {
+    outwards(model, state, base, external, work);
+    gather(model, work);
+    for k in 0..work.columns.len() {
+        work.columns[k].fill(&work.gathered[k]);
+    }
+}
+
+/// ∂τ/∂q and ∂τ/∂v side by side in the first packs of each row of a panel, `width` packs a row.
+#[inline(always)]
+pub(crate) fn into_panel<S: Scalar, P: Parameter<S>, K: Pack<S>>(
+    model: &Model<P>,
+    work: &Work<S, K>,
+    panel: &mut [K::Many],
+    width: usize,
+) {
+    let tree = model.tree();
+    let packs = work.columns.len();
+    for i in 0..work.reach.end.len() {
+        let row = Row::of(work, i);
+        let out = &mut panel[i * width..i * width + 2 * packs];
+        let (dq, dv) = out.split_at_mut(packs);
+        for g in 0..packs {
+            let entries = row.entries::<false>(work, g);
+            (dq[g], dv[g]) = (entries.0, entries.1);
+        }
+        if tree.has_passive_forces {
+            let (own, lane) = (i / K::WIDTH, i % K::WIDTH);
+            if tree.nodes[tree.dofs[i].body].kind.quaternion().is_none() {
+                let stiff = K::lane(&dq[own], lane) + model.dofs[i].stiffness.lift();
+                K::set(&mut dq[own], lane, stiff);
+            }
+            let damped = K::lane(&dv[own], lane) + model.dofs[i].damping.lift();
+            K::set(&mut dv[own], lane, damped);
         }
     }
 }

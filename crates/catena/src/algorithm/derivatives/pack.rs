@@ -6,7 +6,7 @@
 
 use crate::scalar::Scalar;
 #[cfg(target_arch = "x86_64")]
-use crate::scalar::{Avx2Register, Fused, Vector, Wide};
+use crate::scalar::{Avx2Register, Avx512Register, Fused, Vector, Wide};
 use crate::spatial::{Force, Mat3, Motion, RigidInertia, Vec3};
 use std::fmt::Debug;
 
@@ -69,39 +69,46 @@ impl<S: Scalar> Pack<S> for One {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Four;
 
+/// Eight columns in a register of AVX-512; likewise.
 #[cfg(target_arch = "x86_64")]
-impl Pack<Fused> for Four {
-    const WIDTH: usize = 4;
-    type Many = Wide<Avx2Register>;
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Eight;
 
-    #[inline(always)]
-    fn spread(one: Fused) -> Self::Many {
-        Wide(Avx2Register::splat(one.0))
-    }
-    #[inline(always)]
-    fn lane(many: &Self::Many, lane: usize) -> Fused {
-        Fused(many.0.lanes()[lane])
-    }
-    #[inline(always)]
-    fn set(many: &mut Self::Many, lane: usize, one: Fused) {
-        many.0.lanes_mut()[lane] = one.0;
-    }
-    #[inline(always)]
-    fn load(from: &[Fused]) -> Self::Many {
-        Wide(Avx2Register::load(&[
-            from[0].0, from[1].0, from[2].0, from[3].0,
-        ]))
-    }
-    #[inline(always)]
-    fn store(many: Self::Many, to: &mut [Fused]) {
-        let lanes = many.0.lanes();
-        let to = &mut to[..4];
-        to[0] = Fused(lanes[0]);
-        to[1] = Fused(lanes[1]);
-        to[2] = Fused(lanes[2]);
-        to[3] = Fused(lanes[3]);
-    }
+#[cfg(target_arch = "x86_64")]
+macro_rules! register_pack {
+    ($name:ident, $register:ident, $width:literal) => {
+        impl Pack<Fused> for $name {
+            const WIDTH: usize = $width;
+            type Many = Wide<$register>;
+
+            #[inline(always)]
+            fn spread(one: Fused) -> Self::Many {
+                Wide($register::splat(one.0))
+            }
+            #[inline(always)]
+            fn lane(many: &Self::Many, lane: usize) -> Fused {
+                Fused(many.0.lanes()[lane])
+            }
+            #[inline(always)]
+            fn set(many: &mut Self::Many, lane: usize, one: Fused) {
+                many.0.lanes_mut()[lane] = one.0;
+            }
+            #[inline(always)]
+            fn load(from: &[Fused]) -> Self::Many {
+                Wide($register::load(Fused::plain(&from[..$width])))
+            }
+            #[inline(always)]
+            fn store(many: Self::Many, to: &mut [Fused]) {
+                Fused::plain_mut(&mut to[..$width]).copy_from_slice(many.0.lanes());
+            }
+        }
+    };
 }
+
+#[cfg(target_arch = "x86_64")]
+register_pack!(Four, Avx2Register, 4);
+#[cfg(target_arch = "x86_64")]
+register_pack!(Eight, Avx512Register, 8);
 
 /// Sets the vector of one column.
 #[inline(always)]

@@ -17,7 +17,7 @@
 
 use super::Factorization;
 use crate::algorithm::Card;
-use crate::algorithm::derivatives::pack::{One, Pack, put};
+use crate::algorithm::derivatives::pack::{One, Pack, put, set_force};
 use crate::matrix::Matrix;
 use crate::model::joint::{Joint, with_joint};
 use crate::model::{JointKind, Model, Tree};
@@ -39,6 +39,9 @@ const CHUNK: usize = 4;
 
 /// Up to this many freedoms U is written out.
 const WRITTEN_OUT: usize = 40;
+
+/// Matrices of nv columns that fit into the panel.
+const PANEL: usize = 3;
 
 /// Which components of s are not zero by structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,11 +79,11 @@ pub(crate) struct Columns<S: Scalar, K: Pack<S>> {
     body: Vec<BodyAt<S>>,
     freedom: Vec<Freedom<S>>,
     shape: Vec<Shape>,
-    /// U by rows, where it is written out.
+    /// U by rows, where it is written out, and ψ in packs, about the origin of the tree's first body.
     u: Vec<S>,
-    /// Freedoms on the way to the base of each freedom, one after another, and where they start.
-    way: Vec<usize>,
-    way_start: Vec<usize>,
+    psi: Vec<Force<K::Many>>,
+    /// Right-hand sides, then solutions, in packs by rows, where U is written out.
+    panel: Vec<K::Many>,
     /// One past the last freedom beyond each.
     end: Vec<usize>,
     x: Vec<Many<K::Many>>,
@@ -92,7 +95,6 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         let tree = model.tree();
         let (n, nv) = (model.body_count() + 1, model.nv());
         let mut shape = Vec::with_capacity(nv);
-        let (mut way, mut way_start) = (Vec::new(), vec![0]);
         let mut end = vec![0; nv];
         let mut beyond: Vec<usize> = (0..n)
             .map(|i| if i == 0 { nv } else { tree.dof_range(i).end })
@@ -114,19 +116,14 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 } else {
                     Shape::Translation
                 });
-                if nv <= WRITTEN_OUT {
-                    let mut at = i;
-                    let own = tree.dof_range(i).start..k;
-                    way.extend(own);
-                    while tree.parent(at) != 0 {
-                        at = tree.parent(at);
-                        way.extend(tree.dof_range(at));
-                    }
-                    way_start.push(way.len());
-                }
             }
         }
         let zero = [K::Many::zero(); CHUNK];
+        let written = if nv <= WRITTEN_OUT {
+            nv.div_ceil(K::WIDTH)
+        } else {
+            0
+        };
         Columns {
             body: vec![
                 BodyAt {
@@ -145,20 +142,18 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 nv
             ],
             shape,
-            u: if nv <= WRITTEN_OUT {
-                vec![S::zero(); nv * nv]
-            } else {
-                Vec::new()
-            },
-            way,
-            way_start,
+            u: vec![S::zero(); nv * written * K::WIDTH],
+            psi: vec![Force::zero(); written],
+            panel: vec![K::Many::zero(); nv * written * PANEL],
             end,
             x: vec![zero; nv],
             through: vec![[zero; 6]; n],
         }
     }
 
-    fn written_out(&self) -> bool {
+    /// Is U written out?
+    #[inline(always)]
+    pub fn written_out(&self) -> bool {
         !self.u.is_empty()
     }
 
@@ -199,27 +194,132 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
             });
             if self.written_out() {
                 for k in info.v..info.v + info.kind.nv() {
-                    self.write_out(tree, k, here.origin);
+                    let Freedom { axis, psi, .. } = self.freedom[k];
+                    let seen = here.origin.cross_add(psi.force, psi.moment);
+                    let pack = &mut self.psi[k / K::WIDTH];
+                    set_force::<S, K>(pack, k % K::WIDTH, Force::new(seen, psi.force));
+                    self.freedom[k].axis.linear = here.origin.cross_add(axis.angular, axis.linear);
+                }
+            }
+        }
+        if self.written_out() {
+            self.write_out();
+        }
+    }
+
+    /// Uᵢₖ = sᵢᵀ ψₖ for the freedoms k beyond i; the other entries are not used.
+    #[inline(always)]
+    fn write_out(&mut self) {
+        let packs = self.psi.len();
+        let stride = packs * K::WIDTH;
+        for i in 0..self.freedom.len() {
+            let axis = self.freedom[i].axis;
+            let axis = Motion::new(spread::<S, K>(axis.angular), spread::<S, K>(axis.linear));
+            let row = &mut self.u[i * stride..(i + 1) * stride];
+            for g in i / K::WIDTH..packs {
+                let u = self.psi[g].dot(axis);
+                K::store(u, &mut row[g * K::WIDTH..(g + 1) * K::WIDTH]);
+            }
+        }
+    }
+
+    /// Rows of `width` packs to be filled with right-hand sides, for [`substitute`](Self::substitute).
+    #[inline(always)]
+    pub fn panel(&mut self, width: usize) -> &mut [K::Many] {
+        let rows = self.freedom.len();
+        &mut self.panel[..rows * width]
+    }
+
+    /// Both sweeps with U written out, over a panel of `width` packs: X = `scale` I⁻¹ B in the first `scaled` packs, I⁻¹ B
+    /// in the others.
+    #[inline(always)]
+    pub fn substitute(&mut self, width: usize, scaled: usize, scale: S) {
+        let mut first = 0;
+        while first + 8 <= width {
+            self.substitute_chunk::<8>(width, first, scaled, scale);
+            first += 8;
+        }
+        while first + 3 <= width {
+            self.substitute_chunk::<3>(width, first, scaled, scale);
+            first += 3;
+        }
+        while first < width {
+            self.substitute_chunk::<1>(width, first, scaled, scale);
+            first += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn substitute_chunk<const C: usize>(
+        &mut self,
+        width: usize,
+        first: usize,
+        scaled: usize,
+        scale: S,
+    ) {
+        let nv = self.freedom.len();
+        let stride = self.psi.len() * K::WIDTH;
+        let x = &mut self.panel[..nv * width];
+        for i in (0..nv).rev() {
+            let end = self.end[i];
+            let mut sum = [K::Many::zero(); C];
+            let own = &x[i * width + first..][..C];
+            for c in 0..C {
+                sum[c] = own[c];
+            }
+            let u = &self.u[i * stride..i * stride + end];
+            for k in i + 1..end {
+                let u = K::spread(-u[k]);
+                let y = &x[k * width + first..][..C];
+                for c in 0..C {
+                    sum[c] = u.mul_add(y[c], sum[c]);
+                }
+            }
+            let own = &mut x[i * width + first..][..C];
+            for c in 0..C {
+                own[c] = sum[c];
+            }
+        }
+        for k in 0..nv {
+            let inverse = self.freedom[k].inverse;
+            let (one, other) = (K::spread(inverse * scale), K::spread(inverse));
+            let own = &mut x[k * width + first..][..C];
+            for c in 0..C {
+                own[c] = own[c] * if first + c < scaled { one } else { other };
+            }
+        }
+        for i in 0..nv {
+            let end = self.end[i];
+            let mut known = [K::Many::zero(); C];
+            let own = &x[i * width + first..][..C];
+            for c in 0..C {
+                known[c] = own[c];
+            }
+            let u = &self.u[i * stride..i * stride + end];
+            for k in i + 1..end {
+                let u = K::spread(-u[k]);
+                let y = &mut x[k * width + first..][..C];
+                for c in 0..C {
+                    y[c] = u.mul_add(known[c], y[c]);
                 }
             }
         }
     }
 
-    /// Uᵢₖ = sᵢᵀ ψₖ for the freedoms i on the way from k to the base.
+    /// A matrix of the panel, from pack `first` on, into numbers stored by rows.
     #[inline(always)]
-    fn write_out(&mut self, tree: &Tree, k: usize, origin: Vec3<S>) {
-        let nv = self.freedom.len();
-        let psi = self.freedom[k].psi;
-        for at in self.way_start[k]..self.way_start[k + 1] {
-            let i = self.way[at];
-            let axis = self.freedom[i].axis;
-            let arm = origin - self.body[tree.dofs[i].body].origin;
-            let moment = arm.cross_add(psi.force, psi.moment);
-            self.u[i * nv + k] = match self.shape[i] {
-                Shape::Rotation => axis.angular.dot(moment),
-                Shape::Translation => axis.linear.dot(psi.force),
-                Shape::Screw => axis.angular.dot(moment) + axis.linear.dot(psi.force),
-            };
+    pub fn write(&self, width: usize, first: usize, columns: usize, out: &mut [S]) {
+        for k in 0..self.freedom.len() {
+            let row = &mut out[k * columns..(k + 1) * columns];
+            let packs = &self.panel[k * width + first..(k + 1) * width];
+            let mut at = 0;
+            for pack in packs {
+                if at >= columns {
+                    break;
+                }
+                put::<S, K>(row, at, *pack);
+                at += K::WIDTH;
+            }
         }
     }
 
@@ -233,6 +333,9 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         scale: S,
     ) {
         let packs = columns.div_ceil(K::WIDTH);
+        if self.written_out() {
+            return self.solve_written_out(matrices, columns, scale);
+        }
         let mut next = 0;
         while next < N * packs {
             let used = if N * packs - next < CHUNK {
@@ -247,7 +350,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                     self.x[k][c] = read::<S, K>(row, first);
                 }
             }
-            self.sweeps(model, self.x.len(), scale);
+            self.recursion(model.tree(), self.x.len(), scale);
             for c in 0..used {
                 let (matrix, first) = ((next + c) / packs, (next + c) % packs * K::WIDTH);
                 for k in 0..self.x.len() {
@@ -259,10 +362,65 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         }
     }
 
+    #[inline(always)]
+    fn solve_written_out<const N: usize>(
+        &mut self,
+        matrices: [&mut [S]; N],
+        columns: usize,
+        scale: S,
+    ) {
+        let nv = self.x.len();
+        let most = PANEL * self.psi.len();
+        for matrix in matrices {
+            let mut first = 0;
+            while first < columns {
+                let width = (columns - first).div_ceil(K::WIDTH);
+                let width = if width < most { width } else { most };
+                let last = if first + width * K::WIDTH < columns {
+                    first + width * K::WIDTH
+                } else {
+                    columns
+                };
+                for k in 0..nv {
+                    let row = &matrix[k * columns + first..k * columns + last];
+                    for c in 0..width {
+                        self.panel[k * width + c] = read::<S, K>(row, c * K::WIDTH);
+                    }
+                }
+                self.substitute(width, width, scale);
+                for k in 0..nv {
+                    let row = &mut matrix[k * columns + first..k * columns + last];
+                    for c in 0..width {
+                        put::<S, K>(row, c * K::WIDTH, self.panel[k * width + c]);
+                    }
+                }
+                first = last;
+            }
+        }
+    }
+
+    /// Sets the packs of the panel from `first` on to the identity.
+    #[inline(always)]
+    pub fn identity(&mut self, width: usize, first: usize) {
+        for k in 0..self.freedom.len() {
+            let row = &mut self.panel[k * width + first..(k + 1) * width];
+            for pack in row.iter_mut() {
+                *pack = K::Many::zero();
+            }
+            K::set(&mut row[k / K::WIDTH], k % K::WIDTH, S::one());
+        }
+    }
+
     /// I⁻¹ into nv × nv numbers stored by rows.
     #[inline(always)]
     pub fn inverse<P>(&mut self, model: &Model<P>, inverse: &mut [S]) {
         let nv = self.x.len();
+        if self.written_out() {
+            let width = self.psi.len();
+            self.identity(width, 0);
+            self.substitute(width, 0, S::one());
+            return self.write(width, 0, nv, inverse);
+        }
         let zero = [K::Many::zero(); CHUNK];
         let mut first = 0;
         while first < nv {
@@ -281,7 +439,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 let lane = k - first;
                 K::set(&mut self.x[k][lane / K::WIDTH], lane % K::WIDTH, S::one());
             }
-            self.sweeps(model, rows, S::one());
+            self.recursion(model.tree(), rows, S::one());
             for k in 0..last {
                 let row = &mut inverse[k * nv + first..k * nv + last];
                 for c in 0..(last - first).div_ceil(K::WIDTH) {
@@ -295,54 +453,6 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 }
             }
             first = last;
-        }
-    }
-
-    /// Both sweeps of a chunk, over the first `rows` freedoms: those beyond have zeros on the right and are not wanted.
-    #[inline(always)]
-    fn sweeps<P>(&mut self, model: &Model<P>, rows: usize, scale: S) {
-        if self.written_out() {
-            self.substitute(rows, scale);
-        } else {
-            self.recursion(model.tree(), rows, scale);
-        }
-    }
-
-    /// With U written out.
-    #[inline(always)]
-    fn substitute(&mut self, rows: usize, scale: S) {
-        let nv = self.freedom.len();
-        for i in (0..rows).rev() {
-            let end = if self.end[i] < rows {
-                self.end[i]
-            } else {
-                rows
-            };
-            let mut x = self.x[i];
-            let u = &self.u[i * nv + i + 1..i * nv + end];
-            for (u, y) in u.iter().zip(&self.x[i + 1..end]) {
-                let u = K::spread(-*u);
-                for c in 0..CHUNK {
-                    x[c] = u.mul_add(y[c], x[c]);
-                }
-            }
-            self.x[i] = x;
-        }
-        for k in 0..rows {
-            let inverse = K::spread(self.freedom[k].inverse * scale);
-            let mut x = self.x[k];
-            for c in 0..CHUNK {
-                x[c] = x[c] * inverse;
-            }
-            for at in self.way_start[k]..self.way_start[k + 1] {
-                let i = self.way[at];
-                let u = K::spread(-self.u[i * nv + k]);
-                let y = &self.x[i];
-                for c in 0..CHUNK {
-                    x[c] = u.mul_add(y[c], x[c]);
-                }
-            }
-            self.x[k] = x;
         }
     }
 
@@ -490,6 +600,11 @@ fn cross_add<S: Scalar, K: Pack<S>>(
         let sum = d.cross_add(f, Vec3::new(zx[c], zy[c], zz[c]));
         (zx[c], zy[c], zz[c]) = (sum.x, sum.y, sum.z);
     }
+}
+
+#[inline(always)]
+fn spread<S: Scalar, K: Pack<S>>(v: Vec3<S>) -> Vec3<K::Many> {
+    Vec3::new(K::spread(v.x), K::spread(v.y), K::spread(v.z))
 }
 
 /// A pack of a row, zeros past its end.
