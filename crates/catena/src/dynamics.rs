@@ -1,5 +1,7 @@
 //! The door for plain numbers: checked input, a path compiled for this processor, no allocation after construction.
 
+mod derivatives;
+
 use crate::Cpu;
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
@@ -148,6 +150,10 @@ pub struct Dynamics {
     inertia: Matrix<f64>, // this and the next are made when first asked for: they are the only quadratic memory
     coriolis: Matrix<f64>,
     jacobian: Matrix<f64>,
+    /// The widest registers that loops over columns may use.
+    widest: Cpu,
+    /// Derivatives and what belongs to them, made when first asked for.
+    derivatives: Option<Box<derivatives::Store>>,
     quaternions: Vec<(usize, usize)>,
     /// Are the factors those of a state?
     factorized: bool,
@@ -182,6 +188,8 @@ impl Dynamics {
             inertia: Matrix::zeros(0, 0),
             coriolis: Matrix::zeros(0, 0),
             jacobian: Matrix::zeros(6, nv),
+            widest: cpu.min(Cpu::best()),
+            derivatives: None,
             factorized: false,
             quaternions: model
                 .bodies()

@@ -5,6 +5,7 @@
 //!
 //! Every file carries a [`Card`]; [`ALL`] lists them, `ALGORITHMS.md` and `catena algorithms` show them.
 
+pub mod derivatives;
 pub mod energy;
 pub mod factorization;
 pub mod forward_dynamics;
@@ -43,10 +44,13 @@ pub const ALL: &[Card] = &[
     inertia_matrix::composite_bodies::CARD,
     inertia_matrix::coriolis::CARD,
     factorization::udu::CARD,
+    factorization::columns::CARD,
     factorization::end_effector::CARD,
     factorization::reverse_gauss::CARD,
     forward_dynamics::articulated_bodies::CARD,
     forward_dynamics::walker_orin::CARD,
+    derivatives::inverse::CARD,
+    derivatives::forward::CARD,
     energy::CARD,
     passive::CARD,
     pendulum::CARD,

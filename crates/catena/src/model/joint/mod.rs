@@ -29,7 +29,7 @@ pub(crate) use universal::Universal;
 
 use super::DofNumbers;
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{ArticulatedInertia, Force, Motion, Pose, RigidInertia, Vec3};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, RigidInertia, Vec3};
 
 /// The numbers a joint needs to be set up: those of the model, and sine and cosine of its angles.
 #[derive(Clone, Copy)]
@@ -78,6 +78,13 @@ pub(crate) trait Joint<S: Scalar>: Copy {
 
     /// Column k of P.
     fn column(self, k: usize) -> Motion<S>;
+
+    /// Column k of P in axes in which the body stands turned by `rotation`, about the body's origin.
+    #[inline(always)]
+    fn column_seen(self, k: usize, rotation: Mat3<S>) -> Motion<S> {
+        let column = self.column(k);
+        Motion::new(rotation * column.angular, rotation * column.linear)
+    }
 
     /// Rate of change of column k of P in body axes.
     #[inline(always)]

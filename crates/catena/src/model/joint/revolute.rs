@@ -2,6 +2,7 @@
 
 use super::{Joint, Pivots, PivotsMut, Setting, inward, outward, pivot};
 use crate::scalar::{Parameter, Scalar};
+use crate::spatial::Mat3;
 use crate::spatial::{ArticulatedInertia, Force, Motion, Pose, RigidInertia, Vec3};
 use std::marker::PhantomData;
 
@@ -43,6 +44,11 @@ impl<S: Scalar> Joint<S> for Revolute<S> {
     #[inline(always)]
     fn project(self, f: Force<S>, out: &mut [S]) {
         out[0] = f.moment.z;
+    }
+
+    #[inline(always)]
+    fn column_seen(self, _k: usize, rotation: Mat3<S>) -> Motion<S> {
+        Motion::new(rotation.z, Vec3::zero())
     }
 
     #[inline(always)]
