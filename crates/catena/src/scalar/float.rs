@@ -72,6 +72,16 @@ impl Fused {
         }
     }
 
+    /// Fused scalars seen as numbers, for writing.
+    #[inline(always)]
+    pub fn numbers_mut(scalars: &mut [Fused]) -> &mut [f64] {
+        // SAFETY: `Fused` is `repr(transparent)` over `f64`: same size, alignment and validity.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts_mut(scalars.as_mut_ptr().cast(), scalars.len())
+        }
+    }
+
     /// The same numbers seen as fused scalars, for writing.
     #[inline(always)]
     pub fn slice_mut(numbers: &mut [f64]) -> &mut [Fused] {

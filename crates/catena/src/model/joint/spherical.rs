@@ -50,6 +50,11 @@ impl<S: Scalar> Joint<S> for Spherical<S> {
     }
 
     #[inline(always)]
+    fn column_in(self, k: usize, axes: Mat3<S>) -> Motion<S> {
+        Motion::new([axes.x, axes.y, axes.z][k], Vec3::zero())
+    }
+
+    #[inline(always)]
     fn eliminate<P: Parameter<S>>(
         self,
         inertia: ArticulatedInertia<S>,
