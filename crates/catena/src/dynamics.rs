@@ -1,14 +1,13 @@
 //! The door for plain numbers: checked input, a path compiled for this processor, no allocation after construction.
 
+mod composite;
 mod derivatives;
 
 use crate::Cpu;
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
-use crate::algorithm::inertia_matrix::{
-    CompositeBodies, CoriolisMatrix, composite_bodies, coriolis_matrix, inertia_matrix,
-};
+use crate::algorithm::inertia_matrix::{CoriolisMatrix, coriolis_matrix};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, recursive_newton_euler};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
 use crate::error::{Error, ErrorKind, Result};
@@ -19,13 +18,13 @@ use crate::quad::{Link, QuadForward, QuadInverse};
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};
+use composite::Composite;
 
 /// The workspaces of one scalar.
 #[derive(Clone, Debug)]
 struct Work<S> {
     inverse: InverseDynamics<S>,
     forward: ForwardDynamics<S>,
-    composite: CompositeBodies<S>,
     external: Vec<Force<S>>,
 }
 
@@ -34,7 +33,6 @@ impl<S: Scalar> Work<S> {
         Work {
             inverse: InverseDynamics::new(model),
             forward: ForwardDynamics::new(model),
-            composite: CompositeBodies::new(model),
             external: vec![Force::zero(); model.body_count() + 1],
         }
     }
@@ -90,9 +88,6 @@ mod fused {
             quads.forward.run(model, &quads.links, state, base, external, vdot);
             quads.exported = false;
         }
-        fn inertia(work: &mut Work<Fused>, model: &Model, q: &[Fused], inertia: &mut [Fused]) {
-            composite_bodies::kernel(model, q, &mut work.composite, inertia);
-        }
         fn factorize(work: &mut Work<Fused>, model: &Model, q: &[Fused]) {
             work.forward.factors.factorize_kernel(model, q);
         }
@@ -141,6 +136,7 @@ impl Quads {
 pub struct Dynamics {
     model: Model,
     path: Path,
+    composite: Composite,
     kinematics: Kinematics<f64>,
     coriolis_work: CoriolisMatrix<f64>,
     tau: Vec<f64>,
@@ -179,6 +175,7 @@ impl Dynamics {
         Dynamics {
             model: model.clone(),
             path,
+            composite: Composite::new(model, cpu),
             kinematics: Kinematics::new(model),
             coriolis_work: CoriolisMatrix::new(model),
             tau: vec![0.0; nv],
@@ -323,21 +320,8 @@ impl Dynamics {
     pub fn inertia(&mut self, state: &State) -> Result<&Matrix> {
         self.check_state(state)?;
         make_square(&mut self.inertia, self.model.nv());
-        let inertia = self.inertia.as_mut_slice();
-        match &mut self.path {
-            Path::Baseline(work) => {
-                inertia_matrix(&self.model, &state.q, &mut work.composite, inertia);
-            }
-            #[cfg(target_arch = "x86_64")]
-            Path::Fused(work, _) => {
-                let inertia = Fused::slice_mut(inertia);
-                // SAFETY: this path exists only where AVX2 and FMA were detected.
-                #[allow(unsafe_code)]
-                unsafe {
-                    fused::inertia(work, &self.model, Fused::slice(&state.q), inertia);
-                }
-            }
-        }
+        self.composite
+            .inertia(&self.model, &state.q, self.inertia.as_mut_slice());
         Ok(&self.inertia)
     }
 
@@ -372,14 +356,11 @@ impl Dynamics {
             );
         }
         self.check_vector("right-hand side", x)?;
+        self.export_factors();
         match &mut self.path {
             Path::Baseline(work) => work.forward.factors.solve(&self.model, x),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work, quads) => {
-                if !quads.exported {
-                    quads.forward.export(&self.model, &mut work.forward.factors);
-                    quads.exported = true;
-                }
+            Path::Fused(work, _) => {
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
                 #[allow(unsafe_code)]
                 unsafe {
@@ -627,6 +608,17 @@ impl Dynamics {
                 ),
             )
             .hint("every number must be finite")),
+        }
+    }
+
+    /// Puts the factors of the last call where the generic recursions look for them.
+    fn export_factors(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        if let Path::Fused(work, quads) = &mut self.path
+            && !quads.exported
+        {
+            quads.forward.export(&self.model, &mut work.forward.factors);
+            quads.exported = true;
         }
     }
 

@@ -118,9 +118,9 @@ impl Angles<crate::scalar::Fused> {
         for (angle, &k) in self.angle.iter_mut().zip(&tree.angles) {
             *angle = q[k];
         }
-        let angles = Fused::numbers(&self.angle).chunks_exact(4);
-        let sines = Fused::numbers_mut(&mut self.sin).chunks_exact_mut(4);
-        let cosines = Fused::numbers_mut(&mut self.cos).chunks_exact_mut(4);
+        let angles = Fused::plain(&self.angle).chunks_exact(4);
+        let sines = Fused::plain_mut(&mut self.sin).chunks_exact_mut(4);
+        let cosines = Fused::plain_mut(&mut self.cos).chunks_exact_mut(4);
         for ((angle, sin_out), cos_out) in angles.zip(sines).zip(cosines) {
             let (sin, cos) = Wide::<Avx2Register>::from_lanes(angle).sin_cos();
             sin.store(sin_out);

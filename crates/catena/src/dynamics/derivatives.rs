@@ -171,11 +171,11 @@ impl Store {
             workspaces: match path {
                 Path::Baseline(_) => Workspaces::Baseline(Workspace::new(model)),
                 #[cfg(target_arch = "x86_64")]
-                Path::Fused(_) if widest == Cpu::Avx512 => {
+                Path::Fused(..) if widest == Cpu::Avx512 => {
                     Workspaces::Avx512(Workspace::new(model))
                 }
                 #[cfg(target_arch = "x86_64")]
-                Path::Fused(_) => Workspaces::Avx2(Workspace::new(model)),
+                Path::Fused(..) => Workspaces::Avx2(Workspace::new(model)),
             },
         }
     }
@@ -213,14 +213,14 @@ impl Dynamics {
             // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
-            (Workspaces::Avx2(work), Path::Fused(door)) => unsafe {
+            (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
                 compiled::avx2::inverse_derivatives(work, door, model, slices, &base, loaded, out);
             },
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
-            (Workspaces::Avx512(work), Path::Fused(door)) => unsafe {
+            (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
                 compiled::avx512::inverse_derivatives(
@@ -244,6 +244,7 @@ impl Dynamics {
         external: &[Force<f64>],
     ) -> Result<&ForwardDerivatives> {
         self.forward(state, tau, external)?;
+        self.export_factors();
         let loaded = !external.is_empty();
         let model = &self.model;
         let store = self
@@ -263,14 +264,14 @@ impl Dynamics {
             // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
-            (Workspaces::Avx2(work), Path::Fused(door)) => unsafe {
+            (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
                 compiled::avx2::forward_derivatives(work, door, model, slices, &base, loaded, out);
             },
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
-            (Workspaces::Avx512(work), Path::Fused(door)) => unsafe {
+            (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
                 compiled::avx512::forward_derivatives(
@@ -301,12 +302,12 @@ impl Dynamics {
             // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
-            (Workspaces::Avx2(work), Path::Fused(door)) => unsafe {
+            (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
                 compiled::avx2::inverse_inertia(work, door, model, Fused::slice_mut(out));
             },
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
-            (Workspaces::Avx512(work), Path::Fused(door)) => unsafe {
+            (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {
                 compiled::avx512::inverse_inertia(work, door, model, Fused::slice_mut(out));
             },
             #[cfg(target_arch = "x86_64")]

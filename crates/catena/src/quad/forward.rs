@@ -20,7 +20,7 @@ use crate::algorithm::factorization::Factorization;
 use crate::algorithm::{Angles, passive};
 use crate::model::Model;
 use crate::model::joint::{Joint, JointKind, Pivots, PivotsMut, with_joint};
-use crate::scalar::{Fused, Parameter};
+use crate::scalar::Fused;
 use crate::spatial::{ArticulatedInertia, Force, Motion, Pose, Vec3};
 use crate::state::Base;
 

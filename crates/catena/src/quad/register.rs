@@ -8,10 +8,10 @@ use crate::scalar::Fused;
 use crate::spatial::{Mat3, Vec3};
 use std::arch::x86_64::{
     __m256d, _mm_add_pd, _mm_cvtsd_f64, _mm_unpackhi_pd, _mm256_add_pd, _mm256_blend_pd,
-    _mm256_castpd256_pd128, _mm256_cvtsd_f64, _mm256_extractf128_pd, _mm256_fmadd_pd,
-    _mm256_fmsub_pd, _mm256_fnmadd_pd, _mm256_hadd_pd, _mm256_mul_pd, _mm256_permute_pd,
-    _mm256_permute2f128_pd, _mm256_permute4x64_pd, _mm256_set_pd, _mm256_set1_pd,
-    _mm256_setzero_pd, _mm256_sub_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
+    _mm256_castpd256_pd128, _mm256_extractf128_pd, _mm256_fmadd_pd, _mm256_fmsub_pd,
+    _mm256_fnmadd_pd, _mm256_hadd_pd, _mm256_mul_pd, _mm256_permute_pd, _mm256_permute2f128_pd,
+    _mm256_permute4x64_pd, _mm256_set_pd, _mm256_set1_pd, _mm256_setzero_pd, _mm256_sub_pd,
+    _mm256_unpackhi_pd, _mm256_unpacklo_pd,
 };
 use std::ops::{Add, Mul, Sub};
 
@@ -131,13 +131,6 @@ impl Quad {
         debug_assert!(lane < 4);
         // SAFETY: a `Quad` is four doubles in memory.
         Quad::splat(unsafe { *std::ptr::from_ref(self).cast::<f64>().add(lane) })
-    }
-
-    /// x.
-    #[inline(always)]
-    pub fn x(self) -> f64 {
-        // SAFETY: as above.
-        unsafe { _mm256_cvtsd_f64(self.0) }
     }
 
     /// z.

@@ -103,28 +103,6 @@ impl Fused {
     }
 }
 
-impl Fused {
-    /// Fused scalars seen as plain numbers.
-    #[inline(always)]
-    pub(crate) fn numbers(fused: &[Fused]) -> &[f64] {
-        // SAFETY: `Fused` is `repr(transparent)` over `f64`: same size, alignment and validity.
-        #[allow(unsafe_code)]
-        unsafe {
-            std::slice::from_raw_parts(fused.as_ptr().cast(), fused.len())
-        }
-    }
-
-    /// Fused scalars seen as plain numbers, for writing.
-    #[inline(always)]
-    pub(crate) fn numbers_mut(fused: &mut [Fused]) -> &mut [f64] {
-        // SAFETY: `Fused` is `repr(transparent)` over `f64`: same size, alignment and validity.
-        #[allow(unsafe_code)]
-        unsafe {
-            std::slice::from_raw_parts_mut(fused.as_mut_ptr().cast(), fused.len())
-        }
-    }
-}
-
 macro_rules! fused_operator {
     ($($trait:ident $method:ident $assign:ident $method_assign:ident $op:tt;)*) => {$(
         impl $trait for Fused {

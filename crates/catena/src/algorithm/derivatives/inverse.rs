@@ -611,7 +611,7 @@ fn outwards<S: Scalar, P: Parameter<S>, K: Pack<S>>(
             let mut held_rate = rate;
             for k in 0..J::<S>::NV {
                 let at = info.v + k;
-                let axis = joint.column_seen(k, rotation);
+                let axis = joint.column_in(k, rotation);
                 if k <= rotation_start {
                     (held, held_rate) = (velocity, rate);
                 }

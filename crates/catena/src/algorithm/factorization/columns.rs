@@ -186,7 +186,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 for k in 0..J::<S>::NV {
                     let psi = joint.restore(factors.psi[info.v + k]);
                     self.freedom[info.v + k] = Freedom {
-                        axis: joint.column_seen(k, here.rotation),
+                        axis: joint.column_in(k, here.rotation),
                         psi: Force::new(here.rotation * psi.moment, here.rotation * psi.force),
                         inverse: factors.inverse[info.v + k],
                     };

@@ -49,7 +49,7 @@ impl<S: Scalar> Joint<S> for Cylindrical<S> {
     }
 
     #[inline(always)]
-    fn column_seen(self, k: usize, rotation: Mat3<S>) -> Motion<S> {
+    fn column_in(self, k: usize, rotation: Mat3<S>) -> Motion<S> {
         match k {
             0 => Motion::new(rotation.z, Vec3::zero()),
             _ => Motion::new(Vec3::zero(), rotation.z),

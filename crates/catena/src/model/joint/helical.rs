@@ -51,7 +51,7 @@ impl<S: Scalar> Joint<S> for Helical<S> {
     }
 
     #[inline(always)]
-    fn column_seen(self, _k: usize, rotation: Mat3<S>) -> Motion<S> {
+    fn column_in(self, _k: usize, rotation: Mat3<S>) -> Motion<S> {
         Motion::new(rotation.z, rotation.z * self.pitch)
     }
 

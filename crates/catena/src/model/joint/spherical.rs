@@ -44,7 +44,7 @@ impl<S: Scalar> Joint<S> for Spherical<S> {
     }
 
     #[inline(always)]
-    fn column_seen(self, k: usize, rotation: Mat3<S>) -> Motion<S> {
+    fn column_in(self, k: usize, rotation: Mat3<S>) -> Motion<S> {
         Motion::new([rotation.x, rotation.y, rotation.z][k], Vec3::zero())
     }
 
