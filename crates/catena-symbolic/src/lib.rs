@@ -24,6 +24,7 @@
 
 mod calculus;
 mod expr;
+pub mod generate;
 mod graph;
 mod number;
 mod optimize;

@@ -123,7 +123,14 @@ fn factored(graph: &mut Graph, roots: &[Handle]) -> Vec<Handle> {
             Node::Constant(_) | Node::Symbol(_) => Handle::new(node, false),
             Node::Add(..) if !(uses[node] == 1 && in_sum[node]) => {
                 let mut terms = Vec::new();
-                collect_terms(graph, &uses, &new, Handle::new(node, false), true, &mut terms);
+                collect_terms(
+                    graph,
+                    &uses,
+                    &new,
+                    Handle::new(node, false),
+                    true,
+                    &mut terms,
+                );
                 match best_factor(&terms) {
                     Some(_) => sum_of(graph, terms),
                     None => remade(graph, kind, &new),
@@ -204,7 +211,8 @@ fn sum_of(graph: &mut Graph, mut terms: Vec<Term>) -> Handle {
             .partition(|term| term.factors.contains(&factor));
         for term in &mut with {
             let at = term.factors.iter().position(|f| *f == factor);
-            term.factors.swap_remove(at.expect("chosen because it has the factor"));
+            term.factors
+                .swap_remove(at.expect("chosen because it has the factor"));
             if term.factors.is_empty() {
                 term.factors.push(Handle::ONE);
             }

@@ -248,10 +248,7 @@ fn along_common_normal(child: Pose<f64>, has_axis: bool) -> Pose<f64> {
             (p.x / across, p.y / across, p.z)
         }
     };
-    Pose::new(
-        Mat3::rotation_z(y, x),
-        Vec3::new(0.0, 0.0, foot),
-    )
+    Pose::new(Mat3::rotation_z(y, x), Vec3::new(0.0, 0.0, foot))
 }
 
 /// Rz(ψ) Rx(α) with the z axis of `r`, x in the xy plane: what is left of a rotation without its last turn about z.
