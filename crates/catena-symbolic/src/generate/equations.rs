@@ -1,11 +1,10 @@
 //! The expressions of each function: catena's algorithms run in [`Expr`] on a reduced model.
 
 use super::sample::samples;
-use super::{Array, Function, Options, Question, shifted};
+use super::{Array, Function, Options, Question, composite, shifted};
 use crate::{Expr, Program, jacobian, scope};
 use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
-use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
 use catena::error::{Error, ErrorKind, Result};
@@ -243,11 +242,7 @@ impl<'a> Traced<'a> {
     }
 
     fn inertia(&self) -> Matrix<Expr> {
-        let nv = self.model.nv();
-        let mut inertia = Matrix::zeros(nv, nv);
-        let mut work = CompositeBodies::new(self.model);
-        inertia_matrix(self.model, &self.q, &mut work, inertia.as_mut_slice());
-        inertia
+        composite::inertia_matrix(self.model, &self.q)
     }
 
     /// I v̇ = τ − bias, and the factors of I.

@@ -13,6 +13,7 @@
 //! ```
 
 mod c;
+mod composite;
 mod emit;
 mod equations;
 mod matlab;
