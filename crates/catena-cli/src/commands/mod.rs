@@ -8,6 +8,7 @@ pub mod evaluate;
 pub mod export_case;
 pub mod factor;
 pub mod forward;
+pub mod generate;
 pub mod info;
 pub mod inverse;
 pub mod man;
