@@ -36,7 +36,9 @@ fn many(model: &Model, count: usize, base: Base<f64>) -> Many {
     Many {
         q: states.iter().flat_map(|s| s.q.clone()).collect(),
         v: states.iter().flat_map(|s| s.v.clone()).collect(),
-        input: (0..count * model.nv()).map(|k| (k as f64 * 0.7).sin()).collect(),
+        input: (0..count * model.nv())
+            .map(|k| (k as f64 * 0.7).sin())
+            .collect(),
         external,
         states,
     }
@@ -101,8 +103,16 @@ fn batches_agree_with_single_calls() {
                 let wrenches = &external[k * bodies..(k + 1) * bodies];
                 let what = format!("{name} {cpu:?} {count}: state {k}");
                 let input = &input[own.clone()];
-                assert_close(&tau[own.clone()], single.inverse(state, input, &[]).unwrap(), &what);
-                assert_close(&vdot[own.clone()], single.forward(state, input, &[]).unwrap(), &what);
+                assert_close(
+                    &tau[own.clone()],
+                    single.inverse(state, input, &[]).unwrap(),
+                    &what,
+                );
+                assert_close(
+                    &vdot[own.clone()],
+                    single.forward(state, input, &[]).unwrap(),
+                    &what,
+                );
                 let mut solution = input.to_vec();
                 single.solve(&mut solution).unwrap();
                 assert_close(&x[2 * k * nv..(2 * k + 1) * nv], &solution, &what);
@@ -163,7 +173,10 @@ fn large_inertia_matrices() {
     let mut q = m.q.clone();
     q[301] = f64::NAN;
     let error = batch.inertia(&q, &mut inertia).unwrap_err();
-    assert!(error.message().starts_with("state 1 of the batch: "), "{error}");
+    assert!(
+        error.message().starts_with("state 1 of the batch: "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -179,7 +192,13 @@ fn wrong_lengths_and_numbers_are_refused() {
         "positions of a batch: 6 numbers are needed, 5 were given"
     );
     let error = batch
-        .inverse_loaded(&[0.0; 6], &[0.0; 6], &[0.0; 6], &[Force::zero(); 3], &mut out)
+        .inverse_loaded(
+            &[0.0; 6],
+            &[0.0; 6],
+            &[0.0; 6],
+            &[Force::zero(); 3],
+            &mut out,
+        )
         .unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -215,7 +234,11 @@ fn failures_are_reported_by_state() {
             failures.iter().map(|f| f.state).collect::<Vec<_>>(),
             [5, 17]
         );
-        assert!(failures[1].error.message().contains("inf"), "{}", failures[1].error);
+        assert!(
+            failures[1].error.message().contains("inf"),
+            "{}",
+            failures[1].error
+        );
         for state in (0..20).filter(|k| ![5, 17].contains(k)) {
             let own = 3 * state..3 * state + 3;
             assert_close(&vdot[own.clone()], &good[own], "a good state");
