@@ -15,6 +15,8 @@
 //! [`Mechanical`] system). Both own their buffers and do not allocate while they run, and both can be stopped and continued to
 //! the same bits ([`Adaptive::checkpoint`]).
 //!
+//! Equations E(t, x, ẋ) = 0 that no derivative can be read from, and stiff ones, are for [`bdf`].
+//!
 //! ```
 //! use catena::integrate::{Adaptive, Method, Options, System};
 //!
@@ -39,6 +41,7 @@
 //! ```
 
 mod adaptive;
+pub mod bdf;
 pub mod dop853;
 pub mod dormand_prince5;
 mod events;
