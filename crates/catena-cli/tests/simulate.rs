@@ -655,6 +655,16 @@ mod killed {
     }
 
     #[test]
+    fn implicit() {
+        kill_and_resume(
+            "implicit.csv",
+            4,
+            "stanford --random 2 --method bdf --rtol 1e-11 --controller pd --stiffness 1e5 --damping 1e4 \
+             --to 1,1,0.5,0.3,0.2,0.1 --duration 20 --interval 0.001",
+        );
+    }
+
+    #[test]
     fn a_full_disk_keeps_what_is_there() {
         let folder = Folder::new("full-disk");
         let command = "simulate planar3 --duration 40 -o run.csv";
