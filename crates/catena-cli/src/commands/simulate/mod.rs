@@ -13,8 +13,9 @@ use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::StateArgument;
 use catena::error::{Error, ErrorKind, Result};
+use catena::integrate::bdf::MAX_ORDER;
 use catena::integrate::{FixedMethod, Method, Tolerances};
-use catena::simulate::{Integrator, Options, Simulation, verified_error};
+use catena::simulate::{Integrator, NewtonMatrix, Options, Simulation, verified_error};
 use catena_io::run::Header;
 use clap::{Args, ValueEnum};
 use drive::Drive;
@@ -80,7 +81,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DT", allow_negative_numbers = true)]
     interval: Option<f64>,
 
-    /// dop853, verner9, verner6, tsit5, dopri5 (adaptive); rk4, semi-implicit-euler, implicit-midpoint (fixed step)
+    /// dop853, verner9, verner6, tsit5, dopri5 (adaptive); bdf (adaptive, implicit, for stiff joints); rk4, semi-implicit-euler, implicit-midpoint (fixed step)
     #[arg(
         long,
         value_name = "NAME",
@@ -362,6 +363,16 @@ impl Arguments {
                 },
                 max_step: self.step.unwrap_or(f64::INFINITY),
             }
+        } else if self.method == "bdf" {
+            Integrator::Bdf {
+                tolerances: Tolerances {
+                    relative: self.rtol,
+                    absolute: self.atol.unwrap_or(0.01 * self.rtol),
+                },
+                max_step: self.step.unwrap_or(f64::INFINITY),
+                max_order: MAX_ORDER,
+                matrix: NewtonMatrix::Automatic,
+            }
         } else if let Ok(method) = self.method.parse::<FixedMethod>() {
             Integrator::Fixed {
                 method,
@@ -373,7 +384,7 @@ impl Arguments {
                 format!("--method: there is no method `{}`", self.method),
             )
             .hint(
-                "methods are dop853, verner9, verner6, tsit5, dopri5, rk4, semi-implicit-euler, implicit-midpoint",
+                "methods are dop853, verner9, verner6, tsit5, dopri5, bdf, rk4, semi-implicit-euler, implicit-midpoint",
             ));
         };
         Ok(Options {
@@ -422,6 +433,11 @@ impl Arguments {
         })?;
         let (rtol, atol, step) = match options.integrator {
             Integrator::Adaptive {
+                tolerances,
+                max_step,
+                ..
+            }
+            | Integrator::Bdf {
                 tolerances,
                 max_step,
                 ..
