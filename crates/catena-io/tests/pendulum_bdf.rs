@@ -66,7 +66,7 @@ fn follow(case: &Value, scheme: Scheme, tolerance: f64) -> ([f64; 4], f64, Depar
     let mut bdf = Bdf::new(x.len(), BdfOptions::with_tolerance(tolerance)).expect("options");
     bdf.start(&mut problem, 0.0, &x, &xdot).expect("a start");
     let (kinetic, potential) = energies(&pendulum, &x);
-    let (initial, mut change) = (kinetic + potential, 0.0f64);
+    let (initial, mut largest, mut change) = (kinetic + potential, kinetic, 0.0f64);
     let mut departures = Departures::default();
     let mut errors = [0.0f64; 4];
     for sample in list(&case["samples"]) {
@@ -75,6 +75,7 @@ fn follow(case: &Value, scheme: Scheme, tolerance: f64) -> ([f64; 4], f64, Depar
             bdf.step(&mut problem, time).expect("a step");
             departures = departures.max(Departures::of(&pendulum, bdf.x()));
             let (kinetic, potential) = energies(&pendulum, bdf.x());
+            largest = largest.max(kinetic);
             change = change.max((kinetic + potential - initial).abs());
         }
         for body in 0..pendulum.bodies() {
@@ -105,11 +106,12 @@ fn follow(case: &Value, scheme: Scheme, tolerance: f64) -> ([f64; 4], f64, Depar
             }
         }
     }
-    (errors, change, departures)
+    (errors, change / largest, departures)
 }
 
-/// A tolerance of 1e-9 per step leaves about a thousand times as much after a second of motion, in rates more than in
-/// positions; a hundred times smaller at 1e-9 than at 1e-7 would be the ideal.
+/// A tolerance of 1e-9 per step leaves some hundred times as much after a second and some thousand steps, in rates more than
+/// in positions; the constraints, which Newton's method satisfies in every step anew, stay at the tolerance. The energy is
+/// relative to the largest kinetic energy.
 #[test]
 fn known_motions_are_met() {
     for (name, schemes) in [
@@ -120,19 +122,19 @@ fn known_motions_are_met() {
         for scheme in schemes {
             let (errors, energy, departures) = follow(&case, *scheme, 1e-9);
             println!(
-                "{name} {}: {errors:.1e?} {energy:.1e} {departures:.1e?}",
+                "{name} {}: {errors:?} {energy:.1e} {departures:?}",
                 scheme.name()
             );
             let [position, velocity, parameters, rates] = errors;
-            assert!(position < 2e-7 && parameters < 2e-7, "{name}: {errors:?}");
-            assert!(velocity < 5e-6 && rates < 5e-6, "{name}: {errors:?}");
-            assert!(energy < 1e-6, "{name}: {energy}");
+            assert!(position < 2e-7 && parameters < 5e-7, "{name}: {errors:?}");
+            assert!(velocity < 2e-6 && rates < 2e-6, "{name}: {errors:?}");
+            assert!(energy < 5e-7, "{name}: {energy}");
             assert!(
-                departures.gap < 1e-7 && departures.length < 1e-7,
+                departures.gap < 1e-8 && departures.length < 1e-8,
                 "{departures:?}"
             );
             assert!(
-                departures.gap_rate < 1e-6 && departures.length_rate < 1e-6,
+                departures.gap_rate < 1e-7 && departures.length_rate < 1e-7,
                 "{departures:?}"
             );
         }
