@@ -285,7 +285,7 @@ const MISTAKES: &[(&str, &str)] = &[
     (
         "planar3 --method rk5",
         "error: --method: there is no method `rk5`\n\
-         hint: methods are dop853, verner9, verner6, tsit5, dopri5, rk4, semi-implicit-euler, implicit-midpoint\n",
+         hint: methods are dop853, verner9, verner6, tsit5, dopri5, bdf, rk4, semi-implicit-euler, implicit-midpoint\n",
     ),
     (
         "planar3 --duration -1",

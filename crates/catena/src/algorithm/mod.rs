@@ -58,6 +58,7 @@ pub const ALL: &[Card] = &[
     integrate::runge_kutta4::CARD,
     integrate::semi_implicit_euler::CARD,
     integrate::implicit_midpoint::CARD,
+    integrate::bdf::CARD,
 ];
 
 /// Sine and cosine of all angles of a model, in one pass.

@@ -41,11 +41,23 @@ mod integrator;
 mod newton;
 
 pub use consistent::Given;
+pub(crate) use dense::Lu;
 pub use dense::{DenseImplicit, JacobianFn};
 pub use integrator::Bdf;
 
 use super::Tolerances;
+use crate::algorithm::Card;
 use crate::error::{Error, ErrorKind, Result};
+
+/// Backward differentiation formulas.
+pub const CARD: Card = Card {
+    name: "BDF 1 to 5, fixed leading coefficient",
+    question: "integration in time",
+    call: "Bdf",
+    file: "integrate/bdf/mod.rs",
+    order: "one residual and one solution per Newton iteration, 1 to 2 per step",
+    source: "Brenan, Campbell & Petzold 1996, ch. 5; Hindmarsh et al. 2005",
+};
 
 /// Highest order: the formulas of order 6 and more are unstable or nearly so.
 pub const MAX_ORDER: usize = 5;
