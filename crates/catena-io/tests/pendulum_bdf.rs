@@ -7,7 +7,7 @@ use catena::algorithm::pendulum::{
 use catena::integrate::bdf::{Bdf, BdfOptions};
 use catena::integrate::{Adaptive, Method, Options, System, Tolerances};
 use catena::model::embedded;
-use catena::simulate::{Inputs, TreeSystem};
+use catena::simulate::{self, Inputs, Integrator, NewtonMatrix, Simulation, TreeSystem};
 use catena::spatial::{Sym3, Vec3};
 use catena::{Model, State};
 use serde_json::Value;
@@ -166,7 +166,7 @@ fn recursion(model: &Model, start: &State, time: f64) -> State {
     while engine.time() < time {
         engine.step(&mut system, time).expect("a step");
     }
-    system.unpack(engine.y())
+    system.unpack(time, engine.y())
 }
 
 /// The same rods as a tree, moved by an explicit method in relative coordinates: nothing is shared but the model.
@@ -193,5 +193,69 @@ fn motion_is_that_of_the_tree() {
         assert!(off < 1e-6, "body {body}: {off}");
         let off = (a.velocity - b.velocity).norm();
         assert!(off < 1e-5, "body {body}: {off}");
+    }
+}
+
+/// Runs of the simulator: joint coordinates by an explicit method, and the implicit equations by each scheme; with a restart
+/// from a checkpoint that continues to the same bits.
+#[test]
+fn simulator_takes_every_scheme() {
+    let model = embedded::model("pendulum-4").expect("embedded");
+    let start = State::random(&model, 5);
+    let run = |integrator: Integrator| {
+        let options = simulate::Options {
+            integrator,
+            duration: 0.4,
+            interval: 0.1,
+        };
+        Simulation::new(&model, &start, Inputs::default(), Vec::new(), options)
+    };
+    let finish = |mut simulation: Simulation| {
+        let mut samples = Vec::new();
+        while !simulation.finished() {
+            simulation.advance(&mut samples).expect("a step");
+        }
+        let last = samples.pop().expect("samples");
+        (last.state, simulation.finish())
+    };
+    let tolerances = Tolerances {
+        relative: 1e-9,
+        absolute: 1e-10,
+    };
+    let explicit = run(Integrator::Adaptive {
+        method: Method::Dop853,
+        tolerances,
+        max_step: f64::INFINITY,
+    });
+    let (expected, _) = finish(explicit.expect("a run"));
+    for scheme in Scheme::ALL {
+        let implicit = || {
+            run(Integrator::Bdf {
+                tolerances,
+                max_step: f64::INFINITY,
+                max_order: 5,
+                matrix: NewtonMatrix::Pendulum(scheme),
+            })
+            .expect("a run")
+        };
+        let (reached, audit) = finish(implicit());
+        let far = |a: &[f64], b: &[f64]| {
+            let both = a.iter().zip(b);
+            both.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+        };
+        assert!(far(&reached.q, &expected.q) < 1e-6, "{}", scheme.name());
+        assert!(far(&reached.v, &expected.v) < 1e-5, "{}", scheme.name());
+        assert_eq!(audit.breaches().count(), 0, "{}: {audit:?}", scheme.name());
+        let mut first = implicit();
+        let mut samples = Vec::new();
+        while first.time() < 0.2 {
+            first.advance(&mut samples).expect("a step");
+        }
+        let checkpoint = first.checkpoint();
+        let mut second = implicit();
+        second.restore(&checkpoint).expect("its own checkpoint");
+        let (again, _) = finish(second);
+        assert_eq!(again.q, reached.q, "{}", scheme.name());
+        assert_eq!(again.v, reached.v, "{}", scheme.name());
     }
 }
