@@ -3,7 +3,8 @@
 //! y = (q, v, W, D) as [`TreeSystem`] has it. Methods with steps of one size know q and v only; work and dissipation
 //! are then integrated by the trapezoidal rule from powers at the ends of the steps.
 
-use super::implicit::{TreeImplicit, TreeNewton};
+use super::implicit::{NewtonMatrix, TreeImplicit, TreeNewton};
+use super::pendulum::PendulumEngine;
 use super::run::Integrator;
 use super::tree_system::TreeSystem;
 use crate::error::{Error, ErrorKind, Result};
@@ -13,6 +14,7 @@ use crate::integrate::{self, Adaptive, Fixed, Statistics, StepOutcome, System};
 pub(super) enum Engine {
     Adaptive(Box<Adaptive>),
     Bdf(Box<Bdf>, Box<TreeNewton>),
+    Pendulum(Box<PendulumEngine>),
     Fixed(Box<Even>),
 }
 
@@ -54,6 +56,12 @@ impl Engine {
                     max_order,
                     ..BdfOptions::default()
                 };
+                if let NewtonMatrix::Pendulum(scheme) = matrix {
+                    let engine = PendulumEngine::new(system, options, scheme, y)?;
+                    let mut engine = Engine::Pendulum(Box::new(engine));
+                    engine.restart(system, 0.0, y, f64::INFINITY)?;
+                    return Ok(engine);
+                }
                 let engine = Bdf::new(y.len(), options)?;
                 let newton = TreeNewton::new(system, matrix);
                 let mut engine = Engine::Bdf(Box::new(engine), Box::new(newton));
@@ -79,6 +87,7 @@ impl Engine {
         match self {
             Engine::Adaptive(engine) => engine.time(),
             Engine::Bdf(engine, _) => engine.time(),
+            Engine::Pendulum(engine) => engine.bdf.time(),
             Engine::Fixed(even) => even.engine.time(),
         }
     }
@@ -86,14 +95,8 @@ impl Engine {
     pub fn statistics(&self) -> Statistics {
         match self {
             Engine::Adaptive(engine) => engine.statistics(),
-            Engine::Bdf(engine, _) => {
-                let cost = engine.statistics();
-                Statistics {
-                    steps: cost.steps,
-                    rejected: cost.error_failures + cost.convergence_failures,
-                    evaluations: cost.residuals,
-                }
-            }
+            Engine::Bdf(engine, _) => implicit_statistics(engine),
+            Engine::Pendulum(engine) => implicit_statistics(&engine.bdf),
             Engine::Fixed(even) => even.engine.statistics(),
         }
     }
@@ -103,7 +106,7 @@ impl Engine {
         match self {
             Engine::Adaptive(engine) => engine.worst_component(),
             // its messages name what they are about
-            Engine::Bdf(..) | Engine::Fixed(_) => None,
+            Engine::Bdf(..) | Engine::Pendulum(_) | Engine::Fixed(_) => None,
         }
     }
 
@@ -116,6 +119,7 @@ impl Engine {
                 let end = end.min(system.next_kink(t.next_up()));
                 engine.step(&mut TreeImplicit { system, newton }, end)
             }
+            Engine::Pendulum(engine) => engine.step(end),
             Engine::Fixed(even) => {
                 let outcome = even.engine.step(system)?;
                 even.old = even.now;
@@ -135,6 +139,7 @@ impl Engine {
             Engine::Bdf(engine, newton) => {
                 engine.interpolate(&mut TreeImplicit { system, newton }, t, y)
             }
+            Engine::Pendulum(engine) => engine.interpolate(t, y),
             Engine::Fixed(even) => {
                 let (nq, nv) = (system.model().nq(), system.model().nv());
                 let (q, rest) = y.split_at_mut(nq);
@@ -160,6 +165,7 @@ impl Engine {
                 t
             }
             Engine::Bdf(engine, _) => engine.before(y),
+            Engine::Pendulum(engine) => engine.before(y),
             Engine::Fixed(even) => {
                 let (t, q, v) = even.engine.before();
                 even.pack(q, v, even.old[0], y);
@@ -191,6 +197,13 @@ impl Engine {
                 }
                 Ok(())
             }
+            Engine::Pendulum(engine) => {
+                engine.restart(system, t, y)?;
+                if longest.is_finite() {
+                    engine.bdf.limit_next_size(longest);
+                }
+                Ok(())
+            }
             Engine::Fixed(even) => {
                 let (nq, nv) = (system.model().nq(), system.model().nv());
                 even.engine.restart(t, &y[..nq], &y[nq..nq + nv])?;
@@ -204,6 +217,7 @@ impl Engine {
         match self {
             Engine::Adaptive(engine) => engine.checkpoint(),
             Engine::Bdf(engine, _) => engine.checkpoint(),
+            Engine::Pendulum(engine) => engine.bdf.checkpoint(),
             Engine::Fixed(even) => {
                 let numbers = even.now.iter().chain(&even.old).flatten();
                 let mut words: Vec<u64> = numbers.map(|x| x.to_bits()).collect();
@@ -219,6 +233,7 @@ impl Engine {
             Engine::Bdf(engine, newton) => {
                 engine.restore(&mut TreeImplicit { system, newton }, checkpoint)
             }
+            Engine::Pendulum(engine) => engine.restore(checkpoint),
             Engine::Fixed(even) => {
                 let Some((numbers, rest)) = checkpoint.split_at_checked(8) else {
                     return Err(Error::new(
@@ -247,5 +262,14 @@ impl Even {
         let parts = [q, v, &integrals];
         let numbers = parts.into_iter().flatten();
         y.iter_mut().zip(numbers).for_each(|(y, x)| *y = *x);
+    }
+}
+
+fn implicit_statistics(engine: &Bdf) -> Statistics {
+    let cost = engine.statistics();
+    Statistics {
+        steps: cost.steps,
+        rejected: cost.error_failures + cost.convergence_failures,
+        evaluations: cost.residuals,
     }
 }

@@ -34,6 +34,7 @@
 use super::inputs::Controller;
 use super::tree_system::{TreeSystem, position_rates};
 use crate::algorithm::factorization::Factorization;
+use crate::algorithm::pendulum::Scheme;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::System;
 use crate::integrate::bdf::{Implicit, Lu};
@@ -50,6 +51,8 @@ pub enum NewtonMatrix {
     Tree,
     /// By LU of the whole matrix.
     Dense,
+    /// A chain of ball joints in Chou's implicit equations, by one of his schemes.
+    Pendulum(Scheme),
 }
 
 /// Freedoms up to which the whole matrix is cheaper: it needs fewer iterations and fewer matrices.
@@ -101,7 +104,7 @@ impl TreeNewton {
         let (nq, nv) = (model.nq(), model.nv());
         let dense = match matrix {
             NewtonMatrix::Automatic => nv <= DENSE_UP_TO,
-            NewtonMatrix::Tree => false,
+            NewtonMatrix::Tree | NewtonMatrix::Pendulum(_) => false,
             NewtonMatrix::Dense => true,
         };
         let n = nq + nv + 2;

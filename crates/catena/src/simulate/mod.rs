@@ -12,6 +12,7 @@ mod dry_friction;
 mod engine;
 mod implicit;
 mod inputs;
+mod pendulum;
 mod run;
 mod tree_system;
 

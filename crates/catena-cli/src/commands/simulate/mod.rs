@@ -12,6 +12,7 @@ use crate::number::{counted, rough, six};
 use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::StateArgument;
+use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::bdf::MAX_ORDER;
 use catena::integrate::{FixedMethod, Method, Tolerances};
@@ -89,6 +90,10 @@ pub struct Arguments {
         help_heading = "Method"
     )]
     method: String,
+
+    /// How bdf solves its linear systems: tree, dense; numerical-full, exact-full, reduced, linear (chains of ball joints, Chou)
+    #[arg(long, value_name = "NAME", help_heading = "Method")]
+    newton: Option<String>,
 
     /// Relative tolerance of adaptive methods
     #[arg(
@@ -353,7 +358,31 @@ impl Arguments {
         }
     }
 
+    /// How the linear systems of an implicit method are solved.
+    fn newton(&self) -> Result<NewtonMatrix> {
+        match self.newton.as_deref() {
+            None => Ok(NewtonMatrix::Automatic),
+            Some("tree") => Ok(NewtonMatrix::Tree),
+            Some("dense") => Ok(NewtonMatrix::Dense),
+            Some(name) => Scheme::from_name(name)
+                .map(NewtonMatrix::Pendulum)
+                .map_err(|error| {
+                    let hint = "tree, dense; for a chain of ball joints in implicit equations \
+                                numerical-full, exact-full, reduced, linear";
+                    Error::new(ErrorKind::Input, format!("--newton: {}", error.message()))
+                        .hint(hint)
+                }),
+        }
+    }
+
     fn options(&self) -> Result<Options> {
+        if self.newton.is_some() && self.method != "bdf" {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("--newton: `{}` does not use Newton's method", self.method),
+            )
+            .hint("choose `--method bdf`, or leave out --newton"));
+        }
         let integrator = if let Ok(method) = self.method.parse::<Method>() {
             Integrator::Adaptive {
                 method,
@@ -371,7 +400,7 @@ impl Arguments {
                 },
                 max_step: self.step.unwrap_or(f64::INFINITY),
                 max_order: MAX_ORDER,
-                matrix: NewtonMatrix::Automatic,
+                matrix: self.newton()?,
             }
         } else if let Ok(method) = self.method.parse::<FixedMethod>() {
             Integrator::Fixed {
@@ -468,6 +497,7 @@ impl Arguments {
                 "duration": options.duration,
                 "interval": options.interval,
                 "method": self.method,
+                "newton": self.newton,
                 "rtol": rtol,
                 "atol": atol,
                 "step": step,
