@@ -12,6 +12,7 @@ pub use builder::{
 };
 pub use joint::JointKind;
 pub use reduced::Reduced;
+pub(crate) use tree::Node;
 pub use tree::{BodyInfo, DofInfo, FrameInfo, Tree};
 
 use crate::scalar::{Parameter, Scalar};
