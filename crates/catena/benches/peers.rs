@@ -12,7 +12,7 @@ use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder, embedded};
 use catena::scalar::Count;
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
-use catena::{Base, Batch, Cpu, Dynamics, Model, State};
+use catena::{Base, Batch, Cpu, Dynamics, Matrix, Model, State};
 use std::error::Error;
 use std::hint::black_box;
 use std::io::{BufRead, IsTerminal, Write};
@@ -59,6 +59,24 @@ const SINGLE: &[Single] = &[
     Single {
         quantity: "factorization",
         run: |b, k| b.dynamics.factorize(&b.states[k]).map(|()| [&[][..]; 3]),
+    },
+    Single {
+        quantity: "inverse-derivatives",
+        run: |b, k| {
+            let of_tau = b
+                .dynamics
+                .inverse_derivatives(&b.states[k], &b.vdot[k], &[])?;
+            Ok([&of_tau.dq, &of_tau.dv, &of_tau.inertia].map(Matrix::as_slice))
+        },
+    },
+    Single {
+        quantity: "forward-derivatives",
+        run: |b, k| {
+            let of_vdot = b
+                .dynamics
+                .forward_derivatives(&b.states[k], &b.tau[k], &[])?;
+            Ok([&of_vdot.dq, &of_vdot.dv, &of_vdot.dtau].map(Matrix::as_slice))
+        },
     },
 ];
 
