@@ -211,7 +211,8 @@ fn snapping_is_told() {
         };
         builder.link(&name, link);
         let mut joint = JointSpec::new(&format!("j{k}"), JointKind::Revolute, &parent, &name);
-        let (sin, cos) = 1.5708f64.sin_cos();
+        // π/2 to five digits
+        let (sin, cos) = (15708.0f64 / 1e4).sin_cos();
         joint.parent_from_joint = Pose::new(Mat3::rotation_x(sin, cos), Vec3::new(0.3, 0.0, 0.1));
         builder.joint(joint);
         parent = name;
