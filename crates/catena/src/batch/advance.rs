@@ -87,37 +87,32 @@ pub(crate) struct Advance {
     pub gains: Option<(f64, f64)>,
 }
 
-/// v̇ at a stage.
+/// Efforts at a stage.
 #[inline(always)]
-fn accelerate<V: Vector>(
+fn drive<V: Vector>(
     gains: Option<(f64, f64)>,
     model: &Model,
-    base: &Base<Wide<V>>,
     numbers: &[Wide<V>],
-    (q, v): (&[Wide<V>], &[Wide<V>]),
-    (tau, forward): (&mut [Wide<V>], &mut ForwardDynamics<Wide<V>>),
-    a: &mut [Wide<V>],
-    bad: Wide<V>,
-) -> Wide<V> {
-    match gains {
-        None => tau.copy_from_slice(numbers),
-        Some((stiffness, damping)) => {
-            let (stiffness, damping) = (Wide::constant(stiffness), Wide::constant(damping));
-            let tree = model.tree();
-            for i in 1..=model.body_count() {
-                let info = tree.nodes[i];
-                for k in 0..info.kind.nv() {
-                    let (at, to) = (info.q + k, info.v + k);
-                    tau[to] = match info.kind.quaternion() {
-                        None => stiffness * (numbers[to] - q[at]) - damping * v[to],
-                        Some(_) => Wide::zero(),
-                    };
-                }
-            }
+    q: &[Wide<V>],
+    v: &[Wide<V>],
+    tau: &mut [Wide<V>],
+) {
+    let Some((stiffness, damping)) = gains else {
+        tau.copy_from_slice(numbers);
+        return;
+    };
+    let (stiffness, damping) = (Wide::constant(stiffness), Wide::constant(damping));
+    let tree = model.tree();
+    for i in 1..=model.body_count() {
+        let info = tree.nodes[i];
+        for k in 0..info.kind.nv() {
+            let (at, to) = (info.q + k, info.v + k);
+            tau[to] = match info.kind.quaternion() {
+                None => stiffness * (numbers[to] - q[at]) - damping * v[to],
+                Some(_) => Wide::zero(),
+            };
         }
     }
-    articulated_bodies::kernel(model, q, v, tau, base, &[], forward, a);
-    not_positive(&forward.factors.inverse, bad)
 }
 
 /// sum ← w x.
@@ -138,135 +133,72 @@ fn add_scaled<V: Vector>(sum: &mut [Wide<V>], w: f64, x: &[Wide<V>]) {
     }
 }
 
-impl Advance {
+impl<V: Vector> Stages<V> {
+    /// q and v of stage k + 1 of the classical method from what stages 1…k gave: (1)–(3).
     #[inline(always)]
-    fn classical_step<V: Vector>(
-        self,
-        model: &Model,
-        base: &Base<Wide<V>>,
-        numbers: &[Wide<V>],
-        stages: &mut Stages<V>,
-        forward: &mut ForwardDynamics<Wide<V>>,
-        mut bad: Wide<V>,
-    ) -> Wide<V> {
-        let h = self.step;
+    fn classical_stage(&mut self, model: &Model, k: usize, h: f64) {
         let Stages {
-            q: [q, q2, q_stage],
+            q: [q, q_second, q_stage],
+            v: [v1, v2, v3, v_stage],
+            a,
+            delta,
+            ..
+        } = self;
+        let (ahead, velocity) = match k {
+            1 => (0.5 * h, &*v1),
+            2 => (0.5 * h, &*v2),
+            _ => (h, &*v3),
+        };
+        scaled(delta, ahead, velocity);
+        if k == 3 {
+            add_scaled(delta, -0.5 * h, v1);
+            q_stage.copy_from_slice(q_second);
+        } else {
+            q_stage.copy_from_slice(q);
+        }
+        step_kernel(model, q_stage, delta);
+        v_stage.copy_from_slice(v1);
+        add_scaled(v_stage, ahead, &a[k - 1]);
+        match k {
+            1 => {
+                q_second.copy_from_slice(q_stage);
+                v2.copy_from_slice(v_stage);
+            }
+            2 => v3.copy_from_slice(v_stage),
+            _ => {}
+        }
+    }
+
+    /// The step of the classical method: (4) and (5).
+    #[inline(always)]
+    fn classical_end(&mut self, model: &Model, h: f64) {
+        let Stages {
+            q: [q, ..],
             v: [v1, v2, v3, v4],
             a: [a1, a2, a3, a4],
             delta,
-            tau,
-        } = stages;
-        // v₁ is the velocity itself and becomes the next one at the end
-        bad = accelerate(
-            self.gains,
-            model,
-            base,
-            numbers,
-            (q, v1),
-            (tau, forward),
-            a1,
-            bad,
-        );
-
-        q2.copy_from_slice(q);
-        scaled(delta, 0.5 * h, v1);
-        step_kernel(model, q2, delta);
-        v2.copy_from_slice(v1);
-        add_scaled(v2, 0.5 * h, a1);
-        bad = accelerate(
-            self.gains,
-            model,
-            base,
-            numbers,
-            (q2, v2),
-            (tau, forward),
-            a2,
-            bad,
-        ); // (1)
-
-        q_stage.copy_from_slice(q);
-        scaled(delta, 0.5 * h, v2);
-        step_kernel(model, q_stage, delta);
-        v3.copy_from_slice(v1);
-        add_scaled(v3, 0.5 * h, a2);
-        bad = accelerate(
-            self.gains,
-            model,
-            base,
-            numbers,
-            (q_stage, v3),
-            (tau, forward),
-            a3,
-            bad,
-        ); // (2)
-
-        q_stage.copy_from_slice(q2);
-        scaled(delta, h, v3);
-        add_scaled(delta, -0.5 * h, v1);
-        step_kernel(model, q_stage, delta);
-        v4.copy_from_slice(v1);
-        add_scaled(v4, h, a3);
-        bad = accelerate(
-            self.gains,
-            model,
-            base,
-            numbers,
-            (q_stage, v4),
-            (tau, forward),
-            a4,
-            bad,
-        ); // (3)
-
+            ..
+        } = self;
         let (one, two, three) = (h / 12.0, h / 6.0, h / 4.0);
-        scaled(delta, three, v1);
-        add_scaled(delta, two, v2);
-        add_scaled(delta, two, v3);
-        add_scaled(delta, -one, v4);
-        step_kernel(model, q, delta);
-        scaled(delta, -one, v1);
-        add_scaled(delta, two, v2);
-        add_scaled(delta, two, v3);
-        add_scaled(delta, three, v4);
-        step_kernel(model, q, delta); // (4)
+        for (first, last) in [(three, -one), (-one, three)] {
+            scaled(delta, first, v1);
+            add_scaled(delta, two, v2);
+            add_scaled(delta, two, v3);
+            add_scaled(delta, last, v4);
+            step_kernel(model, q, delta); // (4)
+        }
         add_scaled(v1, h / 6.0, a1);
         add_scaled(v1, h / 3.0, a2);
         add_scaled(v1, h / 3.0, a3);
         add_scaled(v1, h / 6.0, a4); // (5)
-        bad
     }
 
+    /// The step of semi-implicit Euler.
     #[inline(always)]
-    fn euler_step<V: Vector>(
-        self,
-        model: &Model,
-        base: &Base<Wide<V>>,
-        numbers: &[Wide<V>],
-        stages: &mut Stages<V>,
-        forward: &mut ForwardDynamics<Wide<V>>,
-        mut bad: Wide<V>,
-    ) -> Wide<V> {
-        let Stages {
-            q: [q, ..],
-            v: [v, ..],
-            a: [a, ..],
-            delta,
-            tau,
-        } = stages;
-        bad = accelerate(
-            self.gains,
-            model,
-            base,
-            numbers,
-            (q, v),
-            (tau, forward),
-            a,
-            bad,
-        );
-        add_scaled(v, self.step, a); // (1)
-        scaled(delta, self.step, v);
-        step_kernel(model, q, delta); // (2)
-        bad
+    fn euler_end(&mut self, model: &Model, h: f64) {
+        add_scaled(&mut self.v[0], h, &self.a[0]); // (1)
+        scaled(&mut self.delta, h, &self.v[0]);
+        step_kernel(model, &mut self.q[0], &self.delta); // (2)
     }
 }
 
@@ -295,14 +227,28 @@ impl Question for Advance {
         };
         stages.q[0].copy_from_slice(&work.q);
         stages.v[0].copy_from_slice(&work.v);
-        let mut step = 0;
-        while step < self.steps {
-            bad = if self.classical {
-                self.classical_step(model, base, &work.input, stages, forward, bad)
+        let h = self.step;
+        let evaluations = if self.classical { 4 } else { 1 };
+        // one call of the recursion in one loop: it is long, and would be compiled once per place
+        for evaluation in 0..self.steps * evaluations {
+            let k = evaluation % evaluations;
+            if k > 0 {
+                stages.classical_stage(model, k, h);
+            }
+            let Stages { q, v, a, tau, .. } = &mut **stages;
+            let (q, v) = if k == 0 {
+                (&q[0], &v[0])
             } else {
-                self.euler_step(model, base, &work.input, stages, forward, bad)
+                (&q[2], &v[3])
             };
-            step += 1;
+            drive(self.gains, model, &work.input, q, v, tau);
+            articulated_bodies::kernel(model, q, v, tau, base, &[], forward, &mut a[k]);
+            bad = not_positive(&forward.factors.inverse, bad);
+            if !self.classical {
+                stages.euler_end(model, h);
+            } else if k == 3 {
+                stages.classical_end(model, h);
+            }
         }
         let (nq, nv) = (model.nq(), model.nv());
         work.output[..nq].copy_from_slice(&stages.q[0]);
