@@ -1,8 +1,8 @@
 //! The arguments of the program, and which command they call.
 
 use crate::commands::{
-    algorithms, check, completions, convert, evaluate, export_case, factor, forward, info, inverse,
-    man, models, plot, simulate, tour, verify,
+    algorithms, check, completions, convert, evaluate, export_case, factor, forward, generate,
+    info, inverse, man, models, plot, simulate, study, tour, verify,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -54,6 +54,10 @@ enum Command {
     Verify(verify::Arguments),
     /// Write a conformance case of a model
     ExportCase(export_case::Arguments),
+    /// Repeat what a paper measured, and write tables and pictures of it
+    Study(study::Arguments),
+    /// Source code of a model's dynamics: C, Rust, Python, MATLAB
+    Generate(generate::Arguments),
     /// Write a model in catena's own format
     Convert(convert::Arguments),
     /// List the embedded models
@@ -84,6 +88,8 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Check(arguments)) => check::run(arguments, json),
         Some(Command::Verify(arguments)) => verify::run(arguments, json),
         Some(Command::ExportCase(arguments)) => export_case::run(arguments),
+        Some(Command::Study(arguments)) => study::run(arguments, json),
+        Some(Command::Generate(arguments)) => generate::run(arguments, json),
         Some(Command::Convert(arguments)) => convert::run(arguments, json),
         Some(Command::Models) => Ok(models::run(json)),
         Some(Command::Algorithms) => Ok(algorithms::run(json)),

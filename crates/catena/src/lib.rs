@@ -20,11 +20,14 @@ pub mod algorithm;
 mod batch;
 pub mod check;
 mod cpu;
+pub mod dense;
 mod dynamics;
 pub mod error;
 pub mod integrate;
 pub mod matrix;
 pub mod model;
+#[cfg(target_arch = "x86_64")]
+mod quad;
 pub mod random;
 pub mod scalar;
 pub mod simulate;
@@ -32,7 +35,7 @@ pub mod spatial;
 pub mod state;
 pub mod trajectory;
 
-pub use batch::Batch;
+pub use batch::{Batch, Failure};
 pub use cpu::Cpu;
 pub use dynamics::Dynamics;
 pub use error::{Error, ErrorKind, Place, Result};

@@ -22,6 +22,7 @@ mod graph;
 mod multibody;
 mod noise;
 mod pendulum;
+mod pendulum_newton;
 mod report;
 mod response;
 mod serial;
@@ -62,10 +63,11 @@ const KINDS: &[&str] = &[
     "multibody_accel",
     "multibody_sim",
     "pendulum_sim",
+    "pendulum_newton",
 ];
 
 /// Kinds that the format has and catena cannot compute yet.
-const KINDS_TO_COME: &[&str] = &["pendulum_newton", "multibody_redundant"];
+const KINDS_TO_COME: &[&str] = &["multibody_redundant"];
 
 /// Reads a case from a file, computes every expected quantity and reports the worst difference of each.
 ///
@@ -108,6 +110,7 @@ pub fn verify_text(text: &str, file_name: &str) -> Result<Report> {
         "space_sim" => simulation::compare(&case, &copies, space::simulation)?,
         "multibody_sim" => simulation::compare(&case, &copies, multibody::simulation)?,
         "pendulum_sim" => simulation::compare(&case, &copies, pendulum::simulation)?,
+        "pendulum_newton" => noise::compare(&case, &copies, pendulum_newton::steps)?,
         "space_accel" => noise::compare(&case, &copies, space::accelerations)?,
         _ => noise::compare(&case, &copies, multibody::accelerations)?,
     };

@@ -4,12 +4,15 @@ mod builder;
 mod check;
 pub mod embedded;
 pub(crate) mod joint;
+mod reduced;
 mod tree;
 
 pub use builder::{
     AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,
 };
 pub use joint::JointKind;
+pub use reduced::Reduced;
+pub(crate) use tree::Node;
 pub use tree::{BodyInfo, DofInfo, FrameInfo, Tree};
 
 use crate::scalar::{Parameter, Scalar};
@@ -171,6 +174,13 @@ impl<P: Copy> Model<P> {
         P: Parameter<S>,
     {
         self.bodies[body].inertia.lift()
+    }
+}
+
+impl<P: Copy> Model<P> {
+    /// Mass, first and second moments of a body about the origin of its frame.
+    pub fn moments(&self, body: usize) -> RigidInertia<P> {
+        self.bodies[body].inertia
     }
 }
 

@@ -30,9 +30,11 @@ use crate::state::State;
 use std::fmt;
 use std::sync::Arc;
 
+type Function = dyn Fn(f64, &State) -> f64 + Send + Sync;
+
 /// A function of time and state whose changes of sign are events.
 #[derive(Clone)]
-pub struct StateFunction(Arc<dyn Fn(f64, &State) -> f64 + Send + Sync>);
+pub struct StateFunction(Arc<Function>);
 
 impl StateFunction {
     /// This function.

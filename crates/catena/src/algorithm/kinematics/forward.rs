@@ -49,6 +49,23 @@ impl<S: Scalar> Kinematics<S> {
         }
     }
 
+    /// Pose of a body in its parent.
+    pub fn parent_from_body(&self, body: usize) -> Pose<S> {
+        self.pose[body]
+    }
+
+    /// Column k of P of the joint that carries a body: the twist that its velocity k alone gives the body, in body axes.
+    pub fn joint_column<P: Parameter<S>>(
+        &self,
+        model: &Model<P>,
+        body: usize,
+        k: usize,
+    ) -> Motion<S> {
+        let info = model.tree().nodes[body];
+        let setting = model.setting(body, &self.angles);
+        with_joint!(info.kind, J => { J::<S>::at(setting, &self.pose[body]).column(k) })
+    }
+
     /// Pose of a frame in the world.
     pub fn frame_pose(&self, frame: &FrameInfo) -> Pose<S> {
         self.world_from_body[frame.body] * frame.body_from_frame.lift()
@@ -128,5 +145,26 @@ pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
             work.velocity[i] = joint.plus(carried, v); // (2)
             work.acceleration[i] = joint.plus(rate + joint.bias(carried.angular, v), vdot); // (3)
         });
+    }
+}
+
+/// (1) alone, for those who need no velocities; inlined into the caller so that it is compiled for the caller's instruction
+/// set.
+#[inline(always)]
+pub(crate) fn poses_kernel<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    q: &[S],
+    base: &Base<S>,
+    work: &mut Kinematics<S>,
+) {
+    let tree = model.tree();
+    work.angles.fill(tree, q);
+    work.world_from_body[0] = base.pose;
+    for i in 1..=model.body_count() {
+        let info = tree.nodes[i];
+        let setting = model.setting(i, &work.angles);
+        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+        work.pose[i] = pose;
+        work.world_from_body[i] = work.world_from_body[info.parent] * pose; // (1)
     }
 }
