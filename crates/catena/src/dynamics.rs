@@ -189,6 +189,7 @@ impl Dynamics {
         vdot: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
+        self.refuse_constraints()?;
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
         self.load(external)?;
@@ -244,6 +245,7 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
+        self.refuse_constraints()?;
         self.check_state(state)?;
         self.check_vector("efforts", tau)?;
         self.load(external)?;
@@ -463,6 +465,27 @@ impl Dynamics {
         done
     }
 
+    /// Is this a state of the model?
+    pub(crate) fn check(&self, state: &State) -> Result<()> {
+        self.check_state(state)
+    }
+
+    /// Are these a state, efforts and wrenches of the model?
+    pub(crate) fn check_forward(
+        &mut self,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        self.check_state(state)?;
+        self.check_vector("efforts", tau)?;
+        self.load(external)
+    }
+
+    fn refuse_constraints(&self) -> Result<()> {
+        refuse_constraints(&self.model)
+    }
+
     fn load(&mut self, external: &[Force<f64>]) -> Result<()> {
         if external.is_empty() {
             return Ok(());
@@ -601,7 +624,7 @@ impl Dynamics {
         singular.map_or(Ok(()), |k| Err(self.singular(k)))
     }
 
-    fn singular(&self, k: usize) -> Error {
+    pub(crate) fn singular(&self, k: usize) -> Error {
         let dof = &self.model.tree().dofs[k];
         let body = &self.model.tree().bodies[dof.body];
         Error::new(
@@ -613,6 +636,22 @@ impl Dynamics {
         )
         .at(body.place.clone())
         .hint("give the body inertia, give the joint a rotor (`armature`), or make the joint fixed")
+    }
+}
+
+/// Algorithms of trees do not know constraints: a model that has some is refused, not mistaken for its tree.
+pub(crate) fn refuse_constraints(model: &Model) -> Result<()> {
+    match model.constraints().len() {
+        0 => Ok(()),
+        count => Err(Error::new(
+            ErrorKind::Input,
+            format!(
+                "model `{}` has {count} constraint{} besides its joints, which the algorithms of trees do not know",
+                model.name(),
+                if count == 1 { "" } else { "s" }
+            ),
+        )
+        .hint("use `algorithm::constrained::ClosedChain`, or `Model::open_tree` for the tree with its loops open")),
     }
 }
 

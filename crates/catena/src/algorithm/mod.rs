@@ -5,6 +5,7 @@
 //!
 //! Every file carries a [`Card`]; [`ALL`] lists them, `ALGORITHMS.md` and `catena algorithms` show them.
 
+pub mod constrained;
 pub mod energy;
 pub mod factorization;
 pub mod forward_dynamics;
@@ -46,6 +47,8 @@ pub const ALL: &[Card] = &[
     factorization::reverse_gauss::CARD,
     forward_dynamics::articulated_bodies::CARD,
     forward_dynamics::walker_orin::CARD,
+    constrained::rows::CARD,
+    constrained::cut_loops::CARD,
     energy::CARD,
     passive::CARD,
     integrate::dormand_prince5::CARD,
