@@ -60,12 +60,13 @@ const KINDS: &[&str] = &[
     "space_accel",
     "space_sim",
     "multibody_accel",
+    "multibody_redundant",
     "multibody_sim",
     "pendulum_sim",
 ];
 
 /// Kinds that the format has and catena cannot compute yet.
-const KINDS_TO_COME: &[&str] = &["pendulum_newton", "multibody_redundant"];
+const KINDS_TO_COME: &[&str] = &["pendulum_newton"];
 
 /// Reads a case from a file, computes every expected quantity and reports the worst difference of each.
 ///

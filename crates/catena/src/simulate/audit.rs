@@ -1,5 +1,6 @@
 //! What a run says about itself: how well the laws of mechanics were kept.
 
+use super::tree_system::Constrained;
 use crate::Dynamics;
 use crate::error::Result;
 use crate::model::Model;
@@ -67,6 +68,8 @@ pub(crate) struct Auditor {
     angular: Worst,
     residual: Worst,
     quaternion: Worst,
+    /// Position, velocity and acceleration level of the constraints.
+    constraints: [Worst; 3],
     audit: Audit,
 }
 
@@ -115,6 +118,7 @@ pub(crate) struct Observation<'a> {
     pub tau: &'a [f64],
     pub external: &'a [Force<f64>],
     pub vdot: &'a [f64],
+    pub constrained: Option<&'a Constrained>,
     pub work: f64,
     pub dissipated: f64,
 }
@@ -123,13 +127,20 @@ impl Auditor {
     pub fn new(model: &Model, driven_from_outside: bool) -> Self {
         Auditor {
             model: model.clone(),
-            momentum_known: model.tree().is_free_floating() && !driven_from_outside,
+            // drivers and couplings may act on the root, and loops may lead to the ground
+            momentum_known: model.tree().is_free_floating()
+                && !driven_from_outside
+                && model
+                    .constraints()
+                    .iter()
+                    .all(|c| c.bodies().is_some_and(|bodies| !bodies.contains(&0))),
             start: None,
             energy: Worst::default(),
             linear: Worst::default(),
             angular: Worst::default(),
             residual: Worst::default(),
             quaternion: Worst::default(),
+            constraints: Default::default(),
             audit: Audit::default(),
         }
     }
@@ -193,10 +204,15 @@ impl Auditor {
             .kinetic
             .abs()
             .max(mechanical.mass * self.model.gravity().norm());
-        let worst = back
-            .iter()
-            .zip(seen.tau)
-            .fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        let held = |k: usize| seen.constrained.map_or(0.0, |c| c.efforts[k]);
+        let worst = (0..back.len()).fold(0.0f64, |m, k| {
+            m.max((back[k] - seen.tau[k] - held(k)).abs())
+        });
+        if let Some(constrained) = seen.constrained {
+            for (worst, violation) in self.constraints.iter_mut().zip(constrained.violations) {
+                worst.note(violation, 1.0, seen.time);
+            }
+        }
         self.residual.note(worst, scale.max(inertial), seen.time);
 
         for body in &self.model.tree().bodies[1..] {
@@ -226,6 +242,13 @@ impl Auditor {
         }
         if self.quaternion.scale > 0.0 {
             findings.push(self.quaternion.finding("length of quaternions", "", 1e-14));
+        }
+        if self.constraints[0].scale > 0.0 {
+            // projected states are on the constraints; stabilised ones within the integrator's error
+            let [position, velocity, acceleration] = self.constraints;
+            findings.push(position.finding("constraints, positions", "m, rad", allowed));
+            findings.push(velocity.finding("constraints, velocities", "m/s, rad/s", allowed));
+            findings.push(acceleration.finding("constraints, accelerations", "", 1e-9));
         }
         self.audit.findings = findings;
         (

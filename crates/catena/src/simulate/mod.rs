@@ -7,11 +7,13 @@
 //! Integrators know [`System`](crate::integrate::System), not models; what is recorded goes to the caller sample by sample.
 
 mod audit;
+mod closing;
 mod inputs;
 mod run;
 mod tree_system;
 
 pub use audit::{Audit, Breach, Finding};
+pub use closing::Drift;
 pub use inputs::{Controller, FrameWrench, Inputs, Table};
 pub use run::{Happened, Integrator, Options, Sample, Simulation, verified_error};
-pub use tree_system::{EventFunction, Response, TreeSystem};
+pub use tree_system::{Constrained, EventFunction, Response, TreeSystem};

@@ -156,6 +156,13 @@ impl Simulation {
                 engine.start(&mut system, 0.0, &y)?;
                 Engine::Adaptive(Box::new(engine))
             }
+            Integrator::Fixed { .. } if !model.constraints().is_empty() => {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "integrators with a fixed step do not keep constraints",
+                )
+                .hint("choose one that chooses its steps, such as dopri5 or verner9"));
+            }
             Integrator::Fixed { method, step } => {
                 let mut engine = Fixed::new(method, model.nq(), model.nv(), step)?;
                 engine.start(0.0, &initial.q, &initial.v)?;
@@ -329,6 +336,7 @@ impl Simulation {
             tau,
             external,
             vdot,
+            constrained,
         } = self.system.response(time, &state)?;
         let dynamics = self.system.dynamics();
         let energies = self.auditor.observe(
@@ -339,6 +347,7 @@ impl Simulation {
                 tau: &tau,
                 external: &external,
                 vdot: &vdot,
+                constrained: constrained.as_ref(),
                 work,
                 dissipated,
             },

@@ -13,14 +13,17 @@
 //! Stages of a step may carry quaternions slightly off unit length; they are normalised before they are used, and the accepted
 //! state is normalised. On the sphere the flow of ½ p ∘ ω stays, so this costs no order.
 
+use super::closing::{Closing, Drift};
 use super::inputs::Inputs;
 use crate::Dynamics;
+use crate::algorithm::constrained::UserConstraint;
 use crate::algorithm::passive;
 use crate::error::Result;
 use crate::integrate::{Mechanical, System};
 use crate::model::Model;
 use crate::spatial::Force;
 use crate::state::{Base, State};
+use std::sync::Arc;
 
 /// What is to be noticed while the system moves.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +68,19 @@ pub struct Response {
     pub external: Vec<Force<f64>>,
     /// Accelerations.
     pub vdot: Vec<f64>,
+    /// Under constraints: their efforts Jᵀλ, their multipliers, and how far positions, velocities and accelerations are off.
+    pub constrained: Option<Constrained>,
+}
+
+/// What constraints do at an instant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constrained {
+    /// Jᵀ λ: efforts of the constraints on the freedoms of the tree.
+    pub efforts: Vec<f64>,
+    /// λ, one per row.
+    pub multipliers: Vec<f64>,
+    /// Largest ξ (m, rad) and ξ̇, and ξ̈ relative to the accelerations involved.
+    pub violations: [f64; 3],
 }
 
 /// A model with its inputs, ready to be integrated.
@@ -78,14 +94,30 @@ pub struct TreeSystem {
     tau: Vec<f64>,
     external: Vec<Force<f64>>,
     quaternions: Vec<usize>,
+    /// Under constraints; `dynamics` is that of the tree with its loops open then.
+    closing: Option<Closing>,
+    model: Model,
 }
 
 impl TreeSystem {
-    /// The model driven by these inputs, on a base at rest where it stands.
+    /// The model driven by these inputs, on a base at rest where it stands. Loops are kept closed by projection.
     pub fn new(model: &Model, inputs: Inputs, events: Vec<EventFunction>) -> Result<Self> {
+        TreeSystem::with_constraints(model, inputs, events, Vec::new(), Drift::default())
+    }
+
+    /// The same with constraints of the user's own besides the model's, and a choice of how to keep them.
+    pub fn with_constraints(
+        model: &Model,
+        inputs: Inputs,
+        events: Vec<EventFunction>,
+        user: Vec<Arc<dyn UserConstraint>>,
+        drift: Drift,
+    ) -> Result<Self> {
         inputs.check(model)?;
         Ok(TreeSystem {
-            dynamics: Dynamics::new(model),
+            dynamics: Dynamics::new(&model.clone().open_tree()),
+            closing: Closing::new(model, user, drift),
+            model: model.clone(),
             inputs,
             base: Base::fixed(),
             events,
@@ -104,10 +136,10 @@ impl TreeSystem {
 
     /// The model.
     pub fn model(&self) -> &Model {
-        self.dynamics.model()
+        &self.model
     }
 
-    /// The checked algorithms of the model.
+    /// The checked algorithms of the model; of the tree with its loops open, if the model has constraints.
     pub fn dynamics(&mut self) -> &mut Dynamics {
         &mut self.dynamics
     }
@@ -145,11 +177,26 @@ impl TreeSystem {
             .efforts(t, state, &mut self.dynamics, &mut tau)?;
         self.inputs
             .external(state, &mut self.dynamics, &mut external)?;
-        let vdot = self.dynamics.forward(state, &tau, &external)?.to_vec();
+        let mut vdot = vec![0.0; tau.len()];
+        let constrained = match &mut self.closing {
+            None => {
+                vdot.copy_from_slice(self.dynamics.forward(state, &tau, &external)?);
+                None
+            }
+            Some(closing) => {
+                closing.accelerate(t, &mut state.clone(), &tau, &external, &mut vdot)?;
+                Some(Constrained {
+                    efforts: closing.efforts(),
+                    multipliers: closing.multipliers().to_vec(),
+                    violations: closing.violations(),
+                })
+            }
+        };
         Ok(Response {
             tau,
             external,
             vdot,
+            constrained,
         })
     }
 
@@ -170,6 +217,9 @@ impl TreeSystem {
             .efforts(t, &self.state, &mut self.dynamics, &mut self.tau)?;
         self.inputs
             .external(&self.state, &mut self.dynamics, &mut self.external)?;
+        if let Some(closing) = &mut self.closing {
+            return closing.accelerate(t, &mut self.state, &self.tau, &self.external, vdot);
+        }
         vdot.copy_from_slice(
             self.dynamics
                 .forward(&self.state, &self.tau, &self.external)?,
@@ -197,6 +247,9 @@ impl TreeSystem {
                 .zip(&kinematics.velocity)
                 .map(|(f, v)| f.dot(*v))
                 .sum::<f64>();
+        }
+        if let Some(closing) = &self.closing {
+            work += closing.power(&state.v);
         }
         let model = self.dynamics.model();
         let lost = (0..model.nv())
@@ -227,9 +280,17 @@ impl System for TreeSystem {
         Ok(())
     }
 
-    fn project(&mut self, _t: f64, y: &mut [f64]) {
-        let nq = self.model().nq();
+    fn project(&mut self, t: f64, y: &mut [f64]) {
+        let (nq, nv) = (self.model().nq(), self.model().nv());
         normalise(&self.quaternions, &mut y[..nq]);
+        if self.closing.is_some() {
+            self.load(&y[..nq], &y[nq..nq + nv]);
+        }
+        if let Some(closing) = &mut self.closing {
+            closing.project(t, &mut self.state);
+            y[..nq].copy_from_slice(&self.state.q);
+            y[nq..nq + nv].copy_from_slice(&self.state.v);
+        }
     }
 
     fn event_count(&self) -> usize {

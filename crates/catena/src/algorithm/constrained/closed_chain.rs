@@ -223,6 +223,44 @@ impl ClosedChain {
         Ok(super::loads::loads(self, state, tau, external, sharing))
     }
 
+    /// The rows of the last evaluation.
+    pub(crate) fn last_rows(&self) -> &Rows<f64> {
+        &self.work.rows
+    }
+
+    /// Number of independent rows in the last decomposition.
+    pub(crate) fn rank_found(&self) -> usize {
+        self.work.decomposition.rank()
+    }
+
+    /// The rank is taken to be at most this from now on.
+    pub(crate) fn limit_rank(&mut self, rank: usize) {
+        self.work.most = rank;
+    }
+
+    /// The constraint that is open most, and by how much.
+    pub(crate) fn worst_residual(&self) -> (&str, f64) {
+        self.worst(&self.work.rows.residual)
+    }
+
+    /// Largest ξ and ξ̇, and largest ξ̈ relative to the accelerations involved, of the last solution. What stabilisation adds
+    /// to ξ̈ on purpose is not counted.
+    pub fn violations(&self) -> [f64; 3] {
+        let work = &self.work;
+        let mut second = vec![0.0; work.rows.count()];
+        work.rows.times(&work.vdot, &mut second);
+        let largest = |x: &[f64]| x.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let scale = 1.0 + work.inconsistency[1];
+        for (second, b) in second.iter_mut().zip(&work.right_side) {
+            *second = (*second - b) / scale;
+        }
+        [
+            largest(&work.rows.residual),
+            largest(&work.rows.rate),
+            largest(&second),
+        ]
+    }
+
     /// Name of the constraint a row belongs to, and the row's number in it.
     pub fn row_owner(&self, row: usize) -> (&str, usize) {
         let blocks = self.work.rows.blocks();

@@ -9,6 +9,7 @@ pub mod complete_orthogonal;
 pub mod cut_loops;
 mod joint_rows;
 pub mod loads;
+mod projection;
 pub mod rows;
 mod user;
 
