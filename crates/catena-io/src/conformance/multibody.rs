@@ -349,7 +349,7 @@ pub(super) fn accelerations<'a>(case: &Element<'a>) -> Result<Vec<Sample<'a, Tre
     let own_keys = ["model", "samples", "alpha", "beta"];
     let top = case.object(&[COMMON_KEYS, SAMPLE_KEYS, &own_keys].concat())?;
     let mut multibody = read_model(&top.require("model")?)?;
-    multibody.stabilisation = read_stabilisation(&top)?;
+    multibody.stabilisation = read_stabilisation(&top, &multibody.model)?;
     let multibody = Rc::new(multibody);
     let Some(samples) = top.get("samples") else {
         return Ok(vec![read_sample(&multibody, &top)?]);
@@ -366,8 +366,14 @@ pub(super) fn accelerations<'a>(case: &Element<'a>) -> Result<Vec<Sample<'a, Tre
 }
 
 /// α and β of stabilised constraints, both zero where a case has none.
-fn read_stabilisation(top: &Object<'_>) -> Result<Stabilisation> {
-    let number = |key: &str| top.get(key).map_or(Ok(0.0), |value| value.number());
+fn read_stabilisation(top: &Object<'_>, model: &Model) -> Result<Stabilisation> {
+    let number = |key: &str| match top.get(key) {
+        None => Ok(0.0),
+        Some(value) if model.constraints().is_empty() => {
+            Err(value.error("has no meaning: the model has no loops"))
+        }
+        Some(value) => value.number(),
+    };
     Ok(Stabilisation {
         alpha: number("alpha")?,
         beta: number("beta")?,
@@ -463,7 +469,7 @@ pub(super) fn simulation<'a>(case: &Element<'a>) -> Result<Run<'a>> {
     let own_keys = ["q0", "qd0", "external", "alpha", "beta"];
     let top = case.object(&[COMMON_KEYS, RUN_KEYS, &own_keys].concat())?;
     let mut multibody = read_model(&top.require("model")?)?;
-    multibody.stabilisation = read_stabilisation(&top)?;
+    multibody.stabilisation = read_stabilisation(&top, &multibody.model)?;
     let stabilisation = multibody.stabilisation;
     let multibody = Rc::new(multibody);
     let [q0, qd0] = [top.require("q0")?, top.require("qd0")?];

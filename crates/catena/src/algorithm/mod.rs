@@ -49,6 +49,7 @@ pub const ALL: &[Card] = &[
     forward_dynamics::walker_orin::CARD,
     constrained::rows::CARD,
     constrained::cut_loops::CARD,
+    constrained::assembly::CARD,
     energy::CARD,
     passive::CARD,
     integrate::dormand_prince5::CARD,

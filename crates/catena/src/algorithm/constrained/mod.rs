@@ -4,6 +4,7 @@
 //! to those of the free system in the metric of the inertia matrix. [`rows`] makes ξ, J and b of every constraint;
 //! [`cut_loops`] solves on the tree's own factorization; [`ClosedChain`] is the checked door for plain numbers.
 
+pub mod assembly;
 pub mod closed_chain;
 pub mod complete_orthogonal;
 pub mod cut_loops;
@@ -13,6 +14,7 @@ mod projection;
 pub mod rows;
 mod user;
 
+pub use assembly::Assembled;
 pub use closed_chain::{ClosedChain, ClosedMotion};
 pub use complete_orthogonal::CompleteOrthogonal;
 pub use cut_loops::CutLoops;
