@@ -547,10 +547,17 @@ fn assembly_finds_branches_and_tells_what_cannot_close() {
         let mut guess = state.clone();
         let mut random = Random::new(seed);
         guess.step(&model, &random_vector(&mut random, model.nv(), 0.3));
-        if let Ok(found) = chain.assemble(0.0, &guess, &[]) {
-            assert!(found.residuals[0] < 1e-10);
-            closed_again += 1;
+        match chain.assemble(0.0, &guess, &[]) {
+            Ok(found) => {
+                assert!(found.residuals[0] < 1e-12, "{seed}");
+                closed_again += 1;
+            }
+            // positions always close; velocities that the motor wants may be forbidden where rows depend on each other
+            Err(error) => assert!(
+                error.message().starts_with("no velocities"),
+                "{seed}: {error}"
+            ),
         }
     }
-    assert!(closed_again >= 18, "only {closed_again} of 20");
+    assert!(closed_again >= 12, "only {closed_again} of 20");
 }
