@@ -159,13 +159,34 @@ impl CutLoops {
         }
     }
 
-    /// The smallest velocity (in the metric of I) that has these rates: x = I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ c, from a decomposition already
-    /// made. What c has outside the range of J comes back.
-    pub(super) fn minimum_norm(&mut self, model: &Model, c: &mut [f64], x: &mut [f64]) -> f64 {
-        let outside = self.decomposition.solve(c);
-        x.fill(0.0);
-        self.rows.add_transpose_times(c, x);
-        self.tree.factors.solve(model, x);
+    /// The smallest step (in the metric of I) that removes ξ to first order, x = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ ξ, from a decomposition
+    /// already made; it is kept as [`correction`](Self::correction).
+    pub(super) fn remove_residual(&mut self, model: &Model) {
+        self.lambda.copy_from_slice(&self.rows.residual);
+        self.minimum_norm(model);
+    }
+
+    /// The smallest change of velocities that removes ξ̇. What of ξ̇ no change can remove comes back (length).
+    pub(super) fn remove_rate(&mut self, model: &Model) -> f64 {
+        self.lambda.copy_from_slice(&self.rows.rate);
+        self.minimum_norm(model)
+    }
+
+    /// The last step or change of velocities.
+    pub(super) fn correction(&self) -> &[f64] {
+        &self.correction
+    }
+
+    /// −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ c, where c is in `lambda`.
+    fn minimum_norm(&mut self, model: &Model) -> f64 {
+        for c in &mut self.lambda {
+            *c = -*c;
+        }
+        let outside = self.decomposition.solve(&mut self.lambda);
+        self.correction.fill(0.0);
+        self.rows
+            .add_transpose_times(&self.lambda, &mut self.correction);
+        self.tree.factors.solve(model, &mut self.correction);
         outside
     }
 }

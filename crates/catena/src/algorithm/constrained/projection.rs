@@ -33,9 +33,6 @@ impl ClosedChain {
 
     /// The positions alone.
     pub(crate) fn project_positions(&mut self, time: f64, state: &mut State) -> Result<()> {
-        let m = self.work.rows.count();
-        let mut c = vec![0.0; m];
-        let mut delta = vec![0.0; self.model.nv()];
         let mut before = f64::INFINITY;
         for _ in 0..MOST_STEPS {
             self.evaluate(time, state);
@@ -46,11 +43,8 @@ impl ClosedChain {
             }
             before = worst;
             self.factorize(state)?;
-            for (c, xi) in c.iter_mut().zip(&self.work.rows.residual) {
-                *c = -xi;
-            }
-            self.work.minimum_norm(&self.model, &mut c, &mut delta);
-            state.step(&self.model, &delta);
+            self.work.remove_residual(&self.model);
+            state.step(&self.model, self.work.correction());
         }
         let (name, worst) = self.worst(&self.work.rows.residual);
         if worst < FAILED {
@@ -69,10 +63,8 @@ impl ClosedChain {
     pub(crate) fn project_velocities(&mut self, time: f64, state: &mut State) -> Result<()> {
         self.evaluate(time, state);
         self.factorize(state)?;
-        let mut c: Vec<f64> = self.work.rows.rate.iter().map(|rate| -rate).collect();
-        let mut correction = vec![0.0; self.model.nv()];
         let scale = state.v.iter().fold(1.0f64, |m, v| m.max(v.abs()));
-        let outside = self.work.minimum_norm(&self.model, &mut c, &mut correction);
+        let outside = self.work.remove_rate(&self.model);
         if !(outside < FAILED * scale) {
             let (name, worst) = self.worst(&self.work.rows.rate);
             return Err(Error::new(
@@ -83,7 +75,7 @@ impl ClosedChain {
             )
             .hint("drivers or couplings may demand what the loops forbid, or the mechanism is at a dead point"));
         }
-        for (v, correction) in state.v.iter_mut().zip(&correction) {
+        for (v, correction) in state.v.iter_mut().zip(self.work.correction()) {
             *v += correction;
         }
         Ok(())
