@@ -651,7 +651,7 @@ pub(crate) fn refuse_constraints(model: &Model) -> Result<()> {
                 if count == 1 { "" } else { "s" }
             ),
         )
-        .hint("use `algorithm::constrained::ClosedChain`, or `Model::open_tree` for the tree with its loops open")),
+        .hint("use `algorithm::constrained::ClosedChain` (`catena forward`, `assemble` and `simulate` do), or `Model::open_tree` for the tree with its loops open")),
     }
 }
 

@@ -1,12 +1,14 @@
 //! `catena assemble MODEL`: a closed state near a guess.
 
 use crate::commands::info::one_line;
-use crate::commands::inverse::{quaternion_lines, state_table};
+use crate::commands::inverse::quaternion_lines;
+use crate::coordinates::position_of_freedom;
 use crate::model_argument::ModelArgument;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::StateArgument;
+use crate::table::Table;
 use crate::{json, names};
 use catena::Model;
 use catena::algorithm::constrained::{Assembled, ClosedChain};
@@ -103,6 +105,7 @@ pub fn count_line(assembled: [usize; 2], freedoms: usize) -> String {
     let [rows, rank] = assembled;
     let dependent = match rows - rank {
         0 => String::from("all independent"),
+        1 => format!("{rank} independent, 1 depends on them"),
         n => format!("{rank} independent, {n} depend on them"),
     };
     format!(
@@ -110,6 +113,19 @@ pub fn count_line(assembled: [usize; 2], freedoms: usize) -> String {
         counted(rows, "constraint row", "constraint rows"),
         counted(freedoms, "freedom", "freedoms")
     )
+}
+
+fn state_table(model: &Model, situation: &Situation) -> String {
+    let dofs = &model.tree().dofs;
+    let q = position_of_freedom(model)
+        .into_iter()
+        .map(|position| position.map(|k| situation.state.q[k]));
+    Table::new()
+        .text("freedom", dofs.iter().map(|dof| dof.name.clone()))
+        .numbers("q", q)
+        .numbers("v", situation.state.v.iter().map(|&v| Some(v)))
+        .text("in", dofs.iter().map(|dof| dof.velocity_unit))
+        .render()
 }
 
 fn to_text(model: &Model, found: &[Found]) -> String {
@@ -121,7 +137,7 @@ fn to_text(model: &Model, found: &[Found]) -> String {
         if found.len() > 1 {
             text += &format!("\nstate {} of {}", index + 1, found.len());
         }
-        text += &format!("\n{}", state_table(model, &one.situation).render());
+        text += &format!("\n{}", state_table(model, &one.situation));
         text += &quaternion_lines(model, &one.situation);
         let Assembled {
             iterations,
