@@ -219,7 +219,7 @@ impl ClosedChain {
         self.evaluate(time, state);
         let mut size = self.size();
         for _ in 0..6 {
-            if !(size < 1e-2) || size < 1e-15 {
+            if size.is_nan() || size >= 1e-2 || size < 1e-15 {
                 return;
             }
             let (delta, _) = self.shortest(free, &self.work.rows.residual);
@@ -227,7 +227,7 @@ impl ClosedChain {
             tried.step(&self.model, &delta);
             self.evaluate(time, &tried);
             let next = self.size();
-            if !(next < size) {
+            if next.is_nan() || next >= size {
                 self.evaluate(time, state);
                 return;
             }

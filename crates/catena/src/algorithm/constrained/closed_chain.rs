@@ -284,7 +284,7 @@ impl ClosedChain {
     pub(super) fn worst<'a>(&'a self, values: &[f64]) -> (&'a str, f64) {
         let mut worst = (0, 0.0f64);
         for (k, x) in values.iter().enumerate() {
-            if !(x.abs() <= worst.1) {
+            if x.is_nan() || x.abs() > worst.1 {
                 worst = (k, x.abs());
             }
         }
@@ -302,7 +302,7 @@ impl ClosedChain {
             (&rows.rate, "is opening", "m/s or rad/s"),
         ] {
             let (name, worst) = self.worst(values);
-            if !(worst <= CLOSED) {
+            if worst.is_nan() || worst > CLOSED {
                 return Err(Error::new(
                     ErrorKind::Input,
                     format!("constraint `{name}` {what} by {worst:.3e} {unit} at this state"),

@@ -71,8 +71,8 @@ impl CompleteOrthogonal {
             if j == 0 {
                 first = best.1;
             }
-            // a comparison that NaN fails ends it here, and the solution will not be finite either
-            if j >= most || !(best.1 > tolerance * first) {
+            // a column that is not a number is never chosen; the right side then tells
+            if j >= most || best.1 <= tolerance * first {
                 self.dropped = best.1;
                 break;
             }

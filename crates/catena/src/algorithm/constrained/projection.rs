@@ -65,7 +65,7 @@ impl ClosedChain {
         self.factorize(state)?;
         let scale = state.v.iter().fold(1.0f64, |m, v| m.max(v.abs()));
         let outside = self.work.remove_rate(&self.model);
-        if !(outside < FAILED * scale) {
+        if outside.is_nan() || outside >= FAILED * scale {
             let (name, worst) = self.worst(&self.work.rows.rate);
             return Err(Error::new(
                 ErrorKind::Integration,
