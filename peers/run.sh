@@ -3,8 +3,10 @@
 #   peers/run.sh agreement           with Pinocchio on robots            -> docs/peers/agreement.md
 #   peers/run.sh spherical-chains    long chains of spherical joints     -> docs/peers/spherical-chains.{md,svg}
 #   peers/run.sh simulation          speed of simulation                 -> docs/peers/simulation.md
+#   peers/run.sh speed               speed of single calls; --quick      -> docs/peers/speed.{md,csv,svg}
 #   peers/run.sh all                 all of them
-# CATENA names another program than the one built here; the simulation needs none and builds its bench instead.
+# CATENA names another program than the one built here; simulation and speed need none and build their
+# benches instead.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 usage() {
@@ -17,7 +19,8 @@ case $what in
     agreement) scripts=agreement ;;
     spherical-chains) scripts=spherical_chain ;;
     simulation) scripts=simulation ;;
-    all) scripts="agreement spherical_chain simulation" ;;
+    speed) scripts=speed ;;
+    all) scripts="agreement spherical_chain simulation speed" ;;
     *) usage ;;
 esac
 if [ ! -x "$here/build/venv/bin/python" ]; then
@@ -25,7 +28,7 @@ if [ ! -x "$here/build/venv/bin/python" ]; then
     echo "hint: run peers/setup.sh first" >&2
     exit 2
 fi
-if [ -z "${CATENA:-}" ] && [ "$scripts" != simulation ]; then
+if [ -z "${CATENA:-}" ] && [ "$scripts" != simulation ] && [ "$scripts" != speed ]; then
     (cd "$here/.." && cargo build --release --quiet --package catena-cli)
     CATENA=${CARGO_TARGET_DIR:-$here/../target}/release/catena
     export CATENA

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the peers, at the versions of requirements.txt, into peers/build/venv.
-# PYTHON chooses the interpreter (3.11 or later).
+# Installs the peers, at the versions of requirements.txt, into peers/build/venv, and compiles the engines of the speed comparison.
+# Compilers come from Debian (as root; others install g++ and clang-22 or clang-19 themselves), everything else from PyPI.
+# PYTHON chooses the interpreter (3.11 or later). What is there already is kept.
 set -eu
 cd "$(dirname "$0")"
 python=${PYTHON:-python3}
@@ -11,4 +12,16 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
 fi
 [ -x build/venv/bin/python ] || "$python" -m venv build/venv
 build/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
-echo "peers are ready: peers/run.sh agreement, peers/run.sh spherical-chains, peers/run.sh simulation"
+
+install() {
+    DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --quiet --no-install-recommends "$@" >/dev/null 2>&1
+}
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    if ! command -v g++ >/dev/null || ! { command -v clang++-22 || command -v clang++-19; } >/dev/null; then
+        apt-get update --quiet --quiet >/dev/null 2>&1 || true
+        command -v g++ >/dev/null || install g++ || echo "warning: g++ cannot be installed" >&2
+        install clang-22 || install clang-19 || echo "warning: neither clang-22 nor clang-19 can be installed" >&2
+    fi
+fi
+speed/build.sh
+echo "peers are ready: peers/run.sh agreement, spherical-chains, simulation, speed or all"

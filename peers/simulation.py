@@ -379,8 +379,8 @@ def page(comparisons, bench):
     parts += [
         "## What is compared\n",
         f"- *catena, DOP853*: rtol {relative}, atol {absolute}, from the start to the end, nothing recorded. It integrates the work of "
-        "the efforts and the dissipated energy as well, two components that stay zero here; they make its error norm, a mean over "
-        "all components, laxer by 7 or 8 %.\n"
+        "the efforts and the dissipated energy as well, two components that stay zero here; their error is measured apart from the "
+        "motion's, so that the error norm is SciPy's.\n"
         f"- *catena, whole simulation*: the same with a sample every {task['interval']:g} s (dense output, accelerations, energies) and "
         "the audit of energy and inverse dynamics at every sample.\n"
         f"- *SciPy DOP853 + Pinocchio*: `solve_ivp` with the same tolerances around `pinocchio.aba`, as a Python user would write it. "

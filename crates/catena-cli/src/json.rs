@@ -59,6 +59,16 @@ pub fn quaternion(rotation: Mat3<f64>) -> [f64; 4] {
     p.map(|x| sign * x / length + 0.0)
 }
 
+/// FNV-1a over the bits of numbers, in words: tells whether a file was changed before a run is resumed.
+pub fn checksum<'a>(numbers: impl Iterator<Item = &'a f64>) -> String {
+    let hash = numbers
+        .flat_map(|x| x.to_bits().to_le_bytes())
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    format!("{hash:016x}")
+}
+
 /// The text of a value: objects with a key per line, lists without objects or lists in them on one line.
 pub fn text(value: &Value) -> String {
     let mut text = String::new();

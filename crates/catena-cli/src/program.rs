@@ -2,7 +2,7 @@
 
 use crate::commands::{
     algorithms, assemble, check, completions, convert, evaluate, export_case, factor, forward,
-    info, inverse, man, models, plot, simulate, tour, verify,
+    generate, info, inverse, man, models, plot, simulate, study, tour, verify,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -56,6 +56,10 @@ enum Command {
     Verify(verify::Arguments),
     /// Write a conformance case of a model
     ExportCase(export_case::Arguments),
+    /// Repeat what a paper measured, and write tables and pictures of it
+    Study(study::Arguments),
+    /// Source code of a model's dynamics: C, Rust, Python, MATLAB
+    Generate(generate::Arguments),
     /// Write a model in catena's own format
     Convert(convert::Arguments),
     /// List the embedded models
@@ -87,6 +91,8 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Check(arguments)) => check::run(arguments, json),
         Some(Command::Verify(arguments)) => verify::run(arguments, json),
         Some(Command::ExportCase(arguments)) => export_case::run(arguments),
+        Some(Command::Study(arguments)) => study::run(arguments, json),
+        Some(Command::Generate(arguments)) => generate::run(arguments, json),
         Some(Command::Convert(arguments)) => convert::run(arguments, json),
         Some(Command::Models) => Ok(models::run(json)),
         Some(Command::Algorithms) => Ok(algorithms::run(json)),

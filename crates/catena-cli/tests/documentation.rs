@@ -1,7 +1,7 @@
 //! The examples of docs/cli.md are run, and their output is compared with the page.
 //!
 //! A ```` ```console ```` block holds commands after `$ ` and their output; a block whose first line is ```` ```json NAME ````
-//! or ```` ```csv NAME ```` is written to that file first.
+//! ```` ```toml NAME ```` or ```` ```csv NAME ```` is written to that file first.
 //! `CATENA_UPDATE=1 cargo test -p catena-cli --test documentation` writes the output of today into the page.
 
 mod common;

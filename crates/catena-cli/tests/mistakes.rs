@@ -303,15 +303,15 @@ fn mistakes_are_explained() {
 fn an_unsupported_case_is_refused_and_the_others_are_still_compared() {
     let folder = Folder::new("refused");
     folder.write(
-        "newton.json",
-        "{\"format\": \"catena-case/1\", \"id\": \"s\",\n \"kind\": \"pendulum_newton\"}",
+        "unknown.json",
+        "{\"format\": \"catena-case/1\", \"id\": \"s\",\n \"kind\": \"multibody_redundent\"}",
     );
     folder.run("export-case planar3 -o good.json");
-    let run = folder.run("verify newton.json good.json");
+    let run = folder.run("verify unknown.json good.json");
     assert_eq!(run.code, 2);
     assert_eq!(
         run.stderr,
-        "error: kind `pendulum_newton` is not supported yet\n  --> newton.json:2\n"
+        "error: kind `multibody_redundent` is not known\n  --> unknown.json:2\nhint: did you mean `multibody_redundant`?\n"
     );
     assert!(
         run.stdout

@@ -1,10 +1,10 @@
-//! `catena plot`: four pictures of any run, finished or not.
+//! `catena plot`: five pictures of any run, finished or not.
 
 mod common;
 
 use common::Folder;
 
-const KINDS: [&str; 4] = ["coordinates", "efforts", "energies", "strip"];
+const KINDS: [&str; 5] = ["coordinates", "efforts", "energies", "audit", "strip"];
 
 #[test]
 fn pictures_of_runs_of_every_format() {
@@ -16,7 +16,7 @@ fn pictures_of_runs_of_every_format() {
     ] {
         let command = format!("simulate {model} --duration 0.5 -o {name}");
         assert_eq!(folder.run(&command).code, 0, "{command}");
-        let run = folder.run(&format!("plot {name}"));
+        let run = folder.run(&format!("plot {name} --format svg"));
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_eq!(run.stdout, "");
         let (stem, _) = name.split_once('.').expect("an extension");
@@ -56,17 +56,19 @@ fn pictures_of_runs_of_every_format() {
         "robot-coordinates.svg",
         &["component of a quaternion", "base.qw", "velocity (m/s)"],
     );
+    texts("robot-energies.svg", &["energy (J)", "kinetic", "total"]);
     texts(
-        "robot-energies.svg",
+        "robot-audit.svg",
         &[
-            "energy (J)",
+            "Energy − energy at the start",
             "error (J)",
-            "kinetic",
-            "total",
-            "Balance",
-            "audit: ",
+            "error (N, N·m)",
+            "error (N·s)",
+            "error (N·m·s)",
+            " relative, allowed 1e-5",
         ],
     );
+    assert!(!folder.read("arm-audit.svg").contains("momentum"));
     texts(
         "pendulum-strip.svg",
         &["pendulum-3, dop853", "t = 0 s", "t = 0.5 s"],
@@ -80,7 +82,7 @@ fn names_and_json() {
     let folder = Folder::new("plot-names");
     folder.run("simulate planar3 --duration 0.1 -o run.csv");
     std::fs::create_dir(folder.path().join("pictures")).expect("a folder can be made");
-    let run = folder.run("plot run.csv -o pictures/fall --json");
+    let run = folder.run("plot run.csv -o pictures/fall --format svg --json");
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let value = run.json();
     assert_eq!(value["format"], "catena-plot/1");
@@ -110,12 +112,12 @@ fn an_unfinished_run_is_drawn_as_far_as_it_goes() {
             "simulate planar3 --duration 2 --efforts jump.csv -o {name}"
         ));
         assert_eq!(simulated.code, 2);
-        let run = folder.run(&format!("plot {name}"));
+        let run = folder.run(&format!("plot {name} --format svg"));
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(
             run.stderr.ends_with(
                 "wrote run-strip.svg\n\
-                 the run is not finished: the pictures show its 100 rows, up to 0.99 s\n"
+                 the run is not finished: the pictures show its 101 rows, up to 1 s\n"
             ),
             "{}",
             run.stderr
@@ -171,16 +173,23 @@ fn mistakes_are_explained() {
     }
 }
 
+/// Without `--format`, pictures of both kinds; the runs here have everything that can be drawn: quaternions, dry friction, a base
+/// that moves.
 #[cfg(feature = "png")]
 #[test]
 fn pixels() {
     let folder = Folder::new("plot-png");
-    folder.run("simulate planar3 --duration 0.5 -o run.csv");
-    assert_eq!(folder.run("plot run.csv --png").code, 0);
-    for kind in KINDS {
-        let bytes =
-            std::fs::read(folder.path().join(format!("run-{kind}.png"))).expect("a picture");
-        assert!(bytes.starts_with(b"\x89PNG\r\n"));
+    for model in ["planar3", "zoo --random 1", "stanford --base turn:0,0,1"] {
+        let command = format!("simulate {model} --duration 0.2 -o run.csv --overwrite");
+        assert_eq!(folder.run(&command).code, 0);
+        let run = folder.run("plot run.csv");
+        assert_eq!(run.code, 0, "{model}: {}", run.stderr);
+        for kind in KINDS {
+            let bytes =
+                std::fs::read(folder.path().join(format!("run-{kind}.png"))).expect("a picture");
+            assert!(bytes.starts_with(b"\x89PNG\r\n"));
+            assert!(bytes.len() > 3000, "{model}, {kind}: {}", bytes.len());
+        }
     }
 }
 
@@ -189,12 +198,12 @@ fn pixels() {
 fn pixels_are_an_option() {
     let folder = Folder::new("plot-png");
     folder.run("simulate planar3 --duration 0.5 -o run.csv");
-    let run = folder.run("plot run.csv --png");
+    let run = folder.run("plot run.csv --format png");
     assert_eq!(run.code, 2);
     assert_eq!(
         run.stderr,
-        "error: --png: this catena was built without PNG, which takes long to build\n\
-         hint: build it with `cargo build --release --features png`, or leave out --png: SVG is written always\n"
+        "error: --format png: this catena was built without PNG\n\
+         hint: build it with its default features, or give --format svg\n"
     );
     assert_eq!(folder.files(), ["run.csv"]);
 }

@@ -2,7 +2,7 @@
 //!
 //! * [`chart`]: line charts of anything over anything, alone or stacked in a [`Figure`];
 //! * [`strip`](mod@strip): several instants of a mechanism, side by side or on top of each other;
-//! * `png` (feature `png`): either of them as pixels.
+//! * `png` (feature `png`, on by default): either of them as pixels.
 //!
 //! Pictures are SVG with real text in the reader's sans-serif font. Lines differ by colour (Okabe and Ito's, which colour-blind
 //! readers can tell apart) and by dash pattern, so that a grey print can be read too.

@@ -226,7 +226,7 @@ impl Batch {
         input: &[f64],
         output: &mut [f64],
     ) -> Result<()> {
-        crate::dynamics::refuse_constraints(&self.model)?;
+        self.model.expect_tree()?;
         let (nq, nv) = (self.model.nq(), self.model.nv());
         let states = output.len() / nv;
         check_length("results of a batch", output.len(), states * nv)?;

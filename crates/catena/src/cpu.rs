@@ -41,3 +41,28 @@ impl Cpu {
         Cpu::Baseline
     }
 }
+
+/// Functions compiled for AVX2 with the features its registers ask for.
+#[cfg(target_arch = "x86_64")]
+macro_rules! with_avx2 {
+    ($($item:item)*) => {$(
+        #[target_feature(
+            enable = "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave"
+        )]
+        $item
+    )*};
+}
+
+/// Functions compiled for AVX-512 with the features its registers ask for.
+#[cfg(target_arch = "x86_64")]
+macro_rules! with_avx512 {
+    ($($item:item)*) => {$(
+        #[target_feature(
+            enable = "adx,aes,avx512bitalg,avx512bw,avx512cd,avx512dq,avx512f,avx512ifma,avx512vbmi,avx512vbmi2,avx512vl,avx512vnni,avx512vpopcntdq,bmi1,bmi2,cmpxchg16b,fma,fxsr,gfni,lzcnt,movbe,pclmulqdq,popcnt,rdrand,rdseed,sha,vaes,vpclmulqdq,xsave,xsavec,xsaveopt,xsaves"
+        )]
+        $item
+    )*};
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use {with_avx2, with_avx512};

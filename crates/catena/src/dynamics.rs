@@ -1,27 +1,30 @@
 //! The door for plain numbers: checked input, a path compiled for this processor, no allocation after construction.
 
+mod composite;
+mod derivatives;
+
 use crate::Cpu;
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
-use crate::algorithm::inertia_matrix::{
-    CompositeBodies, CoriolisMatrix, composite_bodies, coriolis_matrix, inertia_matrix,
-};
+use crate::algorithm::inertia_matrix::{CoriolisMatrix, coriolis_matrix};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, recursive_newton_euler};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
+#[cfg(target_arch = "x86_64")]
+use crate::quad::{Link, QuadForward, QuadInverse};
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};
+use composite::Composite;
 
 /// The workspaces of one scalar.
 #[derive(Clone, Debug)]
 struct Work<S> {
     inverse: InverseDynamics<S>,
     forward: ForwardDynamics<S>,
-    composite: CompositeBodies<S>,
     external: Vec<Force<S>>,
 }
 
@@ -30,7 +33,6 @@ impl<S: Scalar> Work<S> {
         Work {
             inverse: InverseDynamics::new(model),
             forward: ForwardDynamics::new(model),
-            composite: CompositeBodies::new(model),
             external: vec![Force::zero(); model.body_count() + 1],
         }
     }
@@ -71,20 +73,20 @@ mod fused {
 
     macro_rules! compiled_for_avx2 {
         ($(fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => {$(
-            #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+            #[target_feature(enable = "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave")]
             pub(super) fn $name($($argument: $type),*) $body
         )*};
     }
 
     compiled_for_avx2! {
-        fn inverse(work: &mut Work<Fused>, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, tau: &mut [Fused]) {
-            work.inverse(model, state, base, loaded, tau);
+        fn inverse(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, tau: &mut [Fused]) {
+            let external = if loaded { &work.external[..] } else { &[] };
+            quads.inverse.run(model, &quads.links, state, base, external, tau);
         }
-        fn forward(work: &mut Work<Fused>, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
-            work.forward(model, state, base, loaded, vdot);
-        }
-        fn inertia(work: &mut Work<Fused>, model: &Model, q: &[Fused], inertia: &mut [Fused]) {
-            composite_bodies::kernel(model, q, &mut work.composite, inertia);
+        fn forward(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
+            let external = if loaded { &work.external[..] } else { &[] };
+            quads.forward.run(model, &quads.links, state, base, external, vdot);
+            quads.exported = false;
         }
         fn factorize(work: &mut Work<Fused>, model: &Model, q: &[Fused]) {
             work.forward.factors.factorize_kernel(model, q);
@@ -99,7 +101,30 @@ mod fused {
 enum Path {
     Baseline(Box<Work<f64>>),
     #[cfg(target_arch = "x86_64")]
-    Fused(Box<Work<Fused>>),
+    Fused(Box<Work<Fused>>, Box<Quads>),
+}
+
+/// The recursions that have a vector in each register.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Debug)]
+struct Quads {
+    links: Vec<Link>,
+    inverse: QuadInverse,
+    forward: QuadForward,
+    /// Are the factors of the last call also where the generic recursions look for them?
+    exported: bool,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Quads {
+    fn new(model: &Model) -> Self {
+        Quads {
+            links: Link::all(model),
+            inverse: QuadInverse::new(model),
+            forward: QuadForward::new(model),
+            exported: true,
+        }
+    }
 }
 
 /// Dynamics of one model in plain numbers.
@@ -111,6 +136,7 @@ enum Path {
 pub struct Dynamics {
     model: Model,
     path: Path,
+    composite: Composite,
     kinematics: Kinematics<f64>,
     coriolis_work: CoriolisMatrix<f64>,
     tau: Vec<f64>,
@@ -120,6 +146,10 @@ pub struct Dynamics {
     inertia: Matrix<f64>, // this and the next are made when first asked for: they are the only quadratic memory
     coriolis: Matrix<f64>,
     jacobian: Matrix<f64>,
+    /// The widest registers that loops over columns may use.
+    widest: Cpu,
+    /// Derivatives and what belongs to them, made when first asked for.
+    derivatives: Option<Box<derivatives::Store>>,
     quaternions: Vec<(usize, usize)>,
     /// Are the factors those of a state?
     factorized: bool,
@@ -138,13 +168,14 @@ impl Dynamics {
             // one state at a time gains nothing from the wider registers of AVX-512
             #[cfg(target_arch = "x86_64")]
             Cpu::Avx2 | Cpu::Avx512 if Cpu::best() != Cpu::Baseline => {
-                Path::Fused(Box::new(Work::new(model)))
+                Path::Fused(Box::new(Work::new(model)), Box::new(Quads::new(model)))
             }
             _ => Path::Baseline(Box::new(Work::new(model))),
         };
         Dynamics {
             model: model.clone(),
             path,
+            composite: Composite::new(model, cpu),
             kinematics: Kinematics::new(model),
             coriolis_work: CoriolisMatrix::new(model),
             tau: vec![0.0; nv],
@@ -154,6 +185,8 @@ impl Dynamics {
             inertia: Matrix::zeros(0, 0),
             coriolis: Matrix::zeros(0, 0),
             jacobian: Matrix::zeros(6, nv),
+            widest: cpu.min(Cpu::best()),
+            derivatives: None,
             factorized: false,
             quaternions: model
                 .bodies()
@@ -175,7 +208,7 @@ impl Dynamics {
         match self.path {
             Path::Baseline(_) => Cpu::Baseline,
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(_) => Cpu::Avx2,
+            Path::Fused(..) => Cpu::Avx2,
         }
     }
 
@@ -189,7 +222,7 @@ impl Dynamics {
         vdot: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
-        self.refuse_constraints()?;
+        self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
         self.load(external)?;
@@ -203,7 +236,7 @@ impl Dynamics {
                 &mut self.tau,
             ),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
+            Path::Fused(work, quads) => {
                 let state_slices = [&state.q[..], &state.v, vdot].map(Fused::slice);
                 let tau = Fused::slice_mut(&mut self.tau);
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
@@ -211,6 +244,7 @@ impl Dynamics {
                 unsafe {
                     fused::inverse(
                         work,
+                        quads,
                         &self.model,
                         state_slices,
                         &lift(&state.base),
@@ -230,8 +264,8 @@ impl Dynamics {
         match &self.path {
             Path::Baseline(work) => work.inverse.joint_wrench(body),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
-                let wrench = work.inverse.joint_wrench(body);
+            Path::Fused(_, quads) => {
+                let wrench = quads.inverse.joint_wrench(body);
                 let plain = |v: Vec3<Fused>| Vec3::new(v.x.0, v.y.0, v.z.0);
                 Force::new(plain(wrench.moment), plain(wrench.force))
             }
@@ -245,7 +279,7 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
-        self.refuse_constraints()?;
+        self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("efforts", tau)?;
         self.load(external)?;
@@ -260,7 +294,7 @@ impl Dynamics {
                 &mut self.vdot,
             ),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
+            Path::Fused(work, quads) => {
                 let state_slices = [&state.q[..], &state.v, tau].map(Fused::slice);
                 let vdot = Fused::slice_mut(&mut self.vdot);
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
@@ -268,6 +302,7 @@ impl Dynamics {
                 unsafe {
                     fused::forward(
                         work,
+                        quads,
                         &self.model,
                         state_slices,
                         &lift(&state.base),
@@ -287,21 +322,8 @@ impl Dynamics {
     pub fn inertia(&mut self, state: &State) -> Result<&Matrix> {
         self.check_state(state)?;
         make_square(&mut self.inertia, self.model.nv());
-        let inertia = self.inertia.as_mut_slice();
-        match &mut self.path {
-            Path::Baseline(work) => {
-                inertia_matrix(&self.model, &state.q, &mut work.composite, inertia);
-            }
-            #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
-                let inertia = Fused::slice_mut(inertia);
-                // SAFETY: this path exists only where AVX2 and FMA were detected.
-                #[allow(unsafe_code)]
-                unsafe {
-                    fused::inertia(work, &self.model, Fused::slice(&state.q), inertia);
-                }
-            }
-        }
+        self.composite
+            .inertia(&self.model, &state.q, self.inertia.as_mut_slice());
         Ok(&self.inertia)
     }
 
@@ -312,7 +334,8 @@ impl Dynamics {
         match &mut self.path {
             Path::Baseline(work) => work.forward.factors.factorize(&self.model, &state.q),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
+            Path::Fused(work, quads) => {
+                quads.exported = true;
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
                 #[allow(unsafe_code)]
                 unsafe {
@@ -335,10 +358,11 @@ impl Dynamics {
             );
         }
         self.check_vector("right-hand side", x)?;
+        self.export_factors();
         match &mut self.path {
             Path::Baseline(work) => work.forward.factors.solve(&self.model, x),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
+            Path::Fused(work, _) => {
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
                 #[allow(unsafe_code)]
                 unsafe {
@@ -482,10 +506,6 @@ impl Dynamics {
         self.load(external)
     }
 
-    fn refuse_constraints(&self) -> Result<()> {
-        refuse_constraints(&self.model)
-    }
-
     fn load(&mut self, external: &[Force<f64>]) -> Result<()> {
         if external.is_empty() {
             return Ok(());
@@ -510,7 +530,7 @@ impl Dynamics {
         match &mut self.path {
             Path::Baseline(work) => work.external.copy_from_slice(external),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
+            Path::Fused(work, _) => {
                 for (to, from) in work.external.iter_mut().zip(external) {
                     *to = Force::new(from.moment.map(Fused), from.force.map(Fused));
                 }
@@ -610,12 +630,27 @@ impl Dynamics {
         }
     }
 
+    /// Puts the factors of the last call where the generic recursions look for them.
+    fn export_factors(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        if let Path::Fused(work, quads) = &mut self.path
+            && !quads.exported
+        {
+            quads.forward.export(&self.model, &mut work.forward.factors);
+            quads.exported = true;
+        }
+    }
+
     fn check_pivots(&self) -> Result<()> {
         let singular = match &self.path {
             Path::Baseline(work) => work.forward.factors.singular_freedom(),
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work) => {
-                let inverse = &work.forward.factors.inverse;
+            Path::Fused(work, quads) => {
+                let inverse = if quads.exported {
+                    &work.forward.factors.inverse
+                } else {
+                    quads.forward.inverse()
+                };
                 (0..inverse.len())
                     .rev()
                     .find(|&k| !(inverse[k].0.is_finite() && inverse[k].0 > 0.0))
@@ -636,22 +671,6 @@ impl Dynamics {
         )
         .at(body.place.clone())
         .hint("give the body inertia, give the joint a rotor (`armature`), or make the joint fixed")
-    }
-}
-
-/// Algorithms of trees do not know constraints: a model that has some is refused, not mistaken for its tree.
-pub(crate) fn refuse_constraints(model: &Model) -> Result<()> {
-    match model.constraints().len() {
-        0 => Ok(()),
-        count => Err(Error::new(
-            ErrorKind::Input,
-            format!(
-                "model `{}` has {count} constraint{} besides its joints, which the algorithms of trees do not know",
-                model.name(),
-                if count == 1 { "" } else { "s" }
-            ),
-        )
-        .hint("use `algorithm::constrained::ClosedChain` (`catena forward`, `assemble` and `simulate` do), or `Model::open_tree` for the tree with its loops open")),
     }
 }
 

@@ -20,11 +20,14 @@ pub mod algorithm;
 mod batch;
 pub mod check;
 mod cpu;
+pub mod dense;
 mod dynamics;
 pub mod error;
 pub mod integrate;
 pub mod matrix;
 pub mod model;
+#[cfg(target_arch = "x86_64")]
+mod quad;
 pub mod random;
 pub mod scalar;
 pub mod simulate;

@@ -69,7 +69,7 @@ fn four_bars_follow_their_law() {
         let y = system.pack(&start);
         let engine = follow(&mut system, &y, 10.0, 1e-9).expect("it moves on");
         let [phi, rate] = [exact.y()[0], exact.y()[1]];
-        let state = system.unpack(engine.y());
+        let state = system.unpack(10.0, engine.y());
         println!("n {n}: {:?} {phi} {:?}", state.q, engine.statistics());
         for k in 0..model.nv() {
             let sign = if k % 2 == 0 { 1.0 } else { -1.0 };

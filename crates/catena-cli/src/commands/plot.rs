@@ -4,10 +4,11 @@ use crate::number::{counted, rough, six};
 use crate::outcome::Outcome;
 use crate::{json, output};
 use catena::error::{Error, ErrorKind, Place, Result};
+use catena::spatial::{Mat3, Pose, Vec3};
 use catena::{Model, State};
 use catena_io::run::{Run, read_run};
 use catena_plot::{Chart, Figure, View, strip};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,19 +33,30 @@ pub struct Arguments {
     #[arg(short, long, value_name = "PREFIX")]
     output: Option<PathBuf>,
 
-    /// Write each picture as PNG too (needs catena built with `--features png`)
-    #[arg(long)]
-    png: bool,
+    /// Formats of the pictures: svg, png or both
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "both")]
+    format: Format,
+}
+
+/// Formats of pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines and text.
+    Svg,
+    /// Pixels.
+    Png,
+    /// One file of each.
+    Both,
 }
 
 /// Draws the pictures.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    if arguments.png && !cfg!(feature = "png") {
+    if arguments.format == Format::Png && !cfg!(feature = "png") {
         return Err(Error::new(
             ErrorKind::Unsupported,
-            "--png: this catena was built without PNG, which takes long to build",
+            "--format png: this catena was built without PNG",
         )
-        .hint("build it with `cargo build --release --features png`, or leave out --png: SVG is written always"));
+        .hint("build it with its default features, or give --format svg"));
     }
     let path = &arguments.run;
     let run = read_run(path)?;
@@ -58,6 +70,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         ("coordinates", subject.coordinates()),
         ("efforts", subject.efforts()),
         ("energies", subject.energies()),
+        ("audit", subject.audit()),
         ("strip", subject.strip().map_err(here)?),
     ];
     let mut written = Vec::new();
@@ -68,9 +81,11 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             written.push(path.display().to_string());
             Ok::<(), Error>(())
         };
-        write("svg", svg.as_bytes())?;
+        if arguments.format != Format::Png {
+            write("svg", svg.as_bytes())?;
+        }
         #[cfg(feature = "png")]
-        if arguments.png {
+        if arguments.format != Format::Svg {
             write("png", &catena_plot::png(svg, SCALE)?)?;
         }
     }
@@ -191,25 +206,23 @@ impl<'a> Subject<'a> {
     }
 
     fn efforts(&self) -> String {
-        self.figure("Efforts", self.charts("tau", "effort", ""))
+        let mut charts = self.charts("tau", "effort", "");
+        charts.extend(self.charts("friction", "dry friction", ""));
+        self.figure("Efforts", charts)
     }
 
-    /// The energies, and how well their balance was kept.
+    fn column(&self, name: &str) -> Vec<f64> {
+        let values = self.run.column(name).map(<[f64]>::to_vec);
+        values.unwrap_or_else(|| vec![0.0; self.time.len()])
+    }
+
+    /// The energies, work and losses.
     fn energies(&self) -> String {
-        let column = |name: &str| {
-            let values = self.run.column(name).map(<[f64]>::to_vec);
-            values.unwrap_or_else(|| vec![0.0; self.time.len()])
-        };
-        let names = ["kinetic", "gravitational", "elastic", "work", "dissipated"];
-        let [kinetic, gravitational, elastic, work, dissipated] = names.map(column);
+        let [kinetic, gravitational, elastic, work, dissipated] =
+            ["kinetic", "gravitational", "elastic", "work", "dissipated"].map(|k| self.column(k));
         let total: Vec<f64> = (0..self.time.len())
             .map(|k| kinetic[k] + gravitational[k] + elastic[k])
             .collect();
-        let start = total[0];
-        let balance = (0..self.time.len())
-            .map(|k| total[k] - start - work[k] + dissipated[k])
-            .collect();
-        let time = || self.time.to_vec();
         let mut energies = Chart::new("", "time (s)", "energy (J)");
         for (name, values, is_needed) in [
             ("kinetic", kinetic, true),
@@ -220,29 +233,81 @@ impl<'a> Subject<'a> {
             ("dissipated", dissipated, false),
         ] {
             if is_needed || values.iter().any(|x| *x != 0.0) {
-                energies = energies.series(name, time(), values);
+                energies = energies.series(name, self.time.to_vec(), values);
             }
         }
-        let kept = self.run.audit.as_ref().map_or(String::new(), |audit| {
-            let law = &audit["laws"][0];
-            match (law["worst"].as_f64(), law["allowed"].as_f64()) {
-                (Some(worst), Some(allowed)) => {
-                    format!(
-                        "; audit: {} relative, allowed {}",
-                        rough(worst),
-                        rough(allowed)
-                    )
-                }
-                _ => String::new(),
+        self.figure("Energies", vec![energies])
+    }
+
+    /// How far every sample is from the laws of mechanics.
+    fn audit(&self) -> String {
+        let mut charts = Vec::new();
+        for (column, law, title) in [
+            (
+                "error.energy",
+                "energy balance",
+                "Energy − energy at the start − work + dissipated",
+            ),
+            (
+                "error.effort",
+                "inverse dynamics of the motion",
+                "Largest difference of an effort from the inverse dynamics of the motion",
+            ),
+            (
+                "error.momentum",
+                "linear momentum",
+                "Change of the linear momentum that gravity does not explain",
+            ),
+            (
+                "error.angular_momentum",
+                "angular momentum about the mass centre",
+                "Change of the angular momentum about the mass centre",
+            ),
+        ] {
+            let found = self.run.header.columns.iter().find(|c| c.name == column);
+            let Some(found) = found else {
+                continue;
+            };
+            let title = format!("{title}{}", self.finding(law));
+            let label = format!("error ({})", found.unit);
+            let chart = Chart::new(title, "time (s)", label);
+            charts.push(chart.series("", self.time.to_vec(), self.column(column)));
+        }
+        self.figure("Audit", charts)
+    }
+
+    /// What the audit says of a law, where there is one.
+    fn finding(&self, name: &str) -> String {
+        let laws = self
+            .run
+            .audit
+            .as_ref()
+            .and_then(|audit| audit["laws"].as_array());
+        let law = laws.and_then(|laws| laws.iter().find(|law| law["law"] == name));
+        match law.map(|law| (law["worst"].as_f64(), law["allowed"].as_f64())) {
+            Some((Some(worst), Some(allowed))) => {
+                format!("; {} relative, allowed {}", rough(worst), rough(allowed))
             }
-        });
-        let error = Chart::new(
-            format!("Balance: total − start − work + dissipated{kept}"),
-            "time (s)",
-            "error (J)",
-        )
-        .series("", time(), balance);
-        self.figure("Energies", vec![energies, error])
+            _ => String::new(),
+        }
+    }
+
+    /// Pose of the base in a row.
+    fn base(&self, row: usize) -> Pose<f64> {
+        let columns = ["x", "y", "z", "qw", "qx", "qy", "qz"]
+            .map(|name| self.run.column(&format!("base.{name}")).map(|c| c[row]));
+        match columns {
+            [
+                Some(x),
+                Some(y),
+                Some(z),
+                Some(w),
+                Some(i),
+                Some(j),
+                Some(k),
+            ] => Pose::new(Mat3::from_quaternion([w, i, j, k]), Vec3::new(x, y, z)),
+            _ => Pose::identity(),
+        }
     }
 
     /// The mechanism at some instants.
@@ -260,11 +325,9 @@ impl<'a> Subject<'a> {
                     "the columns of the run are not those of its model",
                 ));
             }
-            states.push(State::new(
-                &self.model,
-                &row[1..1 + nq],
-                &row[1 + nq..1 + nq + nv],
-            )?);
+            let mut state = State::new(&self.model, &row[1..1 + nq], &row[1 + nq..1 + nq + nv])?;
+            state.base.pose = self.base(k * (rows - 1) / (count - 1).max(1));
+            states.push(state);
             labels.push(format!("t = {} s", six(row[0])));
         }
         let view = View {

@@ -6,7 +6,8 @@ use crate::situation::Situation;
 use crate::state_argument::not_an_angle;
 use crate::{names, number};
 use catena::error::{Error, ErrorKind, Result};
-use catena::{Model, State};
+use catena::spatial::{Mat3, Motion, Pose, Vec3};
+use catena::{Base, Model, State};
 use std::path::Path;
 
 /// Where a column goes.
@@ -14,7 +15,17 @@ use std::path::Path;
 enum Target {
     Time,
     Entry(Quantity, usize),
+    /// The motion of the base: one of [`BASE`].
+    Base(usize),
+    /// Nowhere: energies and the like in a run written by `catena simulate`.
+    Nothing,
 }
+
+/// Columns of the base's motion, as in runs: pose, angular and linear velocity, angular and linear acceleration.
+const BASE: [&str; 19] = [
+    "x", "y", "z", "qw", "qx", "qy", "qz", "wx", "wy", "wz", "vx", "vy", "vz", "alphax", "alphay",
+    "alphaz", "ax", "ay", "az",
+];
 
 /// A column, understood.
 struct Column {
@@ -91,7 +102,8 @@ fn needs_time(what: &str, columns: &[Column], path: &Path) -> Result<()> {
     }
 }
 
-fn reader(text: &str) -> csv::Reader<&[u8]> {
+/// Reads records; lines that begin with # are comments.
+pub fn reader(text: &str) -> csv::Reader<&[u8]> {
     csv::ReaderBuilder::new()
         .trim(csv::Trim::All)
         .comment(Some(b'#'))
@@ -103,10 +115,20 @@ fn header(text: &str, path: &Path, model: &Model) -> Result<Vec<Column>> {
     let known: Known = Quantity::ALL.map(|quantity| (quantity, quantity.coordinates(model)));
     let mut reader = reader(text.strip_prefix('\u{feff}').unwrap_or(text));
     let heads = reader.headers().map_err(|error| csv_error(&error, path))?;
+    let is_run = is_run(text);
     let mut columns: Vec<Column> = Vec::new();
     for head in heads {
-        let column = column(head, &known).map_err(|error| error.at(line(path, 1)))?;
-        if let Some(same) = columns.iter().find(|c| c.target == column.target) {
+        let column = match column(head, &known) {
+            Err(_) if is_run => Column {
+                head: head.into(),
+                target: Target::Nothing,
+                coordinate: None,
+                in_degrees: false,
+            },
+            column => column.map_err(|error| error.at(line(path, 1)))?,
+        };
+        let same = columns.iter().find(|c| c.target == column.target);
+        if let Some(same) = same.filter(|_| column.target != Target::Nothing) {
             return Err(Error::new(
                 ErrorKind::Input,
                 format!("columns `{}` and `{head}` are the same quantity", same.head),
@@ -114,6 +136,20 @@ fn header(text: &str, path: &Path, model: &Model) -> Result<Vec<Column>> {
             .at(line(path, 1)));
         }
         columns.push(column);
+    }
+    let base = columns
+        .iter()
+        .filter(|c| matches!(c.target, Target::Base(_)));
+    if !matches!(base.count(), 0 | 19) {
+        return Err(Error::new(
+            ErrorKind::Input,
+            "some columns of the motion of the base are missing",
+        )
+        .at(line(path, 1))
+        .hint(format!(
+            "there must be all of base.{}, or none",
+            BASE.join(", base.")
+        )));
     }
     for (quantity, coordinates) in &known {
         let has = |k| {
@@ -141,7 +177,12 @@ fn header(text: &str, path: &Path, model: &Model) -> Result<Vec<Column>> {
     Ok(columns)
 }
 
-/// Understands a column's head: `t`, `q1`, `q:shoulder` or `shoulder`, with a unit such as `[deg]` if wanted.
+/// Is it a run written by `catena simulate`? Such files have further columns, and `#` at the start of their first line.
+pub fn is_run(text: &str) -> bool {
+    text.starts_with("# catena-run/")
+}
+
+/// Understands a column's head: `t`, `q1`, `q:shoulder`, `q.shoulder` or `shoulder`, with a unit such as `[deg]` if wanted.
 fn column(head: &str, known: &Known) -> Result<Column> {
     let (name, unit) = match head
         .strip_suffix(']')
@@ -164,13 +205,21 @@ fn column(head: &str, known: &Known) -> Result<Column> {
         }
     };
     let coordinate = match target {
-        Target::Time => None,
+        Target::Time | Target::Nothing | Target::Base(_) => None,
         Target::Entry(quantity, k) => known
             .iter()
             .find(|(of, _)| *of == quantity)
             .map(|(_, coordinates)| coordinates[k].clone()),
     };
-    let expected = coordinate.as_ref().map_or("s", |c| c.unit);
+    let expected = match target {
+        Target::Base(0..3) => "m",
+        Target::Base(3..7) => "",
+        Target::Base(7..10) => "rad/s",
+        Target::Base(10..13) => "m/s",
+        Target::Base(13..16) => "rad/s²",
+        Target::Base(_) => "m/s²",
+        _ => coordinate.as_ref().map_or("s", |c| c.unit),
+    };
     let may_be_degrees = coordinate.as_ref().is_some_and(|c| c.is_angle);
     let in_degrees = may_be_degrees && same_unit(unit, &expected.replace("rad", "deg"));
     if !(unit.is_empty() || in_degrees || same_unit(unit, expected)) {
@@ -196,12 +245,16 @@ fn meanings(name: &str, known: &Known) -> Vec<Target> {
     if name == "t" || name == "time" {
         meanings.push(Target::Time);
     }
+    if let Some(of_base) = name.strip_prefix("base.") {
+        let index = BASE.iter().position(|known| *known == of_base);
+        meanings.extend(index.map(Target::Base));
+    }
     for &(quantity, ref coordinates) in known {
         let named = |name: &str| coordinates.iter().position(|c| c.name == name);
         if let Some(rest) = name.strip_prefix(quantity.key()) {
             let rank = rest.parse::<usize>().ok();
             let by_rank = rank.filter(|rank| (1..=coordinates.len()).contains(rank));
-            let by_name = rest.strip_prefix(':').and_then(named);
+            let by_name = rest.strip_prefix([':', '.']).and_then(named);
             meanings.extend(by_rank.map(|rank| Target::Entry(quantity, rank - 1)));
             meanings.extend(by_name.map(|k| Target::Entry(quantity, k)));
         }
@@ -230,7 +283,7 @@ fn unknown_column(name: &str, known: &Known) -> Error {
 }
 
 /// Units written a little differently are the same: `rad/s^2`, `N.m`, `Nm`.
-fn same_unit(a: &str, b: &str) -> bool {
+pub fn same_unit(a: &str, b: &str) -> bool {
     let plain = |unit: &str| {
         unit.replace('²', "2")
             .replace(['^', '·', '.', '*', ' '], "")
@@ -246,18 +299,46 @@ fn rows(text: &str, path: &Path, model: &Model, columns: &[Column]) -> Result<Ve
         let at = record.position().map_or(0, |position| position.line());
         let place = || line(path, at as usize);
         let mut situation = Situation::neutral(model);
+        let mut base = [0.0; 19];
+        base[3] = 1.0;
         for (column, text) in columns.iter().zip(record.iter()) {
+            if column.target == Target::Nothing {
+                continue;
+            }
             let value = cell(column, text).map_err(|error| error.at(place()))?;
             match column.target {
                 Target::Time => situation.time = Some(value),
                 Target::Entry(quantity, k) => entries(&mut situation, quantity)[k] = value,
+                Target::Base(k) => base[k] = value,
+                Target::Nothing => {}
             }
         }
         situation.state = State::new(model, &situation.state.q, &situation.state.v)
             .map_err(|error| error.at(place()))?;
+        situation.state.base = base_of(base).map_err(|error| error.at(place()))?;
         situations.push(situation);
     }
     Ok(situations)
+}
+
+/// The motion of the base from its columns.
+fn base_of(numbers: [f64; 19]) -> Result<Base<f64>> {
+    let part = |k: usize| Vec3::new(numbers[k], numbers[k + 1], numbers[k + 2]);
+    let quaternion = [3, 4, 5, 6].map(|k: usize| numbers[k]);
+    let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
+    if (length - 1.0).abs() > 1e-3 {
+        return Err(Error::new(
+            ErrorKind::Input,
+            format!("the quaternion of the base has length {length:.6}, not 1"),
+        )
+        .hint("give (w, x, y, z) of unit length; identity is 1, 0, 0, 0"));
+    }
+    let rotation = Mat3::from_quaternion(quaternion.map(|x| x / length));
+    Ok(Base {
+        pose: Pose::new(rotation, part(0)),
+        velocity: Motion::new(part(7), part(10)),
+        acceleration: Motion::new(part(13), part(16)),
+    })
 }
 
 fn cell(column: &Column, text: &str) -> Result<f64> {
@@ -285,7 +366,8 @@ fn entries(situation: &mut Situation, quantity: Quantity) -> &mut [f64] {
     }
 }
 
-fn csv_error(error: &csv::Error, path: &Path) -> Error {
+/// What to say of a file that is no CSV.
+pub fn csv_error(error: &csv::Error, path: &Path) -> Error {
     match error.kind() {
         csv::ErrorKind::UnequalLengths {
             pos,

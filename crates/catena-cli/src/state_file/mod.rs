@@ -1,7 +1,10 @@
 //! States in files: JSON (one state or many) and CSV (a state per row). docs/cli.md describes both.
 
+mod base;
 mod csv;
 mod json;
+
+pub use base::BaseRows;
 
 use crate::output;
 use crate::situation::Situation;
@@ -38,6 +41,11 @@ pub fn read_trajectory(path: &Path, model: &Model) -> Result<Vec<Situation>> {
 /// Reads efforts over time: a CSV file with time and efforts.
 pub fn read_efforts(path: &Path, model: &Model) -> Result<Vec<Situation>> {
     some(csv::read_efforts(&text_of(path)?, path, model)?, path)
+}
+
+/// Reads the motion of a base: a CSV file with time, positions and quaternions.
+pub fn read_base(path: &Path) -> Result<BaseRows> {
+    base::read(&text_of(path)?, path)
 }
 
 fn some(situations: Vec<Situation>, path: &Path) -> Result<Vec<Situation>> {

@@ -491,6 +491,7 @@ pub(super) fn simulation<'a>(case: &Element<'a>) -> Result<Run<'a>> {
     let inputs = Inputs {
         controller: read_controller(&top, |element| multibody.read_freedoms(element))?,
         wrenches,
+        ..Inputs::default()
     };
     Ok(Run {
         model: multibody.model.clone(),

@@ -33,7 +33,7 @@ const EXCUSE: f64 = 100.0;
 const UNDETERMINED: f64 = 1e-5;
 
 /// Keys whose numbers are not those of a model or state.
-const NOT_SHAKEN: &[&str] = &["parent", "child", "expected", "accuracy"];
+const NOT_SHAKEN: &[&str] = &["parent", "child", "u", "expected", "accuracy"];
 
 /// Something that quantities can be computed of.
 pub(super) trait Subject {

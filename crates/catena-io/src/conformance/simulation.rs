@@ -143,7 +143,7 @@ impl Run<'_> {
                     return Err(sample.error_of(ErrorKind::Integration, message));
                 }
             }
-            let state = system.unpack(engine.y());
+            let state = system.unpack(instant.time, engine.y());
             let tau = system.response(instant.time, &state).map_err(blame)?.tau;
             let situation = Situation {
                 state,

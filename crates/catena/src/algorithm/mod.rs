@@ -6,6 +6,7 @@
 //! Every file carries a [`Card`]; [`ALL`] lists them, `ALGORITHMS.md` and `catena algorithms` show them.
 
 pub mod constrained;
+pub mod derivatives;
 pub mod energy;
 pub mod factorization;
 pub mod forward_dynamics;
@@ -13,6 +14,7 @@ pub mod inertia_matrix;
 pub mod inverse_dynamics;
 pub mod kinematics;
 pub mod passive;
+pub mod pendulum;
 
 use crate::integrate;
 use crate::model::Tree;
@@ -43,6 +45,7 @@ pub const ALL: &[Card] = &[
     inertia_matrix::composite_bodies::CARD,
     inertia_matrix::coriolis::CARD,
     factorization::udu::CARD,
+    factorization::columns::CARD,
     factorization::end_effector::CARD,
     factorization::reverse_gauss::CARD,
     forward_dynamics::articulated_bodies::CARD,
@@ -50,8 +53,11 @@ pub const ALL: &[Card] = &[
     constrained::rows::CARD,
     constrained::cut_loops::CARD,
     constrained::assembly::CARD,
+    derivatives::inverse::CARD,
+    derivatives::forward::CARD,
     energy::CARD,
     passive::CARD,
+    pendulum::CARD,
     integrate::dormand_prince5::CARD,
     integrate::tsitouras5::CARD,
     integrate::verner6::CARD,
@@ -60,6 +66,7 @@ pub const ALL: &[Card] = &[
     integrate::runge_kutta4::CARD,
     integrate::semi_implicit_euler::CARD,
     integrate::implicit_midpoint::CARD,
+    integrate::bdf::CARD,
 ];
 
 /// Sine and cosine of all angles of a model, in one pass.
@@ -86,5 +93,42 @@ impl<S: Scalar> Angles<S> {
             *angle = q[k];
         }
         S::sin_cos_all(&self.angle, &mut self.sin, &mut self.cos);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Angles<crate::scalar::Fused> {
+    /// Room for whole registers of four angles.
+    pub fn padded(tree: &Tree) -> Self {
+        let zero = vec![crate::scalar::Fused(0.0); tree.angles.len().next_multiple_of(4)];
+        Angles {
+            angle: zero.clone(),
+            sin: zero.clone(),
+            cos: zero,
+        }
+    }
+
+    /// The angles of another workspace.
+    pub fn fill_from(&mut self, other: &Self) {
+        let count = self.sin.len().min(other.sin.len());
+        self.sin[..count].copy_from_slice(&other.sin[..count]);
+        self.cos[..count].copy_from_slice(&other.cos[..count]);
+    }
+
+    /// The same as [`fill`](Self::fill) of [`padded`](Self::padded) angles, four at a time, on a processor with AVX2.
+    #[inline(always)]
+    pub fn fill_by_four(&mut self, tree: &Tree, q: &[crate::scalar::Fused]) {
+        use crate::scalar::{Avx2Register, Fused, Wide};
+        for (angle, &k) in self.angle.iter_mut().zip(&tree.angles) {
+            *angle = q[k];
+        }
+        let angles = Fused::plain(&self.angle).chunks_exact(4);
+        let sines = Fused::plain_mut(&mut self.sin).chunks_exact_mut(4);
+        let cosines = Fused::plain_mut(&mut self.cos).chunks_exact_mut(4);
+        for ((angle, sin_out), cos_out) in angles.zip(sines).zip(cosines) {
+            let (sin, cos) = Wide::<Avx2Register>::from_lanes(angle).sin_cos();
+            sin.store(sin_out);
+            cos.store(cos_out);
+        }
     }
 }

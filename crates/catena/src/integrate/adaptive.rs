@@ -10,12 +10,15 @@
 //! 1996, sec. IV.2). The step after a rejected one does not grow. A derivative that fails or is not finite rejects the step
 //! with h ← h/4. The first step is chosen by Hairer's rule (Hairer, Nørsett & Wanner 1993, sec. II.4).
 //!
+//! Where the system carries integrals along with its motion ([`System::integrals`]), ε is the larger of (1) over the motion and
+//! (1) over the integrals: integrals that happen to be easy do not loosen the mean of the motion.
+//!
 //! The end of a step is projected onto the manifold before the derivative is taken there, so that the next step, the error
 //! estimate and the dense output all see the same point.
 
 use super::events::{self, Event, spacing};
 use super::tableau::{ErrorEstimate, Tableau};
-use super::{Method, Options, Statistics, System, Words, at_time};
+use super::{Method, Options, Statistics, System, Tolerances, Words, at_time};
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::check_length;
 
@@ -38,6 +41,15 @@ pub struct StepOutcome {
 }
 
 impl StepOutcome {
+    pub(super) fn new(t_old: f64, t: f64, events: Vec<Event>) -> Self {
+        StepOutcome {
+            t_old,
+            t,
+            size: t - t_old,
+            events,
+        }
+    }
+
     /// The changes of sign of event functions after the beginning and up to the end, by increasing time.
     pub fn events(&self) -> &[Event] {
         &self.events
@@ -51,6 +63,8 @@ pub struct Adaptive {
     method: Method,
     options: Options,
     dimension: usize,
+    /// How many of the components, the last ones, are integrals.
+    integrals: usize,
     rows: Rows,
     stage: Stage,
     t_old: f64,
@@ -230,6 +244,7 @@ impl Adaptive {
             method,
             options,
             dimension,
+            integrals: 0,
             stage: Stage::new(stages, dimension),
             t_old: 0.0,
             t: 0.0,
@@ -321,6 +336,7 @@ impl Adaptive {
                 format!("the initial time is {t}"),
             ));
         }
+        self.integrals = system.integrals().min(self.dimension);
         self.t_old = t;
         self.t = t;
         self.y.copy_from_slice(y);
@@ -356,21 +372,16 @@ impl Adaptive {
 
     /// Hairer's rule: a step for which an Euler step changes y and f little.
     fn first_size<S: System + ?Sized>(&mut self, system: &mut S) -> f64 {
-        let scale =
-            |y: f64| self.options.tolerances.absolute + self.options.tolerances.relative * y.abs();
-        let rms = |values: &mut dyn Iterator<Item = f64>| {
-            (values.map(|x| x * x).sum::<f64>() / self.dimension.max(1) as f64).sqrt()
-        };
-        let slope = self.stage.get(0);
-        let d0 = rms(&mut self.y.iter().map(|&y| ratio(y, scale(y))));
-        let d1 = rms(&mut self.y.iter().zip(slope).map(|(&y, &f)| ratio(f, scale(y))));
+        let motion = self.dimension - self.integrals;
+        let d0 = self.size(&self.y[..motion]);
+        let d1 = self.size(&self.stage.get(0)[..motion]);
         let h0 = if d0 < 1e-5 || d1 < 1e-5 {
             1e-6
         } else {
             0.01 * d0 / d1
         };
         let h0 = h0.min(self.options.max_step);
-        for ((work, y), f) in self.work.iter_mut().zip(&self.y).zip(slope) {
+        for ((work, y), f) in self.work.iter_mut().zip(&self.y).zip(self.stage.get(0)) {
             *work = y + h0 * f;
         }
         let probe = evaluate(
@@ -384,17 +395,10 @@ impl Adaptive {
             return h0;
         }
         let (f0, f1) = (self.stage.get(0), self.stage.get(1));
-        let scale =
-            |y: f64| self.options.tolerances.absolute + self.options.tolerances.relative * y.abs();
-        let d2 = (self
-            .y
-            .iter()
-            .zip(f0.iter().zip(f1))
-            .map(|(&y, (f0, f1))| ratio(f1 - f0, scale(y)).powi(2))
-            .sum::<f64>()
-            / self.dimension.max(1) as f64)
-            .sqrt()
-            / h0;
+        for ((work, f0), f1) in self.work.iter_mut().zip(f0).zip(f1) {
+            *work = f1 - f0;
+        }
+        let d2 = self.size(&self.work[..motion]) / h0;
         let steepest = d1.max(d2);
         let h1 = if steepest <= 1e-15 {
             (1e-3 * h0).max(1e-6)
@@ -404,9 +408,21 @@ impl Adaptive {
         (100.0 * h0).min(h1).min(self.options.max_step)
     }
 
-    /// One accepted step, not beyond `t_end`.
+    /// Root mean square of the first components, in units of the tolerance at the present point.
+    fn size(&self, x: &[f64]) -> f64 {
+        let Tolerances { relative, absolute } = self.options.tolerances;
+        let squares: f64 = x
+            .iter()
+            .zip(&self.y)
+            .map(|(x, y)| ratio(*x, absolute + relative * y.abs()).powi(2))
+            .sum();
+        (squares / x.len().max(1) as f64).sqrt()
+    }
+
+    /// One accepted step, not beyond `t_end` and not across a kink that the system tells of.
     ///
-    /// On an error the time and the solution reached are kept.
+    /// On an error the time and the solution reached are kept, and so is the size that the next step should have: whoever
+    /// mends the system may call again.
     pub fn step<S: System + ?Sized>(&mut self, system: &mut S, t_end: f64) -> Result<StepOutcome> {
         if t_end.is_nan() || t_end <= self.t {
             return Err(Error::new(
@@ -414,6 +430,8 @@ impl Adaptive {
                 format!("cannot step from t = {} s to t = {t_end} s", self.t),
             ));
         }
+        // a kink within round-off is behind us
+        let t_end = t_end.min(system.next_kink(self.t + 8.0 * spacing(self.t)));
         check_length(
             "event functions",
             system.event_count(),
@@ -428,12 +446,16 @@ impl Adaptive {
             self.dense_ready = false;
         }
         let exponent = 1.0 / (self.method.tableau().estimate_order as f64 + 1.0);
+        let hopeful = self.proposal;
         let mut failure = None;
         let mut error = 0.0;
         loop {
             let proposal = self.proposal.min(self.options.max_step);
             if self.rejected_before && proposal < self.smallest() {
-                return Err(self.underflow(failure, error));
+                let complaint = self.underflow(failure, error);
+                self.proposal = hopeful;
+                self.rejected_before = false;
+                return Err(complaint);
             }
             let remaining = t_end - self.t;
             // two even steps rather than one and a tiny rest; a rest that is round-off belongs to the step
@@ -550,37 +572,51 @@ impl Adaptive {
     }
 
     fn estimate(&mut self, h: f64) -> f64 {
-        let tolerances = self.options.tolerances;
-        let squares = |error: &[f64], worst: &mut (usize, f64)| {
-            let mut sum = 0.0;
-            for (i, ((e, y0), y1)) in error.iter().zip(&self.y).zip(&self.y_next).enumerate() {
-                let scale = tolerances.absolute + tolerances.relative * y0.abs().max(y1.abs());
-                let scaled = ratio(*e, scale);
-                if scaled.abs() > worst.1 {
-                    *worst = (i, scaled.abs());
-                }
-                sum += scaled * scaled;
-            }
-            sum
-        };
+        let motion = self.dimension - self.integrals;
         let mut worst = (0, -1.0);
         self.stage.sum(&self.rows.error, &mut self.work);
-        let first = squares(&self.work, &mut worst);
-        let mean = 1.0 / self.dimension.max(1) as f64;
-        let estimate = if self.rows.second_error.is_empty() {
-            h * (first * mean).sqrt()
-        } else {
+        let first = self.squares(motion, &mut worst);
+        let mut second = [0.0; 2];
+        if !self.rows.second_error.is_empty() {
             self.stage.sum(&self.rows.second_error, &mut self.work);
-            let second = squares(&self.work, &mut (0, f64::INFINITY));
-            let both = first + 0.01 * second;
-            if both == 0.0 {
-                0.0
+            second = self.squares(motion, &mut (0, f64::INFINITY));
+        }
+        let counts = [motion, self.integrals];
+        let mut estimate: f64 = 0.0;
+        for k in 0..2 {
+            let mean = 1.0 / counts[k].max(1) as f64;
+            let part = if self.rows.second_error.is_empty() {
+                h * (first[k] * mean).sqrt()
             } else {
-                h * first * (mean / both).sqrt()
+                let both = first[k] + 0.01 * second[k];
+                if both == 0.0 {
+                    0.0
+                } else {
+                    h * first[k] * (mean / both).sqrt()
+                }
+            };
+            // not a number stays so
+            if part > estimate || part.is_nan() {
+                estimate = part;
             }
-        };
+        }
         self.worst = (worst.1 >= 0.0).then_some(worst.0);
         estimate
+    }
+
+    /// Sums of squares of the errors in `work`, in units of the tolerance: of the motion and of the integrals.
+    fn squares(&self, motion: usize, worst: &mut (usize, f64)) -> [f64; 2] {
+        let Tolerances { relative, absolute } = self.options.tolerances;
+        let mut sums = [0.0; 2];
+        for (i, ((e, y0), y1)) in self.work.iter().zip(&self.y).zip(&self.y_next).enumerate() {
+            let scale = absolute + relative * y0.abs().max(y1.abs());
+            let scaled = ratio(*e, scale);
+            if scaled.abs() > worst.1 {
+                *worst = (i, scaled.abs());
+            }
+            sums[usize::from(i >= motion)] += scaled * scaled;
+        }
+        sums
     }
 
     fn accept<S: System + ?Sized>(
@@ -684,6 +720,16 @@ impl Adaptive {
         }
     }
 
+    /// Cuts the size that the next step should have, s.
+    pub fn limit_next_size(&mut self, size: f64) {
+        self.proposal = self.proposal.min(size).max(self.smallest());
+    }
+
+    /// Time and solution at the beginning of the last step.
+    pub fn before(&self) -> (f64, &[f64]) {
+        (self.t_old, &self.y_old)
+    }
+
     /// The solution at a time within the last step, projected onto the manifold.
     ///
     /// The first call in a step makes the extra stages of the method, if it has some; further calls cost no evaluation.
@@ -773,6 +819,7 @@ impl Adaptive {
             u64::from(self.rejected_before),
             u64::from(self.stepped),
             u64::from(self.dense_ready),
+            self.integrals as u64,
         ]);
         let scalars = [self.t_old, self.t, self.proposal, self.error_before];
         let numbers = [
@@ -804,6 +851,10 @@ impl Adaptive {
         self.rejected_before = words.word()? != 0;
         self.stepped = words.word()? != 0;
         self.dense_ready = words.word()? != 0;
+        self.integrals = words.word()? as usize;
+        if self.integrals > self.dimension {
+            return Err(Words::foreign());
+        }
         self.t_old = words.number()?;
         self.t = words.number()?;
         self.proposal = words.number()?;
@@ -834,7 +885,7 @@ impl Adaptive {
             event_parts,
         } = self.options;
         [
-            u64::from_be_bytes(*b"catenaA1"),
+            u64::from_be_bytes(*b"catenaA2"),
             self.method as u64,
             self.dimension as u64,
             events as u64,

@@ -75,6 +75,46 @@ pub(super) fn locate<E>(
     }
 }
 
+/// All changes of sign in a step, cut into equal parts, by increasing time. `before` holds the values at the beginning and gets
+/// those at the end; `evaluate` gives the values at a time.
+pub(super) fn find<E>(
+    (begin, end, parts): (f64, f64, usize),
+    before: &mut [f64],
+    after: &mut [f64],
+    mut evaluate: impl FnMut(f64, &mut [f64]) -> Result<(), E>,
+    values: &mut [f64],
+) -> Result<Vec<Event>, E> {
+    let mut found = Vec::new();
+    let mut from = begin;
+    for part in 1..=parts {
+        let to = if part == parts {
+            end
+        } else {
+            begin + (end - begin) * (part as f64 / parts as f64)
+        };
+        evaluate(to, after)?;
+        let first = found.len();
+        for index in 0..before.len() {
+            if changes(before[index], after[index]) {
+                let ends = ((from, before[index]), (to, after[index]));
+                let time = locate(ends.0, ends.1, |t| {
+                    evaluate(t, values)?;
+                    Ok(values[index])
+                })?;
+                found.push(Event {
+                    index,
+                    time,
+                    rising: before[index] < 0.0,
+                });
+            }
+        }
+        found[first..].sort_by(|a, b| a.time.total_cmp(&b.time));
+        before.copy_from_slice(after);
+        from = to;
+    }
+    Ok(found)
+}
+
 /// Distance from |x| to the next number.
 pub(super) fn spacing(x: f64) -> f64 {
     (x.abs().next_up() - x.abs()).max(f64::MIN_POSITIVE)

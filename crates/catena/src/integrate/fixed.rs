@@ -1,5 +1,11 @@
 //! Integration with steps of one size, on the manifold of the positions.
+//!
+//! Within a step the motion is that of a shorter step from its beginning: it has the method's own order, and what happens on the
+//! way is located on it. A step starts where the one before ended and ends at the next of the times t₀ + k h, so that a run
+//! that is begun anew in between goes on with them.
 
+use super::adaptive::StepOutcome;
+use super::events::{self, Event, spacing};
 use super::{
     FixedMethod, Mechanical, Statistics, Words, at_time, implicit_midpoint, runge_kutta4,
     semi_implicit_euler,
@@ -7,16 +13,29 @@ use super::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::check_length;
 
-/// An integrator with steps of one size. It owns its buffers and does not allocate while it runs.
+/// An integrator with steps of one size. It owns its buffers and does not allocate while it runs, except for the list of
+/// events in a step that has some.
 ///
-/// Time is t₀ + k h with the integer k, so that it does not drift.
+/// Steps end at t₀ + k h with the integer k, so that time does not drift.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     method: FixedMethod,
     size: f64,
     t_start: f64,
+    /// Steps from t₀ to the last of the times t₀ + k h that is not after the present one.
+    grid: u64,
+    t: f64,
     motion: Motion,
     work: Workspace,
+    /// The beginning of the last step.
+    t_old: f64,
+    old: Motion,
+    memory_old: implicit_midpoint::Memory,
+    /// Is there a last step?
+    stepped: bool,
+    /// Values of the watched functions at the present time; none before the first step.
+    watched: Vec<f64>,
+    watched_next: Vec<f64>,
     statistics: Statistics,
 }
 
@@ -42,6 +61,8 @@ pub(super) struct Workspace {
     pub evaluations: u64,
     /// What the iteration of an implicit method remembers from step to step.
     pub memory: implicit_midpoint::Memory,
+    /// The same while a shorter step is tried.
+    pub aside: implicit_midpoint::Memory,
 }
 
 impl Workspace {
@@ -55,6 +76,7 @@ impl Workspace {
             delta: vec![0.0; nv],
             evaluations: 0,
             memory: implicit_midpoint::Memory::new(nv),
+            aside: implicit_midpoint::Memory::new(nv),
         }
     }
 }
@@ -111,21 +133,53 @@ impl Fixed {
                 format!("the step of the integrator cannot be {step} s"),
             ));
         }
+        let motion = Motion {
+            q: vec![0.0; nq],
+            v: vec![0.0; nv],
+        };
         Ok(Fixed {
             method,
             size: step,
             t_start: 0.0,
-            motion: Motion {
-                q: vec![0.0; nq],
-                v: vec![0.0; nv],
-            },
+            grid: 0,
+            t: 0.0,
+            old: motion.clone(),
+            motion,
             work: Workspace::new(nq, nv),
+            t_old: 0.0,
+            memory_old: implicit_midpoint::Memory::new(nv),
+            stepped: false,
+            watched: Vec::new(),
+            watched_next: Vec::new(),
             statistics: Statistics::default(),
         })
     }
 
     /// Begins at this time and motion.
     pub fn start(&mut self, t: f64, q: &[f64], v: &[f64]) -> Result<()> {
+        self.place(t, q, v)?;
+        self.t_start = t;
+        self.grid = 0;
+        self.statistics = Statistics::default();
+        Ok(())
+    }
+
+    /// Goes on from this time, within the last step, with this motion: after an event. The ends of the steps stay where they
+    /// are, and counts go on.
+    pub fn restart(&mut self, t: f64, q: &[f64], v: &[f64]) -> Result<()> {
+        if !(t >= self.t_old && t <= self.t) {
+            return Err(self.not_within(t));
+        }
+        let grid = match t == self.t {
+            true => self.grid,
+            false => self.grid.saturating_sub(1),
+        };
+        self.place(t, q, v)?;
+        self.grid = grid;
+        Ok(())
+    }
+
+    fn place(&mut self, t: f64, q: &[f64], v: &[f64]) -> Result<()> {
         check_length("positions q", q.len(), self.motion.q.len())?;
         check_length("velocities v", v.len(), self.motion.v.len())?;
         if !(t.is_finite() && q.iter().chain(v).all(|x| x.is_finite())) {
@@ -134,16 +188,30 @@ impl Fixed {
                 "the initial time, positions and velocities must be finite numbers",
             ));
         }
-        self.t_start = t;
+        self.t = t;
         self.motion.q.copy_from_slice(q);
         self.motion.v.copy_from_slice(v);
-        self.statistics = Statistics::default();
         self.work.memory.clear();
+        self.watched.clear();
+        self.stepped = false;
         Ok(())
     }
 
+    fn not_within(&self, t: f64) -> Error {
+        Error::new(
+            ErrorKind::Input,
+            format!(
+                "t = {t} s is not within the last step, from {} s to {} s",
+                self.t_old, self.t
+            ),
+        )
+    }
+
     /// One step. On an error the motion is that at the step's beginning.
-    pub fn step<S: Mechanical + ?Sized>(&mut self, system: &mut S) -> Result<()> {
+    ///
+    /// Changes of sign of the watched functions are seen between the ends of the step and located within it; two changes of
+    /// one function within a step are missed.
+    pub fn step<S: Mechanical + ?Sized>(&mut self, system: &mut S) -> Result<StepOutcome> {
         check_length(
             "positions of the system",
             system.position_count(),
@@ -154,7 +222,47 @@ impl Fixed {
             system.velocity_count(),
             self.motion.v.len(),
         )?;
-        let (t, h) = (self.time(), self.size);
+        let count = system.watched_count();
+        if self.watched.len() != count {
+            self.watched.resize(count, 0.0);
+            self.watched_next.resize(count, 0.0);
+            system.watch(self.t, &self.motion.q, &self.motion.v, &mut self.watched);
+        }
+        // a rest that is round-off is no step of its own
+        let mut grid = self.grid + 1;
+        if self.grid_time(grid) - self.t <= 4.0 * spacing(self.t) {
+            grid += 1;
+        }
+        let (t_old, t) = (self.t, self.grid_time(grid));
+        let is_whole = t_old == self.grid_time(self.grid) && grid == self.grid + 1;
+        let h = if is_whole { self.size } else { t - t_old };
+        self.old.q.copy_from_slice(&self.motion.q);
+        self.old.v.copy_from_slice(&self.motion.v);
+        self.memory_old.copy_from(&self.work.memory);
+        if let Err(error) = self.move_on(system, t_old, h) {
+            self.motion.q.copy_from_slice(&self.old.q);
+            self.motion.v.copy_from_slice(&self.old.v);
+            self.work.memory.copy_from(&self.memory_old);
+            return Err(error);
+        }
+        self.statistics.steps += 1;
+        self.grid = grid;
+        self.t_old = t_old;
+        self.t = t;
+        self.stepped = true;
+        let events = match count {
+            0 => Vec::new(),
+            _ => self.find_events(system)?,
+        };
+        Ok(StepOutcome::new(t_old, t, events))
+    }
+
+    fn grid_time(&self, k: u64) -> f64 {
+        self.t_start + k as f64 * self.size
+    }
+
+    /// Moves `motion` on by a step of this size.
+    fn move_on<S: Mechanical + ?Sized>(&mut self, system: &mut S, t: f64, h: f64) -> Result<()> {
         let (motion, work) = (&mut self.motion, &mut self.work);
         work.evaluations = 0;
         let outcome = match self.method {
@@ -163,9 +271,78 @@ impl Fixed {
             FixedMethod::ImplicitMidpoint => implicit_midpoint::step(system, t, h, motion, work),
         };
         self.statistics.evaluations += work.evaluations;
-        outcome.map_err(|error| at_time(&error, t))?;
-        self.statistics.steps += 1;
-        Ok(())
+        outcome.map_err(|error| at_time(&error, t))
+    }
+
+    fn find_events<S: Mechanical + ?Sized>(&mut self, system: &mut S) -> Result<Vec<Event>> {
+        let mut found = Vec::new();
+        let mut next = std::mem::take(&mut self.watched_next);
+        system.watch(self.t, &self.motion.q, &self.motion.v, &mut next);
+        for index in 0..next.len() {
+            if events::changes(self.watched[index], next[index]) {
+                found.push(Event {
+                    index,
+                    time: self.t,
+                    rising: self.watched[index] < 0.0,
+                });
+            }
+        }
+        if !found.is_empty() {
+            let mut values = vec![0.0; next.len()];
+            let mut point = self.motion.clone();
+            for event in &mut found {
+                let k = event.index;
+                let ends = ((self.t_old, self.watched[k]), (self.t, next[k]));
+                event.time = events::locate(ends.0, ends.1, |t| {
+                    self.interpolate(system, t, &mut point.q, &mut point.v)?;
+                    system.watch(t, &point.q, &point.v, &mut values);
+                    Ok::<f64, Error>(values[k])
+                })?;
+            }
+            found.sort_by(|a, b| a.time.total_cmp(&b.time));
+        }
+        self.watched_next = std::mem::replace(&mut self.watched, next);
+        Ok(found)
+    }
+
+    /// The motion at a time within the last step: that of a shorter step from its beginning.
+    pub fn interpolate<S: Mechanical + ?Sized>(
+        &mut self,
+        system: &mut S,
+        t: f64,
+        q: &mut [f64],
+        v: &mut [f64],
+    ) -> Result<()> {
+        check_length("interpolated positions q", q.len(), self.motion.q.len())?;
+        check_length("interpolated velocities v", v.len(), self.motion.v.len())?;
+        if t == self.t {
+            q.copy_from_slice(&self.motion.q);
+            v.copy_from_slice(&self.motion.v);
+            return Ok(());
+        }
+        if !(self.stepped && t >= self.t_old && t < self.t) {
+            return Err(self.not_within(t));
+        }
+        if t == self.t_old {
+            q.copy_from_slice(&self.old.q);
+            v.copy_from_slice(&self.old.v);
+            return Ok(());
+        }
+        // the buffers change places, so that nothing is lost and nothing allocated
+        std::mem::swap(&mut self.motion, &mut self.old);
+        std::mem::swap(&mut self.work.memory, &mut self.memory_old);
+        q.copy_from_slice(&self.motion.q);
+        v.copy_from_slice(&self.motion.v);
+        self.work.aside.copy_from(&self.work.memory);
+        let outcome = self.move_on(system, self.t_old, t - self.t_old);
+        for (given, own) in [(q, &mut self.motion.q), (v, &mut self.motion.v)] {
+            given.swap_with_slice(own);
+        }
+        let Workspace { memory, aside, .. } = &mut self.work;
+        memory.copy_from(aside);
+        std::mem::swap(&mut self.motion, &mut self.old);
+        std::mem::swap(&mut self.work.memory, &mut self.memory_old);
+        outcome
     }
 
     /// The method.
@@ -180,7 +357,7 @@ impl Fixed {
 
     /// Time reached, s.
     pub fn time(&self) -> f64 {
-        self.t_start + self.statistics.steps as f64 * self.size
+        self.t
     }
 
     /// Positions there.
@@ -193,27 +370,39 @@ impl Fixed {
         &self.motion.v
     }
 
+    /// Time, positions and velocities at the beginning of the last step.
+    pub fn before(&self) -> (f64, &[f64], &[f64]) {
+        (self.t_old, &self.old.q, &self.old.v)
+    }
+
     /// What it has cost.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// Everything needed to continue with the very same bits: numbers as their bits.
+    /// Everything needed to continue with the very same bits, the last step included: numbers as their bits.
     pub fn checkpoint(&self) -> Vec<u64> {
         let mut words = self.identity().to_vec();
         words.extend([
             self.statistics.steps,
             self.statistics.rejected,
             self.statistics.evaluations,
+            self.grid,
             self.work.memory.steps,
+            self.memory_old.steps,
+            u64::from(self.stepped),
         ]);
-        let memory = &self.work.memory;
+        let (memory, before) = (&self.work.memory, &self.memory_old);
         let numbers = [
-            &[self.t_start][..],
+            &[self.t_start, self.t, self.t_old][..],
             &self.motion.q,
             &self.motion.v,
             &memory.last,
             &memory.before,
+            &self.old.q,
+            &self.old.v,
+            &before.last,
+            &before.before,
         ];
         words.extend(numbers.into_iter().flatten().map(|x| x.to_bits()));
         words
@@ -229,23 +418,33 @@ impl Fixed {
             rejected: words.word()?,
             evaluations: words.word()?,
         };
-        let memory = &mut self.work.memory;
-        memory.steps = words.word()?;
+        self.grid = words.word()?;
+        self.work.memory.steps = words.word()?;
+        self.memory_old.steps = words.word()?;
+        self.stepped = words.word()? != 0;
         self.t_start = words.number()?;
+        self.t = words.number()?;
+        self.t_old = words.number()?;
         for into in [
             &mut self.motion.q,
             &mut self.motion.v,
-            &mut memory.last,
-            &mut memory.before,
+            &mut self.work.memory.last,
+            &mut self.work.memory.before,
+            &mut self.old.q,
+            &mut self.old.v,
+            &mut self.memory_old.last,
+            &mut self.memory_old.before,
         ] {
             words.numbers(into)?;
         }
+        // the functions have the same values at the same point
+        self.watched.clear();
         words.end()
     }
 
     fn identity(&self) -> [u64; 5] {
         [
-            u64::from_be_bytes(*b"catenaF1"),
+            u64::from_be_bytes(*b"catenaF2"),
             self.method as u64,
             self.motion.q.len() as u64,
             self.motion.v.len() as u64,

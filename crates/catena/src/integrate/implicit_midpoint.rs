@@ -49,6 +49,12 @@ impl Memory {
         }
     }
 
+    pub fn copy_from(&mut self, other: &Memory) {
+        self.last.copy_from_slice(&other.last);
+        self.before.copy_from_slice(&other.before);
+        self.steps = other.steps;
+    }
+
     pub fn clear(&mut self) {
         self.last.fill(0.0);
         self.before.fill(0.0);

@@ -7,13 +7,15 @@
 //! | `verner6` | Verner's robust 6(5) | 6 | 6 (3 more evaluations) | 8 |
 //! | `dop853` | DOP853 | 8 | 7 (3 more) | 12 |
 //! | `verner9` | Verner's robust 9(8) | 9 | 8 (4 more) | 16 |
-//! | `rk4` | Runge–Kutta 4 on the manifold | 4 | – | 4 |
-//! | `semi-implicit-euler` | symplectic Euler | 1 | – | 1 |
-//! | `implicit-midpoint` | midpoint rule on the manifold | 2 | – | about 5 |
+//! | `rk4` | Runge–Kutta 4 on the manifold | 4 | 4, by a shorter step | 4 |
+//! | `semi-implicit-euler` | symplectic Euler | 1 | 1, by a shorter step | 1 |
+//! | `implicit-midpoint` | midpoint rule on the manifold | 2 | 2, by a shorter step | about 5 |
 //!
 //! The first five choose their steps ([`Adaptive`], over a [`System`]); the others take steps of one size ([`Fixed`], over a
 //! [`Mechanical`] system). Both own their buffers and do not allocate while they run, and both can be stopped and continued to
 //! the same bits ([`Adaptive::checkpoint`]).
+//!
+//! Equations E(t, x, ẋ) = 0 that no derivative can be read from, and stiff ones, are for [`bdf`].
 //!
 //! ```
 //! use catena::integrate::{Adaptive, Method, Options, System};
@@ -39,6 +41,7 @@
 //! ```
 
 mod adaptive;
+pub mod bdf;
 pub mod dop853;
 pub mod dormand_prince5;
 mod events;
@@ -73,6 +76,18 @@ pub trait System {
     /// point of dense output.
     fn project(&mut self, _t: f64, _y: &mut [f64]) {}
 
+    /// How many of the components, the last ones, are integrals along the motion (work, heat) that nothing else depends on.
+    /// Their errors are held against the tolerance apart from those of the motion.
+    fn integrals(&self) -> usize {
+        0
+    }
+
+    /// The first time after t at which a derivative of f jumps, where that is known: rows of a table. Steps that are chosen end
+    /// there, since no method has its order across it.
+    fn next_kink(&self, _t: f64) -> f64 {
+        f64::INFINITY
+    }
+
     /// Number of functions whose changes of sign are located.
     fn event_count(&self) -> usize {
         0
@@ -95,6 +110,14 @@ pub trait Mechanical {
 
     /// q ← q ⊕ δ along the manifold; δ is a velocity times a time.
     fn step(&mut self, q: &mut [f64], delta: &[f64]);
+
+    /// Number of functions whose changes of sign are located.
+    fn watched_count(&self) -> usize {
+        0
+    }
+
+    /// The values of those functions at (t, q, v).
+    fn watch(&mut self, _t: f64, _q: &[f64], _v: &[f64], _values: &mut [f64]) {}
 }
 
 /// Methods that choose their steps.

@@ -6,6 +6,7 @@ mod closed_models;
 pub mod constraint;
 pub mod embedded;
 pub(crate) mod joint;
+mod reduced;
 mod tree;
 
 pub use builder::{
@@ -13,6 +14,7 @@ pub use builder::{
 };
 pub use constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Law, Rule, RuleSpec};
 pub use joint::JointKind;
+pub use reduced::Reduced;
 pub use tree::{BodyInfo, DofInfo, FrameInfo, Tree};
 
 use crate::scalar::{Parameter, Scalar};
@@ -93,6 +95,22 @@ impl<P> Model<P> {
     /// Number of scalar conditions of all constraints.
     pub fn constraint_rows(&self) -> usize {
         self.constraints.iter().map(Constraint::rows).sum()
+    }
+
+    /// Algorithms of trees do not know constraints: a model that has some is refused, not mistaken for its tree.
+    pub fn expect_tree(&self) -> crate::Result<()> {
+        match self.constraints.len() {
+            0 => Ok(()),
+            count => Err(crate::Error::new(
+                crate::ErrorKind::Input,
+                format!(
+                    "model `{}` has {count} constraint{} besides its joints, which the algorithms of trees do not know",
+                    self.name(),
+                    if count == 1 { "" } else { "s" }
+                ),
+            )
+            .hint("use `algorithm::constrained::ClosedChain` (`catena forward`, `assemble` and `simulate` do), or `Model::open_tree` for the tree with its loops open")),
+        }
     }
 
     /// Gravity, inertial components.
@@ -176,6 +194,13 @@ impl<P: Copy> Model<P> {
         P: Parameter<S>,
     {
         self.bodies[body].inertia.lift()
+    }
+}
+
+impl<P: Copy> Model<P> {
+    /// Mass, first and second moments of a body about the origin of its frame.
+    pub fn moments(&self, body: usize) -> RigidInertia<P> {
+        self.bodies[body].inertia
     }
 }
 

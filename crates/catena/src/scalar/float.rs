@@ -72,6 +72,26 @@ impl Fused {
         }
     }
 
+    /// Fused scalars seen as plain numbers.
+    #[inline(always)]
+    pub fn plain(numbers: &[Fused]) -> &[f64] {
+        // SAFETY: `Fused` is `repr(transparent)` over `f64`: same size, alignment and validity.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len())
+        }
+    }
+
+    /// Fused scalars seen as plain numbers, for writing.
+    #[inline(always)]
+    pub fn plain_mut(numbers: &mut [Fused]) -> &mut [f64] {
+        // SAFETY: `Fused` is `repr(transparent)` over `f64`: same size, alignment and validity.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len())
+        }
+    }
+
     /// The same numbers seen as fused scalars, for writing.
     #[inline(always)]
     pub fn slice_mut(numbers: &mut [f64]) -> &mut [Fused] {

@@ -45,6 +45,8 @@ pub trait Vector: Copy + Debug + 'static {
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
     /// Whether the mask holds in every lane.
     fn all(mask: Self::Mask) -> bool;
+    /// The lanes of two registers alternately: first halves, then second halves.
+    fn zip(self, other: Self) -> (Self, Self);
     /// Sine and cosine of an angle, given those of an angle smaller by a number of quarter turns, which modulo four is
     /// in the last two bits of `quarters`.
     fn turn(quarters: Self, sin: Self, cos: Self) -> (Self, Self);
@@ -144,6 +146,16 @@ impl<const N: usize> Vector for [f64; N] {
         all
     }
     #[inline]
+    fn zip(self, other: Self) -> (Self, Self) {
+        let (mut low, mut high) = (self, other);
+        for i in 0..N {
+            let from = [self, other];
+            low[i] = from[i % 2][i / 2];
+            high[i] = from[(i + N) % 2][(i + N) / 2];
+        }
+        (low, high)
+    }
+    #[inline]
     fn turn(quarters: Self, mut sin: Self, mut cos: Self) -> (Self, Self) {
         for i in 0..N {
             (sin[i], cos[i]) = trig::turn(quarters[i], sin[i], cos[i]);
@@ -231,6 +243,13 @@ mod x86 {
                 #[inline(always)]
                 fn all(mask: Self::Mask) -> bool {
                     mask.all_true()
+                }
+                #[inline(always)]
+                fn zip(self, other: Self) -> (Self, Self) {
+                    (
+                        $name(self.0.zip_low(other.0)),
+                        $name(self.0.zip_high(other.0)),
+                    )
                 }
                 #[inline(always)]
                 fn turn(quarters: Self, sin: Self, cos: Self) -> (Self, Self) {

@@ -3,6 +3,7 @@
 use super::tree_system::Constrained;
 use crate::Dynamics;
 use crate::error::Result;
+use crate::integrate::Statistics;
 use crate::model::Model;
 use crate::spatial::{Force, Vec3};
 use crate::state::State;
@@ -34,10 +35,12 @@ pub struct Audit {
     pub findings: Vec<Finding>,
     /// Energies at the start and at the end: kinetic, gravitational, elastic, J.
     pub energies: [[f64; 3]; 2],
-    /// Work of efforts and external wrenches, J.
+    /// Work of efforts, external wrenches and a moving base, J.
     pub work: f64,
     /// Energy lost to damping and friction, J.
     pub dissipated: f64,
+    /// The freedoms that dry friction has held.
+    pub held: Vec<Held>,
     /// Accepted steps.
     pub steps: u64,
     /// Rejected steps.
@@ -46,6 +49,29 @@ pub struct Audit {
     pub evaluations: u64,
     /// Error estimated by a second run at another tolerance, relative; only when asked for.
     pub verified_error: Option<f64>,
+}
+
+/// How long dry friction has held a freedom.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// Name of the freedom.
+    pub name: String,
+    /// How often.
+    pub times: u64,
+    /// How long in all, s.
+    pub duration: f64,
+}
+
+/// How far a sample is from the laws of mechanics.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Errors {
+    /// Energy − energy at the start − work + dissipated, J.
+    pub energy: f64,
+    /// Largest difference of an effort from the inverse dynamics of the motion, N or N·m.
+    pub effort: f64,
+    /// Change of the linear momentum (N·s) and of the angular momentum about the mass centre (N·m·s) that gravity does not
+    /// explain; none where other forces from outside act.
+    pub momentum: Option<[f64; 2]>,
 }
 
 impl Audit {
@@ -116,6 +142,8 @@ pub(crate) struct Observation<'a> {
     pub time: f64,
     pub state: &'a State,
     pub tau: &'a [f64],
+    /// Efforts of dry friction.
+    pub friction: &'a [f64],
     pub external: &'a [Force<f64>],
     pub vdot: &'a [f64],
     pub constrained: Option<&'a Constrained>,
@@ -123,30 +151,37 @@ pub(crate) struct Observation<'a> {
     pub dissipated: f64,
 }
 
+/// Numbers of a checkpoint.
+const WORDS: usize = 41;
+
 impl Auditor {
-    pub fn new(model: &Model, driven_from_outside: bool) -> Self {
+    pub fn new(model: &Model, momentum_known: bool) -> Self {
         Auditor {
             model: model.clone(),
-            // drivers and couplings may act on the root, and loops may lead to the ground
-            momentum_known: model.tree().is_free_floating()
-                && !driven_from_outside
-                && model
-                    .constraints()
-                    .iter()
-                    .all(|c| c.bodies().is_some_and(|bodies| !bodies.contains(&0))),
+            momentum_known,
             start: None,
             energy: Worst::default(),
             linear: Worst::default(),
             angular: Worst::default(),
             residual: Worst::default(),
             quaternion: Worst::default(),
-            constraints: Default::default(),
+            constraints: [Worst::default(); 3],
             audit: Audit::default(),
         }
     }
 
-    /// Looks at an instant; gives its energies back: kinetic, gravitational, elastic.
-    pub fn observe(&mut self, dynamics: &mut Dynamics, seen: &Observation<'_>) -> Result<[f64; 3]> {
+    /// Is the momentum watched?
+    pub fn knows_momentum(&self) -> bool {
+        self.momentum_known
+    }
+
+    /// Looks at an instant; gives its energies back (kinetic, gravitational, elastic), and its errors. `dynamics` knows nothing
+    /// of dry friction.
+    pub fn observe(
+        &mut self,
+        dynamics: &mut Dynamics,
+        seen: &Observation<'_>,
+    ) -> Result<([f64; 3], Errors)> {
         let mechanical = dynamics.mechanical_state(seen.state)?;
         let total = mechanical.kinetic + mechanical.gravitational + mechanical.elastic;
         let energies = [
@@ -176,43 +211,39 @@ impl Auditor {
         let scale = exchanged.max(seen.work.abs()).max(0.01 * size);
         self.energy.note(balance.abs(), scale, seen.time);
 
-        // free-floating, efforts of the free joint itself are zero: only gravity acts from outside
-        let root_effort = seen.tau[..6.min(seen.tau.len())].iter().any(|x| *x != 0.0);
-        if self.momentum_known && !root_effort {
+        let mut momentum = None;
+        if self.momentum_known {
             let pull = self.model.gravity() * (mechanical.mass * (seen.time - start.time));
             let speed = (2.0 * mechanical.kinetic * mechanical.mass).sqrt();
-            self.linear.note(
+            let errors = [
                 (linear - start.linear - pull).norm(),
-                speed.max(linear.norm()),
-                seen.time,
-            );
-            self.angular.note(
                 (angular - start.angular).norm(),
-                angular.norm().max(speed * 0.1),
-                seen.time,
-            );
-        } else {
-            self.momentum_known = false;
+            ];
+            self.linear
+                .note(errors[0], speed.max(linear.norm()), seen.time);
+            self.angular
+                .note(errors[1], angular.norm().max(speed * 0.1), seen.time);
+            momentum = Some(errors);
         }
 
         let back = dynamics.inverse(seen.state, seen.vdot, seen.external)?;
-        let scale = back
-            .iter()
-            .chain(seen.tau)
-            .fold(0.0f64, |m, x| m.max(x.abs()));
-        let inertial = mechanical
-            .kinetic
-            .abs()
-            .max(mechanical.mass * self.model.gravity().norm());
-        let held = |k: usize| seen.constrained.map_or(0.0, |c| c.efforts[k]);
-        let worst = (0..back.len()).fold(0.0f64, |m, k| {
-            m.max((back[k] - seen.tau[k] - held(k)).abs())
-        });
+        let mut scale: f64 = 0.0;
+        let mut worst: f64 = 0.0;
+        for (k, back) in back.iter().enumerate() {
+            let tau = seen.tau[k];
+            let held = seen.constrained.map_or(0.0, |c| c.efforts[k]);
+            scale = scale.max(back.abs()).max(tau.abs());
+            worst = worst.max((back - tau - seen.friction[k] - held).abs());
+        }
         if let Some(constrained) = seen.constrained {
             for (worst, violation) in self.constraints.iter_mut().zip(constrained.violations) {
                 worst.note(violation, 1.0, seen.time);
             }
         }
+        let inertial = mechanical
+            .kinetic
+            .abs()
+            .max(mechanical.mass * self.model.gravity().norm());
         self.residual.note(worst, scale.max(inertial), seen.time);
 
         for body in &self.model.tree().bodies[1..] {
@@ -222,11 +253,84 @@ impl Auditor {
                 self.quaternion.note((length - 1.0).abs(), 1.0, seen.time);
             }
         }
-        Ok(energies)
+        let errors = Errors {
+            energy: balance,
+            effort: worst,
+            momentum,
+        };
+        Ok((energies, errors))
+    }
+
+    /// Everything seen so far, as bits.
+    pub fn checkpoint(&self) -> Vec<u64> {
+        let start = self.start.unwrap_or(Start {
+            time: f64::NAN,
+            energy: 0.0,
+            linear: Vec3::zero(),
+            angular: Vec3::zero(),
+        });
+        let mut numbers = vec![start.time, start.energy];
+        numbers.extend(start.linear.to_array());
+        numbers.extend(start.angular.to_array());
+        for worst in [
+            &self.energy,
+            &self.linear,
+            &self.angular,
+            &self.residual,
+            &self.quaternion,
+            &self.constraints[0],
+            &self.constraints[1],
+            &self.constraints[2],
+        ] {
+            numbers.extend([worst.value, worst.time, worst.scale]);
+        }
+        numbers.extend(self.audit.energies.as_flattened());
+        numbers.extend([self.audit.work, self.audit.dissipated]);
+        numbers.push(f64::from(u8::from(self.momentum_known)));
+        debug_assert_eq!(numbers.len(), WORDS);
+        numbers.into_iter().map(f64::to_bits).collect()
+    }
+
+    /// Takes the words of a checkpoint off the front; none if they are not those of such an auditor.
+    pub fn restore<'a>(&mut self, words: &'a [u64]) -> Option<&'a [u64]> {
+        let (own, rest) = words.split_at_checked(WORDS)?;
+        let mut numbers = own.iter().map(|&word| f64::from_bits(word));
+        let mut next = || numbers.next().unwrap_or(f64::NAN);
+        let (time, energy) = (next(), next());
+        let mut vector = || Vec3::new(next(), next(), next());
+        let (linear, angular) = (vector(), vector());
+        self.start = (!time.is_nan()).then_some(Start {
+            time,
+            energy,
+            linear,
+            angular,
+        });
+        let [position, velocity, acceleration] = &mut self.constraints;
+        for worst in [
+            &mut self.energy,
+            &mut self.linear,
+            &mut self.angular,
+            &mut self.residual,
+            &mut self.quaternion,
+            position,
+            velocity,
+            acceleration,
+        ] {
+            *worst = Worst {
+                value: next(),
+                time: next(),
+                scale: next(),
+            };
+        }
+        for energy in self.audit.energies.as_flattened_mut() {
+            *energy = next();
+        }
+        (self.audit.work, self.audit.dissipated) = (next(), next());
+        (next() == f64::from(u8::from(self.momentum_known))).then_some(rest)
     }
 
     /// `allowed`: what the integrator was asked to keep, relative.
-    pub fn finish(mut self, allowed: f64, statistics: (u64, u64, u64)) -> Audit {
+    pub fn finish(self, allowed: f64, statistics: Statistics, held: Vec<Held>) -> Audit {
         let mut findings = vec![
             self.energy.finding("energy balance", "J", allowed),
             self.residual
@@ -250,12 +354,13 @@ impl Auditor {
             findings.push(velocity.finding("constraints, velocities", "m/s, rad/s", 1e-9));
             findings.push(acceleration.finding("constraints, accelerations", "", 1e-9));
         }
-        self.audit.findings = findings;
-        (
-            self.audit.steps,
-            self.audit.rejected,
-            self.audit.evaluations,
-        ) = statistics;
-        self.audit
+        Audit {
+            findings,
+            held,
+            steps: statistics.steps,
+            rejected: statistics.rejected,
+            evaluations: statistics.evaluations,
+            ..self.audit
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! What drives a simulation: efforts at the joints and wrenches on frames.
 
+use super::base_motion::PrescribedBase;
 use crate::Dynamics;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Model;
+use crate::model::{Constraint, Model};
 use crate::spatial::{Force, Vec3};
 use crate::state::State;
-use crate::trajectory::PointToPoint;
+use crate::trajectory::Reference;
 
 /// Numbers over time, linear between the instants given, constant before the first and after the last.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,16 +98,17 @@ pub enum Controller {
     /// stiffness · (q_d − q) + damping · (v_d − v) toward a motion, per freedom.
     ProportionalDerivative {
         /// The motion wanted.
-        motion: PointToPoint,
+        motion: Reference,
         /// Effort per unit of position error.
         stiffness: f64,
         /// Effort per unit of velocity error.
         damping: f64,
     },
-    /// Inverse dynamics of v̇_d + damping (v_d − v) + stiffness (q_d − q): the joints follow as if they were independent.
+    /// Inverse dynamics of v̇_d + damping (v_d − v) + stiffness (q_d − q): the joints follow as if they were independent. Dry
+    /// friction is compensated in the direction of v_d.
     ComputedTorque {
         /// The motion wanted.
-        motion: PointToPoint,
+        motion: Reference,
         /// Acceleration per unit of position error, 1/s².
         stiffness: f64,
         /// Acceleration per unit of velocity error, 1/s.
@@ -123,13 +125,15 @@ pub struct FrameWrench {
     pub wrench: Force<f64>,
 }
 
-/// Everything that acts from outside.
+/// Everything that acts from outside. Write `..Inputs::default()` for what is not there.
 #[derive(Clone, Debug)]
 pub struct Inputs {
     /// The joints.
     pub controller: Controller,
     /// Wrenches on frames, constant in world axes.
     pub wrenches: Vec<FrameWrench>,
+    /// Motion of the base.
+    pub base: PrescribedBase,
 }
 
 impl Default for Inputs {
@@ -137,6 +141,7 @@ impl Default for Inputs {
         Inputs {
             controller: Controller::None,
             wrenches: Vec::new(),
+            base: PrescribedBase::fixed(),
         }
     }
 }
@@ -195,11 +200,60 @@ impl Inputs {
         Ok(())
     }
 
-    /// Efforts at an instant.
+    /// Does nothing from outside but gravity act on the bodies of this model, all of which hang on one free joint? Then their
+    /// momentum is known.
+    pub(crate) fn keep_momentum(&self, model: &Model) -> bool {
+        let root = &model.tree().bodies[1..].first();
+        let Some(root) = root.filter(|_| model.tree().is_free_floating()) else {
+            return false;
+        };
+        // drivers and couplings may act on the root, and loops may lead to the ground
+        let inside = |c: &Constraint| c.bodies().is_some_and(|bodies| !bodies.contains(&0));
+        if !model.constraints().iter().all(inside) {
+            return false;
+        }
+        let freedoms = root.v..root.v + root.kind.nv();
+        let is_zero = |efforts: &[f64]| efforts[freedoms.clone()].iter().all(|x| *x == 0.0);
+        let untouched = match &self.controller {
+            Controller::Constant(tau) => is_zero(tau),
+            Controller::Sine { amplitude, .. } => is_zero(amplitude),
+            Controller::Table(table) => table.rows.iter().all(|row| is_zero(row)),
+            // these leave joints with quaternions alone
+            Controller::None
+            | Controller::GravityCompensation
+            | Controller::ProportionalDerivative { .. }
+            | Controller::ComputedTorque { .. } => true,
+        };
+        let is_loose = |k: usize| {
+            let dof = &model.dofs[k];
+            [dof.damping, dof.friction, dof.stiffness, dof.armature] == [0.0; 4]
+        };
+        untouched && self.wrenches.is_empty() && freedoms.clone().all(is_loose)
+    }
+
+    /// The first time after t at which what acts has a kink, s.
+    pub(crate) fn next_kink(&self, t: f64) -> f64 {
+        let driven = match &self.controller {
+            Controller::Table(table) => {
+                let next = table.times.partition_point(|&x| x <= t);
+                table.times.get(next).copied().unwrap_or(f64::INFINITY)
+            }
+            Controller::ProportionalDerivative { motion, .. }
+            | Controller::ComputedTorque { motion, .. } => motion.next_kink(t),
+            Controller::None
+            | Controller::Constant(_)
+            | Controller::Sine { .. }
+            | Controller::GravityCompensation => f64::INFINITY,
+        };
+        driven.min(self.base.next_kink(t))
+    }
+
+    /// Efforts at an instant. `dynamics` knows nothing of dry friction, `model` does.
     pub(crate) fn efforts(
         &self,
         t: f64,
         state: &State,
+        model: &Model,
         dynamics: &mut Dynamics,
         tau: &mut [f64],
     ) -> Result<()> {
@@ -247,6 +301,16 @@ impl Inputs {
                         + stiffness * (wanted.q[k] - state.q[q]);
                 }
                 computed_torque(state, dynamics, &controlled, &mut vdot, tau)?;
+                // dry friction is overcome in the direction wanted; the direction of the motion would tremble at rest
+                for (k, &(v, _)) in controlled.iter().enumerate() {
+                    let direction = match wanted.v[k] == 0.0 {
+                        true => wanted.vdot[k],
+                        false => wanted.v[k],
+                    };
+                    if direction != 0.0 {
+                        tau[v] += model.dofs[v].friction * direction.signum();
+                    }
+                }
             }
         }
         Ok(())

@@ -7,13 +7,19 @@
 //! Integrators know [`System`](crate::integrate::System), not models; what is recorded goes to the caller sample by sample.
 
 mod audit;
+mod base_motion;
 mod closing;
+mod dry_friction;
+mod engine;
 mod inputs;
 mod run;
 mod tree_system;
 
-pub use audit::{Audit, Breach, Finding};
+pub use audit::{Audit, Breach, Errors, Finding, Held};
+pub use base_motion::{
+    AnalyticBase, BaseMotion, BaseTable, PrescribedBase, RestingBase, Sinusoid, check_derivatives,
+};
 pub use closing::Drift;
 pub use inputs::{Controller, FrameWrench, Inputs, Table};
 pub use run::{Happened, Integrator, Options, Sample, Simulation, verified_error};
-pub use tree_system::{Constrained, EventFunction, Response, TreeSystem};
+pub use tree_system::{Constrained, EventFunction, Response, StateFunction, TreeSystem};

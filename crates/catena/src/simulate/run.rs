@@ -1,12 +1,16 @@
 //! One run: an integrator moves a [`TreeSystem`], samples go out at equal intervals, an audit is kept.
 
-use super::audit::{Audit, Auditor, Observation};
+use super::audit::{Audit, Auditor, Errors, Held, Observation};
+use super::base_motion::{PrescribedBase, RestingBase};
+use super::dry_friction::Mode;
+use super::engine::Engine;
 use super::inputs::{Controller, Inputs};
-use super::tree_system::{EventFunction, Response, TreeSystem};
+use super::tree_system::{Change, EventFunction, Response, TreeSystem};
 use crate::error::{Error, ErrorKind, Result};
-use crate::integrate::{self, Adaptive, Fixed, FixedMethod, Method, Tolerances};
+use crate::integrate::{FixedMethod, Method, Tolerances};
 use crate::model::Model;
-use crate::state::State;
+use crate::spatial::Motion;
+use crate::state::{Base, State};
 
 /// How time is stepped.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,34 +73,25 @@ pub struct Sample {
     pub tau: Vec<f64>,
     /// Accelerations.
     pub vdot: Vec<f64>,
+    /// Efforts of dry friction, holding efforts included; zero where there is none.
+    pub friction: Vec<f64>,
     /// Kinetic, gravitational and elastic energy, J.
     pub energies: [f64; 3],
-    /// Work done by efforts and external wrenches so far, J.
+    /// Work done by efforts, external wrenches and a moving base so far, J.
     pub work: f64,
     /// Energy lost to damping and friction so far, J.
     pub dissipated: f64,
+    /// How far it is from the laws of mechanics.
+    pub errors: Errors,
 }
 
 /// An event that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Happened {
-    /// Name of the event function.
+    /// Name of the event function, or what dry friction began to do.
     pub name: String,
     /// When, s.
     pub time: f64,
-}
-
-enum Engine {
-    Adaptive(Box<Adaptive>),
-    Fixed {
-        engine: Box<Fixed>,
-        /// Steps between samples.
-        every: u64,
-        done: u64,
-        /// Work and dissipation so far, and their powers at the last step: integrated by the trapezoidal rule.
-        work: [f64; 2],
-        power: [f64; 2],
-    },
 }
 
 /// A run in progress.
@@ -107,8 +102,11 @@ pub struct Simulation {
     auditor: Auditor,
     /// Samples that have gone out.
     samples: u64,
-    /// Events that have happened: index of the event function, and when.
+    /// Events that have happened, and when: indices of the event functions, then of the freedoms with dry friction, twice each:
+    /// held, let go.
     happened: Vec<(usize, f64)>,
+    /// Of each freedom with dry friction: how often it was held and for how long until it was let go, and since when it is.
+    held: Vec<(u64, f64, f64)>,
     /// Steps tried before the present stretch, and the time it began: to notice a run that goes nowhere.
     stretch: (u64, f64),
     y: Vec<f64>,
@@ -116,72 +114,37 @@ pub struct Simulation {
 
 impl Simulation {
     /// Sets up a run from a state at time 0.
+    ///
+    /// The base moves as the inputs say. Where they say nothing, it rests where the state puts it; a state with a base that
+    /// moves is refused, since it tells only the beginning of that motion.
     pub fn new(
         model: &Model,
         initial: &State,
-        inputs: Inputs,
+        mut inputs: Inputs,
         events: Vec<EventFunction>,
         options: Options,
     ) -> Result<Self> {
         check(&options)?;
-        let initial = State {
-            base: initial.base,
-            ..State::new(model, &initial.q, &initial.v)?
-        };
-        if initial.base != crate::state::Base::fixed() {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "the base of a simulation must be at rest in the world's frame",
-            )
-            .hint("make the base a body on a free or prismatic joint and drive it"));
-        }
-        let driven = !inputs.wrenches.is_empty();
+        inputs.base.check(options.duration)?;
+        place_base(&initial.base, &mut inputs)?;
+        let initial = State::new(model, &initial.q, &initial.v)?;
         let mut system = TreeSystem::new(model, inputs, events)?;
-        let y = system.pack(&initial);
-        let engine = match options.integrator {
-            Integrator::Adaptive {
-                method,
-                tolerances,
-                max_step,
-            } => {
-                let mut engine = Adaptive::new(
-                    method,
-                    y.len(),
-                    integrate::Options {
-                        tolerances,
-                        max_step,
-                        ..integrate::Options::default()
-                    },
-                )?;
-                engine.start(&mut system, 0.0, &y)?;
-                Engine::Adaptive(Box::new(engine))
-            }
-            Integrator::Fixed { .. } if !model.constraints().is_empty() => {
-                return Err(Error::new(
-                    ErrorKind::Unsupported,
-                    "integrators with a fixed step do not keep constraints",
-                )
-                .hint("choose one that chooses its steps, such as dopri5 or verner9"));
-            }
-            Integrator::Fixed { method, step } => {
-                let mut engine = Fixed::new(method, model.nq(), model.nv(), step)?;
-                engine.start(0.0, &initial.q, &initial.v)?;
-                Engine::Fixed {
-                    engine: Box::new(engine),
-                    every: (options.interval / step).round().max(1.0) as u64,
-                    done: 0,
-                    work: [0.0; 2],
-                    power: system.power_at(0.0, &initial)?,
-                }
-            }
-        };
+        let mut y = system.pack(&initial);
+        system.follow_friction(0.0, &mut y)?;
+        let engine = Engine::new(options.integrator, &mut system, &y)?;
+        let held = system
+            .friction_modes()
+            .iter()
+            .map(|mode| (u64::from(*mode == Mode::Held), 0.0, 0.0))
+            .collect();
         Ok(Simulation {
-            auditor: Auditor::new(model, driven),
+            auditor: Auditor::new(model, system.inputs().keep_momentum(model)),
             system,
             engine,
             options,
             samples: 0,
             happened: Vec::new(),
+            held,
             stretch: (0, 0.0),
             y,
         })
@@ -189,18 +152,25 @@ impl Simulation {
 
     /// Time reached, s.
     pub fn time(&self) -> f64 {
-        match &self.engine {
-            Engine::Adaptive(engine) => engine.time(),
-            Engine::Fixed { engine, .. } => engine.time(),
-        }
+        self.engine.time()
     }
 
-    /// Events that have happened so far, in order.
+    /// Events that have happened so far, in order: those of the event functions, and changes of dry friction.
     pub fn events(&self) -> Vec<Happened> {
+        let own = self.system.event_functions();
+        let names: Vec<&str> = self.system.friction_names().collect();
+        let name = |index: usize| match own.get(index) {
+            Some(event) => event.name().to_string(),
+            None => {
+                let index = index - own.len();
+                let what = ["is held by dry friction", "slips"][index % 2];
+                format!("{} {what}", names[index / 2])
+            }
+        };
         self.happened
             .iter()
             .map(|&(index, time)| Happened {
-                name: self.system.event_functions()[index].name().to_string(),
+                name: name(index),
                 time,
             })
             .collect()
@@ -211,6 +181,16 @@ impl Simulation {
         self.system.model()
     }
 
+    /// Samples that have gone out.
+    pub fn sample_count(&self) -> u64 {
+        self.samples
+    }
+
+    /// Have the samples errors of the momentum?
+    pub fn knows_momentum(&self) -> bool {
+        self.auditor.knows_momentum()
+    }
+
     /// Is the end reached and every sample out?
     pub fn finished(&self) -> bool {
         self.samples > self.last_sample()
@@ -218,18 +198,14 @@ impl Simulation {
 
     fn last_sample(&self) -> u64 {
         let count = self.options.duration / self.options.interval;
-        match self.options.integrator {
-            // a multiple, as was checked
-            Integrator::Fixed { .. } => count.round() as u64,
-            Integrator::Adaptive { .. } => (count * (1.0 - 1e-12)).ceil() as u64,
-        }
+        (count * (1.0 - 1e-12)).ceil() as u64
     }
 
     fn sample_time(&self, k: u64) -> f64 {
         (k as f64 * self.options.interval).min(self.options.duration)
     }
 
-    /// Moves on by one step of the integrator and appends the samples that fall into it.
+    /// Moves on by one step of the integrator, or up to where dry friction changes, and appends the samples that fall into it.
     pub fn advance(&mut self, samples: &mut Vec<Sample>) -> Result<()> {
         if self.samples == 0 {
             let y = self.y.clone();
@@ -239,112 +215,146 @@ impl Simulation {
             return Ok(());
         }
         let end = self.options.duration;
-        let reached = match &mut self.engine {
-            Engine::Adaptive(engine) => {
-                let outcome = match engine.step(&mut self.system, end) {
-                    Ok(outcome) => outcome,
-                    Err(error) => {
-                        return Err(explain(error, &self.system, engine.worst_component()));
-                    }
-                };
-                for event in outcome.events() {
-                    self.happened.push((event.index, event.time));
-                }
-                let reached = engine.time();
-                let tried = engine.statistics().steps + engine.statistics().rejected;
-                if tried - self.stretch.0 >= STRETCH {
-                    let (_, from) = std::mem::replace(&mut self.stretch, (tried, reached));
-                    if let Some(error) = stuck(&self.system, engine.y(), (from, reached), end) {
-                        return Err(error);
-                    }
-                }
-                reached
-            }
-            Engine::Fixed {
-                engine,
-                done,
-                work,
-                power,
-                ..
-            } => {
-                engine.step(&mut self.system)?;
-                *done += 1;
-                let state = State {
-                    q: engine.q().to_vec(),
-                    v: engine.v().to_vec(),
-                    base: crate::state::Base::fixed(),
-                };
-                let now = self.system.power_at(engine.time(), &state)?;
-                let Integrator::Fixed { step, .. } = self.options.integrator else {
-                    unreachable!("a fixed engine comes with a fixed step");
-                };
-                for k in 0..2 {
-                    work[k] += 0.5 * step * (power[k] + now[k]);
-                }
-                *power = now;
-                engine.time()
+        let step = match self.engine.step(&mut self.system, end) {
+            Ok(step) => step,
+            Err(error) => {
+                let component = self.engine.worst_component();
+                return Err(explain(error, &self.system, component));
             }
         };
-        self.emit_up_to(reached, samples)
-    }
-
-    fn emit_up_to(&mut self, reached: f64, samples: &mut Vec<Sample>) -> Result<()> {
-        match &mut self.engine {
-            Engine::Adaptive(_) => {
-                while !self.finished() && self.sample_time(self.samples) <= reached {
-                    let time = self.sample_time(self.samples);
-                    let mut y = std::mem::take(&mut self.y);
-                    let Engine::Adaptive(engine) = &mut self.engine else {
-                        unreachable!("matched above");
-                    };
-                    engine.interpolate(&mut self.system, time, &mut y)?;
-                    let done = self.emit(time, &y, samples);
-                    self.y = y;
-                    done?;
-                }
+        let own = self.system.event_functions().len();
+        // a held freedom whose friction suffices again is no event
+        let is_change = |index: usize, rising: bool| index >= own && !rising;
+        let change = step
+            .events()
+            .iter()
+            .find(|event| is_change(event.index, event.rising))
+            .copied();
+        let reached = match change {
+            None if self.mend(step.t, step.size)? => return Ok(()),
+            None => step.t,
+            Some(event) => event.time,
+        };
+        for event in step.events() {
+            if event.index < own && event.time <= reached && event.time <= end {
+                self.happened.push((event.index, event.time));
             }
-            Engine::Fixed {
-                engine,
-                every,
-                done,
-                work,
-                ..
-            } => {
-                if *done % *every == 0 {
-                    let time = engine.time();
-                    let mut y = engine.q().to_vec();
-                    y.extend_from_slice(engine.v());
-                    y.extend_from_slice(work);
-                    self.emit(time, &y, samples)?;
-                }
+        }
+        self.emit_up_to(reached, samples)?;
+        if let Some(event) = change {
+            self.change_friction(event.time, Some(event.index - own), f64::INFINITY)?;
+        } else {
+            let mut y = std::mem::take(&mut self.y);
+            self.engine.interpolate(&mut self.system, step.t, &mut y)?;
+            let overheld = self.system.overheld(step.t, &y);
+            self.y = y;
+            if overheld? {
+                self.change_friction(step.t, None, f64::INFINITY)?;
+            }
+        }
+        let statistics = self.engine.statistics();
+        let tried = statistics.steps + statistics.rejected;
+        if tried - self.stretch.0 >= STRETCH {
+            let (_, from) = std::mem::replace(&mut self.stretch, (tried, reached));
+            if matches!(self.engine, Engine::Adaptive(_)) && reached - from < 2e-6 * end {
+                return Err(Error::new(
+                    ErrorKind::Integration,
+                    format!(
+                        "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached} s"
+                    ),
+                )
+                .hint("loosen the tolerance, or use a fixed step: something in this system is very fast"));
             }
         }
         Ok(())
     }
 
-    fn emit(&mut self, time: f64, y: &[f64], samples: &mut Vec<Sample>) -> Result<()> {
-        let state = self.system.unpack(y);
-        let sample = self.observe(time, state, y[y.len() - 2], y[y.len() - 1])?;
-        samples.push(sample);
-        self.samples += 1;
+    /// Lets dry friction choose anew at a time within the last step, and goes on from there.
+    fn change_friction(&mut self, t: f64, stopped: Option<usize>, longest: f64) -> Result<()> {
+        let mut y = std::mem::take(&mut self.y);
+        let mut go = || {
+            self.engine.interpolate(&mut self.system, t, &mut y)?;
+            let changes = self.system.choose_modes(t, &mut y, stopped)?;
+            self.engine.restart(&mut self.system, t, &y, longest)?;
+            Ok(changes)
+        };
+        let changes = go();
+        self.y = y;
+        for Change { index, held } in changes? {
+            let own = self.system.event_functions().len();
+            self.happened
+                .push((own + 2 * index + usize::from(!held), t));
+            let (times, duration, since) = &mut self.held[index];
+            match held {
+                true => (*times, *since) = (*times + 1, t),
+                false => *duration += t - *since,
+            }
+        }
         Ok(())
     }
 
-    /// Completes a sample and shows it to the auditor.
-    fn observe(&mut self, time: f64, state: State, work: f64, dissipated: f64) -> Result<Sample> {
+    /// A freedom that was let go with a velocity of zero and has come back within the step: the step is tried again, shorter; one
+    /// too short for that says that the freedom is still held.
+    fn mend(&mut self, t: f64, size: f64) -> Result<bool> {
+        let mut y = std::mem::take(&mut self.y);
+        let mut go = || {
+            self.engine.interpolate(&mut self.system, t, &mut y)?;
+            let Some(index) = self.system.overrun(&y) else {
+                return Ok(None);
+            };
+            let from = self.engine.before(&mut y);
+            let is_short = size < 1e-9 * self.options.duration;
+            let forced = is_short || matches!(self.engine, Engine::Fixed(_));
+            if forced {
+                self.system.force_hold(index, &mut y);
+            }
+            self.engine
+                .restart(&mut self.system, from, &y, 0.125 * size)?;
+            Ok(Some((index, from, forced)))
+        };
+        let mended = go();
+        self.y = y;
+        let mended = mended?;
+        if let Some((index, from, true)) = mended {
+            let own = self.system.event_functions().len();
+            self.happened.push((own + 2 * index, from));
+            (self.held[index].0, self.held[index].2) = (self.held[index].0 + 1, from);
+        }
+        Ok(mended.is_some())
+    }
+
+    fn emit_up_to(&mut self, reached: f64, samples: &mut Vec<Sample>) -> Result<()> {
+        while !self.finished() && self.sample_time(self.samples) <= reached {
+            let time = self.sample_time(self.samples);
+            let mut y = std::mem::take(&mut self.y);
+            let done = self
+                .engine
+                .interpolate(&mut self.system, time, &mut y)
+                .and_then(|()| self.emit(time, &y, samples));
+            self.y = y;
+            done?;
+        }
+        Ok(())
+    }
+
+    fn emit(&mut self, time: f64, y: &[f64], samples: &mut Vec<Sample>) -> Result<()> {
+        let state = self.system.unpack(time, y);
+        let (work, dissipated) = (y[y.len() - 2], y[y.len() - 1]);
         let Response {
             tau,
+            friction,
             external,
             vdot,
             constrained,
         } = self.system.response(time, &state)?;
         let dynamics = self.system.dynamics();
-        let energies = self.auditor.observe(
+        let (energies, errors) = self.auditor.observe(
             dynamics,
             &Observation {
                 time,
                 state: &state,
                 tau: &tau,
+                friction: &friction,
                 external: &external,
                 vdot: &vdot,
                 constrained: constrained.as_ref(),
@@ -352,104 +362,78 @@ impl Simulation {
                 dissipated,
             },
         )?;
-        Ok(Sample {
+        samples.push(Sample {
             time,
             state,
             tau,
             vdot,
+            friction,
             energies,
             work,
             dissipated,
-        })
+            errors,
+        });
+        self.samples += 1;
+        Ok(())
     }
 
-    /// Everything needed to go on with the very same bits.
+    /// Everything needed to go on with the very same bits, and to the very same audit.
     pub fn checkpoint(&self) -> Vec<u64> {
-        let mut words = vec![self.samples, self.happened.len() as u64];
+        let mut words = vec![
+            self.samples,
+            self.happened.len() as u64,
+            self.held.len() as u64,
+        ];
         for &(index, time) in &self.happened {
             words.extend([index as u64, time.to_bits()]);
         }
-        match &self.engine {
-            Engine::Adaptive(engine) => words.extend(engine.checkpoint()),
-            Engine::Fixed {
-                engine,
-                done,
-                work,
-                power,
-                ..
-            } => {
-                words.push(*done);
-                words.extend(work.iter().chain(power).map(|x| x.to_bits()));
-                words.extend(engine.checkpoint());
-            }
+        for (mode, &(times, duration, since)) in self.system.friction_modes().iter().zip(&self.held)
+        {
+            words.extend([mode.to_word(), times, duration.to_bits(), since.to_bits()]);
         }
+        words.extend([self.stretch.0, self.stretch.1.to_bits()]);
+        words.extend(self.auditor.checkpoint());
+        words.extend(self.engine.checkpoint());
         words
     }
 
-    /// Goes back to a checkpoint of a run with the same model, inputs and options. `recorded` are the samples written until then:
-    /// the auditor looks at them again.
-    pub fn restore(&mut self, checkpoint: &[u64], recorded: &[Sample]) -> Result<()> {
+    /// Goes back to a checkpoint of a run with the same model, inputs and options. On an error this simulation must be set up
+    /// anew.
+    pub fn restore(&mut self, checkpoint: &[u64]) -> Result<()> {
         let foreign = || {
             Error::new(
                 ErrorKind::Input,
                 "the checkpoint does not belong to this run",
             )
         };
-        let [samples, count, rest @ ..] = checkpoint else {
+        let [samples, count, held, rest @ ..] = checkpoint else {
             return Err(foreign());
         };
-        let (samples, count) = (*samples, *count as usize);
-        if count > rest.len() / 2 {
+        let (count, held) = (*count as usize, *held as usize);
+        if held != self.held.len() || count > rest.len() / 2 {
             return Err(foreign());
         }
         let (happened, rest) = rest.split_at(2 * count);
+        let kinds = self.system.event_functions().len() + 2 * held;
         let happened: Vec<(usize, f64)> = happened
             .chunks_exact(2)
             .map(|pair| (pair[0] as usize, f64::from_bits(pair[1])))
             .collect();
-        if happened
-            .iter()
-            .any(|&(index, _)| index >= self.system.event_functions().len())
-        {
+        if happened.iter().any(|&(index, _)| index >= kinds) || rest.len() < 4 * held + 2 {
             return Err(foreign());
         }
-        match &mut self.engine {
-            Engine::Adaptive(engine) => engine.restore(rest)?,
-            Engine::Fixed {
-                engine,
-                done,
-                work,
-                power,
-                ..
-            } => {
-                if rest.len() < 5 {
-                    return Err(foreign());
-                }
-                *done = rest[0];
-                for k in 0..2 {
-                    work[k] = f64::from_bits(rest[1 + k]);
-                    power[k] = f64::from_bits(rest[3 + k]);
-                }
-                engine.restore(&rest[5..])?;
-            }
+        let (friction, rest) = rest.split_at(4 * held);
+        let mut modes = Vec::with_capacity(held);
+        for (words, held) in friction.chunks_exact(4).zip(&mut self.held) {
+            modes.push(Mode::from_word(words[0]).ok_or_else(foreign)?);
+            *held = (words[1], f64::from_bits(words[2]), f64::from_bits(words[3]));
         }
-        if recorded.len() as u64 != samples {
-            return Err(foreign());
-        }
-        self.samples = samples;
+        self.system.restore_friction(&modes);
+        self.stretch = (rest[0], f64::from_bits(rest[1]));
+        let rest = self.auditor.restore(&rest[2..]).ok_or_else(foreign)?;
+        self.engine.restore(rest)?;
+        self.samples = *samples;
         self.happened = happened;
-        if let Engine::Adaptive(engine) = &self.engine {
-            let statistics = engine.statistics();
-            self.stretch = (statistics.steps + statistics.rejected, engine.time());
-        }
-        for sample in recorded {
-            self.observe(
-                sample.time,
-                sample.state.clone(),
-                sample.work,
-                sample.dissipated,
-            )?;
-        }
         Ok(())
     }
 
@@ -462,15 +446,52 @@ impl Simulation {
             }
             Integrator::Fixed { .. } => 1e-2,
         };
-        let statistics = match &self.engine {
-            Engine::Adaptive(engine) => {
-                let s = engine.statistics();
-                (s.steps, s.rejected, s.evaluations)
-            }
-            Engine::Fixed { engine, done, .. } => (*done, 0, engine.statistics().evaluations),
-        };
-        self.auditor.finish(allowed, statistics)
+        let now = self.time().min(self.options.duration);
+        let modes = self.system.friction_modes();
+        let held = self
+            .system
+            .friction_names()
+            .zip(self.held.iter().zip(modes))
+            .filter(|(_, (held, _))| held.0 > 0)
+            .map(|(name, (&(times, duration, since), mode))| Held {
+                name: name.to_string(),
+                times,
+                duration: duration
+                    + if *mode == Mode::Held {
+                        now - since
+                    } else {
+                        0.0
+                    },
+            })
+            .collect();
+        self.auditor.finish(allowed, self.engine.statistics(), held)
     }
+}
+
+/// Puts the base where the initial state has it, if the inputs do not say how it moves.
+fn place_base(initial: &Base<f64>, inputs: &mut Inputs) -> Result<()> {
+    if *initial == Base::fixed() {
+        return Ok(());
+    }
+    if !inputs.base.is_fixed() {
+        return match *initial == inputs.base.at(0.0) {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::Input,
+                "the motion of the base is given by the state and by the inputs, and they differ at 0 s",
+            )
+            .hint("leave it out of the state")),
+        };
+    }
+    if initial.velocity != Motion::zero() || initial.acceleration != Motion::zero() {
+        return Err(Error::new(
+            ErrorKind::Input,
+            "the base of the initial state moves, but how it goes on is not told",
+        )
+        .hint("give the motion of the base among the inputs (`--base`)"));
+    }
+    inputs.base = PrescribedBase::new(RestingBase(initial.pose));
+    Ok(())
 }
 
 /// Error of a run's end, estimated by a second run at a hundredth of its tolerance (or a quarter of its step): the largest
@@ -530,62 +551,12 @@ fn check(options: &Options) -> Result<()> {
     }
     if let Integrator::Fixed { step, .. } = options.integrator {
         positive("step", step)?;
-        let ratio = options.interval / step;
-        if (ratio - ratio.round()).abs() > 1e-6 * ratio || ratio.round() < 1.0 {
-            return Err(Error::new(
-                ErrorKind::Input,
-                format!(
-                    "the interval between samples ({} s) is not a multiple of the step ({step} s)",
-                    options.interval
-                ),
-            ));
-        }
-        let count = options.duration / options.interval;
-        if (count - count.round()).abs() > 1e-6 * count.max(1.0) {
-            return Err(Error::new(
-                ErrorKind::Input,
-                format!(
-                    "with a fixed step the duration ({} s) must be a multiple of the interval between samples ({} s)",
-                    options.duration, options.interval
-                ),
-            ));
-        }
     }
     Ok(())
 }
 
 /// So many trial steps are looked at together, to notice a run that goes nowhere.
 const STRETCH: u64 = 2_000;
-
-/// What to say of a run that goes nowhere. Dry friction that holds a joint is the usual reason: its velocity then trembles about
-/// zero, and the run would take millions of steps; without such a joint a thousand million are too many.
-fn stuck(system: &TreeSystem, y: &[f64], (from, reached): (f64, f64), end: f64) -> Option<Error> {
-    let model = system.model();
-    let speed = |k: usize| y[model.nq() + k].abs();
-    let held = (0..model.nv())
-        .filter(|&k| model.dofs[k].friction > 0.0 && speed(k) < 1e-4)
-        .min_by(|&a, &b| speed(a).total_cmp(&speed(b)));
-    let progress = format!(
-        "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached} s"
-    );
-    match held {
-        Some(k) if reached - from < 1e-3 * end => Some(
-            Error::new(
-                ErrorKind::Integration,
-                format!("{progress}; `{}` seems to stick", model.tree().dofs[k].name),
-            )
-            .hint(
-                "Coulomb friction jumps when a joint stops, and an explicit method cannot hold it still: \
-                 replace the friction by damping, or use a fixed step",
-            ),
-        ),
-        _ if reached - from < 2e-6 * end => Some(
-            Error::new(ErrorKind::Integration, progress)
-                .hint("loosen the tolerance, or use a fixed step: something in this system is very fast"),
-        ),
-        _ => None,
-    }
-}
 
 /// Says which coordinate an integrator's complaint is about, and what often causes it.
 fn explain(error: Error, system: &TreeSystem, component: Option<usize>) -> Error {
@@ -608,16 +579,21 @@ fn explain(error: Error, system: &TreeSystem, component: Option<usize>) -> Error
         "the energy balance".to_string()
     };
     let advice = error.advice().unwrap_or_default().to_string();
-    Error::new(ErrorKind::Integration, format!("{}; it is {what} that cannot be followed", error.message()))
-        .hint(format!(
-            "{advice}{}stiff springs or damping, dry friction at standstill and very light bodies need small steps",
-            if advice.is_empty() { "" } else { "; " }
-        ))
+    Error::new(
+        ErrorKind::Integration,
+        format!("{}; it is {what} that cannot be followed", error.message()),
+    )
+    .hint(format!(
+        "{advice}{}stiff springs or damping and very light bodies need small steps",
+        if advice.is_empty() { "" } else { "; " }
+    ))
 }
 
 impl Inputs {
-    /// Does any controller or wrench act?
+    /// Is there no controller and no wrench, and is the base at rest?
     pub fn is_idle(&self) -> bool {
-        matches!(self.controller, Controller::None) && self.wrenches.is_empty()
+        matches!(self.controller, Controller::None)
+            && self.wrenches.is_empty()
+            && self.base.is_fixed()
     }
 }

@@ -1,19 +1,25 @@
 //! A tree with its inputs, seen as an ODE on a manifold.
 //!
-//! y = (q, v, W, D): positions (quaternions as four numbers), velocities, the work done by efforts and external wrenches, and the
-//! energy dissipated by damping and friction. W and D are integrated along with the motion, to the same tolerance, so that the
-//! audit's energy balance is as sharp as the motion itself.
+//! y = (q, v, W, D): positions (quaternions as four numbers), velocities, the work done by efforts, external wrenches and a base
+//! that moves, and the energy dissipated by damping and friction. W and D are integrated along with the motion, to the same
+//! tolerance, so that the audit's energy balance is as sharp as the motion itself.
 //!
 //! ```text
 //! q̇ = v where coordinates are plain,   ṗ = ½ p ∘ (0, ω) for a quaternion p
 //! v̇ = forward dynamics
-//! Ẇ = τ·v + Σ w·t,   Ḋ = (damping v + friction sign v)·v
+//! Ẇ = τ·v + Σ w·t + w₀·t₀,   Ḋ = (damping v − friction)·v
 //! ```
+//!
+//! w₀ is the wrench with which the base acts on the tree, by inverse dynamics of the motion found, t₀ the base's twist.
 //!
 //! Stages of a step may carry quaternions slightly off unit length; they are normalised before they are used, and the accepted
 //! state is normalised. On the sphere the flow of ½ p ∘ ω stays, so this costs no order.
+//!
+//! Dry friction follows the sign of the velocity until somebody calls [`TreeSystem::follow_friction`]; from then on each
+//! freedom with dry friction slips or is held, and further event functions tell when that ends (see `dry_friction.rs`).
 
 use super::closing::{Closing, Drift};
+use super::dry_friction::{DryFriction, Mode};
 use super::inputs::Inputs;
 use crate::Dynamics;
 use crate::algorithm::constrained::UserConstraint;
@@ -21,9 +27,34 @@ use crate::algorithm::passive;
 use crate::error::Result;
 use crate::integrate::{Mechanical, System};
 use crate::model::Model;
-use crate::spatial::Force;
-use crate::state::{Base, State};
+use crate::spatial::{Force, Motion};
+use crate::state::State;
+use std::fmt;
 use std::sync::Arc;
+
+/// A function of time and state whose changes of sign are events.
+#[derive(Clone)]
+pub struct StateFunction(Arc<dyn Fn(f64, &State) -> f64 + Send + Sync>);
+
+impl StateFunction {
+    /// This function.
+    pub fn new(function: impl Fn(f64, &State) -> f64 + Send + Sync + 'static) -> Self {
+        StateFunction(Arc::new(function))
+    }
+}
+
+impl fmt::Debug for StateFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StateFunction")
+    }
+}
+
+impl PartialEq for StateFunction {
+    /// Functions are equal if they are the same one.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
 
 /// What is to be noticed while the system moves.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,13 +79,22 @@ pub enum EventFunction {
         /// How to call it.
         name: String,
     },
+    /// Any function of time and state changes its sign.
+    Function {
+        /// The function.
+        function: StateFunction,
+        /// How to call it.
+        name: String,
+    },
 }
 
 impl EventFunction {
     /// How to call it.
     pub fn name(&self) -> &str {
         match self {
-            EventFunction::Position { name, .. } | EventFunction::Plane { name, .. } => name,
+            EventFunction::Position { name, .. }
+            | EventFunction::Plane { name, .. }
+            | EventFunction::Function { name, .. } => name,
         }
     }
 }
@@ -64,6 +104,8 @@ impl EventFunction {
 pub struct Response {
     /// Efforts.
     pub tau: Vec<f64>,
+    /// Efforts of dry friction, holding efforts included; zero where there is none.
+    pub friction: Vec<f64>,
     /// Wrenches on the bodies 0…n in body axes about the bodies' origins; empty if there are none.
     pub external: Vec<Force<f64>>,
     /// Accelerations.
@@ -83,29 +125,45 @@ pub struct Constrained {
     pub violations: [f64; 3],
 }
 
+/// A change of what dry friction does to a freedom.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Change {
+    /// Which of the freedoms with dry friction.
+    pub index: usize,
+    /// Held now, or slipping?
+    pub held: bool,
+}
+
 /// A model with its inputs, ready to be integrated.
 #[derive(Clone, Debug)]
 pub struct TreeSystem {
+    model: Model,
+    /// Of the model without dry friction, which enters as an effort, and with its loops open.
     dynamics: Dynamics,
+    /// Loops, couplings and drivers, where there are any.
+    closing: Option<Closing>,
     inputs: Inputs,
-    base: Base<f64>,
+    friction: DryFriction,
+    /// Does somebody follow the modes of friction?
+    followed: bool,
     events: Vec<EventFunction>,
     state: State,
     tau: Vec<f64>,
+    resisted: Vec<f64>,
     external: Vec<Force<f64>>,
+    still: Vec<f64>,
+    vdot: Vec<f64>,
     quaternions: Vec<usize>,
-    /// Under constraints; `dynamics` is that of the tree with its loops open then.
-    closing: Option<Closing>,
-    model: Model,
 }
 
 impl TreeSystem {
-    /// The model driven by these inputs, on a base at rest where it stands. Loops are kept closed by projection.
+    /// The model driven by these inputs, on the base they prescribe. Loops are kept closed by projection.
     pub fn new(model: &Model, inputs: Inputs, events: Vec<EventFunction>) -> Result<Self> {
         TreeSystem::with_constraints(model, inputs, events, Vec::new(), Drift::default())
     }
 
-    /// The same with constraints of the user's own besides the model's, and a choice of how to keep them.
+    /// The same with constraints of the user's own besides the model's, and a choice of how to keep them. Under constraints dry
+    /// friction follows the sign of the velocity: nothing is held by it.
     pub fn with_constraints(
         model: &Model,
         inputs: Inputs,
@@ -114,16 +172,23 @@ impl TreeSystem {
         drift: Drift,
     ) -> Result<Self> {
         inputs.check(model)?;
+        let nv = model.nv();
+        let mut smooth = model.clone();
+        smooth.dofs.iter_mut().for_each(|dof| dof.friction = 0.0);
         Ok(TreeSystem {
-            dynamics: Dynamics::new(&model.clone().open_tree()),
-            closing: Closing::new(model, user, drift),
             model: model.clone(),
+            closing: Closing::new(&smooth, user, drift),
+            dynamics: Dynamics::new(&smooth.open_tree()),
             inputs,
-            base: Base::fixed(),
+            friction: DryFriction::new(model),
+            followed: false,
             events,
             state: State::neutral(model),
-            tau: vec![0.0; model.nv()],
+            tau: vec![0.0; nv],
+            resisted: vec![0.0; nv],
             external: Vec::new(),
+            still: vec![0.0; nv],
+            vdot: vec![0.0; nv],
             quaternions: model
                 .bodies()
                 .filter_map(|i| {
@@ -139,9 +204,14 @@ impl TreeSystem {
         &self.model
     }
 
-    /// The checked algorithms of the model; of the tree with its loops open, if the model has constraints.
+    /// The checked algorithms of the model without its dry friction, which acts as an effort here, and with its loops open.
     pub fn dynamics(&mut self) -> &mut Dynamics {
         &mut self.dynamics
+    }
+
+    /// What acts from outside.
+    pub fn inputs(&self) -> &Inputs {
+        &self.inputs
     }
 
     /// The events watched for.
@@ -157,13 +227,13 @@ impl TreeSystem {
         y
     }
 
-    /// The state in y.
-    pub fn unpack(&self, y: &[f64]) -> State {
-        let (nq, nv) = (self.model().nq(), self.model().nv());
+    /// The state in y at time t.
+    pub fn unpack(&self, t: f64, y: &[f64]) -> State {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
         let mut state = State {
             q: y[..nq].to_vec(),
             v: y[nq..nq + nv].to_vec(),
-            base: self.base,
+            base: self.inputs.base.at(t),
         };
         normalise(&self.quaternions, &mut state.q);
         state
@@ -171,120 +241,314 @@ impl TreeSystem {
 
     /// Efforts, external wrenches and accelerations at an instant.
     pub fn response(&mut self, t: f64, state: &State) -> Result<Response> {
-        let mut tau = vec![0.0; self.model().nv()];
-        let mut external = Vec::new();
-        self.inputs
-            .efforts(t, state, &mut self.dynamics, &mut tau)?;
-        self.inputs
-            .external(state, &mut self.dynamics, &mut external)?;
-        let mut vdot = vec![0.0; tau.len()];
-        let constrained = match &mut self.closing {
-            None => {
-                vdot.copy_from_slice(self.dynamics.forward(state, &tau, &external)?);
-                None
-            }
-            Some(closing) => {
-                closing.accelerate(t, &mut state.clone(), &tau, &external, &mut vdot)?;
-                Some(Constrained {
-                    efforts: closing.efforts(),
-                    multipliers: closing.multipliers().to_vec(),
-                    violations: closing.violations(),
-                })
-            }
-        };
+        let mut vdot = vec![0.0; self.model.nv()];
+        self.load(t, &state.q, &state.v);
+        self.state.base = state.base;
+        self.accelerate(t, &mut vdot)?;
+        let mut friction = vec![0.0; self.model.nv()];
+        for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
+            friction[k] = *effort;
+        }
         Ok(Response {
-            tau,
-            external,
+            tau: self.tau.clone(),
+            friction,
+            external: self.external.clone(),
             vdot,
-            constrained,
+            constrained: self.closing.as_ref().map(|closing| Constrained {
+                efforts: closing.efforts(),
+                multipliers: closing.multipliers().to_vec(),
+                violations: closing.violations(),
+            }),
         })
     }
 
-    /// Power of efforts and external wrenches, and power lost to damping and friction, at an instant.
-    pub(crate) fn power_at(&mut self, t: f64, state: &State) -> Result<[f64; 2]> {
-        self.load(&state.q, &state.v);
-        self.inputs
-            .efforts(t, &self.state, &mut self.dynamics, &mut self.tau)?;
-        self.inputs
-            .external(&self.state, &mut self.dynamics, &mut self.external)?;
-        let (work, lost) = self.powers()?;
-        Ok([work, lost])
+    /// Power of what acts from outside, and power lost to damping and friction, at an instant.
+    pub(crate) fn powers_at(&mut self, t: f64, y: &[f64]) -> Result<[f64; 2]> {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        self.load(t, &y[..nq], &y[nq..nq + nv]);
+        let mut vdot = std::mem::take(&mut self.vdot);
+        let done = self
+            .accelerate(t, &mut vdot)
+            .and_then(|()| self.powers(&vdot));
+        self.vdot = vdot;
+        done
     }
 
     /// Evaluates the dynamics at the state loaded; v̇ goes out.
     fn accelerate(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
+        self.drive(t)?;
+        self.friction.slip(&self.state.v);
+        self.forward(t, vdot)?;
+        if self.friction.holds() {
+            self.friction.hold(&mut self.dynamics, vdot)?;
+        }
+        Ok(())
+    }
+
+    /// Efforts and external wrenches at the state loaded.
+    fn drive(&mut self, t: f64) -> Result<()> {
+        self.inputs.efforts(
+            t,
+            &self.state,
+            &self.model,
+            &mut self.dynamics,
+            &mut self.tau,
+        )?;
         self.inputs
-            .efforts(t, &self.state, &mut self.dynamics, &mut self.tau)?;
-        self.inputs
-            .external(&self.state, &mut self.dynamics, &mut self.external)?;
+            .external(&self.state, &mut self.dynamics, &mut self.external)
+    }
+
+    /// Accelerations from the efforts and the friction there are.
+    fn forward(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
+        self.resisted.copy_from_slice(&self.tau);
+        for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
+            self.resisted[k] += effort;
+        }
         if let Some(closing) = &mut self.closing {
-            return closing.accelerate(t, &mut self.state, &self.tau, &self.external, vdot);
+            return closing.accelerate(t, &mut self.state, &self.resisted, &self.external, vdot);
         }
         vdot.copy_from_slice(
             self.dynamics
-                .forward(&self.state, &self.tau, &self.external)?,
+                .forward(&self.state, &self.resisted, &self.external)?,
         );
         Ok(())
     }
 
-    fn load(&mut self, q: &[f64], v: &[f64]) {
+    fn load(&mut self, t: f64, q: &[f64], v: &[f64]) {
         self.state.q.copy_from_slice(q);
         self.state.v.copy_from_slice(v);
-        self.state.base = self.base;
+        self.state.base = self.inputs.base.at(t);
         normalise(&self.quaternions, &mut self.state.q);
     }
 
-    /// Power of efforts and external wrenches, and power lost to damping and friction.
-    fn powers(&mut self) -> Result<(f64, f64)> {
+    /// Power of efforts, external wrenches and the base, and power lost to damping and friction.
+    fn powers(&mut self, vdot: &[f64]) -> Result<[f64; 2]> {
         let state = &self.state;
         let mut work: f64 = self.tau.iter().zip(&state.v).map(|(tau, v)| tau * v).sum();
         if !self.external.is_empty() {
-            let zero = vec![0.0; state.v.len()];
-            let kinematics = self.dynamics.kinematics(state, &zero)?;
-            work += self
-                .external
-                .iter()
-                .zip(&kinematics.velocity)
-                .map(|(f, v)| f.dot(*v))
-                .sum::<f64>();
+            let kinematics = self.dynamics.kinematics(state, &self.still)?;
+            let pairs = self.external.iter().zip(&kinematics.velocity);
+            // what acts on the base itself moves nothing
+            work += pairs.skip(1).map(|(f, v)| f.dot(*v)).sum::<f64>();
+        }
+        if !self.inputs.base.is_fixed() {
+            self.dynamics.inverse(state, vdot, &self.external)?;
+            let rotation = state.base.pose.rotation;
+            let twist = Motion::new(
+                rotation.transpose_times(state.base.velocity.angular),
+                rotation.transpose_times(state.base.velocity.linear),
+            );
+            work += self.dynamics.joint_wrench(0).dot(twist);
         }
         if let Some(closing) = &self.closing {
             work += closing.power(&state.v);
         }
         let model = self.dynamics.model();
-        let lost = (0..model.nv())
+        let mut lost: f64 = (0..model.nv())
             .map(|k| passive::dissipative_force(model, &state.v, k) * state.v[k])
             .sum();
-        Ok((work, lost))
+        for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
+            lost -= effort * state.v[k];
+        }
+        Ok([work, lost])
+    }
+
+    fn event_values(&mut self, t: f64, q: &[f64], v: &[f64], values: &mut [f64]) {
+        self.load(t, q, v);
+        let (own, friction) = values.split_at_mut(self.events.len());
+        for (event, value) in self.events.iter().zip(own) {
+            *value = match event {
+                EventFunction::Position {
+                    coordinate, value, ..
+                } => q[*coordinate] - value,
+                EventFunction::Plane {
+                    frame,
+                    normal,
+                    offset,
+                    ..
+                } => {
+                    let frame = &self.model.tree().frames[*frame];
+                    match self.dynamics.frame_pose(&self.state, frame) {
+                        Ok(pose) => {
+                            let p = pose.translation.to_array();
+                            normal.iter().zip(p).map(|(n, x)| n * x).sum::<f64>() - offset
+                        }
+                        Err(_) => f64::NAN,
+                    }
+                }
+                EventFunction::Function { function, .. } => (function.0)(t, &self.state),
+            };
+        }
+        if friction.is_empty() {
+            return;
+        }
+        let mut known = true;
+        if self.friction.holds() {
+            let mut vdot = std::mem::take(&mut self.vdot);
+            known = self.accelerate(t, &mut vdot).is_ok();
+            self.vdot = vdot;
+        }
+        for (j, value) in friction.iter_mut().enumerate() {
+            let k = self.friction.freedoms[j];
+            *value = match self.friction.modes[j] {
+                Mode::Slips(s) => s * v[k],
+                Mode::Held if known => self.friction.levels[j] - self.friction.efforts[j].abs(),
+                Mode::Held => f64::NAN,
+                Mode::BySign => 1.0,
+            };
+        }
+    }
+
+    /// Names of the freedoms with dry friction.
+    pub(crate) fn friction_names(&self) -> impl Iterator<Item = &str> {
+        let dofs = &self.model.tree().dofs;
+        self.friction
+            .freedoms
+            .iter()
+            .map(|&k| dofs[k].name.as_str())
+    }
+
+    /// What dry friction does to each of its freedoms.
+    pub(crate) fn friction_modes(&self) -> &[Mode] {
+        &self.friction.modes
+    }
+
+    /// Takes up the modes of a checkpoint.
+    pub(crate) fn restore_friction(&mut self, modes: &[Mode]) {
+        self.friction.modes.copy_from_slice(modes);
+    }
+
+    /// From now on dry friction has modes, beginning with this state; velocities that are exactly zero stay so where friction
+    /// holds. Whoever integrates must call [`choose_modes`](Self::choose_modes) at the friction's events.
+    pub(crate) fn follow_friction(&mut self, t: f64, y: &mut [f64]) -> Result<()> {
+        if self.closing.is_some() {
+            return Ok(()); // what holds a closed chain is not known: friction goes by the sign of the velocity
+        }
+        self.followed = true;
+        let nq = self.model.nq();
+        for (mode, &k) in self.friction.modes.iter_mut().zip(&self.friction.freedoms) {
+            let v = y[nq + k];
+            *mode = if v == 0.0 {
+                Mode::Held
+            } else {
+                Mode::Slips(v.signum())
+            };
+        }
+        self.choose_modes(t, y, None).map(|_| ())
+    }
+
+    /// Chooses modes anew at an event. `stopped` is the freedom whose velocity has become zero, if it is that event; others
+    /// that come to rest within the resolution of time stop with it. Tells what has changed.
+    pub(crate) fn choose_modes(
+        &mut self,
+        t: f64,
+        y: &mut [f64],
+        stopped: Option<usize>,
+    ) -> Result<Vec<Change>> {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let before = self.friction.modes.clone();
+        self.load(t, &y[..nq], &y[nq..nq + nv]);
+        let mut vdot = vec![0.0; nv];
+        self.accelerate(t, &mut vdot)?;
+        let resolution = 8.0 * (t.abs().next_up() - t.abs());
+        let mut resting = Vec::new();
+        for (j, &k) in self.friction.freedoms.iter().enumerate() {
+            let v = &mut y[nq + k];
+            let at_rest = match self.friction.modes[j] {
+                Mode::Held => true,
+                Mode::Slips(s) => {
+                    *v == 0.0 || stopped == Some(j) || s * *v <= vdot[k].abs() * resolution
+                }
+                Mode::BySign => false,
+            };
+            if at_rest {
+                *v = 0.0;
+                self.state.v[k] = 0.0;
+                // neither pushes nor holds, for the accelerations without it
+                self.friction.modes[j] = Mode::Held;
+                resting.push(j);
+            }
+        }
+        if resting.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.drive(t)?;
+        self.friction.slip(&self.state.v);
+        self.forward(t, &mut vdot)?;
+        self.friction.choose(&mut self.dynamics, &resting, &vdot)?;
+        let changes = before.iter().zip(&self.friction.modes).enumerate();
+        Ok(changes
+            .filter(|(_, (a, b))| (**a == Mode::Held) != (**b == Mode::Held))
+            .map(|(index, (_, b))| Change {
+                index,
+                held: *b == Mode::Held,
+            })
+            .collect())
+    }
+
+    /// A freedom that slips against its direction: one that was let go and came back within a step.
+    pub(crate) fn overrun(&self, y: &[f64]) -> Option<usize> {
+        let nq = self.model.nq();
+        let freedoms = self.friction.freedoms.iter().zip(&self.friction.modes);
+        freedoms
+            .enumerate()
+            .find(|(_, (k, mode))| matches!(mode, Mode::Slips(s) if s * y[nq + **k] < 0.0))
+            .map(|(j, _)| j)
+    }
+
+    /// Holds a freedom, come what may.
+    pub(crate) fn force_hold(&mut self, index: usize, y: &mut [f64]) {
+        self.friction.modes[index] = Mode::Held;
+        y[self.model.nq() + self.friction.freedoms[index]] = 0.0;
+    }
+
+    /// Is a freedom held by more than its friction can?
+    pub(crate) fn overheld(&mut self, t: f64, y: &[f64]) -> Result<bool> {
+        if !self.friction.holds() {
+            return Ok(false);
+        }
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        self.load(t, &y[..nq], &y[nq..nq + nv]);
+        let mut vdot = std::mem::take(&mut self.vdot);
+        let done = self.accelerate(t, &mut vdot);
+        self.vdot = vdot;
+        done?;
+        let friction = &self.friction;
+        Ok((0..friction.modes.len()).any(|j| {
+            friction.modes[j] == Mode::Held
+                && friction.efforts[j].abs() > friction.levels[j] * (1.0 + 1e-9)
+        }))
     }
 }
 
 impl System for TreeSystem {
     fn dimension(&self) -> usize {
-        self.model().nq() + self.model().nv() + 2
+        self.model.nq() + self.model.nv() + 2
+    }
+
+    fn integrals(&self) -> usize {
+        2
     }
 
     fn derivative(&mut self, t: f64, y: &[f64], dy: &mut [f64]) -> Result<()> {
-        let (nq, nv) = (self.model().nq(), self.model().nv());
-        self.load(&y[..nq], &y[nq..nq + nv]);
-        position_rates(
-            self.dynamics.model(),
-            &y[..nq],
-            &y[nq..nq + nv],
-            &mut dy[..nq],
-        );
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        self.load(t, &y[..nq], &y[nq..nq + nv]);
+        position_rates(&self.model, &y[..nq], &y[nq..nq + nv], &mut dy[..nq]);
         self.accelerate(t, &mut dy[nq..nq + nv])?;
-        let (work, lost) = self.powers()?;
-        dy[nq + nv] = work;
-        dy[nq + nv + 1] = lost;
+        let powers = self.powers(&dy[nq..nq + nv])?;
+        dy[nq + nv..].copy_from_slice(&powers);
         Ok(())
     }
 
+    fn next_kink(&self, t: f64) -> f64 {
+        self.inputs.next_kink(t)
+    }
+
     fn project(&mut self, t: f64, y: &mut [f64]) {
-        let (nq, nv) = (self.model().nq(), self.model().nv());
+        let (nq, nv) = (self.model.nq(), self.model.nv());
         normalise(&self.quaternions, &mut y[..nq]);
         if self.closing.is_some() {
-            self.load(&y[..nq], &y[nq..nq + nv]);
+            self.load(t, &y[..nq], &y[nq..nq + nv]);
         }
         if let Some(closing) = &mut self.closing {
             closing.project(t, &mut self.state);
@@ -295,32 +559,16 @@ impl System for TreeSystem {
 
     fn event_count(&self) -> usize {
         self.events.len()
+            + if self.followed {
+                self.friction.freedoms.len()
+            } else {
+                0
+            }
     }
 
-    fn events(&mut self, _t: f64, y: &[f64], values: &mut [f64]) {
-        let state = self.unpack(y);
-        for (event, value) in self.events.iter().zip(values) {
-            *value = match event {
-                EventFunction::Position {
-                    coordinate, value, ..
-                } => y[*coordinate] - value,
-                EventFunction::Plane {
-                    frame,
-                    normal,
-                    offset,
-                    ..
-                } => {
-                    let frame = self.dynamics.model().tree().frames[*frame].clone();
-                    match self.dynamics.frame_pose(&state, &frame) {
-                        Ok(pose) => {
-                            let p = pose.translation.to_array();
-                            normal.iter().zip(p).map(|(n, x)| n * x).sum::<f64>() - offset
-                        }
-                        Err(_) => f64::NAN,
-                    }
-                }
-            };
-        }
+    fn events(&mut self, t: f64, y: &[f64], values: &mut [f64]) {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        self.event_values(t, &y[..nq], &y[nq..nq + nv], values);
     }
 }
 
@@ -334,17 +582,23 @@ impl Mechanical for TreeSystem {
     }
 
     fn acceleration(&mut self, t: f64, q: &[f64], v: &[f64], vdot: &mut [f64]) -> Result<()> {
-        self.load(q, v);
+        self.load(t, q, v);
         self.accelerate(t, vdot)
     }
 
     fn step(&mut self, q: &mut [f64], delta: &[f64]) {
         self.state.q.copy_from_slice(q);
-        let Self {
-            dynamics, state, ..
-        } = self;
-        state.step(dynamics.model(), delta);
+        let Self { model, state, .. } = self;
+        state.step(model, delta);
         q.copy_from_slice(&self.state.q);
+    }
+
+    fn watched_count(&self) -> usize {
+        System::event_count(self)
+    }
+
+    fn watch(&mut self, t: f64, q: &[f64], v: &[f64], values: &mut [f64]) {
+        self.event_values(t, q, v, values);
     }
 }
 

@@ -108,14 +108,34 @@ impl<S: Scalar> RigidInertia<S> {
         )
     }
 
-    /// The inertia seen from another frame: `self` is given in b, the result in a.
+    /// Momentum of the body turning about an axis through the origin.
     #[inline(always)]
-    pub fn seen_from(self, a_from_b: Pose<S>) -> Self {
-        let p = a_from_b.translation;
-        let turned = a_from_b.rotation * self.first;
-        // ∫ (Rρ + p)(Rρ + p)ᵀ dm = R Σ Rᵀ + (Rh) pᵀ + p (Rh + m p)ᵀ
+    pub fn momentum_of_turning(self, omega: Vec3<S>) -> Force<S> {
+        Force::new(self.tensor() * omega, omega.cross(self.first))
+    }
+
+    /// Momentum of the body sliding without rotation.
+    #[inline(always)]
+    pub fn momentum_of_sliding(self, v: Vec3<S>) -> Force<S> {
+        Force::new(self.first.cross(v), v * self.mass)
+    }
+
+    /// The inertia in other axes about the same origin: `self` in those of b, the result in those of a.
+    #[inline(always)]
+    pub fn turned(self, a_from_b: Mat3<S>) -> Self {
+        RigidInertia {
+            mass: self.mass,
+            first: a_from_b * self.first,
+            second: self.second.conjugate(a_from_b),
+        }
+    }
+
+    /// The inertia about another origin, from which this one is reached by `p`, in the same axes.
+    #[inline(always)]
+    pub fn shifted(self, p: Vec3<S>) -> Self {
+        // ∫ (ρ + p)(ρ + p)ᵀ dm = Σ + h pᵀ + p (h + m p)ᵀ
+        let (turned, second) = (self.first, self.second);
         let first = p.scale_add(self.mass, turned);
-        let second = self.second.conjugate(a_from_b.rotation);
         RigidInertia {
             mass: self.mass,
             first,
@@ -128,6 +148,12 @@ impl<S: Scalar> RigidInertia<S> {
                 turned.y.mul_add(p.z, p.y.mul_add(first.z, second.yz)),
             ),
         }
+    }
+
+    /// The inertia seen from another frame: `self` is given in b, the result in a.
+    #[inline(always)]
+    pub fn seen_from(self, a_from_b: Pose<S>) -> Self {
+        self.turned(a_from_b.rotation).shifted(a_from_b.translation)
     }
 
     /// The same inertia as three 3×3 blocks.

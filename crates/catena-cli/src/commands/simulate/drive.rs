@@ -1,16 +1,18 @@
 //! What moves the joints, and what is watched for: controllers, efforts, wrenches, events.
 
-use super::{Arguments, ControllerKind};
+use super::{Arguments, ControllerKind, base};
 use crate::coordinates::Quantity;
 use crate::situation::{Situation, find_frame};
 use crate::state_argument::{self, typed_list};
 use crate::{json, number, state_file};
 use catena::error::{Error, ErrorKind, Result};
+use catena::model::BodyInfo;
 use catena::simulate::{Controller, EventFunction, FrameWrench, Inputs, Table};
 use catena::spatial::{Force, Vec3};
-use catena::trajectory::{PointToPoint, Profile};
+use catena::trajectory::{PointToPoint, Profile, Reference, Sample, Sampled};
 use catena::{Model, State};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// What acts on the model, for the library and in words.
 pub struct Drive {
@@ -18,6 +20,8 @@ pub struct Drive {
     pub inputs: Inputs,
     /// The controller, for the metadata of the run.
     pub description: Value,
+    /// The motion of the base, likewise; null if it is at rest.
+    pub base: Value,
 }
 
 fn refusal(message: impl Into<String>) -> Error {
@@ -55,7 +59,7 @@ impl Arguments {
                 "kind": "efforts",
                 "file": path.display().to_string(),
                 "rows": times.len(),
-                "check": format!("{:016x}", checksum(times.iter().chain(efforts.iter().flatten()))),
+                "check": json::checksum(times.iter().chain(efforts.iter().flatten())),
             });
             let table =
                 Table::new(times, efforts).map_err(|error| error.at(state_file::whole(path)))?;
@@ -67,12 +71,15 @@ impl Arguments {
         } else {
             (Controller::None, Value::Null)
         };
+        let (motion, base) = base::motion(&self.base)?;
         Ok(Drive {
             inputs: Inputs {
                 controller,
                 wrenches,
+                base: motion,
             },
             description,
+            base,
         })
     }
 
@@ -83,9 +90,9 @@ impl Arguments {
         start: &State,
     ) -> Result<(Controller, Value)> {
         if kind == ControllerKind::Gravity {
-            if self.to.is_some() || self.move_time.is_some() {
+            if self.to.is_some() || self.move_time.is_some() || self.trajectory.is_some() {
                 return Err(refusal(
-                    "--to and --move-time: gravity compensation follows no motion",
+                    "--to, --move-time and --trajectory: gravity compensation follows no motion",
                 )
                 .hint("it holds the weight; `pd` and `computed-torque` follow a motion"));
             }
@@ -98,27 +105,15 @@ impl Arguments {
                 model.name()
             )));
         }
-        let from: Vec<f64> = plain.iter().map(|&k| start.q[k]).collect();
-        let to = match &self.to {
-            None => from.clone(),
-            Some(text) => {
-                let all = Quantity::Position.coordinates(model);
-                let wanted: Vec<_> = plain.iter().map(|&k| all[k].clone()).collect();
-                state_argument::typed_numbers("--to", text, &wanted)?
-            }
-        };
-        let duration = self.move_time.unwrap_or(self.duration);
-        let motion = PointToPoint::new(Profile::Cycloid, &from, &to, duration)?;
         let (stiffness, damping) = (self.stiffness, self.damping);
         let is_pd = kind == ControllerKind::Pd;
-        let description = json!({
-            "kind": if is_pd { "pd" } else { "computed-torque" },
-            "from": json::numbers(&from),
-            "to": json::numbers(&to),
-            "move_time": duration,
-            "stiffness": stiffness,
-            "damping": damping,
-        });
+        let (motion, mut description) = match &self.trajectory {
+            Some(path) => followed(path, model)?,
+            None => self.to_a_point(model, &plain, start)?,
+        };
+        description["kind"] = if is_pd { "pd" } else { "computed-torque" }.into();
+        description["stiffness"] = stiffness.into();
+        description["damping"] = damping.into();
         let controller = match is_pd {
             true => Controller::ProportionalDerivative {
                 motion,
@@ -134,17 +129,34 @@ impl Arguments {
         Ok((controller, description))
     }
 
-    /// What is watched for. Steps of one size have no points in between: nothing is located there.
+    /// The motion along a cycloid from the start.
+    fn to_a_point(
+        &self,
+        model: &Model,
+        plain: &[usize],
+        start: &State,
+    ) -> Result<(Reference, Value)> {
+        let from: Vec<f64> = plain.iter().map(|&k| start.q[k]).collect();
+        let to = match &self.to {
+            None => from.clone(),
+            Some(text) => {
+                let all = Quantity::Position.coordinates(model);
+                let wanted: Vec<_> = plain.iter().map(|&k| all[k].clone()).collect();
+                state_argument::typed_numbers("--to", text, &wanted)?
+            }
+        };
+        let duration = self.move_time.unwrap_or(self.duration);
+        let motion = PointToPoint::new(Profile::Cycloid, &from, &to, duration)?;
+        let description = json!({
+            "from": json::numbers(&from),
+            "to": json::numbers(&to),
+            "move_time": duration,
+        });
+        Ok((motion.into(), description))
+    }
+
+    /// What is watched for.
     pub fn events(&self, model: &Model) -> Result<Vec<EventFunction>> {
-        if self.is_fixed() {
-            return match self.plane.is_empty() {
-                true => Ok(Vec::new()),
-                false => Err(
-                    refusal(format!("--plane: {} does not locate events", self.method))
-                        .hint("dop853, verner9, verner6, tsit5 and dopri5 do"),
-                ),
-            };
-        }
         let mut events = match self.no_limits {
             true => Vec::new(),
             false => limits(model),
@@ -154,6 +166,41 @@ impl Arguments {
         }
         Ok(events)
     }
+}
+
+/// The motion in a file: its joints with plain coordinates.
+fn followed(path: &Path, model: &Model) -> Result<(Reference, Value)> {
+    let rows = state_file::read_trajectory(path, model)?;
+    let tree = model.tree();
+    let bodies = || {
+        let all = tree.bodies[1..].iter();
+        all.filter(|body| body.kind.quaternion().is_none())
+    };
+    let samples: Vec<Sample> = rows
+        .iter()
+        .map(|row| {
+            let pick = |numbers: &[f64], of: &dyn Fn(&BodyInfo) -> usize| {
+                let ranges = bodies().map(|body| of(body)..of(body) + body.kind.nv());
+                ranges.flat_map(|range| numbers[range].to_vec()).collect()
+            };
+            Sample {
+                time: row.time.unwrap_or(0.0),
+                q: pick(&row.state.q, &|body| body.q),
+                v: pick(&row.state.v, &|body| body.v),
+                vdot: pick(&row.acceleration, &|body| body.v),
+            }
+        })
+        .collect();
+    let numbers = samples
+        .iter()
+        .flat_map(|s| s.q.iter().chain(&s.v).chain(&s.vdot).chain([&s.time]));
+    let description = json!({
+        "file": path.display().to_string(),
+        "rows": samples.len(),
+        "check": json::checksum(numbers),
+    });
+    let motion = Sampled::new(samples).map_err(|error| error.at(state_file::whole(path)))?;
+    Ok((motion.into(), description))
 }
 
 /// Every joint limit.
@@ -215,13 +262,4 @@ fn plain_coordinates(model: &Model) -> Vec<usize> {
         .filter(|body| body.kind.quaternion().is_none())
         .flat_map(|body| body.q..body.q + body.kind.nq())
         .collect()
-}
-
-/// FNV-1a over the bits of numbers: tells whether a file of efforts was changed before a run is resumed.
-fn checksum<'a>(numbers: impl Iterator<Item = &'a f64>) -> u64 {
-    numbers
-        .flat_map(|x| x.to_bits().to_le_bytes())
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        })
 }

@@ -1,5 +1,6 @@
 //! `catena simulate MODEL`: motion in time, written as it goes, with an audit at the end.
 
+mod base;
 mod drive;
 mod progress;
 mod record;
@@ -13,12 +14,12 @@ use crate::situation::{self, Situation};
 use crate::state_argument::StateArgument;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{FixedMethod, Method, Tolerances};
-use catena::simulate::{EventFunction, Integrator, Options, Simulation, verified_error};
+use catena::simulate::{Integrator, Options, Simulation, verified_error};
 use catena_io::run::Header;
 use clap::{Args, ValueEnum};
 use drive::Drive;
 use progress::Progress;
-use record::Recorder;
+use record::{Layout, Recorder};
 use report::Report;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -55,6 +56,16 @@ pub struct Arguments {
     model: ModelArgument,
     #[command(flatten)]
     state: StateArgument,
+
+    /// Row of the --state file to start from: a time in s, or `end`
+    #[arg(
+        long,
+        value_name = "T",
+        requires = "state",
+        allow_hyphen_values = true,
+        help_heading = "State"
+    )]
+    at: Option<String>,
 
     /// Duration in s
     #[arg(
@@ -165,6 +176,26 @@ pub struct Arguments {
     )]
     damping: f64,
 
+    /// Motion the controller follows instead: CSV with t, q, v and a, or a run
+    #[arg(
+        long,
+        value_name = "FILE.csv",
+        requires = "controller",
+        conflicts_with_all = ["to", "move_time"],
+        help_heading = "Drive"
+    )]
+    trajectory: Option<PathBuf>,
+
+    /// Motion of the base: FILE.csv of poses, move:vx,vy,vz, accelerate:ax,ay,az, turn:wx,wy,wz, shake:dx,dy,dz,HZ or
+    /// swing:rx,ry,rz,HZ; all but files may be repeated, and add
+    #[arg(
+        long,
+        value_name = "MOTION",
+        allow_hyphen_values = true,
+        help_heading = "Drive"
+    )]
+    base: Vec<String>,
+
     /// Report when the origin of a frame crosses the plane n·x = d; may be repeated
     #[arg(
         long,
@@ -205,15 +236,21 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let model = &loaded.model;
     let start = arguments.start(&loaded)?;
     let options = arguments.options()?;
-    let Drive {
-        inputs,
-        description,
-    } = arguments.drive(model, &start)?;
+    let drive = arguments.drive(model, &start)?;
+    let inputs = drive.inputs.clone();
     let events = arguments.events(model)?;
-    let header = arguments.header(&loaded, &start, &options, description, &events)?;
-    let mut recorder = Recorder::new(options.duration);
+    let names: Vec<String> = events
+        .iter()
+        .map(|event| event.name().to_string())
+        .collect();
     let mut simulation =
         Simulation::new(model, &start.state, inputs.clone(), events, options.clone())?;
+    let layout = Layout {
+        momentum: simulation.knows_momentum(),
+        base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
+    };
+    let header = arguments.header(&loaded, &start, &options, &drive, &names, layout)?;
+    let mut recorder = Recorder::new(options.duration, layout);
     if let Some(path) = &arguments.output {
         match arguments.resume {
             true => recorder.resume(path, &header, &mut simulation)?,
@@ -280,12 +317,38 @@ fn to_the_end(simulation: &mut Simulation, recorder: &mut Recorder, end: f64) ->
 impl Arguments {
     fn start(&self, loaded: &Loaded) -> Result<Situation> {
         let mut states = self.state.situations(&loaded.model, None, None)?;
-        match states.len() {
-            1 => Ok(states.remove(0)),
-            count => Err(Error::new(
+        match (&self.at, states.len()) {
+            (None, 1) => Ok(states.remove(0)),
+            (None, count) => Err(Error::new(
                 ErrorKind::Input,
                 format!("a simulation starts from one state, {count} are given"),
-            )),
+            )
+            .hint("choose one by its time with `--at T`, or the last one with `--at end`")),
+            (Some(at), count) if at == "end" => Ok(states.remove(count - 1)),
+            (Some(at), _) => {
+                let Some(time) = crate::number::parse(at).filter(|typed| !typed.is_angle) else {
+                    return Err(crate::number::not_a_number("--at", at)
+                        .hint("write a time in s, or `end` for the last row"));
+                };
+                let near = |t: f64| (t - time.value).abs() <= 1e-9 * t.abs().max(1.0);
+                let times: Vec<f64> = states.iter().filter_map(|state| state.time).collect();
+                match states.iter().position(|state| state.time.is_some_and(near)) {
+                    Some(index) => Ok(states.remove(index)),
+                    None => Err(Error::new(
+                        ErrorKind::Input,
+                        format!("--at: no state is at {} s", time.value),
+                    )
+                    .hint(match (times.first(), times.last()) {
+                        (Some(first), Some(last)) => {
+                            format!(
+                                "there are {}, from {first} s to {last} s",
+                                counted(times.len(), "time", "times")
+                            )
+                        }
+                        _ => "the states have no times".into(),
+                    })),
+                }
+            }
         }
     }
 
@@ -343,19 +406,15 @@ impl Arguments {
         }
     }
 
-    /// Is the step of one size?
-    fn is_fixed(&self) -> bool {
-        self.method.parse::<FixedMethod>().is_ok()
-    }
-
     /// Everything that makes the run what it is; a run is resumed only with the same.
     fn header(
         &self,
         loaded: &Loaded,
         start: &Situation,
         options: &Options,
-        drive: Value,
-        events: &[EventFunction],
+        drive: &Drive,
+        events: &[String],
+        layout: Layout,
     ) -> Result<Header> {
         let model = catena_io::to_json(&loaded.builder);
         let model: Value = serde_json::from_str(&model).map_err(|error| {
@@ -379,16 +438,17 @@ impl Arguments {
             .collect();
         let start = situation::to_json(start);
         Ok(Header {
-            columns: record::columns(&loaded.model),
+            columns: layout.columns(&loaded.model),
             metadata: json!({
                 "program": format!("catena {}", env!("CARGO_PKG_VERSION")),
                 "command": command,
                 "model_name": loaded.model.name(),
-                "start": {"q": start["q"], "v": start["v"]},
+                "start": {"q": start["q"], "v": start["v"], "base": start.get("base")},
                 "seed": self.state.seed(),
-                "drive": drive,
+                "drive": drive.description,
+                "base": drive.base,
                 "wrenches": start.get("wrenches"),
-                "events": events.iter().map(EventFunction::name).collect::<Vec<_>>(),
+                "events": events,
                 "duration": options.duration,
                 "interval": options.interval,
                 "method": self.method,

@@ -1,7 +1,8 @@
 //! The samples of a run: to the screen, and to a file that can be resumed.
 
-use super::report::Shown;
+use super::report::{Seen, Shown};
 use crate::coordinates::Quantity;
+use crate::json;
 use catena::error::{Error, ErrorKind, Place, Result};
 use catena::simulate::{Sample, Simulation};
 use catena::{Model, State};
@@ -15,47 +16,95 @@ const BLOCK: usize = 512;
 /// A block is written at least this often, so that a kill loses little.
 const BLOCK_TIME: Duration = Duration::from_secs(2);
 
-/// Names and units of everything recorded.
-pub fn columns(model: &Model) -> Vec<Column> {
-    let mut columns = vec![Column::new("time", "s")];
-    for quantity in Quantity::ALL {
-        for coordinate in quantity.coordinates(model) {
-            let name = format!("{}.{}", quantity.key(), coordinate.name);
-            columns.push(Column::new(name, coordinate.unit));
+/// Which columns a run has besides those that all have.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Errors of the momentum.
+    pub momentum: bool,
+    /// Motion of the base.
+    pub base: bool,
+}
+
+impl Layout {
+    /// Names and units of everything recorded.
+    pub fn columns(self, model: &Model) -> Vec<Column> {
+        let mut columns = vec![Column::new("time", "s")];
+        for quantity in Quantity::ALL {
+            for coordinate in quantity.coordinates(model) {
+                let name = format!("{}.{}", quantity.key(), coordinate.name);
+                columns.push(Column::new(name, coordinate.unit));
+            }
+        }
+        for name in ["kinetic", "gravitational", "elastic", "work", "dissipated"] {
+            columns.push(Column::new(name, "J"));
+        }
+        let efforts = Quantity::Effort.coordinates(model);
+        for k in rubbing(model) {
+            let name = format!("friction.{}", efforts[k].name);
+            columns.push(Column::new(name, efforts[k].unit));
+        }
+        columns.push(Column::new("error.energy", "J"));
+        columns.push(Column::new("error.effort", "N, N·m"));
+        if self.momentum {
+            columns.push(Column::new("error.momentum", "N·s"));
+            columns.push(Column::new("error.angular_momentum", "N·m·s"));
+        }
+        if self.base {
+            for (names, unit) in [
+                (&["x", "y", "z"][..], "m"),
+                (&["qw", "qx", "qy", "qz"], ""),
+                (&["wx", "wy", "wz"], "rad/s"),
+                (&["vx", "vy", "vz"], "m/s"),
+                (&["alphax", "alphay", "alphaz"], "rad/s²"),
+                (&["ax", "ay", "az"], "m/s²"),
+            ] {
+                let column = |name: &&str| Column::new(format!("base.{name}"), unit);
+                columns.extend(names.iter().map(column));
+            }
+        }
+        columns
+    }
+
+    fn append_row(self, model: &Model, sample: &Sample, rows: &mut Vec<f64>) {
+        rows.push(sample.time);
+        rows.extend_from_slice(&sample.state.q);
+        rows.extend_from_slice(&sample.state.v);
+        rows.extend_from_slice(&sample.vdot);
+        rows.extend_from_slice(&sample.tau);
+        rows.extend_from_slice(&sample.energies);
+        rows.extend_from_slice(&[sample.work, sample.dissipated]);
+        rows.extend(rubbing(model).map(|k| sample.friction[k]));
+        rows.extend_from_slice(&[sample.errors.energy, sample.errors.effort]);
+        if self.momentum {
+            rows.extend(sample.errors.momentum.unwrap_or_default());
+        }
+        if self.base {
+            let base = &sample.state.base;
+            rows.extend(base.pose.translation.to_array());
+            rows.extend(json::quaternion(base.pose.rotation));
+            rows.extend(base.velocity.to_array());
+            rows.extend(base.acceleration.to_array());
         }
     }
-    for name in ["kinetic", "gravitational", "elastic", "work", "dissipated"] {
-        columns.push(Column::new(name, "J"));
-    }
-    columns
 }
 
-fn append_row(sample: &Sample, rows: &mut Vec<f64>) {
-    rows.push(sample.time);
-    rows.extend_from_slice(&sample.state.q);
-    rows.extend_from_slice(&sample.state.v);
-    rows.extend_from_slice(&sample.vdot);
-    rows.extend_from_slice(&sample.tau);
-    rows.extend_from_slice(&sample.energies);
-    rows.extend_from_slice(&[sample.work, sample.dissipated]);
+/// The freedoms with dry friction.
+fn rubbing(model: &Model) -> impl Iterator<Item = usize> + '_ {
+    (0..model.nv()).filter(|&k| model.dof(k).friction > 0.0)
 }
 
-fn sample_of(model: &Model, row: &[f64]) -> Sample {
+/// A sample as far as the screen shows it, from a row of a run.
+fn seen(model: &Model, row: &[f64]) -> Seen {
     let (nq, nv) = (model.nq(), model.nv());
-    let part = |from: usize| row[from..from + nv].to_vec();
     let end = 1 + nq + 3 * nv;
     let mut state = State::neutral(model);
     // as they are: the quaternions have been normalised, doing it again could change a bit
     state.q.copy_from_slice(&row[1..1 + nq]);
     state.v.copy_from_slice(&row[1 + nq..1 + nq + nv]);
-    Sample {
+    Seen {
         time: row[0],
+        energy: row[end] + row[end + 1] + row[end + 2],
         state,
-        vdot: part(1 + nq + nv),
-        tau: part(1 + nq + 2 * nv),
-        energies: [row[end], row[end + 1], row[end + 2]],
-        work: row[end + 3],
-        dissipated: row[end + 4],
     }
 }
 
@@ -65,18 +114,20 @@ pub struct Recorder {
     path: PathBuf,
     pending: Vec<Sample>,
     last_block: Instant,
+    layout: Layout,
     /// What the screen shows of them.
     pub shown: Shown,
 }
 
 impl Recorder {
     /// For a run that is not kept.
-    pub fn new(duration: f64) -> Self {
+    pub fn new(duration: f64, layout: Layout) -> Self {
         Recorder {
             writer: None,
             path: PathBuf::new(),
             pending: Vec::new(),
             last_block: Instant::now(),
+            layout,
             shown: Shown::new(duration),
         }
     }
@@ -110,13 +161,19 @@ impl Recorder {
         // without a block there is no checkpoint: the run begins anew
         if !checkpoint.is_empty() {
             let run = read_run(path)?;
-            let recorded: Vec<Sample> = (0..run.row_count())
-                .map(|k| sample_of(simulation.model(), &run.row(k)))
-                .collect();
             simulation
-                .restore(&checkpoint, &recorded)
+                .restore(&checkpoint)
                 .map_err(|error| error.at(place(path)))?;
-            recorded.into_iter().for_each(|s| self.shown.note(s));
+            if run.row_count() as u64 != simulation.sample_count() {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    "the checkpoint of the run is not that of its last row",
+                )
+                .at(place(path)));
+            }
+            for k in 0..run.row_count() {
+                self.shown.note(seen(simulation.model(), &run.row(k)));
+            }
         }
         self.writer = Some(writer);
         self.path = path.to_path_buf();
@@ -140,10 +197,19 @@ impl Recorder {
         }
         if let Some(writer) = &mut self.writer {
             let mut rows = Vec::new();
-            self.pending.iter().for_each(|s| append_row(s, &mut rows));
+            for sample in &self.pending {
+                self.layout
+                    .append_row(simulation.model(), sample, &mut rows);
+            }
             writer.block(&rows, &simulation.checkpoint())?;
         }
-        self.pending.drain(..).for_each(|s| self.shown.note(s));
+        for sample in self.pending.drain(..) {
+            self.shown.note(Seen {
+                time: sample.time,
+                energy: sample.energies.iter().sum(),
+                state: sample.state,
+            });
+        }
         Ok(())
     }
 
@@ -174,13 +240,14 @@ impl Recorder {
 
 /// A run must be resumed with what it was made with.
 fn refuse_another(path: &Path, old: &Header, new: &Header) -> Result<()> {
-    const WHAT: [(&str, &str); 14] = [
+    const WHAT: [(&str, &str); 15] = [
         ("program", "version of catena"),
         ("model", "model"),
         ("model_name", "model"),
         ("start", "start"),
         ("seed", "seed"),
         ("drive", "drive"),
+        ("base", "motion of the base"),
         ("wrenches", "wrench"),
         ("events", "list of events"),
         ("duration", "duration"),

@@ -5,8 +5,8 @@ use crate::coordinates::Quantity;
 use crate::json;
 use crate::number::{counted, rough, six};
 use crate::table::Table;
-use catena::Model;
-use catena::simulate::{Audit, Happened, Sample};
+use catena::simulate::{Audit, Happened};
+use catena::{Model, State};
 use serde_json::{Value, json};
 
 /// Instants in the table.
@@ -19,17 +19,22 @@ const EVENTS: usize = 20;
 /// The samples as far as the screen needs them.
 pub struct Shown {
     every: f64,
-    rows: Vec<Instant>,
+    rows: Vec<Seen>,
     /// The last sample.
-    pub last: Option<Sample>,
+    pub last: Option<Seen>,
     /// Samples seen.
     pub count: usize,
 }
 
-struct Instant {
-    time: f64,
-    q: Vec<f64>,
-    energy: f64,
+/// A sample as far as the screen needs it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Time, s.
+    pub time: f64,
+    /// Positions and velocities.
+    pub state: State,
+    /// Energy, J.
+    pub energy: f64,
 }
 
 impl Shown {
@@ -44,13 +49,9 @@ impl Shown {
     }
 
     /// Takes a sample.
-    pub fn note(&mut self, sample: Sample) {
+    pub fn note(&mut self, sample: Seen) {
         if sample.time >= self.every * (self.rows.len() as f64 - 1e-6) {
-            self.rows.push(Instant {
-                time: sample.time,
-                q: sample.state.q.clone(),
-                energy: sample.energies.iter().sum(),
-            });
+            self.rows.push(sample.clone());
         }
         self.last = Some(sample);
         self.count += 1;
@@ -63,7 +64,7 @@ impl Shown {
         for (k, coordinate) in coordinates[..shown].iter().enumerate() {
             table = table.numbers(
                 &format!("{}\n{}", coordinate.name, coordinate.unit),
-                self.rows.iter().map(|row| Some(row.q[k])),
+                self.rows.iter().map(|row| Some(row.state.q[k])),
             );
         }
         let mut text = table
@@ -170,6 +171,14 @@ fn audit_text(audit: &Audit) -> String {
         six(audit.work),
         six(audit.dissipated)
     );
+    for held in &audit.held {
+        text += &format!(
+            "  dry friction held {} for {} s ({})\n",
+            held.name,
+            six(held.duration),
+            counted(held.times as usize, "time", "times")
+        );
+    }
     if let Some(error) = audit.verified_error {
         text += &format!(
             "  error at the end, by a second run at a sharper tolerance: {} relative\n",
@@ -189,6 +198,9 @@ fn audit_json(audit: &Audit) -> Value {
         "energy_end": energy(audit.energies[1]),
         "work": audit.work,
         "dissipated": audit.dissipated,
+        "held": audit.held.iter().map(|held| json!({
+            "freedom": held.name, "times": held.times, "duration": held.duration,
+        })).collect::<Value>(),
         "verified_error": audit.verified_error,
         "laws": audit.findings.iter().map(|f| json!({
             "law": f.name, "worst": f.worst, "scale": f.scale, "unit": f.unit,

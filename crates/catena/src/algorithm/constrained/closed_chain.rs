@@ -193,7 +193,8 @@ impl ClosedChain {
         if let Some(k) = self.work.tree.factors.singular_freedom() {
             return Err(self.tree.singular(k));
         }
-        if !self.work.vdot.iter().all(|a| a.is_finite()) {
+        let known = self.work.inconsistency.iter().all(|x| x.is_finite());
+        if !(known && self.work.vdot.iter().all(|a| a.is_finite())) {
             return Err(Error::new(
                 ErrorKind::Singular,
                 "the accelerations of the closed chain are not finite",

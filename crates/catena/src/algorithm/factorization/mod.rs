@@ -1,9 +1,11 @@
 //! The UDUᵀ factorization of the inertia matrix, and what it gives.
 
+pub mod columns;
 pub mod end_effector;
 pub mod reverse_gauss;
 pub mod udu;
 
+pub use columns::SolveColumns;
 pub use end_effector::EndEffector;
 pub use reverse_gauss::{EliminationStep, ReverseElimination, reverse_gaussian_elimination};
 pub use udu::Factorization;

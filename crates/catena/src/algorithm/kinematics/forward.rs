@@ -49,6 +49,23 @@ impl<S: Scalar> Kinematics<S> {
         }
     }
 
+    /// Pose of a body in its parent.
+    pub fn parent_from_body(&self, body: usize) -> Pose<S> {
+        self.pose[body]
+    }
+
+    /// Column k of P of the joint that carries a body: the twist that its velocity k alone gives the body, in body axes.
+    pub fn joint_column<P: Parameter<S>>(
+        &self,
+        model: &Model<P>,
+        body: usize,
+        k: usize,
+    ) -> Motion<S> {
+        let info = model.tree().nodes[body];
+        let setting = model.setting(body, &self.angles);
+        with_joint!(info.kind, J => { J::<S>::at(setting, &self.pose[body]).column(k) })
+    }
+
     /// Pose of a frame in the world.
     pub fn frame_pose(&self, frame: &FrameInfo) -> Pose<S> {
         self.world_from_body[frame.body] * frame.body_from_frame.lift()

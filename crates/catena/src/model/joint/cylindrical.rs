@@ -2,6 +2,7 @@
 
 use super::{Joint, Pivots, PivotsMut, Setting, inward, outward, pivot};
 use crate::scalar::{Parameter, Scalar};
+use crate::spatial::Mat3;
 use crate::spatial::{ArticulatedInertia, Force, Motion, Pose, Vec3};
 use std::marker::PhantomData;
 
@@ -45,6 +46,14 @@ impl<S: Scalar> Joint<S> for Cylindrical<S> {
     fn project(self, f: Force<S>, out: &mut [S]) {
         out[0] = f.moment.z;
         out[1] = f.force.z;
+    }
+
+    #[inline(always)]
+    fn column_in(self, k: usize, rotation: Mat3<S>) -> Motion<S> {
+        match k {
+            0 => Motion::new(rotation.z, Vec3::zero()),
+            _ => Motion::new(Vec3::zero(), rotation.z),
+        }
     }
 
     #[inline(always)]

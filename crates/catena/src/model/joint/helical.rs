@@ -2,6 +2,7 @@
 
 use super::{Joint, Pivots, PivotsMut, Setting, outward, pivot};
 use crate::scalar::{Parameter, Scalar};
+use crate::spatial::Mat3;
 use crate::spatial::{ArticulatedInertia, Force, Motion, Pose, Vec3};
 
 #[derive(Clone, Copy)]
@@ -47,6 +48,11 @@ impl<S: Scalar> Joint<S> for Helical<S> {
     #[inline(always)]
     fn project(self, f: Force<S>, out: &mut [S]) {
         out[0] = self.pitch.mul_add(f.force.z, f.moment.z);
+    }
+
+    #[inline(always)]
+    fn column_in(self, _k: usize, rotation: Mat3<S>) -> Motion<S> {
+        Motion::new(rotation.z, rotation.z * self.pitch)
     }
 
     #[inline(always)]

@@ -29,7 +29,7 @@ pub(crate) use universal::Universal;
 
 use super::DofNumbers;
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{ArticulatedInertia, Force, Motion, Pose, RigidInertia, Vec3};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Vec3};
 
 /// The numbers a joint needs to be set up: those of the model, and sine and cosine of its angles.
 #[derive(Clone, Copy)]
@@ -79,18 +79,17 @@ pub(crate) trait Joint<S: Scalar>: Copy {
     /// Column k of P.
     fn column(self, k: usize) -> Motion<S>;
 
+    /// Column k of P in other axes: those into which `axes` turns body axes.
+    #[inline(always)]
+    fn column_in(self, k: usize, axes: Mat3<S>) -> Motion<S> {
+        let column = self.column(k);
+        Motion::new(axes * column.angular, axes * column.linear)
+    }
+
     /// Rate of change of column k of P in body axes.
     #[inline(always)]
     fn column_rate(self, _k: usize, _v: &[S]) -> Motion<S> {
         Motion::zero()
-    }
-
-    /// M P for a rigid body.
-    #[inline(always)]
-    fn momenta(self, inertia: RigidInertia<S>, out: &mut [Force<S>]) {
-        for (k, out) in out.iter_mut().enumerate() {
-            *out = inertia.momentum(self.column(k));
-        }
     }
 
     /// Takes the joint's freedoms out of the articulated inertia of its body.

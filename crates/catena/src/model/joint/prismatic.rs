@@ -2,7 +2,7 @@
 
 use super::{Joint, Pivots, PivotsMut, Setting, inward, outward, pivot};
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{ArticulatedInertia, Force, Motion, Pose, RigidInertia, Vec3};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Vec3};
 use std::marker::PhantomData;
 
 #[derive(Clone, Copy)]
@@ -45,17 +45,13 @@ impl<S: Scalar> Joint<S> for Prismatic<S> {
     }
 
     #[inline(always)]
-    fn column(self, _k: usize) -> Motion<S> {
-        Motion::new(Vec3::zero(), Vec3::new(S::zero(), S::zero(), S::one()))
+    fn column_in(self, _k: usize, rotation: Mat3<S>) -> Motion<S> {
+        Motion::new(Vec3::zero(), rotation.z)
     }
 
     #[inline(always)]
-    fn momenta(self, inertia: RigidInertia<S>, out: &mut [Force<S>]) {
-        let h = inertia.first;
-        out[0] = Force::new(
-            Vec3::new(h.y, -h.x, S::zero()),
-            Vec3::new(S::zero(), S::zero(), inertia.mass),
-        );
+    fn column(self, _k: usize) -> Motion<S> {
+        Motion::new(Vec3::zero(), Vec3::new(S::zero(), S::zero(), S::one()))
     }
 
     #[inline(always)]

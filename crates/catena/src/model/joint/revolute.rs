@@ -2,7 +2,7 @@
 
 use super::{Joint, Pivots, PivotsMut, Setting, inward, outward, pivot};
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{ArticulatedInertia, Force, Motion, Pose, RigidInertia, Vec3};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Vec3};
 use std::marker::PhantomData;
 
 #[derive(Clone, Copy)]
@@ -46,17 +46,13 @@ impl<S: Scalar> Joint<S> for Revolute<S> {
     }
 
     #[inline(always)]
-    fn column(self, _k: usize) -> Motion<S> {
-        Motion::new(Vec3::new(S::zero(), S::zero(), S::one()), Vec3::zero())
+    fn column_in(self, _k: usize, rotation: Mat3<S>) -> Motion<S> {
+        Motion::new(rotation.z, Vec3::zero())
     }
 
     #[inline(always)]
-    fn momenta(self, inertia: RigidInertia<S>, out: &mut [Force<S>]) {
-        let (h, s) = (inertia.first, inertia.second);
-        out[0] = Force::new(
-            Vec3::new(-s.xz, -s.yz, s.xx + s.yy),
-            Vec3::new(-h.y, h.x, S::zero()),
-        );
+    fn column(self, _k: usize) -> Motion<S> {
+        Motion::new(Vec3::new(S::zero(), S::zero(), S::one()), Vec3::zero())
     }
 
     #[inline(always)]

@@ -44,6 +44,11 @@ impl<S: Scalar> Joint<S> for Spherical<S> {
     }
 
     #[inline(always)]
+    fn column_in(self, k: usize, rotation: Mat3<S>) -> Motion<S> {
+        Motion::new([rotation.x, rotation.y, rotation.z][k], Vec3::zero())
+    }
+
+    #[inline(always)]
     fn column(self, k: usize) -> Motion<S> {
         let identity = Mat3::identity();
         Motion::new([identity.x, identity.y, identity.z][k], Vec3::zero())

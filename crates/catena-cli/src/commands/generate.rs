@@ -1,0 +1,153 @@
+//! `catena generate MODEL`: source code of a model's dynamics.
+
+use crate::model_argument::ModelArgument;
+use crate::outcome::Outcome;
+use crate::{names, output};
+use catena::error::{Error, ErrorKind, Result};
+use catena_symbolic::generate::{Language, Module, Options, Question};
+use clap::Args;
+use serde_json::json;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Which functions, in which language, and where to.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArgument,
+
+    /// Functions, with commas between them: inverse, forward, inertia, factor, bias, gravity, jacobian, pose, energy,
+    /// inverse_dq, inverse_dv, forward_dq, forward_dv, forward_dtau, or all
+    #[arg(
+        short,
+        long,
+        value_name = "NAMES",
+        default_value = "inverse,forward,inertia"
+    )]
+    function: String,
+
+    /// Language of the code: rust, c, python, matlab
+    #[arg(short, long, value_name = "NAME", default_value = "c")]
+    language: String,
+
+    /// Folder to write to; it is made if it is not there [default: nothing is written, the operations are counted]
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+
+    /// Name of the files and prefix of the functions [default: the model's name]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// Frame of `jacobian` and `pose` [default: the model's last frame]
+    #[arg(long, value_name = "FRAME")]
+    frame: Option<String>,
+
+    /// Numbers of the model this close to 0 or ±1, relative to the largest of their kind, are taken for exactly that. A URDF
+    /// that writes 1.5708 for π/2 needs 1e-5
+    #[arg(long, value_name = "TOLERANCE", default_value_t = 1e-14)]
+    snap: f64,
+}
+
+/// Generates the code.
+pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
+    let model = arguments.model.model()?;
+    let questions = questions(&arguments.function)?;
+    let language = choose("--language", &arguments.language, &Language::ALL)?;
+    let options = Options {
+        name: arguments.name.clone().unwrap_or_default(),
+        dust: arguments.snap,
+        frame: arguments.frame.clone().unwrap_or_default(),
+    };
+    let module = Module::new(&model, &questions, &options)?;
+    let mut outcome = Outcome::text(if json {
+        counts_as_json(&module)
+    } else {
+        counts_as_table(&module)
+    });
+    if let Some(folder) = &arguments.output {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            let reason = output::reason(&error);
+            let name = folder.display();
+            Error::new(ErrorKind::File, format!("{name} cannot be made: {reason}"))
+        })?;
+        for file in module.source(language)? {
+            let path = folder.join(&file.name);
+            output::write_file(&path, &file.text)?;
+            outcome = outcome.note(format!("wrote {}", path.display()));
+        }
+    }
+    Ok(outcome)
+}
+
+fn questions(text: &str) -> Result<Vec<Question>> {
+    if text.trim() == "all" {
+        return Ok(Question::ALL
+            .iter()
+            .map(|(_, question)| *question)
+            .collect());
+    }
+    let mut questions = Vec::new();
+    for name in text.split(',') {
+        let question = choose("--function", name.trim(), &Question::ALL)?;
+        if !questions.contains(&question) {
+            questions.push(question);
+        }
+    }
+    Ok(questions)
+}
+
+/// The thing with this name.
+fn choose<T: Copy>(option: &str, name: &str, all: &[(&'static str, T)]) -> Result<T> {
+    if let Some((_, found)) = all.iter().find(|(known, _)| *known == name) {
+        return Ok(*found);
+    }
+    let known = all.iter().map(|(known, _)| *known);
+    let hint = match names::nearest(name, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
+    };
+    Err(Error::new(ErrorKind::Input, format!("{option}: `{name}` is not known")).hint(hint))
+}
+
+fn counts_as_table(module: &Module) -> String {
+    let mut text = format!(
+        "{:<14}{:>8}{:>8}{:>6}{:>6}{:>7}  traced from\n",
+        "function", "mult.", "add.", "div.", "sqrt", "sincos"
+    );
+    for function in &module.functions {
+        let count = function.operations();
+        let _ = writeln!(
+            text,
+            "{:<14}{:>8}{:>8}{:>6}{:>6}{:>7}  {}",
+            function.question.name(),
+            count.multiplications,
+            count.additions,
+            count.divisions,
+            count.square_roots,
+            count.sines,
+            function.method
+        );
+    }
+    text
+}
+
+fn counts_as_json(module: &Module) -> String {
+    let functions: Vec<_> = module
+        .functions
+        .iter()
+        .map(|function| {
+            let count = function.operations();
+            json!({
+                "function": function.question.name(),
+                "multiplications": count.multiplications,
+                "additions": count.additions,
+                "divisions": count.divisions,
+                "square_roots": count.square_roots,
+                "sines": count.sines,
+                "method": function.method,
+            })
+        })
+        .collect();
+    let document = json!({ "name": module.name, "functions": functions });
+    format!("{document:#}\n")
+}

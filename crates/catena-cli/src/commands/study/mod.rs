@@ -1,0 +1,42 @@
+//! `catena study SUBJECT`: what a paper measured, measured again.
+
+mod linpen;
+
+use crate::outcome::Outcome;
+use catena::error::Result;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// What can be studied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Subject {
+    /// Chou's n-body pendulum: operations (Table 1), times (Figure 2), motions by implicit integration.
+    Linpen,
+}
+
+/// Which study, how long, and where its files go.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// linpen: four Newton schemes of the n-body pendulum (Chou)
+    #[arg(value_name = "SUBJECT")]
+    subject: Subject,
+
+    /// Folder for the tables (Markdown) and pictures (SVG); without it the tables are printed only
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+
+    /// Bodies of the longest pendulum, from 10 to 100000
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    bodies: usize,
+
+    /// Count operations only: nothing is timed or moved
+    #[arg(long)]
+    count: bool,
+}
+
+/// Runs the study.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    match arguments.subject {
+        Subject::Linpen => linpen::run(arguments, as_json),
+    }
+}

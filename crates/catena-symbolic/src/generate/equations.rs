@@ -1,0 +1,411 @@
+//! The expressions of each function: catena's algorithms run in [`Expr`] on a reduced model.
+
+use super::sample::samples;
+use super::{Array, Function, Options, Question, composite, shifted};
+use crate::{Expr, Program, jacobian, scope};
+use catena::algorithm::energy::mechanical_state;
+use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
+use catena::error::{Error, ErrorKind, Result};
+use catena::model::{FrameInfo, JointKind};
+use catena::{Base, Matrix, Model, Scalar};
+
+/// The frame of the Jacobian and the pose.
+pub(super) fn chosen_frame<'a>(model: &'a Model, options: &Options) -> Result<&'a FrameInfo> {
+    let tree = model.tree();
+    let found = match options.frame.as_str() {
+        "" => tree.frames.last(),
+        name => tree.frame(name),
+    };
+    found.ok_or_else(|| {
+        let names: Vec<&str> = tree.frames.iter().map(|f| f.name.as_str()).collect();
+        Error::new(
+            ErrorKind::Input,
+            format!("`{}` has no frame `{}`", model.name(), options.frame),
+        )
+        .hint(format!("its frames are {}", names.join(", ")))
+    })
+}
+
+/// Traces the algorithm that answers a question.
+pub(super) fn function(model: &Model, question: Question, options: &Options) -> Result<Function> {
+    let (nq, nv) = (model.nq(), model.nv());
+    let q = array("q", nq, "positions");
+    let v = array("v", nv, "velocities");
+    let vdot = array("vdot", nv, "accelerations");
+    let tau = array("tau", nv, "efforts");
+    let square = |name, meaning: &str| array(name, nv * nv, meaning);
+    let slopes = |meaning: &str| square("derivative", meaning);
+    let (inputs, outputs) = match question {
+        Question::Inverse => (vec![q, v, vdot], vec![tau]),
+        Question::Forward => (vec![q, v, tau], vec![vdot]),
+        Question::Inertia => (vec![q], vec![square("inertia", "inertia matrix")]),
+        Question::Factor => (
+            vec![q],
+            vec![square("u", "U"), array("d", nv, "diagonal of D")],
+        ),
+        Question::Bias => (vec![q, v], vec![array("bias", nv, "efforts")]),
+        Question::Gravity => (vec![q], vec![array("gravity", nv, "efforts")]),
+        Question::Jacobian => {
+            let frame = &chosen_frame(model, options)?.name;
+            let meaning = format!("Jacobian of `{frame}`, 6 rows");
+            (vec![q], vec![array("jacobian", 6 * nv, &meaning)])
+        }
+        Question::Pose => {
+            let frame = &chosen_frame(model, options)?.name;
+            let rotation = format!("rotation matrix of `{frame}`");
+            let position = format!("position of `{frame}`");
+            (
+                vec![q],
+                vec![
+                    array("rotation", 9, &rotation),
+                    array("position", 3, &position),
+                ],
+            )
+        }
+        Question::Energy => (vec![q, v], vec![array("energy", 2, "kinetic, potential")]),
+        Question::InverseByPosition => (vec![q, v, vdot], vec![slopes("∂τ/∂q")]),
+        Question::InverseByVelocity => (vec![q, v, vdot], vec![slopes("∂τ/∂v")]),
+        Question::ForwardByPosition => (vec![q, v, tau], vec![slopes("∂v̇/∂q")]),
+        Question::ForwardByVelocity => (vec![q, v, tau], vec![slopes("∂v̇/∂v")]),
+        Question::ForwardByEffort => (vec![q], vec![slopes("∂v̇/∂τ")]),
+    };
+    let (program, method) = programs(model, question, options)?
+        .into_iter()
+        .min_by_key(|(program, _)| cost(program))
+        .expect("there is at least one way");
+    Ok(Function {
+        question,
+        samples: samples(model, question, options)?,
+        inputs,
+        outputs,
+        method,
+        program,
+    })
+}
+
+fn array(name: &'static str, length: usize, meaning: &str) -> Array {
+    Array {
+        name,
+        length,
+        meaning: meaning.to_string(),
+    }
+}
+
+/// What is compared between two ways to the same result.
+fn cost(program: &Program) -> u64 {
+    let count = program.operation_count();
+    count.multiplications + count.additions + 8 * (count.divisions + count.square_roots)
+}
+
+/// The ways to answer a question.
+fn programs(
+    model: &Model,
+    question: Question,
+    options: &Options,
+) -> Result<Vec<(Program, &'static str)>> {
+    let reduced = model.reduced(options.dust);
+    let one = |work: &dyn Fn(&Traced<'_>) -> Vec<Expr>, method| {
+        let program = scope(|| Program::new(&work(&Traced::new(&reduced.model, &reduced.offset))));
+        vec![(program, method)]
+    };
+    let newton_euler = "recursive Newton–Euler, in common-normal frames, inertias regrouped";
+    Ok(match question {
+        Question::Inverse => one(&|t| t.inverse(&t.v(), &t.x("vdot")), newton_euler),
+        Question::Bias => one(&|t| t.inverse(&t.v(), &t.rest()), newton_euler),
+        Question::Gravity => one(&|t| t.inverse(&t.rest(), &t.rest()), newton_euler),
+        Question::Inertia => one(
+            &|t| t.inertia().as_slice().to_vec(),
+            "composite bodies, in common-normal frames, inertias regrouped",
+        ),
+        Question::Factor => one(
+            &|t| {
+                let (u, d) = eliminated(t.inertia());
+                u.as_slice().iter().chain(&d).copied().collect()
+            },
+            "composite bodies and reverse elimination",
+        ),
+        Question::Forward => forward_ways(&reduced.model, &reduced.offset),
+        Question::InverseByPosition => one(
+            &|t| t.by_position(&t.inverse(&t.v(), &t.x("vdot"))),
+            "derivative of recursive Newton–Euler",
+        ),
+        Question::InverseByVelocity => one(
+            &|t| jacobian(&t.inverse(&t.v(), &t.x("vdot")), &t.v()),
+            "derivative of recursive Newton–Euler",
+        ),
+        Question::ForwardByPosition => one(
+            &|t| t.forward_derivative(&|efforts| t.by_position(efforts)),
+            "−I⁻¹ ∂τ/∂q at the accelerations found",
+        ),
+        Question::ForwardByVelocity => one(
+            &|t| t.forward_derivative(&|efforts| jacobian(efforts, &t.v())),
+            "−I⁻¹ ∂τ/∂v at the accelerations found",
+        ),
+        Question::ForwardByEffort => one(
+            &|t| {
+                let factors = eliminated(t.inertia());
+                t.inverse_of_inertia(&factors)
+            },
+            "composite bodies and reverse elimination",
+        ),
+        Question::Jacobian | Question::Pose | Question::Energy => {
+            let aligned = model.in_common_normal_frames(options.dust);
+            let name = chosen_frame(model, options)?.name.clone();
+            let program = scope(|| {
+                let t = Traced::new(&aligned.model, &aligned.offset);
+                Program::new(&t.kinematic(question, &name))
+            });
+            vec![(program, "forward kinematics, in common-normal frames")]
+        }
+    })
+}
+
+/// Forward dynamics by articulated bodies, and by the inertia matrix.
+fn forward_ways(model: &Model, offset: &[f64]) -> Vec<(Program, &'static str)> {
+    let articulated = scope(|| {
+        let t = Traced::new(model, offset);
+        let mut vdot = t.rest();
+        let mut work = ForwardDynamics::new(model);
+        forward_dynamics(
+            model,
+            &t.q,
+            &t.v(),
+            &t.x("tau"),
+            &Base::fixed(),
+            &[],
+            &mut work,
+            &mut vdot,
+        );
+        Program::new(&vdot)
+    });
+    let mut ways = vec![(
+        articulated,
+        "articulated bodies, in common-normal frames, inertias regrouped",
+    )];
+    // beyond this the elimination is never cheaper
+    if model.nv() <= 40 {
+        let composite = scope(|| {
+            let t = Traced::new(model, offset);
+            let (vdot, _) = t.forward();
+            Program::new(&vdot)
+        });
+        ways.push((
+            composite,
+            "recursive Newton–Euler, composite bodies and reverse elimination",
+        ));
+    }
+    ways
+}
+
+/// A model with its coordinates as symbols.
+struct Traced<'a> {
+    model: &'a Model,
+    q: Vec<Expr>,
+}
+
+impl<'a> Traced<'a> {
+    fn new(model: &'a Model, offset: &[f64]) -> Self {
+        Traced {
+            model,
+            q: shifted(offset),
+        }
+    }
+
+    fn v(&self) -> Vec<Expr> {
+        self.x("v")
+    }
+
+    fn x(&self, name: &str) -> Vec<Expr> {
+        Expr::symbols(name, self.model.nv())
+    }
+
+    fn rest(&self) -> Vec<Expr> {
+        vec![Expr::zero(); self.model.nv()]
+    }
+
+    fn inverse(&self, v: &[Expr], vdot: &[Expr]) -> Vec<Expr> {
+        let mut tau = self.rest();
+        let mut work = InverseDynamics::new(self.model);
+        inverse_dynamics(
+            self.model,
+            &self.q,
+            v,
+            vdot,
+            &Base::fixed(),
+            &[],
+            &mut work,
+            &mut tau,
+        );
+        tau
+    }
+
+    fn inertia(&self) -> Matrix<Expr> {
+        composite::inertia_matrix(self.model, &self.q)
+    }
+
+    /// I v̇ = τ − bias, and the factors of I.
+    fn forward(&self) -> (Vec<Expr>, (Matrix<Expr>, Vec<Expr>)) {
+        let bias = self.inverse(&self.v(), &self.rest());
+        let factors = eliminated(self.inertia());
+        let mut vdot = self.x("tau");
+        for (tau, bias) in vdot.iter_mut().zip(bias) {
+            *tau -= bias;
+        }
+        solve(&factors, &mut vdot);
+        (vdot, factors)
+    }
+
+    /// Derivatives along q ⊕ δ: by δ, which has the meaning of v times a time. For plain coordinates that is by q; a
+    /// quaternion p moves by ½ p ∘ (0, δ).
+    fn by_position(&self, expressions: &[Expr]) -> Vec<Expr> {
+        let (nv, q) = (self.model.nv(), Expr::symbols("q", self.model.nq()));
+        let mut matrix = vec![Expr::zero(); expressions.len() * nv];
+        for body in &self.model.tree().bodies[1..] {
+            for k in 0..body.kind.nv() {
+                let numbers = direction(body.kind, k);
+                let seeds: Vec<(Expr, Expr)> = numbers
+                    .into_iter()
+                    .map(|(at, from)| {
+                        let rate = match from {
+                            None => Expr::one(),
+                            Some((from, half)) => q[body.q + from] * Expr::constant(half),
+                        };
+                        (q[body.q + at], rate)
+                    })
+                    .collect();
+                let column = crate::rates(expressions, &seeds);
+                for (row, value) in column.into_iter().enumerate() {
+                    matrix[row * nv + body.v + k] = value;
+                }
+            }
+        }
+        matrix
+    }
+
+    /// From I v̇ + bias = τ: I ∂v̇ = −∂τ with v̇ held at its value.
+    fn forward_derivative(&self, slopes: &dyn Fn(&[Expr]) -> Vec<Expr>) -> Vec<Expr> {
+        let (vdot, factors) = self.forward();
+        let held = self.x("vdot");
+        let slopes = slopes(&self.inverse(&self.v(), &held));
+        let replace: Vec<(Expr, Expr)> = held.into_iter().zip(vdot).collect();
+        let slopes = crate::substitute(&slopes, &replace);
+        let nv = self.model.nv();
+        let mut derivative = vec![Expr::zero(); nv * nv];
+        for column in 0..nv {
+            let mut x: Vec<Expr> = (0..nv).map(|row| -slopes[row * nv + column]).collect();
+            solve(&factors, &mut x);
+            for row in 0..nv {
+                derivative[row * nv + column] = x[row];
+            }
+        }
+        derivative
+    }
+
+    fn inverse_of_inertia(&self, factors: &(Matrix<Expr>, Vec<Expr>)) -> Vec<Expr> {
+        let nv = self.model.nv();
+        let mut inverse = vec![Expr::zero(); nv * nv];
+        for column in 0..nv {
+            let mut x = self.rest();
+            x[column] = Expr::one();
+            solve(factors, &mut x);
+            // symmetric: each entry is computed once
+            for row in 0..=column {
+                inverse[row * nv + column] = x[row];
+                inverse[column * nv + row] = x[row];
+            }
+        }
+        inverse
+    }
+
+    fn kinematic(&self, question: Question, frame: &str) -> Vec<Expr> {
+        let model = self.model;
+        let v = match question {
+            Question::Energy => self.v(),
+            _ => self.rest(),
+        };
+        let mut work = Kinematics::new(model);
+        forward_kinematics(model, &self.q, &v, &self.rest(), &Base::fixed(), &mut work);
+        let frame = model
+            .tree()
+            .frame(frame)
+            .expect("the frame was found before");
+        match question {
+            Question::Energy => {
+                let state = mechanical_state(model, &self.q, &v, &work);
+                vec![state.kinetic, state.gravitational + state.elastic]
+            }
+            Question::Pose => {
+                let pose = work.frame_pose(frame);
+                let mut entries: Vec<Expr> = pose.rotation.rows().into_iter().flatten().collect();
+                entries.extend(pose.translation.to_array());
+                entries
+            }
+            _ => {
+                let mut jacobian = Matrix::zeros(6, model.nv());
+                frame_jacobian(model, &work, frame, &mut jacobian);
+                jacobian.as_slice().to_vec()
+            }
+        }
+    }
+}
+
+/// How the positions of a joint move with its velocity k: the position that moves, and by what: 1, or a factor times another
+/// position. ṗ = ½ p ∘ (0, ω) for a quaternion.
+pub(super) fn direction(kind: JointKind, k: usize) -> Vec<(usize, Option<(usize, f64)>)> {
+    let Some(first) = kind.quaternion() else {
+        return vec![(k, None)];
+    };
+    if k < first {
+        return vec![(k, None)];
+    }
+    // rows w, x, y, z of ½ p ∘ (0, e): which component of p, with what sign
+    let table = [
+        [(1, -0.5), (0, 0.5), (3, 0.5), (2, -0.5)],
+        [(2, -0.5), (3, -0.5), (0, 0.5), (1, 0.5)],
+        [(3, -0.5), (2, 0.5), (1, -0.5), (0, 0.5)],
+    ];
+    let rows = table[k - first].iter().enumerate();
+    rows.map(|(row, &(from, half))| (first + row, Some((first + from, half))))
+        .collect()
+}
+
+/// I = U D Uᵀ by reverse elimination of the upper triangle; zeros of a branching tree stay zeros.
+fn eliminated(mut inertia: Matrix<Expr>) -> (Matrix<Expr>, Vec<Expr>) {
+    let n = inertia.rows();
+    let mut u = Matrix::identity(n);
+    for k in (0..n).rev() {
+        let pivot = inertia[(k, k)].recip();
+        for i in 0..k {
+            let factor = inertia[(i, k)] * pivot;
+            for j in 0..=i {
+                let other = inertia[(j, k)];
+                inertia[(j, i)] -= factor * other;
+            }
+            u[(i, k)] = factor;
+        }
+    }
+    let d = (0..n).map(|k| inertia[(k, k)]).collect();
+    (u, d)
+}
+
+/// Solves U D Uᵀ x = b in place.
+fn solve((u, d): &(Matrix<Expr>, Vec<Expr>), x: &mut [Expr]) {
+    let n = x.len();
+    for k in (0..n).rev() {
+        for i in 0..k {
+            let carried = u[(i, k)] * x[k];
+            x[i] -= carried;
+        }
+    }
+    for k in 0..n {
+        x[k] = x[k] / d[k];
+    }
+    for k in 0..n {
+        for i in 0..k {
+            let carried = u[(i, k)] * x[i];
+            x[k] -= carried;
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Source code of a model's dynamics: straight-line, without allocation, without a library.
+//!
+//! ```
+//! use catena::model::embedded;
+//! use catena_symbolic::generate::{Language, Module, Options, Question};
+//!
+//! let model = embedded::model("stanford")?;
+//! let module = Module::new(&model, &[Question::Inverse, Question::Inertia], &Options::default())?;
+//! for file in module.source(Language::C)? {
+//!     println!("{} has {} bytes", file.name, file.text.len());
+//! }
+//! # Ok::<(), catena::Error>(())
+//! ```
+
+mod c;
+mod composite;
+mod emit;
+mod equations;
+mod matlab;
+mod python;
+mod question;
+mod rust;
+mod sample;
+
+pub use question::Question;
+
+use crate::Program;
+use catena::error::{Error, ErrorKind, Result};
+use catena::scalar::Operations;
+use catena::{Model, Scalar};
+use sample::Sample;
+
+/// What the generated code is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Rust, for `no_std` as well.
+    Rust,
+    /// C99, for microcontrollers as well; with `CATENA_LANES` for several states at once.
+    C,
+    /// Python, with the standard library alone.
+    Python,
+    /// MATLAB and GNU Octave.
+    Matlab,
+}
+
+impl Language {
+    /// All of them, with their names.
+    pub const ALL: [(&'static str, Language); 4] = [
+        ("rust", Language::Rust),
+        ("c", Language::C),
+        ("python", Language::Python),
+        ("matlab", Language::Matlab),
+    ];
+}
+
+/// How code is generated.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Name of the files and prefix of the functions; the model's name if empty.
+    pub name: String,
+    /// Tolerance of [`Model::swept`]: numbers this close to 0 or ±1 are made exactly that.
+    pub dust: f64,
+    /// Frame of the Jacobian and the pose; the last frame of the model if empty.
+    pub frame: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            name: String::new(),
+            dust: 1e-14,
+            frame: String::new(),
+        }
+    }
+}
+
+/// An array that a function reads or writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// Its name.
+    pub name: &'static str,
+    /// Its length.
+    pub length: usize,
+    /// What it is.
+    pub meaning: String,
+}
+
+/// One function of the generated code.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// The question it answers.
+    pub question: Question,
+    /// What it reads.
+    pub inputs: Vec<Array>,
+    /// What it writes.
+    pub outputs: Vec<Array>,
+    /// Which algorithm was traced.
+    pub method: &'static str,
+    /// The operations.
+    pub program: Program,
+    samples: Vec<Sample>,
+}
+
+impl Function {
+    /// How many operations it takes.
+    pub fn operations(&self) -> Operations {
+        self.program.operation_count()
+    }
+
+    /// The array and index a symbol of the program stands for.
+    fn place<'a>(&self, symbol: &'a str) -> (&'a str, usize) {
+        let (array, index) = symbol
+            .trim_end_matches(']')
+            .split_once('[')
+            .expect("symbols of a function are entries of its inputs");
+        (array, index.parse().expect("the index is a number"))
+    }
+}
+
+/// A generated file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name, without a folder.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// The functions of one model.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// An identifier in every language.
+    pub name: String,
+    /// The functions.
+    pub functions: Vec<Function>,
+    model: Model,
+}
+
+impl Module {
+    /// Traces and optimises the functions that answer these questions.
+    pub fn new(model: &Model, questions: &[Question], options: &Options) -> Result<Self> {
+        model.expect_tree()?;
+        if !(0.0..1e-2).contains(&options.dust) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("a dust of {:e} is not a small number", options.dust),
+            )
+            .hint("numbers of the model below it are taken for zero; 1e-14 is usual"));
+        }
+        if model.nv() == 0 {
+            return Err(Error::new(
+                ErrorKind::Model,
+                format!(
+                    "`{}` has no freedoms: there is nothing to generate",
+                    model.name()
+                ),
+            ));
+        }
+        let name = identifier(match options.name.as_str() {
+            "" => model.name(),
+            name => name,
+        });
+        let mut functions = Vec::new();
+        for &question in questions {
+            functions.push(equations::function(model, question, options)?);
+        }
+        Ok(Module {
+            name,
+            functions,
+            model: model.clone(),
+        })
+    }
+
+    /// The files of the module in a language: the code, and a test of it with numbers computed by the library.
+    pub fn source(&self, language: Language) -> Result<Vec<File>> {
+        Ok(match language {
+            Language::C => c::files(self),
+            Language::Rust => rust::files(self),
+            Language::Python => python::files(self),
+            Language::Matlab => matlab::files(self),
+        })
+    }
+
+    /// The head of a file, line by line: model, conventions, coordinates, counts.
+    fn head(&self) -> Vec<String> {
+        let tree = self.model.tree();
+        let mut lines = vec![
+            format!("Dynamics of `{}`, generated by catena {}.", self.model.name(), env!("CARGO_PKG_VERSION")),
+            String::new(),
+            "SI units and radians. The base stands still in a uniform gravity field; springs, damping, friction and rotor".into(),
+            "inertias of the model are included. Twists are (angular; linear), in world axes at the frame's origin.".into(),
+            "Matrices are stored row after row. Quaternions are (w, x, y, z), child to parent, and must have length one.".into(),
+            "Angles must not exceed 1e5 rad in size: wrap them.".into(),
+            String::new(),
+            format!("Gravity {:?} m/s².", self.model.gravity().to_array()),
+            String::new(),
+            "Velocities v, accelerations vdot, efforts tau:".into(),
+        ];
+        for (k, dof) in tree.dofs.iter().enumerate() {
+            lines.push(format!(
+                "  {k:3}  {} ({}, {})",
+                dof.name, dof.velocity_unit, dof.force_unit
+            ));
+        }
+        lines.push("Positions q:".into());
+        for body in &tree.bodies[1..] {
+            let range = body.q..body.q + body.kind.nq();
+            let places = match range.len() {
+                1 => format!("{:3}", body.q),
+                _ => format!("{}…{}", range.start, range.end - 1),
+            };
+            lines.push(format!("  {places}  {} ({})", body.joint, body.kind.name()));
+        }
+        lines
+    }
+
+    /// What is said about a function, line by line.
+    fn describe(&self, function: &Function) -> Vec<String> {
+        let count = function.operations();
+        vec![
+            format!("{}.", function.question.meaning()),
+            String::new(),
+            format!("Traced from: {}.", function.method),
+            format!(
+                "{} multiplications, {} additions, {} divisions, {} square roots, {} sine-cosine pairs.",
+                count.multiplications,
+                count.additions,
+                count.divisions,
+                count.square_roots,
+                count.sines
+            ),
+        ]
+    }
+}
+
+/// Letters, digits and underscores, beginning with a letter.
+fn identifier(name: &str) -> String {
+    let mut text: String = name
+        .chars()
+        .map(|c| match c.is_ascii_alphanumeric() {
+            true => c.to_ascii_lowercase(),
+            false => '_',
+        })
+        .collect();
+    if !text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        text.insert_str(0, "robot_");
+    }
+    text
+}
+
+/// q + offset as expressions.
+fn shifted(offset: &[f64]) -> Vec<crate::Expr> {
+    let q = crate::Expr::symbols("q", offset.len());
+    q.iter()
+        .zip(offset)
+        .map(|(q, offset)| *q + crate::Expr::constant(*offset))
+        .collect()
+}

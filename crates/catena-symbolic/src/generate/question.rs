@@ -1,0 +1,92 @@
+//! What a generated function can answer.
+
+/// A question to a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// Efforts of a motion.
+    Inverse,
+    /// Accelerations.
+    Forward,
+    /// Inertia matrix.
+    Inertia,
+    /// Factors of the inertia matrix.
+    Factor,
+    /// Efforts at v̇ = 0.
+    Bias,
+    /// Efforts at rest.
+    Gravity,
+    /// Jacobian of a frame.
+    Jacobian,
+    /// Pose of a frame.
+    Pose,
+    /// Kinetic and potential energy.
+    Energy,
+    /// ∂τ/∂q.
+    InverseByPosition,
+    /// ∂τ/∂v.
+    InverseByVelocity,
+    /// ∂v̇/∂q.
+    ForwardByPosition,
+    /// ∂v̇/∂v.
+    ForwardByVelocity,
+    /// ∂v̇/∂τ = I⁻¹.
+    ForwardByEffort,
+}
+
+impl Question {
+    /// All of them, with the names of the functions.
+    pub const ALL: [(&'static str, Question); 14] = [
+        ("inverse", Question::Inverse),
+        ("forward", Question::Forward),
+        ("inertia", Question::Inertia),
+        ("factor", Question::Factor),
+        ("bias", Question::Bias),
+        ("gravity", Question::Gravity),
+        ("jacobian", Question::Jacobian),
+        ("pose", Question::Pose),
+        ("energy", Question::Energy),
+        ("inverse_dq", Question::InverseByPosition),
+        ("inverse_dv", Question::InverseByVelocity),
+        ("forward_dq", Question::ForwardByPosition),
+        ("forward_dv", Question::ForwardByVelocity),
+        ("forward_dtau", Question::ForwardByEffort),
+    ];
+
+    /// The name of the function that answers it.
+    pub fn name(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(_, question)| *question == self);
+        found.expect("every question is in the list").0
+    }
+
+    /// What the function computes.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Question::Inverse => "Efforts tau that produce the accelerations vdot at (q, v)",
+            Question::Forward => "Accelerations vdot that the efforts tau produce at (q, v)",
+            Question::Inertia => "The inertia matrix at q, rotor inertias on its diagonal",
+            Question::Factor => {
+                "The factors of the inertia matrix, U D U^T: U unit upper triangular, D its pivots"
+            }
+            Question::Bias => {
+                "Efforts at vdot = 0: Coriolis, centrifugal, gravity and passive terms"
+            }
+            Question::Gravity => "Efforts that hold the robot still at q, springs included",
+            Question::Jacobian => {
+                "The Jacobian of the frame: its twist (angular; linear) from v, world axes, at its origin"
+            }
+            Question::Pose => "The frame in the world: its rotation matrix, then its position",
+            Question::Energy => "Kinetic energy, and potential energy of gravity and springs",
+            Question::InverseByPosition => {
+                "Derivatives of the efforts of inverse along changes of position, in the coordinates of v"
+            }
+            Question::InverseByVelocity => "Derivatives of the efforts of inverse by v",
+            Question::ForwardByPosition => {
+                "Derivatives of the accelerations of forward along changes of position, in the coordinates of v"
+            }
+            Question::ForwardByVelocity => "Derivatives of the accelerations of forward by v",
+            Question::ForwardByEffort => {
+                "Derivatives of the accelerations by tau: the inverse of the inertia matrix"
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Numbers for the tests of generated code, computed by the library on the model as it was given.
+
+use super::equations::{chosen_frame, direction};
+use super::{Options, Question};
+use catena::error::Result;
+use catena::random::Random;
+use catena::scalar::Dual;
+use catena::{Base, Dynamics, Model, State};
+
+/// One call of a function: the numbers of all inputs, then those of all outputs.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    pub inputs: Vec<f64>,
+    pub outputs: Vec<f64>,
+}
+
+/// States per function.
+const COUNT: u64 = 3;
+
+pub(super) fn samples(model: &Model, question: Question, options: &Options) -> Result<Vec<Sample>> {
+    (0..COUNT)
+        .map(|seed| sample(model, question, options, seed))
+        .collect()
+}
+
+fn sample(model: &Model, question: Question, options: &Options, seed: u64) -> Result<Sample> {
+    let nv = model.nv();
+    let mut state = State::random(model, 100 + seed);
+    state.base = Base::fixed();
+    let mut random = Random::new(200 + seed);
+    let x: Vec<f64> = (0..nv).map(|_| random.uniform(-2.0, 2.0)).collect();
+    let mut dynamics = Dynamics::new(model);
+    let rest = vec![0.0; nv];
+    let (reads_v, reads_x) = match question {
+        Question::Bias | Question::Energy => (true, false),
+        Question::Inverse
+        | Question::Forward
+        | Question::InverseByPosition
+        | Question::InverseByVelocity
+        | Question::ForwardByPosition
+        | Question::ForwardByVelocity => (true, true),
+        _ => (false, false),
+    };
+    if !reads_v {
+        state.v.fill(0.0);
+    }
+    let outputs = match question {
+        Question::Inverse => dynamics.inverse(&state, &x, &[])?.to_vec(),
+        Question::Forward => dynamics.forward(&state, &x, &[])?.to_vec(),
+        Question::Inertia => dynamics.inertia(&state)?.as_slice().to_vec(),
+        Question::Factor => {
+            let factors = dynamics.factorization(&state)?;
+            let mut numbers = factors.u(model).as_slice().to_vec();
+            numbers.extend(factors.d());
+            numbers
+        }
+        Question::Bias | Question::Gravity => dynamics.inverse(&state, &rest, &[])?.to_vec(),
+        Question::Jacobian => {
+            let frame = chosen_frame(model, options)?;
+            dynamics.jacobian(&state, frame)?.as_slice().to_vec()
+        }
+        Question::Pose => {
+            let pose = dynamics.frame_pose(&state, chosen_frame(model, options)?)?;
+            let mut numbers: Vec<f64> = pose.rotation.rows().into_iter().flatten().collect();
+            numbers.extend(pose.translation.to_array());
+            numbers
+        }
+        Question::Energy => {
+            let energies = dynamics.mechanical_state(&state)?;
+            vec![energies.kinetic, energies.gravitational + energies.elastic]
+        }
+        Question::ForwardByEffort => dynamics
+            .factorization(&state)?
+            .inverse_matrix(model)
+            .as_slice()
+            .to_vec(),
+        Question::InverseByPosition
+        | Question::InverseByVelocity
+        | Question::ForwardByPosition
+        | Question::ForwardByVelocity => derivative(model, question, &state, &x),
+    };
+    let mut inputs = state.q.clone();
+    if reads_v {
+        inputs.extend(&state.v);
+    }
+    if reads_x {
+        inputs.extend(&x);
+    }
+    Ok(Sample { inputs, outputs })
+}
+
+/// Columns by dual numbers, one direction at a time.
+fn derivative(model: &Model, question: Question, state: &State, x: &[f64]) -> Vec<f64> {
+    use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+    use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+    type D = Dual<f64, 1>;
+    let lift =
+        |numbers: &[f64]| -> Vec<D> { numbers.iter().map(|x| D::constant_value(*x)).collect() };
+    let by_q = matches!(
+        question,
+        Question::InverseByPosition | Question::ForwardByPosition
+    );
+    let forward = matches!(
+        question,
+        Question::ForwardByPosition | Question::ForwardByVelocity
+    );
+    let nv = model.nv();
+    let mut matrix = vec![0.0; nv * nv];
+    let mut inverse_work = InverseDynamics::<D>::new(model);
+    let mut forward_work = ForwardDynamics::<D>::new(model);
+    for column in 0..nv {
+        let (mut q, mut v, x) = (lift(&state.q), lift(&state.v), lift(x));
+        if by_q {
+            let body = &model.tree().bodies[model.tree().dofs[column].body];
+            for (at, from) in direction(body.kind, column - body.v) {
+                let rate = from.map_or(1.0, |(from, half)| half * state.q[body.q + from]);
+                q[body.q + at].derivative[0] = rate;
+            }
+        } else {
+            v[column].derivative[0] = 1.0;
+        }
+        let mut out = lift(&vec![0.0; nv]);
+        let base = Base::fixed();
+        if forward {
+            forward_dynamics(model, &q, &v, &x, &base, &[], &mut forward_work, &mut out);
+        } else {
+            inverse_dynamics(model, &q, &v, &x, &base, &[], &mut inverse_work, &mut out);
+        }
+        for row in 0..nv {
+            matrix[row * nv + column] = out[row].derivative[0];
+        }
+    }
+    matrix
+}

@@ -1,0 +1,35 @@
+//! catena's algorithms in symbols, and straight-line code generated from them.
+//!
+//! [`Expr`] is a [`catena::Scalar`]: every recursion of catena runs in it unchanged and leaves expressions where it would leave
+//! numbers. They are simplified as they are made and shared by construction. [`Program`] takes them out of their graph,
+//! optimised and in order.
+//!
+//! ```
+//! use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+//! use catena::{Base, model::embedded};
+//! use catena_symbolic::{Expr, Program, scope};
+//!
+//! let model = embedded::model("planar3")?;
+//! let program = scope(|| {
+//!     let [q, v, vdot] = ["q", "v", "vdot"].map(|name| Expr::symbols(name, 3));
+//!     let mut tau = q.clone();
+//!     let mut work = InverseDynamics::new(&model);
+//!     inverse_dynamics(&model, &q, &v, &vdot, &Base::fixed(), &[], &mut work, &mut tau);
+//!     Program::new(&tau)
+//! });
+//! let tau = program.evaluate(|name| if name.starts_with('q') { 0.3 } else { 0.0 });
+//! assert_eq!(tau.len(), 3);
+//! # Ok::<(), catena::Error>(())
+//! ```
+
+mod calculus;
+mod expr;
+pub mod generate;
+mod graph;
+mod number;
+mod optimize;
+mod program;
+
+pub use calculus::{evaluate, gradient, jacobian, rates, substitute};
+pub use expr::{Comparison, Expr, node_count, scope};
+pub use program::Program;

@@ -1,0 +1,238 @@
+//! Generated code is compiled and run: its own test compares it with the library to 1e-12 of the largest number.
+
+use catena::model::embedded;
+use catena::{Model, ModelBuilder};
+use catena_symbolic::generate::{Language, Module, Options, Question};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("catena-generated-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a folder can be made");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Robots of eight shapes: planar, with a slide, free base, long, every joint, spherical, free and branching.
+const ROBOTS: [&str; 9] = [
+    "planar3",
+    "stanford",
+    "space-robot",
+    "chain-7",
+    "zoo",
+    "pendulum-3",
+    "floating-chain-6",
+    "random-5-3",
+    "random-6-8",
+];
+
+fn main_questions() -> Vec<Question> {
+    use Question::*;
+    vec![
+        Inverse, Forward, Inertia, Factor, Bias, Gravity, Jacobian, Pose, Energy,
+    ]
+}
+
+fn model(name: &str) -> Model {
+    let builder: ModelBuilder = embedded::builder(name).expect("the model is embedded");
+    builder.build().expect("the model is sound")
+}
+
+fn module(name: &str, questions: &[Question]) -> Module {
+    Module::new(&model(name), questions, &Options::default()).expect("code can be generated")
+}
+
+fn write(folder: &Path, module: &Module, language: Language) {
+    for file in module.source(language).expect("it can be written") {
+        std::fs::write(folder.join(file.name), file.text).expect("a file can be written");
+    }
+}
+
+/// Runs a program in the folder; what it printed, if it failed.
+fn run(folder: &Path, program: &str, arguments: &[&str]) {
+    let path = match folder.join(program) {
+        path if path.exists() => path,
+        _ => PathBuf::from(program),
+    };
+    let output = Command::new(&path)
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap_or_else(|error| {
+            panic!("`{program}` is needed to test generated code and cannot be run: {error}")
+        });
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let first: Vec<&str> = text.lines().take(30).collect();
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}\n{}",
+        first.join("\n")
+    );
+}
+
+#[test]
+fn c_agrees_with_the_library() {
+    let folder = Folder::new("c");
+    for name in ROBOTS {
+        let module = module(name, &main_questions());
+        write(&folder.0, &module, Language::C);
+        let file = &module.name;
+        let (source, test) = (format!("{file}.c"), format!("{file}_test.c"));
+        let flags = [
+            "-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-o", "run", &source, &test,
+        ];
+        run(&folder.0, "cc", &flags);
+        run(&folder.0, "run", &[]);
+    }
+}
+
+#[test]
+fn rust_agrees_with_the_library() {
+    let folder = Folder::new("rust");
+    for name in ROBOTS {
+        let module = module(name, &main_questions());
+        write(&folder.0, &module, Language::Rust);
+        let test = format!("{}_test.rs", module.name);
+        let flags = [
+            "--edition",
+            "2021",
+            "--test",
+            "-Dwarnings",
+            "-o",
+            "run",
+            &test,
+        ];
+        run(&folder.0, "rustc", &flags);
+        run(&folder.0, "run", &[]);
+    }
+}
+
+/// The module stands alone without the standard library.
+#[test]
+fn rust_without_the_standard_library() {
+    let folder = Folder::new("no-std");
+    let module = module("stanford", &main_questions());
+    write(&folder.0, &module, Language::Rust);
+    let crate_text = "#![no_std]\n#[path = \"stanford.rs\"]\npub mod stanford;\n";
+    std::fs::write(folder.0.join("lib.rs"), crate_text).expect("a file can be written");
+    let flags = [
+        "--edition",
+        "2021",
+        "--crate-type",
+        "rlib",
+        "-Dwarnings",
+        "lib.rs",
+    ];
+    run(&folder.0, "rustc", &flags);
+}
+
+#[test]
+fn python_agrees_with_the_library() {
+    let folder = Folder::new("python");
+    for name in ["stanford", "zoo"] {
+        let module = module(name, &main_questions());
+        write(&folder.0, &module, Language::Python);
+        run(&folder.0, "python3", &[&format!("test_{}.py", module.name)]);
+    }
+}
+
+/// Derivatives of the graph against dual numbers in the library.
+#[test]
+fn derivatives_agree_with_dual_numbers() {
+    use Question::*;
+    let questions = [
+        InverseByPosition,
+        InverseByVelocity,
+        ForwardByPosition,
+        ForwardByVelocity,
+        ForwardByEffort,
+    ];
+    let folder = Folder::new("derivatives");
+    for name in ["stanford", "chain-4", "pendulum-2", "random-3-5"] {
+        let module = module(name, &questions);
+        write(&folder.0, &module, Language::C);
+        let file = &module.name;
+        let (source, test) = (format!("{file}.c"), format!("{file}_test.c"));
+        run(&folder.0, "cc", &["-O1", "-o", "run", &source, &test]);
+        run(&folder.0, "run", &[]);
+    }
+}
+
+/// Eight states at once give what single calls give.
+#[test]
+fn lanes_agree_with_single_states() {
+    let folder = Folder::new("lanes");
+    let module = module("stanford", &[Question::Inverse, Question::Forward]);
+    write(&folder.0, &module, Language::C);
+    let text = r#"#define CATENA_LANES 4
+#include "stanford.h"
+#include <stdio.h>
+void stanford_inverse(const double *q, const double *v, const double *vdot, double *tau);
+void stanford_forward(const double *q, const double *v, const double *tau, double *vdot);
+int main(void) {
+    catena_real q[6], v[6], x[6], wide[6], wide_forward[6];
+    for (int k = 0; k < 6; k++) for (int lane = 0; lane < 4; lane++) {
+        q[k][lane] = 0.3 * k - 0.7 * lane; v[k][lane] = 0.1 * lane + 0.2 * k; x[k][lane] = 1.0 - 0.3 * lane;
+    }
+    stanford_inverse_lanes(q, v, x, wide);
+    stanford_forward_lanes(q, v, x, wide_forward);
+    double worst = 0.0;
+    for (int lane = 0; lane < 4; lane++) {
+        double a[6], b[6], c[6], t[6], f[6];
+        for (int k = 0; k < 6; k++) { a[k] = q[k][lane]; b[k] = v[k][lane]; c[k] = x[k][lane]; }
+        stanford_inverse(a, b, c, t);
+        stanford_forward(a, b, c, f);
+        for (int k = 0; k < 6; k++) {
+            const double d = t[k] - wide[k][lane], e = (f[k] - wide_forward[k][lane]) * 1e-3;
+            if (d > worst || -d > worst) worst = d < 0 ? -d : d;
+            if (e > worst || -e > worst) worst = e < 0 ? -e : e;
+        }
+    }
+    printf("%g\n", worst);
+    return !(worst < 1e-12);
+}
+"#;
+    std::fs::write(folder.0.join("main.c"), text).expect("a file can be written");
+    run(
+        &folder.0,
+        "cc",
+        &["-O1", "-c", "-o", "single.o", "stanford.c"],
+    );
+    let wide = [
+        "-O1",
+        "-Wno-psabi",
+        "-DCATENA_LANES=4",
+        "-c",
+        "-o",
+        "wide.o",
+        "stanford.c",
+    ];
+    run(&folder.0, "cc", &wide);
+    run(
+        &folder.0,
+        "cc",
+        &[
+            "-O1",
+            "-Wno-psabi",
+            "-o",
+            "run",
+            "main.c",
+            "single.o",
+            "wide.o",
+        ],
+    );
+    run(&folder.0, "run", &[]);
+}

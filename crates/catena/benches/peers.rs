@@ -1,0 +1,463 @@
+//! How fast is one call, beside other engines? The program that `peers/run.sh speed` runs for catena.
+//!
+//! It reads orders from standard input, one per line, and answers each with one line; `peers/speed/engine.h` has the language
+//! and the format of the files, and the programs of the other engines speak it too. What is timed are the public calls of
+//! [`Dynamics`] (variant `single`) and [`Batch`] (variant `batch`, time per state), checks of their input included, in a plain
+//! release build.
+
+use catena::algorithm::factorization::Factorization;
+use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
+use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder, embedded};
+use catena::scalar::Count;
+use catena::spatial::{Mat3, Pose, Sym3, Vec3};
+use catena::{Base, Batch, Cpu, Dynamics, Model, State};
+use std::error::Error;
+use std::hint::black_box;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+type Done<T> = Result<T, Box<dyn Error>>;
+/// A result: a vector, or up to three matrices by rows.
+type Parts<'a> = [&'a [f64]; 3];
+
+/// Length of a repetition, as in engine.h.
+const REPETITION: Duration = Duration::from_micros(200);
+const MOST_REPETITIONS: usize = 20_000;
+/// A batch writes at most so many numbers: larger results are asked for in smaller batches.
+const MOST_RESULTS: usize = 1 << 23;
+
+/// A quantity at one state.
+struct Single {
+    quantity: &'static str,
+    run: for<'a> fn(&'a mut Bench, usize) -> catena::Result<Parts<'a>>,
+}
+
+/// A quantity at many states: `results` numbers per state for a model of nv freedoms.
+struct Many {
+    quantity: &'static str,
+    results: fn(usize) -> usize,
+    run: fn(&mut Batch, &Inputs<'_>, &mut [f64]) -> catena::Result<()>,
+}
+
+/// What can be asked of [`Dynamics`].
+const SINGLE: &[Single] = &[
+    Single {
+        quantity: "inverse",
+        run: |b, k| Ok([b.dynamics.inverse(&b.states[k], &b.vdot[k], &[])?, &[], &[]]),
+    },
+    Single {
+        quantity: "forward",
+        run: |b, k| Ok([b.dynamics.forward(&b.states[k], &b.tau[k], &[])?, &[], &[]]),
+    },
+    Single {
+        quantity: "inertia",
+        run: |b, k| Ok([b.dynamics.inertia(&b.states[k])?.as_slice(), &[], &[]]),
+    },
+    Single {
+        quantity: "factorization",
+        run: |b, k| b.dynamics.factorize(&b.states[k]).map(|()| [&[][..]; 3]),
+    },
+];
+
+/// What can be asked of [`Batch`].
+const MANY: &[Many] = &[
+    Many {
+        quantity: "inverse",
+        results: |nv| nv,
+        run: |batch, at, out| batch.inverse(at.q, at.v, at.vdot, out),
+    },
+    Many {
+        quantity: "forward",
+        results: |nv| nv,
+        run: |batch, at, out| batch.forward(at.q, at.v, at.tau, out),
+    },
+];
+
+/// Operations of a recursion: additions, multiplications and divisions, and pairs of sine and cosine.
+type Counting = fn(&Model, &Counted) -> (u64, u64);
+
+/// What is counted.
+const COUNTED: &[(&str, Counting)] = &[
+    ("inverse", |model, at| {
+        let (mut work, mut out) = (InverseDynamics::new(model), at.x.clone());
+        at.count(|| {
+            inverse_dynamics(
+                model,
+                &at.q,
+                &at.x,
+                &at.x,
+                &Base::fixed(),
+                &[],
+                &mut work,
+                &mut out,
+            )
+        })
+    }),
+    ("forward", |model, at| {
+        let (mut work, mut out) = (ForwardDynamics::new(model), at.x.clone());
+        at.count(|| {
+            forward_dynamics(
+                model,
+                &at.q,
+                &at.x,
+                &at.x,
+                &Base::fixed(),
+                &[],
+                &mut work,
+                &mut out,
+            )
+        })
+    }),
+    ("inertia", |model, at| {
+        let mut work = CompositeBodies::new(model);
+        let mut out = vec![Count::variable(0.0); model.nv() * model.nv()];
+        at.count(|| inertia_matrix(model, &at.q, &mut work, &mut out))
+    }),
+    ("factorization", |model, at| {
+        let mut factors = Factorization::new(model);
+        at.count(|| factors.factorize(model, &at.q))
+    }),
+];
+
+/// Positions, and numbers for velocities, accelerations or efforts, of which nothing is known beforehand.
+struct Counted {
+    q: Vec<Count>,
+    x: Vec<Count>,
+}
+
+impl Counted {
+    fn count(&self, work: impl FnOnce()) -> (u64, u64) {
+        let ((), spent) = Count::measure(work);
+        (spent.total() - spent.sines, spent.sines)
+    }
+}
+
+/// States of a batch, one after another.
+struct Inputs<'a> {
+    q: &'a [f64],
+    v: &'a [f64],
+    vdot: &'a [f64],
+    tau: &'a [f64],
+}
+
+/// Numbers of all states, one state after another.
+#[derive(Default)]
+struct Table {
+    count: usize,
+    q: Vec<f64>,
+    v: Vec<f64>,
+    vdot: Vec<f64>,
+    tau: Vec<f64>,
+}
+
+impl Table {
+    fn read(path: &str, model: &Model) -> Done<Self> {
+        let bytes = std::fs::read(path)?;
+        let words: Vec<[u8; 8]> = bytes
+            .chunks_exact(8)
+            .map(|word| word.try_into().expect("eight bytes"))
+            .collect();
+        if words.len() < 3 {
+            return Err("the file of states is too short".into());
+        }
+        let [count, nq, nv] = [0, 1, 2].map(|k| i64::from_le_bytes(words[k]) as usize);
+        let numbers: Vec<f64> = words[3..].iter().map(|w| f64::from_le_bytes(*w)).collect();
+        if [nq, nv] != [model.nq(), model.nv()] || numbers.len() != count * (nq + 3 * nv) {
+            return Err("tree and states do not fit".into());
+        }
+        let (q, rest) = numbers.split_at(count * nq);
+        let (v, rest) = rest.split_at(count * nv);
+        let (vdot, tau) = rest.split_at(count * nv);
+        let [q, v, vdot, tau] = [q, v, vdot, tau].map(<[f64]>::to_vec);
+        Ok(Table {
+            count,
+            q,
+            v,
+            vdot,
+            tau,
+        })
+    }
+}
+
+/// One model, its states, and the doors to its dynamics.
+struct Bench {
+    dynamics: Dynamics,
+    batch: Batch,
+    states: Vec<State>,
+    vdot: Vec<Vec<f64>>,
+    tau: Vec<Vec<f64>>,
+    table: Table,
+}
+
+impl Bench {
+    fn load(tree: &str, states: &str) -> Done<Self> {
+        let model = read_tree(Path::new(tree))?;
+        let (nq, nv) = (model.nq(), model.nv());
+        let table = Table::read(states, &model)?;
+        let rows = |numbers: &[f64]| -> Vec<Vec<f64>> {
+            numbers.chunks_exact(nv).map(<[f64]>::to_vec).collect()
+        };
+        Ok(Bench {
+            dynamics: Dynamics::new(&model),
+            batch: Batch::new(&model),
+            states: table
+                .q
+                .chunks_exact(nq)
+                .zip(table.v.chunks_exact(nv))
+                .map(|(q, v)| State::new(&model, q, v))
+                .collect::<catena::Result<_>>()?,
+            vdot: rows(&table.vdot),
+            tau: rows(&table.tau),
+            table,
+        })
+    }
+
+    fn model(&self) -> &Model {
+        self.dynamics.model()
+    }
+
+    /// States per call of a batch: all of them, unless their results would not fit into the caches and then some.
+    fn batch_size(&self, many: &Many) -> usize {
+        let per_state = (many.results)(self.model().nv());
+        let fitting = (MOST_RESULTS / per_state).max(self.batch.lanes());
+        self.table.count.min(fitting)
+    }
+
+    fn run_batch(&mut self, many: &Many, count: usize, out: &mut [f64]) -> catena::Result<()> {
+        let (nq, nv) = (self.model().nq(), self.model().nv());
+        let inputs = Inputs {
+            q: &self.table.q[..count * nq],
+            v: &self.table.v[..count * nv],
+            vdot: &self.table.vdot[..count * nv],
+            tau: &self.table.tau[..count * nv],
+        };
+        (many.run)(&mut self.batch, &inputs, out)
+    }
+
+    /// Results of the first states, for comparison with the other engines.
+    fn results(&mut self, call: &str, count: usize, path: &str) -> Done<String> {
+        let count = count.min(self.table.count);
+        let mut numbers = Vec::new();
+        match find(call)? {
+            Call::Single(single) => {
+                for k in 0..count {
+                    for part in (single.run)(self, k)? {
+                        numbers.extend_from_slice(part);
+                    }
+                    if single.quantity == "factorization" {
+                        let mut x = self.tau[k].clone(); // what the factors solve: I x = τ
+                        self.dynamics.solve(&mut x)?;
+                        numbers.extend(x);
+                    }
+                }
+            }
+            Call::Many(many) => {
+                numbers.resize(count * (many.results)(self.model().nv()), 0.0);
+                self.run_batch(many, count, &mut numbers)?;
+            }
+        }
+        let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+        std::fs::write(path, bytes)?;
+        Ok("done".into())
+    }
+
+    fn time(&mut self, call: &str, seconds: f64) -> Done<String> {
+        let count = self.table.count;
+        match find(call)? {
+            Call::Single(single) => {
+                let mut k = 0;
+                measure(seconds, count, 1, || {
+                    black_box((single.run)(self, k)?);
+                    k = if k + 1 < count { k + 1 } else { 0 };
+                    Ok(())
+                })
+            }
+            Call::Many(many) => {
+                let size = self.batch_size(many);
+                let mut out = vec![0.0; size * (many.results)(self.model().nv())];
+                measure(seconds, 1, size, || {
+                    self.run_batch(many, size, &mut out)?;
+                    black_box(&out);
+                    Ok(())
+                })
+            }
+        }
+    }
+}
+
+/// Runs `work` again and again and tells best and median time per state, and how many states were computed.
+fn measure(
+    seconds: f64,
+    warm_up: usize,
+    states_per_call: usize,
+    mut work: impl FnMut() -> catena::Result<()>,
+) -> Done<String> {
+    let start = Instant::now();
+    let mut warm = 0;
+    while warm == 0 || (warm < warm_up && start.elapsed().as_secs_f64() < 0.1 * seconds) {
+        work()?;
+        warm += 1;
+    }
+    let guess = start.elapsed().as_secs_f64() / warm as f64;
+    let calls = ((REPETITION.as_secs_f64() / guess) as usize).max(1);
+    let mut times = Vec::with_capacity(MOST_REPETITIONS);
+    let end = Instant::now() + Duration::from_secs_f64(seconds);
+    let mut before = Instant::now();
+    while times.is_empty() || (before < end && times.len() < MOST_REPETITIONS) {
+        for _ in 0..calls {
+            work()?;
+        }
+        let after = Instant::now();
+        times.push((after - before).as_secs_f64() * 1e9 / (calls * states_per_call) as f64);
+        before = after;
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(format!(
+        "times {:.3} {:.3} {}",
+        times[0],
+        times[times.len() / 2],
+        calls * states_per_call * times.len()
+    ))
+}
+
+enum Call {
+    Single(&'static Single),
+    Many(&'static Many),
+}
+
+fn find(call: &str) -> Done<Call> {
+    let found = match call.split_once('/') {
+        Some((quantity, "single")) => {
+            let single = SINGLE.iter().find(|c| c.quantity == quantity);
+            single.map(Call::Single)
+        }
+        Some((quantity, "batch")) => MANY.iter().find(|c| c.quantity == quantity).map(Call::Many),
+        _ => None,
+    };
+    found.ok_or_else(|| format!("there is no call `{call}`").into())
+}
+
+/// The model of a tree file (the format is told in peers/speed_models.py). Chains are taken from the embedded models instead, by the
+/// file's name: that the two are the same shows when results are compared.
+fn read_tree(path: &Path) -> Done<Model> {
+    let name = path.file_stem().and_then(|n| n.to_str()).unwrap_or("tree");
+    if name.contains("chain-") {
+        return Ok(embedded::model(name)?);
+    }
+    let mut builder = ModelBuilder::new(name);
+    builder.allow_unphysical = true; // inertias as the robot's makers published them
+    let mut names = vec!["world".to_string()];
+    for line in std::fs::read_to_string(path)?.lines() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let &[body, kind, parent, ..] = &words[..] else {
+            return Err(format!("wrong line in {}: {line}", path.display()).into());
+        };
+        let numbers: Vec<f64> = words[3..]
+            .iter()
+            .map(|w| w.parse())
+            .collect::<Result<_, _>>()?;
+        let numbers: [f64; 25] = numbers.try_into().map_err(|_| "25 numbers per body")?;
+        let vector = |k: usize| Vec3::new(numbers[k], numbers[k + 1], numbers[k + 2]);
+        // rows of the rotation are columns of its transpose
+        let rotation = Mat3 {
+            x: vector(0),
+            y: vector(3),
+            z: vector(6),
+        }
+        .transpose();
+        let kind = JointKind::ALL
+            .into_iter()
+            .find(|k| k.name() == kind)
+            .ok_or_else(|| format!("unknown joint `{kind}`"))?;
+        let parent = names.get(parent.parse::<usize>()?).ok_or("parent")?;
+        let mut joint = JointSpec::new(&format!("{body}-joint"), kind, parent, body);
+        joint.parent_from_joint = Pose::new(rotation, vector(9));
+        joint.axes.first = vector(12);
+        let [xx, yy, zz, xy, xz, yz] = [19, 20, 21, 22, 23, 24].map(|k| numbers[k]);
+        builder.link(
+            body,
+            Inertial {
+                mass: numbers[15],
+                centre: vector(16),
+                tensor: Sym3::new(xx, yy, zz, xy, xz, yz),
+            },
+        );
+        builder.joint(joint);
+        names.push(body.into());
+    }
+    Ok(builder.build()?)
+}
+
+fn answer(bench: &mut Option<Bench>, line: &str) -> Done<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let loaded = || "nothing is loaded".to_string();
+    match words[..] {
+        ["load", tree, states] => {
+            let new = bench.insert(Bench::load(tree, states)?);
+            Ok(format!("loaded {} {}", new.model().nq(), new.model().nv()))
+        }
+        ["calls"] => {
+            let single = SINGLE.iter().map(|c| format!(" {}/single", c.quantity));
+            let many = MANY.iter().map(|c| format!(" {}/batch", c.quantity));
+            Ok(format!("calls{}", single.chain(many).collect::<String>()))
+        }
+        ["joints"] => {
+            let model = bench.as_ref().ok_or_else(loaded)?.model();
+            let joints = model.tree().bodies[1..].iter();
+            let told = joints.map(|b| format!(" {}:{}:{}:{}", b.name, b.kind.name(), b.q, b.v));
+            Ok(format!("joints{}", told.collect::<String>()))
+        }
+        ["operations"] => {
+            let bench = bench.as_ref().ok_or_else(loaded)?;
+            let counted = |numbers: &[f64]| numbers.iter().map(|x| Count::variable(*x)).collect();
+            let at = Counted {
+                q: counted(&bench.states[0].q),
+                x: counted(&bench.states[0].v),
+            };
+            let told = COUNTED.iter().map(|(quantity, counting)| {
+                let (plain, sines) = counting(bench.model(), &at);
+                format!(" {quantity}:{plain}:{sines}")
+            });
+            Ok(format!("operations{}", told.collect::<String>()))
+        }
+        ["version"] => Ok(format!(
+            "version {} {:?}",
+            env!("CARGO_PKG_VERSION"),
+            Cpu::detect()
+        )),
+        ["results", call, count, path] => {
+            let bench = bench.as_mut().ok_or_else(loaded)?;
+            bench.results(call, count.parse()?, path)
+        }
+        ["time", call, seconds] => bench
+            .as_mut()
+            .ok_or_else(loaded)?
+            .time(call, seconds.parse()?),
+        _ => Err(format!("not understood: {line}").into()),
+    }
+}
+
+fn main() -> Done<()> {
+    if std::io::stdin().is_terminal() {
+        println!("this bench takes orders from `peers/run.sh speed`; peers/README.md tells more");
+        return Ok(());
+    }
+    let mut bench = None;
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        if line == "quit" {
+            break;
+        }
+        let told = answer(&mut bench, &line)
+            .unwrap_or_else(|problem| format!("error {}", problem.to_string().replace('\n', " ")));
+        println!("{told}");
+        std::io::stdout().flush()?;
+    }
+    Ok(())
+}

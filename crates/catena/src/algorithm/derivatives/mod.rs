@@ -1,0 +1,12 @@
+//! How do efforts and accelerations change with positions, velocities and efforts?
+//!
+//! Derivatives with respect to q are along the increments δ of [`State::step`](crate::State::step): δₖ = vₖ · time. For a
+//! coordinate of its own that is the ordinary partial derivative; for a quaternion it is the derivative along a small
+//! rotation about the child's axes (see NOTATION.md).
+
+pub mod forward;
+pub mod inverse;
+pub(crate) mod pack;
+
+pub use forward::{ForwardDerivatives, ForwardDerivativesWork, forward_dynamics_derivatives};
+pub use inverse::{InverseDerivatives, InverseDerivativesWork, inverse_dynamics_derivatives};

@@ -1,0 +1,192 @@
+//! Several freedoms of one state in one register.
+//!
+//! The loops over pairs of freedoms do the same to every column. Where one state is computed at a time, a [`Pack`] holds
+//! the same quantity of neighbouring columns; where the scalar is wide already (many states) or not a plain number, a pack
+//! is one column.
+
+use crate::scalar::Scalar;
+#[cfg(target_arch = "x86_64")]
+use crate::scalar::{Avx2Register, Avx512Register, Fused, Vector, Wide};
+use crate::spatial::{Force, Mat3, Motion, RigidInertia, Vec3};
+use std::fmt::Debug;
+
+/// How columns of the scalar `S` are held together.
+pub(crate) trait Pack<S: Scalar>: Copy + Debug + 'static {
+    /// Columns per pack.
+    const WIDTH: usize;
+
+    /// One number per column.
+    type Many: Scalar;
+
+    /// The same number for all columns.
+    fn spread(one: S) -> Self::Many;
+
+    /// The number of one column.
+    fn lane(many: &Self::Many, lane: usize) -> S;
+
+    /// Sets the number of one column.
+    fn set(many: &mut Self::Many, lane: usize, one: S);
+
+    /// The columns from as many numbers.
+    fn load(from: &[S]) -> Self::Many;
+
+    /// The columns into as many numbers.
+    fn store(many: Self::Many, to: &mut [S]);
+}
+
+/// One column at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct One;
+
+impl<S: Scalar> Pack<S> for One {
+    const WIDTH: usize = 1;
+    type Many = S;
+
+    #[inline(always)]
+    fn spread(one: S) -> S {
+        one
+    }
+    #[inline(always)]
+    fn lane(many: &S, _lane: usize) -> S {
+        *many
+    }
+    #[inline(always)]
+    fn set(many: &mut S, _lane: usize, one: S) {
+        *many = one;
+    }
+    #[inline(always)]
+    fn load(from: &[S]) -> S {
+        from[0]
+    }
+    #[inline(always)]
+    fn store(many: S, to: &mut [S]) {
+        to[0] = many;
+    }
+}
+
+/// Four columns in a register of AVX2. Only for code that runs where the processor has it (see [`Vector`]).
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Four;
+
+/// Eight columns in a register of AVX-512; likewise.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Eight;
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! register_pack {
+    ($name:ident, $register:ident, $width:literal) => {
+        impl Pack<Fused> for $name {
+            const WIDTH: usize = $width;
+            type Many = Wide<$register>;
+
+            #[inline(always)]
+            fn spread(one: Fused) -> Self::Many {
+                Wide($register::splat(one.0))
+            }
+            #[inline(always)]
+            fn lane(many: &Self::Many, lane: usize) -> Fused {
+                Fused(many.0.lanes()[lane])
+            }
+            #[inline(always)]
+            fn set(many: &mut Self::Many, lane: usize, one: Fused) {
+                many.0.lanes_mut()[lane] = one.0;
+            }
+            #[inline(always)]
+            fn load(from: &[Fused]) -> Self::Many {
+                Wide($register::load(Fused::plain(&from[..$width])))
+            }
+            #[inline(always)]
+            fn store(many: Self::Many, to: &mut [Fused]) {
+                Fused::plain_mut(&mut to[..$width]).copy_from_slice(many.0.lanes());
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+register_pack!(Four, Avx2Register, 4);
+#[cfg(target_arch = "x86_64")]
+register_pack!(Eight, Avx512Register, 8);
+
+/// Sets the vector of one column.
+#[inline(always)]
+pub(crate) fn set_vec<S: Scalar, K: Pack<S>>(many: &mut Vec3<K::Many>, lane: usize, one: Vec3<S>) {
+    K::set(&mut many.x, lane, one.x);
+    K::set(&mut many.y, lane, one.y);
+    K::set(&mut many.z, lane, one.z);
+}
+
+/// Sets the twist of one column.
+#[inline(always)]
+pub(crate) fn set_motion<S: Scalar, K: Pack<S>>(
+    many: &mut Motion<K::Many>,
+    lane: usize,
+    one: Motion<S>,
+) {
+    set_vec::<S, K>(&mut many.angular, lane, one.angular);
+    set_vec::<S, K>(&mut many.linear, lane, one.linear);
+}
+
+/// Sets the wrench of one column.
+#[inline(always)]
+pub(crate) fn set_force<S: Scalar, K: Pack<S>>(
+    many: &mut Force<K::Many>,
+    lane: usize,
+    one: Force<S>,
+) {
+    set_vec::<S, K>(&mut many.moment, lane, one.moment);
+    set_vec::<S, K>(&mut many.force, lane, one.force);
+}
+
+/// Sets the matrix of one column.
+#[inline(always)]
+pub(crate) fn set_mat<S: Scalar, K: Pack<S>>(many: &mut Mat3<K::Many>, lane: usize, one: Mat3<S>) {
+    set_vec::<S, K>(&mut many.x, lane, one.x);
+    set_vec::<S, K>(&mut many.y, lane, one.y);
+    set_vec::<S, K>(&mut many.z, lane, one.z);
+}
+
+/// Sets the inertia of one column.
+#[inline(always)]
+pub(crate) fn set_inertia<S: Scalar, K: Pack<S>>(
+    many: &mut RigidInertia<K::Many>,
+    lane: usize,
+    one: RigidInertia<S>,
+) {
+    K::set(&mut many.mass, lane, one.mass);
+    set_vec::<S, K>(&mut many.first, lane, one.first);
+    K::set(&mut many.second.xx, lane, one.second.xx);
+    K::set(&mut many.second.yy, lane, one.second.yy);
+    K::set(&mut many.second.zz, lane, one.second.zz);
+    K::set(&mut many.second.xy, lane, one.second.xy);
+    K::set(&mut many.second.xz, lane, one.second.xz);
+    K::set(&mut many.second.yz, lane, one.second.yz);
+}
+
+/// The vector of one column, for all.
+#[inline(always)]
+pub(crate) fn spread_vec<S: Scalar, K: Pack<S>>(
+    many: &Vec3<K::Many>,
+    lane: usize,
+) -> Vec3<K::Many> {
+    Vec3::new(
+        K::spread(K::lane(&many.x, lane)),
+        K::spread(K::lane(&many.y, lane)),
+        K::spread(K::lane(&many.z, lane)),
+    )
+}
+
+/// Writes a pack to a row that starts at `at`, as far as there is room.
+#[inline(always)]
+pub(crate) fn put<S: Scalar, K: Pack<S>>(out: &mut [S], at: usize, many: K::Many) {
+    let room = &mut out[at..];
+    if room.len() >= K::WIDTH {
+        K::store(many, &mut room[..K::WIDTH]);
+    } else {
+        for (lane, out) in room.iter_mut().enumerate() {
+            *out = K::lane(&many, lane);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The inertia matrix of one state, compiled for several processors.
+
+use crate::Cpu;
+#[cfg(target_arch = "x86_64")]
+use crate::algorithm::inertia_matrix::columns::InRegisters;
+use crate::algorithm::inertia_matrix::{CompositeBodies, composite_bodies};
+use crate::model::Model;
+#[cfg(target_arch = "x86_64")]
+use crate::scalar::{Avx2Register, Avx512Register, Fused};
+
+/// Composite bodies, columns in the widest registers there are.
+#[derive(Clone, Debug)]
+pub(super) enum Composite {
+    Baseline(Box<CompositeBodies<f64>>),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Box<CompositeBodies<Fused, InRegisters<Avx2Register>>>),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Box<CompositeBodies<Fused, InRegisters<Avx512Register>>>),
+}
+
+#[cfg(target_arch = "x86_64")]
+mod compiled {
+    use super::*;
+    use crate::cpu::{with_avx2, with_avx512};
+
+    with_avx2! {
+        pub(super) fn avx2(model: &Model, q: &[Fused], work: &mut CompositeBodies<Fused, InRegisters<Avx2Register>>, inertia: &mut [Fused]) {
+            composite_bodies::kernel(model, q, work, inertia);
+        }
+    }
+
+    with_avx512! {
+        pub(super) fn avx512(model: &Model, q: &[Fused], work: &mut CompositeBodies<Fused, InRegisters<Avx512Register>>, inertia: &mut [Fused]) {
+            composite_bodies::kernel(model, q, work, inertia);
+        }
+    }
+}
+
+impl Composite {
+    /// A workspace for this model on this path, or the best below it that the processor has.
+    pub fn new(model: &Model, cpu: Cpu) -> Self {
+        match cpu.min(Cpu::best()) {
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Avx512 => Composite::Avx512(Box::new(CompositeBodies::new(model))),
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Avx2 => Composite::Avx2(Box::new(CompositeBodies::new(model))),
+            _ => Composite::Baseline(Box::new(CompositeBodies::new(model))),
+        }
+    }
+
+    /// I(q) into a slice of nv × nv numbers.
+    pub fn inertia(&mut self, model: &Model, q: &[f64], inertia: &mut [f64]) {
+        match self {
+            Composite::Baseline(work) => {
+                composite_bodies::inertia_matrix(model, q, work, inertia);
+            }
+            // SAFETY: these paths exist only where the processor has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            Composite::Avx2(work) => unsafe {
+                compiled::avx2(model, Fused::slice(q), work, Fused::slice_mut(inertia));
+            },
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            Composite::Avx512(work) => unsafe {
+                compiled::avx512(model, Fused::slice(q), work, Fused::slice_mut(inertia));
+            },
+        }
+    }
+}

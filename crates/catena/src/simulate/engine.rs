@@ -1,0 +1,205 @@
+//! The integrators of a run behind one door: a step, what is in it, and a new beginning within it.
+//!
+//! y = (q, v, W, D) as [`TreeSystem`] has it. Methods with steps of one size know q and v only; work and dissipation
+//! are then integrated by the trapezoidal rule from powers at the ends of the steps.
+
+use super::run::Integrator;
+use super::tree_system::TreeSystem;
+use crate::error::{Error, ErrorKind, Result};
+use crate::integrate::{self, Adaptive, Fixed, Statistics, StepOutcome};
+
+pub(super) enum Engine {
+    Adaptive(Box<Adaptive>),
+    Fixed(Box<Even>),
+}
+
+/// Steps of one size, with the integrals.
+pub(super) struct Even {
+    engine: Fixed,
+    /// W and D, and their rates, at the present time and at the beginning of the last step.
+    now: [[f64; 2]; 2],
+    old: [[f64; 2]; 2],
+}
+
+impl Engine {
+    /// An integrator at time 0.
+    pub fn new(integrator: Integrator, system: &mut TreeSystem, y: &[f64]) -> Result<Self> {
+        match integrator {
+            Integrator::Adaptive {
+                method,
+                tolerances,
+                max_step,
+            } => {
+                let options = integrate::Options {
+                    tolerances,
+                    max_step,
+                    ..integrate::Options::default()
+                };
+                let mut engine = Adaptive::new(method, y.len(), options)?;
+                engine.start(system, 0.0, y)?;
+                Ok(Engine::Adaptive(Box::new(engine)))
+            }
+            Integrator::Fixed { .. } if !system.model().constraints().is_empty() => {
+                Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "integrators with a fixed step do not keep constraints",
+                )
+                .hint("choose one that chooses its steps, such as dopri5 or verner9"))
+            }
+            Integrator::Fixed { method, step } => {
+                let (nq, nv) = (system.model().nq(), system.model().nv());
+                let mut engine = Fixed::new(method, nq, nv, step)?;
+                engine.start(0.0, &y[..nq], &y[nq..nq + nv])?;
+                let now = [[0.0; 2], system.powers_at(0.0, y)?];
+                Ok(Engine::Fixed(Box::new(Even {
+                    engine,
+                    now,
+                    old: now,
+                })))
+            }
+        }
+    }
+
+    /// Time reached, s.
+    pub fn time(&self) -> f64 {
+        match self {
+            Engine::Adaptive(engine) => engine.time(),
+            Engine::Fixed(even) => even.engine.time(),
+        }
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        match self {
+            Engine::Adaptive(engine) => engine.statistics(),
+            Engine::Fixed(even) => even.engine.statistics(),
+        }
+    }
+
+    /// The component that cannot be followed, as far as that is known.
+    pub fn worst_component(&self) -> Option<usize> {
+        match self {
+            Engine::Adaptive(engine) => engine.worst_component(),
+            Engine::Fixed(_) => None,
+        }
+    }
+
+    /// One step. Steps of one size may end after `end`.
+    pub fn step(&mut self, system: &mut TreeSystem, end: f64) -> Result<StepOutcome> {
+        match self {
+            Engine::Adaptive(engine) => engine.step(system, end),
+            Engine::Fixed(even) => {
+                let outcome = even.engine.step(system)?;
+                even.old = even.now;
+                let mut y = vec![0.0; integrate::System::dimension(system)];
+                even.pack(even.engine.q(), even.engine.v(), [0.0; 2], &mut y);
+                let power = system.powers_at(outcome.t, &y)?;
+                even.now = [even.integrals(outcome.t - outcome.t_old, power), power];
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// y at a time within the last step, or at the present time.
+    pub fn interpolate(&mut self, system: &mut TreeSystem, t: f64, y: &mut [f64]) -> Result<()> {
+        match self {
+            Engine::Adaptive(engine) => engine.interpolate(system, t, y),
+            Engine::Fixed(even) => {
+                let (nq, nv) = (system.model().nq(), system.model().nv());
+                let (q, rest) = y.split_at_mut(nq);
+                even.engine.interpolate(system, t, q, &mut rest[..nv])?;
+                let integrals = if t == even.engine.time() {
+                    even.now[0]
+                } else {
+                    let power = system.powers_at(t, y)?;
+                    even.integrals(t - even.engine.before().0, power)
+                };
+                y[nq + nv..].copy_from_slice(&integrals);
+                Ok(())
+            }
+        }
+    }
+
+    /// Time and y at the beginning of the last step.
+    pub fn before(&self, y: &mut [f64]) -> f64 {
+        match self {
+            Engine::Adaptive(engine) => {
+                let (t, old) = engine.before();
+                y.copy_from_slice(old);
+                t
+            }
+            Engine::Fixed(even) => {
+                let (t, q, v) = even.engine.before();
+                even.pack(q, v, even.old[0], y);
+                t
+            }
+        }
+    }
+
+    /// Goes on from a time within the last step. The first step is not longer than `longest`, where steps are chosen.
+    pub fn restart(
+        &mut self,
+        system: &mut TreeSystem,
+        t: f64,
+        y: &[f64],
+        longest: f64,
+    ) -> Result<()> {
+        match self {
+            Engine::Adaptive(engine) => {
+                engine.start(system, t, y)?;
+                engine.limit_next_size(longest);
+                Ok(())
+            }
+            Engine::Fixed(even) => {
+                let (nq, nv) = (system.model().nq(), system.model().nv());
+                even.engine.restart(t, &y[..nq], &y[nq..nq + nv])?;
+                even.now = [[y[nq + nv], y[nq + nv + 1]], system.powers_at(t, y)?];
+                Ok(())
+            }
+        }
+    }
+
+    pub fn checkpoint(&self) -> Vec<u64> {
+        match self {
+            Engine::Adaptive(engine) => engine.checkpoint(),
+            Engine::Fixed(even) => {
+                let numbers = even.now.iter().chain(&even.old).flatten();
+                let mut words: Vec<u64> = numbers.map(|x| x.to_bits()).collect();
+                words.extend(even.engine.checkpoint());
+                words
+            }
+        }
+    }
+
+    pub fn restore(&mut self, checkpoint: &[u64]) -> Result<()> {
+        match self {
+            Engine::Adaptive(engine) => engine.restore(checkpoint),
+            Engine::Fixed(even) => {
+                let Some((numbers, rest)) = checkpoint.split_at_checked(8) else {
+                    return Err(Error::new(
+                        ErrorKind::Input,
+                        "the checkpoint does not belong to this run",
+                    ));
+                };
+                let into = even.now.iter_mut().chain(&mut even.old).flatten();
+                for (x, word) in into.zip(numbers) {
+                    *x = f64::from_bits(*word);
+                }
+                even.engine.restore(rest)
+            }
+        }
+    }
+}
+
+impl Even {
+    /// W and D a time h after the beginning of the last step.
+    fn integrals(&self, h: f64, power: [f64; 2]) -> [f64; 2] {
+        let [start, rate] = self.old;
+        [0, 1].map(|k| start[k] + 0.5 * h * (rate[k] + power[k]))
+    }
+
+    fn pack(&self, q: &[f64], v: &[f64], integrals: [f64; 2], y: &mut [f64]) {
+        let parts = [q, v, &integrals];
+        let numbers = parts.into_iter().flatten();
+        y.iter_mut().zip(numbers).for_each(|(y, x)| *y = *x);
+    }
+}
