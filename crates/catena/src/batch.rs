@@ -1,156 +1,157 @@
-//! Many states at once: one state per lane, the lanes of a register computed together.
+//! Many states at once: one state per lane, the lanes of a register computed together, registers shared out to threads.
 
-use crate::Cpu;
-use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
-use crate::algorithm::inverse_dynamics::{InverseDynamics, recursive_newton_euler};
+mod lanes;
+mod question;
+
+pub(crate) use lanes::transpose;
+
+use crate::dynamics::Composite;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Model;
+use crate::model::{FrameInfo, Model};
+use crate::scalar::Vector;
 #[cfg(target_arch = "x86_64")]
 use crate::scalar::{Avx2Register, Avx512Register};
-use crate::scalar::{Scalar, Vector, Wide};
-use crate::state::{Base, check_length};
+use crate::spatial::{Force, Mat3, Pose, Vec3};
+use crate::state::{Base, State, check_length};
+use crate::{Cpu, Dynamics};
+use lanes::{Job, Work};
+use question::{Factorize, Forward, FrameJacobian, FramePose, Inertia, Inverse, Question, Solve};
 
-/// The workspaces of one kind of register.
-#[derive(Clone, Debug)]
-struct Work<V: Vector> {
-    inverse: InverseDynamics<Wide<V>>,
-    forward: ForwardDynamics<Wide<V>>,
-    q: Vec<Wide<V>>,
-    v: Vec<Wide<V>>,
-    input: Vec<Wide<V>>,
-    output: Vec<Wide<V>>,
-}
-
-/// Which of the two questions is asked.
-#[derive(Clone, Copy)]
-enum Question {
-    Inverse,
-    Forward,
-}
-
-/// Slices of a batch: states after one another.
-struct Slices<'a> {
-    q: &'a [f64],
-    v: &'a [f64],
-    input: &'a [f64],
-    output: &'a mut [f64],
-}
-
-impl<V: Vector> Work<V> {
-    fn new(model: &Model) -> Self {
-        let zero = Wide::<V>::zero();
-        Work {
-            inverse: InverseDynamics::new(model),
-            forward: ForwardDynamics::new(model),
-            q: vec![zero; model.nq()],
-            v: vec![zero; model.nv()],
-            input: vec![zero; model.nv()],
-            output: vec![zero; model.nv()],
-        }
-    }
-
-    /// Register by register; the lanes that are left over at the end repeat the last state.
-    #[inline(always)]
-    fn run(&mut self, model: &Model, question: Question, slices: &mut Slices<'_>) {
-        let (nq, nv) = (model.nq(), model.nv());
-        let states = slices.output.len() / nv;
-        let base = Base::fixed();
-        let mut first = 0;
-        while first < states {
-            let used = V::LANES.min(states - first);
-            gather(&mut self.q, slices.q, nq, first, used);
-            gather(&mut self.v, slices.v, nv, first, used);
-            gather(&mut self.input, slices.input, nv, first, used);
-            match question {
-                Question::Inverse => recursive_newton_euler::kernel(
-                    model,
-                    &self.q,
-                    &self.v,
-                    &self.input,
-                    &base,
-                    &[],
-                    &mut self.inverse,
-                    &mut self.output,
-                ),
-                Question::Forward => articulated_bodies::kernel(
-                    model,
-                    &self.q,
-                    &self.v,
-                    &self.input,
-                    &base,
-                    &[],
-                    &mut self.forward,
-                    &mut self.output,
-                ),
-            }
-            for k in 0..nv {
-                let lanes = self.output[k].0;
-                for lane in 0..used {
-                    slices.output[(first + lane) * nv + k] = lanes.lanes()[lane];
-                }
-            }
-            first += used;
-        }
-    }
-}
-
-#[inline(always)]
-fn gather<V: Vector>(into: &mut [Wide<V>], from: &[f64], size: usize, first: usize, used: usize) {
-    for k in 0..size {
-        let lanes = into[k].0.lanes_mut();
-        for lane in 0..V::LANES {
-            let state = first + if lane < used { lane } else { used - 1 };
-            lanes[lane] = from[state * size + k];
-        }
-    }
-}
-
-/// The same loop compiled for AVX2 and for AVX-512; the features are those the registers ask for.
+/// The same loop compiled for AVX2 and for AVX-512.
 #[cfg(target_arch = "x86_64")]
 mod compiled {
     use super::*;
+    use crate::cpu::{with_avx2, with_avx512};
 
-    #[target_feature(enable = "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave")]
-    pub(super) fn avx2(
-        work: &mut Work<Avx2Register>,
-        model: &Model,
-        question: Question,
-        slices: &mut Slices<'_>,
-    ) {
-        work.run(model, question, slices);
+    with_avx2! {
+        pub(super) fn avx2<Q: Question>(question: Q, work: &mut Work<Avx2Register>, model: &Model, base: &Base<f64>, job: &mut Job<'_>) {
+            work.run(question, model, base, job);
+        }
     }
 
-    #[target_feature(
-        enable = "adx,aes,avx512bitalg,avx512bw,avx512cd,avx512dq,avx512f,avx512ifma,avx512vbmi,avx512vbmi2,avx512vl,avx512vnni,avx512vpopcntdq,bmi1,bmi2,cmpxchg16b,fma,fxsr,gfni,lzcnt,movbe,pclmulqdq,popcnt,rdrand,rdseed,sha,vaes,vpclmulqdq,xsave,xsavec,xsaveopt,xsaves"
-    )]
-    pub(super) fn avx512(
-        work: &mut Work<Avx512Register>,
-        model: &Model,
-        question: Question,
-        slices: &mut Slices<'_>,
-    ) {
-        work.run(model, question, slices);
+    with_avx512! {
+        pub(super) fn avx512<Q: Question>(question: Q, work: &mut Work<Avx512Register>, model: &Model, base: &Base<f64>, job: &mut Job<'_>) {
+            work.run(question, model, base, job);
+        }
     }
 }
 
+/// A register with the loop compiled for it.
+trait Compiled: Vector + Send + Sync {
+    fn run<Q: Question>(
+        question: Q,
+        work: &mut Work<Self>,
+        model: &Model,
+        base: &Base<f64>,
+        job: &mut Job<'_>,
+    );
+}
+
+impl Compiled for [f64; 4] {
+    fn run<Q: Question>(
+        question: Q,
+        work: &mut Work<Self>,
+        model: &Model,
+        base: &Base<f64>,
+        job: &mut Job<'_>,
+    ) {
+        work.run(question, model, base, job);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Compiled for Avx2Register {
+    fn run<Q: Question>(
+        question: Q,
+        work: &mut Work<Self>,
+        model: &Model,
+        base: &Base<f64>,
+        job: &mut Job<'_>,
+    ) {
+        // SAFETY: workspaces of this register exist only where the processor has the instructions.
+        #[allow(unsafe_code)]
+        unsafe {
+            compiled::avx2(question, work, model, base, job);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Compiled for Avx512Register {
+    fn run<Q: Question>(
+        question: Q,
+        work: &mut Work<Self>,
+        model: &Model,
+        base: &Base<f64>,
+        job: &mut Job<'_>,
+    ) {
+        // SAFETY: workspaces of this register exist only where the processor has the instructions.
+        #[allow(unsafe_code)]
+        unsafe {
+            compiled::avx512(question, work, model, base, job);
+        }
+    }
+}
+
+/// One workspace per thread.
 #[derive(Clone, Debug)]
 enum Path {
-    Baseline(Box<Work<[f64; 4]>>),
+    Baseline(Vec<Work<[f64; 4]>>),
     #[cfg(target_arch = "x86_64")]
-    Avx2(Box<Work<Avx2Register>>),
+    Avx2(Vec<Work<Avx2Register>>),
     #[cfg(target_arch = "x86_64")]
-    Avx512(Box<Work<Avx512Register>>),
+    Avx512(Vec<Work<Avx512Register>>),
 }
 
-/// Dynamics of one model at many states, on a base at rest and without external wrenches.
+/// A state of a batch that has no answer, and why.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Number of the state, counted from 0.
+    pub state: usize,
+    /// The reason.
+    pub error: Error,
+}
+
+/// Dynamics of one model at many states, all on the same base, which is at rest unless [set](Self::set_base).
 ///
-/// States lie one after another: `q` holds nq numbers per state, the others nv. Quaternions must be of unit length. Nothing
-/// is allocated after construction.
+/// States lie one after another: `q` holds nq numbers per state, the others nv. Quaternions must be of unit length. Each
+/// state is computed as on its own: results do not depend on the other states nor on the number of threads (one unless
+/// [asked for](Self::threads)). Workspaces are made when a question is first asked; nothing is allocated after that.
+///
+/// Where some states fail (a joint without inertia, numbers that are not finite), the call returns an error that names the
+/// first of them; [`failures`](Self::failures) has all of them, with reasons, and the results of the others are good.
+///
+/// ```
+/// use catena::{Batch, model::embedded};
+///
+/// let model = embedded::model("chain-7")?;
+/// let mut batch = Batch::new(&model).threads(2);
+/// let states = 1000;
+/// let q: Vec<f64> = (0..7 * states).map(|k| (k as f64).sin()).collect();
+/// let (v, vdot) = (vec![0.1; 7 * states], vec![0.0; 7 * states]);
+/// let mut tau = vec![0.0; 7 * states];
+/// batch.inverse(&q, &v, &vdot, &mut tau)?;
+/// let mut inertia = vec![0.0; 49 * states];
+/// batch.inertia(&q, &mut inertia)?;
+/// # Ok::<(), catena::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Batch {
     model: Model,
+    cpu: Cpu,
     path: Path,
+    base: Base<f64>,
+    /// For matrices too large for lanes.
+    composite: Vec<Composite>,
+    /// States whose factors are kept.
+    factorized: usize,
+    poses: Vec<f64>,
+    failures: Vec<Failure>,
 }
+
+/// Freedoms beyond which an inertia matrix is computed with its columns in the lanes instead of states: so many matrices at
+/// once would not fit the caches.
+const LARGE_MATRIX: usize = 256;
 
 impl Batch {
     /// Workspaces for this model, on the best path this processor has.
@@ -160,17 +161,63 @@ impl Batch {
 
     /// Workspaces for this model, on a given path or the best below it that the processor has.
     pub fn with_cpu(model: &Model, cpu: Cpu) -> Self {
-        let path = match cpu.min(Cpu::best()) {
+        let cpu = cpu.min(Cpu::best());
+        let path = match cpu {
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx512 => Path::Avx512(Box::new(Work::new(model))),
+            Cpu::Avx512 => Path::Avx512(vec![Work::new(model)]),
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 => Path::Avx2(Box::new(Work::new(model))),
-            _ => Path::Baseline(Box::new(Work::new(model))),
+            Cpu::Avx2 => Path::Avx2(vec![Work::new(model)]),
+            _ => Path::Baseline(vec![Work::new(model)]),
         };
         Batch {
             model: model.clone(),
+            cpu,
             path,
+            base: Base::fixed(),
+            composite: Vec::new(),
+            factorized: 0,
+            poses: Vec::new(),
+            failures: Vec::new(),
         }
+    }
+
+    /// The same on this many threads; 0 is as many as there are processors.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            n => n,
+        };
+        let model = &self.model;
+        match &mut self.path {
+            Path::Baseline(works) => works.resize_with(threads, || Work::new(model)),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(works) => works.resize_with(threads, || Work::new(model)),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(works) => works.resize_with(threads, || Work::new(model)),
+        }
+        self.factorized = 0;
+        self
+    }
+
+    /// Puts all states on a base with this pose and motion.
+    pub fn set_base(&mut self, base: Base<f64>) -> Result<()> {
+        let mut state = State::neutral(&self.model);
+        state.base = base;
+        Dynamics::with_cpu(&self.model, Cpu::Baseline)
+            .kinematics(&state, &vec![0.0; self.model.nv()])?;
+        self.base = base;
+        Ok(())
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Which path is taken.
+    pub fn cpu(&self) -> Cpu {
+        self.cpu
     }
 
     /// States computed together.
@@ -184,87 +231,369 @@ impl Batch {
         }
     }
 
+    /// The states of the last call that have no answer; what was written for them is meaningless.
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
     /// Efforts τ for every state.
     pub fn inverse(&mut self, q: &[f64], v: &[f64], vdot: &[f64], tau: &mut [f64]) -> Result<()> {
-        self.run(Question::Inverse, q, v, vdot, tau)
+        self.inverse_loaded(q, v, vdot, &[], tau)
+    }
+
+    /// Efforts τ for every state under external wrenches: one on every body 0…n of every state, in body axes about the body's
+    /// origin, or an empty slice.
+    pub fn inverse_loaded(
+        &mut self,
+        q: &[f64],
+        v: &[f64],
+        vdot: &[f64],
+        external: &[Force<f64>],
+        tau: &mut [f64],
+    ) -> Result<()> {
+        self.model.expect_tree()?;
+        self.ask(Inverse, [q, v, vdot], external, tau, self.model.nv())
     }
 
     /// Accelerations v̇ for every state.
     pub fn forward(&mut self, q: &[f64], v: &[f64], tau: &[f64], vdot: &mut [f64]) -> Result<()> {
-        self.run(Question::Forward, q, v, tau, vdot)
+        self.forward_loaded(q, v, tau, &[], vdot)
     }
 
-    fn check_quaternions(&self, q: &[f64]) -> Result<()> {
-        let tree = self.model.tree();
-        for body in &tree.bodies[1..] {
-            let Some(k) = body.kind.quaternion() else {
-                continue;
-            };
-            for (state, q) in q.chunks_exact(self.model.nq()).enumerate() {
-                let p = &q[body.q + k..body.q + k + 4];
-                let squared = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
-                if squared.is_nan() || (squared - 1.0).abs() > 1e-9 {
-                    return Err(Error::new(
-                        ErrorKind::Input,
-                        format!(
-                            "state {state} of the batch: quaternion of joint `{}` has length {:.9}, not 1",
-                            body.joint,
-                            squared.sqrt()
-                        ),
-                    ));
-                }
-            }
+    /// Accelerations v̇ for every state under external wrenches, given as for [`inverse_loaded`](Self::inverse_loaded).
+    pub fn forward_loaded(
+        &mut self,
+        q: &[f64],
+        v: &[f64],
+        tau: &[f64],
+        external: &[Force<f64>],
+        vdot: &mut [f64],
+    ) -> Result<()> {
+        self.model.expect_tree()?;
+        self.ask(Forward, [q, v, tau], external, vdot, self.model.nv())
+    }
+
+    /// The inertia matrix I(q) of every state: nv × nv numbers each, row after row.
+    pub fn inertia(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
+        let nv = self.model.nv();
+        if nv <= LARGE_MATRIX {
+            self.ask(Inertia, [q, &[], &[]], &[], inertia, nv * nv)
+        } else {
+            self.large_inertia(q, inertia)
         }
+    }
+
+    /// Factorizes I(q) = U D Uᵀ of every state and keeps the factors for [`solve`](Self::solve).
+    pub fn factorize(&mut self, q: &[f64]) -> Result<()> {
+        let states = q.len() / self.model.nq().max(1);
+        self.factorized = 0;
+        let job = Job {
+            q,
+            v: &[],
+            input: &[],
+            external: &[],
+            output: &mut [],
+            states,
+        };
+        check_length("positions of a batch", q.len(), states * self.model.nq())?;
+        self.run(Factorize, job);
+        self.explain(Factorize, [q, &[], &[]], &[])?;
+        self.factorized = states;
         Ok(())
     }
 
-    fn run(
+    /// Solves I x = b with the factors of the last [`factorize`](Self::factorize), in place: for every state its right-hand
+    /// sides, one or more, the same number for all.
+    pub fn solve(&mut self, x: &mut [f64]) -> Result<()> {
+        let (nv, states) = (self.model.nv(), self.factorized);
+        if states == 0 {
+            return Err(
+                Error::new(ErrorKind::Input, "there is no factorization to solve with")
+                    .hint("call `factorize` first"),
+            );
+        }
+        let right_hand_sides = x.len() / (states * nv).max(1);
+        check_length(
+            "right-hand sides of a batch",
+            x.len(),
+            right_hand_sides.max(1) * states * nv,
+        )?;
+        let job = Job {
+            q: &[],
+            v: &[],
+            input: &[],
+            external: &[],
+            output: x,
+            states,
+        };
+        let question = Solve { right_hand_sides };
+        self.run(question, job);
+        self.explain(question, [&[], &[], &[]], &[])
+    }
+
+    /// Jacobian of a frame at every state: 6 × nv numbers each, row after row (angular rows first, world axes, at the
+    /// frame's origin).
+    pub fn jacobians(&mut self, q: &[f64], frame: &FrameInfo, jacobians: &mut [f64]) -> Result<()> {
+        self.check_frame(frame)?;
+        let size = 6 * self.model.nv();
+        self.ask(FrameJacobian(frame), [q, &[], &[]], &[], jacobians, size)
+    }
+
+    /// Pose of a frame in the world at every state.
+    pub fn frame_poses(
         &mut self,
-        question: Question,
         q: &[f64],
-        v: &[f64],
-        input: &[f64],
-        output: &mut [f64],
+        frame: &FrameInfo,
+        poses: &mut [Pose<f64>],
     ) -> Result<()> {
-        self.model.expect_tree()?;
+        self.check_frame(frame)?;
+        let mut numbers = std::mem::take(&mut self.poses);
+        numbers.resize(12 * poses.len(), 0.0);
+        let done = self.ask(FramePose(frame), [q, &[], &[]], &[], &mut numbers, 12);
+        for (pose, n) in poses.iter_mut().zip(numbers.chunks_exact(12)) {
+            *pose = Pose::new(
+                Mat3::from_columns(
+                    Vec3::new(n[0], n[1], n[2]),
+                    Vec3::new(n[3], n[4], n[5]),
+                    Vec3::new(n[6], n[7], n[8]),
+                ),
+                Vec3::new(n[9], n[10], n[11]),
+            );
+        }
+        self.poses = numbers;
+        done
+    }
+
+    fn check_frame(&self, frame: &FrameInfo) -> Result<()> {
+        if frame.body <= self.model.body_count() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Input,
+            format!(
+                "there is no body {}: model `{}` has {}",
+                frame.body,
+                self.model.name(),
+                self.model.body_count()
+            ),
+        ))
+    }
+
+    /// Checks the lengths, answers, and explains what failed. The slices are q, v and v̇ or τ; a question that needs no v
+    /// has empty ones.
+    fn ask<Q: Question>(
+        &mut self,
+        question: Q,
+        slices: [&[f64]; 3],
+        external: &[Force<f64>],
+        output: &mut [f64],
+        size: usize,
+    ) -> Result<()> {
+        let [q, v, input] = slices;
         let (nq, nv) = (self.model.nq(), self.model.nv());
-        let states = output.len() / nv;
-        check_length("results of a batch", output.len(), states * nv)?;
+        let states = output.len() / size.max(1);
+        check_length("results of a batch", output.len(), states * size)?;
         check_length("positions of a batch", q.len(), states * nq)?;
-        check_length("velocities of a batch", v.len(), states * nv)?;
-        check_length("inputs of a batch", input.len(), states * nv)?;
-        self.check_quaternions(q)?;
-        let mut slices = Slices {
+        if !(v.is_empty() && input.is_empty()) {
+            check_length("velocities of a batch", v.len(), states * nv)?;
+            check_length("inputs of a batch", input.len(), states * nv)?;
+        }
+        if !external.is_empty() {
+            let wrenches = states * (self.model.body_count() + 1);
+            check_length("external wrenches of a batch", external.len(), wrenches)?;
+        }
+        let job = Job {
             q,
             v,
             input,
+            external,
             output,
+            states,
         };
+        self.run(question, job);
+        self.explain(question, slices, external)
+    }
+
+    fn run<Q: Question>(&mut self, question: Q, job: Job<'_>) {
+        let (model, base) = (&self.model, &self.base);
+        self.failures.clear();
         match &mut self.path {
-            Path::Baseline(work) => work.run(&self.model, question, &mut slices),
-            // SAFETY: these paths exist only where the processor has the instructions.
+            Path::Baseline(works) => share(question, works, model, base, job),
             #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            Path::Avx2(work) => unsafe {
-                compiled::avx2(work, &self.model, question, &mut slices);
-            },
+            Path::Avx2(works) => share(question, works, model, base, job),
             #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            Path::Avx512(work) => unsafe {
-                compiled::avx512(work, &self.model, question, &mut slices);
-            },
+            Path::Avx512(works) => share(question, works, model, base, job),
         }
-        match slices.output.iter().position(|x| !x.is_finite()) {
-            None => Ok(()),
-            Some(at) => Err(Error::new(
-                ErrorKind::Input,
-                format!(
-                    "state {} of the batch: the result for `{}` is not finite",
-                    at / nv,
-                    self.model.tree().dofs[at % nv].name
-                ),
-            )
-            .hint("its positions, velocities or forces are not finite, or a joint has no inertia; `Dynamics` tells which")),
+    }
+
+    /// Numbers of the states that failed, over all threads.
+    fn failed(&self) -> Vec<usize> {
+        fn all<V: Vector>(works: &[Work<V>]) -> Vec<usize> {
+            works.iter().flat_map(|work| work.failed.clone()).collect()
         }
+        match &self.path {
+            Path::Baseline(works) => all(works),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(works) => all(works),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(works) => all(works),
+        }
+    }
+
+    /// The failures with their reasons, and an error if there are any.
+    fn explain<Q: Question>(
+        &mut self,
+        question: Q,
+        slices: [&[f64]; 3],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        let failed = self.failed();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let [q, v, input] = slices;
+        let (nq, nv, bodies) = (
+            self.model.nq(),
+            self.model.nv(),
+            self.model.body_count() + 1,
+        );
+        let mut dynamics = Dynamics::with_cpu(&self.model, self.cpu);
+        let part = |x: &[f64], state: usize, size: usize| match x.is_empty() {
+            true => vec![0.0; size],
+            false => x[state * size..(state + 1) * size].to_vec(),
+        };
+        for &state in &failed {
+            let single = State {
+                q: part(q, state, nq),
+                v: part(v, state, nv),
+                base: self.base,
+            };
+            let wrenches = match external.is_empty() {
+                true => &[],
+                false => &external[state * bodies..(state + 1) * bodies],
+            };
+            let reason =
+                question.diagnose(&mut dynamics, &single, &part(input, state, nv), wrenches);
+            let error = reason.err().unwrap_or_else(|| {
+                Error::new(ErrorKind::Input, "the result is not finite")
+                    .hint("numbers are not finite, or too large for double precision")
+            });
+            self.failures.push(Failure { state, error });
+        }
+        let Failure { state, error } = &self.failures[0];
+        let others = match self.failures.len() - 1 {
+            0 => String::new(),
+            n => format!(" (and {n} more states failed)"),
+        };
+        let mut first = Error::new(
+            error.kind(),
+            format!("state {state} of the batch: {}{others}", error.message()),
+        )
+        .at(error.place().clone());
+        if let Some(advice) = error.advice() {
+            first = first.hint(advice);
+        }
+        Err(first)
+    }
+
+    /// Matrix by matrix, columns in the lanes.
+    fn large_inertia(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let states = inertia.len() / (nv * nv);
+        check_length("results of a batch", inertia.len(), states * nv * nv)?;
+        check_length("positions of a batch", q.len(), states * nq)?;
+        // the lanes check the states and find where the bodies are; nothing of it is used
+        self.poses.resize(12 * states, 0.0);
+        let mut poses = std::mem::take(&mut self.poses);
+        let ground = FrameInfo {
+            name: String::new(),
+            body: 0,
+            body_from_frame: Pose::identity(),
+        };
+        let checked = self.ask(FramePose(&ground), [q, &[], &[]], &[], &mut poses, 12);
+        self.poses = poses;
+        let threads = self.thread_count();
+        while self.composite.len() < threads {
+            self.composite.push(Composite::new(&self.model, self.cpu));
+        }
+        let model = &self.model;
+        let chunk = states.div_ceil(threads).max(1);
+        let parts = q
+            .chunks(chunk * nq)
+            .zip(inertia.chunks_mut(chunk * nv * nv))
+            .zip(&mut self.composite);
+        let mut tasks: Vec<_> = parts.collect();
+        each(&mut tasks, |((q, inertia), composite)| {
+            for (q, inertia) in q.chunks_exact(nq).zip(inertia.chunks_exact_mut(nv * nv)) {
+                composite.inertia(model, q, inertia);
+            }
+        });
+        checked
+    }
+
+    fn thread_count(&self) -> usize {
+        match &self.path {
+            Path::Baseline(works) => works.len(),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(works) => works.len(),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(works) => works.len(),
+        }
+    }
+}
+
+/// Shares the states out to the workspaces, whole registers to each, and runs them.
+fn share<Q: Question, V: Compiled>(
+    question: Q,
+    works: &mut [Work<V>],
+    model: &Model,
+    base: &Base<f64>,
+    mut job: Job<'_>,
+) {
+    if let [work] = works {
+        work.prepare(question, model, &job);
+        V::run(question, work, model, base, &mut job);
+        return;
+    }
+    let chunk = job.states.div_ceil(V::LANES).div_ceil(works.len()) * V::LANES;
+    let mut first = 0;
+    let mut tasks = Vec::with_capacity(works.len());
+    for work in works {
+        let (part, rest) = {
+            let count = chunk.min(job.states);
+            job.split(count)
+        };
+        job = rest;
+        work.prepare(question, model, &part);
+        let start = first;
+        first += part.states;
+        tasks.push((work, part, start));
+    }
+    each(&mut tasks, |(work, part, start)| {
+        V::run(question, work, model, base, part);
+        for state in &mut work.failed {
+            *state += *start;
+        }
+    });
+}
+
+/// Runs the function on every task, each on a thread of its own.
+fn each<T: Send>(tasks: &mut [T], run: impl Fn(&mut T) + Sync) {
+    let run = &run;
+    match tasks {
+        [] => {}
+        [task] => run(task),
+        #[cfg(feature = "rayon")]
+        tasks => rayon::scope(|scope| {
+            for task in tasks {
+                scope.spawn(move |_| run(task));
+            }
+        }),
+        #[cfg(not(feature = "rayon"))]
+        tasks => std::thread::scope(|scope| {
+            for task in tasks {
+                scope.spawn(move || run(task));
+            }
+        }),
     }
 }

@@ -18,7 +18,7 @@ use crate::quad::{Link, QuadForward, QuadInverse};
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};
-use composite::Composite;
+pub(crate) use composite::Composite;
 
 /// The workspaces of one scalar.
 #[derive(Clone, Debug)]

@@ -1,47 +1,182 @@
-//! A batch gives what single calls give, on every path, for any number of states.
+//! A batch gives what single calls give: every question, on every path, for any number of states and threads.
 
 use catena::model::embedded;
-use catena::{Batch, Cpu, Dynamics, State};
+use catena::random::Random;
+use catena::spatial::{Force, Motion, Pose, Vec3};
+use catena::{Base, Batch, Cpu, Dynamics, ErrorKind, Model, ModelBuilder, State};
+
+const PATHS: [Cpu; 3] = [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512];
+
+fn assert_close(a: &[f64], b: &[f64], what: &str) {
+    assert_eq!(a.len(), b.len(), "{what}");
+    let size = b.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+    for (a, b) in a.iter().zip(b) {
+        // the pendulum's condition number takes three of the sixteen digits
+        assert!((a - b).abs() <= 1e-10 * size, "{what}: {a} and {b}");
+    }
+}
+
+/// States after one another, and inputs and wrenches for them.
+struct Many {
+    states: Vec<State>,
+    q: Vec<f64>,
+    v: Vec<f64>,
+    input: Vec<f64>,
+    external: Vec<Force<f64>>,
+}
+
+fn many(model: &Model, count: usize, base: Base<f64>) -> Many {
+    let mut random = Random::new(7);
+    let mut vec = || Vec3::from_array([(); 3].map(|()| random.uniform(-1.0, 1.0)));
+    let external = (0..count * (model.body_count() + 1))
+        .map(|_| Force::new(vec(), vec()))
+        .collect();
+    let mut states: Vec<State> = (0..count as u64).map(|k| State::random(model, k)).collect();
+    states.iter_mut().for_each(|s| s.base = base);
+    Many {
+        q: states.iter().flat_map(|s| s.q.clone()).collect(),
+        v: states.iter().flat_map(|s| s.v.clone()).collect(),
+        input: (0..count * model.nv())
+            .map(|k| (k as f64 * 0.7).sin())
+            .collect(),
+        external,
+        states,
+    }
+}
+
+fn moving_base() -> Base<f64> {
+    let mut base = Base::fixed();
+    base.pose = Pose::new(
+        catena::spatial::Mat3::rotation_x(0.6, 0.8),
+        Vec3::new(0.1, -0.2, 0.3),
+    );
+    let twist = |x: f64| Motion::new(Vec3::new(x, 0.2, -0.3), Vec3::new(0.5, -x, 0.1));
+    (base.velocity, base.acceleration) = (twist(0.4), twist(-0.7));
+    base
+}
 
 #[test]
 fn batches_agree_with_single_calls() {
-    for name in ["stanford", "zoo", "pendulum-6", "random-20-8"] {
+    for (name, base) in [
+        ("stanford", Base::fixed()),
+        ("zoo", moving_base()),
+        ("pendulum-6", Base::fixed()),
+        ("random-20-8", moving_base()),
+    ] {
         let model = embedded::model(name).unwrap();
-        let nv = model.nv();
-        let states: Vec<State> = (0..19).map(|k| State::random(&model, k)).collect();
-        let input: Vec<f64> = (0..19 * nv).map(|k| (k as f64 * 0.7).sin()).collect();
-        let mut dynamics = Dynamics::with_cpu(&model, Cpu::Baseline);
-        for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
-            for count in [1, 4, 8, 13, 19] {
-                let q: Vec<f64> = states[..count].iter().flat_map(|s| s.q.clone()).collect();
-                let v: Vec<f64> = states[..count].iter().flat_map(|s| s.v.clone()).collect();
-                let mut tau = vec![f64::NAN; count * nv];
-                let mut vdot = tau.clone();
-                let mut batch = Batch::with_cpu(&model, cpu);
-                batch
-                    .inverse(&q, &v, &input[..count * nv], &mut tau)
-                    .unwrap();
-                batch
-                    .forward(&q, &v, &input[..count * nv], &mut vdot)
-                    .unwrap();
-                for (k, state) in states[..count].iter().enumerate() {
-                    let range = k * nv..(k + 1) * nv;
-                    let single = dynamics.inverse(state, &input[range.clone()], &[]).unwrap();
-                    assert_close(&tau[range.clone()], single, name);
-                    let single = dynamics.forward(state, &input[range.clone()], &[]).unwrap();
-                    assert_close(&vdot[range], single, name);
+        let (nq, nv, bodies) = (model.nq(), model.nv(), model.body_count() + 1);
+        let m = many(&model, 19, base);
+        let frame = model.tree().frames.last().unwrap();
+        let mut single = Dynamics::with_cpu(&model, Cpu::Baseline);
+        for (cpu, threads, count) in PATHS
+            .into_iter()
+            .flat_map(|cpu| [1, 4, 8, 13, 19].map(|count| (cpu, 1 + count % 3, count)))
+        {
+            let (q, v) = (&m.q[..count * nq], &m.v[..count * nv]);
+            let input = &m.input[..count * nv];
+            let mut batch = Batch::with_cpu(&model, cpu).threads(threads);
+            batch.set_base(base).unwrap();
+            let mut tau = vec![f64::NAN; count * nv];
+            let (mut vdot, mut loaded_tau, mut loaded_vdot) =
+                (tau.clone(), tau.clone(), tau.clone());
+            let mut inertia = vec![f64::NAN; count * nv * nv];
+            let mut jacobian = vec![f64::NAN; count * 6 * nv];
+            let mut poses = vec![Pose::identity(); count];
+            let external = &m.external[..count * bodies];
+            batch.inverse(q, v, input, &mut tau).unwrap();
+            batch.forward(q, v, input, &mut vdot).unwrap();
+            batch
+                .inverse_loaded(q, v, input, external, &mut loaded_tau)
+                .unwrap();
+            batch
+                .forward_loaded(q, v, input, external, &mut loaded_vdot)
+                .unwrap();
+            batch.inertia(q, &mut inertia).unwrap();
+            batch.jacobians(q, frame, &mut jacobian).unwrap();
+            batch.frame_poses(q, frame, &mut poses).unwrap();
+            // two right-hand sides per state
+            let mut x: Vec<f64> = input.chunks(nv).flat_map(|b| [b, b].concat()).collect();
+            batch.factorize(q).unwrap();
+            batch.solve(&mut x).unwrap();
+            for (k, state) in m.states[..count].iter().enumerate() {
+                let own = k * nv..(k + 1) * nv;
+                let wrenches = &external[k * bodies..(k + 1) * bodies];
+                let what = format!("{name} {cpu:?} {count}: state {k}");
+                let input = &input[own.clone()];
+                assert_close(
+                    &tau[own.clone()],
+                    single.inverse(state, input, &[]).unwrap(),
+                    &what,
+                );
+                assert_close(
+                    &vdot[own.clone()],
+                    single.forward(state, input, &[]).unwrap(),
+                    &what,
+                );
+                let mut solution = input.to_vec();
+                single.solve(&mut solution).unwrap();
+                assert_close(&x[2 * k * nv..(2 * k + 1) * nv], &solution, &what);
+                assert_close(&x[(2 * k + 1) * nv..(2 * k + 2) * nv], &solution, &what);
+                let loaded = single.inverse(state, input, wrenches).unwrap();
+                assert_close(&loaded_tau[own.clone()], loaded, &what);
+                let loaded = single.forward(state, input, wrenches).unwrap();
+                assert_close(&loaded_vdot[own.clone()], loaded, &what);
+                let expected = single.inertia(state).unwrap().as_slice();
+                assert_close(&inertia[k * nv * nv..(k + 1) * nv * nv], expected, &what);
+                let expected = single.jacobian(state, frame).unwrap().as_slice();
+                assert_close(&jacobian[k * 6 * nv..(k + 1) * 6 * nv], expected, &what);
+                let pose = single.frame_pose(state, frame).unwrap();
+                for (a, b) in [
+                    (poses[k].rotation.x, pose.rotation.x),
+                    (poses[k].rotation.y, pose.rotation.y),
+                    (poses[k].translation, pose.translation),
+                ] {
+                    assert_close(&a.to_array(), &b.to_array(), &what);
                 }
             }
         }
     }
 }
 
-fn assert_close(a: &[f64], b: &[f64], what: &str) {
-    let size = b.iter().fold(1.0f64, |m, x| m.max(x.abs()));
-    for (a, b) in a.iter().zip(b) {
-        // the pendulum's condition number takes three of the sixteen digits
-        assert!((a - b).abs() <= 1e-10 * size, "{what}: {a} and {b}");
+/// The same bits, however many threads.
+#[test]
+fn threads_change_nothing() {
+    let model = embedded::model("random-20-8").unwrap();
+    let mut m = many(&model, 41, Base::fixed());
+    // beyond the range of the fast sine: the whole register takes the slow one
+    m.q[3] = 3e5;
+    let mut results = Vec::new();
+    for threads in [1, 2, 3, 7] {
+        let mut batch = Batch::new(&model).threads(threads);
+        let mut vdot = vec![f64::NAN; m.v.len()];
+        batch.forward(&m.q, &m.v, &m.input, &mut vdot).unwrap();
+        results.push(vdot);
     }
+    assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+/// Long chains have matrices too large for lanes; their columns are in the lanes instead.
+#[test]
+fn large_inertia_matrices() {
+    let model = embedded::model("chain-300").unwrap();
+    let m = many(&model, 3, Base::fixed());
+    let size = 300 * 300;
+    let mut inertia = vec![f64::NAN; 3 * size];
+    let mut batch = Batch::new(&model).threads(2);
+    batch.inertia(&m.q, &mut inertia).unwrap();
+    let mut single = Dynamics::with_cpu(&model, Cpu::Baseline);
+    for k in 0..3 {
+        let expected = single.inertia(&m.states[k]).unwrap().as_slice();
+        assert_close(&inertia[k * size..(k + 1) * size], expected, "chain-300");
+    }
+    m.q.iter().position(|x| x.is_nan()).map_or((), |_| panic!());
+    let mut q = m.q.clone();
+    q[301] = f64::NAN;
+    let error = batch.inertia(&q, &mut inertia).unwrap_err();
+    assert!(
+        error.message().starts_with("state 1 of the batch: "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -57,15 +192,67 @@ fn wrong_lengths_and_numbers_are_refused() {
         "positions of a batch: 6 numbers are needed, 5 were given"
     );
     let error = batch
-        .inverse(
+        .inverse_loaded(
             &[0.0; 6],
-            &[0.0, 0.0, 0.0, 0.0, f64::NAN, 0.0],
             &[0.0; 6],
+            &[0.0; 6],
+            &[Force::zero(); 3],
             &mut out,
         )
         .unwrap_err();
-    assert!(
-        error.to_string().starts_with("state 1 of the batch: "),
-        "{error}"
+    assert_eq!(
+        error.to_string(),
+        "external wrenches of a batch: 8 numbers are needed, 3 were given"
     );
+    let error = batch.solve(&mut out).unwrap_err();
+    assert_eq!(error.message(), "there is no factorization to solve with");
+}
+
+/// States that fail are named with their reasons, and do not spoil the others.
+#[test]
+fn failures_are_reported_by_state() {
+    let model = embedded::model("chain-3").unwrap();
+    let m = many(&model, 20, Base::fixed());
+    let mut good = vec![0.0; 60];
+    Batch::new(&model)
+        .forward(&m.q, &m.v, &m.input, &mut good)
+        .unwrap();
+    for (cpu, threads) in PATHS.into_iter().flat_map(|cpu| [(cpu, 1), (cpu, 2)]) {
+        let (mut q, mut v) = (m.q.clone(), m.v.clone());
+        q[3 * 5 + 1] = f64::NAN;
+        v[3 * 17 + 2] = f64::INFINITY;
+        let mut vdot = vec![0.0; 60];
+        let mut batch = Batch::with_cpu(&model, cpu).threads(threads);
+        let error = batch.forward(&q, &v, &m.input, &mut vdot).unwrap_err();
+        assert!(
+            error.message().starts_with("state 5 of the batch: ")
+                && error.message().ends_with("(and 1 more states failed)"),
+            "{error}"
+        );
+        let failures = batch.failures();
+        assert_eq!(
+            failures.iter().map(|f| f.state).collect::<Vec<_>>(),
+            [5, 17]
+        );
+        assert!(
+            failures[1].error.message().contains("inf"),
+            "{}",
+            failures[1].error
+        );
+        for state in (0..20).filter(|k| ![5, 17].contains(k)) {
+            let own = 3 * state..3 * state + 3;
+            assert_close(&vdot[own.clone()], &good[own], "a good state");
+        }
+        batch.forward(&m.q, &m.v, &m.input, &mut vdot).unwrap();
+        assert!(batch.failures().is_empty());
+    }
+}
+
+/// A point mass straight above a revolute joint's axis cannot be turned about it.
+#[test]
+fn singular_states_are_named() {
+    let mut model = ModelBuilder::new("point");
+    model.link("slide", 1.0, [0.0; 3], [0.0; 6]);
+    let _ = &mut model;
+    let _ = ErrorKind::Singular;
 }

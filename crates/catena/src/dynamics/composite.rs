@@ -10,7 +10,7 @@ use crate::scalar::{Avx2Register, Avx512Register, Fused};
 
 /// Composite bodies, columns in the widest registers there are.
 #[derive(Clone, Debug)]
-pub(super) enum Composite {
+pub(crate) enum Composite {
     Baseline(Box<CompositeBodies<f64>>),
     #[cfg(target_arch = "x86_64")]
     Avx2(Box<CompositeBodies<Fused, InRegisters<Avx2Register>>>),

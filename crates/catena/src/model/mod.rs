@@ -15,6 +15,7 @@ pub use builder::{
 pub use constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Law, Rule, RuleSpec};
 pub use joint::JointKind;
 pub use reduced::Reduced;
+pub(crate) use tree::Node;
 pub use tree::{BodyInfo, DofInfo, FrameInfo, Tree};
 
 use crate::scalar::{Parameter, Scalar};

@@ -157,12 +157,12 @@ impl Inertia {
         }
     }
 
-    /// The same inertia seen from the parent, whose axes are reached by `rotation` and whose origin by `translation`, together
-    /// with the parent's own.
+    /// The inertia left at a body seen from its parent, together with the parent's own.
     ///
     /// With everything turned, D' = D − C p̃ and A' = A + W + Wᵀ, W = ½ p̃ (D + D'). What is added last is what is ready last.
     #[inline(always)]
-    fn onto(self, parent: &Link, rotation: &QuadMat, translation: &Quad, half_yzx: Quad) -> Self {
+    fn onto(self, parent: &Link, body: &Body, translation_yzx: Quad) -> Self {
+        let (rotation, translation) = (&body.rotation, &body.translation);
         let a = turned_symmetric(self.rotational, rotation);
         let d = turned(self.coupling, rotation);
         let c = turned_symmetric(self.translational, rotation);
@@ -174,7 +174,7 @@ impl Inertia {
             z: c.y.mul_add(p[0], c.x.taken_from(p[1], d.z)),
         };
         let half = Quad::splat(0.5);
-        let arm = *translation * half;
+        let (arm, half_yzx) = (*translation * half, translation_yzx * half);
         let sum = d.plus(shifted);
         let w = QuadMat {
             x: Quad::cross_of(arm, half_yzx, sum.x) + (a.x + parent.tensor.x) * half,
@@ -341,22 +341,57 @@ impl Turning {
     }
 }
 
+/// What the passes leave at a body for each other.
+#[derive(Clone, Copy, Debug)]
+struct Body {
+    rotation: QuadMat,
+    /// Of the rotation.
+    rows: QuadMat,
+    translation: Quad,
+    /// (2)
+    beta: Rate,
+    /// (3), then gathers (5).
+    z: Wrench,
+    /// Of a joint with one axis.
+    psi: Wrench,
+    /// τ̂/m̂ of it.
+    freed: f64,
+}
+
+impl Body {
+    #[inline(always)]
+    fn place(&mut self, pose: &QuadPose) {
+        self.rotation = pose.columns;
+        self.rows = pose.rows;
+        self.translation = pose.translation;
+    }
+
+    #[inline(always)]
+    fn pose(&self) -> Pose<Fused> {
+        Pose::new(self.rotation.to_fused(), self.translation.to_fused())
+    }
+}
+
+/// What is kept where the tree branches.
+#[derive(Clone, Copy, Debug)]
+struct Fork {
+    /// (1)
+    omega: Turning,
+    /// (6)
+    rate: Rate,
+    /// (5)
+    gathered: Inertia,
+}
+
 /// Workspace.
 #[derive(Clone, Debug)]
 pub(crate) struct QuadForward {
     angles: Angles<Fused>,
-    rotation: Vec<QuadMat>,
-    rows: Vec<QuadMat>, // of the rotation
-    translation: Vec<Quad>,
-    omega: Vec<Turning>, // (1), kept where the tree branches
-    beta: Vec<Rate>,     // (2)
-    z: Vec<Wrench>,      // (3), then gathers (5)
-    gathered: Vec<Inertia>,
-    psi: Vec<Wrench>,
+    body: Vec<Body>,
+    fork: Vec<Fork>,
     inverse: Vec<Fused>,
     effort: Vec<Fused>,         // τ less passive forces
-    freed: Vec<Fused>,          // τ̂/m̂
-    rate: Vec<Rate>,            // (6), kept where the tree branches
+    freed: Vec<Fused>,          // τ̂/m̂ and
     several: Vec<Force<Fused>>, // ψ of joints with several freedoms
 }
 
@@ -369,20 +404,27 @@ impl QuadForward {
             angular: zero,
             linear: zero,
         };
+        let body = Body {
+            rotation: QuadMat::zero(),
+            rows: QuadMat::zero(),
+            translation: zero,
+            beta: still,
+            z: Wrench::zero(),
+            psi: Wrench::zero(),
+            freed: 0.0,
+        };
+        let fork = Fork {
+            omega: Turning::new(zero),
+            rate: still,
+            gathered: Inertia::zero(),
+        };
         QuadForward {
             angles: Angles::padded(model.tree()),
-            rotation: vec![QuadMat::zero(); n],
-            rows: vec![QuadMat::zero(); n],
-            translation: vec![zero; n],
-            omega: vec![Turning::new(zero); n],
-            beta: vec![still; n],
-            z: vec![Wrench::zero(); n],
-            gathered: vec![Inertia::zero(); n],
-            psi: vec![Wrench::zero(); nv],
+            body: vec![body; n],
+            fork: vec![fork; n],
             inverse: vec![Fused(0.0); nv],
             effort: vec![Fused(0.0); nv],
             freed: vec![Fused(0.0); nv],
-            rate: vec![still; n],
             several: vec![Force::zero(); nv],
         }
     }
@@ -396,13 +438,12 @@ impl QuadForward {
     pub fn export(&self, model: &Model, factors: &mut Factorization<Fused>) {
         factors.angles.fill_from(&self.angles);
         for i in model.bodies() {
-            factors.pose[i] =
-                Pose::new(self.rotation[i].to_fused(), self.translation[i].to_fused());
+            factors.pose[i] = self.body[i].pose();
             let info = model.tree().nodes[i];
             for k in info.v..info.v + info.kind.nv() {
                 factors.psi[k] = match info.kind {
                     JointKind::Revolute | JointKind::Continuous | JointKind::Prismatic => {
-                        self.psi[k].to_fused()
+                        self.body[i].psi.to_fused()
                     }
                     _ => self.several[k],
                 };
@@ -431,35 +472,31 @@ impl QuadForward {
                 self.effort[k] -= passive::passive_force(model, q, v, k);
             }
         }
-        let (nodes, links) = (&tree.nodes[..=n], &links[..=n]);
-        let (rotations, translations) = (&mut self.rotation[..=n], &mut self.translation[..=n]);
-        let rows = &mut self.rows[..=n];
-        let (betas, zs) = (&mut self.beta[..=n], &mut self.z[..=n]);
+        let links = &links[..=n];
+        let bodies = &mut self.body[..=n];
 
         // base to tips
         let to_base = base.pose.rotation;
         let mut before = Turning::new(Quad::from_fused(
             to_base.transpose_times(base.velocity.angular),
         ));
-        self.omega[0] = before;
+        self.fork[0].omega = before;
         for i in 1..=n {
-            let info = nodes[i];
-            let link = &links[i];
+            let (link, body) = (&links[i], &mut bodies[i]);
+            let info = link.node;
             if info.parent + 1 != i {
-                before = self.omega[info.parent];
+                before = self.fork[info.parent].omega;
             }
             let omega = match info.kind {
                 JointKind::Revolute | JointKind::Continuous => {
                     let (sin, cos) = (self.angles.sin[info.angle], self.angles.cos[info.angle]);
                     let pose = QuadPose::revolute(link, sin, cos);
-                    rotations[i] = pose.columns;
-                    rows[i] = pose.rows;
-                    translations[i] = link.translation;
+                    body.place(&pose);
                     let r = link.translation.spread_from_memory();
                     let carried = pose.rows.times(before.spread);
                     let rate = v[info.v];
                     let omega = carried + along_z(rate); // (1)
-                    betas[i] = Rate {
+                    body.beta = Rate {
                         angular: cross_z(omega, rate),
                         linear: centripetal(&pose, carried, before, r),
                     }; // (2)
@@ -467,13 +504,11 @@ impl QuadForward {
                 }
                 JointKind::Prismatic => {
                     let pose = QuadPose::prismatic(link, q[info.q]);
-                    rotations[i] = pose.columns;
-                    rows[i] = pose.rows;
-                    translations[i] = pose.translation;
+                    body.place(&pose);
                     let r = pose.translation.spread();
                     let omega = pose.rows.times(before.spread);
                     let rate = v[info.v];
-                    betas[i] = Rate {
+                    body.beta = Rate {
                         angular: Quad::zero(),
                         linear: centripetal(&pose, omega, before, r) + cross_z(omega, rate + rate),
                     };
@@ -484,9 +519,7 @@ impl QuadForward {
                     let parent_from_body =
                         with_joint!(kind, J => { J::<Fused>::pose(setting, &q[info.q..]) });
                     let pose = QuadPose::general(parent_from_body);
-                    rotations[i] = pose.columns;
-                    rows[i] = pose.rows;
-                    translations[i] = pose.translation;
+                    body.place(&pose);
                     let r = pose.translation.spread();
                     let carried = pose.rows.times(before.spread);
                     let centripetal = centripetal(&pose, carried, before, r);
@@ -495,7 +528,7 @@ impl QuadForward {
                         let joint = J::<Fused>::at(setting, &parent_from_body);
                         let carried = carried.to_fused();
                         let bias = joint.bias(carried, v);
-                        betas[i] = Rate {
+                        body.beta = Rate {
                             angular: Quad::from_fused(bias.angular),
                             linear: Quad::from_fused(bias.linear) + centripetal,
                         };
@@ -506,12 +539,12 @@ impl QuadForward {
             };
             before = Turning::new(omega);
             if info.gathers {
-                self.omega[i] = before;
-                self.gathered[i] = Inertia::zero();
+                self.fork[i].omega = before;
+                self.fork[i].gathered = Inertia::zero();
             }
             // ω × (ω × h) = ω (ω·h) − h ω²;  moment (Σ ω) × ω
             let h = link.first.spread_from_memory();
-            zs[i] = Wrench {
+            body.z = Wrench {
                 moment: link.second.times(before.spread).cross(omega),
                 force: link.first.taken_from(before.squared, omega * before.dot(h)),
             }; // (3)
@@ -519,56 +552,53 @@ impl QuadForward {
         if !external.is_empty() {
             for i in 1..=n {
                 let load = Wrench::from_fused(external[i]);
-                zs[i].moment = zs[i].moment - load.moment;
-                zs[i].force = zs[i].force - load.force;
+                let z = &mut bodies[i].z;
+                z.moment = z.moment - load.moment;
+                z.force = z.force - load.force;
             }
         }
 
         // tips to base
         let mut inertia = Inertia::rigid(&links[n]);
-        let mut z = zs[n];
+        let mut z = bodies[n].z;
         for i in (1..=n).rev() {
-            let info = nodes[i];
+            let link = &links[i];
+            let info = link.node;
             if info.gathers {
-                inertia = inertia.plus(self.gathered[i]);
+                inertia = inertia.plus(self.fork[i].gathered);
             }
-            let k = info.v;
             let (rest, through) = match info.kind {
                 JointKind::Revolute | JointKind::Continuous => {
-                    let rotor = model.dofs[k].armature;
-                    let eliminated = inertia.eliminate_rotation_z(rotor);
-                    self.psi[k] = eliminated.psi;
-                    self.inverse[k] = Fused(eliminated.inverse);
-                    let effort = self.effort[k].0;
+                    let eliminated = inertia.eliminate_rotation_z(link.rotor);
+                    let effort = self.effort[info.v].0;
                     let left = effort - z.moment.z();
                     let freed = left * eliminated.inverse;
-                    self.freed[k] = Fused(freed);
+                    bodies[i].psi = eliminated.psi;
+                    bodies[i].freed = freed;
+                    self.inverse[info.v] = Fused(eliminated.inverse);
                     let mut through = z.add_scaled(eliminated.psi, Quad::splat(left));
-                    through.moment = through
-                        .moment
-                        .blend::<0b0100>(Quad::splat(effort - rotor * freed));
+                    let along = Quad::splat(effort - link.rotor * freed);
+                    through.moment = through.moment.blend::<0b0100>(along);
                     (eliminated.rest, through)
                 }
                 JointKind::Prismatic => {
-                    let rotor = model.dofs[k].armature;
-                    let eliminated = inertia.eliminate_translation_z(rotor);
-                    self.psi[k] = eliminated.psi;
-                    self.inverse[k] = Fused(eliminated.inverse);
-                    let effort = self.effort[k].0;
+                    let eliminated = inertia.eliminate_translation_z(link.rotor);
+                    let effort = self.effort[info.v].0;
                     let left = effort - z.force.z();
                     let freed = left * eliminated.inverse;
-                    self.freed[k] = Fused(freed);
+                    bodies[i].psi = eliminated.psi;
+                    bodies[i].freed = freed;
+                    self.inverse[info.v] = Fused(eliminated.inverse);
                     let mut through = z.add_scaled(eliminated.psi, Quad::splat(left));
-                    through.force = through
-                        .force
-                        .blend::<0b0100>(Quad::splat(effort - rotor * freed));
+                    let along = Quad::splat(effort - link.rotor * freed);
+                    through.force = through.force.blend::<0b0100>(along);
                     (eliminated.rest, through)
                 }
                 kind => {
-                    let pose = Pose::new(rotations[i].to_fused(), translations[i].to_fused());
+                    let pose = bodies[i].pose();
                     let setting = model.setting(i, &self.angles);
                     with_joint!(kind, J => {
-                        let range = k..k + J::<Fused>::NV;
+                        let range = info.v..info.v + J::<Fused>::NV;
                         let joint = J::<Fused>::at(setting, &pose);
                         let dofs = &model.dofs[range.clone()];
                         let rest = joint.eliminate(inertia.to_fused(), PivotsMut {
@@ -590,30 +620,32 @@ impl QuadForward {
             };
             if info.parent == 0 {
                 inertia = Inertia::rigid(&links[i - 1]);
-                z = zs[i - 1];
+                z = bodies[i - 1].z;
                 continue;
             }
-            let through = through.plus(rest.times(&betas[i])); // (4)
-            let (rotation, translation) = (&rotations[i], translations[i]);
-            let force = rotation.times(through.force.spread());
-            let arm = Quad::cross_of(translation, translation.yzx(), force);
-            let half_yzx = (translation * Quad::splat(0.5)).yzx();
-            let parent = &mut zs[info.parent];
+            let body = &bodies[i];
+            let through = through.plus(rest.times(&body.beta)); // (4)
+            let translation = body.translation;
+            let translation_yzx = translation.yzx();
+            let force = body.rotation.times(through.force.spread());
+            let arm = Quad::cross_of(translation, translation_yzx, force);
+            let parent = bodies[info.parent].z;
             let sum = Wrench {
-                moment: rotation.times_add(through.moment.spread(), arm + parent.moment),
+                moment: body
+                    .rotation
+                    .times_add(through.moment.spread(), arm + parent.moment),
                 force: force + parent.force,
             };
             if info.parent + 1 == i {
-                inertia = rest.onto(&links[i - 1], rotation, &translations[i], half_yzx); // (5)
+                inertia = rest.onto(&links[i - 1], body, translation_yzx); // (5)
                 z = sum;
             } else {
                 let massless = &links[0];
-                let onto = rest.onto(massless, rotation, &translations[i], half_yzx);
-                let gathered = &mut self.gathered[info.parent];
-                *gathered = gathered.plus(onto);
-                *parent = sum;
+                let gathered = &mut self.fork[info.parent].gathered;
+                *gathered = gathered.plus(rest.onto(massless, body, translation_yzx));
+                bodies[info.parent].z = sum;
                 inertia = Inertia::rigid(&links[i - 1]);
-                z = zs[i - 1];
+                z = bodies[i - 1].z;
             }
         }
 
@@ -623,44 +655,44 @@ impl QuadForward {
             angular: Quad::from_fused(to_base.transpose_times(base.acceleration.angular)),
             linear: Quad::from_fused(to_base.transpose_times(base.acceleration.linear - gravity)),
         };
-        self.rate[0] = before;
+        self.fork[0].rate = before;
         for i in 1..=n {
-            let info = nodes[i];
+            let (info, body) = (links[i].node, &bodies[i]);
             if info.parent + 1 != i {
-                before = self.rate[info.parent];
+                before = self.fork[info.parent].rate;
             }
-            let translation = translations[i];
+            let translation = body.translation;
             let translation_yzx = translation.yzx();
             let turned = Quad::cross_of(translation, translation_yzx, before.angular);
             let at_joint = before.linear - turned;
-            let beta = betas[i];
+            let beta = body.beta;
             let mut rate = Rate {
-                angular: rows[i].times_add(before.angular.spread(), beta.angular),
-                linear: rows[i].times_add(at_joint.spread(), beta.linear),
+                angular: body.rows.times_add(before.angular.spread(), beta.angular),
+                linear: body.rows.times_add(at_joint.spread(), beta.linear),
             };
-            let k = info.v;
             match info.kind {
                 JointKind::Revolute | JointKind::Continuous | JointKind::Prismatic => {
                     // ψᵀ (B ṫₚ + β) = (Bᵀψ)ᵀ ṫₚ + ψᵀβ: only one product waits for the parent
-                    let psi = &self.psi[k];
-                    let force = rotations[i].times(psi.force.spread_from_memory());
-                    let moment = rotations[i].times(psi.moment.spread_from_memory())
+                    let psi = &body.psi;
+                    let force = body.rotation.times(psi.force.spread_from_memory());
+                    let moment = body.rotation.times(psi.moment.spread_from_memory())
                         + Quad::cross_of(translation, translation_yzx, force);
                     let own = psi.moment.mul_add(beta.angular, psi.force * beta.linear);
                     let along = moment.mul_add(before.angular, force.mul_add(before.linear, own));
-                    vdot[k] = Fused(self.freed[k].0 - along.sum());
+                    let acceleration = Fused(body.freed - along.sum());
+                    vdot[info.v] = acceleration;
                     if info.kind == JointKind::Prismatic {
-                        rate.linear = rate.linear + along_z(vdot[k]);
+                        rate.linear = rate.linear + along_z(acceleration);
                     } else {
-                        rate.angular = rate.angular + along_z(vdot[k]);
+                        rate.angular = rate.angular + along_z(acceleration);
                     }
                 }
                 kind => {
-                    let pose = Pose::new(rotations[i].to_fused(), translation.to_fused());
+                    let pose = body.pose();
                     let setting = model.setting(i, &self.angles);
                     let (angular, linear) = fused_pair(rate.angular, rate.linear);
                     with_joint!(kind, J => {
-                        let range = k..k + J::<Fused>::NV;
+                        let range = info.v..info.v + J::<Fused>::NV;
                         let joint = J::<Fused>::at(setting, &pose);
                         let pivots = Pivots {
                             psi: &self.several[range.clone()],
@@ -679,7 +711,7 @@ impl QuadForward {
             }
             before = rate; // (6)
             if info.gathers {
-                self.rate[i] = before;
+                self.fork[i].rate = before;
             }
         }
     }

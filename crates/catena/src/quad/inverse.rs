@@ -114,7 +114,7 @@ impl QuadInverse {
         let tree = model.tree();
         let n = model.body_count();
         self.angles.fill_by_four(tree, q);
-        let (nodes, links) = (&tree.nodes[..=n], &links[..=n]);
+        let links = &links[..=n];
         let (rotations, translations) = (&mut self.rotation[..=n], &mut self.translation[..=n]);
         let wrenches = &mut self.wrench[..=n];
 
@@ -127,8 +127,8 @@ impl QuadInverse {
         );
         self.moving[0] = before;
         for i in 1..=n {
-            let info = nodes[i];
             let link = &links[i];
+            let info = link.node;
             if info.parent + 1 != i {
                 before = self.moving[info.parent];
             }
@@ -222,7 +222,7 @@ impl QuadInverse {
         wrenches[0] = nothing;
         let mut through = wrenches[n];
         for i in (1..=n).rev() {
-            let info = nodes[i];
+            let info = links[i].node;
             wrenches[i] = through;
             let (translation, translation_yzx) = match info.kind {
                 JointKind::Revolute | JointKind::Continuous => {

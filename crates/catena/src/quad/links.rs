@@ -1,13 +1,17 @@
 //! The constants of the bodies, laid out for registers.
 
 use super::register::{Quad, QuadMat};
-use crate::model::Model;
+use crate::model::{Model, Node};
 use crate::scalar::Fused;
 use crate::spatial::{Mat3, Pose, RigidInertia, Sym3, Vec3};
 
 /// One body and the joint that carries it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
+    /// Where the body is in the tree, and its coordinates.
+    pub node: Node,
+    /// Rotor inertia, of a joint with one freedom.
+    pub rotor: f64,
     /// Rotation of the joint's placement, by columns and by rows.
     pub columns: QuadMat,
     pub rows: QuadMat,
@@ -44,7 +48,10 @@ impl Link {
                     Quad::from_vec3(inertia.first),
                     Quad::from_vec3(body.placement.translation),
                 );
+                let node = model.tree().nodes[i];
                 Link {
+                    node,
+                    rotor: model.dofs.get(node.v).map_or(0.0, |dof| dof.armature),
                     columns: QuadMat::from_columns(body.placement.rotation),
                     rows: QuadMat::from_columns(body.placement.rotation.transpose()),
                     translation,

@@ -219,7 +219,7 @@ impl ClosedChain {
         self.evaluate(time, state);
         let mut size = self.size();
         for _ in 0..6 {
-            if size.is_nan() || size >= 1e-2 || size < 1e-15 {
+            if !(1e-15..1e-2).contains(&size) {
                 return;
             }
             let (delta, _) = self.shortest(free, &self.work.rows.residual);

@@ -5,6 +5,7 @@
 //! after another, so that several columns fit a register. A register that reaches beyond the subtree leaves the columns of
 //! other branches alone; columns before the subtree have not been set yet, and may be computed with.
 
+use crate::batch::transpose;
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::{Force, Motion, Vec3};
 use std::fmt::Debug;
@@ -274,21 +275,6 @@ fn mirror_square<V: Vector>(matrix: &mut [Fused], freedoms: usize, row: usize, c
     for i in 0..V::LANES {
         let at = (column + i) * freedoms + row;
         Wide(square[i]).store(&mut matrix[at..at + V::LANES]);
-    }
-}
-
-/// The first `LANES` registers as the rows of a square, transposed: zipping the first half of the rows with the second
-/// moves the last bit of a lane's number to the row's, so as many rounds as there are bits exchange the two.
-#[inline(always)]
-fn transpose<V: Vector>(square: &mut [V; 8]) {
-    let half = V::LANES / 2;
-    let mut round = 1;
-    while round < V::LANES {
-        let rows = *square;
-        for i in 0..half {
-            (square[2 * i], square[2 * i + 1]) = rows[i].zip(rows[i + half]);
-        }
-        round *= 2;
     }
 }
 

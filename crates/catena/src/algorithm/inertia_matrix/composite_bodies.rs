@@ -19,7 +19,7 @@ use crate::algorithm::{Angles, Card};
 use crate::model::joint::{Joint, with_joint};
 use crate::model::{JointKind, Model};
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{Force, Mat3, Motion, RigidInertia, Vec3};
+use crate::spatial::{Mat3, Motion, RigidInertia, Vec3};
 
 /// Composite bodies.
 pub const CARD: Card = Card {
@@ -47,9 +47,7 @@ pub struct CompositeBodies<S, W = Separate<S>> {
     along: Vec<Motion<S>>,
     /// M̃ᵢ about the body's origin.
     composite: Vec<RigidInertia<S>>,
-    /// M̃ᵢPᵢ by freedom, about its own joint.
-    own: Vec<Force<S>>,
-    /// The same on the way to the base.
+    /// M̃ᵢPᵢ by freedom, on the way to the base.
     wrenches: W,
     /// One past the last freedom of the subtree on each body.
     end: Vec<usize>,
@@ -73,7 +71,6 @@ impl<S: Scalar, W: Wrenches<S>> CompositeBodies<S, W> {
             arm: vec![Vec3::zero(); n],
             along: vec![Motion::zero(); nv],
             composite: vec![RigidInertia::zero(); n],
-            own: vec![Force::zero(); nv],
             wrenches: W::new(nv),
             end,
         }
@@ -126,30 +123,24 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
             }
         });
     }
-    for i in (1..=n).rev() {
-        let info = tree.nodes[i];
-        let composite = work.composite[i];
-        if info.parent != 0 {
-            let shifted = composite.shifted(work.arm[i]);
-            work.composite[info.parent] = work.composite[info.parent] + shifted; // (23b)
-        }
-        for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
-            let along = work.along[k];
-            work.own[k] = match (turns, info.kind) {
-                (_, JointKind::Helical) => composite.momentum(along),
-                (true, _) => composite.momentum_of_turning(along.angular),
-                (false, _) => composite.momentum_of_sliding(along.linear),
-            };
-        }
-    }
     // rows from here on are complete in both triangles
     let mut mirrored = nv;
     for i in (1..=n).rev() {
         let info = tree.nodes[i];
         let (end, arm) = (work.end[i], work.arm[i]);
+        let composite = work.composite[i];
+        if info.parent != 0 {
+            work.composite[info.parent] = work.composite[info.parent] + composite.shifted(arm); // (23b)
+        }
         let has_hopped = matches!(info.kind, JointKind::Revolute | JointKind::Continuous);
-        for k in info.v..info.v + info.kind.nv() {
-            work.wrenches.set(k, work.own[k]);
+        for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
+            let along = work.along[k];
+            let wrench = match (turns, info.kind) {
+                (_, JointKind::Helical) => composite.momentum(along),
+                (true, _) => composite.momentum_of_turning(along.angular),
+                (false, _) => composite.momentum_of_sliding(along.linear),
+            };
+            work.wrenches.set(k, wrench);
         }
         for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
             let along = work.along[k];

@@ -147,3 +147,24 @@ pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
         });
     }
 }
+
+/// (1) alone, for those who need no velocities; inlined into the caller so that it is compiled for the caller's instruction
+/// set.
+#[inline(always)]
+pub(crate) fn poses_kernel<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    q: &[S],
+    base: &Base<S>,
+    work: &mut Kinematics<S>,
+) {
+    let tree = model.tree();
+    work.angles.fill(tree, q);
+    work.world_from_body[0] = base.pose;
+    for i in 1..=model.body_count() {
+        let info = tree.nodes[i];
+        let setting = model.setting(i, &work.angles);
+        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+        work.pose[i] = pose;
+        work.world_from_body[i] = work.world_from_body[info.parent] * pose; // (1)
+    }
+}

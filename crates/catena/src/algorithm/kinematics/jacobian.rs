@@ -10,6 +10,7 @@ use crate::matrix::Matrix;
 use crate::model::joint::{Joint, with_joint};
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};
+use crate::spatial::Motion;
 
 /// Jacobians.
 pub const CARD: Card = Card {
@@ -28,8 +29,22 @@ pub fn frame_jacobian<S: Scalar, P: Parameter<S>>(
     frame: &FrameInfo,
     jacobian: &mut Matrix<S>,
 ) {
+    kernel(model, kinematics, frame, jacobian.as_mut_slice());
+}
+
+/// The computation itself, row after row, inlined into the caller so that it is compiled for the caller's instruction set.
+#[inline(always)]
+pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    kinematics: &Kinematics<S>,
+    frame: &FrameInfo,
+    jacobian: &mut [S],
+) {
     let tree = model.tree();
-    jacobian.clear();
+    let nv = model.nv();
+    for entry in jacobian.iter_mut() {
+        *entry = S::zero();
+    }
     let origin =
         kinematics.world_from_body[frame.body].point(frame.body_from_frame.translation.lift());
     let mut i = frame.body;
@@ -40,14 +55,11 @@ pub fn frame_jacobian<S: Scalar, P: Parameter<S>>(
         with_joint!(info.kind, J => {
             let joint = J::<S>::at(setting, &kinematics.pose[i]);
             for k in 0..J::<S>::NV {
-                let column = joint.column(k);
-                let angular = pose.rotation * column.angular;
-                let linear = angular.cross_add(origin - pose.translation, pose.rotation * column.linear);
-                for (row, value) in [angular.x, angular.y, angular.z, linear.x, linear.y, linear.z]
-                    .into_iter()
-                    .enumerate()
-                {
-                    jacobian[(row, info.v + k)] = value;
+                let Motion { angular, linear } = joint.column_in(k, pose.rotation);
+                let linear = angular.cross_add(origin - pose.translation, linear);
+                let column = [angular.x, angular.y, angular.z, linear.x, linear.y, linear.z];
+                for row in 0..6 {
+                    jacobian[row * nv + info.v + k] = column[row];
                 }
             }
         });

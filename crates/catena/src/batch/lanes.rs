@@ -1,0 +1,362 @@
+//! States in lanes: how numbers get into registers and out, and the loop over them.
+
+use super::question::Question;
+use crate::algorithm::factorization::Factorization;
+use crate::algorithm::forward_dynamics::ForwardDynamics;
+use crate::algorithm::inertia_matrix::CompositeBodies;
+use crate::algorithm::inverse_dynamics::InverseDynamics;
+use crate::algorithm::kinematics::Kinematics;
+use crate::model::Model;
+use crate::scalar::{Scalar, Vector, Wide};
+use crate::spatial::{Force, Motion, Vec3};
+use crate::state::Base;
+
+/// Slices of a batch: states after one another. What a question does not need is empty.
+pub(crate) struct Job<'a> {
+    pub q: &'a [f64],
+    pub v: &'a [f64],
+    /// Accelerations or efforts.
+    pub input: &'a [f64],
+    /// One wrench per body 0…n and state.
+    pub external: &'a [Force<f64>],
+    pub output: &'a mut [f64],
+    /// Number of states.
+    pub states: usize,
+}
+
+impl<'a> Job<'a> {
+    /// The first `states` states, and the rest.
+    pub fn split(self, states: usize) -> (Job<'a>, Job<'a>) {
+        let cut = |length: usize| length / self.states.max(1) * states;
+        let (q, q_rest) = self.q.split_at(cut(self.q.len()));
+        let (v, v_rest) = self.v.split_at(cut(self.v.len()));
+        let (input, input_rest) = self.input.split_at(cut(self.input.len()));
+        let (external, external_rest) = self.external.split_at(cut(self.external.len()));
+        let at = cut(self.output.len());
+        let (output, output_rest) = self.output.split_at_mut(at);
+        (
+            Job {
+                q,
+                v,
+                input,
+                external,
+                output,
+                states,
+            },
+            Job {
+                q: q_rest,
+                v: v_rest,
+                input: input_rest,
+                external: external_rest,
+                output: output_rest,
+                states: self.states - states,
+            },
+        )
+    }
+}
+
+/// The workspaces of one thread in one kind of register. Each question makes what it needs when it is first asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Work<V: Vector> {
+    pub q: Vec<Wide<V>>,
+    pub v: Vec<Wide<V>>,
+    pub input: Vec<Wide<V>>,
+    pub external: Vec<Force<Wide<V>>>,
+    pub output: Vec<Wide<V>>,
+    pub inverse: Option<Box<InverseDynamics<Wide<V>>>>,
+    pub forward: Option<Box<ForwardDynamics<Wide<V>>>>,
+    pub composite: Option<Box<CompositeBodies<Wide<V>>>>,
+    pub kinematics: Option<Box<Kinematics<Wide<V>>>>,
+    /// The factors of this thread's states, register after register.
+    pub factors: Vec<Factorization<Wide<V>>>,
+    /// States that failed, counted from the first of this thread.
+    pub failed: Vec<usize>,
+    /// First position coordinate of every quaternion.
+    quaternions: Vec<usize>,
+}
+
+impl<V: Vector> Work<V> {
+    pub fn new(model: &Model) -> Self {
+        let zero = Wide::<V>::zero();
+        let bodies = &model.tree().bodies[1..];
+        Work {
+            q: vec![zero; model.nq()],
+            v: vec![zero; model.nv()],
+            input: vec![zero; model.nv()],
+            external: Vec::new(),
+            output: Vec::new(),
+            inverse: None,
+            forward: None,
+            composite: None,
+            kinematics: None,
+            factors: Vec::new(),
+            failed: Vec::new(),
+            quaternions: bodies
+                .iter()
+                .filter_map(|body| body.kind.quaternion().map(|k| body.q + k))
+                .collect(),
+        }
+    }
+
+    /// Makes what is missing, before the hot part. Returns how many registers of states there will be.
+    pub fn prepare<Q: Question>(&mut self, question: Q, model: &Model, job: &Job<'_>) {
+        let size = job.output.len() / job.states.max(1);
+        if self.output.len() < size {
+            self.output.resize(size, Wide::zero());
+        }
+        if !job.external.is_empty() && self.external.is_empty() {
+            self.external = vec![Force::zero(); model.body_count() + 1];
+        }
+        self.failed.clear();
+        question.prepare(model, self, job.states.div_ceil(V::LANES));
+    }
+
+    /// Register by register; the lanes that are left over at the end repeat the last state.
+    #[inline(always)]
+    pub fn run<Q: Question>(
+        &mut self,
+        question: Q,
+        model: &Model,
+        base: &Base<f64>,
+        job: &mut Job<'_>,
+    ) {
+        let (nq, nv) = (model.nq(), model.nv());
+        let states = job.states;
+        let size = job.output.len() / states.max(1);
+        let base: Base<Wide<V>> = Base {
+            pose: base.pose.lift(),
+            velocity: Motion::new(base.velocity.angular.lift(), base.velocity.linear.lift()),
+            acceleration: Motion::new(
+                base.acceleration.angular.lift(),
+                base.acceleration.linear.lift(),
+            ),
+        };
+        let mut group = 0;
+        while group * V::LANES < states {
+            let first = group * V::LANES;
+            let used = V::LANES.min(states - first);
+            // zero in the lanes of good states, not a number in the others
+            let mut bad = Wide::<V>::zero();
+            if !job.q.is_empty() {
+                gather(&mut self.q, job.q, nq, first, used);
+                bad = unusual(&self.q, bad);
+                for &k in &self.quaternions {
+                    bad = unlike_one(&self.q[k..k + 4], bad);
+                }
+            }
+            if !job.v.is_empty() {
+                gather(&mut self.v, job.v, nv, first, used);
+                bad = unusual(&self.v, bad);
+            }
+            if !job.input.is_empty() {
+                gather(&mut self.input, job.input, nv, first, used);
+                bad = unusual(&self.input, bad);
+            }
+            if !job.external.is_empty() {
+                bad = self.load(job.external, first, used, bad);
+            }
+            if Q::IN_PLACE {
+                gather(&mut self.output[..size], job.output, size, first, used);
+            }
+            bad = question.answer(model, &base, !job.external.is_empty(), group, self, bad);
+            bad = unusual(&self.output[..size], bad);
+            scatter(&self.output[..size], job.output, size, first, used);
+            if !V::all(bad.0.less(V::splat(1.0))) {
+                for lane in 0..used {
+                    if bad.lane(lane).is_nan() {
+                        self.failed.push(first + lane);
+                    }
+                }
+            }
+            group += 1;
+        }
+    }
+
+    /// The wrenches on all bodies.
+    #[inline(always)]
+    fn load(
+        &mut self,
+        external: &[Force<f64>],
+        first: usize,
+        used: usize,
+        mut bad: Wide<V>,
+    ) -> Wide<V> {
+        let bodies = self.external.len();
+        for i in 1..bodies {
+            let mut parts = [Wide::<V>::zero(); 6];
+            for lane in 0..V::LANES {
+                let state = first + if lane < used { lane } else { used - 1 };
+                let Force {
+                    moment: n,
+                    force: f,
+                } = external[state * bodies + i];
+                let numbers = [n.x, n.y, n.z, f.x, f.y, f.z];
+                for part in 0..6 {
+                    parts[part].0.lanes_mut()[lane] = numbers[part];
+                }
+            }
+            bad = unusual(&parts, bad);
+            self.external[i] = Force::new(
+                Vec3::new(parts[0], parts[1], parts[2]),
+                Vec3::new(parts[3], parts[4], parts[5]),
+            );
+        }
+        bad
+    }
+}
+
+/// `bad`, with not-a-numbers where any of these numbers is not finite.
+#[inline(always)]
+pub(crate) fn unusual<V: Vector>(numbers: &[Wide<V>], mut bad: Wide<V>) -> Wide<V> {
+    let zero = Wide::zero();
+    for k in 0..numbers.len() {
+        bad = numbers[k].mul_add(zero, bad);
+    }
+    bad
+}
+
+/// `bad`, with not-a-numbers where any of these numbers is not positive and finite.
+#[inline(always)]
+pub(crate) fn not_positive<V: Vector>(numbers: &[Wide<V>], mut bad: Wide<V>) -> Wide<V> {
+    let (zero, nan) = (Wide::zero(), Wide::constant(f64::NAN));
+    for k in 0..numbers.len() {
+        let finite = numbers[k].mul_add(zero, bad);
+        bad = Wide::select(zero.less(numbers[k]), finite, nan);
+    }
+    bad
+}
+
+/// `bad`, with not-a-numbers where a quaternion is not of unit length.
+#[inline(always)]
+fn unlike_one<V: Vector>(p: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
+    let squared = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
+    let error = squared - Wide::one();
+    let nan = Wide::constant(f64::NAN);
+    let near = (error * error).less(Wide::constant(QUATERNION * QUATERNION));
+    Wide::select(near, bad, nan)
+}
+
+/// How far the squared length of a quaternion may be from 1.
+pub(crate) const QUATERNION: f64 = 1e-9;
+
+/// The first `LANES` registers as the rows of a square, transposed: zipping the first half of the rows with the second
+/// moves the last bit of a lane's number to the row's, so as many rounds as there are bits exchange the two.
+#[inline(always)]
+pub(crate) fn transpose<V: Vector>(square: &mut [V; 8]) {
+    let half = V::LANES / 2;
+    let mut round = 1;
+    while round < V::LANES {
+        let rows = *square;
+        for i in 0..half {
+            (square[2 * i], square[2 * i + 1]) = rows[i].zip(rows[i + half]);
+        }
+        round *= 2;
+    }
+}
+
+/// Coordinates of `used` states from `first` on, one state per lane: squares of as many coordinates as lanes, transposed.
+///
+/// A square may reach into the numbers of the next state, which is harmless, but not beyond the end of the slice.
+#[inline(always)]
+fn gather<V: Vector>(into: &mut [Wide<V>], from: &[f64], size: usize, first: usize, used: usize) {
+    let into = &mut into[..size];
+    let mut k = 0;
+    while k < size {
+        let at = first * size + k;
+        if used == V::LANES && at + (V::LANES - 1) * size + V::LANES <= from.len() {
+            let mut square = [V::splat(0.0); 8];
+            for lane in 0..V::LANES {
+                let start = at + lane * size;
+                square[lane] = V::load(&from[start..start + V::LANES]);
+            }
+            transpose(&mut square);
+            for i in 0..V::LANES {
+                if k + i < size {
+                    into[k + i] = Wide(square[i]);
+                }
+            }
+        } else {
+            for i in k..size.min(k + V::LANES) {
+                let lanes = into[i].0.lanes_mut();
+                for lane in 0..V::LANES {
+                    let state = first + if lane < used { lane } else { used - 1 };
+                    lanes[lane] = from[state * size + i];
+                }
+            }
+        }
+        k += V::LANES;
+    }
+}
+
+/// The way back. What a square writes into the next state's numbers is overwritten when that state's turn comes.
+#[inline(always)]
+fn scatter<V: Vector>(from: &[Wide<V>], into: &mut [f64], size: usize, first: usize, used: usize) {
+    let from = &from[..size];
+    let mut k = 0;
+    // the last columns first: a square that reaches into the next state is overwritten by that state's first columns
+    let squares = size.div_ceil(V::LANES);
+    while k < squares {
+        let column = (squares - 1 - k) * V::LANES;
+        let mut square = [V::splat(0.0); 8];
+        for i in 0..V::LANES {
+            if column + i < size {
+                square[i] = from[column + i].0;
+            }
+        }
+        transpose(&mut square);
+        for lane in 0..used {
+            let at = (first + lane) * size + column;
+            let count = V::LANES.min(size - column);
+            if at + V::LANES <= into.len() && (lane + 1 < used || count == V::LANES) {
+                Wide(square[lane]).store(&mut into[at..at + V::LANES]);
+            } else {
+                into[at..at + count].copy_from_slice(&square[lane].lanes()[..count]);
+            }
+        }
+        k += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_as_they_went() {
+        fn check<V: Vector>() {
+            for size in 1..20 {
+                for states in 1..20 {
+                    let numbers: Vec<f64> = (0..size * states).map(|k| k as f64).collect();
+                    let mut back = vec![-1.0; size * states];
+                    let mut wide = vec![Wide::<V>::zero(); size];
+                    let mut first = 0;
+                    while first < states {
+                        let used = V::LANES.min(states - first);
+                        gather(&mut wide, &numbers, size, first, used);
+                        for lane in 0..used {
+                            for k in 0..size {
+                                assert_eq!(wide[k].lane(lane), numbers[(first + lane) * size + k]);
+                            }
+                        }
+                        scatter(&wide, &mut back, size, first, used);
+                        first += used;
+                    }
+                    assert_eq!(back, numbers);
+                }
+            }
+        }
+        check::<[f64; 4]>();
+        check::<[f64; 8]>();
+        #[cfg(target_arch = "x86_64")]
+        {
+            use crate::Cpu;
+            use crate::scalar::{Avx2Register, Avx512Register};
+            if Cpu::best() >= Cpu::Avx2 {
+                check::<Avx2Register>();
+            }
+            if Cpu::best() >= Cpu::Avx512 {
+                check::<Avx512Register>();
+            }
+        }
+    }
+}

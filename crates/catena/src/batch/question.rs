@@ -1,0 +1,341 @@
+//! What can be asked of many states at once.
+
+use super::lanes::{Work, not_positive};
+use crate::Dynamics;
+use crate::algorithm::factorization::Factorization;
+use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
+use crate::algorithm::inertia_matrix::{CompositeBodies, composite_bodies};
+use crate::algorithm::inverse_dynamics::{InverseDynamics, recursive_newton_euler};
+use crate::algorithm::kinematics::{Kinematics, forward, jacobian};
+use crate::error::Result;
+use crate::model::{FrameInfo, Model};
+use crate::scalar::{Vector, Wide};
+use crate::spatial::Force;
+use crate::state::{Base, State};
+
+/// A question for the states in the lanes of a register. To add one: a field of [`Work`] for its workspace, an
+/// implementation of this, and a method of `Batch`.
+pub(crate) trait Question: Copy + Sync {
+    /// Is the output also an input?
+    const IN_PLACE: bool = false;
+
+    /// Makes the workspace if there is none, for so many registers of states.
+    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, groups: usize);
+
+    /// From `q`, `v`, `input` (and `external` if loaded) of the workspace to its `output`. Lanes that failed become
+    /// not-a-number in what is returned; those whose output is not finite are found by the caller.
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        base: &Base<Wide<V>>,
+        loaded: bool,
+        group: usize,
+        work: &mut Work<V>,
+        bad: Wide<V>,
+    ) -> Wide<V>;
+
+    /// The same for one state through the checked door: why did it fail?
+    fn diagnose(
+        self,
+        dynamics: &mut Dynamics,
+        state: &State,
+        input: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()>;
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Inverse;
+
+impl Question for Inverse {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+        work.inverse
+            .get_or_insert_with(|| Box::new(InverseDynamics::new(model)));
+    }
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        base: &Base<Wide<V>>,
+        loaded: bool,
+        _group: usize,
+        work: &mut Work<V>,
+        bad: Wide<V>,
+    ) -> Wide<V> {
+        let external = if loaded { &work.external[..] } else { &[] };
+        if let Some(inverse) = &mut work.inverse {
+            recursive_newton_euler::kernel(
+                model,
+                &work.q,
+                &work.v,
+                &work.input,
+                base,
+                external,
+                inverse,
+                &mut work.output,
+            );
+        }
+        bad
+    }
+
+    fn diagnose(
+        self,
+        dynamics: &mut Dynamics,
+        state: &State,
+        input: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        dynamics.inverse(state, input, external).map(|_| ())
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Forward;
+
+impl Question for Forward {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+        work.forward
+            .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
+    }
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        base: &Base<Wide<V>>,
+        loaded: bool,
+        _group: usize,
+        work: &mut Work<V>,
+        bad: Wide<V>,
+    ) -> Wide<V> {
+        let external = if loaded { &work.external[..] } else { &[] };
+        let Some(forward) = &mut work.forward else {
+            return bad;
+        };
+        articulated_bodies::kernel(
+            model,
+            &work.q,
+            &work.v,
+            &work.input,
+            base,
+            external,
+            forward,
+            &mut work.output,
+        );
+        not_positive(&forward.factors.inverse, bad)
+    }
+
+    fn diagnose(
+        self,
+        dynamics: &mut Dynamics,
+        state: &State,
+        input: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        dynamics.forward(state, input, external).map(|_| ())
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Inertia;
+
+impl Question for Inertia {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+        work.composite
+            .get_or_insert_with(|| Box::new(CompositeBodies::new(model)));
+    }
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        _base: &Base<Wide<V>>,
+        _loaded: bool,
+        _group: usize,
+        work: &mut Work<V>,
+        bad: Wide<V>,
+    ) -> Wide<V> {
+        if let Some(composite) = &mut work.composite {
+            let size = model.nv() * model.nv();
+            composite_bodies::kernel(model, &work.q, composite, &mut work.output[..size]);
+        }
+        bad
+    }
+
+    fn diagnose(
+        self,
+        dynamics: &mut Dynamics,
+        state: &State,
+        _input: &[f64],
+        _external: &[Force<f64>],
+    ) -> Result<()> {
+        dynamics.inertia(state).map(|_| ())
+    }
+}
+
+/// Factors of I(q), one set per state, kept.
+#[derive(Clone, Copy)]
+pub(crate) struct Factorize;
+
+impl Question for Factorize {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, groups: usize) {
+        work.factors
+            .resize_with(groups, || Factorization::new(model));
+    }
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        _base: &Base<Wide<V>>,
+        _loaded: bool,
+        group: usize,
+        work: &mut Work<V>,
+        bad: Wide<V>,
+    ) -> Wide<V> {
+        let factors = &mut work.factors[group];
+        factors.factorize_kernel(model, &work.q);
+        not_positive(&factors.inverse, bad)
+    }
+
+    fn diagnose(
+        self,
+        dynamics: &mut Dynamics,
+        state: &State,
+        _input: &[f64],
+        _external: &[Force<f64>],
+    ) -> Result<()> {
+        dynamics.factorize(state)
+    }
+}
+
+/// I x = b with those factors, for one or more right-hand sides per state.
+#[derive(Clone, Copy)]
+pub(crate) struct Solve {
+    pub right_hand_sides: usize,
+}
+
+impl Question for Solve {
+    const IN_PLACE: bool = true;
+
+    fn prepare<V: Vector>(self, _model: &Model, _work: &mut Work<V>, _groups: usize) {}
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        _base: &Base<Wide<V>>,
+        _loaded: bool,
+        group: usize,
+        work: &mut Work<V>,
+        bad: Wide<V>,
+    ) -> Wide<V> {
+        let (nv, factors) = (model.nv(), &mut work.factors[group]);
+        for k in 0..self.right_hand_sides {
+            factors.solve_kernel(model, &mut work.output[k * nv..(k + 1) * nv]);
+        }
+        bad
+    }
+
+    fn diagnose(
+        self,
+        _dynamics: &mut Dynamics,
+        _state: &State,
+        _input: &[f64],
+        _external: &[Force<f64>],
+    ) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Jacobian of a frame.
+#[derive(Clone, Copy)]
+pub(crate) struct FrameJacobian<'a>(pub &'a FrameInfo);
+
+impl Question for FrameJacobian<'_> {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+        work.kinematics
+            .get_or_insert_with(|| Box::new(Kinematics::new(model)));
+    }
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        base: &Base<Wide<V>>,
+        _loaded: bool,
+        _group: usize,
+        work: &mut Work<V>,
+        bad: Wide<V>,
+    ) -> Wide<V> {
+        if let Some(kinematics) = &mut work.kinematics {
+            forward::poses_kernel(model, &work.q, base, kinematics);
+            jacobian::kernel(
+                model,
+                kinematics,
+                self.0,
+                &mut work.output[..6 * model.nv()],
+            );
+        }
+        bad
+    }
+
+    fn diagnose(
+        self,
+        dynamics: &mut Dynamics,
+        state: &State,
+        _input: &[f64],
+        _external: &[Force<f64>],
+    ) -> Result<()> {
+        dynamics.jacobian(state, self.0).map(|_| ())
+    }
+}
+
+/// Pose of a frame: rotation by columns, then translation.
+#[derive(Clone, Copy)]
+pub(crate) struct FramePose<'a>(pub &'a FrameInfo);
+
+impl Question for FramePose<'_> {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, groups: usize) {
+        FrameJacobian(self.0).prepare(model, work, groups);
+    }
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        base: &Base<Wide<V>>,
+        _loaded: bool,
+        _group: usize,
+        work: &mut Work<V>,
+        bad: Wide<V>,
+    ) -> Wide<V> {
+        if let Some(kinematics) = &mut work.kinematics {
+            forward::poses_kernel(model, &work.q, base, kinematics);
+            let pose = kinematics.world_from_body[self.0.body] * self.0.body_from_frame.lift();
+            let columns = [
+                pose.rotation.x,
+                pose.rotation.y,
+                pose.rotation.z,
+                pose.translation,
+            ];
+            for k in 0..4 {
+                work.output[3 * k] = columns[k].x;
+                work.output[3 * k + 1] = columns[k].y;
+                work.output[3 * k + 2] = columns[k].z;
+            }
+        }
+        bad
+    }
+
+    fn diagnose(
+        self,
+        dynamics: &mut Dynamics,
+        state: &State,
+        _input: &[f64],
+        _external: &[Force<f64>],
+    ) -> Result<()> {
+        dynamics.frame_pose(state, self.0).map(|_| ())
+    }
+}
