@@ -99,7 +99,6 @@ fn run(model: &Model, start: &State, duration: f64, tolerance: f64) -> (simulate
             },
             max_step: f64::INFINITY,
         },
-        ..simulate::Options::default()
     };
     let mut simulation =
         Simulation::new(model, start, Inputs::default(), Vec::new(), options).expect("sound");
