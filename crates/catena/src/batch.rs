@@ -256,6 +256,7 @@ impl Batch {
         external: &[Force<f64>],
         tau: &mut [f64],
     ) -> Result<()> {
+        self.model.expect_tree()?;
         self.ask(Inverse, [q, v, vdot], external, tau, self.model.nv())
     }
 
@@ -273,6 +274,7 @@ impl Batch {
         external: &[Force<f64>],
         vdot: &mut [f64],
     ) -> Result<()> {
+        self.model.expect_tree()?;
         self.ask(Forward, [q, v, tau], external, vdot, self.model.nv())
     }
 

@@ -222,6 +222,7 @@ impl Dynamics {
         vdot: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
+        self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
         self.load(external)?;
@@ -278,6 +279,7 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
+        self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("efforts", tau)?;
         self.load(external)?;
@@ -487,6 +489,23 @@ impl Dynamics {
         done
     }
 
+    /// Is this a state of the model?
+    pub(crate) fn check(&self, state: &State) -> Result<()> {
+        self.check_state(state)
+    }
+
+    /// Are these a state, efforts and wrenches of the model?
+    pub(crate) fn check_forward(
+        &mut self,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        self.check_state(state)?;
+        self.check_vector("efforts", tau)?;
+        self.load(external)
+    }
+
     fn load(&mut self, external: &[Force<f64>]) -> Result<()> {
         if external.is_empty() {
             return Ok(());
@@ -640,7 +659,7 @@ impl Dynamics {
         singular.map_or(Ok(()), |k| Err(self.singular(k)))
     }
 
-    fn singular(&self, k: usize) -> Error {
+    pub(crate) fn singular(&self, k: usize) -> Error {
         let dof = &self.model.tree().dofs[k];
         let body = &self.model.tree().bodies[dof.body];
         Error::new(

@@ -1,7 +1,9 @@
 //! One file per command.
 
 pub mod algorithms;
+pub mod assemble;
 pub mod check;
+pub mod closed_forward;
 pub mod completions;
 pub mod convert;
 pub mod evaluate;

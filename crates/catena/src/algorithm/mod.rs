@@ -5,6 +5,7 @@
 //!
 //! Every file carries a [`Card`]; [`ALL`] lists them, `ALGORITHMS.md` and `catena algorithms` show them.
 
+pub mod constrained;
 pub mod derivatives;
 pub mod energy;
 pub mod factorization;
@@ -49,6 +50,9 @@ pub const ALL: &[Card] = &[
     factorization::reverse_gauss::CARD,
     forward_dynamics::articulated_bodies::CARD,
     forward_dynamics::walker_orin::CARD,
+    constrained::rows::CARD,
+    constrained::cut_loops::CARD,
+    constrained::assembly::CARD,
     derivatives::inverse::CARD,
     derivatives::forward::CARD,
     energy::CARD,
