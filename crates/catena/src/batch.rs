@@ -1,5 +1,7 @@
 //! Many states at once: one state per lane, the lanes of a register computed together.
 
+mod derivatives;
+
 use crate::Cpu;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, recursive_newton_euler};
@@ -145,11 +147,13 @@ enum Path {
 /// Dynamics of one model at many states, on a base at rest and without external wrenches.
 ///
 /// States lie one after another: `q` holds nq numbers per state, the others nv. Quaternions must be of unit length. Nothing
-/// is allocated after construction.
+/// is allocated after construction, but for derivatives at their first call.
 #[derive(Clone, Debug)]
 pub struct Batch {
     model: Model,
     path: Path,
+    /// Made when first asked for.
+    derivatives: Option<Box<derivatives::Store>>,
 }
 
 impl Batch {
@@ -170,6 +174,7 @@ impl Batch {
         Batch {
             model: model.clone(),
             path,
+            derivatives: None,
         }
     }
 

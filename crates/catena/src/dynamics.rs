@@ -1,6 +1,9 @@
 //! The door for plain numbers: checked input, a path compiled for this processor, no allocation after construction.
 
 mod derivatives;
+mod tasks;
+
+pub(crate) use derivatives::all_finite as all_finite_in_lanes;
 
 use crate::Cpu;
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
@@ -126,6 +129,7 @@ pub struct Dynamics {
     widest: Cpu,
     /// Derivatives and what belongs to them, made when first asked for.
     derivatives: Option<Box<derivatives::Store>>,
+    tasks: Box<tasks::Store>,
     quaternions: Vec<(usize, usize)>,
     /// Are the factors those of a state?
     factorized: bool,
@@ -162,6 +166,7 @@ impl Dynamics {
             jacobian: Matrix::zeros(6, nv),
             widest: cpu.min(Cpu::best()),
             derivatives: None,
+            tasks: Box::default(),
             factorized: false,
             quaternions: model
                 .bodies()

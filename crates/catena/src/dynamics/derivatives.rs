@@ -316,7 +316,7 @@ impl Dynamics {
     }
 }
 
-fn finite_matrix(what: &str, model: &Model, matrix: &Matrix) -> Result<()> {
+pub(super) fn finite_matrix(what: &str, model: &Model, matrix: &Matrix) -> Result<()> {
     if all_finite(matrix.as_slice()) {
         return Ok(());
     }
@@ -325,18 +325,22 @@ fn finite_matrix(what: &str, model: &Model, matrix: &Matrix) -> Result<()> {
         .iter()
         .position(|x| !x.is_finite())
         .unwrap_or(0);
+    let row = at / matrix.columns();
     Err(Error::new(
         ErrorKind::Input,
-        format!(
-            "{what}: the row of `{}` overflows",
-            model.tree().dofs[at / matrix.columns()].name
-        ),
+        match matrix.rows() == model.nv() {
+            true => format!(
+                "{what}: the row of `{}` overflows",
+                model.tree().dofs[row].name
+            ),
+            false => format!("{what}: row {} overflows", row + 1),
+        },
     )
     .hint("positions, velocities or forces are too large for double precision"))
 }
 
 /// Are all numbers finite? In eight sums, so that they are computed side by side.
-fn all_finite(x: &[f64]) -> bool {
+pub(crate) fn all_finite(x: &[f64]) -> bool {
     let mut sums = [0.0; 8];
     let (eights, rest) = x.as_chunks::<8>();
     for eight in eights {
