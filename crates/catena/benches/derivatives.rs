@@ -61,7 +61,11 @@ fn lanes(name: &str) -> [f64; 2] {
     let mut dv = dq.clone();
     let mut dtau = dq.clone();
     let mut batch = Batch::new(&model);
-    let rounds = if nv > 500 { 3 } else { 100 };
+    let rounds = if nv > 500 {
+        3
+    } else {
+        100 + 20_000 / (nv * nv)
+    };
     let inverse = best(rounds, 1, || {
         drop(black_box(
             batch.inverse_derivatives(&q, &v, &input, &mut dq, &mut dv),
