@@ -2,6 +2,7 @@
 
 mod composite;
 mod derivatives;
+mod tasks;
 
 use crate::Cpu;
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
@@ -150,6 +151,7 @@ pub struct Dynamics {
     widest: Cpu,
     /// Derivatives and what belongs to them, made when first asked for.
     derivatives: Option<Box<derivatives::Store>>,
+    tasks: Box<tasks::Store>,
     quaternions: Vec<(usize, usize)>,
     /// Are the factors those of a state?
     factorized: bool,
@@ -187,6 +189,7 @@ impl Dynamics {
             jacobian: Matrix::zeros(6, nv),
             widest: cpu.min(Cpu::best()),
             derivatives: None,
+            tasks: Box::default(),
             factorized: false,
             quaternions: model
                 .bodies()
