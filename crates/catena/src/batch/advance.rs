@@ -225,8 +225,8 @@ impl Question for Advance {
         let (Some(forward), Some(stages)) = (&mut work.forward, &mut work.stages) else {
             return bad;
         };
-        stages.q[0].copy_from_slice(&work.q);
-        stages.v[0].copy_from_slice(&work.v);
+        stages.q[0].copy_from_slice(&work.q[..model.nq()]);
+        stages.v[0].copy_from_slice(&work.v[..model.nv()]);
         let h = self.step;
         let evaluations = if self.classical { 4 } else { 1 };
         // one call of the recursion in one loop: it is long, and would be compiled once per place
@@ -241,7 +241,7 @@ impl Question for Advance {
             } else {
                 (&q[2], &v[3])
             };
-            drive(self.gains, model, &work.input, q, v, tau);
+            drive(self.gains, model, &work.input[..model.nv()], q, v, tau);
             articulated_bodies::kernel(model, q, v, tau, base, &[], forward, &mut a[k]);
             bad = not_positive(&forward.factors.inverse, bad);
             if !self.classical {

@@ -60,6 +60,7 @@ impl<'a> Job<'a> {
 /// The workspaces of one thread in one kind of register. Each question makes what it needs when it is first asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Work<V: Vector> {
+    /// Coordinates; these four are longer than needed, by up to a register of states.
     pub q: Vec<Wide<V>>,
     pub v: Vec<Wide<V>>,
     pub input: Vec<Wide<V>>,
@@ -81,12 +82,11 @@ pub(crate) struct Work<V: Vector> {
 
 impl<V: Vector> Work<V> {
     pub fn new(model: &Model) -> Self {
-        let zero = Wide::<V>::zero();
         let bodies = &model.tree().bodies[1..];
         Work {
-            q: vec![zero; model.nq()],
-            v: vec![zero; model.nv()],
-            input: vec![zero; model.nv()],
+            q: padded(model.nq()),
+            v: padded(model.nv()),
+            input: padded(model.nv()),
             external: Vec::new(),
             output: Vec::new(),
             inverse: None,
@@ -108,7 +108,7 @@ impl<V: Vector> Work<V> {
     pub fn prepare<Q: Question>(&mut self, question: Q, model: &Model, job: &Job<'_>) {
         let size = job.output.len() / job.states.max(1);
         if self.output.len() < size {
-            self.output.resize(size, Wide::zero());
+            self.output = padded(size);
         }
         if !job.external.is_empty() && self.external.is_empty() {
             self.external = vec![Force::zero(); model.body_count() + 1];
@@ -145,28 +145,28 @@ impl<V: Vector> Work<V> {
             let mut bad = Wide::<V>::zero();
             if !job.q.is_empty() {
                 gather(&mut self.q, job.q, nq, first, used);
-                bad = unusual(&self.q, bad);
+                bad = unusual(&self.q[..nq], bad);
                 for &k in &self.quaternions {
                     bad = unlike_one(&self.q[k..k + 4], bad);
                 }
             }
             if !job.v.is_empty() {
                 gather(&mut self.v, job.v, nv, first, used);
-                bad = unusual(&self.v, bad);
+                bad = unusual(&self.v[..nv], bad);
             }
             if !job.input.is_empty() {
                 gather(&mut self.input, job.input, nv, first, used);
-                bad = unusual(&self.input, bad);
+                bad = unusual(&self.input[..nv], bad);
             }
             if !job.external.is_empty() {
                 bad = self.load(job.external, first, used, bad);
             }
             if Q::IN_PLACE {
-                gather(&mut self.output[..size], job.output, size, first, used);
+                gather(&mut self.output, job.output, size, first, used);
             }
             bad = question.answer(model, &base, !job.external.is_empty(), group, self, bad);
             bad = unusual(&self.output[..size], bad);
-            scatter(&self.output[..size], job.output, size, first, used);
+            scatter(&self.output, job.output, size, first, used);
             if !V::all(bad.0.less(V::splat(1.0))) {
                 for lane in 0..used {
                     if bad.lane(lane).is_nan() {
@@ -213,12 +213,24 @@ impl<V: Vector> Work<V> {
 
 /// `bad`, with not-a-numbers where any of these numbers is not finite.
 #[inline(always)]
-pub(crate) fn unusual<V: Vector>(numbers: &[Wide<V>], mut bad: Wide<V>) -> Wide<V> {
+pub(crate) fn unusual<V: Vector>(numbers: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
     let zero = Wide::zero();
-    for k in 0..numbers.len() {
-        bad = numbers[k].mul_add(zero, bad);
+    // four sums that do not wait for one another
+    let mut sums = [bad, zero, zero, zero];
+    let whole = numbers.len() / 4 * 4;
+    let mut k = 0;
+    while k < whole {
+        sums[0] = numbers[k].mul_add(zero, sums[0]);
+        sums[1] = numbers[k + 1].mul_add(zero, sums[1]);
+        sums[2] = numbers[k + 2].mul_add(zero, sums[2]);
+        sums[3] = numbers[k + 3].mul_add(zero, sums[3]);
+        k += 4;
     }
-    bad
+    while k < numbers.len() {
+        sums[0] = numbers[k].mul_add(zero, sums[0]);
+        k += 1;
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
 /// `bad`, with not-a-numbers where any of these numbers is not positive and finite.
@@ -260,66 +272,116 @@ pub(crate) fn transpose<V: Vector>(square: &mut [V; 8]) {
     }
 }
 
-/// Coordinates of `used` states from `first` on, one state per lane: squares of as many coordinates as lanes, transposed.
-///
-/// A square may reach into the numbers of the next state, which is harmless, but not beyond the end of the slice.
+/// Room for `size` registers in squares.
+fn padded<V: Vector>(size: usize) -> Vec<Wide<V>> {
+    vec![Wide::zero(); size.next_multiple_of(V::LANES)]
+}
+
+/// Where the squares of `size` columns begin: one after another, the last one ending where the columns end, if there are
+/// enough.
 #[inline(always)]
-fn gather<V: Vector>(into: &mut [Wide<V>], from: &[f64], size: usize, first: usize, used: usize) {
-    let into = &mut into[..size];
-    let mut k = 0;
-    while k < size {
-        let at = first * size + k;
-        if used == V::LANES && at + (V::LANES - 1) * size + V::LANES <= from.len() {
-            let mut square = [V::splat(0.0); 8];
-            for lane in 0..V::LANES {
-                let start = at + lane * size;
-                square[lane] = V::load(&from[start..start + V::LANES]);
-            }
-            transpose(&mut square);
-            for i in 0..V::LANES {
-                if k + i < size {
-                    into[k + i] = Wide(square[i]);
-                }
-            }
-        } else {
-            for i in k..size.min(k + V::LANES) {
-                let lanes = into[i].0.lanes_mut();
-                for lane in 0..V::LANES {
-                    let state = first + if lane < used { lane } else { used - 1 };
-                    lanes[lane] = from[state * size + i];
-                }
-            }
-        }
-        k += V::LANES;
+fn square_start<V: Vector>(square: usize, size: usize) -> usize {
+    let start = square * V::LANES;
+    if size < V::LANES {
+        0
+    } else if start + V::LANES <= size {
+        start
+    } else {
+        size - V::LANES
     }
 }
 
-/// The way back. What a square writes into the next state's numbers is overwritten when that state's turn comes.
+/// Coordinates of `used` states from `first` on, one state per lane: squares of as many coordinates as lanes, transposed.
+/// `into` is padded.
+#[inline(always)]
+fn gather<V: Vector>(into: &mut [Wide<V>], from: &[f64], size: usize, first: usize, used: usize) {
+    // fewer coordinates than lanes: a square reaches into the next state, but must not reach beyond the end
+    let reach = (first + V::LANES - 1) * size + size.max(V::LANES);
+    if used < V::LANES || reach > from.len() {
+        gather_slowly(into, from, size, first, used);
+        return;
+    }
+    for square in 0..size.div_ceil(V::LANES) {
+        let column = square_start::<V>(square, size);
+        let mut rows = [V::splat(0.0); 8];
+        for lane in 0..V::LANES {
+            let start = (first + lane) * size + column;
+            rows[lane] = V::load(&from[start..start + V::LANES]);
+        }
+        transpose(&mut rows);
+        let into = &mut into[column..column + V::LANES];
+        for i in 0..V::LANES {
+            into[i] = Wide(rows[i]);
+        }
+    }
+}
+
+/// The same, number by number; lanes that are left over repeat the last state.
+#[inline(never)]
+fn gather_slowly<V: Vector>(
+    into: &mut [Wide<V>],
+    from: &[f64],
+    size: usize,
+    first: usize,
+    used: usize,
+) {
+    for k in 0..size {
+        let lanes = into[k].0.lanes_mut();
+        for lane in 0..V::LANES {
+            lanes[lane] = from[(first + lane.min(used - 1)) * size + k];
+        }
+    }
+}
+
+/// The way back. What a square writes into the next state's numbers is overwritten when that state's turn comes; the last
+/// state of a register is written exactly.
 #[inline(always)]
 fn scatter<V: Vector>(from: &[Wide<V>], into: &mut [f64], size: usize, first: usize, used: usize) {
-    let from = &from[..size];
-    let mut k = 0;
-    // the last columns first: a square that reaches into the next state is overwritten by that state's first columns
-    let squares = size.div_ceil(V::LANES);
-    while k < squares {
-        let column = (squares - 1 - k) * V::LANES;
-        let mut square = [V::splat(0.0); 8];
+    if used < V::LANES {
+        scatter_slowly(from, into, size, first, used);
+        return;
+    }
+    for square in 0..size.div_ceil(V::LANES) {
+        let column = square_start::<V>(square, size);
+        let from = &from[column..column + V::LANES];
+        let mut rows = [V::splat(0.0); 8];
         for i in 0..V::LANES {
-            if column + i < size {
-                square[i] = from[column + i].0;
+            rows[i] = from[i].0;
+        }
+        transpose(&mut rows);
+        if size < V::LANES {
+            for lane in 0..V::LANES - 1 {
+                let at = (first + lane) * size;
+                if at + V::LANES <= into.len() {
+                    Wide(rows[lane]).store(&mut into[at..at + V::LANES]);
+                } else {
+                    into[at..at + size].copy_from_slice(&rows[lane].lanes()[..size]);
+                }
+            }
+            let (last, at) = (V::LANES - 1, (first + V::LANES - 1) * size);
+            into[at..at + size].copy_from_slice(&rows[last].lanes()[..size]);
+        } else {
+            for lane in 0..V::LANES {
+                let at = (first + lane) * size + column;
+                Wide(rows[lane]).store(&mut into[at..at + V::LANES]);
             }
         }
-        transpose(&mut square);
+    }
+}
+
+/// The same, number by number.
+#[inline(never)]
+fn scatter_slowly<V: Vector>(
+    from: &[Wide<V>],
+    into: &mut [f64],
+    size: usize,
+    first: usize,
+    used: usize,
+) {
+    for k in 0..size {
         for lane in 0..used {
-            let at = (first + lane) * size + column;
-            let count = V::LANES.min(size - column);
-            if at + V::LANES <= into.len() && (lane + 1 < used || count == V::LANES) {
-                Wide(square[lane]).store(&mut into[at..at + V::LANES]);
-            } else {
-                into[at..at + count].copy_from_slice(&square[lane].lanes()[..count]);
-            }
+            into[(first + lane) * size + k] = from[k].lane(lane);
         }
-        k += 1;
     }
 }
 
@@ -334,7 +396,7 @@ mod tests {
                 for states in 1..20 {
                     let numbers: Vec<f64> = (0..size * states).map(|k| k as f64).collect();
                     let mut back = vec![-1.0; size * states];
-                    let mut wide = vec![Wide::<V>::zero(); size];
+                    let mut wide = padded::<V>(size);
                     let mut first = 0;
                     while first < states {
                         let used = V::LANES.min(states - first);

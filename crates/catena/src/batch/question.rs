@@ -74,11 +74,11 @@ impl Question for Inverse {
                 model,
                 &work.q,
                 &work.v,
-                &work.input,
+                &work.input[..model.nv()],
                 base,
                 external,
                 inverse,
-                &mut work.output,
+                &mut work.output[..model.nv()],
             );
         }
         bad
@@ -124,11 +124,11 @@ impl Question for Forward {
             model,
             &work.q,
             &work.v,
-            &work.input,
+            &work.input[..model.nv()],
             base,
             external,
             forward,
-            &mut work.output,
+            &mut work.output[..model.nv()],
         );
         not_positive(&forward.factors.inverse, bad)
     }
