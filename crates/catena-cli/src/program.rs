@@ -74,6 +74,7 @@ enum Command {
 pub fn run() -> Result<Outcome> {
     let program = Program::parse();
     let json = program.json;
+    catena::Cpu::wanted()?;
     match &program.command {
         None if json => Err(Error::new(ErrorKind::Input, "--json needs a command")
             .hint("for example `catena inverse stanford --trajectory paper --json`")),

@@ -285,7 +285,7 @@ const MISTAKES: &[(&str, &str)] = &[
     (
         "planar3 --method rk5",
         "error: --method: there is no method `rk5`\n\
-         hint: methods are dop853, verner9, verner6, tsit5, dopri5, rk4, semi-implicit-euler, implicit-midpoint\n",
+         hint: methods are dop853, verner9, verner6, tsit5, dopri5, bdf, rk4, semi-implicit-euler, implicit-midpoint\n",
     ),
     (
         "planar3 --duration -1",
@@ -643,6 +643,16 @@ mod killed {
             "run.mcap",
             3,
             "pendulum-6 --random 2 --method implicit-midpoint --step 0.0005 --interval 0.001 --duration 10",
+        );
+    }
+
+    #[test]
+    fn implicit() {
+        kill_and_resume(
+            "implicit.csv",
+            4,
+            "stanford --random 2 --method bdf --rtol 1e-11 --controller pd --stiffness 1e5 --damping 1e4 \
+             --to 1,1,0.5,0.3,0.2,0.1 --duration 20 --interval 0.001",
         );
     }
 

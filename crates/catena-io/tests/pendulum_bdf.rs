@@ -7,7 +7,7 @@ use catena::algorithm::pendulum::{
 use catena::integrate::bdf::{Bdf, BdfOptions};
 use catena::integrate::{Adaptive, Method, Options, System, Tolerances};
 use catena::model::embedded;
-use catena::simulate::{Inputs, TreeSystem};
+use catena::simulate::{self, Inputs, Integrator, NewtonMatrix, Simulation, TreeSystem};
 use catena::spatial::{Sym3, Vec3};
 use catena::{Model, State};
 use serde_json::Value;
@@ -66,7 +66,7 @@ fn follow(case: &Value, scheme: Scheme, tolerance: f64) -> ([f64; 4], f64, Depar
     let mut bdf = Bdf::new(x.len(), BdfOptions::with_tolerance(tolerance)).expect("options");
     bdf.start(&mut problem, 0.0, &x, &xdot).expect("a start");
     let (kinetic, potential) = energies(&pendulum, &x);
-    let (initial, mut change) = (kinetic + potential, 0.0f64);
+    let (initial, mut largest, mut change) = (kinetic + potential, kinetic, 0.0f64);
     let mut departures = Departures::default();
     let mut errors = [0.0f64; 4];
     for sample in list(&case["samples"]) {
@@ -75,6 +75,7 @@ fn follow(case: &Value, scheme: Scheme, tolerance: f64) -> ([f64; 4], f64, Depar
             bdf.step(&mut problem, time).expect("a step");
             departures = departures.max(Departures::of(&pendulum, bdf.x()));
             let (kinetic, potential) = energies(&pendulum, bdf.x());
+            largest = largest.max(kinetic);
             change = change.max((kinetic + potential - initial).abs());
         }
         for body in 0..pendulum.bodies() {
@@ -105,11 +106,12 @@ fn follow(case: &Value, scheme: Scheme, tolerance: f64) -> ([f64; 4], f64, Depar
             }
         }
     }
-    (errors, change, departures)
+    (errors, change / largest, departures)
 }
 
-/// A tolerance of 1e-9 per step leaves about a thousand times as much after a second of motion, in rates more than in
-/// positions; a hundred times smaller at 1e-9 than at 1e-7 would be the ideal.
+/// A tolerance of 1e-9 per step leaves some hundred times as much after a second and some thousand steps, in rates more than
+/// in positions; the constraints, which Newton's method satisfies in every step anew, stay at the tolerance. The energy is
+/// relative to the largest kinetic energy.
 #[test]
 fn known_motions_are_met() {
     for (name, schemes) in [
@@ -120,19 +122,19 @@ fn known_motions_are_met() {
         for scheme in schemes {
             let (errors, energy, departures) = follow(&case, *scheme, 1e-9);
             println!(
-                "{name} {}: {errors:.1e?} {energy:.1e} {departures:.1e?}",
+                "{name} {}: {errors:?} {energy:.1e} {departures:?}",
                 scheme.name()
             );
             let [position, velocity, parameters, rates] = errors;
-            assert!(position < 2e-7 && parameters < 2e-7, "{name}: {errors:?}");
-            assert!(velocity < 5e-6 && rates < 5e-6, "{name}: {errors:?}");
-            assert!(energy < 1e-6, "{name}: {energy}");
+            assert!(position < 2e-7 && parameters < 5e-7, "{name}: {errors:?}");
+            assert!(velocity < 2e-6 && rates < 2e-6, "{name}: {errors:?}");
+            assert!(energy < 5e-7, "{name}: {energy}");
             assert!(
-                departures.gap < 1e-7 && departures.length < 1e-7,
+                departures.gap < 1e-8 && departures.length < 1e-8,
                 "{departures:?}"
             );
             assert!(
-                departures.gap_rate < 1e-6 && departures.length_rate < 1e-6,
+                departures.gap_rate < 1e-7 && departures.length_rate < 1e-7,
                 "{departures:?}"
             );
         }
@@ -164,7 +166,7 @@ fn recursion(model: &Model, start: &State, time: f64) -> State {
     while engine.time() < time {
         engine.step(&mut system, time).expect("a step");
     }
-    system.unpack(engine.y())
+    system.unpack(time, engine.y())
 }
 
 /// The same rods as a tree, moved by an explicit method in relative coordinates: nothing is shared but the model.
@@ -191,5 +193,69 @@ fn motion_is_that_of_the_tree() {
         assert!(off < 1e-6, "body {body}: {off}");
         let off = (a.velocity - b.velocity).norm();
         assert!(off < 1e-5, "body {body}: {off}");
+    }
+}
+
+/// Runs of the simulator: joint coordinates by an explicit method, and the implicit equations by each scheme; with a restart
+/// from a checkpoint that continues to the same bits.
+#[test]
+fn simulator_takes_every_scheme() {
+    let model = embedded::model("pendulum-4").expect("embedded");
+    let start = State::random(&model, 5);
+    let run = |integrator: Integrator| {
+        let options = simulate::Options {
+            integrator,
+            duration: 0.4,
+            interval: 0.1,
+        };
+        Simulation::new(&model, &start, Inputs::default(), Vec::new(), options)
+    };
+    let finish = |mut simulation: Simulation| {
+        let mut samples = Vec::new();
+        while !simulation.finished() {
+            simulation.advance(&mut samples).expect("a step");
+        }
+        let last = samples.pop().expect("samples");
+        (last.state, simulation.finish())
+    };
+    let tolerances = Tolerances {
+        relative: 1e-9,
+        absolute: 1e-10,
+    };
+    let explicit = run(Integrator::Adaptive {
+        method: Method::Dop853,
+        tolerances,
+        max_step: f64::INFINITY,
+    });
+    let (expected, _) = finish(explicit.expect("a run"));
+    for scheme in Scheme::ALL {
+        let implicit = || {
+            run(Integrator::Bdf {
+                tolerances,
+                max_step: f64::INFINITY,
+                max_order: 5,
+                matrix: NewtonMatrix::Pendulum(scheme),
+            })
+            .expect("a run")
+        };
+        let (reached, audit) = finish(implicit());
+        let far = |a: &[f64], b: &[f64]| {
+            let both = a.iter().zip(b);
+            both.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+        };
+        assert!(far(&reached.q, &expected.q) < 1e-6, "{}", scheme.name());
+        assert!(far(&reached.v, &expected.v) < 1e-5, "{}", scheme.name());
+        assert_eq!(audit.breaches().count(), 0, "{}: {audit:?}", scheme.name());
+        let mut first = implicit();
+        let mut samples = Vec::new();
+        while first.time() < 0.2 {
+            first.advance(&mut samples).expect("a step");
+        }
+        let checkpoint = first.checkpoint();
+        let mut second = implicit();
+        second.restore(&checkpoint).expect("its own checkpoint");
+        let (again, _) = finish(second);
+        assert_eq!(again.q, reached.q, "{}", scheme.name());
+        assert_eq!(again.v, reached.v, "{}", scheme.name());
     }
 }

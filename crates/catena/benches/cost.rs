@@ -1,10 +1,12 @@
 //! Does the cost of inverse and forward dynamics stay linear, and what does a small robot cost?
 //!
-//! `cargo bench -p catena --bench cost` prints best times of many runs on one core. A machine is noisy: compare numbers of one
-//! run with each other.
+//! `cargo bench -p catena --bench cost` prints best times of many runs on one core; with `-- small` it leaves out the long
+//! chains. A machine is noisy: compare numbers of one run with each other. `CATENA_CPU` chooses the instructions.
 
+use catena::integrate::{Fixed, FixedMethod};
 use catena::model::embedded;
-use catena::{Batch, Cpu, Dynamics, State};
+use catena::simulate::{Controller, Inputs, TreeSystem};
+use catena::{Batch, Cpu, Drive, Dynamics, State};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -21,60 +23,152 @@ fn best(rounds: usize, calls: usize, mut work: impl FnMut()) -> f64 {
     best
 }
 
-fn small_robots() {
-    println!("one state at a time, and many in lanes (ns per state, best of many)\n");
+const MODELS: [&str; 8] = [
+    "chain-6",
+    "chain-7",
+    "stanford",
+    "chain-12",
+    "floating-chain-12",
+    "spherical-chain-10",
+    "chain-100",
+    "chain-1000",
+];
+
+fn one_by_one() {
+    println!("one state at a time (ns, best of many)\n");
     println!(
-        "{:<20} {:>9} {:>9} {:>9} {:>9}   batch: {:>8} {:>8}",
-        "model", "inverse", "forward", "inertia", "factor", "inverse", "forward"
+        "{:<20} {:>9} {:>9} {:>9} {:>9}",
+        "model", "inverse", "forward", "inertia", "factor"
     );
-    for name in [
-        "chain-6",
-        "chain-7",
-        "stanford",
-        "chain-12",
-        "floating-chain-12",
-        "spherical-chain-10",
-        "chain-100",
-        "chain-1000",
-    ] {
+    for name in MODELS {
         let model = embedded::model(name).expect("embedded");
         let nv = model.nv();
         let state = State::random(&model, 1);
         let x = vec![0.5; nv];
         let mut d = Dynamics::new(&model);
-        let calls = 4000 / nv + 1;
-        let inverse = best(200, calls, || {
+        let calls = 1000 / nv + 1;
+        let inverse = best(500, calls, || {
             drop(black_box(d.inverse(black_box(&state), &x, &[])))
         });
-        let forward = best(200, calls, || {
+        let forward = best(500, calls, || {
             drop(black_box(d.forward(black_box(&state), &x, &[])))
         });
-        let inertia = if nv <= 1000 {
-            best(100, calls, || drop(black_box(d.inertia(black_box(&state)))))
-        } else {
-            f64::NAN
-        };
-        let factor = best(200, calls, || {
+        let inertia = best(200, 100 / nv + 1, || {
+            drop(black_box(d.inertia(black_box(&state))))
+        });
+        let factor = best(500, calls, || {
             drop(black_box(d.factorize(black_box(&state))))
         });
-        let count = 64;
+        println!("{name:<20} {inverse:>9.0} {forward:>9.0} {inertia:>9.0} {factor:>9.0}");
+    }
+}
+
+fn batches() {
+    println!(
+        "\nmany states in lanes, one thread (ns per state, best of many); trajectories: per step of RK4\n"
+    );
+    println!(
+        "{:<20} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10}",
+        "model", "inverse", "forward", "inertia", "factor", "solve", "jacobian", "trajectory"
+    );
+    for name in MODELS {
+        let model = embedded::model(name).expect("embedded");
+        let nv = model.nv();
+        let count = if nv > 256 { 16 } else { 64 };
         let states: Vec<State> = (0..count).map(|k| State::random(&model, k)).collect();
+        let count = count as usize;
         let q: Vec<f64> = states.iter().flat_map(|s| s.q.clone()).collect();
         let v: Vec<f64> = states.iter().flat_map(|s| s.v.clone()).collect();
-        let input = vec![0.5; nv * count as usize];
+        let input = vec![0.5; nv * count];
         let mut out = input.clone();
         let mut batch = Batch::new(&model);
-        let rounds = 400 / nv + 20;
-        let many_inverse = best(rounds, calls / 64 + 1, || {
+        let (rounds, calls) = (2000 / nv + 20, 20 / nv + 1);
+        let inverse = best(rounds, calls, || {
             drop(black_box(batch.inverse(&q, &v, &input, &mut out)))
-        }) / count as f64;
-        let many_forward = best(rounds, calls / 64 + 1, || {
+        });
+        let forward = best(rounds, calls, || {
             drop(black_box(batch.forward(&q, &v, &input, &mut out)))
-        }) / count as f64;
-        println!(
-            "{name:<20} {inverse:>9.0} {forward:>9.0} {inertia:>9.0} {factor:>9.0}          {many_inverse:>8.1} {many_forward:>8.1}"
-        );
+        });
+        let mut matrices = vec![0.0; nv * nv * if nv > 256 { 1 } else { count }];
+        let matrix_states = matrices.len() / (nv * nv);
+        let some = &q[..matrix_states * model.nq()];
+        let inertia = best(rounds, 1, || {
+            drop(black_box(batch.inertia(some, &mut matrices)))
+        }) * count as f64
+            / matrix_states as f64;
+        let factor = best(rounds, calls, || drop(black_box(batch.factorize(&q))));
+        let solve = best(rounds, calls, || {
+            out.fill(0.5);
+            drop(black_box(batch.solve(&mut out)))
+        });
+        let frame = model.tree().frames.last().expect("a frame").clone();
+        let mut jacobians = vec![0.0; 6 * nv * count];
+        let jacobian = best(rounds, calls, || {
+            drop(black_box(batch.jacobians(&q, &frame, &mut jacobians)))
+        });
+        let (mut q_end, mut v_end) = (q.clone(), v.clone());
+        let trajectory = best(rounds.min(100), 1, || {
+            q_end.copy_from_slice(&q);
+            v_end.copy_from_slice(&v);
+            let drive = Drive::Efforts(&input);
+            let method = FixedMethod::RungeKutta4;
+            drop(black_box(
+                batch.advance(method, 1e-6, 4, drive, &mut q_end, &mut v_end),
+            ))
+        }) / 4.0;
+        print!("{name:<20}");
+        for time in [
+            inverse, forward, inertia, factor, solve, jacobian, trajectory,
+        ] {
+            print!(" {:>9.1}", time / count as f64);
+        }
+        println!();
     }
+}
+
+/// The same call on all processors, and trajectories one by one.
+fn threads() {
+    let model = embedded::model("chain-7").expect("embedded");
+    let count = 16_384;
+    let q: Vec<f64> = (0..7 * count).map(|k| (k as f64).sin()).collect();
+    let v = vec![0.1; 7 * count];
+    let mut out = v.clone();
+    println!("\nchain-7, {count} states, forward dynamics (ns per state)\n");
+    for threads in [1, 2, 4] {
+        let mut batch = Batch::new(&model).threads(threads);
+        let time = best(30, 1, || {
+            drop(black_box(batch.forward(&q, &v, &v, &mut out)))
+        });
+        println!("{threads:>3} threads {:>9.1}", time / count as f64);
+    }
+    let inputs = Inputs {
+        controller: Controller::Constant(vec![0.1; 7]),
+        wrenches: Vec::new(),
+    };
+    let mut system = TreeSystem::new(&model, inputs, Vec::new()).expect("inputs fit");
+    let mut single = Fixed::new(FixedMethod::RungeKutta4, 7, 7, 1e-3).expect("a step");
+    let one = best(50, 1, || {
+        single.start(0.0, &q[..7], &v[..7]).expect("finite");
+        for _ in 0..100 {
+            single.step(&mut system).expect("regular");
+        }
+    });
+    let mut batch = Batch::new(&model);
+    let (mut q_end, mut v_end) = (q[..7 * 512].to_vec(), v[..7 * 512].to_vec());
+    let many = best(10, 1, || {
+        q_end.copy_from_slice(&q[..7 * 512]);
+        v_end.copy_from_slice(&v[..7 * 512]);
+        let drive = Drive::Efforts(&v[..7 * 512]);
+        let method = FixedMethod::RungeKutta4;
+        drop(black_box(
+            batch.advance(method, 1e-3, 100, drive, &mut q_end, &mut v_end),
+        ))
+    }) / 512.0;
+    println!(
+        "\ntrajectories of 100 steps of RK4 per second and core: {:.0} one by one, {:.0} in lanes",
+        1e9 / one,
+        1e9 / many
+    );
 }
 
 fn linear_cost() {
@@ -110,8 +204,10 @@ fn linear_cost() {
 }
 
 fn main() {
-    println!("processor path: {:?}\n", Cpu::detect());
-    small_robots();
+    println!("processor path: {:?}\n", Cpu::wanted().expect("CATENA_CPU"));
+    one_by_one();
+    batches();
+    threads();
     if std::env::args().all(|a| a != "small") {
         linear_cost();
     }

@@ -1,12 +1,15 @@
 //! Many states at once: one state per lane, the lanes of a register computed together, registers shared out to threads.
 
+mod advance;
 mod lanes;
 mod question;
 
+pub use advance::Drive;
 pub(crate) use lanes::transpose;
 
 use crate::dynamics::Composite;
 use crate::error::{Error, ErrorKind, Result};
+use crate::integrate::FixedMethod;
 use crate::model::{FrameInfo, Model};
 use crate::scalar::Vector;
 #[cfg(target_arch = "x86_64")]
@@ -14,6 +17,7 @@ use crate::scalar::{Avx2Register, Avx512Register};
 use crate::spatial::{Force, Mat3, Pose, Vec3};
 use crate::state::{Base, State, check_length};
 use crate::{Cpu, Dynamics};
+use advance::Advance;
 use lanes::{Job, Work};
 use question::{Factorize, Forward, FrameJacobian, FramePose, Inertia, Inverse, Question, Solve};
 
@@ -145,6 +149,7 @@ pub struct Batch {
     composite: Vec<Composite>,
     /// States whose factors are kept.
     factorized: usize,
+    /// Poses, or motions at the end of their trajectories.
     poses: Vec<f64>,
     failures: Vec<Failure>,
 }
@@ -362,6 +367,77 @@ impl Batch {
         done
     }
 
+    /// Moves every state along its trajectory by so many steps of one size in s, in place, each in its lane: many simulations
+    /// for little more than the price of a few.
+    ///
+    /// Each trajectory is that of [`Fixed`](crate::integrate::Fixed) to round-off. The implicit midpoint rule is not offered:
+    /// its iterations end at different times in different lanes.
+    ///
+    /// ```
+    /// use catena::integrate::FixedMethod;
+    /// use catena::{Batch, Drive, model::embedded};
+    ///
+    /// let model = embedded::model("chain-7")?;
+    /// let count = 100;
+    /// let mut q: Vec<f64> = (0..7 * count).map(|k| (k as f64).sin()).collect();
+    /// let mut v = vec![0.0; 7 * count];
+    /// let hold = Drive::Hold { targets: &vec![0.0; 7 * count], stiffness: 100.0, damping: 20.0 };
+    /// let mut batch = Batch::new(&model).threads(0);
+    /// batch.advance(FixedMethod::RungeKutta4, 1e-3, 50, hold, &mut q, &mut v)?;
+    /// # Ok::<(), catena::Error>(())
+    /// ```
+    pub fn advance(
+        &mut self,
+        method: FixedMethod,
+        step: f64,
+        steps: usize,
+        drive: Drive<'_>,
+        q: &mut [f64],
+        v: &mut [f64],
+    ) -> Result<()> {
+        if !(step.is_finite() && step > 0.0) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("the step of the integrator cannot be {step} s"),
+            ));
+        }
+        if method == FixedMethod::ImplicitMidpoint {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "the implicit midpoint rule does not run in lanes",
+            )
+            .hint(
+                "use `FixedMethod::RungeKutta4` or `SemiImplicitEuler`, or simulate one by one",
+            ));
+        }
+        let gains = drive.gains();
+        if gains.is_some_and(|(k, d)| !(k.is_finite() && d.is_finite())) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                "stiffness and damping must be finite numbers",
+            ));
+        }
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let question = Advance {
+            classical: method == FixedMethod::RungeKutta4,
+            step,
+            steps,
+            gains,
+        };
+        let states = q.len() / nq.max(1);
+        let mut moved = std::mem::take(&mut self.poses);
+        moved.resize(states * (nq + nv), 0.0);
+        let done = self.ask(question, [q, v, drive.numbers()], &[], &mut moved, nq + nv);
+        if done.is_ok() || !self.failures.is_empty() {
+            for (k, motion) in moved.chunks_exact(nq + nv).enumerate() {
+                q[k * nq..(k + 1) * nq].copy_from_slice(&motion[..nq]);
+                v[k * nv..(k + 1) * nv].copy_from_slice(&motion[nq..]);
+            }
+        }
+        self.poses = moved;
+        done
+    }
+
     fn check_frame(&self, frame: &FrameInfo) -> Result<()> {
         if frame.body <= self.model.body_count() {
             return Ok(());
@@ -387,12 +463,13 @@ impl Batch {
         output: &mut [f64],
         size: usize,
     ) -> Result<()> {
+        self.failures.clear();
         let [q, v, input] = slices;
         let (nq, nv) = (self.model.nq(), self.model.nv());
         let states = output.len() / size.max(1);
         check_length("results of a batch", output.len(), states * size)?;
         check_length("positions of a batch", q.len(), states * nq)?;
-        if !(v.is_empty() && input.is_empty()) {
+        if Q::NEEDS_VELOCITIES {
             check_length("velocities of a batch", v.len(), states * nv)?;
             check_length("inputs of a batch", input.len(), states * nv)?;
         }

@@ -1,5 +1,7 @@
 //! Which instructions the arithmetic may use.
 
+use crate::error::{Error, ErrorKind, Result};
+
 /// A set of instructions. A plain build carries all of them and chooses at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cpu {
@@ -12,14 +14,44 @@ pub enum Cpu {
 }
 
 impl Cpu {
-    /// The best this processor has, or less where the environment variable `CATENA_CPU` (`baseline`, `avx2`, `avx512`) says so.
+    /// The best this processor has, or what the environment variable `CATENA_CPU` (`baseline`, `avx2`, `avx512`) asks for.
+    ///
+    /// A value that [`wanted`](Self::wanted) refuses counts as none: a library cannot refuse to be loaded. Programs ask
+    /// [`wanted`](Self::wanted) when they start.
     pub fn detect() -> Self {
-        let wanted = match std::env::var("CATENA_CPU").as_deref() {
-            Ok("baseline") => Cpu::Baseline,
-            Ok("avx2") => Cpu::Avx2,
-            _ => Cpu::Avx512,
+        Cpu::wanted().unwrap_or_else(|_| Cpu::best())
+    }
+
+    /// The same, with an error where `CATENA_CPU` is none of the three, or asks for instructions the processor does not have.
+    pub fn wanted() -> Result<Self> {
+        let Some(value) = std::env::var_os("CATENA_CPU") else {
+            return Ok(Cpu::best());
         };
-        wanted.min(Cpu::best())
+        Cpu::from_name(&value.to_string_lossy())
+    }
+
+    /// The path with this name, if it exists and the processor has it.
+    pub fn from_name(name: &str) -> Result<Self> {
+        let wanted = match name {
+            "baseline" => Cpu::Baseline,
+            "avx2" => Cpu::Avx2,
+            "avx512" => Cpu::Avx512,
+            _ => {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!("CATENA_CPU is `{name}`, which is no set of instructions"),
+                )
+                .hint("use baseline, avx2 or avx512, or unset it"));
+            }
+        };
+        if wanted <= Cpu::best() {
+            return Ok(wanted);
+        }
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("CATENA_CPU is `{name}`, which this processor does not have"),
+        )
+        .hint("unset it to use the best there is"))
     }
 
     /// The best this processor has.
@@ -66,3 +98,21 @@ macro_rules! with_avx512 {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use {with_avx2, with_avx512};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_instructions_are_refused() {
+        let error = Cpu::from_name("avx1024").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "CATENA_CPU is `avx1024`, which is no set of instructions\nhint: use baseline, avx2 or avx512, or unset it"
+        );
+        assert_eq!(Cpu::from_name("baseline").unwrap(), Cpu::Baseline);
+        for (name, cpu) in [("avx2", Cpu::Avx2), ("avx512", Cpu::Avx512)] {
+            assert_eq!(Cpu::from_name(name).is_ok(), Cpu::best() >= cpu);
+        }
+    }
+}

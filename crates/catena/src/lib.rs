@@ -35,7 +35,7 @@ pub mod spatial;
 pub mod state;
 pub mod trajectory;
 
-pub use batch::{Batch, Failure};
+pub use batch::{Batch, Drive, Failure};
 pub use cpu::Cpu;
 pub use dynamics::Dynamics;
 pub use error::{Error, ErrorKind, Place, Result};

@@ -1,7 +1,7 @@
 //! States: positions on the manifold of the joints, velocities, and the motion of the base.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{JointKind, Model};
+use crate::model::Model;
 use crate::random::Random;
 use crate::scalar::Scalar;
 use crate::spatial::{Mat3, Motion, Pose, Vec3};
@@ -61,37 +61,37 @@ impl<S: Scalar> State<S> {
     /// Plain coordinates add. A quaternion p is followed by the rotation vector δ in child axes, p ∘ exp(δ/2), which keeps it
     /// unit to round-off; it is normalised once more so that repeated steps do not drift.
     pub fn step<P>(&mut self, model: &Model<P>, delta: &[S]) {
-        for body in &model.tree().bodies[1..] {
-            step_joint(
-                body.kind,
-                &mut self.q[body.q..body.q + body.kind.nq()],
-                &delta[body.v..body.v + body.kind.nv()],
-            );
-        }
+        step_kernel(model, &mut self.q, delta);
     }
 }
 
-fn step_joint<S: Scalar>(kind: JointKind, q: &mut [S], delta: &[S]) {
-    match kind.quaternion() {
-        None => {
-            for (q, d) in q.iter_mut().zip(delta) {
-                *q += *d;
+/// q ← q ⊕ δ for every joint, inlined into the caller so that it is compiled for the caller's instruction set.
+#[inline(always)]
+pub(crate) fn step_kernel<S: Scalar, P>(model: &Model<P>, q: &mut [S], delta: &[S]) {
+    let tree = model.tree();
+    for i in 1..=model.body_count() {
+        let info = tree.nodes[i];
+        let (q, delta) = (&mut q[info.q..], &delta[info.v..]);
+        match info.kind.quaternion() {
+            None => {
+                for k in 0..info.kind.nv() {
+                    q[k] += delta[k];
+                }
             }
-        }
-        Some(k) => {
-            for i in 0..k {
-                q[i] += delta[i];
+            Some(first) => {
+                for k in 0..first {
+                    q[k] += delta[k];
+                }
+                let p = [q[first], q[first + 1], q[first + 2], q[first + 3]];
+                let turn = [delta[first], delta[first + 1], delta[first + 2]];
+                q[first..first + 4].copy_from_slice(&quaternion_step(p, turn));
             }
-            let turned = quaternion_step(
-                [q[k], q[k + 1], q[k + 2], q[k + 3]],
-                [delta[k], delta[k + 1], delta[k + 2]],
-            );
-            q[k..k + 4].copy_from_slice(&turned);
         }
     }
 }
 
 /// p ∘ exp(δ/2), normalised.
+#[inline(always)]
 pub fn quaternion_step<S: Scalar>(p: [S; 4], delta: [S; 3]) -> [S; 4] {
     let half = S::constant(0.5);
     let h = [delta[0] * half, delta[1] * half, delta[2] * half];
@@ -123,7 +123,12 @@ pub fn quaternion_step<S: Scalar>(p: [S; 4], delta: [S; 3]) -> [S; 4] {
         + product[3] * product[3])
         .sqrt();
     let scale = norm.recip();
-    product.map(|c| c * scale)
+    [
+        product[0] * scale,
+        product[1] * scale,
+        product[2] * scale,
+        product[3] * scale,
+    ]
 }
 
 impl State<f64> {

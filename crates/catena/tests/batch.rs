@@ -1,9 +1,9 @@
 //! A batch gives what single calls give: every question, on every path, for any number of states and threads.
 
-use catena::model::embedded;
+use catena::model::{Inertial, JointKind, JointSpec, embedded};
 use catena::random::Random;
-use catena::spatial::{Force, Motion, Pose, Vec3};
-use catena::{Base, Batch, Cpu, Dynamics, ErrorKind, Model, ModelBuilder, State};
+use catena::spatial::{Force, Motion, Pose, Sym3, Vec3};
+use catena::{Base, Batch, Cpu, Drive, Dynamics, ErrorKind, Model, ModelBuilder, State};
 
 const PATHS: [Cpu; 3] = [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512];
 
@@ -36,7 +36,9 @@ fn many(model: &Model, count: usize, base: Base<f64>) -> Many {
     Many {
         q: states.iter().flat_map(|s| s.q.clone()).collect(),
         v: states.iter().flat_map(|s| s.v.clone()).collect(),
-        input: (0..count * model.nv()).map(|k| (k as f64 * 0.7).sin()).collect(),
+        input: (0..count * model.nv())
+            .map(|k| (k as f64 * 0.7).sin())
+            .collect(),
         external,
         states,
     }
@@ -101,8 +103,16 @@ fn batches_agree_with_single_calls() {
                 let wrenches = &external[k * bodies..(k + 1) * bodies];
                 let what = format!("{name} {cpu:?} {count}: state {k}");
                 let input = &input[own.clone()];
-                assert_close(&tau[own.clone()], single.inverse(state, input, &[]).unwrap(), &what);
-                assert_close(&vdot[own.clone()], single.forward(state, input, &[]).unwrap(), &what);
+                assert_close(
+                    &tau[own.clone()],
+                    single.inverse(state, input, &[]).unwrap(),
+                    &what,
+                );
+                assert_close(
+                    &vdot[own.clone()],
+                    single.forward(state, input, &[]).unwrap(),
+                    &what,
+                );
                 let mut solution = input.to_vec();
                 single.solve(&mut solution).unwrap();
                 assert_close(&x[2 * k * nv..(2 * k + 1) * nv], &solution, &what);
@@ -131,7 +141,7 @@ fn batches_agree_with_single_calls() {
 /// The same bits, however many threads.
 #[test]
 fn threads_change_nothing() {
-    let model = embedded::model("random-20-8").unwrap();
+    let model = embedded::model("chain-12").unwrap();
     let mut m = many(&model, 41, Base::fixed());
     // beyond the range of the fast sine: the whole register takes the slow one
     m.q[3] = 3e5;
@@ -159,11 +169,13 @@ fn large_inertia_matrices() {
         let expected = single.inertia(&m.states[k]).unwrap().as_slice();
         assert_close(&inertia[k * size..(k + 1) * size], expected, "chain-300");
     }
-    m.q.iter().position(|x| x.is_nan()).map_or((), |_| panic!());
     let mut q = m.q.clone();
     q[301] = f64::NAN;
     let error = batch.inertia(&q, &mut inertia).unwrap_err();
-    assert!(error.message().starts_with("state 1 of the batch: "), "{error}");
+    assert!(
+        error.message().starts_with("state 1 of the batch: "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -179,7 +191,13 @@ fn wrong_lengths_and_numbers_are_refused() {
         "positions of a batch: 6 numbers are needed, 5 were given"
     );
     let error = batch
-        .inverse_loaded(&[0.0; 6], &[0.0; 6], &[0.0; 6], &[Force::zero(); 3], &mut out)
+        .inverse_loaded(
+            &[0.0; 6],
+            &[0.0; 6],
+            &[0.0; 6],
+            &[Force::zero(); 3],
+            &mut out,
+        )
         .unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -215,7 +233,11 @@ fn failures_are_reported_by_state() {
             failures.iter().map(|f| f.state).collect::<Vec<_>>(),
             [5, 17]
         );
-        assert!(failures[1].error.message().contains("inf"), "{}", failures[1].error);
+        assert!(
+            failures[1].error.message().contains("inf"),
+            "{}",
+            failures[1].error
+        );
         for state in (0..20).filter(|k| ![5, 17].contains(k)) {
             let own = 3 * state..3 * state + 3;
             assert_close(&vdot[own.clone()], &good[own], "a good state");
@@ -225,11 +247,103 @@ fn failures_are_reported_by_state() {
     }
 }
 
-/// A point mass straight above a revolute joint's axis cannot be turned about it.
+/// A point mass on a slide cannot be turned about the axis it lies on.
 #[test]
 fn singular_states_are_named() {
-    let mut model = ModelBuilder::new("point");
-    model.link("slide", 1.0, [0.0; 3], [0.0; 6]);
-    let _ = &mut model;
-    let _ = ErrorKind::Singular;
+    let mut builder = ModelBuilder::new("boom");
+    let inertial = |mass: f64| Inertial {
+        mass,
+        centre: Vec3::zero(),
+        tensor: Sym3::zero(),
+    };
+    builder
+        .link("boom", inertial(0.0))
+        .link("load", inertial(1.0));
+    let mut slide = JointSpec::new("slide", JointKind::Prismatic, "boom", "load");
+    slide.axes.first = Vec3::new(1.0, 0.0, 0.0);
+    builder
+        .joint(JointSpec::new("turn", JointKind::Revolute, "world", "boom"))
+        .joint(slide);
+    let model = builder.build().unwrap();
+    for cpu in PATHS {
+        let mut batch = Batch::with_cpu(&model, cpu);
+        let mut vdot = [0.0; 6];
+        let q = [0.1, 0.5, 0.2, 0.0, 0.3, 1.0];
+        let error = batch
+            .forward(&q, &[0.0; 6], &[1.0; 6], &mut vdot)
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Singular);
+        assert!(
+            error
+                .message()
+                .starts_with("state 1 of the batch: joint `turn` cannot be accelerated"),
+            "{error}"
+        );
+        assert!((vdot[0] - 4.0).abs() < 1e-12 && (vdot[4] - 1.0).abs() < 1e-12);
+        assert_eq!(batch.factorize(&q).unwrap_err().kind(), ErrorKind::Singular);
+    }
+}
+
+/// Every trajectory in its lane is that of a simulation of its own.
+#[test]
+fn trajectories_agree_with_single_simulations() {
+    use catena::integrate::{Fixed, FixedMethod};
+    use catena::simulate::{Controller, Inputs, TreeSystem};
+    use catena::trajectory::{PointToPoint, Profile};
+    for name in ["stanford", "pendulum-3", "floating-chain-3"] {
+        let model = embedded::model(name).unwrap();
+        let (nq, nv, count, steps, h) = (model.nq(), model.nv(), 11, 40, 2e-3);
+        let m = many(&model, count, Base::fixed());
+        let plain: Vec<usize> = model
+            .bodies()
+            .filter(|&i| model.tree().bodies[i].kind.quaternion().is_none())
+            .flat_map(|i| model.tree().dof_range(i))
+            .collect();
+        for (method, cpu) in [FixedMethod::RungeKutta4, FixedMethod::SemiImplicitEuler]
+            .into_iter()
+            .flat_map(|method| PATHS.map(|cpu| (method, cpu)))
+        {
+            let hold = Drive::Hold {
+                targets: &m.input,
+                stiffness: 2.0,
+                damping: 0.02,
+            };
+            for drive in [Drive::Efforts(&m.input), hold] {
+                let mut batch = Batch::with_cpu(&model, cpu).threads(2);
+                let (mut q, mut v) = (m.q.clone(), m.v.clone());
+                batch
+                    .advance(method, h, steps, drive, &mut q, &mut v)
+                    .unwrap();
+                for k in 0..count {
+                    let numbers = &m.input[k * nv..(k + 1) * nv];
+                    let controller = match drive {
+                        Drive::Efforts(_) => Controller::Constant(numbers.to_vec()),
+                        Drive::Hold {
+                            stiffness, damping, ..
+                        } => {
+                            let at: Vec<f64> = plain.iter().map(|&k| numbers[k]).collect();
+                            Controller::ProportionalDerivative {
+                                motion: PointToPoint::new(Profile::Cycloid, &at, &at, 1.0).unwrap(),
+                                stiffness,
+                                damping,
+                            }
+                        }
+                    };
+                    let inputs = Inputs {
+                        controller,
+                        wrenches: Vec::new(),
+                    };
+                    let mut system = TreeSystem::new(&model, inputs, Vec::new()).unwrap();
+                    let mut single = Fixed::new(method, nq, nv, h).unwrap();
+                    single.start(0.0, &m.states[k].q, &m.states[k].v).unwrap();
+                    for _ in 0..steps {
+                        single.step(&mut system).unwrap();
+                    }
+                    let what = format!("{name} {method:?} {cpu:?} trajectory {k}");
+                    assert_close(&q[k * nq..(k + 1) * nq], single.q(), &what);
+                    assert_close(&v[k * nv..(k + 1) * nv], single.v(), &what);
+                }
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::embedded;
 use catena::simulate::{
     Audit, Controller, EventFunction, FrameWrench, Inputs, Integrator, Options, Sample, Simulation,
-    Table, verified_error,
+    StateFunction, Table, verified_error,
 };
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
@@ -323,6 +323,42 @@ fn the_time_of_an_event() {
         "{}",
         events[0].time - exact
     );
+}
+
+/// Any function of time and state is watched, by every kind of method: a pendulum's bob turns back where its velocity is zero.
+#[test]
+fn functions_of_the_state_are_events() {
+    let model = embedded::model("planar3").unwrap();
+    let watch = || EventFunction::Function {
+        function: StateFunction::new(|_, state| state.v[0]),
+        name: "turns back".into(),
+    };
+    let times = |options: Options| {
+        let state = tilted(&model);
+        let mut run =
+            Simulation::new(&model, &state, Inputs::default(), vec![watch()], options).unwrap();
+        let mut samples = Vec::new();
+        while !run.finished() {
+            run.advance(&mut samples).unwrap();
+        }
+        let events = run.events();
+        assert!(events.iter().all(|event| event.name == "turns back"));
+        events.iter().map(|event| event.time).collect::<Vec<f64>>()
+    };
+    let exact = times(adaptive(Method::Verner9, 1e-12, 1.0, 0.1));
+    assert!(!exact.is_empty());
+    let found = times(Options {
+        integrator: Integrator::Fixed {
+            method: FixedMethod::RungeKutta4,
+            step: 0.0007,
+        },
+        duration: 1.0,
+        interval: 0.1,
+    });
+    assert_eq!(found.len(), exact.len());
+    for (a, b) in found.iter().zip(&exact) {
+        assert!((a - b).abs() < 1e-8, "{a} {b}");
+    }
 }
 
 /// Stopped anywhere and continued from its checkpoint, a run has the same bits and the same audit.

@@ -36,14 +36,14 @@ pub struct Arguments {
 
     /// Name of the files and prefix of the functions [default: the model's name]
     #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    prefix: Option<String>,
 
     /// Frame of `jacobian` and `pose` [default: the model's last frame]
     #[arg(long, value_name = "FRAME")]
     frame: Option<String>,
 
-    /// Numbers of the model this close to 0 or ±1, relative to the largest of their kind, are taken for exactly that. A URDF
-    /// that writes 1.5708 for π/2 needs 1e-5
+    /// Rotations and lengths of the model this close to 0 or ±1 are taken for exactly that. A URDF that writes 1.5708 for
+    /// π/2 needs 1e-5
     #[arg(long, value_name = "TOLERANCE", default_value_t = 1e-14)]
     snap: f64,
 }
@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
     let questions = questions(&arguments.function)?;
     let language = choose("--language", &arguments.language, &Language::ALL)?;
     let options = Options {
-        name: arguments.name.clone().unwrap_or_default(),
+        name: arguments.prefix.clone().unwrap_or_default(),
         dust: arguments.snap,
         frame: arguments.frame.clone().unwrap_or_default(),
     };
@@ -64,6 +64,13 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
     } else {
         counts_as_table(&module)
     });
+    let moved = module.functions.iter().map(|f| f.snapping_error);
+    let moved = moved.fold(0.0, f64::max);
+    if moved > 1e-12 {
+        outcome = outcome.note(format!(
+            "note: --snap moves results by up to {moved:.1e} of the largest number; the tests compare with the snapped model"
+        ));
+    }
     if let Some(folder) = &arguments.output {
         std::fs::create_dir_all(folder).map_err(|error| {
             let reason = output::reason(&error);

@@ -75,9 +75,11 @@ pub(super) fn function(model: &Model, question: Question, options: &Options) -> 
         .into_iter()
         .min_by_key(|(program, _)| cost(program))
         .expect("there is at least one way");
+    let (samples, snapping_error) = samples(model, question, options)?;
     Ok(Function {
         question,
-        samples: samples(model, question, options)?,
+        samples,
+        snapping_error,
         inputs,
         outputs,
         method,
@@ -110,21 +112,18 @@ fn programs(
         let program = scope(|| Program::new(&work(&Traced::new(&reduced.model, &reduced.offset))));
         vec![(program, method)]
     };
-    let newton_euler = "recursive Newton–Euler, in common-normal frames, inertias regrouped";
+    let newton_euler = "recursive Newton–Euler";
     Ok(match question {
         Question::Inverse => one(&|t| t.inverse(&t.v(), &t.x("vdot")), newton_euler),
         Question::Bias => one(&|t| t.inverse(&t.v(), &t.rest()), newton_euler),
         Question::Gravity => one(&|t| t.inverse(&t.rest(), &t.rest()), newton_euler),
-        Question::Inertia => one(
-            &|t| t.inertia().as_slice().to_vec(),
-            "composite bodies, in common-normal frames, inertias regrouped",
-        ),
+        Question::Inertia => one(&|t| t.inertia().as_slice().to_vec(), "composite bodies"),
         Question::Factor => one(
             &|t| {
                 let (u, d) = eliminated(t.inertia());
                 u.as_slice().iter().chain(&d).copied().collect()
             },
-            "composite bodies and reverse elimination",
+            "composite bodies, elimination",
         ),
         Question::Forward => forward_ways(&reduced.model, &reduced.offset),
         Question::InverseByPosition => one(
@@ -148,7 +147,7 @@ fn programs(
                 let factors = eliminated(t.inertia());
                 t.inverse_of_inertia(&factors)
             },
-            "composite bodies and reverse elimination",
+            "composite bodies, elimination",
         ),
         Question::Jacobian | Question::Pose | Question::Energy => {
             let aligned = model.in_common_normal_frames(options.dust);
@@ -157,7 +156,7 @@ fn programs(
                 let t = Traced::new(&aligned.model, &aligned.offset);
                 Program::new(&t.kinematic(question, &name))
             });
-            vec![(program, "forward kinematics, in common-normal frames")]
+            vec![(program, "forward kinematics")]
         }
     })
 }
@@ -180,10 +179,7 @@ fn forward_ways(model: &Model, offset: &[f64]) -> Vec<(Program, &'static str)> {
         );
         Program::new(&vdot)
     });
-    let mut ways = vec![(
-        articulated,
-        "articulated bodies, in common-normal frames, inertias regrouped",
-    )];
+    let mut ways = vec![(articulated, "articulated bodies")];
     // beyond this the elimination is never cheaper
     if model.nv() <= 40 {
         let composite = scope(|| {
@@ -191,10 +187,7 @@ fn forward_ways(model: &Model, offset: &[f64]) -> Vec<(Program, &'static str)> {
             let (vdot, _) = t.forward();
             Program::new(&vdot)
         });
-        ways.push((
-            composite,
-            "recursive Newton–Euler, composite bodies and reverse elimination",
-        ));
+        ways.push((composite, "Newton–Euler, composite bodies, elimination"));
     }
     ways
 }

@@ -58,17 +58,23 @@ impl Language {
 pub struct Options {
     /// Name of the files and prefix of the functions; the model's name if empty.
     pub name: String,
-    /// Tolerance of [`Model::swept`]: numbers this close to 0 or ±1 are made exactly that.
+    /// Tolerance of [`Model::swept`]: numbers this close to 0 or ±1 are made exactly that. Above [`Options::DUST`] the tests of the
+    /// code compare with the model so changed, and [`Function::snapping_error`] tells by how much results moved.
     pub dust: f64,
     /// Frame of the Jacobian and the pose; the last frame of the model if empty.
     pub frame: String,
+}
+
+impl Options {
+    /// The usual tolerance: what the sines of right angles leave behind.
+    pub const DUST: f64 = 1e-14;
 }
 
 impl Default for Options {
     fn default() -> Self {
         Options {
             name: String::new(),
-            dust: 1e-14,
+            dust: Options::DUST,
             frame: String::new(),
         }
     }
@@ -99,6 +105,8 @@ pub struct Function {
     /// The operations.
     pub program: Program,
     samples: Vec<Sample>,
+    /// Largest change of a result by snapping the model's numbers, relative to the largest number of the result.
+    pub snapping_error: f64,
 }
 
 impl Function {

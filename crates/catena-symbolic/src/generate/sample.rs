@@ -17,16 +17,49 @@ pub(super) struct Sample {
 /// States per function.
 const COUNT: u64 = 3;
 
-pub(super) fn samples(model: &Model, question: Question, options: &Options) -> Result<Vec<Sample>> {
-    (0..COUNT)
-        .map(|seed| sample(model, question, options, seed))
-        .collect()
+/// The samples, and how far snapping moved their numbers.
+///
+/// Beyond dust the numbers are those of the snapped model: its code is what is tested.
+pub(super) fn samples(
+    model: &Model,
+    question: Question,
+    options: &Options,
+) -> Result<(Vec<Sample>, f64)> {
+    let nothing = vec![0.0; model.nq()];
+    let snapped = model.in_common_normal_frames(options.dust);
+    let mut samples = Vec::new();
+    let mut error = 0.0f64;
+    for seed in 0..COUNT {
+        let given = sample(model, &nothing, question, options, seed)?;
+        if options.dust <= Options::DUST {
+            samples.push(given);
+            continue;
+        }
+        let moved = sample(&snapped.model, &snapped.offset, question, options, seed)?;
+        let size = given.outputs.iter().fold(1e-3f64, |m, x| m.max(x.abs()));
+        for (a, b) in given.outputs.iter().zip(&moved.outputs) {
+            error = error.max((a - b).abs() / size);
+        }
+        samples.push(moved);
+    }
+    Ok((samples, error))
 }
 
-fn sample(model: &Model, question: Question, options: &Options, seed: u64) -> Result<Sample> {
+/// A call at a random state, of a model whose positions are those of the user with `offset` added.
+fn sample(
+    model: &Model,
+    offset: &[f64],
+    question: Question,
+    options: &Options,
+    seed: u64,
+) -> Result<Sample> {
     let nv = model.nv();
     let mut state = State::random(model, 100 + seed);
     state.base = Base::fixed();
+    let mut inputs = state.q.clone();
+    for (q, offset) in state.q.iter_mut().zip(offset) {
+        *q += offset;
+    }
     let mut random = Random::new(200 + seed);
     let x: Vec<f64> = (0..nv).map(|_| random.uniform(-2.0, 2.0)).collect();
     let mut dynamics = Dynamics::new(model);
@@ -79,7 +112,6 @@ fn sample(model: &Model, question: Question, options: &Options, seed: u64) -> Re
         | Question::ForwardByPosition
         | Question::ForwardByVelocity => derivative(model, question, &state, &x),
     };
-    let mut inputs = state.q.clone();
     if reads_v {
         inputs.extend(&state.v);
     }

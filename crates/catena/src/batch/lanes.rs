@@ -1,5 +1,6 @@
 //! States in lanes: how numbers get into registers and out, and the loop over them.
 
+use super::advance::Stages;
 use super::question::Question;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::ForwardDynamics;
@@ -67,6 +68,7 @@ pub(crate) struct Work<V: Vector> {
     pub forward: Option<Box<ForwardDynamics<Wide<V>>>>,
     pub composite: Option<Box<CompositeBodies<Wide<V>>>>,
     pub kinematics: Option<Box<Kinematics<Wide<V>>>>,
+    pub stages: Option<Box<Stages<V>>>,
     /// The factors of this thread's states, register after register.
     pub factors: Vec<Factorization<Wide<V>>>,
     /// States that failed, counted from the first of this thread.
@@ -89,6 +91,7 @@ impl<V: Vector> Work<V> {
             forward: None,
             composite: None,
             kinematics: None,
+            stages: None,
             factors: Vec::new(),
             failed: Vec::new(),
             quaternions: bodies
@@ -98,7 +101,7 @@ impl<V: Vector> Work<V> {
         }
     }
 
-    /// Makes what is missing, before the hot part. Returns how many registers of states there will be.
+    /// Makes what is missing, before the hot part.
     pub fn prepare<Q: Question>(&mut self, question: Q, model: &Model, job: &Job<'_>) {
         let size = job.output.len() / job.states.max(1);
         if self.output.len() < size {

@@ -19,6 +19,9 @@ pub(crate) trait Question: Copy + Sync {
     /// Is the output also an input?
     const IN_PLACE: bool = false;
 
+    /// Does it take velocities, and accelerations or efforts?
+    const NEEDS_VELOCITIES: bool = false;
+
     /// Makes the workspace if there is none, for so many registers of states.
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, groups: usize);
 
@@ -48,6 +51,8 @@ pub(crate) trait Question: Copy + Sync {
 pub(crate) struct Inverse;
 
 impl Question for Inverse {
+    const NEEDS_VELOCITIES: bool = true;
+
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
         work.inverse
             .get_or_insert_with(|| Box::new(InverseDynamics::new(model)));
@@ -94,6 +99,8 @@ impl Question for Inverse {
 pub(crate) struct Forward;
 
 impl Question for Forward {
+    const NEEDS_VELOCITIES: bool = true;
+
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
         work.forward
             .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));

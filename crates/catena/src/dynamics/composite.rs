@@ -6,6 +6,8 @@ use crate::algorithm::inertia_matrix::columns::InRegisters;
 use crate::algorithm::inertia_matrix::{CompositeBodies, composite_bodies};
 use crate::model::Model;
 #[cfg(target_arch = "x86_64")]
+use crate::quad::QuadComposite;
+#[cfg(target_arch = "x86_64")]
 use crate::scalar::{Avx2Register, Avx512Register, Fused};
 
 /// Composite bodies, columns in the widest registers there are.
@@ -13,9 +15,19 @@ use crate::scalar::{Avx2Register, Avx512Register, Fused};
 pub(crate) enum Composite {
     Baseline(Box<CompositeBodies<f64>>),
     #[cfg(target_arch = "x86_64")]
-    Avx2(Box<CompositeBodies<Fused, InRegisters<Avx2Register>>>),
+    Avx2(
+        Box<(
+            QuadComposite,
+            CompositeBodies<Fused, InRegisters<Avx2Register>>,
+        )>,
+    ),
     #[cfg(target_arch = "x86_64")]
-    Avx512(Box<CompositeBodies<Fused, InRegisters<Avx512Register>>>),
+    Avx512(
+        Box<(
+            QuadComposite,
+            CompositeBodies<Fused, InRegisters<Avx512Register>>,
+        )>,
+    ),
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -24,14 +36,14 @@ mod compiled {
     use crate::cpu::{with_avx2, with_avx512};
 
     with_avx2! {
-        pub(super) fn avx2(model: &Model, q: &[Fused], work: &mut CompositeBodies<Fused, InRegisters<Avx2Register>>, inertia: &mut [Fused]) {
-            composite_bodies::kernel(model, q, work, inertia);
+        pub(super) fn avx2(model: &Model, q: &[Fused], (quads, work): &mut (QuadComposite, CompositeBodies<Fused, InRegisters<Avx2Register>>), inertia: &mut [Fused]) {
+            composite_bodies::quad_kernel(model, q, quads, work, inertia);
         }
     }
 
     with_avx512! {
-        pub(super) fn avx512(model: &Model, q: &[Fused], work: &mut CompositeBodies<Fused, InRegisters<Avx512Register>>, inertia: &mut [Fused]) {
-            composite_bodies::kernel(model, q, work, inertia);
+        pub(super) fn avx512(model: &Model, q: &[Fused], (quads, work): &mut (QuadComposite, CompositeBodies<Fused, InRegisters<Avx512Register>>), inertia: &mut [Fused]) {
+            composite_bodies::quad_kernel(model, q, quads, work, inertia);
         }
     }
 }
@@ -41,9 +53,15 @@ impl Composite {
     pub fn new(model: &Model, cpu: Cpu) -> Self {
         match cpu.min(Cpu::best()) {
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx512 => Composite::Avx512(Box::new(CompositeBodies::new(model))),
+            Cpu::Avx512 => Composite::Avx512(Box::new((
+                QuadComposite::new(model),
+                CompositeBodies::new(model),
+            ))),
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 => Composite::Avx2(Box::new(CompositeBodies::new(model))),
+            Cpu::Avx2 => Composite::Avx2(Box::new((
+                QuadComposite::new(model),
+                CompositeBodies::new(model),
+            ))),
             _ => Composite::Baseline(Box::new(CompositeBodies::new(model))),
         }
     }

@@ -300,6 +300,7 @@ impl Making {
             angles: Vec::new(),
             has_passive_forces: false,
             has_rotors: false,
+            is_chain: true,
         };
         Making {
             at: HashMap::from([(WORLD.into(), (0, Pose::identity()))]),
@@ -438,6 +439,7 @@ impl Making {
             body_from_link: Pose::identity(),
             place: joint.place.clone(),
         });
+        tree.is_chain &= parent + 1 == tree.nodes.len();
         tree.nodes.push(Node {
             kind: joint.kind,
             gathers: false,

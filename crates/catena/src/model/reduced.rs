@@ -137,8 +137,9 @@ impl Model {
 
     /// Numbers that are zero, one or minus one but for round-off are made exactly that.
     ///
-    /// Entries of rotations within `dust` of 0, ±1 become 0, ±1; lengths below `dust` times the sum of all lengths, masses, first
-    /// and second moments below `dust` times the largest of their kind become 0.
+    /// Entries of rotations within `dust` of 0, ±1 become 0, ±1; lengths below `dust` times the sum of all lengths become 0.
+    /// Masses, first and second moments below `dust`, but never more than 1e-14, times the largest of their kind become 0: light
+    /// links are not dust.
     #[must_use]
     pub fn swept(mut self, dust: f64) -> Self {
         let length: f64 = self.bodies[1..]
@@ -155,7 +156,8 @@ impl Model {
             let s = m.second;
             s.xx.abs().max(s.yy.abs()).max(s.zz.abs())
         });
-        let swept = |x: f64, scale: f64| if x.abs() <= dust * scale { 0.0 } else { x };
+        let below = |x: f64, limit: f64| if x.abs() <= limit { 0.0 } else { x };
+        let swept = |x: f64, scale: f64| below(x, dust.min(1e-14) * scale);
         let unit = |x: f64| {
             if (x - x.round()).abs() <= dust {
                 x.round() + 0.0
@@ -170,7 +172,7 @@ impl Model {
             } = body.placement;
             body.placement = Pose::new(
                 Mat3::from_columns(r.x.map(unit), r.y.map(unit), r.z.map(unit)),
-                t.map(|x| swept(x, length)),
+                t.map(|x| below(x, dust * length)),
             );
             let m = &mut body.inertia;
             m.mass = swept(m.mass, mass);
@@ -214,8 +216,8 @@ impl<S: Scalar> Model<S> {
                 JointKind::Free | JointKind::Fixed => continue,
             }
             let kept = &mut self.bodies[i].inertia;
-            kept.mass = kept.mass - given.mass;
-            kept.first = kept.first - given.first;
+            kept.mass -= given.mass;
+            kept.first -= given.first;
             kept.second = kept.second - given.second;
             if node.parent != 0 {
                 let seen = given.seen_from(self.bodies[i].placement);

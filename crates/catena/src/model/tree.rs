@@ -95,6 +95,8 @@ pub struct Tree {
     pub(crate) has_passive_forces: bool,
     /// Has any joint a rotor?
     pub(crate) has_rotors: bool,
+    /// Does every body but the first hang on the one before it?
+    pub(crate) is_chain: bool,
 }
 
 impl Tree {

@@ -222,27 +222,16 @@ fn minus_outer(c: QuadMat, b: Quad, spread: [Quad; 3], scale: Quad) -> QuadMat {
     }
 }
 
-/// M Rᵀ; the entries of R are spread from memory.
-#[inline(always)]
-fn times_transposed(m: QuadMat, r: &QuadMat) -> QuadMat {
-    let (x, y, z) = (&r.x, &r.y, &r.z);
-    QuadMat {
-        x: m.times([x.spread_lane(0), y.spread_lane(0), z.spread_lane(0)]),
-        y: m.times([x.spread_lane(1), y.spread_lane(1), z.spread_lane(1)]),
-        z: m.times([x.spread_lane(2), y.spread_lane(2), z.spread_lane(2)]),
-    }
-}
-
 /// R M Rᵀ of a symmetric M, symmetric up to round-off: (M Rᵀ)ᵀ Rᵀ.
 #[inline(always)]
 fn turned_symmetric(m: QuadMat, r: &QuadMat) -> QuadMat {
-    times_transposed(times_transposed(m, r).transpose(), r)
+    m.times_transposed(r).transpose().times_transposed(r)
 }
 
 /// R M Rᵀ.
 #[inline(always)]
 fn turned(m: QuadMat, r: &QuadMat) -> QuadMat {
-    let half = times_transposed(m, r);
+    let half = m.times_transposed(r);
     QuadMat {
         x: r.times(half.x.spread()),
         y: r.times(half.y.spread()),

@@ -8,11 +8,13 @@
 //!
 //! The generic recursions are the witness: `tests/paths.rs` compares both on every model.
 
+mod composite;
 mod forward;
 mod inverse;
 mod links;
 mod register;
 
+pub(crate) use composite::{QuadComposite, SMALL};
 pub(crate) use forward::QuadForward;
 pub(crate) use inverse::QuadInverse;
 pub(crate) use links::Link;

@@ -95,6 +95,12 @@ impl Quad {
         self.permuted::<0b11_00_10_01>()
     }
 
+    /// (z, x, y, 0): undoes `yzx`.
+    #[inline(always)]
+    pub fn zxy(self) -> Quad {
+        self.permuted::<0b11_01_00_10>()
+    }
+
     /// (y, x, 0, z): the first two lanes exchanged, cheaper than a permutation across the register.
     #[inline(always)]
     pub fn swapped(self) -> Quad {
@@ -262,6 +268,17 @@ impl QuadMat {
     #[inline(always)]
     pub fn times_add(self, v: [Quad; 3], c: Quad) -> Quad {
         self.x.mul_add(v[0], self.y * v[1]) + self.z.mul_add(v[2], c)
+    }
+
+    /// M Rᵀ; the entries of R are spread from memory.
+    #[inline(always)]
+    pub fn times_transposed(self, r: &QuadMat) -> QuadMat {
+        let (x, y, z) = (&r.x, &r.y, &r.z);
+        QuadMat {
+            x: self.times([x.spread_lane(0), y.spread_lane(0), z.spread_lane(0)]),
+            y: self.times([x.spread_lane(1), y.spread_lane(1), z.spread_lane(1)]),
+            z: self.times([x.spread_lane(2), y.spread_lane(2), z.spread_lane(2)]),
+        }
     }
 
     /// Products of the columns with a vector: the transposed matrix times v.

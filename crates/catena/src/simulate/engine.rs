@@ -3,13 +3,18 @@
 //! y = (q, v, W, D) as [`TreeSystem`] has it. Methods with steps of one size know q and v only; work and dissipation
 //! are then integrated by the trapezoidal rule from powers at the ends of the steps.
 
+use super::implicit::{NewtonMatrix, TreeImplicit, TreeNewton};
+use super::pendulum::PendulumEngine;
 use super::run::Integrator;
 use super::tree_system::TreeSystem;
 use crate::error::{Error, ErrorKind, Result};
-use crate::integrate::{self, Adaptive, Fixed, Statistics, StepOutcome};
+use crate::integrate::bdf::{Bdf, BdfOptions};
+use crate::integrate::{self, Adaptive, Fixed, Statistics, StepOutcome, System};
 
 pub(super) enum Engine {
     Adaptive(Box<Adaptive>),
+    Bdf(Box<Bdf>, Box<TreeNewton>),
+    Pendulum(Box<PendulumEngine>),
     Fixed(Box<Even>),
 }
 
@@ -39,6 +44,30 @@ impl Engine {
                 engine.start(system, 0.0, y)?;
                 Ok(Engine::Adaptive(Box::new(engine)))
             }
+            Integrator::Bdf {
+                tolerances,
+                max_step,
+                max_order,
+                matrix,
+            } => {
+                let options = BdfOptions {
+                    tolerances,
+                    max_step,
+                    max_order,
+                    ..BdfOptions::default()
+                };
+                if let NewtonMatrix::Pendulum(scheme) = matrix {
+                    let engine = PendulumEngine::new(system, options, scheme, y)?;
+                    let mut engine = Engine::Pendulum(Box::new(engine));
+                    engine.restart(system, 0.0, y, f64::INFINITY)?;
+                    return Ok(engine);
+                }
+                let engine = Bdf::new(y.len(), options)?;
+                let newton = TreeNewton::new(system, matrix);
+                let mut engine = Engine::Bdf(Box::new(engine), Box::new(newton));
+                engine.restart(system, 0.0, y, f64::INFINITY)?;
+                Ok(engine)
+            }
             Integrator::Fixed { method, step } => {
                 let (nq, nv) = (system.model().nq(), system.model().nv());
                 let mut engine = Fixed::new(method, nq, nv, step)?;
@@ -57,6 +86,8 @@ impl Engine {
     pub fn time(&self) -> f64 {
         match self {
             Engine::Adaptive(engine) => engine.time(),
+            Engine::Bdf(engine, _) => engine.time(),
+            Engine::Pendulum(engine) => engine.bdf.time(),
             Engine::Fixed(even) => even.engine.time(),
         }
     }
@@ -64,6 +95,8 @@ impl Engine {
     pub fn statistics(&self) -> Statistics {
         match self {
             Engine::Adaptive(engine) => engine.statistics(),
+            Engine::Bdf(engine, _) => implicit_statistics(engine),
+            Engine::Pendulum(engine) => implicit_statistics(&engine.bdf),
             Engine::Fixed(even) => even.engine.statistics(),
         }
     }
@@ -72,7 +105,8 @@ impl Engine {
     pub fn worst_component(&self) -> Option<usize> {
         match self {
             Engine::Adaptive(engine) => engine.worst_component(),
-            Engine::Fixed(_) => None,
+            // its messages name what they are about
+            Engine::Bdf(..) | Engine::Pendulum(_) | Engine::Fixed(_) => None,
         }
     }
 
@@ -80,10 +114,16 @@ impl Engine {
     pub fn step(&mut self, system: &mut TreeSystem, end: f64) -> Result<StepOutcome> {
         match self {
             Engine::Adaptive(engine) => engine.step(system, end),
+            Engine::Bdf(engine, newton) => {
+                let t = engine.time();
+                let end = end.min(system.next_kink(t.next_up()));
+                engine.step(&mut TreeImplicit { system, newton }, end)
+            }
+            Engine::Pendulum(engine) => engine.step(end),
             Engine::Fixed(even) => {
                 let outcome = even.engine.step(system)?;
                 even.old = even.now;
-                let mut y = vec![0.0; integrate::System::dimension(system)];
+                let mut y = vec![0.0; System::dimension(system)];
                 even.pack(even.engine.q(), even.engine.v(), [0.0; 2], &mut y);
                 let power = system.powers_at(outcome.t, &y)?;
                 even.now = [even.integrals(outcome.t - outcome.t_old, power), power];
@@ -96,6 +136,10 @@ impl Engine {
     pub fn interpolate(&mut self, system: &mut TreeSystem, t: f64, y: &mut [f64]) -> Result<()> {
         match self {
             Engine::Adaptive(engine) => engine.interpolate(system, t, y),
+            Engine::Bdf(engine, newton) => {
+                engine.interpolate(&mut TreeImplicit { system, newton }, t, y)
+            }
+            Engine::Pendulum(engine) => engine.interpolate(t, y),
             Engine::Fixed(even) => {
                 let (nq, nv) = (system.model().nq(), system.model().nv());
                 let (q, rest) = y.split_at_mut(nq);
@@ -120,6 +164,8 @@ impl Engine {
                 y.copy_from_slice(old);
                 t
             }
+            Engine::Bdf(engine, _) => engine.before(y),
+            Engine::Pendulum(engine) => engine.before(y),
             Engine::Fixed(even) => {
                 let (t, q, v) = even.engine.before();
                 even.pack(q, v, even.old[0], y);
@@ -142,6 +188,22 @@ impl Engine {
                 engine.limit_next_size(longest);
                 Ok(())
             }
+            Engine::Bdf(engine, newton) => {
+                let mut rate = vec![0.0; y.len()];
+                system.derivative(t, y, &mut rate)?;
+                engine.start(&mut TreeImplicit { system, newton }, t, y, &rate)?;
+                if longest.is_finite() {
+                    engine.limit_next_size(longest);
+                }
+                Ok(())
+            }
+            Engine::Pendulum(engine) => {
+                engine.restart(system, t, y)?;
+                if longest.is_finite() {
+                    engine.bdf.limit_next_size(longest);
+                }
+                Ok(())
+            }
             Engine::Fixed(even) => {
                 let (nq, nv) = (system.model().nq(), system.model().nv());
                 even.engine.restart(t, &y[..nq], &y[nq..nq + nv])?;
@@ -154,6 +216,8 @@ impl Engine {
     pub fn checkpoint(&self) -> Vec<u64> {
         match self {
             Engine::Adaptive(engine) => engine.checkpoint(),
+            Engine::Bdf(engine, _) => engine.checkpoint(),
+            Engine::Pendulum(engine) => engine.bdf.checkpoint(),
             Engine::Fixed(even) => {
                 let numbers = even.now.iter().chain(&even.old).flatten();
                 let mut words: Vec<u64> = numbers.map(|x| x.to_bits()).collect();
@@ -163,9 +227,13 @@ impl Engine {
         }
     }
 
-    pub fn restore(&mut self, checkpoint: &[u64]) -> Result<()> {
+    pub fn restore(&mut self, system: &mut TreeSystem, checkpoint: &[u64]) -> Result<()> {
         match self {
             Engine::Adaptive(engine) => engine.restore(checkpoint),
+            Engine::Bdf(engine, newton) => {
+                engine.restore(&mut TreeImplicit { system, newton }, checkpoint)
+            }
+            Engine::Pendulum(engine) => engine.restore(checkpoint),
             Engine::Fixed(even) => {
                 let Some((numbers, rest)) = checkpoint.split_at_checked(8) else {
                     return Err(Error::new(
@@ -194,5 +262,14 @@ impl Even {
         let parts = [q, v, &integrals];
         let numbers = parts.into_iter().flatten();
         y.iter_mut().zip(numbers).for_each(|(y, x)| *y = *x);
+    }
+}
+
+fn implicit_statistics(engine: &Bdf) -> Statistics {
+    let cost = engine.statistics();
+    Statistics {
+        steps: cost.steps,
+        rejected: cost.error_failures + cost.convergence_failures,
+        evaluations: cost.residuals,
     }
 }

@@ -333,7 +333,7 @@ impl Inputs {
 }
 
 /// Freedoms with a plain coordinate: velocity index and position index.
-fn controlled(model: &Model) -> impl Iterator<Item = (usize, usize)> + '_ {
+pub(super) fn controlled(model: &Model) -> impl Iterator<Item = (usize, usize)> + '_ {
     model.bodies().flat_map(move |i| {
         let body = &model.tree().bodies[i];
         let count = if body.kind.quaternion().is_some() {

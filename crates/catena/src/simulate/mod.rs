@@ -10,7 +10,9 @@ mod audit;
 mod base_motion;
 mod dry_friction;
 mod engine;
+mod implicit;
 mod inputs;
+mod pendulum;
 mod run;
 mod tree_system;
 
@@ -18,6 +20,7 @@ pub use audit::{Audit, Breach, Errors, Finding, Held};
 pub use base_motion::{
     AnalyticBase, BaseMotion, BaseTable, PrescribedBase, RestingBase, Sinusoid, check_derivatives,
 };
+pub use implicit::NewtonMatrix;
 pub use inputs::{Controller, FrameWrench, Inputs, Table};
 pub use run::{Happened, Integrator, Options, Sample, Simulation, verified_error};
 pub use tree_system::{EventFunction, Response, StateFunction, TreeSystem};

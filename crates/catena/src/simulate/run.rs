@@ -4,6 +4,7 @@ use super::audit::{Audit, Auditor, Errors, Held, Observation};
 use super::base_motion::{PrescribedBase, RestingBase};
 use super::dry_friction::Mode;
 use super::engine::Engine;
+use super::implicit::NewtonMatrix;
 use super::inputs::{Controller, Inputs};
 use super::tree_system::{Change, EventFunction, Response, TreeSystem};
 use crate::error::{Error, ErrorKind, Result};
@@ -23,6 +24,17 @@ pub enum Integrator {
         tolerances: Tolerances,
         /// No step is longer than this, s.
         max_step: f64,
+    },
+    /// Implicit: backward differentiation formulas, steps and order chosen to keep the tolerances. For stiff joints.
+    Bdf {
+        /// What to keep.
+        tolerances: Tolerances,
+        /// No step is longer than this, s.
+        max_step: f64,
+        /// Highest order, 1 to 5.
+        max_order: usize,
+        /// How the linear systems are solved.
+        matrix: NewtonMatrix,
     },
     /// Steps of equal size.
     Fixed {
@@ -256,7 +268,7 @@ impl Simulation {
         let tried = statistics.steps + statistics.rejected;
         if tried - self.stretch.0 >= STRETCH {
             let (_, from) = std::mem::replace(&mut self.stretch, (tried, reached));
-            if matches!(self.engine, Engine::Adaptive(_)) && reached - from < 2e-6 * end {
+            if !matches!(self.engine, Engine::Fixed(_)) && reached - from < 2e-6 * end {
                 return Err(Error::new(
                     ErrorKind::Integration,
                     format!(
@@ -429,7 +441,7 @@ impl Simulation {
         self.system.restore_friction(&modes);
         self.stretch = (rest[0], f64::from_bits(rest[1]));
         let rest = self.auditor.restore(&rest[2..]).ok_or_else(foreign)?;
-        self.engine.restore(rest)?;
+        self.engine.restore(&mut self.system, rest)?;
         self.samples = *samples;
         self.happened = happened;
         Ok(())
@@ -439,7 +451,7 @@ impl Simulation {
     pub fn finish(self) -> Audit {
         // a run should keep its energy to about its tolerance per step; a thousand times that is a breach
         let allowed = match self.options.integrator {
-            Integrator::Adaptive { tolerances, .. } => {
+            Integrator::Adaptive { tolerances, .. } | Integrator::Bdf { tolerances, .. } => {
                 (1e3 * tolerances.relative).clamp(1e-11, 1e-2)
             }
             Integrator::Fixed { .. } => 1e-2,
@@ -504,7 +516,7 @@ pub fn verified_error(
     let mut sharper = options.clone();
     sharper.interval = options.duration;
     match &mut sharper.integrator {
-        Integrator::Adaptive { tolerances, .. } => {
+        Integrator::Adaptive { tolerances, .. } | Integrator::Bdf { tolerances, .. } => {
             tolerances.relative = (tolerances.relative * 0.01).max(1e-14);
             tolerances.absolute *= 0.01;
         }

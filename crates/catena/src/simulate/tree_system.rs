@@ -30,9 +30,11 @@ use crate::state::State;
 use std::fmt;
 use std::sync::Arc;
 
+type Function = dyn Fn(f64, &State) -> f64 + Send + Sync;
+
 /// A function of time and state whose changes of sign are events.
 #[derive(Clone)]
-pub struct StateFunction(Arc<dyn Fn(f64, &State) -> f64 + Send + Sync>);
+pub struct StateFunction(Arc<Function>);
 
 impl StateFunction {
     /// This function.
@@ -442,6 +444,77 @@ impl TreeSystem {
             .collect())
     }
 
+    /// The equations of motion in implicit form, see `implicit.rs`.
+    pub(crate) fn residual(
+        &mut self,
+        t: f64,
+        y: &[f64],
+        ydot: &[f64],
+        out: &mut [f64],
+    ) -> Result<()> {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let (q, v) = (&y[..nq], &y[nq..nq + nv]);
+        let vdot = &ydot[nq..nq + nv];
+        self.load(t, q, v);
+        self.drive(t)?;
+        self.friction.slip(&self.state.v);
+        position_rates(&self.model, q, v, &mut out[..nq]);
+        for (out, rate) in out.iter_mut().zip(&ydot[..nq]) {
+            *out = rate - *out;
+        }
+        let powers = self.powers(vdot)?;
+        let efforts = self.dynamics.inverse(&self.state, vdot, &self.external)?;
+        for (out, (effort, tau)) in out[nq..].iter_mut().zip(efforts.iter().zip(&self.tau)) {
+            *out = effort - tau;
+        }
+        let DryFriction {
+            freedoms,
+            efforts,
+            modes,
+            ..
+        } = &self.friction;
+        for ((&k, effort), mode) in freedoms.iter().zip(efforts).zip(modes) {
+            match mode {
+                Mode::Held => out[nq + k] = vdot[k],
+                _ => out[nq + k] -= effort,
+            }
+        }
+        for i in 0..2 {
+            out[nq + nv + i] = ydot[nq + nv + i] - powers[i];
+        }
+        Ok(())
+    }
+
+    /// Which freedoms dry friction holds.
+    pub(crate) fn held_freedoms(&self, held: &mut [bool]) {
+        held.fill(false);
+        for (&k, mode) in self.friction.freedoms.iter().zip(&self.friction.modes) {
+            held[k] = *mode == Mode::Held;
+        }
+    }
+
+    /// −∂(power)/∂v and −∂(power lost)/∂v, without the changes of the forces themselves.
+    pub(crate) fn power_slopes(
+        &mut self,
+        t: f64,
+        y: &[f64],
+        work: &mut [f64],
+        lost: &mut [f64],
+    ) -> Result<()> {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        self.load(t, &y[..nq], &y[nq..nq + nv]);
+        self.drive(t)?;
+        self.friction.slip(&self.state.v);
+        for k in 0..nv {
+            work[k] = -self.tau[k];
+            lost[k] = -2.0 * self.model.dofs[k].damping * self.state.v[k];
+        }
+        for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
+            lost[k] += effort;
+        }
+        Ok(())
+    }
+
     /// A freedom that slips against its direction: one that was let go and came back within a step.
     pub(crate) fn overrun(&self, y: &[f64]) -> Option<usize> {
         let nq = self.model.nq();
@@ -551,7 +624,7 @@ impl Mechanical for TreeSystem {
 }
 
 /// q̇ of every joint.
-fn position_rates(model: &Model, q: &[f64], v: &[f64], rates: &mut [f64]) {
+pub(super) fn position_rates(model: &Model, q: &[f64], v: &[f64], rates: &mut [f64]) {
     for body in &model.tree().bodies[1..] {
         let plain = body.kind.quaternion().unwrap_or(body.kind.nq());
         rates[body.q..body.q + plain].copy_from_slice(&v[body.v..body.v + plain]);

@@ -12,9 +12,11 @@ use crate::number::{counted, rough, six};
 use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::StateArgument;
+use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
+use catena::integrate::bdf::MAX_ORDER;
 use catena::integrate::{FixedMethod, Method, Tolerances};
-use catena::simulate::{Integrator, Options, Simulation, verified_error};
+use catena::simulate::{Integrator, NewtonMatrix, Options, Simulation, verified_error};
 use catena_io::run::Header;
 use clap::{Args, ValueEnum};
 use drive::Drive;
@@ -80,7 +82,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DT", allow_negative_numbers = true)]
     interval: Option<f64>,
 
-    /// dop853, verner9, verner6, tsit5, dopri5 (adaptive); rk4, semi-implicit-euler, implicit-midpoint (fixed step)
+    /// dop853, verner9, verner6, tsit5, dopri5 (adaptive); bdf (adaptive, implicit, for stiff joints); rk4, semi-implicit-euler, implicit-midpoint (fixed step)
     #[arg(
         long,
         value_name = "NAME",
@@ -88,6 +90,10 @@ pub struct Arguments {
         help_heading = "Method"
     )]
     method: String,
+
+    /// How bdf solves its linear systems: tree, dense; numerical-full, exact-full, reduced, linear (chains of ball joints, Chou)
+    #[arg(long, value_name = "NAME", help_heading = "Method")]
+    newton: Option<String>,
 
     /// Relative tolerance of adaptive methods
     #[arg(
@@ -352,7 +358,31 @@ impl Arguments {
         }
     }
 
+    /// How the linear systems of an implicit method are solved.
+    fn newton(&self) -> Result<NewtonMatrix> {
+        match self.newton.as_deref() {
+            None => Ok(NewtonMatrix::Automatic),
+            Some("tree") => Ok(NewtonMatrix::Tree),
+            Some("dense") => Ok(NewtonMatrix::Dense),
+            Some(name) => Scheme::from_name(name)
+                .map(NewtonMatrix::Pendulum)
+                .map_err(|error| {
+                    let hint = "tree, dense; for a chain of ball joints in implicit equations \
+                                numerical-full, exact-full, reduced, linear";
+                    Error::new(ErrorKind::Input, format!("--newton: {}", error.message()))
+                        .hint(hint)
+                }),
+        }
+    }
+
     fn options(&self) -> Result<Options> {
+        if self.newton.is_some() && self.method != "bdf" {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("--newton: `{}` does not use Newton's method", self.method),
+            )
+            .hint("choose `--method bdf`, or leave out --newton"));
+        }
         let integrator = if let Ok(method) = self.method.parse::<Method>() {
             Integrator::Adaptive {
                 method,
@@ -361,6 +391,16 @@ impl Arguments {
                     absolute: self.atol.unwrap_or(0.01 * self.rtol),
                 },
                 max_step: self.step.unwrap_or(f64::INFINITY),
+            }
+        } else if self.method == "bdf" {
+            Integrator::Bdf {
+                tolerances: Tolerances {
+                    relative: self.rtol,
+                    absolute: self.atol.unwrap_or(0.01 * self.rtol),
+                },
+                max_step: self.step.unwrap_or(f64::INFINITY),
+                max_order: MAX_ORDER,
+                matrix: self.newton()?,
             }
         } else if let Ok(method) = self.method.parse::<FixedMethod>() {
             Integrator::Fixed {
@@ -373,7 +413,7 @@ impl Arguments {
                 format!("--method: there is no method `{}`", self.method),
             )
             .hint(
-                "methods are dop853, verner9, verner6, tsit5, dopri5, rk4, semi-implicit-euler, implicit-midpoint",
+                "methods are dop853, verner9, verner6, tsit5, dopri5, bdf, rk4, semi-implicit-euler, implicit-midpoint",
             ));
         };
         Ok(Options {
@@ -425,6 +465,11 @@ impl Arguments {
                 tolerances,
                 max_step,
                 ..
+            }
+            | Integrator::Bdf {
+                tolerances,
+                max_step,
+                ..
             } => (
                 Some(tolerances.relative),
                 Some(tolerances.absolute),
@@ -452,6 +497,7 @@ impl Arguments {
                 "duration": options.duration,
                 "interval": options.interval,
                 "method": self.method,
+                "newton": self.newton,
                 "rtol": rtol,
                 "atol": atol,
                 "step": step,

@@ -171,7 +171,7 @@ impl Costs {
         let _ = write!(
             text,
             "\nThe linear scheme takes **{}** multiplications and **{}** additions for any n (paper: 657 n − 324 and 15 n² + 574 n − 321). The \
-             blocks it is given take {} and {} more. The full system is counted as a dense one; `numerical-full` solves the same \
+             blocks it is given (3×3 ones of its own, not the paper's 3×4) take {} and {} more. The full system is counted as a dense one; `numerical-full` solves the same \
              system. Ours reduces with sums of masses instead of products of triangular matrices, hence fewer operations than the \
              paper's reduced scheme.\n\n\
              Everything a step takes, E and J included:\n\n\
@@ -546,8 +546,9 @@ impl Motions {
         }
         text += "\n## Longer runs with the linear scheme\n\n\
              Departures from the constraints are the largest of all bodies, in the first tenth and in the last tenth of the run: they are \
-             what Newton's method leaves (its norm is a mean over all unknowns), and do not grow, since positions and velocities both \
-             keep their constraints. The energy's change is relative to the largest kinetic energy.\n\n\
+             what Newton's method leaves (its norm is a mean over all unknowns). Positions do not drift apart, since positions and \
+             velocities both keep their constraints; what is left in velocities follows the speed of the motion. The energy's change \
+             is relative to the largest kinetic energy.\n\n\
              | bodies | s | tolerance | steps | residuals | Jacobians | time, s | energy | joint gap, m | its rate, m/s | p·p − 1 | p·s, 1/s |\n\
              |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
         for motion in &self.long {

@@ -18,6 +18,10 @@ use super::columns::{Separate, Wrenches};
 use crate::algorithm::{Angles, Card};
 use crate::model::joint::{Joint, with_joint};
 use crate::model::{JointKind, Model};
+#[cfg(target_arch = "x86_64")]
+use crate::quad::{QuadComposite, SMALL};
+#[cfg(target_arch = "x86_64")]
+use crate::scalar::Fused;
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Mat3, Motion, RigidInertia, Vec3};
 
@@ -101,7 +105,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
     inertia: &mut [S],
 ) {
     let tree = model.tree();
-    let (n, nv) = (model.body_count(), model.nv());
+    let n = model.body_count();
     work.angles.fill(tree, q);
     for i in 1..=n {
         let info = tree.nodes[i];
@@ -123,16 +127,13 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
             }
         });
     }
-    // rows from here on are complete in both triangles
-    let mut mirrored = nv;
     for i in (1..=n).rev() {
         let info = tree.nodes[i];
-        let (end, arm) = (work.end[i], work.arm[i]);
         let composite = work.composite[i];
         if info.parent != 0 {
-            work.composite[info.parent] = work.composite[info.parent] + composite.shifted(arm); // (23b)
+            work.composite[info.parent] =
+                work.composite[info.parent] + composite.shifted(work.arm[i]); // (23b)
         }
-        let has_hopped = matches!(info.kind, JointKind::Revolute | JointKind::Continuous);
         for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
             let along = work.along[k];
             let wrench = match (turns, info.kind) {
@@ -142,6 +143,25 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
             };
             work.wrenches.set(k, wrench);
         }
+    }
+    rows(model, work, inertia);
+}
+
+/// The rows of I, when directions, arms and wrenches of all freedoms are known.
+#[inline(always)]
+fn rows<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
+    model: &Model<P>,
+    work: &mut CompositeBodies<S, W>,
+    inertia: &mut [S],
+) {
+    let tree = model.tree();
+    let (n, nv) = (model.body_count(), model.nv());
+    // rows from here on are complete in both triangles
+    let mut mirrored = nv;
+    for i in (1..=n).rev() {
+        let info = tree.nodes[i];
+        let (end, arm) = (work.end[i], work.arm[i]);
+        let has_hopped = matches!(info.kind, JointKind::Revolute | JointKind::Continuous);
         for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
             let along = work.along[k];
             let row = &mut inertia[k * nv..(k + 1) * nv];
@@ -174,4 +194,27 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
             mirrored = first;
         }
     }
+}
+
+/// The recursion for one state, with a vector in each register where it goes body by body.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn quad_kernel<W: Wrenches<Fused>>(
+    model: &Model,
+    q: &[Fused],
+    quads: &mut QuadComposite,
+    work: &mut CompositeBodies<Fused, W>,
+    inertia: &mut [Fused],
+) {
+    if model.nv() <= SMALL {
+        return quads.by_columns(model, q, inertia);
+    }
+    let CompositeBodies {
+        along,
+        arm,
+        wrenches,
+        ..
+    } = work;
+    quads.set_up(model, q, along, arm, wrenches);
+    rows(model, work, inertia);
 }

@@ -87,7 +87,7 @@ pub fn consistent_values(
         let given = orientations[body];
         let length = dot(given, given).sqrt();
         let omega = angular_velocities[body];
-        if !(length.is_finite() && length > 1e-6) || !omega.norm().is_finite() {
+        if !(length.is_finite() && length > 1e-6 && omega.norm().is_finite()) {
             return Err(Error::new(
                 ErrorKind::Input,
                 format!("state of body {} of the pendulum is not usable", body + 1),

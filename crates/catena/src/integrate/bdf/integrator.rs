@@ -165,6 +165,26 @@ impl Bdf {
         self.next_size
     }
 
+    /// Makes the next step not longer than this, s.
+    pub fn limit_next_size(&mut self, size: f64) {
+        if self.next_size == 0.0 {
+            self.weigh(1.0);
+            self.next_size = self.first_size(f64::INFINITY);
+        }
+        self.next_size = self.next_size.min(size).max(self.smallest());
+    }
+
+    /// Time at the beginning of the last step, s; the solution there is written.
+    pub fn before(&self, x: &mut [f64]) -> f64 {
+        match self.fresh {
+            true => x.copy_from_slice(&self.x),
+            false => self
+                .history
+                .interpolate(self.used_order, self.t_old - self.t, x, None),
+        }
+        self.t_old
+    }
+
     /// What it has cost.
     pub fn statistics(&self) -> BdfStatistics {
         self.statistics

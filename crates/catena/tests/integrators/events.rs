@@ -1,0 +1,211 @@
+//! Events: located to round-off, met once, none missed.
+
+use super::systems::*;
+use catena::Result;
+use catena::integrate::{Fixed, FixedMethod, Mechanical, Method, Options, System};
+use std::f64::consts::{PI, TAU};
+
+fn ulp(x: f64) -> f64 {
+    x.abs().next_up() - x.abs()
+}
+
+#[test]
+fn events_are_located_to_round_off() {
+    for method in Method::ALL {
+        let options = Options::with_tolerance(1e-13);
+        // y = (sin t, cos t): zero at the beginning, which is not reported
+        let mut run = begin(method, options, &mut Crossings, &[0.0, 1.0]).unwrap();
+        let mut found: Vec<Vec<(f64, bool)>> = vec![Vec::new(); 3];
+        let mut last = 0.0;
+        while run.time() < 20.0 {
+            let outcome = run.step(&mut Crossings, 20.0).unwrap();
+            for event in outcome.events() {
+                assert!(event.time > outcome.t_old && event.time <= outcome.t);
+                assert!(event.time >= last, "{method}: events are ordered");
+                last = event.time;
+                found[event.index].push((event.time, event.rising));
+            }
+        }
+        for (k, &(t, rising)) in found[0].iter().enumerate() {
+            assert!((t - PI * (k + 1) as f64).abs() < 1e-12, "{method}: {t}");
+            assert_eq!(rising, k % 2 == 1);
+        }
+        for (k, &(t, rising)) in found[2].iter().enumerate() {
+            let exact = PI * (k + 1) as f64;
+            assert!((t - exact).abs() <= 4.0 * ulp(t), "{method}: {t} {exact}");
+            assert!(t.sin() == 0.0 || (t.sin() > 0.0) == rising);
+        }
+        assert_eq!((found[0].len(), found[2].len()), (6, 6), "{method}");
+        // cos t = ½ at ±π/3 + 2πk
+        let exact: Vec<f64> = (0..8)
+            .map(|k| TAU * f64::from(k / 2) + if k % 2 == 0 { PI / 3.0 } else { TAU - PI / 3.0 })
+            .filter(|&t| t < 20.0)
+            .collect();
+        assert_eq!(found[1].len(), exact.len(), "{method}: {found:?}");
+        for ((t, _), exact) in found[1].iter().zip(&exact) {
+            assert!((t - exact).abs() < 1e-12, "{method}: {t} {exact}");
+        }
+    }
+}
+
+#[test]
+fn an_event_is_met_once_when_the_run_begins_anew_there() {
+    for method in Method::ALL {
+        let options = Options::with_tolerance(1e-10);
+        let mut run = begin(method, options, &mut Crossings, &[1.0, 0.0]).unwrap();
+        let mut times = Vec::new();
+        let mut y = [0.0; 2];
+        while run.time() < 12.0 {
+            let outcome = run.step(&mut Crossings, 12.0).unwrap();
+            if let Some(event) = outcome.events().iter().find(|event| event.index == 0) {
+                times.push(event.time);
+                run.interpolate(&mut Crossings, event.time, &mut y).unwrap();
+                run.start(&mut Crossings, event.time, &y).unwrap();
+            }
+        }
+        assert_eq!(times.len(), 4, "{method}: {times:?}");
+        for (k, t) in times.iter().enumerate() {
+            assert!((t - PI * (k as f64 + 0.5)).abs() < 1e-8, "{method}: {t}");
+        }
+    }
+}
+
+#[test]
+fn two_crossings_in_one_step_are_seen() {
+    struct Arc;
+    impl System for Arc {
+        fn dimension(&self) -> usize {
+            1
+        }
+        fn derivative(&mut self, _t: f64, _y: &[f64], dy: &mut [f64]) -> Result<()> {
+            dy[0] = 1.0;
+            Ok(())
+        }
+        fn event_count(&self) -> usize {
+            1
+        }
+        fn events(&mut self, _t: f64, y: &[f64], values: &mut [f64]) {
+            values[0] = (y[0] - 0.3) * (y[0] - 0.7);
+        }
+    }
+    let options = Options {
+        initial_step: Some(1.0),
+        ..Options::default()
+    };
+    let mut run = begin(Method::Tsitouras5, options, &mut Arc, &[0.0]).unwrap();
+    let outcome = run.step(&mut Arc, 1.0).unwrap();
+    let times: Vec<f64> = outcome.events().iter().map(|event| event.time).collect();
+    assert_eq!(times.len(), 2);
+    assert!(distance(&times, &[0.3, 0.7]) < 1e-15, "{times:?}");
+}
+
+/// A pendulum that reports where it passes 0.4 rad and its lowest point.
+struct WatchedPendulum;
+
+impl Mechanical for WatchedPendulum {
+    fn position_count(&self) -> usize {
+        1
+    }
+
+    fn velocity_count(&self) -> usize {
+        1
+    }
+
+    fn acceleration(&mut self, t: f64, q: &[f64], v: &[f64], vdot: &mut [f64]) -> Result<()> {
+        Pendulum.acceleration(t, q, v, vdot)
+    }
+
+    fn step(&mut self, q: &mut [f64], delta: &[f64]) {
+        Pendulum.step(q, delta);
+    }
+
+    fn watched_count(&self) -> usize {
+        2
+    }
+
+    fn watch(&mut self, _t: f64, q: &[f64], _v: &[f64], values: &mut [f64]) {
+        (values[0], values[1]) = (q[0] - 0.4, q[0]);
+    }
+}
+
+/// Within a step of one size the motion is that of a shorter step: it passes through the ends of the step, events lie on it to
+/// round-off, their times have the order of the method, and nothing of it changes the steps that follow.
+#[test]
+fn steps_of_one_size_have_events() {
+    let times = |method: FixedMethod, size: f64| {
+        let mut run = Fixed::new(method, 1, 1, size).unwrap();
+        let mut undisturbed = run.clone();
+        run.start(0.0, &[1.0], &[0.0]).unwrap();
+        undisturbed.start(0.0, &[1.0], &[0.0]).unwrap();
+        let mut times = Vec::new();
+        while run.time() < 2.0 {
+            let step = run.step(&mut WatchedPendulum).unwrap();
+            undisturbed.step(&mut Pendulum).unwrap();
+            assert_eq!((run.q(), run.v()), (undisturbed.q(), undisturbed.v()));
+            let (mut q, mut v) = ([0.0], [0.0]);
+            for event in step.events() {
+                run.interpolate(&mut WatchedPendulum, event.time, &mut q, &mut v)
+                    .unwrap();
+                let value = q[0] - [0.4, 0.0][event.index];
+                assert!(value.abs() < 1e-14, "{method}: {value}");
+                assert!(event.time > step.t_old && event.time <= step.t);
+                times.push((event.index, event.time));
+            }
+            for t in [step.t_old, step.t] {
+                run.interpolate(&mut WatchedPendulum, t, &mut q, &mut v)
+                    .unwrap();
+            }
+            assert_eq!(q, run.q());
+        }
+        times
+    };
+    let exact = times(FixedMethod::RungeKutta4, 2e-4);
+    assert_eq!(exact.len(), 4, "{exact:?}");
+    for (method, size) in [
+        (FixedMethod::RungeKutta4, 0.04),
+        (FixedMethod::ImplicitMidpoint, 0.02),
+        (FixedMethod::SemiImplicitEuler, 0.002),
+    ] {
+        let error = |size: f64| {
+            let found = times(method, size);
+            assert_eq!(found.len(), exact.len(), "{method}");
+            let pairs = found.iter().zip(&exact);
+            pairs.map(|(a, b)| (a.1 - b.1).abs()).fold(0.0, f64::max)
+        };
+        let order = (error(size) / error(0.5 * size)).log2();
+        assert!(
+            (order - method.order() as f64).abs() < 0.5,
+            "{method}: {order}"
+        );
+    }
+}
+
+/// Begun anew at an event, steps of one size end where they would have ended, and a checkpoint in between gives the same bits.
+#[test]
+fn steps_of_one_size_go_on_from_an_event() {
+    for method in FixedMethod::ALL {
+        let mut run = Fixed::new(method, 1, 1, 0.01).unwrap();
+        run.start(0.0, &[1.0], &[0.0]).unwrap();
+        let event = loop {
+            let step = run.step(&mut WatchedPendulum).unwrap();
+            if let Some(event) = step.events().first() {
+                break *event;
+            }
+        };
+        let (mut q, mut v) = ([0.0], [0.0]);
+        let end = run.time();
+        run.interpolate(&mut WatchedPendulum, event.time, &mut q, &mut v)
+            .unwrap();
+        run.restart(event.time, &q, &v).unwrap();
+        assert_eq!(run.time(), event.time);
+        let mut other = Fixed::new(method, 1, 1, 0.01).unwrap();
+        other.restore(&run.checkpoint()).unwrap();
+        let step = run.step(&mut WatchedPendulum).unwrap();
+        assert_eq!(run.time(), end);
+        assert!(step.events().is_empty(), "met twice");
+        other.step(&mut WatchedPendulum).unwrap();
+        assert_eq!((run.q(), run.v()), (other.q(), other.v()));
+        assert!(run.restart(end + 1.0, &q, &v).is_err());
+        assert!(run.restart(0.0, &q, &v).is_err());
+    }
+}
