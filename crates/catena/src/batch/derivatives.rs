@@ -90,6 +90,7 @@ impl<V: Vector> Work<V> {
                     [&self.q, &self.v, &self.input],
                     &base,
                     &[],
+                    None,
                     &mut self.inverse,
                     [dq, dv, &mut []],
                 );
