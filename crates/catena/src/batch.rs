@@ -52,7 +52,8 @@ trait Compiled: Vector + Send + Sync {
     );
 }
 
-impl Compiled for [f64; 4] {
+/// One lane: several would only be unrolled loops.
+impl Compiled for [f64; 1] {
     fn run<Q: Question>(
         question: Q,
         work: &mut Work<Self>,
@@ -101,7 +102,7 @@ impl Compiled for Avx512Register {
 /// One workspace per thread.
 #[derive(Clone, Debug)]
 enum Path {
-    Baseline(Vec<Work<[f64; 4]>>),
+    Baseline(Vec<Work<[f64; 1]>>),
     #[cfg(target_arch = "x86_64")]
     Avx2(Vec<Work<Avx2Register>>),
     #[cfg(target_arch = "x86_64")]

@@ -11,7 +11,7 @@ use catena::algorithm::inertia_matrix::{
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
 use catena::model::embedded;
-use catena::{Base, Dynamics, Matrix, State};
+use catena::{Base, Batch, Dynamics, Matrix, State};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -92,7 +92,17 @@ fn the_checked_door_does_not_allocate() {
         // matrices are made when they are first asked for
         dynamics.inertia(&s).unwrap();
         dynamics.coriolis(&s).unwrap();
+        let derivatives = |dynamics: &mut Dynamics, x: &[f64]| {
+            dynamics.inverse_derivatives(&s, x, &[]).unwrap();
+            dynamics.forward_derivatives(&s, x, &[]).unwrap();
+            dynamics.inverse_inertia(&s).unwrap();
+            dynamics.regressor(&s, x).unwrap();
+            dynamics.body_jacobian(&s, 1).unwrap();
+            dynamics.centroidal_momentum(&s).unwrap();
+        };
+        derivatives(&mut dynamics, &x);
         let count = allocations(|| {
+            derivatives(&mut dynamics, &x);
             dynamics.inverse(&s, &x, &[]).unwrap();
             dynamics.forward(&s, &x, &[]).unwrap();
             dynamics.inertia(&s).unwrap();
@@ -104,5 +114,29 @@ fn the_checked_door_does_not_allocate() {
             dynamics.mechanical_state(&s).unwrap();
         });
         assert_eq!(count, 0, "{name}");
+    }
+}
+
+#[test]
+fn batches_do_not_allocate() {
+    for name in ["stanford", "random-40-3"] {
+        let model = embedded::model(name).unwrap();
+        let nv = model.nv();
+        let s = State::random(&model, 3);
+        let x = vec![0.3; nv];
+        let mut of_inverse = vec![0.0; 2 * nv * nv];
+        let mut of_forward = vec![0.0; 3 * nv * nv];
+        let mut batch = Batch::new(&model);
+        let mut run = || {
+            batch
+                .inverse_derivatives(&s.q, &s.v, &x, &mut of_inverse)
+                .unwrap();
+            batch
+                .forward_derivatives(&s.q, &s.v, &x, &mut of_forward)
+                .unwrap();
+        };
+        // the workspaces of derivatives are made at the first call
+        run();
+        assert_eq!(allocations(run), 0, "{name}");
     }
 }

@@ -67,6 +67,7 @@ impl Question for OfInverse {
                 [&work.q, &work.v, &work.input],
                 base,
                 external,
+                None,
                 &mut differentials.inverse,
                 [dq, dv, &mut []],
             );
@@ -239,35 +240,49 @@ impl Batch {
         }
         let chunk = states.div_ceil(threads).max(1);
         let base = self.base;
+        let run = |(((q, v), input), output): (((&[f64], &[f64]), &[f64]), &mut [f64]),
+                   (door, state): &mut (Dynamics, State),
+                   failed: &mut Vec<Failure>| {
+            state.base = base;
+            for k in 0..input.len() / nv {
+                state.q.copy_from_slice(&q[k * nq..(k + 1) * nq]);
+                state.v.copy_from_slice(&v[k * nv..(k + 1) * nv]);
+                let input = &input[k * nv..(k + 1) * nv];
+                let out = &mut output[k * size..(k + 1) * size];
+                if let Err(error) = answer(door, state, input, out) {
+                    failed.push(Failure { state: k, error });
+                }
+            }
+        };
+        self.failures.clear();
+        if threads == 1 {
+            run(
+                (((q, v), input), output),
+                &mut self.doors[0],
+                &mut self.failures,
+            );
+            return self.first_failure();
+        }
         let parts = (q.chunks(chunk * nq))
             .zip(v.chunks(chunk * nv))
             .zip(input.chunks(chunk * nv))
-            .zip(output.chunks_mut(chunk * size))
-            .zip(&mut self.doors);
-        let mut tasks: Vec<_> = parts.map(|task| (task, Vec::new())).collect();
-        each(
-            &mut tasks,
-            |(((((q, v), input), output), (door, state)), failed)| {
-                state.base = base;
-                for k in 0..input.len() / nv {
-                    state.q.copy_from_slice(&q[k * nq..(k + 1) * nq]);
-                    state.v.copy_from_slice(&v[k * nv..(k + 1) * nv]);
-                    let input = &input[k * nv..(k + 1) * nv];
-                    let out = &mut output[k * size..(k + 1) * size];
-                    if let Err(error) = answer(door, state, input, out) {
-                        failed.push((k, error));
-                    }
-                }
-            },
-        );
-        let failed: Vec<_> = tasks.into_iter().map(|(_, failed)| failed).collect();
-        self.failures.clear();
-        for (task, failed) in failed.into_iter().enumerate() {
-            let of_batch = |(k, error)| Failure {
-                state: task * chunk + k,
-                error,
-            };
-            self.failures.extend(failed.into_iter().map(of_batch));
+            .zip(output.chunks_mut(chunk * size));
+        let mut tasks: Vec<_> = parts
+            .zip(&mut self.doors)
+            .map(|(part, door)| (Some(part), door, Vec::new()))
+            .collect();
+        each(&mut tasks, |(part, door, failed)| {
+            if let Some(part) = part.take() {
+                run(part, door, failed);
+            }
+        });
+        for (task, (_, _, failed)) in tasks.into_iter().enumerate() {
+            for failure in failed {
+                self.failures.push(Failure {
+                    state: task * chunk + failure.state,
+                    ..failure
+                });
+            }
         }
         self.first_failure()
     }

@@ -64,7 +64,7 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
         let work = &mut self.inverse;
-        inverse::kernel::<S, f64, K, true>(model, state, base, external, work, out);
+        inverse::kernel::<S, f64, K, true>(model, state, base, external, None, work, out);
     }
 
     /// With the factors that forward dynamics has left.

@@ -96,7 +96,7 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
     let tree = model.tree();
     let n = model.body_count();
     let work = &mut result.work;
-    inverse::prepare(model, [q, v, &result.still], base, &[], work);
+    inverse::sums(model, [q, v, &result.still], base, work);
 
     // origins from that of body 1; angular momenta about body origins, summed from the tips
     let first = work.body[1].step;

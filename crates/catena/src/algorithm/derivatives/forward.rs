@@ -136,8 +136,8 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>>(
         let nv = model.nv();
         let packs = nv.div_ceil(K::WIDTH);
         let width = 3 * packs;
-        inverse::prepare(model, state, base, external, inverse);
-        columns.prepare(model, factors);
+        inverse::prepare(model, state, base, external, Some(factors), inverse);
+        columns.prepare_at(model, factors, &inverse.body);
         inverse::into_panel(model, inverse, columns.panel(width), width);
         columns.identity(width, 2 * packs);
         columns.substitute(width, 2 * packs, -S::one());
@@ -146,8 +146,16 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>>(
         columns.write(width, 2 * packs, nv, dtau);
         return;
     }
-    inverse::kernel::<S, P, K, false>(model, state, base, external, inverse, [dq, dv, &mut []]);
-    columns.prepare(model, factors);
+    inverse::kernel::<S, P, K, false>(
+        model,
+        state,
+        base,
+        external,
+        Some(factors),
+        inverse,
+        [dq, dv, &mut []],
+    );
+    columns.prepare_at(model, factors, &inverse.body);
     columns.solve(model, [dq, dv], model.nv(), -S::one());
     columns.inverse(model, dtau);
 }

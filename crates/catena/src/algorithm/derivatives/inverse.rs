@@ -46,6 +46,7 @@
 use super::pack::{
     One, Pack, put, set_force, set_inertia, set_mat, set_motion, set_vec, spread_vec,
 };
+use crate::algorithm::factorization::Factorization;
 use crate::algorithm::{Angles, Card};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -89,12 +90,12 @@ impl<S: Scalar> InverseDerivatives<S> {
 
 /// One body on the way out and back.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Body<S> {
-    pub(super) rotation: Mat3<S>,
+pub(crate) struct Body<S> {
+    pub(crate) rotation: Mat3<S>,
     /// From the origin of the tree's first body.
-    pub(super) origin: Vec3<S>,
+    pub(crate) origin: Vec3<S>,
     /// From the origin of the parent.
-    pub(super) step: Vec3<S>,
+    pub(crate) step: Vec3<S>,
     pub(super) velocity: Motion<S>,
     pub(super) rate: Motion<S>,
     pub(super) sum: Sum<S>,
@@ -102,7 +103,7 @@ pub(super) struct Body<S> {
 
 /// What adds up over everything beyond a joint, about the body's origin.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sum<S> {
+pub(crate) struct Sum<S> {
     pub(super) inertia: RigidInertia<S>,
     pub(super) convective: Mat3<S>,
     pub(super) momentum: Vec3<S>,
@@ -121,6 +122,16 @@ pub(super) struct Gathered<M> {
     pub(super) convective: Mat3<M>,
     pub(super) momentum: Vec3<M>,
     pub(super) force: Force<M>,
+}
+
+impl<M: Scalar> Gathered<M> {
+    #[inline(always)]
+    fn set<S: Scalar, K: Pack<S, Many = M>>(&mut self, lane: usize, sum: Sum<S>) {
+        set_inertia::<S, K>(&mut self.inertia, lane, sum.inertia);
+        set_mat::<S, K>(&mut self.convective, lane, sum.convective);
+        set_vec::<S, K>(&mut self.momentum, lane, sum.momentum);
+        set_force::<S, K>(&mut self.force, lane, sum.force);
+    }
 }
 
 /// What (4) and (5) need of a pack of freedoms, about the origin of the tree's first body.
@@ -476,6 +487,7 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
         [q, v, vdot],
         base,
         external,
+        None,
         &mut work.0,
         [
             derivatives.dq.as_mut_slice(),
@@ -490,13 +502,14 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
 #[inline(always)]
 pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>, const INERTIA: bool>(
     model: &Model<P>,
-    [q, v, vdot]: [&[S]; 3],
+    state: [&[S]; 3],
     base: &Base<S>,
     external: &[Force<S>],
+    known: Option<&Factorization<S>>,
     work: &mut Work<S, K>,
     out: [&mut [S]; 3],
 ) {
-    prepare(model, [q, v, vdot], base, external, work);
+    prepare(model, state, base, external, known, work);
     let [dq, dv, inertia] = out;
     pairs::<S, K, INERTIA>(work, dq, dv, inertia);
     let (tree, nv) = (model.tree(), model.nv());
@@ -515,22 +528,35 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>, const INERTIA: bool
     }
 }
 
-/// Everything up to the sums over pairs.
+/// Everything up to the sums over pairs. Factors of the same configuration, where there are any, know its poses.
 #[inline(always)]
 pub(crate) fn prepare<S: Scalar, P: Parameter<S>, K: Pack<S>>(
     model: &Model<P>,
     state: [&[S]; 3],
     base: &Base<S>,
     external: &[Force<S>],
+    known: Option<&Factorization<S>>,
     work: &mut Work<S, K>,
 ) {
-    outwards(model, state, base, external, work);
-    gather(model, work);
+    outwards(model, state, base, external, known, work);
+    gather::<S, P, K, false>(model, work);
     if K::WIDTH > 1 {
         for k in 0..work.columns.len() {
             work.columns[k].fill(&work.gathered[k]);
         }
     }
+}
+
+/// Sums over everything beyond each joint, without their derivatives.
+#[inline(always)]
+pub(super) fn sums<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    state: [&[S]; 3],
+    base: &Base<S>,
+    work: &mut Work<S, One>,
+) {
+    outwards(model, state, base, &[], None, work);
+    gather::<S, P, One, true>(model, work);
 }
 
 /// ∂τ/∂q and ∂τ/∂v side by side in the first packs of each row of a panel, `width` packs a row.
@@ -570,10 +596,17 @@ fn outwards<S: Scalar, P: Parameter<S>, K: Pack<S>>(
     [q, v, vdot]: [&[S]; 3],
     base: &Base<S>,
     external: &[Force<S>],
+    known: Option<&Factorization<S>>,
     work: &mut Work<S, K>,
 ) {
     let tree = model.tree();
-    work.angles.fill(tree, q);
+    match known {
+        None => work.angles.fill(tree, q),
+        Some(factors) => {
+            work.angles.sin.copy_from_slice(&factors.angles.sin);
+            work.angles.cos.copy_from_slice(&factors.angles.cos);
+        }
+    }
     let to_base = base.pose.rotation;
     let ground = &mut work.body[0];
     // seen by an observer who flies along with the base's origin
@@ -586,7 +619,10 @@ fn outwards<S: Scalar, P: Parameter<S>, K: Pack<S>>(
         let info = tree.nodes[i];
         let parent = &work.body[info.parent];
         let setting = model.setting(i, &work.angles);
-        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+        let pose = match known {
+            None => with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) }),
+            Some(factors) => factors.pose[i],
+        };
         let (rotation, step, origin) = if info.parent == 0 {
             (pose.rotation, pose.translation, Vec3::zero())
         } else {
@@ -660,7 +696,7 @@ fn outwards<S: Scalar, P: Parameter<S>, K: Pack<S>>(
 
 /// Tips to base: sums over everything beyond each joint.
 #[inline(always)]
-fn gather<S: Scalar, P, K: Pack<S>>(model: &Model<P>, work: &mut Work<S, K>) {
+fn gather<S: Scalar, P, K: Pack<S>, const KEEP: bool>(model: &Model<P>, work: &mut Work<S, K>) {
     let tree = model.tree();
     for i in (1..=model.body_count()).rev() {
         let info = tree.nodes[i];
@@ -673,13 +709,13 @@ fn gather<S: Scalar, P, K: Pack<S>>(model: &Model<P>, work: &mut Work<S, K>) {
         for at in info.v..info.v + info.kind.nv() {
             let g = &mut work.gathered[at / K::WIDTH];
             let lane = at % K::WIDTH;
-            set_inertia::<S, K>(&mut g.inertia, lane, sum.inertia);
-            set_mat::<S, K>(&mut g.convective, lane, sum.convective);
-            set_vec::<S, K>(&mut g.momentum, lane, sum.momentum);
-            set_force::<S, K>(&mut g.force, lane, sum.force);
-            if K::WIDTH == 1 {
-                // nothing to wait for: the pack is complete
-                work.columns[at].fill(&work.gathered[at]);
+            if K::WIDTH == 1 && !KEEP {
+                // nothing to wait for: the pack is complete, and nobody asks for it later
+                let mut complete = *g;
+                complete.set::<S, K>(lane, sum);
+                work.columns[at].fill(&complete);
+            } else {
+                g.set::<S, K>(lane, sum);
             }
         }
     }

@@ -17,6 +17,7 @@
 
 use super::Factorization;
 use crate::algorithm::Card;
+use crate::algorithm::derivatives::inverse::Body;
 use crate::algorithm::derivatives::pack::{One, Pack, put, set_force, set_motion, spread_vec};
 use crate::matrix::Matrix;
 use crate::model::joint::{Joint, with_joint};
@@ -190,32 +191,73 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 }
             };
             self.body[i] = here;
-            let setting = model.setting(i, &factors.angles);
-            with_joint!(info.kind, J => {
-                let joint = J::<S>::at(setting, &pose);
-                for k in 0..J::<S>::NV {
-                    let psi = joint.restore(factors.psi[info.v + k]);
-                    self.freedom[info.v + k] = Freedom {
-                        axis: joint.column_in(k, here.rotation),
-                        psi: Force::new(here.rotation * psi.moment, here.rotation * psi.force),
-                        inverse: factors.inverse[info.v + k],
-                    };
-                }
-            });
-            if self.written_out() {
-                for k in info.v..info.v + info.kind.nv() {
-                    let Freedom { axis, psi, .. } = self.freedom[k];
-                    let seen = here.origin.cross_add(psi.force, psi.moment);
-                    let pack = &mut self.psi[k / K::WIDTH];
-                    set_force::<S, K>(pack, k % K::WIDTH, Force::new(seen, psi.force));
-                    self.freedom[k].axis.linear = here.origin.cross_add(axis.angular, axis.linear);
-                    let pack = &mut self.axis[k / K::WIDTH];
-                    set_motion::<S, K>(pack, k % K::WIDTH, self.freedom[k].axis);
-                }
-            }
+            self.take_over(model, factors, i, here);
         }
         if self.written_out() {
             self.write_out();
+        }
+    }
+
+    /// The same where it is known already how the bodies stand in the axes of the base.
+    #[inline(always)]
+    pub fn prepare_at<P: Parameter<S>>(
+        &mut self,
+        model: &Model<P>,
+        factors: &Factorization<S>,
+        bodies: &[Body<S>],
+    ) {
+        for i in 1..=model.body_count() {
+            let Body {
+                rotation,
+                origin,
+                step,
+                ..
+            } = bodies[i];
+            self.body[i].step = step;
+            let here = BodyAt {
+                rotation,
+                origin,
+                step,
+            };
+            self.take_over(model, factors, i, here);
+        }
+        if self.written_out() {
+            self.write_out();
+        }
+    }
+
+    #[inline(always)]
+    fn take_over<P: Parameter<S>>(
+        &mut self,
+        model: &Model<P>,
+        factors: &Factorization<S>,
+        i: usize,
+        here: BodyAt<S>,
+    ) {
+        let info = model.tree().nodes[i];
+        let pose = factors.pose[i];
+        let setting = model.setting(i, &factors.angles);
+        with_joint!(info.kind, J => {
+            let joint = J::<S>::at(setting, &pose);
+            for k in 0..J::<S>::NV {
+                let psi = joint.restore(factors.psi[info.v + k]);
+                self.freedom[info.v + k] = Freedom {
+                    axis: joint.column_in(k, here.rotation),
+                    psi: Force::new(here.rotation * psi.moment, here.rotation * psi.force),
+                    inverse: factors.inverse[info.v + k],
+                };
+            }
+        });
+        if self.written_out() {
+            for k in info.v..info.v + info.kind.nv() {
+                let Freedom { axis, psi, .. } = self.freedom[k];
+                let seen = here.origin.cross_add(psi.force, psi.moment);
+                let pack = &mut self.psi[k / K::WIDTH];
+                set_force::<S, K>(pack, k % K::WIDTH, Force::new(seen, psi.force));
+                self.freedom[k].axis.linear = here.origin.cross_add(axis.angular, axis.linear);
+                let pack = &mut self.axis[k / K::WIDTH];
+                set_motion::<S, K>(pack, k % K::WIDTH, self.freedom[k].axis);
+            }
         }
     }
 
@@ -344,18 +386,18 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         }
     }
 
-    /// A matrix of the panel, from pack `first` on, into numbers stored by rows.
+    /// A matrix of the panel, from pack `first` on, into numbers stored by rows. What a pack writes past the end of its row is
+    /// overwritten by the next.
     #[inline(always)]
     pub fn write(&self, width: usize, first: usize, columns: usize, out: &mut [S]) {
         for k in 0..self.freedom.len() {
-            let row = &mut out[k * columns..(k + 1) * columns];
             let packs = &self.panel[k * width + first..(k + 1) * width];
             let mut at = 0;
             for pack in packs {
                 if at >= columns {
                     break;
                 }
-                put::<S, K>(row, at, *pack);
+                put::<S, K>(out, k * columns + at, *pack);
                 at += K::WIDTH;
             }
         }
