@@ -1,8 +1,8 @@
 //! The arguments of the program, and which command they call.
 
 use crate::commands::{
-    algorithms, check, completions, convert, evaluate, export_case, factor, forward, generate,
-    info, inverse, man, models, plot, simulate, study, tour, verify,
+    algorithms, assemble, check, completions, convert, derivatives, evaluate, export_case, factor,
+    forward, generate, info, inverse, man, models, plot, regressor, simulate, study, tour, verify,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -42,6 +42,12 @@ enum Command {
     Forward(forward::Arguments),
     /// The factorization I = U D Uᵀ of the inertia matrix
     Factor(factor::Arguments),
+    /// A closed state near a guess, for models with loops, couplings or drivers
+    Assemble(assemble::Arguments),
+    /// Derivatives of efforts or accelerations with respect to positions, velocities, efforts
+    Derivatives(derivatives::Arguments),
+    /// The regressor Y with τ = Y π, linear in the bodies' inertias
+    Regressor(regressor::Arguments),
     /// Everything at given states: frames, Jacobians, matrices, energies, both dynamics
     Evaluate(evaluate::Arguments),
     /// Move a model in time, write the run, and audit it
@@ -83,6 +89,9 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Inverse(arguments)) => inverse::run(arguments, json),
         Some(Command::Forward(arguments)) => forward::run(arguments, json),
         Some(Command::Factor(arguments)) => factor::run(arguments, json),
+        Some(Command::Assemble(arguments)) => assemble::run(arguments, json),
+        Some(Command::Derivatives(arguments)) => derivatives::run(arguments, json),
+        Some(Command::Regressor(arguments)) => regressor::run(arguments, json),
         Some(Command::Evaluate(arguments)) => evaluate::run(arguments, json),
         Some(Command::Simulate(arguments)) => simulate::run(arguments, json),
         Some(Command::Plot(arguments)) => plot::run(arguments, json),

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Folder, assert_close, good, numbers, run};
-use serde_json::Value;
+use common::{Folder, assert_close, good, numbers, run, run_in};
+use serde_json::{Value, json};
 use std::f64::consts::PI;
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -622,4 +622,31 @@ fn output_is_the_same_every_time() {
     ] {
         assert_eq!(run(command).stdout, run(command).stdout);
     }
+}
+
+/// What `assemble` prints is a state file; `forward` takes it, and the exact law of the parallelogram comes out.
+#[test]
+fn closed_chains_are_assembled_and_accelerated() {
+    let folder = Folder::new("closed_chains");
+    let assembled =
+        good("assemble four-bar-1 --q 60deg,-50deg,80deg --v 1,0,0 --hold foot0 --json");
+    let checks = &assembled.json()["states"][0]["checks"];
+    assert_eq!((&checks["rows"], &checks["rank"]), (&json!(5), &json!(2)));
+    assert_eq!(checks["freedoms"], json!(1));
+    folder.write("closed.json", &assembled.stdout);
+    let forward = run_in(
+        folder.path(),
+        &["forward", "four-bar-1", "--state", "closed.json", "--json"],
+    );
+    let state = &forward.json()["states"][0];
+    // φ̈ = −g (1 + 1)/(2/3 + 1) cos 60°
+    assert_close(&numbers(&state["a"]), &[-5.886, 5.886, -5.886], 1e-12);
+    let loads = &state["checks"]["loads"];
+    assert_eq!(loads[0]["constraint"], "loop0");
+    assert_eq!(
+        good("info bricard --json").json()["constraints"][0]["rows"],
+        json!(5)
+    );
+    good("forward bricard --random 1");
+    good("simulate bricard --duration 1");
 }

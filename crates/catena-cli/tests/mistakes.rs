@@ -46,6 +46,29 @@ const MISTAKES: &[(&str, &str)] = &[
         "error: --gravity: `nan` is not a number\nhint: write 0.5, 1e-3, 90deg, pi/2 or -3*pi/4\n",
     ),
     (
+        "inverse four-bar-1",
+        "error: model `four-bar-1` has 1 constraint besides its joints, which the algorithms of trees do not know\n\
+         hint: use `algorithm::constrained::ClosedChain` (`catena forward`, `assemble` and `simulate` do), or `Model::open_tree` for the tree with its loops open\n",
+    ),
+    (
+        "forward four-bar-1 --q 1,-1,1.1",
+        "error: constraint `loop0` is open by 8.671e-2 m or rad at this state\n\
+         hint: find a closed state with `assemble`, or let violations decay with `stabilise`\n",
+    ),
+    (
+        "assemble planar3",
+        "error: model `planar3` has no constraints: every state of a tree is assembled\n",
+    ),
+    (
+        "assemble four-bar-1 --hold foot7",
+        "error: --hold: `four-bar-1` has no freedom `foot7`\nhint: did you mean `foot0`?\n",
+    ),
+    (
+        "assemble four-bar-1 --q 1,-0.3,-1 --hold foot0,foot1",
+        "error: constraint `loop0` cannot be closed from this guess: 9.576e-1 m or rad are left after 30 iterations\n\
+         hint: hold fewer coordinates, try another guess, and check the lengths of the loop\n",
+    ),
+    (
         "inverse planar3 --q 1,2",
         "error: --q: 3 numbers are needed, 2 were given\n\
          hint: in this order: joint1 (rad), joint2 (rad), joint3 (rad)\n",
@@ -280,15 +303,15 @@ fn mistakes_are_explained() {
 fn an_unsupported_case_is_refused_and_the_others_are_still_compared() {
     let folder = Folder::new("refused");
     folder.write(
-        "redundant.json",
-        "{\"format\": \"catena-case/1\", \"id\": \"s\",\n \"kind\": \"multibody_redundant\"}",
+        "unknown.json",
+        "{\"format\": \"catena-case/1\", \"id\": \"s\",\n \"kind\": \"multibody_redundent\"}",
     );
     folder.run("export-case planar3 -o good.json");
-    let run = folder.run("verify redundant.json good.json");
+    let run = folder.run("verify unknown.json good.json");
     assert_eq!(run.code, 2);
     assert_eq!(
         run.stderr,
-        "error: kind `multibody_redundant` is not supported yet\n  --> redundant.json:2\n"
+        "error: kind `multibody_redundent` is not known\n  --> unknown.json:2\nhint: did you mean `multibody_redundant`?\n"
     );
     assert!(
         run.stdout

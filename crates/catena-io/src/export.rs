@@ -3,7 +3,10 @@
 //! Numbers are written with as many digits as it takes to read the same number back.
 
 use crate::schema::FORMAT;
-use catena::model::{AxisPair, Dof, FrameSpec, JointKind, JointSpec, LinkSpec, ModelBuilder};
+use catena::model::{
+    AxisPair, ConstraintSpec, Dof, FrameSpec, JointKind, JointSpec, Law, LinkSpec, ModelBuilder,
+    RuleSpec,
+};
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
 /// A value as it is written.
@@ -71,11 +74,15 @@ fn header(builder: &ModelBuilder) -> Section {
     header
 }
 
-fn lists(builder: &ModelBuilder) -> [(&'static str, Vec<Section>); 3] {
+fn lists(builder: &ModelBuilder) -> [(&'static str, Vec<Section>); 4] {
     [
         ("link", builder.links.iter().map(link).collect()),
         ("joint", builder.joints.iter().map(joint).collect()),
         ("frame", builder.frames.iter().map(frame).collect()),
+        (
+            "constraint",
+            builder.constraints.iter().map(constraint).collect(),
+        ),
     ]
 }
 
@@ -134,6 +141,77 @@ fn frame(frame: &FrameSpec) -> Section {
     let mut section = vec![("name", text(&frame.name)), ("link", text(&frame.link))];
     pose(&mut section, "origin", "rotation", frame.link_from_frame);
     section
+}
+
+fn constraint(spec: &ConstraintSpec) -> Section {
+    let number = Written::Number;
+    match &spec.rule {
+        RuleSpec::Joint(rule) => {
+            let mut section = joint(rule);
+            section[0].1 = text(&spec.name);
+            section
+        }
+        RuleSpec::Distance {
+            parent,
+            child,
+            parent_point,
+            child_point,
+            length,
+        } => vec![
+            ("name", text(&spec.name)),
+            ("type", text("distance")),
+            ("parent", text(parent)),
+            ("child", text(child)),
+            ("parent_point", vector(*parent_point)),
+            ("child_point", vector(*child_point)),
+            ("length", number(*length)),
+        ],
+        RuleSpec::Coupling { terms, offset } => {
+            let names = terms.iter().map(|(name, _)| text(name)).collect();
+            let factors: Vec<f64> = terms.iter().map(|&(_, c)| c).collect();
+            vec![
+                ("name", text(&spec.name)),
+                ("type", text("coupling")),
+                ("coordinates", Written::List(names)),
+                ("coefficients", numbers(&factors)),
+                ("offset", number(*offset)),
+            ]
+        }
+        RuleSpec::Driver { coordinate, law } => vec![
+            ("name", text(&spec.name)),
+            ("type", text("driver")),
+            ("coordinate", text(coordinate)),
+            match law {
+                Law::Polynomial(coefficients) => ("polynomial", numbers(coefficients)),
+                &Law::Sine {
+                    offset,
+                    amplitude,
+                    frequency,
+                    phase,
+                } => (
+                    "sine",
+                    Written::Table(vec![
+                        ("offset", number(offset)),
+                        ("amplitude", number(amplitude)),
+                        ("frequency", number(frequency)),
+                        ("phase", number(phase)),
+                    ]),
+                ),
+                &Law::Cycloid {
+                    start,
+                    end,
+                    duration,
+                } => (
+                    "cycloid",
+                    Written::Table(vec![
+                        ("start", number(start)),
+                        ("end", number(end)),
+                        ("duration", number(duration)),
+                    ]),
+                ),
+            },
+        ],
+    }
 }
 
 /// Writes the parts of a pose that differ from the identity.

@@ -2,6 +2,8 @@
 //!
 //! The format is described in docs/model-format.md.
 
+mod constraint;
+
 use crate::access::{Item, Source, Table};
 use crate::nearest::advice;
 use crate::root::{Base, join_root};
@@ -28,6 +30,7 @@ const FILE_KEYS: &[&str] = &[
     "link",
     "joint",
     "frame",
+    "constraint",
 ];
 const LINK_KEYS: &[&str] = &["name", "mass", "centre", "r", "inertia"];
 const JOINT_KEYS: &[&str] = &[
@@ -106,6 +109,10 @@ pub(crate) fn read(
     }
     for table in tables(&file, "frame")? {
         builder.frames.push(frame(&table)?);
+    }
+    for table in tables(&file, "constraint")? {
+        let constraint = constraint::read(&table)?;
+        builder.constraints.push(constraint);
     }
     join_root(&mut builder, options.base.map_or(base, Base::from))?;
     Ok(builder)

@@ -7,7 +7,9 @@ use crate::nearest::{advice, nearest};
 use crate::root::{Base, join_root, roots};
 use crate::{Options, placement};
 use catena::error::{Error, ErrorKind, Place, Result};
-use catena::model::{Dof, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder};
+use catena::model::{
+    ConstraintSpec, Dof, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder, RuleSpec,
+};
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use roxmltree::{Document, Node};
 use std::collections::{BTreeMap, HashSet};
@@ -264,10 +266,7 @@ impl Reading<'_> {
             ],
         )?;
         if let Some(mimic) = mimic {
-            let message = format!("joint `{name}` mimics another joint");
-            return Err(self
-                .error(ErrorKind::Unsupported, mimic, message)
-                .hint("coupled joints are not supported; make the joint fixed, or remove <mimic> to let it move by itself"));
+            self.mimic(name, mimic)?;
         }
         let mut joint = JointSpec::new(
             name,
@@ -280,6 +279,30 @@ impl Reading<'_> {
         self.axis(&mut joint, axis)?;
         self.limit_and_dynamics(&mut joint, limit, dynamics)?;
         self.builder.joints.push(joint);
+        Ok(())
+    }
+
+    /// The joint follows another one: q = multiplier · other + offset, a constraint of its own.
+    fn mimic(&mut self, name: &str, mimic: Node<'_, '_>) -> Result<()> {
+        self.only_attributes(mimic, &["joint", "multiplier", "offset"])?;
+        let other = self.attribute(mimic, "joint")?;
+        let number = |key: &str, default: f64| match mimic.attribute(key) {
+            Some(_) => self.number(mimic, key),
+            None => Ok(default),
+        };
+        let (multiplier, offset) = (number("multiplier", 1.0)?, number("offset", 0.0)?);
+        let mut terms = vec![(name.into(), 1.0)];
+        if multiplier != 0.0 {
+            terms.push((other.into(), -multiplier));
+        }
+        self.builder.assumptions.push(format!(
+            "joint `{name}` mimics `{other}`: a constraint `{name}_mimic` couples them"
+        ));
+        self.builder.constraints.push(ConstraintSpec {
+            name: format!("{name}_mimic"),
+            rule: RuleSpec::Coupling { terms, offset },
+            place: self.place(mimic),
+        });
         Ok(())
     }
 

@@ -44,6 +44,25 @@ const COMPUTED: &[(&str, &[&str])] = &[
     ("tree_mixed_chain", TREE),
     ("tree5_moving_base", TREE),
     ("tree6_mixed", TREE),
+    ("baumgarte", TREE),
+    ("two_loops", TREE),
+    (
+        "fourbar_rusr",
+        &[
+            "state.r",
+            "state.R",
+            "state.w",
+            "state.v",
+            "joint_acc",
+            "body_lin_acc",
+            "body_ang_acc",
+            "hinge_force",
+            "hinge_torque",
+            "constraint_rank",
+        ],
+    ),
+    ("bricard6r", REDUNDANT),
+    ("parallelogram_redundant", REDUNDANT),
     (
         "tree6_spherical",
         &[
@@ -87,6 +106,10 @@ const SIMULATED: &[(&str, &[&str])] = &[
     ("pendulum3", PENDULUM_MOTION),
     ("pendulum10", PENDULUM_MOTION),
     (
+        "fourbar_sim",
+        &["q", "qd", "r", "v", "w", "kinetic", "potential", "loop_gap"],
+    ),
+    (
         "tree_motion",
         &[
             "q",
@@ -117,6 +140,21 @@ const PENDULUM_MOTION: &[&str] = &[
     "joint_force_on_child",
     "kinetic",
     "potential",
+];
+
+const REDUNDANT: &[&str] = &[
+    "state.r",
+    "state.R",
+    "state.w",
+    "state.v",
+    "joint_acc",
+    "body_lin_acc",
+    "body_ang_acc",
+    "hinge_force",
+    "hinge_torque",
+    "constraint_rows",
+    "constraint_rank",
+    "min_norm",
 ];
 
 const SPACE: &[&str] = &[
@@ -193,41 +231,14 @@ fn known_motions_are_met() {
     }
 }
 
+/// Every case of the folder is compared by a test.
 #[test]
-fn kinds_to_come_are_refused() {
-    let refused = [
-        (
-            "baumgarte",
-            "kind `multibody_accel` with stabilised constraints (`alpha`, `beta`) is not supported yet",
-        ),
-        (
-            "fourbar_rusr",
-            "kind `multibody_accel` with loops is not supported yet",
-        ),
-        (
-            "two_loops",
-            "kind `multibody_accel` with loops is not supported yet",
-        ),
-        (
-            "bricard6r",
-            "kind `multibody_redundant` is not supported yet",
-        ),
-        (
-            "parallelogram_redundant",
-            "kind `multibody_redundant` is not supported yet",
-        ),
-        (
-            "fourbar_sim",
-            "kind `multibody_sim` with loops is not supported yet",
-        ),
-    ];
-    let mut known: Vec<_> = refused.iter().map(|(name, _)| *name).collect();
-    known.extend(COMPUTED.iter().chain(SIMULATED).map(|(name, _)| *name));
-    for (name, message) in refused {
-        let error = verify_file(&path(name)).expect_err("it cannot be computed");
-        assert_eq!(error.message(), message, "{name}");
-        assert_eq!(error.kind(), catena::ErrorKind::Unsupported, "{name}");
-    }
+fn no_case_is_left_out() {
+    let known: Vec<_> = COMPUTED
+        .iter()
+        .chain(SIMULATED)
+        .map(|(name, _)| *name)
+        .collect();
     let folder = std::fs::read_dir(path("x").with_file_name("")).expect("the cases are there");
     for entry in folder {
         let file = entry.expect("a file").path();
@@ -380,6 +391,10 @@ fn one_changed_digit_is_caught_in_every_quantity_of_a_motion() {
         let case = case(name);
         let expected = motion_expectations(&case);
         for quantity in *quantities {
+            // a gap that is zero but for round-off has no seventh digit
+            if *quantity == "loop_gap" {
+                continue;
+            }
             let own = expected.iter().filter(|(q, ..)| q == quantity);
             let largest = own.max_by(|a, b| a.2.total_cmp(&b.2));
             let (_, path, _) = largest.expect("a quantity has entries");

@@ -481,7 +481,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             "tree_motion",
             Set("/alpha", json!(5)),
-            "kind `multibody_sim` with stabilised constraints (`alpha`, `beta`) is not supported yet",
+            "`alpha` has no meaning: the model has no loops",
         ),
         (
             "tree_motion",

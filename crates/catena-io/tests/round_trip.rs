@@ -1,6 +1,6 @@
 //! A model that was written and read again is the same to the last bit.
 
-use catena::model::{JointKind, ModelBuilder, embedded};
+use catena::model::{JointKind, ModelBuilder, RuleSpec, embedded};
 use catena_io::{
     Options, builder_from_json, builder_from_toml, builder_from_urdf, to_json, to_toml,
 };
@@ -41,6 +41,23 @@ fn content(builder: &ModelBuilder) -> Vec<String> {
             .iter()
             .map(|f| format!("{:?} {:?} {:?}", f.name, f.link, f.link_from_frame)),
     );
+    content.extend(builder.constraints.iter().map(|c| {
+        let rule = match &c.rule {
+            RuleSpec::Joint(j) => {
+                let axes = if j.kind.has_axis() {
+                    j.axes.first
+                } else {
+                    Default::default()
+                };
+                format!(
+                    "{:?} {:?} {:?} {:?} {:?} {axes:?} {:?}",
+                    j.kind, j.parent, j.child, j.parent_from_joint, j.joint_from_child, j.pitch
+                )
+            }
+            other => format!("{other:?}"),
+        };
+        format!("{:?} {rule}", c.name)
+    }));
     content
 }
 
@@ -67,8 +84,15 @@ fn embedded_models_survive() {
         "pendulum-3",
         "chain-4",
         "floating-chain-2",
+        "four-bar-2",
+        "bricard",
+        "slider-crank",
     ] {
         assert_survives(&embedded::builder(name).expect("embedded"));
+    }
+    for seed in 1..=20 {
+        let (builder, _) = embedded::random_closed(6, 9, seed).expect("possible");
+        assert_survives(&builder);
     }
     for seed in 1..=40 {
         assert_survives(&embedded::builder(&format!("random-12-{seed}")).expect("embedded"));

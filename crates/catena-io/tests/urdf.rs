@@ -240,3 +240,34 @@ fn xml_with_a_robot_is_urdf() {
     assert_eq!(model.name(), "r");
     std::fs::remove_dir_all(&folder).expect("removable");
 }
+
+/// A joint that mimics another keeps its coordinate and is coupled to it: q = multiplier · other + offset.
+#[test]
+fn mimicking_joints_are_coupled() {
+    let finger = |name: &str, mimic: &str| {
+        format!(
+            r#"<link name="{name}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="{name}_joint" type="prismatic"><parent link="base"/><child link="{name}"/><axis xyz="0 1 0"/>
+<limit lower="0" upper="1" effort="1" velocity="1"/>{mimic}</joint>"#
+        )
+    };
+    let text = robot(&format!(
+        "<link name=\"base\"/>{}{}",
+        finger("left", ""),
+        finger(
+            "right",
+            "<mimic joint=\"left_joint\" multiplier=\"-2\" offset=\"0.1\"/>"
+        )
+    ));
+    let builder = read(&text);
+    let model = builder.build().expect("sound");
+    assert_eq!((model.nv(), model.constraint_rows()), (2, 1));
+    let mut chain = catena::algorithm::constrained::ClosedChain::new(&model);
+    let state = catena::State::new(&model, &[0.3, -0.5], &[0.2, -0.4]).expect("finite");
+    // masses 1 and 1 on one freedom: (1 + 4) a = 5 of the left finger's effort
+    let motion = chain
+        .forward(0.0, &state, &[5.0, 0.0], &[])
+        .expect("coupled");
+    assert!((motion.accelerations[0] - 1.0).abs() < 1e-14);
+    assert!((motion.accelerations[1] + 2.0).abs() < 1e-14);
+}

@@ -144,6 +144,7 @@ fn threads() {
     let inputs = Inputs {
         controller: Controller::Constant(vec![0.1; 7]),
         wrenches: Vec::new(),
+        ..Inputs::default()
     };
     let mut system = TreeSystem::new(&model, inputs, Vec::new()).expect("inputs fit");
     let mut single = Fixed::new(FixedMethod::RungeKutta4, 7, 7, 1e-3).expect("a step");

@@ -4,7 +4,7 @@
 //! numbers of one run with each other.
 
 use catena::model::embedded;
-use catena::{Cpu, Dynamics, State};
+use catena::{Batch, Cpu, Dynamics, State};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -21,13 +21,80 @@ fn best(rounds: usize, calls: usize, mut work: impl FnMut()) -> f64 {
     best
 }
 
+/// One state at a time: inverse dynamics, its derivatives, forward dynamics, its derivatives.
+fn single(name: &str) -> [f64; 4] {
+    let model = embedded::model(name).expect("embedded");
+    let nv = model.nv();
+    let state = State::random(&model, 1);
+    let x = vec![0.5; nv];
+    let mut d = Dynamics::new(&model);
+    let calls = 20_000 / (nv * nv) + 1;
+    let rounds = if nv > 500 { 20 } else { 300 };
+    [
+        best(rounds, calls, || {
+            drop(black_box(d.inverse(black_box(&state), &x, &[])))
+        }),
+        best(rounds, calls, || {
+            drop(black_box(d.inverse_derivatives(black_box(&state), &x, &[])))
+        }),
+        best(rounds, calls, || {
+            drop(black_box(d.forward(black_box(&state), &x, &[])))
+        }),
+        best(rounds, calls, || {
+            drop(black_box(d.forward_derivatives(black_box(&state), &x, &[])))
+        }),
+    ]
+}
+
+/// Many states in lanes: derivatives of inverse and of forward dynamics, per state.
+fn lanes(name: &str) -> [f64; 2] {
+    let model = embedded::model(name).expect("embedded");
+    let nv = model.nv();
+    let count: usize = if nv > 500 { 8 } else { 64 };
+    let states: Vec<State> = (0..count)
+        .map(|k| State::random(&model, k as u64))
+        .collect();
+    let q: Vec<f64> = states.iter().flat_map(|s| s.q.clone()).collect();
+    let v: Vec<f64> = states.iter().flat_map(|s| s.v.clone()).collect();
+    let input = vec![0.5; nv * count];
+    let mut of_inverse = vec![0.0; 2 * nv * nv * count];
+    let mut of_forward = vec![0.0; 3 * nv * nv * count];
+    let mut batch = Batch::new(&model);
+    let rounds = if nv > 500 {
+        3
+    } else {
+        100 + 20_000 / (nv * nv)
+    };
+    let inverse = best(rounds, 1, || {
+        drop(black_box(batch.inverse_derivatives(
+            &q,
+            &v,
+            &input,
+            &mut of_inverse,
+        )))
+    });
+    let forward = best(rounds, 1, || {
+        drop(black_box(batch.forward_derivatives(
+            &q,
+            &v,
+            &input,
+            &mut of_forward,
+        )))
+    });
+    [inverse, forward].map(|t| t / count as f64)
+}
+
 fn main() {
-    println!("processor path: {:?}, ns per state\n", Cpu::detect());
     let chosen: Vec<String> = std::env::args()
         .skip(1)
         .filter(|a| !a.starts_with('-'))
         .collect();
-    let names = [
+    println!("processor path: {:?}, ns per state\n", Cpu::detect());
+    println!(
+        "{:<20} {:>10} {:>10} {:>10} {:>10}   in lanes: {:>10} {:>10}",
+        "model", "inverse", "∂inverse", "forward", "∂forward", "∂inverse", "∂forward"
+    );
+    for name in [
         "chain-7",
         "stanford",
         "floating-chain-6",
@@ -36,36 +103,14 @@ fn main() {
         "random-40-3",
         "chain-100",
         "chain-1000",
-    ];
-    println!(
-        "{:<20} {:>4} {:>11} {:>11}",
-        "model", "nv", "inverse", "∂inverse"
-    );
-    for name in names {
+    ] {
         if !chosen.is_empty() && !chosen.iter().any(|c| c == name) {
             continue;
         }
-        let model = embedded::model(name).expect("embedded");
-        let nv = model.nv();
-        let state = State::random(&model, 1);
-        let x = vec![0.5; nv];
-        let mut d = Dynamics::new(&model);
-        let calls = 20_000 / (nv * nv) + 1;
-        let rounds = if nv > 500 { 20 } else { 300 };
-        let inverse = best(rounds, calls, || {
-            drop(black_box(d.inverse(black_box(&state), &x, &[])))
-        });
-        let inverse_derivatives = best(rounds, calls, || {
-            drop(black_box(d.inverse_derivatives(black_box(&state), &x, &[])))
-        });
-        let forward = best(rounds, calls, || {
-            drop(black_box(d.forward(black_box(&state), &x, &[])))
-        });
-        let forward_derivatives = best(rounds, calls, || {
-            drop(black_box(d.forward_derivatives(black_box(&state), &x, &[])))
-        });
+        let [a, b, c, d] = single(name);
+        let [e, f] = lanes(name);
         println!(
-            "{name:<20} {nv:>4} {inverse:>11.0} {inverse_derivatives:>11.0} {forward:>11.0} {forward_derivatives:>11.0}"
+            "{name:<20} {a:>10.0} {b:>10.0} {c:>10.0} {d:>10.0}             {e:>10.0} {f:>10.0}"
         );
     }
 }

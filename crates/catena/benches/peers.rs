@@ -26,8 +26,9 @@ type Parts<'a> = [&'a [f64]; 3];
 /// Length of a repetition, as in engine.h.
 const REPETITION: Duration = Duration::from_micros(200);
 const MOST_REPETITIONS: usize = 20_000;
-/// A batch writes at most so many numbers: larger results are asked for in smaller batches.
-const MOST_RESULTS: usize = 1 << 23;
+/// A batch writes about so many numbers at most, 1 MB, unless one register of states has more: a single state's results stay in the
+/// caches, and so may a batch's.
+const MOST_RESULTS: usize = 1 << 17;
 
 /// A quantity at one state.
 struct Single {
@@ -91,6 +92,16 @@ const MANY: &[Many] = &[
         quantity: "forward",
         results: |nv| nv,
         run: |batch, at, out| batch.forward(at.q, at.v, at.tau, out),
+    },
+    Many {
+        quantity: "inertia",
+        results: |nv| nv * nv,
+        run: |batch, at, out| batch.inertia(at.q, out),
+    },
+    Many {
+        quantity: "factorization",
+        results: |nv| nv,
+        run: |batch, at, _| batch.factorize(at.q),
     },
 ];
 
@@ -237,20 +248,31 @@ impl Bench {
         self.dynamics.model()
     }
 
-    /// States per call of a batch: all of them, unless their results would not fit into the caches and then some.
+    /// States per call of a batch: all of them, or as many full registers as their results have room.
     fn batch_size(&self, many: &Many) -> usize {
-        let per_state = (many.results)(self.model().nv());
-        let fitting = (MOST_RESULTS / per_state).max(self.batch.lanes());
-        self.table.count.min(fitting)
+        let lanes = self.batch.lanes();
+        let fitting = MOST_RESULTS / (many.results)(self.model().nv());
+        self.table.count.min((fitting / lanes).max(1) * lanes)
     }
 
-    fn run_batch(&mut self, many: &Many, count: usize, out: &mut [f64]) -> catena::Result<()> {
+    /// A batch of the states from `first` on.
+    fn run_batch(
+        &mut self,
+        many: &Many,
+        first: usize,
+        count: usize,
+        out: &mut [f64],
+    ) -> catena::Result<()> {
         let (nq, nv) = (self.model().nq(), self.model().nv());
+        let (positions, others) = (
+            first * nq..(first + count) * nq,
+            first * nv..(first + count) * nv,
+        );
         let inputs = Inputs {
-            q: &self.table.q[..count * nq],
-            v: &self.table.v[..count * nv],
-            vdot: &self.table.vdot[..count * nv],
-            tau: &self.table.tau[..count * nv],
+            q: &self.table.q[positions],
+            v: &self.table.v[others.clone()],
+            vdot: &self.table.vdot[others.clone()],
+            tau: &self.table.tau[others],
         };
         (many.run)(&mut self.batch, &inputs, out)
     }
@@ -274,7 +296,11 @@ impl Bench {
             }
             Call::Many(many) => {
                 numbers.resize(count * (many.results)(self.model().nv()), 0.0);
-                self.run_batch(many, count, &mut numbers)?;
+                self.run_batch(many, 0, count, &mut numbers)?;
+                if many.quantity == "factorization" {
+                    numbers.clone_from_slice(&self.table.tau[..count * self.model().nv()]);
+                    self.batch.solve(&mut numbers)?;
+                }
             }
         }
         let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -296,9 +322,15 @@ impl Bench {
             Call::Many(many) => {
                 let size = self.batch_size(many);
                 let mut out = vec![0.0; size * (many.results)(self.model().nv())];
+                let mut first = 0;
                 measure(seconds, 1, size, || {
-                    self.run_batch(many, size, &mut out)?;
+                    self.run_batch(many, first, size, &mut out)?;
                     black_box(&out);
+                    first = if first + 2 * size <= count {
+                        first + size
+                    } else {
+                        0
+                    };
                     Ok(())
                 })
             }

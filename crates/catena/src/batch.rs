@@ -1,6 +1,7 @@
 //! Many states at once: one state per lane, the lanes of a register computed together, registers shared out to threads.
 
 mod advance;
+mod derivatives;
 mod lanes;
 mod question;
 
@@ -147,6 +148,8 @@ pub struct Batch {
     base: Base<f64>,
     /// For matrices too large for lanes.
     composite: Vec<Composite>,
+    /// For derivatives of models too large for lanes.
+    doors: Vec<(Dynamics, State)>,
     /// States whose factors are kept.
     factorized: usize,
     /// Poses, or motions at the end of their trajectories.
@@ -180,6 +183,7 @@ impl Batch {
             path,
             base: Base::fixed(),
             composite: Vec::new(),
+            doors: Vec::new(),
             factorized: 0,
             poses: Vec::new(),
             failures: Vec::new(),
@@ -256,6 +260,7 @@ impl Batch {
         external: &[Force<f64>],
         tau: &mut [f64],
     ) -> Result<()> {
+        self.model.expect_tree()?;
         self.ask(Inverse, [q, v, vdot], external, tau, self.model.nv())
     }
 
@@ -273,6 +278,7 @@ impl Batch {
         external: &[Force<f64>],
         vdot: &mut [f64],
     ) -> Result<()> {
+        self.model.expect_tree()?;
         self.ask(Forward, [q, v, tau], external, vdot, self.model.nv())
     }
 
@@ -555,7 +561,14 @@ impl Batch {
             });
             self.failures.push(Failure { state, error });
         }
-        let Failure { state, error } = &self.failures[0];
+        self.first_failure()
+    }
+
+    /// The first failure, as the error of the whole call.
+    fn first_failure(&self) -> Result<()> {
+        let Some(Failure { state, error }) = self.failures.first() else {
+            return Ok(());
+        };
         let others = match self.failures.len() - 1 {
             0 => String::new(),
             n => format!(" (and {n} more states failed)"),

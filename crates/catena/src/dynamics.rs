@@ -2,6 +2,7 @@
 
 mod composite;
 mod derivatives;
+mod tasks;
 
 use crate::Cpu;
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
@@ -150,6 +151,7 @@ pub struct Dynamics {
     widest: Cpu,
     /// Derivatives and what belongs to them, made when first asked for.
     derivatives: Option<Box<derivatives::Store>>,
+    tasks: Box<tasks::Store>,
     quaternions: Vec<(usize, usize)>,
     /// Are the factors those of a state?
     factorized: bool,
@@ -187,6 +189,7 @@ impl Dynamics {
             jacobian: Matrix::zeros(6, nv),
             widest: cpu.min(Cpu::best()),
             derivatives: None,
+            tasks: Box::default(),
             factorized: false,
             quaternions: model
                 .bodies()
@@ -222,6 +225,7 @@ impl Dynamics {
         vdot: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
+        self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
         self.load(external)?;
@@ -278,6 +282,7 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
+        self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("efforts", tau)?;
         self.load(external)?;
@@ -487,6 +492,23 @@ impl Dynamics {
         done
     }
 
+    /// Is this a state of the model?
+    pub(crate) fn check(&self, state: &State) -> Result<()> {
+        self.check_state(state)
+    }
+
+    /// Are these a state, efforts and wrenches of the model?
+    pub(crate) fn check_forward(
+        &mut self,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        self.check_state(state)?;
+        self.check_vector("efforts", tau)?;
+        self.load(external)
+    }
+
     fn load(&mut self, external: &[Force<f64>]) -> Result<()> {
         if external.is_empty() {
             return Ok(());
@@ -640,7 +662,7 @@ impl Dynamics {
         singular.map_or(Ok(()), |k| Err(self.singular(k)))
     }
 
-    fn singular(&self, k: usize) -> Error {
+    pub(crate) fn singular(&self, k: usize) -> Error {
         let dof = &self.model.tree().dofs[k];
         let body = &self.model.tree().bodies[dof.body];
         Error::new(

@@ -323,7 +323,9 @@ fn trajectories_agree_with_single_simulations() {
                         } => {
                             let at: Vec<f64> = plain.iter().map(|&k| numbers[k]).collect();
                             Controller::ProportionalDerivative {
-                                motion: PointToPoint::new(Profile::Cycloid, &at, &at, 1.0).unwrap(),
+                                motion: PointToPoint::new(Profile::Cycloid, &at, &at, 1.0)
+                                    .unwrap()
+                                    .into(),
                                 stiffness,
                                 damping,
                             }
@@ -332,6 +334,7 @@ fn trajectories_agree_with_single_simulations() {
                     let inputs = Inputs {
                         controller,
                         wrenches: Vec::new(),
+                        ..Inputs::default()
                     };
                     let mut system = TreeSystem::new(&model, inputs, Vec::new()).unwrap();
                     let mut single = Fixed::new(method, nq, nv, h).unwrap();

@@ -257,7 +257,7 @@ fn linear_scheme_stays_right_for_long_pendulums() {
     }
 }
 
-/// Fewer than the 501 n multiplications and 465 n additions that a plain elimination of the same blocks takes, for any n.
+/// At most the 501 n multiplications and 465 n additions that the same elimination takes with the paper's 3×4 blocks given.
 #[test]
 fn linear_scheme_is_linear_in_every_operation() {
     let mut random = Random::new(5);

@@ -53,6 +53,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
                 one_line(&model),
                 law_table(&laws)
             );
+            if !model.constraints().is_empty() {
+                text += "\n  these are laws of trees: the loops of the model are open\n";
+            }
             if model.nv() > DENSE_LIMIT {
                 text += &format!(
                     "\n  laws that need dense matrices are left out: more than {DENSE_LIMIT} freedoms\n"

@@ -1,5 +1,6 @@
 //! `catena forward MODEL`: the accelerations that given efforts produce, checked by two other routes.
 
+use crate::commands::closed_forward;
 use crate::commands::info::one_line;
 use crate::commands::inverse::{quaternion_lines, state_table};
 use crate::json;
@@ -47,6 +48,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let situations = arguments
         .state
         .situations(&model, None, arguments.effort.tau.as_ref())?;
+    if !model.constraints().is_empty() {
+        let guesses = arguments.state.seed().is_some();
+        return closed_forward::run(&model, situations, guesses, as_json);
+    }
     let mut dynamics = Dynamics::new(&model);
     let mut twin = (model.nv() <= LARGE).then(|| WalkerOrin::new(&model));
     let solved = situations

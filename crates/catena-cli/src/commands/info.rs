@@ -8,7 +8,7 @@ use crate::table::Table;
 use crate::{json, words};
 use catena::Model;
 use catena::error::Result;
-use catena::model::{BodyInfo, Dof, FrameInfo, Tree};
+use catena::model::{BodyInfo, Constraint, Dof, FrameInfo, Rule, Tree};
 use catena::spatial::Pose;
 use clap::Args;
 use serde_json::{Value, json};
@@ -69,6 +69,7 @@ fn to_text(loaded: &Loaded, matrices: bool) -> String {
         freedoms(loaded),
         frames(tree),
     );
+    text += &constraints(model);
     if matrices {
         text += &graph_matrices(tree);
     }
@@ -315,6 +316,46 @@ fn frames(tree: &Tree) -> String {
     )
 }
 
+/// What closes loops and couples or drives coordinates.
+fn constraints(model: &Model) -> String {
+    let constraints = model.constraints();
+    if constraints.is_empty() {
+        return String::new();
+    }
+    let tree = model.tree();
+    let named = |c: &Constraint| match &c.rule {
+        Rule::Joint(closure)
+        | Rule::Distance {
+            between: closure, ..
+        } => format!(
+            "{} – {}",
+            tree.bodies[closure.parent].name, tree.bodies[closure.child].name
+        ),
+        Rule::Coupling { terms, .. } => terms
+            .iter()
+            .map(|(k, _)| tree.dofs[k.v].name.as_str())
+            .collect::<Vec<_>>()
+            .join(", "),
+        Rule::Driver { coordinate, .. } => tree.dofs[coordinate.v].name.clone(),
+    };
+    let table = Table::new()
+        .text("constraint", constraints.iter().map(|c| c.name.to_string()))
+        .text("type", constraints.iter().map(|c| c.kind()))
+        .text("on", constraints.iter().map(named))
+        .written("rows", constraints.iter().map(|c| c.rows().to_string()));
+    let rows = model.constraint_rows();
+    let footnote = format!(
+        "{} on {} of the tree. Rows may depend on each other: `catena assemble` finds a closed state and counts the freedoms left.",
+        counted(rows, "row", "rows"),
+        counted(model.nv(), "freedom", "freedoms"),
+    );
+    format!(
+        "\n{}  {}\n",
+        table.render(),
+        words::wrapped(&footnote, 76, "  ")
+    )
+}
+
 fn graph_matrices(tree: &Tree) -> String {
     let n = tree.bodies.len() - 1;
     let mut text = String::from("\nregular labelling (Mufti): leaves get the highest numbers\n");
@@ -409,6 +450,21 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
         "frames": frames,
         "assumptions": tree.assumptions,
     });
+    if !model.constraints().is_empty() {
+        let name = |body: usize| tree.bodies[body].name.as_str();
+        value["constraints"] = model
+            .constraints()
+            .iter()
+            .map(|c| {
+                json!({
+                    "name": *c.name,
+                    "type": c.kind(),
+                    "rows": c.rows(),
+                    "bodies": c.bodies().map(|bodies| bodies.map(name)),
+                })
+            })
+            .collect();
+    }
     if matrices {
         value["incidence_matrix"] = json!(tree.incidence_matrix());
         value["path_matrix"] = json!(tree.path_matrix());

@@ -1,9 +1,12 @@
 //! One file per command.
 
 pub mod algorithms;
+pub mod assemble;
 pub mod check;
+pub mod closed_forward;
 pub mod completions;
 pub mod convert;
+pub mod derivatives;
 pub mod evaluate;
 pub mod export_case;
 pub mod factor;
@@ -14,6 +17,7 @@ pub mod inverse;
 pub mod man;
 pub mod models;
 pub mod plot;
+pub mod regressor;
 pub mod simulate;
 pub mod study;
 pub mod tour;

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Nothing passes by being passed over: a quantity that is not known, a key that is not known and a case that expects
-//! nothing are errors, and kinds of cases that catena cannot compute yet are refused as unsupported.
+//! nothing are errors, and kinds of cases that catena does not know are refused as unsupported.
 
 mod element;
 mod export;
@@ -61,17 +61,15 @@ const KINDS: &[&str] = &[
     "space_accel",
     "space_sim",
     "multibody_accel",
+    "multibody_redundant",
     "multibody_sim",
     "pendulum_sim",
     "pendulum_newton",
 ];
 
-/// Kinds that the format has and catena cannot compute yet.
-const KINDS_TO_COME: &[&str] = &["multibody_redundant"];
-
 /// Reads a case from a file, computes every expected quantity and reports the worst difference of each.
 ///
-/// A kind of case that is not supported yet is an error of the kind [`ErrorKind::Unsupported`], never a pass.
+/// A kind of case that is not known is an error of the kind [`ErrorKind::Unsupported`], never a pass.
 pub fn verify_file(path: &Path) -> Result<Report> {
     let file_name = path.display().to_string();
     verify_text(&read_text(path, &file_name)?, &file_name)
@@ -146,15 +144,9 @@ fn expect_kind<'a>(head: &Object<'a>) -> Result<&'a str> {
     if KINDS.contains(&kind) {
         return Ok(kind);
     }
-    let to_come = KINDS_TO_COME.contains(&kind);
-    let what = if to_come { "supported yet" } else { "known" };
-    let message = format!("kind `{kind}` is not {what}");
+    let message = format!("kind `{kind}` is not known");
     let error = Error::new(ErrorKind::Unsupported, message).at(element.place());
-    Err(if to_come {
-        error
-    } else {
-        error.hint(advice(kind, &[KINDS, KINDS_TO_COME].concat()))
-    })
+    Err(error.hint(advice(kind, KINDS)))
 }
 
 /// Text for people, empty where the case has none.

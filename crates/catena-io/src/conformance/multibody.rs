@@ -1,15 +1,17 @@
-//! Trees of bodies described about their mass centres: kinds `multibody_accel` and `multibody_sim`.
+//! Trees and closed chains of bodies described about their mass centres: kinds `multibody_accel`, `multibody_redundant` and
+//! `multibody_sim`.
 
 use super::COMMON_KEYS;
 use super::element::{Element, Object};
 use super::graph;
 use super::noise::{Sample, Subject, foundations};
 use super::report::Numbers;
-use super::response::{BodyMotion, Load, Response, Situation, System, mechanical_quantity};
+use super::response::{BodyMotion, Closed, Load, Response, Situation, System, mechanical_quantity};
 use super::serial::{case_builder, expect_kind};
 use super::simulation::{RUN_KEYS, Run, read_controller, read_instants, turn_towards};
-use catena::error::{Error, ErrorKind, Result};
-use catena::model::{AxisPair, Dof, Inertial, JointKind, JointSpec, LinkSpec};
+use catena::algorithm::constrained::Stabilisation;
+use catena::error::Result;
+use catena::model::{AxisPair, ConstraintSpec, Dof, Inertial, JointKind, JointSpec, LinkSpec};
 use catena::simulate::{FrameWrench, Inputs};
 use catena::spatial::{Force, Mat3, Motion, Pose, Vec3};
 use catena::{Base, Model, State};
@@ -34,18 +36,14 @@ pub(super) struct Multibody {
     pub bodies: Vec<usize>,
     /// Catena's number of the child of each joint of the case.
     pub children: Vec<usize>,
+    /// Of the loops' constraints.
+    pub stabilisation: Stabilisation,
 }
 
 /// Reads a model of the form `multibody`.
-pub(super) fn read_model(element: &Element<'_>, case_kind: &str) -> Result<Multibody> {
+pub(super) fn read_model(element: &Element<'_>) -> Result<Multibody> {
     let object = element.object(&["kind", "gravity", "bodies", "joints", "loops"])?;
     expect_kind(&object, "multibody")?;
-    if let Some(loops) = object.get("loops")
-        && !loops.list()?.is_empty()
-    {
-        let message = format!("kind `{case_kind}` with loops is not supported yet");
-        return Err(Error::new(ErrorKind::Unsupported, message).at(loops.place()));
-    }
     let mut builder = case_builder(&object)?;
     let bodies = object.require("bodies")?.list()?;
     for (index, body) in bodies.iter().enumerate() {
@@ -66,6 +64,11 @@ pub(super) fn read_model(element: &Element<'_>, case_kind: &str) -> Result<Multi
     for (index, joint) in joints.iter().enumerate() {
         builder.joint(read_joint(joint, index, bodies.len())?);
     }
+    if let Some(loops) = object.get("loops") {
+        for (index, cut) in loops.list()?.iter().enumerate() {
+            builder.constraint(read_loop(cut, index, bodies.len())?);
+        }
+    }
     let model = element.build(&builder)?;
     let number = |name: &str| {
         let missing = || element.error(format!("has no body `{name}` that moves"));
@@ -81,6 +84,7 @@ pub(super) fn read_model(element: &Element<'_>, case_kind: &str) -> Result<Multi
             .map(|joint| number(&joint.child))
             .collect::<Result<_>>()?,
         model,
+        stabilisation: Stabilisation::default(),
     })
 }
 
@@ -100,7 +104,7 @@ fn read_joint(element: &Element<'_>, index: usize, bodies: usize) -> Result<Join
         "stiffness",
         "rest",
     ])?;
-    let kind = read_kind(&object.require("type")?)?;
+    let kind = read_kind(&object.require("type")?, &JOINT_TYPES)?;
     let parent = object.require("parent")?.index(-1, bodies)?;
     let child = match object.get("child") {
         Some(child) => child.index(0, bodies)?,
@@ -164,11 +168,94 @@ fn read_joint(element: &Element<'_>, index: usize, bodies: usize) -> Result<Join
     })
 }
 
-fn read_kind(element: &Element<'_>) -> Result<JointKind> {
+/// The joint types that close loops.
+const LOOP_TYPES: [JointKind; 3] = [
+    JointKind::Revolute,
+    JointKind::Universal,
+    JointKind::Spherical,
+];
+
+/// A joint that closes a loop: its hinge and axes are given in both bodies.
+fn read_loop(element: &Element<'_>, index: usize, bodies: usize) -> Result<ConstraintSpec> {
+    let keys = [
+        "type",
+        "parent",
+        "child",
+        "lp",
+        "lc",
+        "axis_parent",
+        "axis_child",
+    ];
+    let object = element.object(&keys)?;
+    let kind = read_kind(&object.require("type")?, &LOOP_TYPES)?;
+    let end = |key: &str| -> Result<String> {
+        Ok(match object.require(key)?.index(-1, bodies)? {
+            -1 => "world".into(),
+            body => format!("body{body}"),
+        })
+    };
+    let axis = |key: &str| -> Result<Vec3<f64>> {
+        match (kind, object.get(key)) {
+            (JointKind::Spherical, None) => Ok(Vec3::new(0.0, 0.0, 1.0)),
+            (JointKind::Spherical, Some(axis)) => {
+                Err(axis.error("has no meaning for a spherical joint"))
+            }
+            _ => object.require(key)?.direction(),
+        }
+    };
+    let (on_parent, on_child) = (axis("axis_parent")?, axis("axis_child")?);
+    // the joint's axis is z in both bodies; the first axis of a universal joint is x, fixed in the parent
+    let parent_axes = match kind {
+        JointKind::Universal => {
+            let other = frame_with_z(on_parent);
+            Mat3::from_columns(other.z, other.x, other.y)
+        }
+        _ => frame_with_z(on_parent),
+    };
+    let parent_from_joint = Pose::new(parent_axes, object.require("lp")?.vector()?);
+    let child_from_joint = Pose::new(frame_with_z(on_child), object.require("lc")?.vector()?);
+    let mut axes = AxisPair::default();
+    if kind == JointKind::Universal {
+        axes = AxisPair {
+            first: Vec3::new(1.0, 0.0, 0.0),
+            second: Vec3::new(0.0, 0.0, 1.0),
+        };
+    }
+    Ok(ConstraintSpec::joint(JointSpec {
+        parent_from_joint,
+        joint_from_child: child_from_joint.inverse(),
+        axes,
+        place: element.place(),
+        ..JointSpec::new(
+            &format!("loop{index}"),
+            kind,
+            &end("parent")?,
+            &end("child")?,
+        )
+    }))
+}
+
+/// Right-handed orthonormal axes of which this unit vector is the third.
+fn frame_with_z(z: Vec3<f64>) -> Mat3<f64> {
+    // across the coordinate axis that is furthest from z
+    let [x, y, _] = z.map(f64::abs).to_array();
+    let helper = if x < 0.6 {
+        Vec3::new(1.0, 0.0, 0.0)
+    } else if y < 0.6 {
+        Vec3::new(0.0, 1.0, 0.0)
+    } else {
+        Vec3::new(0.0, 0.0, 1.0)
+    };
+    let y = z.cross(helper);
+    let y = y * (1.0 / y.norm());
+    Mat3::from_columns(y.cross(z), y, z)
+}
+
+fn read_kind(element: &Element<'_>, types: &[JointKind]) -> Result<JointKind> {
     let name = element.text()?;
-    let known = JOINT_TYPES.into_iter().find(|kind| kind.name() == name);
+    let known = types.iter().copied().find(|kind| kind.name() == name);
     known.ok_or_else(|| {
-        let names: Vec<_> = JOINT_TYPES.iter().map(|kind| kind.name()).collect();
+        let names: Vec<_> = types.iter().map(|kind| kind.name()).collect();
         element
             .error(format!("names an unknown joint type \"{name}\""))
             .hint(format!("known are: {}", names.join(", ")))
@@ -257,12 +344,13 @@ const SAMPLE_KEYS: &[&str] = &[
     "expected",
 ];
 
-/// Kind `multibody_accel`.
+/// Kinds `multibody_accel` and `multibody_redundant`.
 pub(super) fn accelerations<'a>(case: &Element<'a>) -> Result<Vec<Sample<'a, Tree>>> {
     let own_keys = ["model", "samples", "alpha", "beta"];
     let top = case.object(&[COMMON_KEYS, SAMPLE_KEYS, &own_keys].concat())?;
-    refuse_stabilisation(&top, "multibody_accel")?;
-    let multibody = Rc::new(read_model(&top.require("model")?, "multibody_accel")?);
+    let mut multibody = read_model(&top.require("model")?)?;
+    multibody.stabilisation = read_stabilisation(&top, &multibody.model)?;
+    let multibody = Rc::new(multibody);
     let Some(samples) = top.get("samples") else {
         return Ok(vec![read_sample(&multibody, &top)?]);
     };
@@ -277,16 +365,19 @@ pub(super) fn accelerations<'a>(case: &Element<'a>) -> Result<Vec<Sample<'a, Tre
     samples.collect()
 }
 
-fn refuse_stabilisation(top: &Object<'_>, case_kind: &str) -> Result<()> {
-    match top.get("alpha").or_else(|| top.get("beta")) {
-        None => Ok(()),
-        Some(key) => {
-            let message = format!(
-                "kind `{case_kind}` with stabilised constraints (`alpha`, `beta`) is not supported yet"
-            );
-            Err(Error::new(ErrorKind::Unsupported, message).at(key.place()))
+/// α and β of stabilised constraints, both zero where a case has none.
+fn read_stabilisation(top: &Object<'_>, model: &Model) -> Result<Stabilisation> {
+    let number = |key: &str| match top.get(key) {
+        None => Ok(0.0),
+        Some(value) if model.constraints().is_empty() => {
+            Err(value.error("has no meaning: the model has no loops"))
         }
-    }
+        Some(value) => value.number(),
+    };
+    Ok(Stabilisation {
+        alpha: number("alpha")?,
+        beta: number("beta")?,
+    })
 }
 
 fn read_sample<'a>(multibody: &Rc<Multibody>, sample: &Object<'a>) -> Result<Sample<'a, Tree>> {
@@ -375,11 +466,12 @@ impl Multibody {
 
 /// Kind `multibody_sim`.
 pub(super) fn simulation<'a>(case: &Element<'a>) -> Result<Run<'a>> {
-    const KIND: &str = "multibody_sim";
     let own_keys = ["q0", "qd0", "external", "alpha", "beta"];
     let top = case.object(&[COMMON_KEYS, RUN_KEYS, &own_keys].concat())?;
-    refuse_stabilisation(&top, KIND)?;
-    let multibody = Rc::new(read_model(&top.require("model")?, KIND)?);
+    let mut multibody = read_model(&top.require("model")?)?;
+    multibody.stabilisation = read_stabilisation(&top, &multibody.model)?;
+    let stabilisation = multibody.stabilisation;
+    let multibody = Rc::new(multibody);
     let [q0, qd0] = [top.require("q0")?, top.require("qd0")?];
     let initial = multibody.read_state(case, &q0, &qd0)?;
     let external = read_loads(&top, &multibody.bodies)?;
@@ -406,6 +498,7 @@ pub(super) fn simulation<'a>(case: &Element<'a>) -> Result<Run<'a>> {
         initial,
         inputs,
         instants: read_instants(&top)?,
+        stabilisation,
         view: Box::new(move |mut situation, sample| {
             let positions = multibody.positions(&situation.state, sample)?;
             situation.external.clone_from(&external);
@@ -478,7 +571,7 @@ pub(super) struct Tree {
 
 impl Tree {
     fn new(multibody: Rc<Multibody>, situation: Situation) -> Result<Self> {
-        let mut system = System::of_links(&multibody.model);
+        let mut system = System::of_links(&multibody.model, multibody.stabilisation);
         Ok(Tree {
             multibody,
             responses: system.responses(&situation)?,
@@ -500,14 +593,29 @@ impl Tree {
         })
     }
 
-    /// A load in every joint of the case, in its order.
-    fn loads(&self, load: impl Fn(&BodyMotion) -> Vec3<f64>) -> Vec<Numbers> {
+    /// A load in every joint of the case, in its order, then in every loop.
+    fn loads(
+        &self,
+        load: impl Fn(&BodyMotion) -> Vec3<f64>,
+        of_loop: impl Fn(&Force<f64>) -> Vec3<f64>,
+    ) -> Vec<Numbers> {
         let children = &self.multibody.children;
         let responses = self.responses.iter().filter(|response| response.has_loads);
         let loads = responses.map(|response| {
-            Numbers::list(children.iter().map(|&body| load(&response.bodies[body])))
+            let tree = children.iter().map(|&body| load(&response.bodies[body]));
+            Numbers::list(tree.chain(response.loops.iter().map(&of_loop)))
         });
         loads.collect()
+    }
+
+    /// Something that only a closed chain has.
+    fn of_loops(&self, quantity: impl Fn(&Closed) -> f64) -> Option<Vec<Numbers>> {
+        let closed = self
+            .responses
+            .iter()
+            .map(|r| r.closed.as_ref().map(&quantity));
+        let numbers: Option<Vec<f64>> = closed.collect();
+        numbers.map(|numbers| numbers.into_iter().map(Numbers::from).collect())
     }
 
     fn joint_accelerations(&self) -> Vec<Numbers> {
@@ -531,13 +639,19 @@ impl Subject for Tree {
             "joint_acc" => self.joint_accelerations(),
             "body_lin_acc" => self.per_body(|body| body.acceleration),
             "body_ang_acc" => self.per_body(|body| body.angular_acceleration),
-            "hinge_force" => self.loads(|body| body.hinge_force),
-            "hinge_torque" => self.loads(|body| body.hinge_torque),
+            "hinge_force" => self.loads(|body| body.hinge_force, |load| -load.force),
+            "hinge_torque" => self.loads(|body| body.hinge_torque, |load| -load.moment),
             "constraint_rows" | "constraint_rank" => {
                 let model = &multibody.model;
-                let rows = 6 * model.body_count() - model.nv();
-                vec![(rows as f64).into()]
+                let tree = (6 * model.body_count() - model.nv()) as f64;
+                let loops = self.of_loops(|closed| match name {
+                    "constraint_rows" => tree + model.constraint_rows() as f64,
+                    _ => tree + closed.rank as f64,
+                });
+                loops.unwrap_or_else(|| vec![tree.into()])
             }
+            "min_norm" => return Ok(self.of_loops(|closed| closed.norm)),
+            "loop_gap" => return Ok(self.of_loops(|closed| closed.gap)),
             "incidence_C" => vec![graph::incidence(multibody)],
             "T" => vec![graph::paths(multibody)],
             "D_barycentre" => vec![graph::barycentres(multibody, &self.responses[0])],

@@ -69,6 +69,7 @@ pub(super) fn simulation<'a>(case: &Element<'a>) -> Result<Run<'a>> {
         initial: read_state(&top, &model)?,
         inputs: Inputs::default(),
         instants: read_instants(&top)?,
+        stabilisation: Default::default(),
         model: model.clone(),
         view: Box::new(move |situation, sample| {
             Ok(Box::new(Pendulum::new(&model, situation, sample)?))
@@ -107,7 +108,7 @@ struct Pendulum {
 
 impl Pendulum {
     fn new(model: &Model, situation: Situation, sample: &Object<'_>) -> Result<Self> {
-        let mut system = System::of_links(model);
+        let mut system = System::of_links(model, Default::default());
         let responses = system.responses(&situation)?;
         let mut orientations = Vec::new();
         let mut before = [1.0, 0.0, 0.0, 0.0];

@@ -1,6 +1,7 @@
 //! What a system of bodies does under given loads: accelerations of joints and bodies, and the loads in the joints.
 
 use super::report::Numbers;
+use catena::algorithm::constrained::{Axes, ClosedChain, Sharing, Stabilisation};
 use catena::algorithm::forward_dynamics::{WalkerOrin, forward_dynamics_walker_orin};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, frame_jacobian};
@@ -71,12 +72,29 @@ pub(super) struct Response {
     /// They are those of inverse dynamics in plain arithmetic. Accelerations that were found in another arithmetic would
     /// leave round-off in them that belongs to neither.
     pub has_loads: bool,
+    /// Loads in the joints that close loops, on the child, at the hinge point.
+    pub loops: Vec<Force<f64>>,
+    /// What a closed chain knows besides.
+    pub closed: Option<Closed>,
+}
+
+/// What only a closed chain has.
+#[derive(Clone, Copy)]
+pub(super) struct Closed {
+    /// Number of independent rows of the loops.
+    pub rank: usize,
+    /// Length of the vector of all loads.
+    pub norm: f64,
+    /// Largest distance of two hinge points that should be one.
+    pub gap: f64,
 }
 
 /// A model and the frames in which its bodies are described: at the mass centre, in the axes the case uses.
 pub(super) struct System {
     fast: Dynamics,
     plain: Dynamics,
+    /// With loops: rows in the parent's axes and in world axes. `fast` and `plain` are those of the tree then.
+    closed: Vec<ClosedChain>,
     frames: Vec<FrameInfo>,
     /// Does the body belong to a tree on a free joint, which is measured from the inertial frame?
     floating: Vec<bool>,
@@ -91,19 +109,30 @@ impl System {
                 frame(body, Pose::shift(inertial.centre))
             })
             .collect();
-        System::with_frames(model, frames)
+        System::with_frames(model, frames, Stabilisation::default())
     }
 
-    /// Bodies described in the frames of their links.
-    pub(super) fn of_links(model: &Model) -> Self {
+    /// Bodies described in the frames of their links; loops obey stabilised constraints, if asked for.
+    pub(super) fn of_links(model: &Model, stabilisation: Stabilisation) -> Self {
         let bodies = model.tree().bodies.iter().enumerate();
         let frames = bodies.map(|(body, info)| frame(body, info.body_from_link));
-        System::with_frames(model, frames.collect())
+        System::with_frames(model, frames.collect(), stabilisation)
     }
 
     /// `frames` goes by body number, 0 being the ground.
-    fn with_frames(model: &Model, frames: Vec<FrameInfo>) -> Self {
+    fn with_frames(model: &Model, frames: Vec<FrameInfo>, stabilisation: Stabilisation) -> Self {
         let tree = model.tree();
+        // stabilised constraints are written in inertial components
+        let axes: &[Axes] = match stabilisation == Stabilisation::default() {
+            _ if model.constraints().is_empty() => &[],
+            true => &[Axes::Parent, Axes::World],
+            false => &[Axes::World],
+        };
+        let closed = axes.iter().map(|&axes| {
+            let mut chain = ClosedChain::with(model, Vec::new(), axes);
+            chain.stabilise(stabilisation);
+            chain
+        });
         let mut floating = vec![false; frames.len()];
         for body in model.bodies() {
             floating[body] = match tree.parent(body) {
@@ -111,9 +140,11 @@ impl System {
                 parent => floating[parent],
             };
         }
+        let open = model.clone().open_tree();
         System {
-            fast: Dynamics::new(model),
-            plain: Dynamics::with_cpu(model, Cpu::Baseline),
+            closed: closed.collect(),
+            fast: Dynamics::new(&open),
+            plain: Dynamics::with_cpu(&open, Cpu::Baseline),
             frames,
             floating,
         }
@@ -155,6 +186,18 @@ impl System {
     /// The response by every route that is affordable.
     pub(super) fn responses(&mut self, situation: &Situation) -> Result<Vec<Response>> {
         let mut responses = Vec::new();
+        if !self.closed.is_empty() {
+            if situation.state.base != Base::fixed() && self.floating.contains(&true) {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "a free joint beside a base that moves is not supported with loops",
+                ));
+            }
+            for chain in &mut self.closed {
+                responses.push(respond_closed(chain, &self.frames, situation)?);
+            }
+            return Ok(responses);
+        }
         if self.fast.cpu() != Cpu::Baseline {
             responses.push(self.respond(situation, Route::Fast)?);
         }
@@ -186,16 +229,7 @@ fn respond(
         external,
     } = situation;
     let still = vec![0.0; tau.len()];
-    let placed = dynamics.kinematics(state, &still)?;
-    let wrenches: Vec<Force<f64>> = external
-        .iter()
-        .zip(frames)
-        .map(|(load, frame)| {
-            let centre = placed.frame_pose(frame).translation;
-            let moment = centre.cross(load.force) + load.torque;
-            placed.world_from_body[frame.body].force_into(Force::new(moment, load.force))
-        })
-        .collect();
+    let wrenches = wrenches(dynamics.kinematics(state, &still)?, frames, external);
     let vdot = match route {
         Route::Fast | Route::Plain => dynamics.forward(state, tau, &wrenches)?.to_vec(),
         Route::Dense => dense(dynamics.model(), state, tau, &wrenches)?,
@@ -230,6 +264,65 @@ fn respond(
         vdot,
         bodies,
         has_loads: route != Route::Fast,
+        loops: Vec::new(),
+        closed: None,
+    })
+}
+
+/// Loads as wrenches on the bodies.
+fn wrenches(placed: &Kinematics<f64>, frames: &[FrameInfo], external: &[Load]) -> Vec<Force<f64>> {
+    let loaded = external.iter().zip(frames);
+    let wrench = |(load, frame): (&Load, &FrameInfo)| {
+        let centre = placed.frame_pose(frame).translation;
+        let moment = centre.cross(load.force) + load.torque;
+        placed.world_from_body[frame.body].force_into(Force::new(moment, load.force))
+    };
+    loaded.map(wrench).collect()
+}
+
+/// The response of a closed chain.
+fn respond_closed(
+    chain: &mut ClosedChain,
+    frames: &[FrameInfo],
+    situation: &Situation,
+) -> Result<Response> {
+    let Situation {
+        state,
+        tau,
+        external,
+    } = situation;
+    let still = vec![0.0; tau.len()];
+    let placed = chain.tree().kinematics(state, &still)?;
+    let wrenches = wrenches(placed, frames, external);
+    let motion = chain.forward(0.0, state, tau, &wrenches)?;
+    let (vdot, rank) = (motion.accelerations.to_vec(), motion.rank);
+    let loads = chain.loads(state, tau, &wrenches, Sharing::AllJoints)?;
+    let rows = chain.rows(0.0, state)?;
+    let gaps = rows.blocks().iter().map(|block| {
+        // the first three rows of these joints are those of the hinge point
+        let gap = &rows.residual[block.first..block.first + 3];
+        gap.iter().map(|x| x * x).sum::<f64>().sqrt()
+    });
+    let gap = gaps.fold(0.0, f64::max);
+    let kinematics = chain.tree().kinematics(state, &vdot)?;
+    let mut bodies: Vec<BodyMotion> = frames
+        .iter()
+        .map(|frame| body_motion(kinematics, frame))
+        .collect();
+    for (body, load) in bodies.iter_mut().zip(&loads.tree) {
+        body.hinge_force = -load.force;
+        body.hinge_torque = -load.moment;
+    }
+    Ok(Response {
+        vdot,
+        bodies,
+        has_loads: true,
+        loops: loads.constraints,
+        closed: Some(Closed {
+            rank,
+            norm: loads.norm,
+            gap,
+        }),
     })
 }
 

@@ -160,6 +160,7 @@ pub(super) fn simulation<'a>(case: &Element<'a>) -> Result<Run<'a>> {
             ..Inputs::default()
         },
         instants: read_instants(&top)?,
+        stabilisation: Default::default(),
         model: model.clone(),
         view: Box::new(move |situation, _| Ok(Box::new(Falling::new(&model, situation)?))),
     })

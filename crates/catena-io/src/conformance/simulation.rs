@@ -10,10 +10,11 @@ use super::element::{Element, Object, informs};
 use super::noise::{SHAKE, Subject, foundation_noise, routes_and_noise, shake};
 use super::report::{Comparison, Numbers, SIMULATION_TOLERANCE};
 use super::response::Situation;
+use catena::algorithm::constrained::Stabilisation;
 use catena::error::{ErrorKind, Result};
 use catena::integrate::{Adaptive, Method, Options, System as _, Tolerances};
 use catena::random::Random;
-use catena::simulate::{Controller, Inputs, TreeSystem};
+use catena::simulate::{Controller, Drift, Inputs, TreeSystem};
 use catena::{Model, State};
 use std::collections::HashMap;
 
@@ -48,6 +49,8 @@ pub(super) struct Run<'a> {
     pub initial: State,
     pub inputs: Inputs,
     pub instants: Vec<Instant<'a>>,
+    /// Of the constraints; without, states are projected onto them.
+    pub stabilisation: Stabilisation,
     pub view: Box<View>,
 }
 
@@ -113,7 +116,13 @@ pub(super) fn turn_towards(quaternion: &mut [f64], other: &[f64]) -> bool {
 impl Run<'_> {
     /// What acts at the time of every sample, by integration from the initial values.
     fn situations(&self, method: Method) -> Result<Vec<Situation>> {
-        let mut system = TreeSystem::new(&self.model, self.inputs.clone(), Vec::new())?;
+        let drift = match self.stabilisation == Stabilisation::default() {
+            true => Drift::Project,
+            false => Drift::Stabilise(self.stabilisation),
+        };
+        let inputs = self.inputs.clone();
+        let mut system =
+            TreeSystem::with_constraints(&self.model, inputs, Vec::new(), Vec::new(), drift)?;
         let options = Options {
             tolerances: TOLERANCES,
             ..Options::default()

@@ -105,6 +105,7 @@ pub(super) fn simulation<'a>(case: &Element<'a>) -> Result<Run<'a>> {
             ..Inputs::default()
         },
         instants: read_instants(&top)?,
+        stabilisation: Default::default(),
         model: model.clone(),
         view: Box::new(move |situation, sample| {
             let mut orientation = situation.state.q[3..7].to_vec();

@@ -147,6 +147,7 @@ pub struct Module {
 impl Module {
     /// Traces and optimises the functions that answer these questions.
     pub fn new(model: &Model, questions: &[Question], options: &Options) -> Result<Self> {
+        model.expect_tree()?;
         if !(0.0..1e-2).contains(&options.dust) {
             return Err(Error::new(
                 ErrorKind::Input,

@@ -5,6 +5,7 @@
 //!
 //! Every file carries a [`Card`]; [`ALL`] lists them, `ALGORITHMS.md` and `catena algorithms` show them.
 
+pub mod constrained;
 pub mod derivatives;
 pub mod energy;
 pub mod factorization;
@@ -45,13 +46,19 @@ pub const ALL: &[Card] = &[
     inertia_matrix::coriolis::CARD,
     factorization::udu::CARD,
     factorization::columns::CARD,
+    factorization::operational::CARD,
     factorization::end_effector::CARD,
     factorization::reverse_gauss::CARD,
     forward_dynamics::articulated_bodies::CARD,
     forward_dynamics::walker_orin::CARD,
+    constrained::rows::CARD,
+    constrained::cut_loops::CARD,
+    constrained::assembly::CARD,
+    inverse_dynamics::regressor::CARD,
     derivatives::inverse::CARD,
     derivatives::forward::CARD,
     energy::CARD,
+    derivatives::centroidal::CARD,
     passive::CARD,
     pendulum::CARD,
     integrate::dormand_prince5::CARD,

@@ -1,6 +1,7 @@
 //! States in lanes: how numbers get into registers and out, and the loop over them.
 
 use super::advance::Stages;
+use super::derivatives::Differentials;
 use super::question::Question;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::ForwardDynamics;
@@ -70,6 +71,7 @@ pub(crate) struct Work<V: Vector> {
     pub composite: Option<Box<CompositeBodies<Wide<V>>>>,
     pub kinematics: Option<Box<Kinematics<Wide<V>>>>,
     pub stages: Option<Box<Stages<V>>>,
+    pub differentials: Option<Box<Differentials<V>>>,
     /// The factors of this thread's states, register after register.
     pub factors: Vec<Factorization<Wide<V>>>,
     /// States that failed, counted from the first of this thread.
@@ -92,6 +94,7 @@ impl<V: Vector> Work<V> {
             composite: None,
             kinematics: None,
             stages: None,
+            differentials: None,
             factors: Vec::new(),
             failed: Vec::new(),
             quaternions: bodies

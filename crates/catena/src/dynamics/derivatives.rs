@@ -317,7 +317,7 @@ impl Dynamics {
     }
 }
 
-fn finite_matrix(what: &str, model: &Model, matrix: &Matrix) -> Result<()> {
+pub(super) fn finite_matrix(what: &str, model: &Model, matrix: &Matrix) -> Result<()> {
     if all_finite(matrix.as_slice()) {
         return Ok(());
     }
@@ -326,12 +326,16 @@ fn finite_matrix(what: &str, model: &Model, matrix: &Matrix) -> Result<()> {
         .iter()
         .position(|x| !x.is_finite())
         .unwrap_or(0);
+    let row = at / matrix.columns();
     Err(Error::new(
         ErrorKind::Input,
-        format!(
-            "{what}: the row of `{}` overflows",
-            model.tree().dofs[at / matrix.columns()].name
-        ),
+        match matrix.rows() == model.nv() {
+            true => format!(
+                "{what}: the row of `{}` overflows",
+                model.tree().dofs[row].name
+            ),
+            false => format!("{what}: row {} overflows", row + 1),
+        },
     )
     .hint("positions, velocities or forces are too large for double precision"))
 }

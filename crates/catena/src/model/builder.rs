@@ -1,5 +1,6 @@
 //! From links and joints as a person or a file names them to a checked [`Model`].
 
+use super::constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Rule, RuleSpec};
 use super::tree::{BodyInfo, DofInfo, FrameInfo, Node, Tree};
 use super::{BodyNumbers, DofNumbers, JointKind, Model, check};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -198,6 +199,8 @@ pub struct ModelBuilder {
     pub joints: Vec<JointSpec>,
     /// Frames of their own.
     pub frames: Vec<FrameSpec>,
+    /// Constraints besides the joints: loops, couplings, drivers.
+    pub constraints: Vec<ConstraintSpec>,
     /// What a reader assumed or left out; shown by `catena info`.
     pub assumptions: Vec<String>,
     /// Accept inertias that break the triangle inequality (noted as an assumption); negative masses and inertias are
@@ -217,6 +220,7 @@ impl ModelBuilder {
             links: Vec::new(),
             joints: Vec::new(),
             frames: Vec::new(),
+            constraints: Vec::new(),
             assumptions: Vec::new(),
             allow_unphysical: false,
         }
@@ -238,6 +242,12 @@ impl ModelBuilder {
         self
     }
 
+    /// Adds a constraint.
+    pub fn constraint(&mut self, constraint: ConstraintSpec) -> &mut Self {
+        self.constraints.push(constraint);
+        self
+    }
+
     /// Checks everything and makes the model.
     pub fn build(&self) -> Result<Model> {
         check::names(self)?;
@@ -247,7 +257,9 @@ impl ModelBuilder {
         for &joint in &order {
             making.add(&self.joints[joint])?;
         }
-        let model = making.finish(self);
+        let constraints = making.constraints(self)?;
+        let mut model = making.finish(self);
+        model.constraints = constraints;
         check::mobility(&model)?;
         Ok(model)
     }
@@ -536,7 +548,98 @@ impl Making {
             bodies: self.bodies,
             dofs: self.dofs,
             gravity: builder.gravity,
+            constraints: Vec::new(),
         }
+    }
+
+    /// The constraints, with names turned into numbers.
+    fn constraints(&mut self, builder: &ModelBuilder) -> Result<Vec<Constraint>> {
+        let mut constraints: Vec<Constraint> = Vec::new();
+        for spec in &builder.constraints {
+            let rule = match &spec.rule {
+                RuleSpec::Joint(joint) => {
+                    let axes = self.joint_axes(joint)?;
+                    Rule::Joint(self.closure(
+                        (joint.kind, joint.pitch),
+                        (&joint.parent, joint.parent_from_joint * axes),
+                        (&joint.child, joint.joint_from_child.inverse() * axes),
+                    ))
+                }
+                RuleSpec::Distance {
+                    parent,
+                    child,
+                    parent_point,
+                    child_point,
+                    length,
+                } => Rule::Distance {
+                    between: self.closure(
+                        (JointKind::Free, 0.0),
+                        (parent, Pose::shift(*parent_point)),
+                        (child, Pose::shift(*child_point)),
+                    ),
+                    length: *length,
+                },
+                RuleSpec::Coupling { terms, offset } => Rule::Coupling {
+                    terms: terms
+                        .iter()
+                        .map(|(name, c)| Ok((self.coordinate(spec, name)?, *c)))
+                        .collect::<Result<_>>()?,
+                    offset: *offset,
+                },
+                RuleSpec::Driver { coordinate, law } => Rule::Driver {
+                    coordinate: self.coordinate(spec, coordinate)?,
+                    law: law.clone(),
+                },
+            };
+            let constraint = Constraint {
+                name: spec.name.as_str().into(),
+                rule,
+                place: spec.place.clone(),
+            };
+            check::constraint(&self.tree, &constraint, &constraints)?;
+            constraints.push(constraint);
+        }
+        Ok(constraints)
+    }
+
+    fn closure(
+        &self,
+        (kind, pitch): (JointKind, f64),
+        (parent, parent_link_from_joint): (&str, Pose<f64>),
+        (child, child_link_from_joint): (&str, Pose<f64>),
+    ) -> Closure {
+        let (parent, parent_from_link) = self.at[parent];
+        let (child, child_from_link) = self.at[child];
+        Closure {
+            kind,
+            parent,
+            child,
+            parent_from_joint: parent_from_link * parent_link_from_joint,
+            child_from_joint: child_from_link * child_link_from_joint,
+            pitch,
+        }
+    }
+
+    /// The plain coordinate with this name.
+    fn coordinate(&self, spec: &ConstraintSpec, name: &str) -> Result<Coordinate> {
+        let tree = &self.tree;
+        let Some(v) = tree.dofs.iter().position(|dof| dof.name == name) else {
+            return Err(check::no_coordinate(tree, spec, name));
+        };
+        let body = &tree.bodies[tree.dofs[v].body];
+        let k = v - body.v;
+        if body.kind.quaternion().is_some_and(|first| k >= first) {
+            return Err(Error::new(
+                ErrorKind::Model,
+                format!(
+                    "constraint `{}`: `{name}` is a turning rate of a {} joint, whose position is a quaternion, not a coordinate",
+                    spec.name, body.kind
+                ),
+            )
+            .at(spec.place.clone())
+            .hint("couple or drive coordinates that are angles or lengths"));
+        }
+        Ok(Coordinate { q: body.q + k, v })
     }
 }
 

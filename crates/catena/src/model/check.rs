@@ -1,7 +1,8 @@
 //! The checks a model passes before any number is computed from it.
 
 use super::builder::{JointSpec, LinkSpec, ModelBuilder, WORLD};
-use super::{JointKind, Model};
+use super::constraint::{Closure, Constraint, ConstraintSpec, Rule, RuleSpec};
+use super::{JointKind, Law, Model, Tree};
 use crate::algorithm::factorization::Factorization;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::spatial::{Mat3, Pose, Vec3};
@@ -89,7 +90,7 @@ pub(super) fn names(builder: &ModelBuilder) -> Result<()> {
                     joint.child, other.name, joint.name
                 ),
             )
-            .hint("closed chains are not supported yet; keep one of the joints"));
+            .hint("keep one of the joints in the tree and close the loop by a constraint of the other's type"));
         }
         if !joint.dofs.is_empty() && joint.dofs.len() != joint.kind.nv() {
             return Err(model_error(
@@ -140,7 +141,218 @@ pub(super) fn names(builder: &ModelBuilder) -> Result<()> {
             ));
         }
     }
+    constraint_names(builder, &links)
+}
+
+/// Constraints have names of their own and refer to links.
+fn constraint_names(builder: &ModelBuilder, links: &HashMap<&str, &Place>) -> Result<()> {
+    let mut taken: HashMap<&str, &str> = HashMap::new();
+    for joint in &builder.joints {
+        taken.insert(&joint.name, "joint");
+    }
+    for spec in &builder.constraints {
+        if spec.name.is_empty() {
+            return Err(model_error(&spec.place, "a constraint has no name".into()));
+        }
+        if let Some(other) = taken.insert(&spec.name, "constraint") {
+            let what = match other {
+                "joint" => "a joint and a constraint are both",
+                _ => "two constraints are",
+            };
+            return Err(model_error(
+                &spec.place,
+                format!("{what} called `{}`", spec.name),
+            ));
+        }
+        let (parent, child) = match &spec.rule {
+            RuleSpec::Joint(joint) => (&joint.parent, &joint.child),
+            RuleSpec::Distance { parent, child, .. } => (parent, child),
+            RuleSpec::Coupling { .. } | RuleSpec::Driver { .. } => continue,
+        };
+        for link in [parent, child] {
+            if !links.contains_key(link.as_str()) {
+                let error = model_error(
+                    &spec.place,
+                    format!("constraint `{}`: there is no link `{link}`", spec.name),
+                );
+                return Err(match closest(link, links.keys().copied()) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error,
+                });
+            }
+        }
+    }
     Ok(())
+}
+
+/// The error of a coordinate that does not exist.
+pub(super) fn no_coordinate(tree: &Tree, spec: &ConstraintSpec, name: &str) -> Error {
+    let message = format!(
+        "constraint `{}`: there is no coordinate `{name}`",
+        spec.name
+    );
+    let error = model_error(&spec.place, message);
+    let known = || tree.dofs.iter().map(|dof| dof.name.as_str());
+    let prefix = format!("{name}.");
+    let own: Vec<&str> = known().filter(|dof| dof.starts_with(&prefix)).collect();
+    if !own.is_empty() {
+        return error.hint(format!("its coordinates are {}", own.join(", ")));
+    }
+    match closest(name, known()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("coordinates are called like their joints; fixed joints have none"),
+    }
+}
+
+/// A constraint, bodies and coordinates by number, is possible and says something that none before it says.
+pub(super) fn constraint(tree: &Tree, new: &Constraint, before: &[Constraint]) -> Result<()> {
+    let refuse = |message: String| Err(model_error(&new.place, message));
+    if let Some([parent, child]) = new.bodies()
+        && parent == child
+    {
+        let body = &tree.bodies[parent].name;
+        return Err(model_error(
+            &new.place,
+            format!("constraint `{}` joins body `{body}` to itself", new.name),
+        )
+        .hint("links joined by fixed joints are one body"));
+    }
+    match &new.rule {
+        Rule::Coupling { terms, .. } => {
+            if terms.is_empty() {
+                return refuse(format!("coupling `{}` couples nothing", new.name));
+            }
+            for (k, &(coordinate, c)) in terms.iter().enumerate() {
+                let name = &tree.dofs[coordinate.v].name;
+                if c == 0.0 {
+                    return refuse(format!(
+                        "coupling `{}`: the coefficient of `{name}` is 0",
+                        new.name
+                    ));
+                }
+                if terms[..k].iter().any(|&(other, _)| other == coordinate) {
+                    return refuse(format!("coupling `{}` names `{name}` twice", new.name));
+                }
+            }
+        }
+        Rule::Driver { coordinate, .. } => {
+            let same = |other: &&Constraint| matches!(&other.rule, Rule::Driver { coordinate: driven, .. } if driven == coordinate);
+            if let Some(other) = before.iter().find(same) {
+                return refuse(format!(
+                    "drivers `{}` and `{}` both move `{}`",
+                    other.name, new.name, tree.dofs[coordinate.v].name
+                ));
+            }
+        }
+        Rule::Joint(_) | Rule::Distance { .. } => {}
+    }
+    let same = |other: &&Constraint| match (&other.rule, &new.rule) {
+        (Rule::Joint(a), Rule::Joint(b)) => same_closure(a, b),
+        (Rule::Distance { between: a, .. }, Rule::Distance { between: b, .. }) => {
+            same_closure(a, b)
+        }
+        (Rule::Coupling { terms: a, .. }, Rule::Coupling { terms: b, .. }) => a == b,
+        _ => false,
+    };
+    if let Some(other) = before.iter().find(same) {
+        return Err(model_error(
+            &new.place,
+            format!(
+                "constraints `{}` and `{}` are the same",
+                other.name, new.name
+            ),
+        )
+        .hint("remove one of them"));
+    }
+    Ok(())
+}
+
+fn same_closure(a: &Closure, b: &Closure) -> bool {
+    a.kind == b.kind
+        && (a.parent, a.child) == (b.parent, b.child)
+        && a.parent_from_joint == b.parent_from_joint
+        && a.child_from_joint == b.child_from_joint
+}
+
+/// Every number of a constraint is finite and possible.
+fn constraint_numbers(spec: &ConstraintSpec) -> Result<()> {
+    let finite = |x: f64, what: &str| {
+        if x.is_finite() {
+            return Ok(());
+        }
+        let message = format!("{what} of constraint `{}` is not finite", spec.name);
+        Err(model_error(&spec.place, message))
+    };
+    match &spec.rule {
+        RuleSpec::Joint(joint) => {
+            if joint.kind == JointKind::Free {
+                return Err(model_error(
+                    &spec.place,
+                    format!(
+                        "constraint `{}`: a free joint constrains nothing",
+                        spec.name
+                    ),
+                ));
+            }
+            if joint.dofs.iter().any(|dof| *dof != Default::default()) {
+                return Err(model_error(
+                    &spec.place,
+                    format!(
+                        "constraint `{}`: a joint that closes a loop carries no rotor, spring, friction or limits",
+                        spec.name
+                    ),
+                )
+                .hint("give them to joints of the tree; which joint closes the loop is your choice"));
+            }
+            joint_numbers(joint)
+        }
+        RuleSpec::Distance {
+            parent_point,
+            child_point,
+            length,
+            ..
+        } => {
+            for point in [parent_point, child_point] {
+                finite_vector(*point, &spec.place, || {
+                    format!("a point of constraint `{}`", spec.name)
+                })?;
+            }
+            if !(length.is_finite() && *length > 0.0) {
+                return Err(model_error(
+                    &spec.place,
+                    format!(
+                        "constraint `{}`: a distance must be a positive length, not {length} m",
+                        spec.name
+                    ),
+                )
+                .hint("to hold one point on another, use a constraint of the type point"));
+            }
+            Ok(())
+        }
+        RuleSpec::Coupling { terms, offset } => {
+            for (_, c) in terms {
+                finite(*c, "a coefficient")?;
+            }
+            finite(*offset, "the offset")
+        }
+        RuleSpec::Driver { law, .. } => {
+            if !law.is_finite() {
+                return finite(f64::NAN, "the motion");
+            }
+            if let Law::Cycloid { duration, .. } = law
+                && *duration <= 0.0
+            {
+                return Err(model_error(
+                    &spec.place,
+                    format!(
+                        "constraint `{}`: its duration must be a positive time, not {duration} s",
+                        spec.name
+                    ),
+                ));
+            }
+            Ok(())
+        }
+    }
 }
 
 /// The name most like a mistyped one.
@@ -189,6 +401,9 @@ pub(super) fn numbers(builder: &ModelBuilder) -> Result<()> {
         pose(&frame.link_from_frame, &frame.place, || {
             format!("pose of frame `{}`", frame.name)
         })?;
+    }
+    for spec in &builder.constraints {
+        constraint_numbers(spec)?;
     }
     Ok(())
 }

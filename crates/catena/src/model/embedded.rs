@@ -1,6 +1,10 @@
 //! Models that need no file.
 
-use super::{AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, Model, ModelBuilder, dh};
+pub use super::closed_models::random_closed;
+use super::{
+    AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, Model, ModelBuilder, closed_models,
+    dh,
+};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::random::Random;
 use crate::spatial::{Mat3, Pose, Sym3, Vec3};
@@ -35,6 +39,18 @@ pub const NAMES: &[(&str, &str)] = &[
     ("floating-chain-N", "the same chain on a free base"),
     ("spherical-chain-N", "the same links on spherical joints"),
     (
+        "four-bar-N",
+        "N four-bar linkages in a row, all hinges revolute: closed loops",
+    ),
+    (
+        "bricard",
+        "Bricard's mechanism: six revolute joints, one freedom, closed loop",
+    ),
+    (
+        "slider-crank",
+        "spatial slider-crank with spherical and universal joints: closed loop",
+    ),
+    (
         "random-N-SEED",
         "a random tree of N bodies, every kind of joint and base",
     ),
@@ -53,7 +69,12 @@ pub fn builder(name: &str) -> Result<ModelBuilder> {
         "stanford" => return Ok(stanford()),
         "space-robot" => return Ok(space_robot()),
         "zoo" => return Ok(zoo()),
+        "bricard" => return Ok(closed_models::bricard()),
+        "slider-crank" => return Ok(closed_models::slider_crank()),
         _ => {}
+    }
+    if let Some(n) = number("four-bar-") {
+        return Ok(closed_models::four_bar(n?));
     }
     if let Some(n) = number("pendulum-") {
         return Ok(pendulum(n?));
@@ -492,7 +513,7 @@ fn random_vector(random: &mut Random, reach: f64) -> Vec3<f64> {
     )
 }
 
-fn random_pose(random: &mut Random) -> Pose<f64> {
+pub(super) fn random_pose(random: &mut Random) -> Pose<f64> {
     Pose::new(
         Mat3::from_quaternion(random.quaternion()),
         random_vector(random, 0.5),

@@ -2,6 +2,8 @@
 
 mod builder;
 mod check;
+mod closed_models;
+pub mod constraint;
 pub mod embedded;
 pub(crate) mod joint;
 mod reduced;
@@ -10,6 +12,7 @@ mod tree;
 pub use builder::{
     AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,
 };
+pub use constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Law, Rule, RuleSpec};
 pub use joint::JointKind;
 pub use reduced::Reduced;
 pub(crate) use tree::Node;
@@ -30,6 +33,7 @@ pub struct Model<P = f64> {
     pub(crate) bodies: Vec<BodyNumbers<P>>, // index = body number, 0 unused
     pub(crate) dofs: Vec<DofNumbers<P>>,    // index = velocity coordinate
     pub(crate) gravity: Vec3<P>,
+    pub(crate) constraints: Vec<Constraint<P>>,
 }
 
 /// The constants of one body and the joint that carries it.
@@ -84,6 +88,32 @@ impl<P> Model<P> {
         self.tree.nv
     }
 
+    /// The constraints besides the joints of the tree: loops, couplings, drivers.
+    pub fn constraints(&self) -> &[Constraint<P>] {
+        &self.constraints
+    }
+
+    /// Number of scalar conditions of all constraints.
+    pub fn constraint_rows(&self) -> usize {
+        self.constraints.iter().map(Constraint::rows).sum()
+    }
+
+    /// Algorithms of trees do not know constraints: a model that has some is refused, not mistaken for its tree.
+    pub fn expect_tree(&self) -> crate::Result<()> {
+        match self.constraints.len() {
+            0 => Ok(()),
+            count => Err(crate::Error::new(
+                crate::ErrorKind::Input,
+                format!(
+                    "model `{}` has {count} constraint{} besides its joints, which the algorithms of trees do not know",
+                    self.name(),
+                    if count == 1 { "" } else { "s" }
+                ),
+            )
+            .hint("use `algorithm::constrained::ClosedChain` (`catena forward`, `assemble` and `simulate` do), or `Model::open_tree` for the tree with its loops open")),
+        }
+    }
+
     /// Gravity, inertial components.
     pub fn gravity(&self) -> Vec3<P>
     where
@@ -97,16 +127,6 @@ impl<P: Copy> Model<P> {
     /// The same model with every number mapped: to dual numbers, to symbols, to other masses.
     pub fn map<T: Copy>(&self, f: impl Fn(P) -> T) -> Model<T> {
         let vec = |v: Vec3<P>| v.map(&f);
-        let pose = |p: Pose<P>| {
-            Pose::new(
-                crate::spatial::Mat3::from_columns(
-                    vec(p.rotation.x),
-                    vec(p.rotation.y),
-                    vec(p.rotation.z),
-                ),
-                vec(p.translation),
-            )
-        };
         Model {
             tree: Arc::clone(&self.tree),
             bodies: self
@@ -115,7 +135,7 @@ impl<P: Copy> Model<P> {
                 .map(|b| {
                     let s = b.inertia.second;
                     BodyNumbers {
-                        placement: pose(b.placement),
+                        placement: constraint::map_pose(b.placement, &f),
                         inertia: RigidInertia {
                             mass: f(b.inertia.mass),
                             first: vec(b.inertia.first),
@@ -144,6 +164,7 @@ impl<P: Copy> Model<P> {
                 })
                 .collect(),
             gravity: vec(self.gravity),
+            constraints: self.constraints.iter().map(|c| c.map(&f)).collect(),
         }
     }
 
@@ -219,6 +240,13 @@ impl Model<f64> {
             max_velocity: info.max_velocity,
             max_effort: info.max_effort,
         }
+    }
+
+    /// The tree alone: the same model without its constraints, every loop open.
+    #[must_use]
+    pub fn open_tree(mut self) -> Self {
+        self.constraints.clear();
+        self
     }
 
     /// The same model in another uniform gravity field.

@@ -15,7 +15,7 @@ use crate::algorithm::inertia_matrix::columns::Wrenches;
 use crate::model::Model;
 use crate::model::joint::{Joint, JointKind, with_joint};
 use crate::scalar::Fused;
-use crate::spatial::{Force, Motion, Vec3};
+use crate::spatial::{Force, Motion, Pose, Vec3};
 
 /// Mass (in all lanes), first and second moments.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,8 @@ struct Frame {
     axes: QuadMat,
     /// From the parent's joint to the body's.
     arm: Quad,
-    arm_yzx: Quad,
+    /// The body's joint from that of the root of its tree.
+    origin: Quad,
     /// Of the children that do not follow at once.
     gathered: Moments,
 }
@@ -94,8 +95,20 @@ pub(crate) struct QuadComposite {
     links: Vec<Link>,
     angles: Angles<Fused>,
     frame: Vec<Frame>,
-    /// Pₖ by freedom: angular part, to be taken around once (`zxy`), and linear part.
-    direction: Vec<[Quad; 2]>,
+    direction: Vec<Direction>,
+}
+
+/// A freedom.
+#[derive(Clone, Copy, Debug)]
+struct Direction {
+    /// Angular part of P, taken around (`zxy`), and linear part.
+    turned: Quad,
+    linear: Quad,
+    /// Its joint, and that taken around (`yzx`).
+    origin: Quad,
+    origin_yzx: Quad,
+    /// The next freedom on the way to the base, itself if there is none.
+    next: usize,
 }
 
 /// Matrices up to this size are made column by column.
@@ -107,14 +120,33 @@ impl QuadComposite {
         let frame = Frame {
             axes: QuadMat::zero(),
             arm: Quad::zero(),
-            arm_yzx: Quad::zero(),
+            origin: Quad::zero(),
             gathered: Moments::zero(),
         };
+        let tree = model.tree();
+        let direction = (0..model.nv())
+            .map(|k| {
+                let body = tree.dofs[k].body;
+                let parent = tree.nodes[body].parent;
+                let next = match (k - tree.nodes[body].v, parent) {
+                    (0, 0) => k,
+                    (0, parent) => tree.nodes[parent].v + tree.nodes[parent].kind.nv() - 1,
+                    _ => k - 1,
+                };
+                Direction {
+                    turned: Quad::zero(),
+                    linear: Quad::zero(),
+                    origin: Quad::zero(),
+                    origin_yzx: Quad::zero(),
+                    next,
+                }
+            })
+            .collect();
         QuadComposite {
             links: Link::all(model),
-            angles: Angles::padded(model.tree()),
+            angles: Angles::padded(tree),
             frame: vec![frame; model.body_count() + 1],
-            direction: vec![[Quad::zero(); 2]; model.nv()],
+            direction,
         }
     }
 
@@ -130,66 +162,71 @@ impl QuadComposite {
             if info.gathers {
                 frames[i].gathered = Moments::zero();
             }
-            let placed = match info.parent {
-                0 => link.columns,
-                parent => {
-                    let parent = frames[parent].axes;
-                    frames[i].arm = parent.times(link.translation.spread_from_memory());
-                    QuadMat {
-                        x: parent.times(link.columns.x.spread_from_memory()),
-                        y: parent.times(link.columns.y.spread_from_memory()),
-                        z: parent.times(link.columns.z.spread_from_memory()),
-                    }
-                }
-            };
-            match info.kind {
+            // in the parent's axes
+            let (columns, translation) = match info.kind {
                 JointKind::Revolute | JointKind::Continuous => {
                     let sin = Quad::splat(self.angles.sin[info.angle].0);
                     let cos = Quad::splat(self.angles.cos[info.angle].0);
-                    frames[i].axes = QuadMat {
-                        x: placed.x.mul_add(cos, placed.y * sin),
-                        y: placed.x.taken_from(sin, placed.y * cos),
-                        z: placed.z,
+                    let (x, y) = (link.columns.x, link.columns.y);
+                    let columns = QuadMat {
+                        x: x.mul_add(cos, y * sin),
+                        y: x.taken_from(sin, y * cos),
+                        z: link.columns.z,
                     };
-                    self.direction[info.v] = [placed.z.zxy(), Quad::zero()];
+                    (columns, link.translation)
                 }
                 JointKind::Prismatic => {
-                    frames[i].axes = placed;
                     let advance = Quad::splat(q[info.q].0);
-                    frames[i].arm = placed.z.mul_add(advance, frames[i].arm);
-                    self.direction[info.v] = [Quad::zero(), placed.z];
+                    let translation = link.columns.z.mul_add(advance, link.translation);
+                    (link.columns, translation)
                 }
                 kind => {
                     let setting = model.setting(i, &self.angles);
                     let pose = with_joint!(kind, J => { J::<Fused>::pose(setting, &q[info.q..]) });
                     let columns = QuadMat::from_fused(pose.rotation);
-                    frames[i].axes = match info.parent {
-                        0 => columns,
-                        parent => {
-                            let parent = frames[parent].axes;
-                            let translation = Quad::from_fused(pose.translation);
-                            frames[i].arm = parent.times(translation.spread());
-                            QuadMat {
-                                x: parent.times(columns.x.spread()),
-                                y: parent.times(columns.y.spread()),
-                                z: parent.times(columns.z.spread()),
-                            }
-                        }
+                    (columns, Quad::from_fused(pose.translation))
+                }
+            };
+            // in those of the base
+            let (axes, arm, origin) = match info.parent {
+                0 => (columns, Quad::zero(), Quad::zero()),
+                parent => {
+                    let parent = &frames[parent];
+                    let arm = parent.axes.times(translation.spread());
+                    let axes = QuadMat {
+                        x: parent.axes.times(columns.x.spread()),
+                        y: parent.axes.times(columns.y.spread()),
+                        z: parent.axes.times(columns.z.spread()),
                     };
-                    let axes = frames[i].axes.to_fused();
+                    (axes, arm, parent.origin + arm)
+                }
+            };
+            let frame = &mut frames[i];
+            (frame.axes, frame.arm, frame.origin) = (axes, arm, origin);
+            for k in info.v..info.v + info.kind.nv() {
+                let direction = &mut self.direction[k];
+                (direction.origin, direction.origin_yzx) = (origin, origin.yzx());
+            }
+            match info.kind {
+                JointKind::Revolute | JointKind::Continuous => {
+                    self.direction[info.v].turned = axes.z.zxy();
+                }
+                JointKind::Prismatic => self.direction[info.v].linear = axes.z,
+                kind => {
+                    let pose = Pose::new(columns.to_fused(), translation.to_fused());
+                    let setting = model.setting(i, &self.angles);
+                    let axes = axes.to_fused();
                     with_joint!(kind, J => {
                         let joint = J::<Fused>::at(setting, &pose);
                         for k in 0..J::<Fused>::NV {
                             let along = joint.column_in(k, axes);
-                            self.direction[info.v + k] = [
-                                Quad::from_fused(along.angular).zxy(),
-                                Quad::from_fused(along.linear),
-                            ];
+                            let direction = &mut self.direction[info.v + k];
+                            direction.turned = Quad::from_fused(along.angular).zxy();
+                            direction.linear = Quad::from_fused(along.linear);
                         }
                     });
                 }
             }
-            frames[i].arm_yzx = frames[i].arm.yzx();
         }
     }
 
@@ -224,7 +261,7 @@ impl QuadComposite {
                 [composite.first.cross(axis), axis * composite.mass]
             }
             kind => {
-                let [turned, linear] = self.direction[k];
+                let Direction { turned, linear, .. } = self.direction[k];
                 let axis = turned.yzx();
                 let diagonal = s.x.blend::<0b0010>(s.y).blend::<0b0100>(s.z);
                 let trace = Quad::splat(diagonal.sum());
@@ -256,31 +293,24 @@ impl QuadComposite {
             let first = self.links[i].node.v;
             for k in first..first + self.links[i].node.kind.nv() {
                 let [moment, force] = self.wrench(i, k, &composite);
-                let force_yzx = force.yzx();
-                // the moment is carried before its components are taken around
-                let mut moment = moment.zxy();
-                let mut j = i;
+                let (moment, force_yzx) = (moment.zxy(), force.yzx());
+                let Direction {
+                    origin, origin_yzx, ..
+                } = self.direction[k];
+                // Pᵀ (moment + arm × force; force), the arm taken anew for every joint: no product waits for another
+                let mut row = k;
                 loop {
-                    let node = self.links[j].node;
-                    for row in node.v..node.v + node.kind.nv() {
-                        let [turned, linear] = &self.direction[row];
-                        let entry = match node.kind {
-                            JointKind::Revolute | JointKind::Continuous => *turned * moment,
-                            JointKind::Prismatic => *linear * force,
-                            _ => turned.mul_add(moment, *linear * force),
-                        };
-                        let entry = Fused(entry.sum()); // (24)
-                        inertia[k * nv + row] = entry;
-                        inertia[row * nv + k] = entry;
-                    }
-                    if node.parent == 0 {
+                    let at = &self.direction[row];
+                    let (arm, arm_yzx) = (origin - at.origin, origin_yzx - at.origin_yzx);
+                    let there = arm.mul_add(force_yzx, arm_yzx.taken_from(force, moment));
+                    let entry = at.turned.mul_add(there, at.linear * force);
+                    let entry = Fused(entry.sum()); // (24)
+                    inertia[k * nv + row] = entry;
+                    inertia[row * nv + k] = entry;
+                    if at.next == row {
                         break;
                     }
-                    let frame = &self.frame[j];
-                    moment = frame
-                        .arm
-                        .mul_add(force_yzx, frame.arm_yzx.taken_from(force, moment));
-                    j = node.parent;
+                    row = at.next;
                 }
             }
         }
@@ -308,7 +338,7 @@ impl QuadComposite {
             arms[i] = self.frame[i].arm.to_fused();
             let node = self.links[i].node;
             for k in node.v..node.v + node.kind.nv() {
-                let [turned, linear] = self.direction[k];
+                let Direction { turned, linear, .. } = self.direction[k];
                 along[k] = Motion::new(turned.yzx().to_fused(), linear.to_fused());
                 let [moment, force] = self.wrench(i, k, &composite);
                 wrenches.set(k, Force::new(moment.to_fused(), force.to_fused()));

@@ -305,31 +305,6 @@ struct Rate {
     linear: Quad,
 }
 
-/// Angular velocity of a body: itself, its components spread and its square.
-#[derive(Clone, Copy, Debug)]
-struct Turning {
-    spread: [Quad; 3],
-    squared: Quad,
-}
-
-impl Turning {
-    #[inline(always)]
-    fn new(omega: Quad) -> Self {
-        let [x, y, z] = omega.spread();
-        Turning {
-            spread: [x, y, z],
-            squared: x.mul_add(x, y.mul_add(y, z * z)),
-        }
-    }
-
-    /// ω · r, spread.
-    #[inline(always)]
-    fn dot(self, r: [Quad; 3]) -> Quad {
-        let [x, y, z] = self.spread;
-        x.mul_add(r[0], y.mul_add(r[1], z * r[2]))
-    }
-}
-
 /// What the passes leave at a body for each other.
 #[derive(Clone, Copy, Debug)]
 struct Body {
@@ -364,8 +339,8 @@ impl Body {
 /// What is kept where the tree branches.
 #[derive(Clone, Copy, Debug)]
 struct Fork {
-    /// (1)
-    omega: Turning,
+    /// (1), its components spread.
+    omega: [Quad; 3],
     /// (6)
     rate: Rate,
     /// (5)
@@ -403,7 +378,7 @@ impl QuadForward {
             freed: 0.0,
         };
         let fork = Fork {
-            omega: Turning::new(zero),
+            omega: [zero; 3],
             rate: still,
             gathered: Inertia::zero(),
         };
@@ -466,9 +441,7 @@ impl QuadForward {
 
         // base to tips
         let to_base = base.pose.rotation;
-        let mut before = Turning::new(Quad::from_fused(
-            to_base.transpose_times(base.velocity.angular),
-        ));
+        let mut before = Quad::from_fused(to_base.transpose_times(base.velocity.angular)).spread();
         self.fork[0].omega = before;
         for i in 1..=n {
             let (link, body) = (&links[i], &mut bodies[i]);
@@ -482,12 +455,12 @@ impl QuadForward {
                     let pose = QuadPose::revolute(link, sin, cos);
                     body.place(&pose);
                     let r = link.translation.spread_from_memory();
-                    let carried = pose.rows.times(before.spread);
+                    let carried = pose.rows.times(before);
                     let rate = v[info.v];
                     let omega = carried + along_z(rate); // (1)
                     body.beta = Rate {
                         angular: cross_z(omega, rate),
-                        linear: centripetal(&pose, carried, before, r),
+                        linear: centripetal(&pose, carried, r),
                     }; // (2)
                     omega
                 }
@@ -495,11 +468,11 @@ impl QuadForward {
                     let pose = QuadPose::prismatic(link, q[info.q]);
                     body.place(&pose);
                     let r = pose.translation.spread();
-                    let omega = pose.rows.times(before.spread);
+                    let omega = pose.rows.times(before);
                     let rate = v[info.v];
                     body.beta = Rate {
                         angular: Quad::zero(),
-                        linear: centripetal(&pose, omega, before, r) + cross_z(omega, rate + rate),
+                        linear: centripetal(&pose, omega, r) + cross_z(omega, rate + rate),
                     };
                     omega
                 }
@@ -510,8 +483,8 @@ impl QuadForward {
                     let pose = QuadPose::general(parent_from_body);
                     body.place(&pose);
                     let r = pose.translation.spread();
-                    let carried = pose.rows.times(before.spread);
-                    let centripetal = centripetal(&pose, carried, before, r);
+                    let carried = pose.rows.times(before);
+                    let centripetal = centripetal(&pose, carried, r);
                     with_joint!(kind, J => {
                         let v = &v[info.v..];
                         let joint = J::<Fused>::at(setting, &parent_from_body);
@@ -526,16 +499,17 @@ impl QuadForward {
                     })
                 }
             };
-            before = Turning::new(omega);
+            before = omega.spread();
             if info.gathers {
                 self.fork[i].omega = before;
                 self.fork[i].gathered = Inertia::zero();
             }
-            // ω × (ω × h) = ω (ω·h) − h ω²;  moment (Σ ω) × ω
-            let h = link.first.spread_from_memory();
+            // the moment is ω × Ī ω = (Σ ω) × ω
+            let omega_yzx = omega.yzx();
+            let velocity = Quad::cross_of(omega, omega_yzx, link.first);
             body.z = Wrench {
-                moment: link.second.times(before.spread).cross(omega),
-                force: link.first.taken_from(before.squared, omega * before.dot(h)),
+                moment: link.second.times(before).cross(omega),
+                force: Quad::cross_of(omega, omega_yzx, velocity),
             }; // (3)
         }
         if !external.is_empty() {
@@ -706,10 +680,10 @@ impl QuadForward {
     }
 }
 
-/// Acceleration of the joint due to the parent's turning, in body axes: Rᵀ ω × (ω × r) = Rᵀω (ω·r) − Rᵀr ω².
+/// Acceleration of the joint due to the parent's turning, in body axes: Rᵀ ω × (ω × r).
 #[inline(always)]
-fn centripetal(pose: &QuadPose, carried: Quad, parent: Turning, r: [Quad; 3]) -> Quad {
-    pose.rows
-        .times(r)
-        .taken_from(parent.squared, carried * parent.dot(r))
+fn centripetal(pose: &QuadPose, carried: Quad, r: [Quad; 3]) -> Quad {
+    let carried_yzx = carried.yzx();
+    let velocity = Quad::cross_of(carried, carried_yzx, pose.rows.times(r));
+    Quad::cross_of(carried, carried_yzx, velocity)
 }

@@ -1,5 +1,6 @@
 //! What a run says about itself: how well the laws of mechanics were kept.
 
+use super::tree_system::Constrained;
 use crate::Dynamics;
 use crate::error::Result;
 use crate::integrate::Statistics;
@@ -93,6 +94,8 @@ pub(crate) struct Auditor {
     angular: Worst,
     residual: Worst,
     quaternion: Worst,
+    /// Position, velocity and acceleration level of the constraints.
+    constraints: [Worst; 3],
     audit: Audit,
 }
 
@@ -143,12 +146,13 @@ pub(crate) struct Observation<'a> {
     pub friction: &'a [f64],
     pub external: &'a [Force<f64>],
     pub vdot: &'a [f64],
+    pub constrained: Option<&'a Constrained>,
     pub work: f64,
     pub dissipated: f64,
 }
 
 /// Numbers of a checkpoint.
-const WORDS: usize = 32;
+const WORDS: usize = 41;
 
 impl Auditor {
     pub fn new(model: &Model, momentum_known: bool) -> Self {
@@ -161,6 +165,7 @@ impl Auditor {
             angular: Worst::default(),
             residual: Worst::default(),
             quaternion: Worst::default(),
+            constraints: [Worst::default(); 3],
             audit: Audit::default(),
         }
     }
@@ -224,9 +229,16 @@ impl Auditor {
         let back = dynamics.inverse(seen.state, seen.vdot, seen.external)?;
         let mut scale: f64 = 0.0;
         let mut worst: f64 = 0.0;
-        for ((back, tau), friction) in back.iter().zip(seen.tau).zip(seen.friction) {
+        for (k, back) in back.iter().enumerate() {
+            let tau = seen.tau[k];
+            let held = seen.constrained.map_or(0.0, |c| c.efforts[k]);
             scale = scale.max(back.abs()).max(tau.abs());
-            worst = worst.max((back - tau - friction).abs());
+            worst = worst.max((back - tau - seen.friction[k] - held).abs());
+        }
+        if let Some(constrained) = seen.constrained {
+            for (worst, violation) in self.constraints.iter_mut().zip(constrained.violations) {
+                worst.note(violation, 1.0, seen.time);
+            }
         }
         let inertial = mechanical
             .kinetic
@@ -266,6 +278,9 @@ impl Auditor {
             &self.angular,
             &self.residual,
             &self.quaternion,
+            &self.constraints[0],
+            &self.constraints[1],
+            &self.constraints[2],
         ] {
             numbers.extend([worst.value, worst.time, worst.scale]);
         }
@@ -290,12 +305,16 @@ impl Auditor {
             linear,
             angular,
         });
+        let [position, velocity, acceleration] = &mut self.constraints;
         for worst in [
             &mut self.energy,
             &mut self.linear,
             &mut self.angular,
             &mut self.residual,
             &mut self.quaternion,
+            position,
+            velocity,
+            acceleration,
         ] {
             *worst = Worst {
                 value: next(),
@@ -327,6 +346,13 @@ impl Auditor {
         }
         if self.quaternion.scale > 0.0 {
             findings.push(self.quaternion.finding("length of quaternions", "", 1e-14));
+        }
+        if self.constraints[0].scale > 0.0 {
+            // every step is projected, whatever its tolerance
+            let [position, velocity, acceleration] = self.constraints;
+            findings.push(position.finding("constraints, positions", "m, rad", 1e-9));
+            findings.push(velocity.finding("constraints, velocities", "m/s, rad/s", 1e-9));
+            findings.push(acceleration.finding("constraints, accelerations", "", 1e-9));
         }
         Audit {
             findings,

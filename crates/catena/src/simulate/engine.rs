@@ -44,6 +44,15 @@ impl Engine {
                 engine.start(system, 0.0, y)?;
                 Ok(Engine::Adaptive(Box::new(engine)))
             }
+            Integrator::Fixed { .. } | Integrator::Bdf { .. }
+                if !system.model().constraints().is_empty() =>
+            {
+                Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "of the integrators only the adaptive explicit ones keep constraints",
+                )
+                .hint("choose one of these, such as dopri5 or verner9"))
+            }
             Integrator::Bdf {
                 tolerances,
                 max_step,

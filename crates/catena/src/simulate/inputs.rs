@@ -3,7 +3,7 @@
 use super::base_motion::PrescribedBase;
 use crate::Dynamics;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Model;
+use crate::model::{Constraint, Model};
 use crate::spatial::{Force, Vec3};
 use crate::state::State;
 use crate::trajectory::Reference;
@@ -207,6 +207,11 @@ impl Inputs {
         let Some(root) = root.filter(|_| model.tree().is_free_floating()) else {
             return false;
         };
+        // drivers and couplings may act on the root, and loops may lead to the ground
+        let inside = |c: &Constraint| c.bodies().is_some_and(|bodies| !bodies.contains(&0));
+        if !model.constraints().iter().all(inside) {
+            return false;
+        }
         let freedoms = root.v..root.v + root.kind.nv();
         let is_zero = |efforts: &[f64]| efforts[freedoms.clone()].iter().all(|x| *x == 0.0);
         let untouched = match &self.controller {

@@ -8,6 +8,7 @@
 
 mod audit;
 mod base_motion;
+mod closing;
 mod dry_friction;
 mod engine;
 mod implicit;
@@ -20,7 +21,8 @@ pub use audit::{Audit, Breach, Errors, Finding, Held};
 pub use base_motion::{
     AnalyticBase, BaseMotion, BaseTable, PrescribedBase, RestingBase, Sinusoid, check_derivatives,
 };
+pub use closing::Drift;
 pub use implicit::NewtonMatrix;
 pub use inputs::{Controller, FrameWrench, Inputs, Table};
 pub use run::{Happened, Integrator, Options, Sample, Simulation, verified_error};
-pub use tree_system::{EventFunction, Response, StateFunction, TreeSystem};
+pub use tree_system::{Constrained, EventFunction, Response, StateFunction, TreeSystem};

@@ -357,6 +357,7 @@ impl Simulation {
             friction,
             external,
             vdot,
+            constrained,
         } = self.system.response(time, &state)?;
         let dynamics = self.system.dynamics();
         let (energies, errors) = self.auditor.observe(
@@ -368,6 +369,7 @@ impl Simulation {
                 friction: &friction,
                 external: &external,
                 vdot: &vdot,
+                constrained: constrained.as_ref(),
                 work,
                 dissipated,
             },

@@ -18,9 +18,11 @@
 //! Dry friction follows the sign of the velocity until somebody calls [`TreeSystem::follow_friction`]; from then on each
 //! freedom with dry friction slips or is held, and further event functions tell when that ends (see `dry_friction.rs`).
 
+use super::closing::{Closing, Drift};
 use super::dry_friction::{DryFriction, Mode};
 use super::inputs::Inputs;
 use crate::Dynamics;
+use crate::algorithm::constrained::UserConstraint;
 use crate::algorithm::passive;
 use crate::error::Result;
 use crate::integrate::{Mechanical, System};
@@ -110,6 +112,19 @@ pub struct Response {
     pub external: Vec<Force<f64>>,
     /// Accelerations.
     pub vdot: Vec<f64>,
+    /// Under constraints: their efforts Jᵀλ, their multipliers, and how far positions, velocities and accelerations are off.
+    pub constrained: Option<Constrained>,
+}
+
+/// What constraints do at an instant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constrained {
+    /// Jᵀ λ: efforts of the constraints on the freedoms of the tree.
+    pub efforts: Vec<f64>,
+    /// λ, one per row.
+    pub multipliers: Vec<f64>,
+    /// Largest ξ (m, rad) and ξ̇, and ξ̈ relative to the accelerations involved.
+    pub violations: [f64; 3],
 }
 
 /// A change of what dry friction does to a freedom.
@@ -125,8 +140,10 @@ pub(crate) struct Change {
 #[derive(Clone, Debug)]
 pub struct TreeSystem {
     model: Model,
-    /// Of the model without dry friction, which enters as an effort.
+    /// Of the model without dry friction, which enters as an effort, and with its loops open.
     dynamics: Dynamics,
+    /// Loops, couplings and drivers, where there are any.
+    closing: Option<Closing>,
     inputs: Inputs,
     friction: DryFriction,
     /// Does somebody follow the modes of friction?
@@ -142,15 +159,28 @@ pub struct TreeSystem {
 }
 
 impl TreeSystem {
-    /// The model driven by these inputs, on the base they prescribe.
+    /// The model driven by these inputs, on the base they prescribe. Loops are kept closed by projection.
     pub fn new(model: &Model, inputs: Inputs, events: Vec<EventFunction>) -> Result<Self> {
+        TreeSystem::with_constraints(model, inputs, events, Vec::new(), Drift::default())
+    }
+
+    /// The same with constraints of the user's own besides the model's, and a choice of how to keep them. Under constraints dry
+    /// friction follows the sign of the velocity: nothing is held by it.
+    pub fn with_constraints(
+        model: &Model,
+        inputs: Inputs,
+        events: Vec<EventFunction>,
+        user: Vec<Arc<dyn UserConstraint>>,
+        drift: Drift,
+    ) -> Result<Self> {
         inputs.check(model)?;
         let nv = model.nv();
         let mut smooth = model.clone();
         smooth.dofs.iter_mut().for_each(|dof| dof.friction = 0.0);
         Ok(TreeSystem {
             model: model.clone(),
-            dynamics: Dynamics::new(&smooth),
+            closing: Closing::new(&smooth, user, drift),
+            dynamics: Dynamics::new(&smooth.open_tree()),
             inputs,
             friction: DryFriction::new(model),
             followed: false,
@@ -176,7 +206,7 @@ impl TreeSystem {
         &self.model
     }
 
-    /// The checked algorithms of the model without its dry friction, which acts as an effort here.
+    /// The checked algorithms of the model without its dry friction, which acts as an effort here, and with its loops open.
     pub fn dynamics(&mut self) -> &mut Dynamics {
         &mut self.dynamics
     }
@@ -226,6 +256,11 @@ impl TreeSystem {
             friction,
             external: self.external.clone(),
             vdot,
+            constrained: self.closing.as_ref().map(|closing| Constrained {
+                efforts: closing.efforts(),
+                multipliers: closing.multipliers().to_vec(),
+                violations: closing.violations(),
+            }),
         })
     }
 
@@ -245,7 +280,7 @@ impl TreeSystem {
     fn accelerate(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         self.drive(t)?;
         self.friction.slip(&self.state.v);
-        self.forward(vdot)?;
+        self.forward(t, vdot)?;
         if self.friction.holds() {
             self.friction.hold(&mut self.dynamics, vdot)?;
         }
@@ -266,10 +301,13 @@ impl TreeSystem {
     }
 
     /// Accelerations from the efforts and the friction there are.
-    fn forward(&mut self, vdot: &mut [f64]) -> Result<()> {
+    fn forward(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         self.resisted.copy_from_slice(&self.tau);
         for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
             self.resisted[k] += effort;
+        }
+        if let Some(closing) = &mut self.closing {
+            return closing.accelerate(t, &mut self.state, &self.resisted, &self.external, vdot);
         }
         vdot.copy_from_slice(
             self.dynamics
@@ -303,6 +341,9 @@ impl TreeSystem {
                 rotation.transpose_times(state.base.velocity.linear),
             );
             work += self.dynamics.joint_wrench(0).dot(twist);
+        }
+        if let Some(closing) = &self.closing {
+            work += closing.power(&state.v);
         }
         let model = self.dynamics.model();
         let mut lost: f64 = (0..model.nv())
@@ -382,6 +423,9 @@ impl TreeSystem {
     /// From now on dry friction has modes, beginning with this state; velocities that are exactly zero stay so where friction
     /// holds. Whoever integrates must call [`choose_modes`](Self::choose_modes) at the friction's events.
     pub(crate) fn follow_friction(&mut self, t: f64, y: &mut [f64]) -> Result<()> {
+        if self.closing.is_some() {
+            return Ok(()); // what holds a closed chain is not known: friction goes by the sign of the velocity
+        }
         self.followed = true;
         let nq = self.model.nq();
         for (mode, &k) in self.friction.modes.iter_mut().zip(&self.friction.freedoms) {
@@ -432,7 +476,7 @@ impl TreeSystem {
         }
         self.drive(t)?;
         self.friction.slip(&self.state.v);
-        self.forward(&mut vdot)?;
+        self.forward(t, &mut vdot)?;
         self.friction.choose(&mut self.dynamics, &resting, &vdot)?;
         let changes = before.iter().zip(&self.friction.modes).enumerate();
         Ok(changes
@@ -573,9 +617,17 @@ impl System for TreeSystem {
         self.inputs.next_kink(t)
     }
 
-    fn project(&mut self, _t: f64, y: &mut [f64]) {
-        let nq = self.model.nq();
+    fn project(&mut self, t: f64, y: &mut [f64]) {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
         normalise(&self.quaternions, &mut y[..nq]);
+        if self.closing.is_some() {
+            self.load(t, &y[..nq], &y[nq..nq + nv]);
+        }
+        if let Some(closing) = &mut self.closing {
+            closing.project(t, &mut self.state);
+            y[..nq].copy_from_slice(&self.state.q);
+            y[nq..nq + nv].copy_from_slice(&self.state.v);
+        }
     }
 
     fn event_count(&self) -> usize {

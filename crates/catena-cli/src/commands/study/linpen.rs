@@ -171,7 +171,7 @@ impl Costs {
         let _ = write!(
             text,
             "\nThe linear scheme takes **{}** multiplications and **{}** additions for any n (paper: 657 n − 324 and 15 n² + 574 n − 321). The \
-             blocks it is given take {} and {} more. The full system is counted as a dense one; `numerical-full` solves the same \
+             blocks it is given (3×3 ones of its own, not the paper's 3×4) take {} and {} more. The full system is counted as a dense one; `numerical-full` solves the same \
              system. Ours reduces with sums of masses instead of products of triangular matrices, hence fewer operations than the \
              paper's reduced scheme.\n\n\
              Everything a step takes, E and J included:\n\n\

@@ -12,7 +12,7 @@
 //!
 //! External wrenches are constant in body axes. What a wrench w on body b adds, in body axes about the body's origin, is
 //! ∂v̇/∂w = I⁻¹ Jᵀ with the body Jacobian J
-//! (`body_jacobian`); ∂τ/∂w = −Jᵀ.
+//! ([`body_jacobian`](crate::algorithm::kinematics::body_jacobian)); ∂τ/∂w = −Jᵀ.
 
 use super::inverse;
 use super::pack::{One, Pack};

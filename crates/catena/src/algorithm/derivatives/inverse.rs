@@ -89,38 +89,38 @@ impl<S: Scalar> InverseDerivatives<S> {
 
 /// One body on the way out and back.
 #[derive(Clone, Copy, Debug)]
-struct Body<S> {
-    rotation: Mat3<S>,
+pub(super) struct Body<S> {
+    pub(super) rotation: Mat3<S>,
     /// From the origin of the tree's first body.
-    origin: Vec3<S>,
+    pub(super) origin: Vec3<S>,
     /// From the origin of the parent.
-    step: Vec3<S>,
-    velocity: Motion<S>,
-    rate: Motion<S>,
-    sum: Sum<S>,
+    pub(super) step: Vec3<S>,
+    pub(super) velocity: Motion<S>,
+    pub(super) rate: Motion<S>,
+    pub(super) sum: Sum<S>,
 }
 
 /// What adds up over everything beyond a joint, about the body's origin.
 #[derive(Clone, Copy, Debug)]
-struct Sum<S> {
-    inertia: RigidInertia<S>,
-    convective: Mat3<S>,
-    momentum: Vec3<S>,
-    force: Force<S>,
+pub(super) struct Sum<S> {
+    pub(super) inertia: RigidInertia<S>,
+    pub(super) convective: Mat3<S>,
+    pub(super) momentum: Vec3<S>,
+    pub(super) force: Force<S>,
 }
 
 /// What (1–3) need of a pack of freedoms, about the origins of their bodies.
 #[derive(Clone, Copy, Debug)]
-struct Gathered<M> {
-    axis: Motion<M>,
-    before: Motion<M>,
-    around: Motion<M>,
-    rate: Motion<M>,
-    origin: Vec3<M>,
-    inertia: RigidInertia<M>,
-    convective: Mat3<M>,
-    momentum: Vec3<M>,
-    force: Force<M>,
+pub(super) struct Gathered<M> {
+    pub(super) axis: Motion<M>,
+    pub(super) before: Motion<M>,
+    pub(super) around: Motion<M>,
+    pub(super) rate: Motion<M>,
+    pub(super) origin: Vec3<M>,
+    pub(super) inertia: RigidInertia<M>,
+    pub(super) convective: Mat3<M>,
+    pub(super) momentum: Vec3<M>,
+    pub(super) force: Force<M>,
 }
 
 /// What (4) and (5) need of a pack of freedoms, about the origin of the tree's first body.
@@ -202,8 +202,8 @@ impl<S: Scalar> InverseDerivativesWork<S> {
 #[derive(Clone, Debug)]
 pub(crate) struct Work<S: Scalar, K: Pack<S>> {
     angles: Angles<S>,
-    body: Vec<Body<S>>,
-    gathered: Vec<Gathered<K::Many>>,
+    pub(super) body: Vec<Body<S>>,
+    pub(super) gathered: Vec<Gathered<K::Many>>,
     columns: Vec<Columns<K::Many>>,
     order: K::Many,
     reach: Reach,
@@ -304,7 +304,7 @@ impl<S: Scalar> Sum<S> {
 
     /// The same about a point from which the present one is seen at `d`.
     #[inline(always)]
-    fn shifted(self, d: Vec3<S>) -> Self {
+    pub(super) fn shifted(self, d: Vec3<S>) -> Self {
         let RigidInertia {
             mass,
             first: h,
@@ -526,8 +526,10 @@ pub(crate) fn prepare<S: Scalar, P: Parameter<S>, K: Pack<S>>(
 ) {
     outwards(model, state, base, external, work);
     gather(model, work);
-    for k in 0..work.columns.len() {
-        work.columns[k].fill(&work.gathered[k]);
+    if K::WIDTH > 1 {
+        for k in 0..work.columns.len() {
+            work.columns[k].fill(&work.gathered[k]);
+        }
     }
 }
 
@@ -675,6 +677,10 @@ fn gather<S: Scalar, P, K: Pack<S>>(model: &Model<P>, work: &mut Work<S, K>) {
             set_mat::<S, K>(&mut g.convective, lane, sum.convective);
             set_vec::<S, K>(&mut g.momentum, lane, sum.momentum);
             set_force::<S, K>(&mut g.force, lane, sum.force);
+            if K::WIDTH == 1 {
+                // nothing to wait for: the pack is complete
+                work.columns[at].fill(&work.gathered[at]);
+            }
         }
     }
 }

@@ -4,9 +4,11 @@
 //! coordinate of its own that is the ordinary partial derivative; for a quaternion it is the derivative along a small
 //! rotation about the child's axes (see NOTATION.md).
 
+pub mod centroidal;
 pub mod forward;
 pub mod inverse;
 pub(crate) mod pack;
 
+pub use centroidal::{CentroidalMomentum, centroidal_momentum, generalized_jacobian};
 pub use forward::{ForwardDerivatives, ForwardDerivativesWork, forward_dynamics_derivatives};
 pub use inverse::{InverseDerivatives, InverseDerivativesWork, inverse_dynamics_derivatives};

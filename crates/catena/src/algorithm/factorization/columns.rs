@@ -17,7 +17,7 @@
 
 use super::Factorization;
 use crate::algorithm::Card;
-use crate::algorithm::derivatives::pack::{One, Pack, put, set_force};
+use crate::algorithm::derivatives::pack::{One, Pack, put, set_force, set_motion, spread_vec};
 use crate::matrix::Matrix;
 use crate::model::joint::{Joint, with_joint};
 use crate::model::{JointKind, Model, Tree};
@@ -81,7 +81,12 @@ pub(crate) struct Columns<S: Scalar, K: Pack<S>> {
     shape: Vec<Shape>,
     /// U by rows, where it is written out, and ψ in packs, about the origin of the tree's first body.
     u: Vec<S>,
+    u_transposed: Vec<S>,
     psi: Vec<Force<K::Many>>,
+    axis: Vec<Motion<K::Many>>,
+    /// Freedoms on the way to the base of each freedom, in runs without gaps, and where the runs of a freedom start.
+    way: Vec<(usize, usize)>,
+    way_start: Vec<usize>,
     /// Right-hand sides, then solutions, in packs by rows, where U is written out.
     panel: Vec<K::Many>,
     /// One past the last freedom beyond each.
@@ -118,6 +123,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 });
             }
         }
+        let (way, way_start) = ways(&end);
         let zero = [K::Many::zero(); CHUNK];
         let written = if nv <= WRITTEN_OUT {
             nv.div_ceil(K::WIDTH)
@@ -143,7 +149,11 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
             ],
             shape,
             u: vec![S::zero(); nv * written * K::WIDTH],
+            u_transposed: vec![S::zero(); nv * written * K::WIDTH],
             psi: vec![Force::zero(); written],
+            axis: vec![Motion::zero(); written],
+            way,
+            way_start,
             panel: vec![K::Many::zero(); nv * written * PANEL],
             end,
             x: vec![zero; nv],
@@ -199,6 +209,8 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                     let pack = &mut self.psi[k / K::WIDTH];
                     set_force::<S, K>(pack, k % K::WIDTH, Force::new(seen, psi.force));
                     self.freedom[k].axis.linear = here.origin.cross_add(axis.angular, axis.linear);
+                    let pack = &mut self.axis[k / K::WIDTH];
+                    set_motion::<S, K>(pack, k % K::WIDTH, self.freedom[k].axis);
                 }
             }
         }
@@ -212,6 +224,17 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
     fn write_out(&mut self) {
         let packs = self.psi.len();
         let stride = packs * K::WIDTH;
+        if K::WIDTH == 1 {
+            // only what is used
+            for i in 0..packs {
+                for k in i + 1..self.end[i] {
+                    let u = self.psi[k].dot(self.axis[i]);
+                    K::store(u, &mut self.u[i * stride + k..]);
+                    K::store(u, &mut self.u_transposed[k * stride + i..]);
+                }
+            }
+            return;
+        }
         for i in 0..self.freedom.len() {
             let axis = self.freedom[i].axis;
             let axis = Motion::new(spread::<S, K>(axis.angular), spread::<S, K>(axis.linear));
@@ -219,6 +242,17 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
             for g in i / K::WIDTH..packs {
                 let u = self.psi[g].dot(axis);
                 K::store(u, &mut row[g * K::WIDTH..(g + 1) * K::WIDTH]);
+            }
+            let psi = &self.psi[i / K::WIDTH];
+            let lane = i % K::WIDTH;
+            let psi = Force::new(
+                spread_vec::<S, K>(&psi.moment, lane),
+                spread_vec::<S, K>(&psi.force, lane),
+            );
+            let column = &mut self.u_transposed[i * stride..(i + 1) * stride];
+            for g in 0..=i / K::WIDTH {
+                let u = psi.dot(self.axis[g]);
+                K::store(u, &mut column[g * K::WIDTH..(g + 1) * K::WIDTH]);
             }
         }
     }
@@ -235,9 +269,13 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
     #[inline(always)]
     pub fn substitute(&mut self, width: usize, scaled: usize, scale: S) {
         let mut first = 0;
-        while first + 8 <= width {
-            self.substitute_chunk::<8>(width, first, scaled, scale);
-            first += 8;
+        while first + 12 <= width {
+            self.substitute_chunk::<12>(width, first, scaled, scale);
+            first += 12;
+        }
+        while first + 6 <= width {
+            self.substitute_chunk::<6>(width, first, scaled, scale);
+            first += 6;
         }
         while first + 3 <= width {
             self.substitute_chunk::<3>(width, first, scaled, scale);
@@ -283,25 +321,25 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         for k in 0..nv {
             let inverse = self.freedom[k].inverse;
             let (one, other) = (K::spread(inverse * scale), K::spread(inverse));
+            let mut sum = [K::Many::zero(); C];
+            let own = &x[k * width + first..][..C];
+            for c in 0..C {
+                sum[c] = own[c] * if first + c < scaled { one } else { other };
+            }
+            let u = &self.u_transposed[k * stride..(k + 1) * stride];
+            for run in self.way_start[k]..self.way_start[k + 1] {
+                let (from, to) = self.way[run];
+                for i in from..to {
+                    let u = K::spread(-u[i]);
+                    let y = &x[i * width + first..][..C];
+                    for c in 0..C {
+                        sum[c] = u.mul_add(y[c], sum[c]);
+                    }
+                }
+            }
             let own = &mut x[k * width + first..][..C];
             for c in 0..C {
-                own[c] = own[c] * if first + c < scaled { one } else { other };
-            }
-        }
-        for i in 0..nv {
-            let end = self.end[i];
-            let mut known = [K::Many::zero(); C];
-            let own = &x[i * width + first..][..C];
-            for c in 0..C {
-                known[c] = own[c];
-            }
-            let u = &self.u[i * stride..i * stride + end];
-            for k in i + 1..end {
-                let u = K::spread(-u[k]);
-                let y = &mut x[k * width + first..][..C];
-                for c in 0..C {
-                    y[c] = u.mul_add(known[c], y[c]);
-                }
+                own[c] = sum[c];
             }
         }
     }
@@ -531,6 +569,25 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
             }
         }
     }
+}
+
+/// For each freedom, those with it among the freedoms beyond them, in runs without gaps.
+fn ways(end: &[usize]) -> (Vec<(usize, usize)>, Vec<usize>) {
+    let (mut way, mut way_start) = (Vec::new(), vec![0]);
+    if end.len() > WRITTEN_OUT {
+        return (way, way_start);
+    }
+    for k in 0..end.len() {
+        let first = way.len();
+        for i in (0..k).filter(|&i| end[i] > k) {
+            match way[first..].last_mut() {
+                Some((_, to)) if *to == i => *to = i + 1,
+                _ => way.push((i, i + 1)),
+            }
+        }
+        way_start.push(way.len());
+    }
+    (way, way_start)
 }
 
 /// b − aᵀ z, pack by pack.

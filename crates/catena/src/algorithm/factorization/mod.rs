@@ -2,10 +2,12 @@
 
 pub mod columns;
 pub mod end_effector;
+pub mod operational;
 pub mod reverse_gauss;
 pub mod udu;
 
 pub use columns::SolveColumns;
 pub use end_effector::EndEffector;
+pub use operational::{OperationalInertia, operational_inertia, operational_inverse};
 pub use reverse_gauss::{EliminationStep, ReverseElimination, reverse_gaussian_elimination};
 pub use udu::Factorization;

@@ -164,6 +164,35 @@ impl<S: Scalar> Factorization<S> {
         }
     }
 
+    /// x ← D^(−1/2) U⁻¹ x for an x whose entries belong to these bodies only: ascending, each with all bodies below it. Then
+    /// xᵀ y is the product of two such x in the metric of I⁻¹ (Mufti A-3).
+    pub fn half_solve<P: Parameter<S>>(&mut self, model: &Model<P>, bodies: &[usize], x: &mut [S]) {
+        let tree = model.tree();
+        for &i in bodies {
+            self.eta[i] = Force::zero();
+        }
+        for &i in bodies.iter().rev() {
+            let info = tree.nodes[i];
+            let setting = model.setting(i, &self.angles);
+            let range = info.v..info.v + info.kind.nv();
+            let through = with_joint!(info.kind, J => {
+                let pivots = Pivots {
+                    psi: &self.psi[range.clone()],
+                    inverse: &self.inverse[range.clone()],
+                    dofs: &model.dofs[range.clone()],
+                };
+                let joint = J::<S>::at(setting, &self.pose[i]);
+                joint.inward(self.eta[i], &x[range.clone()], pivots, &mut self.freed[range.clone()])
+            });
+            for k in range {
+                x[k] = self.freed[k] / self.inverse[k].sqrt();
+            }
+            if info.parent != 0 {
+                self.eta[info.parent] += self.pose[i].force_out(through);
+            }
+        }
+    }
+
     /// Solves for many right-hand sides at once: each row of `rhs` is one b and becomes its x.
     pub fn solve_rows<P: Parameter<S>>(&mut self, model: &Model<P>, rhs: &mut Matrix<S>) {
         for k in 0..rhs.rows() {

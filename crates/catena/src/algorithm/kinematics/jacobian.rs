@@ -10,7 +10,7 @@ use crate::matrix::Matrix;
 use crate::model::joint::{Joint, with_joint};
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::Motion;
+use crate::spatial::{Motion, Pose};
 
 /// Jacobians.
 pub const CARD: Card = Card {
@@ -63,6 +63,36 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
                 }
             }
         });
+        i = info.parent;
+    }
+}
+
+/// The 6×nv Jacobian of a body, in body axes about its origin: its twist is J v (on a base at rest), and a wrench w on it,
+/// as external wrenches are given, does the work of the efforts Jᵀ w; so ∂τ/∂w = −Jᵀ in inverse dynamics.
+pub fn body_jacobian<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    kinematics: &Kinematics<S>,
+    body: usize,
+    jacobian: &mut Matrix<S>,
+) {
+    let tree = model.tree();
+    jacobian.clear();
+    // from body to body outwards: where the columns of an inner joint stand in the body
+    let mut body_from_here = Pose::identity();
+    let mut i = body;
+    while i != 0 {
+        let info = tree.nodes[i];
+        let setting = model.setting(i, &kinematics.angles);
+        with_joint!(info.kind, J => {
+            let joint = J::<S>::at(setting, &kinematics.pose[i]);
+            for k in 0..J::<S>::NV {
+                let column = body_from_here.motion_out(joint.column(k));
+                for (row, value) in column.to_array().into_iter().enumerate() {
+                    jacobian[(row, info.v + k)] = value;
+                }
+            }
+        });
+        body_from_here = body_from_here * kinematics.pose[i].inverse();
         i = info.parent;
     }
 }

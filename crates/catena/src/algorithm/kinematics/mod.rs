@@ -4,4 +4,4 @@ pub mod forward;
 pub mod jacobian;
 
 pub use forward::{Kinematics, forward_kinematics};
-pub use jacobian::frame_jacobian;
+pub use jacobian::{body_jacobian, frame_jacobian};

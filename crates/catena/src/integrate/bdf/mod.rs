@@ -33,6 +33,7 @@
 //! harming them; a [`Role`] with the right index scales them by hᵏ⁻¹ in every norm, and
 //! [`BdfOptions::exclude_algebraic`] leaves algebraic unknowns out of the error test altogether.
 
+mod checkpoint;
 mod consistent;
 mod dense;
 mod failure;

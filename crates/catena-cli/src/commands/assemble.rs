@@ -1,0 +1,190 @@
+//! `catena assemble MODEL`: a closed state near a guess.
+
+use crate::commands::info::one_line;
+use crate::commands::inverse::quaternion_lines;
+use crate::coordinates::position_of_freedom;
+use crate::model_argument::ModelArgument;
+use crate::number::{counted, rough};
+use crate::outcome::Outcome;
+use crate::situation::{self, Situation};
+use crate::state_argument::StateArgument;
+use crate::table::Table;
+use crate::{json, names};
+use catena::Model;
+use catena::algorithm::constrained::{Assembled, ClosedChain};
+use catena::error::{Error, ErrorKind, Result};
+use clap::Args;
+use serde_json::{Value, json};
+
+/// Which model, the guess, and what stays.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArgument,
+    #[command(flatten)]
+    state: StateArgument,
+
+    /// Freedoms that keep the guess's position and velocity, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    hold: Vec<String>,
+}
+
+/// A guess and the closed state near it.
+struct Found {
+    situation: Situation,
+    assembled: Assembled,
+    singular_values: Vec<f64>,
+}
+
+/// Assembles the states.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    let model = arguments.model.model()?;
+    if model.constraints().is_empty() {
+        return Err(Error::new(
+            ErrorKind::Input,
+            format!(
+                "model `{}` has no constraints: every state of a tree is assembled",
+                model.name()
+            ),
+        ));
+    }
+    let held = held(&model, &arguments.hold)?;
+    let mut chain = ClosedChain::new(&model);
+    let found = arguments
+        .state
+        .situations(&model, None, None)?
+        .into_iter()
+        .map(|mut situation| {
+            let time = situation.time.unwrap_or(0.0);
+            let assembled = chain.assemble(time, &situation.state, &held)?;
+            situation.state = assembled.state.clone();
+            let (_, singular_values) = chain.rank(time, &situation.state)?;
+            Ok(Found {
+                situation,
+                assembled,
+                singular_values,
+            })
+        })
+        .collect::<Result<Vec<Found>>>()?;
+    Ok(Outcome::text(match as_json {
+        true => json::text(&to_json(&model, &found)),
+        false => to_text(&model, &found),
+    }))
+}
+
+/// Numbers of the freedoms with these names; the name of a joint stands for all of its freedoms.
+fn held(model: &Model, names: &[String]) -> Result<Vec<usize>> {
+    let dofs = &model.tree().dofs;
+    let mut held = Vec::new();
+    for name in names {
+        let of_joint = format!("{name}.");
+        let before = held.len();
+        for (k, dof) in dofs.iter().enumerate() {
+            if dof.name == *name || dof.name.starts_with(&of_joint) {
+                held.push(k);
+            }
+        }
+        if held.len() == before {
+            let known = || dofs.iter().map(|dof| dof.name.as_str());
+            let hint = match names::nearest(name, known()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the freedoms are {}", names::first_few(known())),
+            };
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("--hold: `{}` has no freedom `{name}`", model.name()),
+            )
+            .hint(hint));
+        }
+    }
+    Ok(held)
+}
+
+/// Rows, independent rows and freedoms in one line.
+pub fn count_line(assembled: [usize; 2], freedoms: usize) -> String {
+    let [rows, rank] = assembled;
+    let dependent = match rows - rank {
+        0 => String::from("all independent"),
+        1 => format!("{rank} independent, 1 depends on them"),
+        n => format!("{rank} independent, {n} depend on them"),
+    };
+    format!(
+        "{}, {dependent}; {} left",
+        counted(rows, "constraint row", "constraint rows"),
+        counted(freedoms, "freedom", "freedoms")
+    )
+}
+
+fn state_table(model: &Model, situation: &Situation) -> String {
+    let dofs = &model.tree().dofs;
+    let q = position_of_freedom(model)
+        .into_iter()
+        .map(|position| position.map(|k| situation.state.q[k]));
+    Table::new()
+        .text("freedom", dofs.iter().map(|dof| dof.name.clone()))
+        .numbers("q", q)
+        .numbers("v", situation.state.v.iter().map(|&v| Some(v)))
+        .text("in", dofs.iter().map(|dof| dof.velocity_unit))
+        .render()
+}
+
+fn to_text(model: &Model, found: &[Found]) -> String {
+    let mut text = format!(
+        "assembly: a closed state near the guess\n{}\n",
+        one_line(model)
+    );
+    for (index, one) in found.iter().enumerate() {
+        if found.len() > 1 {
+            text += &format!("\nstate {} of {}", index + 1, found.len());
+        }
+        text += &format!("\n{}", state_table(model, &one.situation));
+        text += &quaternion_lines(model, &one.situation);
+        let Assembled {
+            iterations,
+            residuals: [position, velocity],
+            rows,
+            freedoms,
+            ..
+        } = one.assembled;
+        text += &format!("\n  {}\n", count_line(rows, freedoms));
+        text += &format!(
+            "  closed after {} to {} m or rad, velocities to {} m/s or rad/s\n",
+            counted(iterations, "iteration", "iterations"),
+            rough(position),
+            rough(velocity)
+        );
+        if let [largest, .., smallest] = one.singular_values[..] {
+            text += &format!(
+                "  independent rows: condition {} (singular values {} to {})\n",
+                rough(largest / smallest),
+                rough(largest),
+                rough(smallest)
+            );
+        }
+    }
+    text
+}
+
+fn to_json(model: &Model, found: &[Found]) -> Value {
+    let states: Value = found
+        .iter()
+        .map(|one| {
+            let mut state = situation::to_json(&one.situation);
+            let [rows, rank] = one.assembled.rows;
+            state.insert(
+                "checks".into(),
+                json!({
+                    "iterations": one.assembled.iterations,
+                    "position_residual": one.assembled.residuals[0],
+                    "velocity_residual": one.assembled.residuals[1],
+                    "rows": rows,
+                    "rank": rank,
+                    "freedoms": one.assembled.freedoms,
+                    "singular_values": json::numbers(&one.singular_values),
+                }),
+            );
+            Value::Object(state)
+        })
+        .collect();
+    json!({ "format": "catena-assemble/1", "model": model.name(), "states": states })
+}

@@ -1,0 +1,201 @@
+//! `catena forward` on a model with constraints: accelerations, multipliers and the loads in the joints that close loops.
+
+use crate::commands::assemble::count_line;
+use crate::commands::info::one_line;
+use crate::commands::inverse::{quaternion_lines, state_table};
+use crate::json;
+use crate::number::rough;
+use crate::outcome::Outcome;
+use crate::residual::{larger, largest, relative};
+use crate::situation::{self, Situation};
+use crate::table::Table;
+use catena::algorithm::constrained::{ClosedChain, Loads, Sharing};
+use catena::error::Result;
+use catena::{Dynamics, Model};
+use serde_json::{Value, json};
+
+/// The laws must hold at least this well, or the exit code is 1.
+const TOLERANCE: f64 = 1e-9;
+
+struct Solved {
+    situation: Situation,
+    loads: Loads,
+    rank: usize,
+    /// Multipliers of minimum norm at the constraints alone.
+    multipliers: Vec<f64>,
+    /// Relative difference of the efforts of the motion to τ + Jᵀλ.
+    returned: f64,
+    /// Relative difference of J a to b.
+    kept: f64,
+}
+
+/// Computes the accelerations; `guesses` are not closed and are assembled first.
+pub fn run(
+    model: &Model,
+    situations: Vec<Situation>,
+    guesses: bool,
+    as_json: bool,
+) -> Result<Outcome> {
+    let mut chain = ClosedChain::new(model);
+    let mut dynamics = Dynamics::new(&model.clone().open_tree());
+    let solved = situations
+        .into_iter()
+        .map(|situation| solve(&mut chain, &mut dynamics, situation, guesses))
+        .collect::<Result<Vec<Solved>>>()?;
+    let mut outcome = Outcome::text(match as_json {
+        true => json::text(&to_json(model, &solved)),
+        false => to_text(model, &solved, guesses),
+    });
+    let worst = solved.iter().fold(0.0, |worst, one| {
+        larger(worst, larger(one.returned, one.kept))
+    });
+    if worst.is_nan() || worst > TOLERANCE {
+        outcome.failures.push(format!(
+            "the motion does not obey its laws: relative difference {}, allowed {}",
+            rough(worst),
+            rough(TOLERANCE)
+        ));
+    }
+    Ok(outcome)
+}
+
+fn solve(
+    chain: &mut ClosedChain,
+    dynamics: &mut Dynamics,
+    mut situation: Situation,
+    guess: bool,
+) -> Result<Solved> {
+    let time = situation.time.unwrap_or(0.0);
+    if guess {
+        situation.state = chain.assemble(time, &situation.state, &[])?.state;
+    }
+    let external = situation.external(dynamics)?;
+    let (state, tau) = (&situation.state, &situation.effort);
+    let motion = chain.forward(time, state, tau, &external)?;
+    let (vdot, rank) = (motion.accelerations.to_vec(), motion.rank);
+    let multipliers = motion.multipliers.to_vec();
+    let loads = chain.loads(state, tau, &external, Sharing::AllJoints)?;
+    let rows = chain.rows(time, state)?;
+    let mut efforts = tau.clone();
+    rows.add_transpose_times(&multipliers, &mut efforts);
+    let mut second = vec![0.0; rows.count()];
+    rows.times(&vdot, &mut second);
+    let b: Vec<f64> = rows.bias.iter().map(|bias| -bias).collect();
+    let kept = relative(&second, &b, largest(&vdot).max(largest(&b)));
+    let back = dynamics.inverse(state, &vdot, &external)?;
+    let returned = relative(back, &efforts, largest(back).max(largest(&efforts)));
+    situation.acceleration = vdot;
+    Ok(Solved {
+        situation,
+        loads,
+        rank,
+        multipliers,
+        returned,
+        kept,
+    })
+}
+
+fn constraint_table(model: &Model, one: &Solved) -> Table {
+    let constraints = model.constraints();
+    let size = |part: fn(&catena::spatial::Force<f64>) -> f64| -> Vec<Option<f64>> {
+        constraints
+            .iter()
+            .zip(&one.loads.constraints)
+            .map(|(constraint, load)| constraint.bodies().map(|_| part(load)))
+            .collect()
+    };
+    let mut first = 0;
+    let efforts: Vec<Option<f64>> = constraints
+        .iter()
+        .map(|constraint| {
+            let at = first;
+            first += constraint.rows();
+            constraint
+                .bodies()
+                .is_none()
+                .then(|| one.loads.multipliers[at])
+        })
+        .collect();
+    let mut table = Table::new()
+        .text("constraint", constraints.iter().map(|c| c.name.to_string()))
+        .text("type", constraints.iter().map(|c| c.kind()))
+        .written("rows", constraints.iter().map(|c| c.rows().to_string()));
+    if constraints.iter().any(|c| c.bodies().is_some()) {
+        table = table
+            .numbers("force N", size(|load| load.force.norm()))
+            .numbers("torque N·m", size(|load| load.moment.norm()));
+    }
+    if efforts.iter().any(Option::is_some) {
+        table = table.numbers("multiplier", efforts);
+    }
+    table
+}
+
+fn to_text(model: &Model, solved: &[Solved], guesses: bool) -> String {
+    let mut text = format!(
+        "forward dynamics of a closed chain: the accelerations a that the efforts τ produce\n{}\n",
+        one_line(model)
+    );
+    for (index, one) in solved.iter().enumerate() {
+        if solved.len() > 1 {
+            text += &format!("\nstate {} of {}", index + 1, solved.len());
+        }
+        text += &format!("\n{}", state_table(model, &one.situation).render());
+        text += &quaternion_lines(model, &one.situation);
+        text += &format!("\n{}", constraint_table(model, one).render());
+        let counts = [model.constraint_rows(), one.rank];
+        text += &format!("  {}\n", count_line(counts, model.nv() - one.rank));
+        if one.rank < model.constraint_rows() {
+            text += "  Loads are not determined by the motion: these are the shortest in all joints together.\n";
+        }
+        if guesses {
+            text += "  The random state was a guess; this is the closed state near it.\n";
+        }
+        text += &format!(
+            "\n  check: the accelerations obey the constraints, relative difference {}\n",
+            rough(one.kept)
+        );
+        text += &format!(
+            "  check: inverse dynamics returns efforts and multipliers, relative difference {}\n",
+            rough(one.returned)
+        );
+    }
+    text
+}
+
+fn to_json(model: &Model, solved: &[Solved]) -> Value {
+    let states: Value = solved
+        .iter()
+        .map(|one| {
+            let mut state = situation::to_json(&one.situation);
+            state.insert("a".into(), json::numbers(&one.situation.acceleration));
+            state.insert("tau".into(), json::numbers(&one.situation.effort));
+            let loads: Value = model
+                .constraints()
+                .iter()
+                .zip(&one.loads.constraints)
+                .map(|(constraint, load)| {
+                    json!({
+                        "constraint": *constraint.name,
+                        "force": json::vector(load.force),
+                        "torque": json::vector(load.moment),
+                    })
+                })
+                .collect();
+            state.insert(
+                "checks".into(),
+                json!({
+                    "rows": model.constraint_rows(),
+                    "rank": one.rank,
+                    "multipliers": json::numbers(&one.multipliers),
+                    "shared_multipliers": json::numbers(&one.loads.multipliers),
+                    "loads": loads,
+                    "constraints_kept": one.kept,
+                    "inverse_returns_tau": one.returned,
+                }),
+            );
+            Value::Object(state)
+        })
+        .collect();
+    json!({ "format": "catena-forward/1", "model": model.name(), "states": states })
+}

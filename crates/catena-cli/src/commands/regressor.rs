@@ -1,0 +1,168 @@
+//! `catena regressor MODEL`: efforts as a linear function of the bodies' inertias, τ = Y π.
+
+use crate::commands::info::one_line;
+use crate::model_argument::ModelArgument;
+use crate::number::rough;
+use crate::outcome::Outcome;
+use crate::residual::{larger, largest, relative};
+use crate::situation::{self, Situation};
+use crate::state_argument::{AccelerationArgument, StateArgument};
+use crate::table::Table;
+use crate::{json, table};
+use catena::algorithm::inverse_dynamics::inertial_parameters;
+use catena::algorithm::inverse_dynamics::regressor::PARAMETERS;
+use catena::error::{Error, ErrorKind, Result};
+use catena::{Dynamics, Matrix, Model};
+use clap::Args;
+use serde_json::{Value, json};
+
+/// Y is not formed for more freedoms than this.
+const LARGE: usize = 1000;
+/// Larger matrices are printed only as JSON.
+const WIDE: usize = 6;
+/// Y π must be the effort at least this well, or the exit code is 1.
+const TOLERANCE: f64 = 1e-9;
+
+/// Which model and states.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArgument,
+    #[command(flatten)]
+    state: StateArgument,
+    #[command(flatten)]
+    acceleration: AccelerationArgument,
+}
+
+/// Y at one state.
+struct Found {
+    situation: Situation,
+    y: Matrix,
+    /// Relative difference of Y π and the efforts of inverse dynamics.
+    residual: f64,
+}
+
+/// Computes the regressor.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    let model = arguments.model.model()?;
+    if model.nv() > LARGE {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "the regressor is not formed for more than {LARGE} freedoms; `{}` has {}",
+                model.name(),
+                model.nv()
+            ),
+        ));
+    }
+    let situations = arguments
+        .state
+        .situations(&model, arguments.acceleration.a.as_ref(), None)?;
+    let parameters: Vec<f64> = inertial_parameters(&model);
+    let mut dynamics = Dynamics::new(&model.clone().without_passive_forces());
+    let found = situations
+        .into_iter()
+        .map(|situation| regress(&mut dynamics, &parameters, situation))
+        .collect::<Result<Vec<Found>>>()?;
+    let mut outcome = Outcome::text(match as_json {
+        true => json::text(&to_json(&model, &parameters, &found)),
+        false => to_text(&model, &parameters, &found),
+    });
+    let worst = found
+        .iter()
+        .fold(0.0, |worst, one| larger(worst, one.residual));
+    if worst.is_nan() || worst > TOLERANCE {
+        outcome.failures.push(format!(
+            "Y π is not the effort: relative difference {}, allowed {}",
+            rough(worst),
+            rough(TOLERANCE)
+        ));
+    }
+    Ok(outcome)
+}
+
+fn regress(dynamics: &mut Dynamics, parameters: &[f64], mut situation: Situation) -> Result<Found> {
+    let y = dynamics
+        .regressor(&situation.state, &situation.acceleration)?
+        .clone();
+    let efforts = y.times(parameters);
+    let mut known = dynamics
+        .inverse(&situation.state, &situation.acceleration, &[])?
+        .to_vec();
+    for (k, tau) in known.iter_mut().enumerate() {
+        *tau -= dynamics.model().dof(k).armature * situation.acceleration[k];
+    }
+    let residual = relative(&efforts, &known, largest(&known));
+    situation.effort = efforts;
+    Ok(Found {
+        situation,
+        y,
+        residual,
+    })
+}
+
+fn to_text(model: &Model, parameters: &[f64], found: &[Found]) -> String {
+    let mut text = format!(
+        "regressor: τ = Y π, the efforts of the bodies' inertias (rotors, passive and external forces left out)\n{}\n",
+        one_line(model)
+    );
+    let tree = model.tree();
+    let mut inertias = Table::new().text("π of", tree.bodies[1..].iter().map(|b| b.name.clone()));
+    for (k, name) in PARAMETERS.iter().enumerate() {
+        let column = (0..model.body_count()).map(|i| Some(parameters[10 * i + k]));
+        inertias = inertias.numbers(name, column);
+    }
+    text += &format!("\n{}", inertias.render());
+    let names: Vec<String> = tree.dofs.iter().map(|dof| dof.name.clone()).collect();
+    let heads: Vec<String> = PARAMETERS.map(String::from).to_vec();
+    for (index, one) in found.iter().enumerate() {
+        if found.len() > 1 {
+            text += &format!("\nstate {} of {}\n", index + 1, found.len());
+        }
+        if model.nv() > WIDE {
+            text += &format!(
+                "\nY: {}×{}, see it with --json\n",
+                one.y.rows(),
+                one.y.columns()
+            );
+        } else {
+            for (body, info) in tree.bodies[1..].iter().enumerate() {
+                text += &format!(
+                    "\nY of `{}`\n{}",
+                    info.name,
+                    table::matrix(&names, &heads, |i, j| one.y[(i, 10 * body + j)])
+                );
+            }
+        }
+        text += &format!(
+            "\n  check: Y π is the effort of inverse dynamics, relative difference {}\n",
+            rough(one.residual)
+        );
+    }
+    text
+}
+
+fn to_json(model: &Model, parameters: &[f64], found: &[Found]) -> Value {
+    let states: Value = found
+        .iter()
+        .map(|one| {
+            let mut state = situation::to_json(&one.situation);
+            state.insert("a".into(), json::numbers(&one.situation.acceleration));
+            state.insert("Y".into(), json::matrix(&one.y));
+            state.insert("Y_pi".into(), json::numbers(&one.situation.effort));
+            state.insert("checks".into(), json!({ "inverse_dynamics": one.residual }));
+            Value::Object(state)
+        })
+        .collect();
+    let bodies: Value = (1..=model.body_count())
+        .map(|i| Value::from(model.tree().bodies[i].name.as_str()))
+        .collect();
+    json!({
+        "format": "catena-regressor/1",
+        "model": model.name(),
+        "bodies": bodies,
+        "parameters": PARAMETERS,
+        "pi": json::numbers(parameters),
+        "states": states,
+    })
+}

@@ -1,0 +1,278 @@
+//! From a guess to a closed state: positions, velocities and accelerations that obey all constraints.
+//!
+//! Positions by Levenberg and Marquardt on the manifold of the joints, with the smallest step (rad and m alike) that the damping
+//! allows; some coordinates may be held:
+//!
+//! ```text
+//! δ = −Jᵀ (J Jᵀ + μ E)⁻¹ ξ,   q ← q ⊕ δ        μ falls with |ξ|², so the end is Newton's and quadratic
+//! w = −J⁺ ξ̇,                  v ← v + w        shortest change of the velocities; held ones stay
+//! ```
+//!
+//! A mechanism has several branches; the guess chooses. Nothing is said to be closed that is not: the residual is that of
+//! [`Rows`](super::Rows), which has no zero where a revolute or fixed joint is turned by 180°.
+
+use super::closed_chain::ClosedChain;
+use super::complete_orthogonal::{CompleteOrthogonal, norm};
+use super::loads::cholesky_solve;
+use crate::algorithm::Card;
+use crate::error::{Error, ErrorKind, Result};
+use crate::matrix::Matrix;
+use crate::state::State;
+
+/// Assembly.
+pub const CARD: Card = Card {
+    name: "Assembly by Levenberg–Marquardt",
+    question: "a closed state near a guess",
+    call: "ClosedChain::assemble",
+    file: "algorithm/constrained/assembly.rs",
+    order: "O(n m²) per iteration",
+    source: "Levenberg 1944; Marquardt 1963; Nocedal & Wright 2006, sec. 10.3",
+};
+
+/// Residual that counts as closed, m or rad.
+const CLOSED: f64 = 1e-10;
+
+/// Iterations that are tried.
+const MOST_ITERATIONS: usize = 200;
+
+/// Rank tolerance for velocities: rows whose independence is no better than this are dependent.
+const RANK: f64 = 1e-9;
+
+/// What is known of a state that was assembled.
+#[derive(Clone, Debug)]
+pub struct Assembled {
+    /// The closed state, with velocities that keep it closed.
+    pub state: State,
+    /// Iterations it took.
+    pub iterations: usize,
+    /// Largest ξ and ξ̇ left, m or rad and m/s or rad/s.
+    pub residuals: [f64; 2],
+    /// Number of rows, and how many are independent at this state.
+    pub rows: [usize; 2],
+    /// Freedoms left: nv less the independent rows.
+    pub freedoms: usize,
+}
+
+impl ClosedChain {
+    /// A closed state near a guess. `held` names velocity coordinates that keep the guess's position and velocity; a
+    /// quaternion is held if all three of its turning rates are.
+    pub fn assemble(&mut self, time: f64, guess: &State, held: &[usize]) -> Result<Assembled> {
+        self.tree.check(guess)?;
+        let nv = self.model.nv();
+        let mut free = vec![true; nv];
+        for &k in held {
+            match free.get_mut(k) {
+                Some(free) => *free = false,
+                None => {
+                    return Err(Error::new(
+                        ErrorKind::Input,
+                        format!("there is no velocity coordinate {k} to hold: the model has {nv}"),
+                    ));
+                }
+            }
+        }
+        let mut state = guess.clone();
+        let iterations = self.close(time, &mut state, &free)?;
+        self.make_velocities_consistent(time, &mut state, &free)?;
+        self.evaluate(time, &state);
+        self.factorize(&state)?;
+        let (_, position) = self.worst(&self.work.rows.residual);
+        let (_, velocity) = self.worst(&self.work.rows.rate);
+        let rank = self.work.decomposition.rank();
+        Ok(Assembled {
+            state,
+            iterations,
+            residuals: [position, velocity],
+            rows: [self.work.rows.count(), rank],
+            freedoms: nv - rank,
+        })
+    }
+
+    /// Accelerations that are consistent with a closed state and nearest to the guess `vdot` (rad/s² and m/s² alike).
+    pub fn consistent_accelerations(
+        &mut self,
+        time: f64,
+        state: &State,
+        vdot: &[f64],
+    ) -> Result<Vec<f64>> {
+        self.tree.check(state)?;
+        crate::state::check_length("accelerations", vdot.len(), self.model.nv())?;
+        self.evaluate(time, state);
+        let mut rate = vec![0.0; self.work.rows.count()];
+        self.work.rows.times(vdot, &mut rate);
+        for (rate, bias) in rate.iter_mut().zip(&self.work.rows.bias) {
+            *rate += bias;
+        }
+        let free = vec![true; vdot.len()];
+        let (change, outside) = self.shortest(&free, &rate);
+        let scale = norm(&rate).max(norm(&self.work.rows.bias));
+        if outside > 1e-6 * scale {
+            return Err(Error::new(
+                ErrorKind::Singular,
+                format!(
+                    "no accelerations keep the constraints at this state: {outside:.3e} of {scale:.3e} m/s² or rad/s² contradict each other"
+                ),
+            ));
+        }
+        Ok(vdot.iter().zip(&change).map(|(a, d)| a + d).collect())
+    }
+
+    /// J with the columns of held coordinates set to zero.
+    fn free_jacobian(&self, free: &[bool]) -> Matrix {
+        let mut jacobian = self.work.rows.dense(free.len());
+        for row in 0..jacobian.rows() {
+            for (x, &free) in jacobian.row_mut(row).iter_mut().zip(free) {
+                if !free {
+                    *x = 0.0;
+                }
+            }
+        }
+        jacobian
+    }
+
+    /// The shortest x of free coordinates with J x = −c, and how much of c cannot be met.
+    fn shortest(&self, free: &[bool], c: &[f64]) -> (Vec<f64>, f64) {
+        let jacobian = self.free_jacobian(free);
+        let mut decomposition = CompleteOrthogonal::new(free.len(), c.len());
+        decomposition.decompose(&jacobian, RANK, usize::MAX);
+        let mut y: Vec<f64> = c.iter().map(|c| -c).collect();
+        let outside = decomposition.solve(&mut y);
+        (transpose_times(&jacobian, &y), outside)
+    }
+
+    fn close(&mut self, time: f64, state: &mut State, free: &[bool]) -> Result<usize> {
+        let m = self.work.rows.count();
+        self.evaluate(time, state);
+        let mut size = self.size();
+        let mut damping = 1e-3;
+        let mut iterations = 0;
+        while iterations < MOST_ITERATIONS && size.is_finite() {
+            let (_, worst) = self.worst(&self.work.rows.residual);
+            if worst < CLOSED {
+                break;
+            }
+            iterations += 1;
+            let residual = self.work.rows.residual.clone();
+            let jacobian = self.free_jacobian(free);
+            let largest = (0..m).map(|k| norm(jacobian.row(k))).fold(1e-12, f64::max);
+            let mut normal = Matrix::zeros(m, m);
+            for i in 0..m {
+                for j in 0..=i {
+                    let product: f64 = jacobian
+                        .row(i)
+                        .iter()
+                        .zip(jacobian.row(j))
+                        .map(|(x, y)| x * y)
+                        .sum();
+                    normal[(i, j)] = product;
+                }
+            }
+            let mut improved = false;
+            for _ in 0..30 {
+                let mut damped = normal.clone();
+                // relative to |ξ|², which makes the end quadratic, but never below round-off of the products
+                let mu = largest * largest * (damping * size * size).clamp(1e-14, 1e6);
+                for k in 0..m {
+                    damped[(k, k)] += mu;
+                }
+                let mut y: Vec<f64> = residual.iter().map(|xi| -xi).collect();
+                cholesky_solve(&mut damped, &mut y);
+                let delta = transpose_times(&jacobian, &y);
+                let mut tried = state.clone();
+                tried.step(&self.model, &delta);
+                if delta.iter().all(|d| d.is_finite()) {
+                    self.evaluate(time, &tried);
+                    let next = self.size();
+                    if next < size {
+                        (*state, size, improved) = (tried, next, true);
+                        damping = (damping * 0.2).max(1e-6);
+                        break;
+                    }
+                }
+                damping = (damping * 5.0).max(1e-9);
+            }
+            if !improved {
+                self.evaluate(time, state);
+                break;
+            }
+        }
+        self.polish(time, state, free);
+        let (name, worst) = self.worst(&self.work.rows.residual);
+        if worst < CLOSED {
+            return Ok(iterations);
+        }
+        Err(Error::new(
+            ErrorKind::Input,
+            format!(
+                "constraint `{name}` cannot be closed from this guess: {worst:.3e} m or rad are left after {iterations} iterations"
+            ),
+        )
+        .hint(if free.iter().all(|&free| free) {
+            "try another guess, and check the lengths of the loop"
+        } else {
+            "hold fewer coordinates, try another guess, and check the lengths of the loop"
+        }))
+    }
+
+    /// Newton steps to round-off, with dependent rows left out.
+    fn polish(&mut self, time: f64, state: &mut State, free: &[bool]) {
+        self.evaluate(time, state);
+        let mut size = self.size();
+        for _ in 0..6 {
+            if !(1e-15..1e-2).contains(&size) {
+                return;
+            }
+            let (delta, _) = self.shortest(free, &self.work.rows.residual);
+            let mut tried = state.clone();
+            tried.step(&self.model, &delta);
+            self.evaluate(time, &tried);
+            let next = self.size();
+            if next.is_nan() || next >= size {
+                self.evaluate(time, state);
+                return;
+            }
+            (*state, size) = (tried, next);
+        }
+    }
+
+    fn make_velocities_consistent(
+        &mut self,
+        time: f64,
+        state: &mut State,
+        free: &[bool],
+    ) -> Result<()> {
+        self.evaluate(time, state);
+        let rate = self.work.rows.rate.clone();
+        let (change, outside) = self.shortest(free, &rate);
+        let scale = norm(&rate).max(1e-3);
+        if outside > 1e-9 * scale {
+            let (name, _) = self.worst(&rate);
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "no velocities of the free coordinates keep constraint `{name}`: {outside:.3e} m/s or rad/s are left"
+                ),
+            )
+            .hint("hold fewer coordinates, or hold them at velocities that the mechanism can have"));
+        }
+        for (v, change) in state.v.iter_mut().zip(&change) {
+            *v += change;
+        }
+        Ok(())
+    }
+
+    /// Length of ξ.
+    fn size(&self) -> f64 {
+        norm(&self.work.rows.residual)
+    }
+}
+
+fn transpose_times(jacobian: &Matrix, y: &[f64]) -> Vec<f64> {
+    let mut x = vec![0.0; jacobian.columns()];
+    for (k, &y) in y.iter().enumerate() {
+        for (x, &entry) in x.iter_mut().zip(jacobian.row(k)) {
+            *x += entry * y;
+        }
+    }
+    x
+}

@@ -1,0 +1,330 @@
+//! The door for plain numbers: checked states, closed loops, accelerations, multipliers and loads.
+
+use super::cut_loops::CutLoops;
+use super::loads::{Loads, Sharing};
+use super::rows::{Axes, Rows, Stabilisation};
+use super::user::{UserConstraint, UserRows};
+use crate::Dynamics;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::Model;
+use crate::spatial::Force;
+use crate::state::State;
+use std::sync::Arc;
+
+/// Residuals (m, rad, m/s, rad/s) below which a loop counts as closed.
+pub const CLOSED: f64 = 1e-6;
+
+/// A right side further than this fraction of its size from what the rows can reach is refused.
+pub const CONSISTENT: f64 = 1e-6;
+
+/// Dynamics of a model with constraints, in plain numbers.
+///
+/// ```
+/// use catena::algorithm::constrained::ClosedChain;
+/// use catena::{State, model::embedded};
+///
+/// let model = embedded::model("four-bar-1")?;
+/// let mut chain = ClosedChain::new(&model);
+/// let state = State::new(&model, &[1.2, -1.2, 1.2], &[0.5, -0.5, 0.5])?; // a parallelogram
+/// let motion = chain.forward(0.0, &state, &[0.0; 3], &[])?;
+/// assert!((motion.accelerations[0] - motion.accelerations[2]).abs() < 1e-12);
+/// # Ok::<(), catena::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ClosedChain {
+    pub(super) model: Model,
+    /// The checks of states and forces, and the algorithms of the tree.
+    pub(super) tree: Dynamics,
+    pub(super) user: Vec<Arc<dyn UserConstraint>>,
+    user_rows: Vec<UserRows>,
+    pub(super) work: CutLoops,
+    axes: Axes,
+    stabilisation: Stabilisation,
+}
+
+/// How a closed chain accelerates.
+#[derive(Clone, Copy, Debug)]
+pub struct ClosedMotion<'a> {
+    /// v̇.
+    pub accelerations: &'a [f64],
+    /// λ, one per row: unit loads are in [`Rows::wrench`]; for couplings and drivers it is the effort per unit coefficient. Where
+    /// rows depend on each other this is the shortest vector of multipliers; [`ClosedChain::loads`] can share differently.
+    pub multipliers: &'a [f64],
+    /// Number of independent rows.
+    pub rank: usize,
+}
+
+impl ClosedChain {
+    /// Workspaces for a model and its constraints.
+    pub fn new(model: &Model) -> Self {
+        ClosedChain::with(model, Vec::new(), Axes::Parent)
+    }
+
+    /// The same with constraints of the user's own, and a choice of axes for points on points.
+    pub fn with(model: &Model, user: Vec<Arc<dyn UserConstraint>>, axes: Axes) -> Self {
+        let counts: Vec<usize> = user.iter().map(|u| u.rows()).collect();
+        ClosedChain {
+            model: model.clone(),
+            tree: Dynamics::new(&model.clone().open_tree()),
+            user_rows: counts
+                .iter()
+                .map(|&rows| UserRows::new(rows, model.nv()))
+                .collect(),
+            work: CutLoops::new(model, axes, &counts),
+            user,
+            axes,
+            stabilisation: Stabilisation::default(),
+        }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The algorithms of the tree with its loops open, for kinematics, energies and matrices.
+    pub fn tree(&mut self) -> &mut Dynamics {
+        &mut self.tree
+    }
+
+    /// Constraints of the user's own.
+    pub fn user_constraints(&self) -> &[Arc<dyn UserConstraint>] {
+        &self.user
+    }
+
+    /// Axes of points on points.
+    pub fn axes(&self) -> Axes {
+        self.axes
+    }
+
+    /// Number of constraint rows.
+    pub fn row_count(&self) -> usize {
+        self.work.rows.count()
+    }
+
+    /// Violations are to decay: ξ̈ + α ξ̇ + β ξ = 0. States with open loops are accepted then.
+    pub fn stabilise(&mut self, stabilisation: Stabilisation) {
+        self.stabilisation = stabilisation;
+    }
+
+    /// Singular values below this fraction of the largest count as zero; 1e-9 unless set.
+    pub fn set_rank_tolerance(&mut self, tolerance: f64) {
+        self.work.tolerance = tolerance;
+    }
+
+    /// ξ, ξ̇, J and bias of every constraint at a state; J is the same at every level.
+    pub fn rows(&mut self, time: f64, state: &State) -> Result<&Rows<f64>> {
+        self.tree.check(state)?;
+        self.evaluate(time, state);
+        Ok(&self.work.rows)
+    }
+
+    /// Number of independent rows at a state, and the singular values of D^(−1/2) U⁻¹ Jᵀ, largest first.
+    pub fn rank(&mut self, time: f64, state: &State) -> Result<(usize, Vec<f64>)> {
+        self.tree.check(state)?;
+        self.evaluate(time, state);
+        self.factorize(state)?;
+        let decomposition = &self.work.decomposition;
+        Ok((decomposition.rank(), decomposition.singular_values()))
+    }
+
+    /// Accelerations and multipliers under efforts and external wrenches (as [`Dynamics::forward`] takes them).
+    ///
+    /// The loops must be closed to 1e-6 in position and velocity, unless violations are stabilised.
+    pub fn forward(
+        &mut self,
+        time: f64,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<ClosedMotion<'_>> {
+        self.tree.check_forward(state, tau, external)?;
+        self.evaluate(time, state);
+        if self.stabilisation == Stabilisation::default() {
+            self.check_closed()?;
+        }
+        self.accelerate(state, tau, external)?;
+        let [outside, scale] = self.work.inconsistency;
+        if outside > CONSISTENT * scale {
+            return Err(self.inconsistent(outside, scale));
+        }
+        Ok(self.motion())
+    }
+
+    /// Evaluates all rows at a state.
+    pub(crate) fn evaluate(&mut self, time: f64, state: &State) {
+        self.work.evaluate(&self.model, time, state);
+        let first = self.model.constraints().len();
+        for (k, user) in self.user.iter().enumerate() {
+            let rows = &mut self.user_rows[k];
+            rows.clear();
+            user.evaluate(&self.model, time, state, &self.work.kinematics, rows);
+            let at = self.work.rows.blocks()[first + k].first;
+            let range = at..at + rows.residual.len();
+            self.work.rows.residual[range.clone()].copy_from_slice(&rows.residual);
+            self.work.rows.rate[range.clone()].copy_from_slice(&rows.rate);
+            self.work.rows.bias[range].copy_from_slice(&rows.bias);
+            self.work
+                .rows
+                .entries_mut(first + k)
+                .copy_from_slice(rows.jacobian.as_slice());
+        }
+    }
+
+    /// Factors of I and the decomposition of B at a state whose rows are evaluated.
+    pub(crate) fn factorize(&mut self, state: &State) -> Result<()> {
+        self.work.tree.factors.factorize(&self.model, &state.q);
+        if let Some(k) = self.work.tree.factors.singular_freedom() {
+            return Err(self.tree.singular(k));
+        }
+        self.work.decompose(&self.model);
+        Ok(())
+    }
+
+    /// Accelerations at a state whose rows are evaluated, open loops or not.
+    pub(crate) fn accelerate(
+        &mut self,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        self.work
+            .solve(&self.model, state, tau, external, self.stabilisation);
+        if let Some(k) = self.work.tree.factors.singular_freedom() {
+            return Err(self.tree.singular(k));
+        }
+        let known = self.work.inconsistency.iter().all(|x| x.is_finite());
+        if !(known && self.work.vdot.iter().all(|a| a.is_finite())) {
+            return Err(Error::new(
+                ErrorKind::Singular,
+                "the accelerations of the closed chain are not finite",
+            )
+            .hint("a loop may be turned by 180° against its joint, or a state is too large for double precision"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn motion(&self) -> ClosedMotion<'_> {
+        ClosedMotion {
+            accelerations: &self.work.vdot,
+            multipliers: &self.work.lambda,
+            rank: self.work.decomposition.rank(),
+        }
+    }
+
+    /// Loads in all joints of the last [`forward`](Self::forward), which must have been at this state with these forces.
+    pub fn loads(
+        &mut self,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+        sharing: Sharing,
+    ) -> Result<Loads> {
+        self.tree.check_forward(state, tau, external)?;
+        Ok(super::loads::loads(self, state, tau, external, sharing))
+    }
+
+    /// The rows of the last evaluation.
+    pub(crate) fn last_rows(&self) -> &Rows<f64> {
+        &self.work.rows
+    }
+
+    /// Number of independent rows in the last decomposition.
+    pub(crate) fn rank_found(&self) -> usize {
+        self.work.decomposition.rank()
+    }
+
+    /// The rank is taken to be at most this from now on.
+    pub(crate) fn limit_rank(&mut self, rank: usize) {
+        self.work.most = rank;
+    }
+
+    /// The constraint that is open most, and by how much.
+    pub(crate) fn worst_residual(&self) -> (&str, f64) {
+        self.worst(&self.work.rows.residual)
+    }
+
+    /// Largest ξ and ξ̇, and largest ξ̈ relative to the accelerations involved, of the last solution. What stabilisation adds
+    /// to ξ̈ on purpose is not counted.
+    pub fn violations(&self) -> [f64; 3] {
+        let work = &self.work;
+        let mut second = vec![0.0; work.rows.count()];
+        work.rows.times(&work.vdot, &mut second);
+        let largest = |x: &[f64]| x.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let scale = 1.0 + work.inconsistency[1];
+        for (second, b) in second.iter_mut().zip(&work.right_side) {
+            *second = (*second - b) / scale;
+        }
+        [
+            largest(&work.rows.residual),
+            largest(&work.rows.rate),
+            largest(&second),
+        ]
+    }
+
+    /// Name of the constraint a row belongs to, and the row's number in it.
+    pub fn row_owner(&self, row: usize) -> (&str, usize) {
+        let blocks = self.work.rows.blocks();
+        let index = blocks
+            .iter()
+            .position(|b| row < b.first + b.rows)
+            .unwrap_or(0);
+        (self.constraint_name(index), row - blocks[index].first)
+    }
+
+    /// Name of a constraint, the user's own last.
+    pub fn constraint_name(&self, index: usize) -> &str {
+        let own = self.model.constraints();
+        match own.get(index) {
+            Some(constraint) => &constraint.name,
+            None => self.user[index - own.len()].name(),
+        }
+    }
+
+    /// The constraint with the largest entry of `values` (one per row), and that entry.
+    pub(super) fn worst<'a>(&'a self, values: &[f64]) -> (&'a str, f64) {
+        let mut worst = (0, 0.0f64);
+        for (k, x) in values.iter().enumerate() {
+            if x.is_nan() || x.abs() > worst.1 {
+                worst = (k, x.abs());
+            }
+        }
+        if values.is_empty() {
+            return ("", 0.0);
+        }
+        (self.row_owner(worst.0).0, worst.1)
+    }
+
+    /// The loops are closed and stay closed.
+    fn check_closed(&self) -> Result<()> {
+        let rows = &self.work.rows;
+        for (values, what, unit) in [
+            (&rows.residual, "is open", "m or rad"),
+            (&rows.rate, "is opening", "m/s or rad/s"),
+        ] {
+            let (name, worst) = self.worst(values);
+            if worst.is_nan() || worst > CLOSED {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!("constraint `{name}` {what} by {worst:.3e} {unit} at this state"),
+                )
+                .hint(
+                    "find a closed state with `assemble`, or let violations decay with `stabilise`",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn inconsistent(&self, outside: f64, scale: f64) -> Error {
+        Error::new(
+            ErrorKind::Singular,
+            format!(
+                "the constraints contradict each other at this state: {outside:.3e} of {scale:.3e} m/s² or rad/s² cannot be met with {} independent rows of {}",
+                self.work.decomposition.rank(),
+                self.work.rows.count()
+            ),
+        )
+        .hint("drivers or couplings may demand what the loops forbid, or the mechanism is at a dead point")
+    }
+}

@@ -1,0 +1,287 @@
+//! Complete orthogonal decomposition of a small dense matrix: rank, minimum-norm solutions, null space.
+//!
+//! ```text
+//! B P = Q R          Householder, pivoted; rows of R below the threshold are dropped: rank r
+//! (R Pᵀ)ᵀ = Z T      Householder; Z (m×r) orthonormal, T (r×r) upper triangular
+//! BᵀB = Z T Tᵀ Zᵀ,   (BᵀB)⁺ = Z T⁻ᵀ T⁻¹ Zᵀ                                   (Mufti A-11, A-12 with S² → T Tᵀ)
+//! ```
+//!
+//! λ = (BᵀB)⁺ c is the shortest of all solutions of BᵀB λ = c, if there is one; what lies outside the range of Z tells how far c is
+//! from having one. The product BᵀB is never formed, so small singular values of B keep their digits.
+
+use crate::matrix::Matrix;
+
+/// Singular values below this fraction of the largest count as zero.
+pub const RANK_TOLERANCE: f64 = 1e-9;
+
+/// The decomposition, with room for matrices of one size.
+#[derive(Clone, Debug)]
+pub struct CompleteOrthogonal {
+    height: usize,
+    width: usize,
+    rank: usize,
+    /// B by columns, then reflections and R.
+    b: Vec<f64>,
+    pivot: Vec<usize>,
+    diagonal: Vec<f64>,
+    /// Largest column that was dropped.
+    dropped: f64,
+    /// Rᵀ by columns of length `width`, then reflections and T.
+    t: Vec<f64>,
+    t_diagonal: Vec<f64>,
+    y: Vec<f64>,
+}
+
+impl CompleteOrthogonal {
+    /// Room for matrices with so many rows and columns.
+    pub fn new(height: usize, width: usize) -> Self {
+        let most = height.min(width);
+        CompleteOrthogonal {
+            height,
+            width,
+            rank: 0,
+            b: vec![0.0; height * width],
+            pivot: (0..width).collect(),
+            diagonal: vec![0.0; most],
+            dropped: 0.0,
+            t: vec![0.0; width * most],
+            t_diagonal: vec![0.0; most],
+            y: vec![0.0; width],
+        }
+    }
+
+    /// Decomposes Bᵀ, given by rows: row i of `transposed` is column i of B. The rank is at most `most`.
+    pub fn decompose(&mut self, transposed: &Matrix, tolerance: f64, most: usize) {
+        let (height, width) = (self.height, self.width);
+        self.b.copy_from_slice(transposed.as_slice());
+        for (k, pivot) in self.pivot.iter_mut().enumerate() {
+            *pivot = k;
+        }
+        self.rank = 0;
+        self.dropped = 0.0;
+        let mut first = 0.0f64;
+        for j in 0..height.min(width) {
+            let mut best = (j, -1.0f64);
+            for c in j..width {
+                let length = norm(&self.b[c * height + j..(c + 1) * height]);
+                if length > best.1 {
+                    best = (c, length);
+                }
+            }
+            if j == 0 {
+                first = best.1;
+            }
+            // a column that is not a number is never chosen; the right side then tells
+            if j >= most || best.1 <= tolerance * first {
+                self.dropped = best.1;
+                break;
+            }
+            if best.0 != j {
+                self.pivot.swap(j, best.0);
+                for k in 0..height {
+                    self.b.swap(j * height + k, best.0 * height + k);
+                }
+            }
+            let (head, tail) = self.b.split_at_mut((j + 1) * height);
+            let reflection = &mut head[j * height + j..];
+            self.diagonal[j] = reflect(reflection);
+            for column in tail.chunks_exact_mut(height) {
+                apply(reflection, &mut column[j..]);
+            }
+            self.rank += 1;
+        }
+        // Rᵀ, its rows in the original order of B's columns
+        let rank = self.rank;
+        for i in 0..rank {
+            let column = &mut self.t[i * width..(i + 1) * width];
+            column.fill(0.0);
+            column[self.pivot[i]] = self.diagonal[i];
+            for c in i + 1..width {
+                column[self.pivot[c]] = self.b[c * height + i];
+            }
+        }
+        for j in 0..rank {
+            let (head, tail) = self.t.split_at_mut((j + 1) * width);
+            let reflection = &mut head[j * width + j..];
+            self.t_diagonal[j] = reflect(reflection);
+            for column in tail.chunks_exact_mut(width).take(rank - j - 1) {
+                apply(reflection, &mut column[j..]);
+            }
+        }
+    }
+
+    /// Number of independent columns.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Length of the largest column that was taken for dependent; the distance of B from a matrix of this rank is about that.
+    pub fn dropped(&self) -> f64 {
+        self.dropped
+    }
+
+    /// λ = (BᵀB)⁺ c in place; how far c is from the range of BᵀB comes back.
+    pub fn solve(&mut self, c: &mut [f64]) -> f64 {
+        let (width, rank) = (self.width, self.rank);
+        self.y.copy_from_slice(c);
+        for j in 0..rank {
+            apply(&self.t[j * width + j..(j + 1) * width], &mut self.y[j..]);
+        }
+        let outside = norm(&self.y[rank..]);
+        for i in (0..rank).rev() {
+            let mut sum = self.y[i];
+            for j in i + 1..rank {
+                sum -= self.t[j * width + i] * self.y[j];
+            }
+            self.y[i] = sum / self.t_diagonal[i];
+        }
+        for i in 0..rank {
+            let mut sum = self.y[i];
+            for j in 0..i {
+                sum -= self.t[i * width + j] * self.y[j];
+            }
+            self.y[i] = sum / self.t_diagonal[i];
+        }
+        c.copy_from_slice(&self.y);
+        c[rank..].fill(0.0);
+        self.back(c);
+        outside
+    }
+
+    /// Column k of an orthonormal basis of the null space of B, 0 ≤ k < columns − rank.
+    pub fn null_vector(&self, k: usize, out: &mut [f64]) {
+        out.fill(0.0);
+        out[self.rank + k] = 1.0;
+        self.back(out);
+    }
+
+    /// Q x of the second factorization.
+    fn back(&self, x: &mut [f64]) {
+        let width = self.width;
+        for j in (0..self.rank).rev() {
+            apply(&self.t[j * width + j..(j + 1) * width], &mut x[j..]);
+        }
+    }
+
+    /// The singular values of B that are not taken for zero, largest first, by one-sided Jacobi rotations of T.
+    pub fn singular_values(&self) -> Vec<f64> {
+        let rank = self.rank;
+        let mut columns: Vec<Vec<f64>> = (0..rank)
+            .map(|j| {
+                let mut column = vec![0.0; rank];
+                column[..j].copy_from_slice(&self.t[j * self.width..j * self.width + j]);
+                column[j] = self.t_diagonal[j];
+                column
+            })
+            .collect();
+        for _ in 0..60 {
+            let mut worst = 0.0f64;
+            for p in 0..rank {
+                for q in p + 1..rank {
+                    let (left, right) = columns.split_at_mut(q);
+                    let (x, y) = (&mut left[p], &mut right[0]);
+                    let (a, b, c) = (dot(x, x), dot(y, y), dot(x, y));
+                    if c.abs() <= 1e-16 * (a * b).sqrt() {
+                        continue;
+                    }
+                    worst = worst.max(c.abs() / (a * b).sqrt());
+                    let zeta = (b - a) / (2.0 * c);
+                    let t = if zeta >= 0.0 { 1.0 } else { -1.0 }
+                        / (zeta.abs() + (1.0 + zeta * zeta).sqrt());
+                    let cos = 1.0 / (1.0 + t * t).sqrt();
+                    let sin = cos * t;
+                    for (x, y) in x.iter_mut().zip(y.iter_mut()) {
+                        (*x, *y) = (cos * *x - sin * *y, sin * *x + cos * *y);
+                    }
+                }
+            }
+            if worst < 1e-15 {
+                break;
+            }
+        }
+        let mut values: Vec<f64> = columns.iter().map(|column| norm(column)).collect();
+        values.sort_by(|a, b| b.total_cmp(a));
+        values
+    }
+}
+
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
+}
+
+pub(super) fn norm(x: &[f64]) -> f64 {
+    dot(x, x).sqrt()
+}
+
+/// Makes x the vector u of the reflection E − u uᵀ, |u|² = 2, that takes x to a multiple of its first axis; that multiple comes
+/// back. A zero vector gives the identity.
+fn reflect(x: &mut [f64]) -> f64 {
+    let length = norm(x);
+    if length == 0.0 {
+        return 0.0;
+    }
+    let image = if x[0] > 0.0 { -length } else { length };
+    x[0] -= image;
+    // |x − image e₁|² = 2 (length² + |x₀| length)
+    let scale = std::f64::consts::SQRT_2 / norm(x);
+    x.iter_mut().for_each(|x| *x *= scale);
+    image
+}
+
+fn apply(reflection: &[f64], x: &mut [f64]) {
+    let product = dot(reflection, x);
+    for (x, u) in x.iter_mut().zip(reflection) {
+        *x -= product * u;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// A product of factors of known rank: rank, minimum norm, null space, consistency and singular values.
+    #[test]
+    fn ranks_solutions_and_null_spaces() {
+        let mut random = Random::new(5);
+        for (height, width, rank) in [
+            (6, 4, 4),
+            (6, 5, 3),
+            (4, 7, 4),
+            (5, 9, 2),
+            (3, 3, 0),
+            (8, 8, 7),
+        ] {
+            let mut left = Matrix::zeros(width, rank);
+            let mut right = Matrix::zeros(rank, height);
+            for x in left.as_mut_slice().iter_mut().chain(right.as_mut_slice()) {
+                *x = random.uniform(-1.0, 1.0);
+            }
+            let transposed = left.product(&right);
+            let mut d = CompleteOrthogonal::new(height, width);
+            d.decompose(&transposed, RANK_TOLERANCE, usize::MAX);
+            assert_eq!(d.rank(), rank, "{height}×{width}");
+            // c = BᵀB x has a solution no longer than x
+            let x: Vec<f64> = (0..width).map(|_| random.uniform(-1.0, 1.0)).collect();
+            let b = transposed.transpose();
+            let c = transposed.times(&b.times(&x));
+            let mut lambda = c.clone();
+            let outside = d.solve(&mut lambda);
+            assert!(outside < 1e-14);
+            for (a, b) in transposed.times(&b.times(&lambda)).iter().zip(&c) {
+                assert!((a - b).abs() < 1e-12, "{height}×{width}");
+            }
+            assert!(norm(&lambda) <= norm(&x) * (1.0 + 1e-12));
+            let mut null = vec![0.0; width];
+            for k in 0..width - rank {
+                d.null_vector(k, &mut null);
+                assert!((norm(&null) - 1.0).abs() < 1e-14);
+                assert!(norm(&b.times(&null)) < 1e-13);
+                assert!(dot(&null, &lambda).abs() < 1e-12 * (1.0 + norm(&lambda)));
+            }
+            let sum: f64 = d.singular_values().iter().map(|s| s * s).sum();
+            let frobenius = norm(transposed.as_slice());
+            assert!((sum - frobenius * frobenius).abs() < 1e-13 * (1.0 + sum));
+        }
+    }
+}

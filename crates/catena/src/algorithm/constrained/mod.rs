@@ -1,0 +1,23 @@
+//! How does a system with closed loops, couplings and drivers move?
+//!
+//! Gauss's principle (Mufti 1983, remark 1): of all accelerations that the constraints allow, J a = b, the true ones are nearest
+//! to those of the free system in the metric of the inertia matrix. [`rows`] makes ξ, J and b of every constraint;
+//! [`cut_loops`] solves on the tree's own factorization; [`ClosedChain`] is the checked door for plain numbers.
+
+pub mod assembly;
+pub mod closed_chain;
+pub mod complete_orthogonal;
+pub mod cut_loops;
+mod joint_rows;
+pub mod loads;
+mod projection;
+pub mod rows;
+mod user;
+
+pub use assembly::Assembled;
+pub use closed_chain::{ClosedChain, ClosedMotion};
+pub use complete_orthogonal::CompleteOrthogonal;
+pub use cut_loops::CutLoops;
+pub use loads::{Loads, Sharing};
+pub use rows::{Axes, Block, Rows, Stabilisation};
+pub use user::{UserConstraint, UserRows};

@@ -1,0 +1,83 @@
+//! Back onto the constraints: the nearest closed state, and the nearest velocities that keep it closed.
+//!
+//! Both corrections are the smallest in the metric of the inertia matrix (Gauss's own), so that they do not depend on units, move
+//! light parts rather than heavy ones, and change the kinetic energy in second order only:
+//!
+//! ```text
+//! q ← q ⊕ δ,   δ = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ ξ      until ξ vanishes (Newton)
+//! v ← v + w,   w = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ ξ̇     once: it is linear
+//! ```
+
+use super::closed_chain::ClosedChain;
+use crate::error::{Error, ErrorKind, Result};
+use crate::state::State;
+
+/// Residual at which nothing is left to gain, m or rad.
+const DONE: f64 = 1e-14;
+
+/// A projection that leaves more than this has failed, m or rad, m/s or rad/s.
+const FAILED: f64 = 1e-8;
+
+/// Newton steps that are tried.
+const MOST_STEPS: usize = 20;
+
+impl ClosedChain {
+    /// Moves a state that is nearly closed onto the constraints, positions and velocities.
+    ///
+    /// From far away use [`assemble`](Self::assemble), which does not lose its way.
+    pub fn project(&mut self, time: f64, state: &mut State) -> Result<()> {
+        self.tree.check(state)?;
+        self.project_positions(time, state)?;
+        self.project_velocities(time, state)
+    }
+
+    /// The positions alone.
+    pub(crate) fn project_positions(&mut self, time: f64, state: &mut State) -> Result<()> {
+        let mut before = f64::INFINITY;
+        for _ in 0..MOST_STEPS {
+            self.evaluate(time, state);
+            let (_, worst) = self.worst(&self.work.rows.residual);
+            // round-off is reached when a step no longer helps
+            if worst < DONE || (worst < FAILED && worst > 0.5 * before) {
+                break;
+            }
+            before = worst;
+            self.factorize(state)?;
+            self.work.remove_residual(&self.model);
+            state.step(&self.model, self.work.correction());
+        }
+        let (name, worst) = self.worst(&self.work.rows.residual);
+        if worst < FAILED {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Integration,
+            format!(
+                "constraint `{name}` cannot be closed from here: {worst:.3e} m or rad are left"
+            ),
+        )
+        .hint("start nearer to a closed state, or find one with `assemble`"))
+    }
+
+    /// The velocities alone, at positions whose rows are evaluated.
+    pub(crate) fn project_velocities(&mut self, time: f64, state: &mut State) -> Result<()> {
+        self.evaluate(time, state);
+        self.factorize(state)?;
+        let scale = state.v.iter().fold(1.0f64, |m, v| m.max(v.abs()));
+        let outside = self.work.remove_rate(&self.model);
+        if outside.is_nan() || outside >= FAILED * scale {
+            let (name, worst) = self.worst(&self.work.rows.rate);
+            return Err(Error::new(
+                ErrorKind::Integration,
+                format!(
+                    "no velocities keep the constraints: {outside:.3e} m/s or rad/s contradict each other, the most at `{name}` ({worst:.3e})"
+                ),
+            )
+            .hint("drivers or couplings may demand what the loops forbid, or the mechanism is at a dead point"));
+        }
+        for (v, correction) in state.v.iter_mut().zip(self.work.correction()) {
+            *v += correction;
+        }
+        Ok(())
+    }
+}

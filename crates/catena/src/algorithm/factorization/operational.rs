@@ -1,0 +1,164 @@
+//! Inertia as felt at a task: Λ⁻¹ = J I⁻¹ Jᵀ and Λ.
+//!
+//! Khatib (1987). I⁻¹ Jᵀ is one solve through the factorization for each row of J, O(n) each; the product with J follows.
+//! Λ is the inertia that a wrench on the frame works against. It exists only where the frame can be accelerated in every
+//! direction of the task: [`operational_inertia`] scales rows so that units do not matter, and refuses what is singular.
+
+use super::{Factorization, SolveColumns};
+use crate::algorithm::Card;
+use crate::error::{Error, ErrorKind, Result};
+use crate::matrix::Matrix;
+use crate::model::Model;
+use crate::scalar::{Parameter, Scalar};
+
+/// Operational-space inertia.
+pub const CARD: Card = Card {
+    name: "Operational-space inertia",
+    question: "inertia felt at a frame",
+    call: "operational_inverse, operational_inertia",
+    file: "algorithm/factorization/operational.rs",
+    order: "O(n) per row of the task",
+    source: "Khatib 1987; through UDUᵀ",
+};
+
+/// Below this, the smallest eigenvalue of the scaled Λ⁻¹ (largest: about 1) is taken for zero.
+pub const SINGULAR: f64 = 1e-12;
+
+/// Λ⁻¹ = J I⁻¹ Jᵀ of a task whose Jacobian is m × nv, and X = I⁻¹ Jᵀ (nv × m). `solver` must have been prepared.
+pub fn operational_inverse<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    solver: &mut SolveColumns<S>,
+    jacobian: &Matrix<S>,
+) -> (Matrix<S>, Matrix<S>) {
+    let mut x = jacobian.transpose();
+    solver.solve(model, &mut x);
+    let rows = jacobian.rows();
+    let mut inverse = Matrix::zeros(rows, rows);
+    for i in 0..rows {
+        for j in 0..=i {
+            let mut sum = S::zero();
+            for (k, a) in jacobian.row(i).iter().enumerate() {
+                sum = a.mul_add(x[(k, j)], sum);
+            }
+            inverse[(i, j)] = sum;
+            inverse[(j, i)] = sum;
+        }
+    }
+    (inverse, x)
+}
+
+/// What is felt at a frame or task.
+#[derive(Clone, Debug)]
+pub struct OperationalInertia {
+    /// Λ⁻¹ = J I⁻¹ Jᵀ: the acceleration that a unit wrench gives.
+    pub inverse: Matrix,
+    /// Λ.
+    pub inertia: Matrix,
+    /// I⁻¹ Jᵀ Λ, nv × m: the dynamically consistent inverse of J.
+    pub consistent_inverse: Matrix,
+    /// Largest over smallest eigenvalue of Λ⁻¹ with its diagonal scaled to 1.
+    pub condition: f64,
+}
+
+/// Λ of a task, or why there is none.
+pub fn operational_inertia(
+    model: &Model,
+    factors: &Factorization<f64>,
+    solver: &mut SolveColumns<f64>,
+    jacobian: &Matrix,
+) -> Result<OperationalInertia> {
+    solver.prepare(model, factors);
+    let (inverse, x) = operational_inverse(model, solver, jacobian);
+    let rows = inverse.rows();
+    let largest = (0..rows).fold(0.0f64, |m, i| m.max(inverse[(i, i)]));
+    let mut scale = vec![0.0; rows];
+    for i in 0..rows {
+        let own = inverse[(i, i)];
+        if !(own.is_finite() && own > 1e-300 && own > largest * 1e-30) {
+            return Err(refused(format!(
+                "no effort accelerates the frame along direction {} of the task (1/inertia {own:.3e})",
+                i + 1
+            )));
+        }
+        scale[i] = 1.0 / own.sqrt();
+    }
+    let mut scaled = Matrix::zeros(rows, rows);
+    for i in 0..rows {
+        for j in 0..rows {
+            scaled[(i, j)] = inverse[(i, j)] * scale[i] * scale[j];
+        }
+    }
+    let (values, vectors) = eigen(scaled);
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    if !(least > SINGULAR * most) {
+        return Err(refused(format!(
+            "the frame cannot be accelerated in every direction of the task: with unit diagonal, the eigenvalues of J I⁻¹ Jᵀ \
+             lie between {least:.3e} and {most:.3e}"
+        )));
+    }
+    let mut inertia = Matrix::zeros(rows, rows);
+    for i in 0..rows {
+        for j in 0..rows {
+            let mut sum = 0.0;
+            for (k, value) in values.iter().enumerate() {
+                sum += vectors[(i, k)] * vectors[(j, k)] / value;
+            }
+            inertia[(i, j)] = sum * scale[i] * scale[j];
+        }
+    }
+    let consistent_inverse = x.product(&inertia);
+    Ok(OperationalInertia {
+        inverse,
+        inertia,
+        consistent_inverse,
+        condition: most / least,
+    })
+}
+
+fn refused(why: String) -> Error {
+    Error::new(ErrorKind::Singular, format!("there is no operational-space inertia: {why}")).hint(
+        "move away from the singular posture, ask for fewer directions, or use J I⁻¹ Jᵀ (`operational_inverse`), which always exists",
+    )
+}
+
+/// Eigenvalues and eigenvectors (columns) of a small symmetric matrix, by Jacobi's rotations.
+fn eigen(mut a: Matrix) -> (Vec<f64>, Matrix) {
+    let n = a.rows();
+    let mut vectors = Matrix::identity(n);
+    for _ in 0..60 {
+        let mut off = 0.0f64;
+        for i in 0..n {
+            for j in 0..i {
+                off = off.max(a[(i, j)].abs());
+            }
+        }
+        if off.is_nan() || off < 1e-17 {
+            break;
+        }
+        for p in 0..n {
+            for q in p + 1..n {
+                if a[(p, q)] == 0.0 {
+                    continue;
+                }
+                let theta = (a[(q, q)] - a[(p, p)]) / (2.0 * a[(p, q)]);
+                let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
+                let c = 1.0 / t.hypot(1.0);
+                let s = t * c;
+                for k in 0..n {
+                    let (x, y) = (a[(k, p)], a[(k, q)]);
+                    (a[(k, p)], a[(k, q)]) = (c * x - s * y, s * x + c * y);
+                }
+                for k in 0..n {
+                    let (x, y) = (a[(p, k)], a[(q, k)]);
+                    (a[(p, k)], a[(q, k)]) = (c * x - s * y, s * x + c * y);
+                }
+                for k in 0..n {
+                    let (x, y) = (vectors[(k, p)], vectors[(k, q)]);
+                    (vectors[(k, p)], vectors[(k, q)]) = (c * x - s * y, s * x + c * y);
+                }
+            }
+        }
+    }
+    ((0..n).map(|k| a[(k, k)]).collect(), vectors)
+}

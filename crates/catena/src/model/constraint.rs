@@ -1,0 +1,387 @@
+//! Constraints: what a tree of bodies must obey besides its joints.
+//!
+//! | rule | rows | condition |
+//! |---|---|---|
+//! | joint that closes a loop | 6 − freedoms | the two frames stand to each other as that joint lets them |
+//! | distance | 1 | two points stay at a fixed distance |
+//! | coupling | 1 | Σ cₖ qₖ = c₀: gears, mimicking joints |
+//! | driver | 1 | qₖ = s(t): a motor whose motion is given |
+//!
+//! A weld is a joint of the kind fixed (6 rows), a point on a point a spherical one (3 rows). Constraints in Rust code are
+//! [`UserConstraint`](crate::algorithm::constrained::UserConstraint)s, given where the equations are solved.
+
+use super::{JointKind, JointSpec};
+use crate::error::Place;
+use crate::scalar::{Parameter, Scalar};
+use crate::spatial::{Pose, Vec3};
+use std::sync::Arc;
+
+/// A constraint as the user named it.
+#[derive(Clone, Debug)]
+pub struct ConstraintSpec {
+    /// Name, different from those of other constraints and joints.
+    pub name: String,
+    /// What it demands.
+    pub rule: RuleSpec,
+    /// Where it was defined.
+    pub place: Place,
+}
+
+/// What a constraint demands, by the names of links and coordinates.
+#[derive(Clone, Debug)]
+pub enum RuleSpec {
+    /// A joint that closes a loop. `parent` and `child` may both be any link or the ground; the joint carries nothing. Freedom
+    /// data (rotors, springs, limits) are not taken: there is no coordinate they could act on.
+    Joint(Box<JointSpec>),
+    /// A point of one link stays at a distance from a point of another.
+    Distance {
+        /// First link, or `world`.
+        parent: String,
+        /// Second link, or `world`.
+        child: String,
+        /// Point in the first link's frame, m.
+        parent_point: Vec3<f64>,
+        /// Point in the second link's frame, m.
+        child_point: Vec3<f64>,
+        /// The distance, m.
+        length: f64,
+    },
+    /// Σ coefficient · coordinate = offset.
+    Coupling {
+        /// Names of coordinates (those of the freedoms) and their coefficients.
+        terms: Vec<(String, f64)>,
+        /// The right-hand side.
+        offset: f64,
+    },
+    /// A coordinate moves as given.
+    Driver {
+        /// Name of the coordinate.
+        coordinate: String,
+        /// Its motion.
+        law: Law,
+    },
+}
+
+impl ConstraintSpec {
+    /// A joint that closes a loop, named like the joint.
+    pub fn joint(joint: JointSpec) -> Self {
+        ConstraintSpec {
+            name: joint.name.clone(),
+            place: joint.place.clone(),
+            rule: RuleSpec::Joint(Box::new(joint)),
+        }
+    }
+
+    /// Another rule.
+    pub fn new(name: &str, rule: RuleSpec) -> Self {
+        ConstraintSpec {
+            name: name.into(),
+            rule,
+            place: Place::default(),
+        }
+    }
+
+    /// A point of one link on a point of another.
+    pub fn point(
+        name: &str,
+        parent: &str,
+        parent_point: Vec3<f64>,
+        child: &str,
+        child_point: Vec3<f64>,
+    ) -> Self {
+        ConstraintSpec::joint(JointSpec {
+            parent_from_joint: Pose::shift(parent_point),
+            joint_from_child: Pose::shift(-child_point),
+            ..JointSpec::new(name, JointKind::Spherical, parent, child)
+        })
+    }
+}
+
+/// A given motion s(t) of a coordinate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Law {
+    /// c₀ + c₁ t + c₂ t² + …
+    Polynomial(Vec<f64>),
+    /// offset + amplitude · sin(frequency · t + phase).
+    Sine {
+        /// Middle of the motion.
+        offset: f64,
+        /// Half of its width.
+        amplitude: f64,
+        /// Angular frequency, rad/s.
+        frequency: f64,
+        /// Phase at t = 0, rad.
+        phase: f64,
+    },
+    /// From rest to rest along a cycloid (Saha 1999, eq. 38), at rest before 0 and after `duration`.
+    Cycloid {
+        /// Position before.
+        start: f64,
+        /// Position afterwards.
+        end: f64,
+        /// Time it takes, s.
+        duration: f64,
+    },
+}
+
+impl Law {
+    /// s, ṡ and s̈ at a time.
+    pub fn at<S: Scalar>(&self, t: S) -> [S; 3] {
+        match self {
+            Law::Polynomial(coefficients) => {
+                let [mut s, mut rate, mut half] = [S::zero(); 3]; // Horner, s̈/2 last
+                for &c in coefficients.iter().rev() {
+                    half = half.mul_add(t, rate);
+                    rate = rate.mul_add(t, s);
+                    s = s.mul_add(t, S::constant(c));
+                }
+                [s, rate, half + half]
+            }
+            &Law::Sine {
+                offset,
+                amplitude,
+                frequency,
+                phase,
+            } => {
+                let (sin, cos) = S::constant(frequency)
+                    .mul_add(t, S::constant(phase))
+                    .sin_cos();
+                [
+                    sin.mul_add(S::constant(amplitude), S::constant(offset)),
+                    cos * S::constant(amplitude * frequency),
+                    -(sin * S::constant(amplitude * frequency * frequency)),
+                ]
+            }
+            &Law::Cycloid {
+                start,
+                end,
+                duration,
+            } => {
+                let (delta, omega) = (end - start, std::f64::consts::TAU / duration);
+                let (sin, cos) = (t * S::constant(omega)).sin_cos();
+                let zero = S::zero();
+                let mean = S::constant(delta / duration);
+                let moving = [
+                    mean.mul_add(t - sin * S::constant(1.0 / omega), S::constant(start)),
+                    mean * (S::one() - cos),
+                    mean * sin * S::constant(omega),
+                ];
+                let before = [S::constant(start), zero, zero];
+                let after = [S::constant(end), zero, zero];
+                let (early, late) = (t.less(zero), S::constant(duration).less(t));
+                let mut law = moving;
+                for k in 0..3 {
+                    law[k] = S::select(early, before[k], S::select(late, after[k], moving[k]));
+                }
+                law
+            }
+        }
+    }
+
+    /// Are all its numbers finite?
+    pub(crate) fn is_finite(&self) -> bool {
+        match self {
+            Law::Polynomial(coefficients) => coefficients.iter().all(|c| c.is_finite()),
+            Law::Sine {
+                offset,
+                amplitude,
+                frequency,
+                phase,
+            } => [offset, amplitude, frequency, phase]
+                .iter()
+                .all(|x| x.is_finite()),
+            Law::Cycloid {
+                start,
+                end,
+                duration,
+            } => [start, end, duration].iter().all(|x| x.is_finite()),
+        }
+    }
+}
+
+/// A constraint of a checked model: bodies and coordinates by number.
+#[derive(Clone, Debug)]
+pub struct Constraint<P = f64> {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it demands.
+    pub rule: Rule<P>,
+    /// Where it was defined.
+    pub place: Place,
+}
+
+/// What a constraint demands.
+#[derive(Clone, Debug)]
+pub enum Rule<P = f64> {
+    /// Two frames stand to each other as a joint lets them.
+    Joint(Closure<P>),
+    /// Two points are at a fixed distance.
+    Distance {
+        /// The points: translations of the frames; their rotations are not used.
+        between: Closure<P>,
+        /// The distance.
+        length: P,
+    },
+    /// Σ coefficient · coordinate = offset.
+    Coupling {
+        /// The coordinates and their coefficients.
+        terms: Vec<(Coordinate, P)>,
+        /// The right-hand side.
+        offset: P,
+    },
+    /// A coordinate moves as given.
+    Driver {
+        /// The coordinate.
+        coordinate: Coordinate,
+        /// Its motion.
+        law: Law,
+    },
+}
+
+/// A plain coordinate: where it stands among positions and velocities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coordinate {
+    /// Index into q.
+    pub q: usize,
+    /// Index into v.
+    pub v: usize,
+}
+
+/// Two frames on two bodies that a cut joint joins: the frame on the child is the one that moves along with the joint.
+#[derive(Clone, Copy, Debug)]
+pub struct Closure<P = f64> {
+    /// Kind of the joint.
+    pub kind: JointKind,
+    /// Body that carries the joint frame; 0 is the ground.
+    pub parent: usize,
+    /// The other body; 0 is the ground.
+    pub child: usize,
+    /// Joint frame in the parent's body frame: z is the axis (universal: x the first axis; planar: z the normal).
+    pub parent_from_joint: Pose<P>,
+    /// Moved joint frame in the child's body frame: z is the axis (universal: the second axis).
+    pub child_from_joint: Pose<P>,
+    /// Advance per radian of a helical joint, m/rad.
+    pub pitch: P,
+}
+
+impl<P> Constraint<P> {
+    /// Number of scalar conditions.
+    pub fn rows(&self) -> usize {
+        match &self.rule {
+            Rule::Joint(closure) => 6 - closure.kind.nv(),
+            _ => 1,
+        }
+    }
+
+    /// The bodies it joins, parent and child, if it joins bodies.
+    pub fn bodies(&self) -> Option<[usize; 2]> {
+        match &self.rule {
+            Rule::Joint(closure)
+            | Rule::Distance {
+                between: closure, ..
+            } => Some([closure.parent, closure.child]),
+            _ => None,
+        }
+    }
+
+    /// A word for what it demands: the kind of the joint, `weld`, `point`, `distance`, `coupling` or `driver`.
+    pub fn kind(&self) -> &'static str {
+        match &self.rule {
+            Rule::Joint(closure) => match closure.kind {
+                JointKind::Fixed => "weld",
+                kind => kind.name(),
+            },
+            Rule::Distance { .. } => "distance",
+            Rule::Coupling { .. } => "coupling",
+            Rule::Driver { .. } => "driver",
+        }
+    }
+}
+
+impl<P: Copy> Closure<P> {
+    /// The two frames as numbers of the computation.
+    pub(crate) fn frames<S: Scalar>(&self) -> [Pose<S>; 2]
+    where
+        P: Parameter<S>,
+    {
+        [self.parent_from_joint.lift(), self.child_from_joint.lift()]
+    }
+
+    pub(super) fn map<T: Copy>(&self, f: &impl Fn(P) -> T) -> Closure<T> {
+        Closure {
+            kind: self.kind,
+            parent: self.parent,
+            child: self.child,
+            parent_from_joint: map_pose(self.parent_from_joint, f),
+            child_from_joint: map_pose(self.child_from_joint, f),
+            pitch: f(self.pitch),
+        }
+    }
+}
+
+impl<P: Copy> Constraint<P> {
+    pub(super) fn map<T: Copy>(&self, f: &impl Fn(P) -> T) -> Constraint<T> {
+        Constraint {
+            name: Arc::clone(&self.name),
+            place: self.place.clone(),
+            rule: match &self.rule {
+                Rule::Joint(closure) => Rule::Joint(closure.map(f)),
+                Rule::Distance { between, length } => Rule::Distance {
+                    between: between.map(f),
+                    length: f(*length),
+                },
+                Rule::Coupling { terms, offset } => Rule::Coupling {
+                    terms: terms.iter().map(|&(k, c)| (k, f(c))).collect(),
+                    offset: f(*offset),
+                },
+                Rule::Driver { coordinate, law } => Rule::Driver {
+                    coordinate: *coordinate,
+                    law: law.clone(),
+                },
+            },
+        }
+    }
+}
+
+/// A pose with every number mapped.
+pub(super) fn map_pose<P: Copy, T: Copy>(pose: Pose<P>, f: &impl Fn(P) -> T) -> Pose<T> {
+    let vec = |v: Vec3<P>| v.map(f);
+    let r = pose.rotation;
+    Pose::new(
+        crate::spatial::Mat3::from_columns(vec(r.x), vec(r.y), vec(r.z)),
+        vec(pose.translation),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scalar::Dual;
+
+    /// Rates of the laws are their derivatives, by dual numbers, before, during and after the motion.
+    #[test]
+    fn laws_and_their_rates() {
+        let laws = [
+            Law::Polynomial(vec![0.3, -1.1, 0.7, 0.2]),
+            Law::Sine {
+                offset: 0.4,
+                amplitude: 1.3,
+                frequency: 2.1,
+                phase: 0.6,
+            },
+            Law::Cycloid {
+                start: 0.2,
+                end: -1.4,
+                duration: 1.7,
+            },
+        ];
+        for law in &laws {
+            for t in [-0.4, 0.3, 1.1, 2.5] {
+                let [s, rate, second] = law.at(Dual::<f64, 1>::variable(t, 0));
+                assert!((s.derivative[0] - rate.value).abs() < 1e-14);
+                assert!((rate.derivative[0] - second.value).abs() < 1e-13);
+            }
+        }
+        assert_eq!(laws[2].at(9.0f64), [-1.4, 0.0, 0.0]);
+    }
+}
