@@ -238,6 +238,12 @@ impl<S: Scalar> Rows<S> {
         load
     }
 
+    /// From where the opposite of a constraint's force acts on the parent to its `point`: zero unless an open loop has rows in
+    /// world axes.
+    pub fn gap(&self, block: usize) -> Vec3<S> {
+        self.gap[block]
+    }
+
     /// Adds the loads of the multipliers to wrenches on the bodies, which are in body axes about the bodies' origins. Rows of
     /// coordinates, which are no wrenches, do not appear here.
     pub fn add_wrenches<P>(

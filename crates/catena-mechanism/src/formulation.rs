@@ -1,0 +1,389 @@
+//! The door: one model, one state, many ways to the same motion.
+
+use crate::dense::{Solved, largest};
+use crate::equations::Equations;
+use crate::lagrangian::Lagrangian;
+use crate::{appendix, constraint_forces, null_space};
+use catena::algorithm::constrained::closed_chain::{CLOSED, CONSISTENT};
+use catena::algorithm::constrained::{Axes, ClosedChain, Rows, Sharing, Stabilisation};
+use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::error::{Error, ErrorKind, Result};
+use catena::spatial::{Force, Motion, Vec3};
+use catena::{Model, State};
+
+/// A way to solve the equations of motion of a mechanism.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Formulation {
+    /// The sparse symmetric matrix of accelerations and multipliers (Mufti 10, 49, 63).
+    Lagrangian,
+    /// Multipliers first (14, 50).
+    ConstraintForces,
+    /// Independent accelerations in the null space of the hinges by QR (40).
+    NullSpace,
+    /// The same with the null space from the graph; trees only (40).
+    TreeNullSpace,
+    /// Cut loops on the factorization of the tree (65–73): [`ClosedChain`].
+    CutLoops,
+    /// Complete orthogonal decomposition.
+    RankByQr,
+    /// Singular value decomposition (A-10 … A-12).
+    RankBySvd,
+    /// Penalties made exact by iteration.
+    Proximal,
+}
+
+impl Formulation {
+    /// All of them.
+    pub const ALL: [Formulation; 8] = [
+        Formulation::Lagrangian,
+        Formulation::ConstraintForces,
+        Formulation::NullSpace,
+        Formulation::TreeNullSpace,
+        Formulation::CutLoops,
+        Formulation::RankByQr,
+        Formulation::RankBySvd,
+        Formulation::Proximal,
+    ];
+
+    /// A short name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Formulation::Lagrangian => "lagrangian",
+            Formulation::ConstraintForces => "constraint-forces",
+            Formulation::NullSpace => "null-space",
+            Formulation::TreeNullSpace => "tree-null-space",
+            Formulation::CutLoops => "cut-loops",
+            Formulation::RankByQr => "qr",
+            Formulation::RankBySvd => "svd",
+            Formulation::Proximal => "proximal",
+        }
+    }
+
+    /// Equations of the paper.
+    pub fn source(self) -> &'static str {
+        match self {
+            Formulation::Lagrangian => "10, 49, 63",
+            Formulation::ConstraintForces => "14, 50",
+            Formulation::NullSpace | Formulation::TreeNullSpace => "40",
+            Formulation::CutLoops => "65–73",
+            Formulation::RankByQr => "A-5",
+            Formulation::RankBySvd => "A-10 … A-12",
+            Formulation::Proximal => "63, regularised",
+        }
+    }
+}
+
+/// The motion of a mechanism and the loads in its hinges.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// v̇.
+    pub accelerations: Vec<f64>,
+    /// Angular acceleration and acceleration of the mass centre of every body, world axes; entry 0 is the base.
+    pub bodies: Vec<Motion<f64>>,
+    /// Load on a body through the hinge that carries it, world axes about the body's origin; entry 0 is unused. Efforts are not part
+    /// of it.
+    pub tree: Vec<Force<f64>>,
+    /// Load on the child of a constraint, world axes about its frame on the child; zero for couplings and drivers.
+    pub constraints: Vec<Force<f64>>,
+    /// λ of the model's constraints, one per row.
+    pub multipliers: Vec<f64>,
+    /// Number of rows of all hinges and constraints.
+    pub rows: usize,
+    /// How many of them are independent, if this way of solving tells.
+    pub rank: Option<usize>,
+    /// Estimate of the condition of what is solved, a lower bound.
+    pub condition: f64,
+    /// Largest residual of the equations, relative to their largest terms.
+    pub residual: f64,
+    /// What was assumed or handed over.
+    pub assumptions: Vec<String>,
+}
+
+/// A model with room for its equations.
+pub struct Mechanism {
+    model: Model,
+    axes: Axes,
+    stabilisation: Stabilisation,
+    kinematics: Kinematics<f64>,
+    rows: Rows<f64>,
+    equations: Equations,
+    lagrangian: Option<Lagrangian>,
+    chain: ClosedChain,
+    still: Vec<f64>,
+}
+
+impl Mechanism {
+    /// Workspaces for a model.
+    pub fn new(model: &Model) -> Self {
+        Mechanism::with_axes(model, Axes::Parent)
+    }
+
+    /// The same with a choice of axes for points on points.
+    pub fn with_axes(model: &Model, axes: Axes) -> Self {
+        Mechanism {
+            model: model.clone(),
+            axes,
+            stabilisation: Stabilisation::default(),
+            kinematics: Kinematics::new(model),
+            rows: Rows::new(model, axes),
+            equations: Equations::default(),
+            lagrangian: None,
+            chain: ClosedChain::with(model, Vec::new(), axes),
+            still: vec![0.0; model.nv()],
+        }
+    }
+
+    /// Violations are to decay; states with open loops are accepted then.
+    pub fn stabilise(&mut self, stabilisation: Stabilisation) {
+        self.stabilisation = stabilisation;
+        self.chain.stabilise(stabilisation);
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Cut loops on the tree.
+    pub fn chain(&mut self) -> &mut ClosedChain {
+        &mut self.chain
+    }
+
+    /// Axes of points on points.
+    pub fn axes(&self) -> Axes {
+        self.axes
+    }
+
+    /// The equations at a state under efforts and external wrenches (in body axes about the bodies' origins, the ground included; or
+    /// none).
+    pub fn equations(
+        &mut self,
+        time: f64,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<&Equations> {
+        self.assemble(time, state, tau, external)?;
+        Ok(&self.equations)
+    }
+
+    fn assemble(
+        &mut self,
+        time: f64,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        self.chain.rows(time, state)?; // checks the state
+        check("efforts", tau.len(), self.model.nv())?;
+        if !external.is_empty() {
+            let bodies = self.model.body_count() + 1;
+            check("external wrenches", external.len(), bodies)?;
+        }
+        let loads = external.iter().flat_map(|load| load.to_array());
+        if !tau.iter().copied().chain(loads).all(f64::is_finite) {
+            return Err(
+                Error::new(ErrorKind::Input, "an effort or load is not finite")
+                    .hint("efforts and loads must be finite numbers"),
+            );
+        }
+        forward_kinematics(
+            &self.model,
+            &state.q,
+            &state.v,
+            &self.still,
+            &state.base,
+            &mut self.kinematics,
+        );
+        self.rows
+            .evaluate(&self.model, time, &state.q, &state.v, &self.kinematics);
+        if self.stabilisation == Stabilisation::default() {
+            let open = largest(&self.rows.residual).max(largest(&self.rows.rate));
+            if open > CLOSED {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!(
+                        "a loop is open or opening by {open:.3e} m, rad, m/s or rad/s at this state"
+                    ),
+                )
+                .hint(
+                    "find a closed state with `assemble`, or let violations decay with `stabilise`",
+                ));
+            }
+        }
+        self.equations.assemble(
+            &self.model,
+            state,
+            tau,
+            external,
+            &self.rows,
+            self.stabilisation,
+            &self.kinematics,
+        );
+        Ok(())
+    }
+
+    /// Accelerations and loads by one formulation.
+    pub fn accelerations(
+        &mut self,
+        formulation: Formulation,
+        time: f64,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<Solution> {
+        self.assemble(time, state, tau, external)?;
+        let equations = &self.equations;
+        let solved = match formulation {
+            Formulation::CutLoops => return self.cut_loops(time, state, tau, external),
+            Formulation::Lagrangian => {
+                let lagrangian = match &mut self.lagrangian {
+                    Some(lagrangian) => lagrangian,
+                    none => none.insert(Lagrangian::new(equations)?),
+                };
+                lagrangian.solve(equations)?
+            }
+            Formulation::ConstraintForces => constraint_forces::solve(equations)?,
+            Formulation::NullSpace => null_space::by_qr(equations)?,
+            Formulation::TreeNullSpace => {
+                null_space::by_graph(equations, &self.model, &self.kinematics)?
+            }
+            Formulation::RankByQr => appendix::by_qr(equations)?,
+            Formulation::RankBySvd => appendix::by_svd(equations)?,
+            Formulation::Proximal => appendix::proximal(equations)?,
+        };
+        self.finish(state, solved)
+    }
+
+    fn finish(&self, state: &State, solved: Solved) -> Result<Solution> {
+        let equations = &self.equations;
+        let unknowns = solved.unknowns;
+        if unknowns.residual.is_nan() || unknowns.residual > CONSISTENT {
+            return Err(Error::new(
+                ErrorKind::Singular,
+                format!(
+                    "no motion obeys all hinges and constraints at this state: a residual of {:.3e} remains",
+                    unknowns.residual
+                ),
+            )
+            .hint("drivers or couplings may demand what the loops forbid, or the mechanism is at a dead point"));
+        }
+        let first = equations.first_constraint_row();
+        let multipliers = unknowns.lambda[first..].to_vec();
+        Ok(Solution {
+            accelerations: equations.joint_accelerations(&unknowns.x),
+            bodies: self.body_accelerations(state, &unknowns.x),
+            tree: std::iter::once(Force::zero())
+                .chain(
+                    self.model
+                        .bodies()
+                        .map(|body| equations.tree_load(body, &unknowns.lambda)),
+                )
+                .collect(),
+            constraints: (0..self.model.constraints().len())
+                .map(|block| self.rows.load(block, &multipliers))
+                .collect(),
+            multipliers,
+            rows: equations.rows.len(),
+            rank: solved.rank,
+            condition: solved.condition,
+            residual: unknowns.residual,
+            assumptions: solved.assumptions,
+        })
+    }
+
+    fn body_accelerations(&self, state: &State, x: &[f64]) -> Vec<Motion<f64>> {
+        let vector = |x: &[f64]| Vec3::new(x[0], x[1], x[2]);
+        let mut bodies = vec![state.base.acceleration];
+        for six in x.chunks_exact(6) {
+            bodies.push(Motion::new(vector(&six[..3]), vector(&six[3..])));
+        }
+        bodies
+    }
+
+    fn cut_loops(
+        &mut self,
+        time: f64,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<Solution> {
+        let tree_rows = self.equations.first_constraint_row();
+        let (_, values) = self.chain.rank(time, state)?;
+        let motion = self.chain.forward(time, state, tau, external)?;
+        let (accelerations, rank) = (motion.accelerations.to_vec(), motion.rank);
+        let loads = self.chain.loads(state, tau, external, Sharing::AllJoints)?;
+        // x of these joint accelerations
+        let mut moving = self.kinematics.clone();
+        forward_kinematics(
+            &self.model,
+            &state.q,
+            &state.v,
+            &accelerations,
+            &state.base,
+            &mut moving,
+        );
+        let mut x = Vec::with_capacity(6 * self.model.body_count());
+        for body in self.model.bodies() {
+            let r = moving.world_from_body[body].rotation;
+            let (v, a) = (moving.velocity[body], moving.acceleration[body]);
+            let centre = self.model.inertial(body).centre;
+            let centripetal = v.angular.cross(v.angular.cross(centre));
+            x.extend((r * a.angular).to_array());
+            x.extend((r * (a.angular.cross_add(centre, a.linear) + centripetal)).to_array());
+        }
+        let condition = match (values.first(), values.last()) {
+            (Some(first), Some(last)) => (first / last).powi(2),
+            _ => 1.0,
+        };
+        let mut assumptions = Vec::new();
+        let rows = tree_rows + loads.multipliers.len();
+        crate::appendix::rank_note(rows, tree_rows + rank, &mut assumptions);
+        // the residuals of the equations in maximal coordinates, with these loads
+        let mut lambda = vec![0.0; rows];
+        for k in 0..tree_rows {
+            let body = self
+                .equations
+                .tree_first
+                .partition_point(|&first| first <= k)
+                - 1;
+            let (own, load) = (self.equations.wrench[k], loads.tree[body]);
+            lambda[k] = own.moment.dot(load.moment) + own.force.dot(load.force);
+        }
+        lambda[tree_rows..].copy_from_slice(&loads.multipliers);
+        let mut newton = vec![0.0; x.len()];
+        let mut hinges = vec![0.0; rows];
+        self.equations
+            .residuals(&x, &lambda, &mut newton, &mut hinges);
+        let mut product = vec![0.0; x.len()];
+        self.equations.inertia_times(&x, &mut product);
+        let force = largest(&product)
+            .max(largest(&self.equations.force))
+            .max(largest(&lambda));
+        let scale = largest(&x).max(largest(&self.equations.right));
+        let part = |x: f64, scale: f64| if x == 0.0 { 0.0 } else { x / scale };
+        Ok(Solution {
+            bodies: self.body_accelerations(state, &x),
+            accelerations,
+            tree: loads.tree,
+            constraints: loads.constraints,
+            multipliers: loads.multipliers,
+            rows,
+            rank: Some(tree_rows + rank),
+            condition,
+            residual: part(largest(&newton), force).max(part(largest(&hinges), scale)),
+            assumptions,
+        })
+    }
+}
+
+fn check(what: &str, found: usize, wanted: usize) -> Result<()> {
+    if found == wanted {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Input,
+        format!("{found} {what} are given, the model needs {wanted}"),
+    )
+    .hint("one number per freedom, one wrench per body with the ground first"))
+}

@@ -1,0 +1,278 @@
+//! The Lagrangian matrix, sparse and symmetric (eqs. 10, 49, 63).
+//!
+//! ```text
+//! [ J + δ E   −H  ] [ x ]   [  u ]
+//! [ −Hᵀ      −ε E ] [ λ ] = [ −b ]          P K Pᵀ = L D Lᵀ,  the order of elimination found once per model
+//! ```
+//!
+//! ε (and δ, where some body has no inertia about an axis) makes the matrix quasi-definite: it has factors in any order of
+//! elimination, of known signs. Corrections with the residuals of the true equations (ε = δ = 0) remove it again, whether or not
+//! rows depend on each other: what is wrong along a singular value σ of J^(−1/2) H shrinks by ε/(ε + σ²) each time, and λ never leaves
+//! the span of the rows, so that it ends as the shortest.
+
+use crate::appendix::{ACCEPTED, handed_over, mean_compliance};
+use crate::dense::{Solved, refine};
+use crate::equations::Equations;
+use catena::error::{Error, ErrorKind, Result};
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::ldlt::factor::LdltRegularization;
+use faer::sparse::linalg::SymbolicSupernodalParams;
+use faer::sparse::linalg::cholesky::{
+    CholeskySymbolicParams, LdltRef, SymbolicCholesky, SymmetricOrdering,
+    factorize_symbolic_cholesky,
+};
+use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
+use faer::{Conj, MatMut, Par, Side};
+
+/// The pattern of the matrix, its order of elimination and room for its factors.
+pub(crate) struct Lagrangian {
+    size: usize,
+    column_start: Vec<usize>,
+    row_index: Vec<usize>,
+    /// Where each entry goes, in the order in which [`entries`] gives them.
+    slot: Vec<usize>,
+    values: Vec<f64>,
+    symbolic: SymbolicCholesky<usize>,
+    factors: Vec<f64>,
+    signs: Vec<i8>,
+    memory: MemBuffer,
+}
+
+/// Every entry on and above the diagonal: (row, column, value), in an order that depends on the structure only.
+fn entries(
+    equations: &Equations,
+    delta: f64,
+    epsilon: f64,
+    mut push: impl FnMut(usize, usize, f64),
+) {
+    let size = equations.unknowns();
+    for body in 1..equations.inertia.len() {
+        let at = 6 * (body - 1);
+        let (mass, tensor) = equations.inertia[body];
+        let rows = tensor.rows();
+        for i in 0..3 {
+            for j in i..3 {
+                let shift = if i == j { delta } else { 0.0 };
+                push(at + i, at + j, rows[i][j] + shift);
+            }
+        }
+        for k in 3..6 {
+            push(at + k, at + k, mass + delta);
+        }
+    }
+    for (rotor, row) in &equations.freedoms {
+        if *rotor == 0.0 {
+            continue;
+        }
+        for (a, left) in &row.entries {
+            for (b, right) in &row.entries {
+                for i in 0..6 {
+                    for j in 0..6 {
+                        let (p, q) = (6 * (a - 1) + i, 6 * (b - 1) + j);
+                        if p <= q {
+                            push(p, q, rotor * left[i] * right[j]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    for (k, row) in equations.rows.iter().enumerate() {
+        for (body, h) in &row.entries {
+            for (i, h) in h.iter().enumerate() {
+                push(6 * (body - 1) + i, size + k, -h);
+            }
+        }
+        push(size + k, size + k, -epsilon);
+    }
+}
+
+fn failed(what: &str) -> Error {
+    Error::new(
+        ErrorKind::Singular,
+        format!("the Lagrangian matrix cannot be factorized: {what}"),
+    )
+    .hint("use another formulation")
+}
+
+impl Lagrangian {
+    /// Finds the order of elimination for matrices of this structure.
+    pub fn new(equations: &Equations) -> Result<Self> {
+        let mut places: Vec<(usize, usize)> = Vec::new(); // column, row
+        entries(equations, 0.0, 0.0, |row, column, _| {
+            places.push((column, row));
+        });
+        let mut sorted = places.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let size = equations.unknowns() + equations.rows.len();
+        let mut column_start = vec![0; size + 1];
+        for (column, _) in &sorted {
+            column_start[column + 1] += 1;
+        }
+        for k in 0..size {
+            column_start[k + 1] += column_start[k];
+        }
+        let row_index: Vec<usize> = sorted.iter().map(|place| place.1).collect();
+        let slot = places
+            .iter()
+            .map(|place| sorted.partition_point(|other| other < place))
+            .collect();
+        let pattern =
+            SymbolicSparseColMatRef::new_checked(size, size, &column_start, None, &row_index);
+        let symbolic = factorize_symbolic_cholesky(
+            pattern,
+            Side::Upper,
+            SymmetricOrdering::Amd,
+            CholeskySymbolicParams {
+                supernodal_params: SymbolicSupernodalParams::default(),
+                ..Default::default()
+            },
+        )
+        .map_err(|error| failed(&format!("{error:?}")))?;
+        let need = symbolic
+            .factorize_numeric_ldlt_scratch::<f64>(Par::Seq, Default::default())
+            .or(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq));
+        let signs = (0..size)
+            .map(|k| if k < equations.unknowns() { 1 } else { -1 })
+            .collect();
+        Ok(Lagrangian {
+            size,
+            values: vec![0.0; row_index.len()],
+            factors: vec![0.0; symbolic.len_val()],
+            memory: MemBuffer::new(need),
+            column_start,
+            row_index,
+            slot,
+            symbolic,
+            signs,
+        })
+    }
+
+    /// Factorizes and solves; equations of another structure are not accepted.
+    pub fn solve(&mut self, equations: &Equations) -> Result<Solved> {
+        let masses = equations.inertia[1..]
+            .iter()
+            .flat_map(|(m, t)| [*m, t.x.x, t.y.y, t.z.z]);
+        let heaviest = masses.clone().fold(0.0f64, f64::max);
+        let weak = equations.inertia[1..].iter().any(|(mass, tensor)| {
+            let scale = tensor.x.x.max(tensor.y.y).max(tensor.z.z);
+            let volume = tensor.x.dot(tensor.y.cross(tensor.z));
+            *mass <= 1e-12 * heaviest || volume <= 1e-9 * scale * scale * scale
+        });
+        let delta = if weak { 1e-9 * heaviest } else { 0.0 };
+        // smaller: round-off of the residuals, divided by ε, enters loads that rows do not determine; larger: more corrections
+        let epsilon = 1e-5 * mean_compliance(equations);
+        self.values.fill(0.0);
+        let (values, slot) = (&mut self.values, &self.slot);
+        let mut next = 0;
+        entries(equations, delta, epsilon, |_, _, value| {
+            values[slot[next]] += value;
+            next += 1;
+        });
+        let pattern = SymbolicSparseColMatRef::new_checked(
+            self.size,
+            self.size,
+            &self.column_start,
+            None,
+            &self.row_index,
+        );
+        self.symbolic
+            .factorize_numeric_ldlt(
+                &mut self.factors,
+                SparseColMatRef::new(pattern, &self.values),
+                Side::Upper,
+                LdltRegularization {
+                    dynamic_regularization_signs: Some(&self.signs),
+                    dynamic_regularization_delta: epsilon,
+                    dynamic_regularization_epsilon: 1e-6 * epsilon,
+                },
+                Par::Seq,
+                MemStack::new(&mut self.memory),
+                Default::default(),
+            )
+            .map_err(|error| failed(&format!("{error:?}")))?;
+        let factor = LdltRef::<'_, usize, f64>::new(&self.symbolic, &self.factors);
+        let memory = &mut self.memory;
+        let unknown = equations.unknowns();
+        let mut both = vec![0.0; self.size];
+        let unknowns = refine(equations, 60, |u, right| {
+            both[..unknown].copy_from_slice(u);
+            for (to, b) in both[unknown..].iter_mut().zip(right) {
+                *to = -b;
+            }
+            let size = both.len();
+            factor.solve_in_place_with_conj(
+                Conj::No,
+                MatMut::from_column_major_slice_mut(&mut both, size, 1),
+                Par::Seq,
+                MemStack::new(memory),
+            );
+            (both[..unknown].to_vec(), both[unknown..].to_vec())
+        });
+        if unknowns.residual.is_nan() || unknowns.residual > ACCEPTED {
+            return handed_over(equations, unknowns.residual);
+        }
+        let condition = self.condition();
+        Ok(Solved {
+            assumptions: vec![format!(
+                "λ damped by ε = {epsilon:.1e}, removed by {} corrections",
+                unknowns.corrections
+            )],
+            unknowns,
+            rank: None,
+            condition,
+        })
+    }
+
+    /// Hager's estimate of ‖K‖₁ ‖K⁻¹‖₁ of the damped matrix.
+    fn condition(&mut self) -> f64 {
+        let size = self.size;
+        let mut sums = vec![0.0f64; size];
+        for column in 0..size {
+            for at in self.column_start[column]..self.column_start[column + 1] {
+                let (row, value) = (self.row_index[at], self.values[at].abs());
+                sums[column] += value;
+                if row != column {
+                    sums[row] += value;
+                }
+            }
+        }
+        let norm = sums.iter().fold(0.0f64, |m, x| m.max(*x));
+        let factor = LdltRef::<'_, usize, f64>::new(&self.symbolic, &self.factors);
+        let memory = &mut self.memory;
+        let mut solve = |x: &mut Vec<f64>| {
+            factor.solve_in_place_with_conj(
+                Conj::No,
+                MatMut::from_column_major_slice_mut(x, size, 1),
+                Par::Seq,
+                MemStack::new(memory),
+            );
+        };
+        let mut x = vec![1.0 / size as f64; size];
+        let mut estimate = 0.0f64;
+        let mut last = usize::MAX;
+        for _ in 0..5 {
+            solve(&mut x);
+            let length: f64 = x.iter().map(|x| x.abs()).sum();
+            estimate = estimate.max(length);
+            for x in &mut x {
+                *x = if *x < 0.0 { -1.0 } else { 1.0 };
+            }
+            solve(&mut x);
+            let mut at = 0;
+            for k in 0..size {
+                if x[k].abs() > x[at].abs() {
+                    at = k;
+                }
+            }
+            if at == last {
+                break;
+            }
+            last = at;
+            x.fill(0.0);
+            x[at] = 1.0;
+        }
+        norm * estimate
+    }
+}

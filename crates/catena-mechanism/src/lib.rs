@@ -1,0 +1,38 @@
+//! Mechanisms in maximal coordinates: every formulation of Mufti (1983) behind one door.
+//!
+//! The unknowns are the accelerations of all bodies, x = (ω̇; r̈) of each, and the multipliers λ of all hinges, those of the tree and
+//! those that close loops:
+//!
+//! ```text
+//! J x − H λ = u        Newton and Euler for every body                                  (10, 49, 63)
+//! Hᵀ x      = b        every hinge, coupling and driver, differentiated twice
+//! ```
+//!
+//! [`Equations`] writes them down for any kinds of joints; a [`Formulation`] is a way to solve them. They all give the same motion,
+//! and the same loads: where rows depend on each other the loads are the shortest vector in all hinges together (A-12).
+//!
+//! ```
+//! use catena::{State, model::embedded};
+//! use catena_mechanism::{Formulation, Mechanism};
+//!
+//! let model = embedded::model("four-bar-1")?;
+//! let mut mechanism = Mechanism::new(&model);
+//! let state = State::new(&model, &[1.2, -1.2, 1.2], &[0.5, -0.5, 0.5])?;
+//! let one = mechanism.accelerations(Formulation::Lagrangian, 0.0, &state, &[0.0; 3], &[])?;
+//! let other = mechanism.accelerations(Formulation::CutLoops, 0.0, &state, &[0.0; 3], &[])?;
+//! assert!((one.accelerations[0] - other.accelerations[0]).abs() < 1e-10);
+//! # Ok::<(), catena::Error>(())
+//! ```
+//!
+//! Signs: λ and the loads act on the child of a hinge, the parent gets the opposite; Mufti's f and g have the other sign.
+
+pub mod appendix;
+pub mod constraint_forces;
+mod dense;
+pub mod equations;
+mod formulation;
+pub mod lagrangian;
+pub mod null_space;
+
+pub use equations::{Equations, Row};
+pub use formulation::{Formulation, Mechanism, Solution};

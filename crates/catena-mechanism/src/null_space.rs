@@ -1,0 +1,178 @@
+//! Null space, or Lagrange and d'Alembert (eq. 40): the multipliers are eliminated.
+//!
+//! ```text
+//! H P = (Q, Z) (R; 0),   Y = Q R⁻ᵀ …:    x = Y b + Z x',   Zᵀ J Z x' = Zᵀ (u − J Y b),   λ = Yᵀ (J x − u)
+//! tree           Z = columns of body twists, freedom by freedom, along the paths of the graph              (40)
+//!                x = x₀ + Z v̇,   Zᵀ J Z = I(q),   loads from the leaves to the root: f = T (J x − u)
+//! ```
+//!
+//! J need not be regular, only Zᵀ J Z.
+
+use crate::appendix::{rank_note, ratio_of_extremes};
+use crate::dense::{
+    RANK_TOLERANCE, Solved, as_matrix, column, hinges, inertia, lower, refine, vector,
+};
+use crate::equations::Equations;
+use catena::Model;
+use catena::algorithm::kinematics::Kinematics;
+use catena::error::{Error, ErrorKind, Result};
+use catena::spatial::{Force, Vec3};
+use faer::linalg::solvers::{Llt, Solve};
+use faer::{Col, Mat, Side};
+
+fn no_inertia() -> Error {
+    Error::new(
+        ErrorKind::Singular,
+        "a freedom moves no inertia at this state: Zᵀ J Z is singular",
+    )
+    .hint("give the bodies it moves a mass, or the freedom a rotor")
+}
+
+/// Zᵀ J Z = L Lᵀ, and the ratio of its pivots.
+fn projected(j: &Mat<f64>, z: &Mat<f64>) -> Result<(Llt<f64>, f64)> {
+    let reduced = z.transpose() * (j * z);
+    let factor = reduced.llt(Side::Lower).map_err(|_| no_inertia())?;
+    let pivots: Vec<f64> = (0..reduced.nrows())
+        .map(|k| factor.L()[(k, k)].powi(2))
+        .collect();
+    Ok((factor, ratio_of_extremes(&pivots)))
+}
+
+/// Z from a pivoted QR decomposition of H.
+pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
+    let (h, j) = (hinges(equations), inertia(equations));
+    let (size, rows) = (h.nrows(), h.ncols());
+    let qr = h.col_piv_qr();
+    let r = qr.thin_R();
+    let first = if r.nrows() > 0 { r[(0, 0)].abs() } else { 0.0 };
+    let rank = (0..r.nrows())
+        .take_while(|&k| r[(k, k)].abs() > RANK_TOLERANCE * first)
+        .count();
+    let q = qr.compute_Q();
+    let z = q.subcols(rank, size - rank).to_owned();
+    let q = q.subcols(0, rank);
+    let triangle = r.submatrix(0, 0, rank, rank).to_owned();
+    // (R Pᵀ)ᵀ = W T for the shortest λ
+    let (forward, _) = qr.P().arrays();
+    let mut across = Mat::zeros(rows, rank);
+    for i in 0..rank {
+        for (k, &original) in forward.iter().enumerate().skip(i) {
+            across[(original, i)] = r[(i, k)];
+        }
+    }
+    let second = across.qr();
+    let (w, t) = (second.compute_thin_Q(), second.thin_R());
+    let (factor, condition) = projected(&j, &z)?;
+    let unknowns = refine(equations, 4, |u, right| {
+        let mut y = Mat::from_fn(rank, 1, |i, _| right[forward[i]]);
+        lower(triangle.transpose(), &mut y);
+        let particular: Col<f64> = q * y.col(0);
+        let free: Col<f64> = factor.solve(z.transpose() * (column(u) - &j * &particular));
+        let x = particular + &z * free;
+        let needed: Col<f64> = &j * &x - column(u);
+        let mut c = as_matrix(&(q.transpose() * needed));
+        // H = Q Tᵀ Wᵀ
+        lower(t.transpose(), &mut c);
+        let lambda: Col<f64> = &w * c.col(0);
+        (vector(&x), vector(&lambda))
+    });
+    let mut assumptions = Vec::new();
+    rank_note(rows, rank, &mut assumptions);
+    Ok(Solved {
+        unknowns,
+        rank: Some(rank),
+        condition,
+        assumptions,
+    })
+}
+
+/// Z from the graph of a tree.
+pub(crate) fn by_graph(
+    equations: &Equations,
+    model: &Model,
+    kinematics: &Kinematics<f64>,
+) -> Result<Solved> {
+    if !model.constraints().is_empty() {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "the null space from the graph is that of a tree; this model has constraints",
+        )
+        .hint("take the null space by QR, or cut loops"));
+    }
+    let tree = model.tree();
+    let j = inertia(equations);
+    let mut z = Mat::zeros(equations.unknowns(), model.nv());
+    for body in model.bodies() {
+        for joint in tree.path_to_ground(body) {
+            let pose = kinematics.world_from_body[joint];
+            for k in 0..tree.bodies[joint].kind.nv() {
+                let twist = kinematics.joint_column(model, joint, k);
+                let angular = pose.rotation * twist.angular;
+                let lever = equations.centre[body] - pose.translation;
+                let linear = angular.cross_add(lever, pose.rotation * twist.linear);
+                for (i, entry) in angular
+                    .to_array()
+                    .into_iter()
+                    .chain(linear.to_array())
+                    .enumerate()
+                {
+                    z[(6 * (body - 1) + i, tree.bodies[joint].v + k)] = entry;
+                }
+            }
+        }
+    }
+    let (factor, condition) = projected(&j, &z)?;
+    let mut first = true;
+    let unknowns = refine(equations, 3, |u, right| {
+        // b = Hᵀ x₀ of a tree; residuals of it are round-off
+        let particular = match std::mem::take(&mut first) {
+            true => column(&equations.still),
+            false => Col::zeros(u.len()),
+        };
+        let free: Col<f64> = factor.solve(z.transpose() * (column(u) - &j * &particular));
+        let x = particular + &z * free;
+        let needed = &j * &x - column(u);
+        let lambda = from_the_leaves(equations, model, kinematics, &needed);
+        debug_assert_eq!(lambda.len(), right.len());
+        (vector(&x), lambda)
+    });
+    Ok(Solved {
+        unknowns,
+        rank: Some(equations.rows.len()),
+        condition,
+        assumptions: vec!["Z from the paths of the tree".into()],
+    })
+}
+
+/// λ with H λ = needed on a tree: what a hinge transmits is the sum of what is needed beyond it.
+fn from_the_leaves(
+    equations: &Equations,
+    model: &Model,
+    kinematics: &Kinematics<f64>,
+    needed: &Col<f64>,
+) -> Vec<f64> {
+    let n = model.body_count();
+    let origin = |body: usize| kinematics.world_from_body[body].translation;
+    let mut through = vec![Force::zero(); n + 1];
+    let mut lambda = vec![0.0; equations.rows.len()];
+    for body in (1..=n).rev() {
+        let at = 6 * (body - 1);
+        let moment = Vec3::new(needed[at], needed[at + 1], needed[at + 2]);
+        let force = Vec3::new(needed[at + 3], needed[at + 4], needed[at + 5]);
+        let lever = equations.centre[body] - origin(body);
+        through[body] += Force::new(lever.cross_add(force, moment), force);
+        let load = through[body];
+        for k in equations.tree_first[body]..equations.tree_first[body + 1] {
+            let own = equations.wrench[k];
+            lambda[k] = own.moment.dot(load.moment) + own.force.dot(load.force);
+        }
+        let parent = model.tree().parent(body);
+        if parent != 0 {
+            // the part along the freedoms is round-off and stops here
+            let held = equations.tree_load(body, &lambda);
+            let lever = origin(body) - origin(parent);
+            through[parent] += Force::new(lever.cross_add(held.force, held.moment), held.force);
+        }
+    }
+    lambda
+}
