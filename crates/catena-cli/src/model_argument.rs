@@ -47,6 +47,17 @@ pub struct Loaded {
 }
 
 impl ModelArgument {
+    /// The model of this name, unchanged.
+    pub fn named(name: &str) -> Self {
+        ModelArgument {
+            name: name.into(),
+            gravity: None,
+            free_base: false,
+            allow_unphysical: false,
+            no_passive: false,
+        }
+    }
+
     /// Reads and builds the model.
     pub fn load(&self) -> Result<Loaded> {
         let mut builder = match is_file_name(&self.name) {

@@ -6,6 +6,7 @@ pub mod check;
 pub mod closed_forward;
 pub mod completions;
 pub mod convert;
+pub mod count;
 pub mod derivatives;
 pub mod evaluate;
 pub mod export_case;

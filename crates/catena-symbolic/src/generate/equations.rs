@@ -102,7 +102,7 @@ fn cost(program: &Program) -> u64 {
 }
 
 /// The ways to answer a question.
-fn programs(
+pub(super) fn programs(
     model: &Model,
     question: Question,
     options: &Options,

@@ -147,23 +147,7 @@ pub struct Module {
 impl Module {
     /// Traces and optimises the functions that answer these questions.
     pub fn new(model: &Model, questions: &[Question], options: &Options) -> Result<Self> {
-        model.expect_tree()?;
-        if !(0.0..1e-2).contains(&options.dust) {
-            return Err(Error::new(
-                ErrorKind::Input,
-                format!("a dust of {:e} is not a small number", options.dust),
-            )
-            .hint("numbers of the model below it are taken for zero; 1e-14 is usual"));
-        }
-        if model.nv() == 0 {
-            return Err(Error::new(
-                ErrorKind::Model,
-                format!(
-                    "`{}` has no freedoms: there is nothing to generate",
-                    model.name()
-                ),
-            ));
-        }
+        expect_usable(model, options)?;
         let name = identifier(match options.name.as_str() {
             "" => model.name(),
             name => name,
@@ -239,6 +223,38 @@ impl Module {
             ),
         ]
     }
+}
+
+/// The ways to answer a question, each with the algorithm it was traced from; [`Module::new`] takes the cheapest. For forward
+/// dynamics these are articulated bodies and, up to 40 freedoms, composite bodies with elimination; otherwise there is one.
+pub fn programs(
+    model: &Model,
+    question: Question,
+    options: &Options,
+) -> Result<Vec<(Program, &'static str)>> {
+    expect_usable(model, options)?;
+    equations::programs(model, question, options)
+}
+
+fn expect_usable(model: &Model, options: &Options) -> Result<()> {
+    model.expect_tree()?;
+    if !(0.0..1e-2).contains(&options.dust) {
+        return Err(Error::new(
+            ErrorKind::Input,
+            format!("a dust of {:e} is not a small number", options.dust),
+        )
+        .hint("numbers of the model below it are taken for zero; 1e-14 is usual"));
+    }
+    if model.nv() == 0 {
+        return Err(Error::new(
+            ErrorKind::Model,
+            format!(
+                "`{}` has no freedoms: there is nothing to generate",
+                model.name()
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// Letters, digits and underscores, beginning with a letter.

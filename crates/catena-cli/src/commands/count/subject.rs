@@ -1,0 +1,172 @@
+//! What is counted: chains of revolute joints, and the algorithms run in numbers that count or in expressions.
+
+use catena::algorithm::factorization::Factorization;
+use catena::algorithm::forward_dynamics::{
+    ForwardDynamics, WalkerOrin, forward_dynamics, forward_dynamics_walker_orin,
+};
+use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
+use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use catena::error::Result;
+use catena::model::{Inertial, JointKind, JointSpec, modified_dh};
+use catena::random::Random;
+use catena::scalar::{Count, Operations};
+use catena::spatial::{Mat3, Pose, Sym3, Vec3};
+use catena::{Base, Model, ModelBuilder, Scalar, State};
+use catena_symbolic::generate::{self, Options, Question};
+use std::f64::consts::FRAC_PI_2;
+
+/// Where the axes of a chain are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axes {
+    /// Anywhere in the frame before.
+    Anywhere,
+    /// At right angles to the one before, at a distance.
+    RightAngles,
+}
+
+/// A chain of n revolute joints. The first axis is vertical and passes through the origin; mass centres and inertia tensors are
+/// full.
+pub fn chain(n: usize, axes: Axes) -> Result<Model> {
+    let mut builder = ModelBuilder::new(&format!("revolute-{n}"));
+    let mut random = Random::new(1999);
+    let mut parent = String::from("world");
+    for k in 1..=n {
+        let mut some = |low, high| random.uniform(low, high);
+        let centre = Vec3::new(some(0.1, 0.2), some(0.1, 0.2), some(0.1, 0.2));
+        let tensor = Sym3::new(
+            some(0.1, 0.11),
+            some(0.1, 0.11),
+            some(0.1, 0.11),
+            some(0.01, 0.02),
+            some(0.01, 0.02),
+            some(0.01, 0.02),
+        );
+        let place = Vec3::new(some(0.2, 0.5), some(0.2, 0.5), some(0.2, 0.5));
+        let mass = some(0.5, 1.5);
+        let turn = Mat3::from_quaternion(random.quaternion());
+        let name = format!("link{k}");
+        builder.link(
+            &name,
+            Inertial {
+                mass,
+                centre,
+                tensor,
+            },
+        );
+        let mut joint = JointSpec::new(&format!("joint{k}"), JointKind::Revolute, &parent, &name);
+        if k > 1 {
+            joint.parent_from_joint = match axes {
+                Axes::Anywhere => Pose::new(turn, place),
+                Axes::RightAngles => modified_dh(place.x, FRAC_PI_2, place.y, 0.0),
+            };
+        }
+        builder.joint(joint);
+        parent = name;
+    }
+    builder.build()
+}
+
+/// An algorithm that is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Recursive Newton–Euler.
+    Inverse,
+    /// Articulated bodies, O(n).
+    Articulated,
+    /// Newton–Euler, I = U D Uᵀ by recursion, two substitutions, O(n): Saha's scheme.
+    Factorization,
+    /// Newton–Euler, composite bodies, elimination, O(n³): Walker and Orin's third method.
+    WalkerOrin,
+    /// The inertia matrix by composite bodies.
+    Inertia,
+}
+
+impl Algorithm {
+    /// All of them.
+    pub const ALL: [Algorithm; 5] = [
+        Algorithm::Inverse,
+        Algorithm::Articulated,
+        Algorithm::Factorization,
+        Algorithm::WalkerOrin,
+        Algorithm::Inertia,
+    ];
+
+    /// What it is called in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Inverse => "inverse dynamics, Newton–Euler",
+            Algorithm::Articulated => "forward dynamics, articulated bodies",
+            Algorithm::Factorization => "forward dynamics, U D Uᵀ",
+            Algorithm::WalkerOrin => "forward dynamics, Walker–Orin",
+            Algorithm::Inertia => "inertia matrix",
+        }
+    }
+}
+
+/// The operations of an algorithm on this model as the library runs it: exact zeros and ones among the model's numbers cost nothing,
+/// everything else does.
+pub fn recursion(model: &Model, algorithm: Algorithm) -> Operations {
+    let n = model.nv();
+    let count =
+        |numbers: &[f64]| -> Vec<Count> { numbers.iter().map(|x| Count::variable(*x)).collect() };
+    let state = State::random(model, 1);
+    let (q, v) = (count(&state.q), count(&state.v));
+    let x = vec![Count::variable(0.1); n];
+    let rest = vec![Count::zero(); n];
+    let (base, mut out) = (Base::fixed(), rest.clone());
+    let ((), operations) = match algorithm {
+        Algorithm::Inverse => {
+            let mut work = InverseDynamics::new(model);
+            Count::measure(|| inverse_dynamics(model, &q, &v, &x, &base, &[], &mut work, &mut out))
+        }
+        Algorithm::Articulated => {
+            let mut work = ForwardDynamics::new(model);
+            Count::measure(|| forward_dynamics(model, &q, &v, &x, &base, &[], &mut work, &mut out))
+        }
+        Algorithm::Factorization => {
+            let mut work = InverseDynamics::new(model);
+            let mut factors = Factorization::new(model);
+            Count::measure(|| {
+                inverse_dynamics(model, &q, &v, &rest, &base, &[], &mut work, &mut out);
+                for (bias, effort) in out.iter_mut().zip(&x) {
+                    *bias = *effort - *bias;
+                }
+                factors.factorize(model, &q);
+                factors.solve(model, &mut out);
+            })
+        }
+        Algorithm::WalkerOrin => {
+            let mut work = WalkerOrin::new(model);
+            Count::measure(|| {
+                forward_dynamics_walker_orin(model, &q, &v, &x, &base, &[], &mut work, &mut out)
+            })
+        }
+        Algorithm::Inertia => {
+            let mut work = CompositeBodies::new(model);
+            let mut matrix = vec![Count::zero(); n * n];
+            Count::measure(|| inertia_matrix(model, &q, &mut work, &mut matrix))
+        }
+    };
+    operations
+}
+
+/// The operations of the simplified straight-line program of an algorithm, if there is one.
+pub fn program(model: &Model, algorithm: Algorithm) -> Result<Option<Operations>> {
+    let (question, way) = match algorithm {
+        Algorithm::Inverse => (Question::Inverse, 0),
+        Algorithm::Articulated => (Question::Forward, 0),
+        Algorithm::WalkerOrin => (Question::Forward, 1),
+        Algorithm::Inertia => (Question::Inertia, 0),
+        Algorithm::Factorization => return Ok(None),
+    };
+    let ways = generate::programs(model, question, &Options::default())?;
+    Ok(ways.get(way).map(|(program, _)| program.operation_count()))
+}
+
+/// Multiplications and divisions, additions and subtractions, as the papers count.
+pub fn both(operations: Operations) -> [i64; 2] {
+    [
+        (operations.multiplications + operations.divisions) as i64,
+        operations.additions as i64,
+    ]
+}

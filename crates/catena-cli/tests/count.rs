@@ -1,0 +1,54 @@
+//! `catena count`.
+
+mod common;
+
+use common::Folder;
+use serde_json::Value;
+
+/// The page in the documentation is what the command writes.
+#[test]
+fn the_tables_are_those_of_the_documentation() {
+    let folder = Folder::new("count");
+    let run = folder.run("count -o .");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let papers = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/papers/");
+    for name in ["saha-tables-1-2.md", "saha-tables-1-2.svg"] {
+        let known = std::fs::read_to_string(format!("{papers}{name}")).expect("the page");
+        assert!(
+            folder.read(name) == known,
+            "{name} has changed: `catena count -o docs/papers` writes it anew"
+        );
+    }
+}
+
+#[test]
+fn exact_numbers() {
+    let folder = Folder::new("count-json");
+    let run = folder.run("count --json");
+    let record: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(record["format"], "catena-count/1");
+    // Walker and Orin at n = 6: the formula, not the misprint
+    assert_eq!(record["table_2"][2]["additions"][5], 475);
+    let ours = record["catena"].as_array().expect("a list");
+    let inverse = ours
+        .iter()
+        .find(|line| {
+            line["algorithm"] == "inverse dynamics, Newton–Euler" && line["way"] == "any frames"
+        })
+        .expect("inverse dynamics");
+    let count = |key: &str, n: usize| inverse[key][n - 1].as_i64().expect("a number");
+    for n in 1..=30 {
+        assert!(count("multiplications", n) <= 120 * n as i64 - 44);
+        assert!(n < 2 || count("multiplications", n) > count("multiplications", n - 1));
+    }
+    // the same programs as those of `generate`
+    let one: Value =
+        serde_json::from_str(&folder.run("count stanford --json").stdout).expect("JSON");
+    let generated: Value =
+        serde_json::from_str(&folder.run("generate stanford --json").stdout).expect("JSON");
+    let program = &one["algorithms"][0]["program"];
+    assert_eq!(program[0], generated["functions"][0]["multiplications"]);
+    assert_eq!(program[1], generated["functions"][0]["additions"]);
+    let refused = folder.run("count bricard");
+    assert_eq!(refused.code, 2);
+}
