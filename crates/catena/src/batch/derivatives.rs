@@ -18,6 +18,9 @@ use crate::state::{Base, State, check_length};
 /// another, columns side by side in the registers.
 const LARGE: usize = 32;
 
+/// States of one thread: positions, velocities, inputs, and room for the results.
+type Part<'a> = (((&'a [f64], &'a [f64]), &'a [f64]), &'a mut [f64]);
+
 /// Workspaces of the derivatives of one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Differentials<V: Vector> {
@@ -240,7 +243,7 @@ impl Batch {
         }
         let chunk = states.div_ceil(threads).max(1);
         let base = self.base;
-        let run = |(((q, v), input), output): (((&[f64], &[f64]), &[f64]), &mut [f64]),
+        let run = |(((q, v), input), output): Part<'_>,
                    (door, state): &mut (Dynamics, State),
                    failed: &mut Vec<Failure>| {
             state.base = base;

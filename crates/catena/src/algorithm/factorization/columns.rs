@@ -344,9 +344,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
             let end = self.end[i];
             let mut sum = [K::Many::zero(); C];
             let own = &x[i * width + first..][..C];
-            for c in 0..C {
-                sum[c] = own[c];
-            }
+            sum[..C].copy_from_slice(&own[..C]);
             let u = &self.u[i * stride..i * stride + end];
             for k in i + 1..end {
                 let u = K::spread(-u[k]);
@@ -356,9 +354,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 }
             }
             let own = &mut x[i * width + first..][..C];
-            for c in 0..C {
-                own[c] = sum[c];
-            }
+            own[..C].copy_from_slice(&sum[..C]);
         }
         for k in 0..nv {
             let inverse = self.freedom[k].inverse;
@@ -380,9 +376,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 }
             }
             let own = &mut x[k * width + first..][..C];
-            for c in 0..C {
-                own[c] = sum[c];
-            }
+            own[..C].copy_from_slice(&sum[..C]);
         }
     }
 
@@ -600,7 +594,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 let inverse = K::spread(f.inverse * scale);
                 let mut freed = self.x[k];
                 for c in 0..CHUNK {
-                    freed[c] = freed[c] * inverse;
+                    freed[c] *= inverse;
                 }
                 let x = less_product::<S, K>(&mu, f.psi.to_array(), Shape::Screw, &freed);
                 self.x[k] = x;
