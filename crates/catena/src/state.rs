@@ -32,7 +32,7 @@ impl<S: Scalar> Base<S> {
 /// A state of a model: positions (nq), velocities (nv), and the base's motion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State<S = f64> {
-    /// Positions, joint after joint; see [`JointKind`] for their meaning.
+    /// Positions, joint after joint; see [`JointKind`](crate::model::JointKind) for their meaning.
     pub q: Vec<S>,
     /// Velocities, joint after joint.
     pub v: Vec<S>,

@@ -107,3 +107,31 @@ fn registers_and_numbers_agree() {
         }
     }
 }
+
+/// The inertia matrix too, column by column and by rows of registers.
+#[test]
+fn inertia_matrices_agree() {
+    if Cpu::best() == Cpu::Baseline {
+        return;
+    }
+    let mut names: Vec<String> = (1..=30).map(|n| format!("chain-{n}")).collect();
+    names.extend(["planar3", "stanford", "space-robot", "zoo", "pendulum-5"].map(String::from));
+    names.extend(["floating-chain-12", "spherical-chain-20"].map(String::from));
+    names.extend((1..151).map(|seed| format!("random-{}-{seed}", 1 + seed % 24)));
+    for name in &names {
+        let model = embedded::model(name).expect("an embedded name");
+        let state = State::random(&model, 5);
+        let mut plain = Dynamics::with_cpu(&model, Cpu::Baseline);
+        let expected = plain.inertia(&state).expect("I").clone();
+        for cpu in [Cpu::Avx2, Cpu::Avx512] {
+            let mut quick = Dynamics::with_cpu(&model, cpu);
+            let found = quick.inertia(&state).expect("I");
+            let error = difference(found.as_slice(), expected.as_slice());
+            let size = largest(expected.as_slice());
+            assert!(
+                error < 1e-13 * size,
+                "{name} {cpu:?}: {error:e} of {size:e}"
+            );
+        }
+    }
+}

@@ -67,7 +67,7 @@ impl Question for OfInverse {
         if let Some(differentials) = &mut work.differentials {
             inverse::kernel::<Wide<V>, f64, One, false>(
                 model,
-                [&work.q, &work.v, &work.input],
+                [&work.q, &work.v, &work.input[..model.nv()]],
                 base,
                 external,
                 None,
@@ -132,7 +132,7 @@ impl Question for OfForward {
             model,
             &work.q,
             &work.v,
-            &work.input,
+            &work.input[..model.nv()],
             base,
             external,
             forward,

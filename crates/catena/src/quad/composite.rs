@@ -11,7 +11,6 @@
 use super::links::Link;
 use super::register::{Quad, QuadMat};
 use crate::algorithm::Angles;
-use crate::algorithm::inertia_matrix::columns::Wrenches;
 use crate::model::Model;
 use crate::model::joint::{Joint, JointKind, with_joint};
 use crate::scalar::Fused;
@@ -323,13 +322,13 @@ impl QuadComposite {
 
     /// Directions P and wrenches M̃P of all freedoms, arms of all bodies, as the generic rows take them.
     #[inline(always)]
-    pub fn set_up<W: Wrenches<Fused>>(
+    pub fn set_up(
         &mut self,
         model: &Model,
         q: &[Fused],
         along: &mut [Motion<Fused>],
         arms: &mut [Vec3<Fused>],
-        wrenches: &mut W,
+        wrenches: &mut [Force<Fused>],
     ) {
         self.place(model, q);
         let mut passed = Moments::zero();
@@ -341,7 +340,7 @@ impl QuadComposite {
                 let Direction { turned, linear, .. } = self.direction[k];
                 along[k] = Motion::new(turned.yzx().to_fused(), linear.to_fused());
                 let [moment, force] = self.wrench(i, k, &composite);
-                wrenches.set(k, Force::new(moment.to_fused(), force.to_fused()));
+                wrenches[k] = Force::new(moment.to_fused(), force.to_fused());
             }
         }
     }

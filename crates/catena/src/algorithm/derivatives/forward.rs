@@ -6,7 +6,7 @@
 //! τ(q, v, v̇(q, v, τ)) = τ    ⇒    I ∂v̇/∂q = −∂τ/∂q,   I ∂v̇/∂v = −∂τ/∂v,   I ∂v̇/∂τ = 1        (at v̇ of this state)
 //! ```
 //!
-//! (Carpentier & Mansard 2018.) The right-hand sides are those of [`inverse`](super::inverse); they are solved together
+//! (Carpentier & Mansard 2018.) The right-hand sides are those of [`inverse`]; they are solved together
 //! through the factorization that forward dynamics leaves behind, in O(n) per column
 //! ([`columns`](crate::algorithm::factorization::columns)), so that no product of two dense matrices is ever formed.
 //!

@@ -23,7 +23,7 @@ use crate::quad::{QuadComposite, SMALL};
 #[cfg(target_arch = "x86_64")]
 use crate::scalar::Fused;
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{Mat3, Motion, RigidInertia, Vec3};
+use crate::spatial::{Force, Mat3, Motion, RigidInertia, Vec3};
 
 /// Composite bodies.
 pub const CARD: Card = Card {
@@ -51,7 +51,9 @@ pub struct CompositeBodies<S, W = Separate<S>> {
     along: Vec<Motion<S>>,
     /// M̃ᵢ about the body's origin.
     composite: Vec<RigidInertia<S>>,
-    /// M̃ᵢPᵢ by freedom, on the way to the base.
+    /// M̃ᵢPᵢ by freedom, about its own joint.
+    own: Vec<Force<S>>,
+    /// The same on the way to the base: a column joins in when the others have reached its joint.
     wrenches: W,
     /// One past the last freedom of the subtree on each body.
     end: Vec<usize>,
@@ -75,6 +77,7 @@ impl<S: Scalar, W: Wrenches<S>> CompositeBodies<S, W> {
             arm: vec![Vec3::zero(); n],
             along: vec![Motion::zero(); nv],
             composite: vec![RigidInertia::zero(); n],
+            own: vec![Force::zero(); nv],
             wrenches: W::new(nv),
             end,
         }
@@ -136,12 +139,11 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
         }
         for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
             let along = work.along[k];
-            let wrench = match (turns, info.kind) {
+            work.own[k] = match (turns, info.kind) {
                 (_, JointKind::Helical) => composite.momentum(along),
                 (true, _) => composite.momentum_of_turning(along.angular),
                 (false, _) => composite.momentum_of_sliding(along.linear),
             };
-            work.wrenches.set(k, wrench);
         }
     }
     rows(model, work, inertia);
@@ -162,6 +164,9 @@ fn rows<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
         let info = tree.nodes[i];
         let (end, arm) = (work.end[i], work.arm[i]);
         let has_hopped = matches!(info.kind, JointKind::Revolute | JointKind::Continuous);
+        for k in info.v..info.v + info.kind.nv() {
+            work.wrenches.set(k, work.own[k]);
+        }
         for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
             let along = work.along[k];
             let row = &mut inertia[k * nv..(k + 1) * nv];
@@ -210,11 +215,8 @@ pub(crate) fn quad_kernel<W: Wrenches<Fused>>(
         return quads.by_columns(model, q, inertia);
     }
     let CompositeBodies {
-        along,
-        arm,
-        wrenches,
-        ..
+        along, arm, own, ..
     } = work;
-    quads.set_up(model, q, along, arm, wrenches);
+    quads.set_up(model, q, along, arm, own);
     rows(model, work, inertia);
 }
