@@ -620,9 +620,10 @@ fn written_cases_are_read_back() {
         assert_eq!(report.samples, 3);
         assert_eq!(report.id, name);
         for quantity in &report.quantities {
-            // loads that ought to be zero are nothing but noise, and measured against it
-            let load = quantity.name.starts_with("hinge");
-            let limit = if load { 1e-11 } else { 1e-12 };
+            // loads that ought to be zero are nothing but noise, and measured against it; linear accelerations of the
+            // pendulum's slender rods are what is left of angular ones several thousand times larger
+            let left_over = quantity.name.starts_with("hinge") || quantity.name == "body_lin_acc";
+            let limit = if left_over { 1e-11 } else { 1e-12 };
             assert!(quantity.relative < limit, "{report}");
         }
     }
