@@ -23,7 +23,9 @@
 //! ```
 
 mod calculus;
+pub mod derive;
 mod expr;
+mod formula;
 pub mod generate;
 mod graph;
 mod number;
@@ -32,4 +34,5 @@ mod program;
 
 pub use calculus::{evaluate, gradient, jacobian, rates, substitute};
 pub use expr::{Comparison, Expr, node_count, scope};
+pub use formula::Formula;
 pub use program::Program;

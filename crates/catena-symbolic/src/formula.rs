@@ -1,0 +1,382 @@
+//! A normal form for reading: sums of products of symbols with one sine or cosine each.
+//!
+//! Products of sines and cosines become sums of angles,
+//!
+//! ```text
+//! cos a cos b = ½ cos(a − b) + ½ cos(a + b)      sin a cos b = ½ sin(a + b) + ½ sin(a − b)      …
+//! ```
+//!
+//! so that equal expressions have equal formulas, and what cancels is gone: the inertia matrix of a planar arm comes out as textbooks
+//! print it. Quotients are allowed by symbols only.
+
+use crate::calculus::reachable;
+use crate::expr::{Expr, with_graph};
+use crate::graph::{Handle, Node};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+
+/// Formulas are followed up to this many terms.
+const LONGEST: usize = 600;
+/// Terms this much smaller than what was added up to them are round-off.
+const DUST: f64 = 1e-13;
+
+/// 1, the cosine or the sine of a sum of whole multiples of symbols. The first multiple is positive.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Wave {
+    angles: Vec<(String, i32)>,
+    sine: bool,
+}
+
+/// A product: symbols with their exponents, and a wave.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Term {
+    wave: Wave,
+    symbols: Vec<(String, i32)>,
+}
+
+/// A sum of products of numbers, symbols, and one sine or cosine each; it does not need the graph it came from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Formula {
+    terms: BTreeMap<Term, f64>,
+}
+
+/// Adds whole numbers by name; what becomes zero goes.
+fn merged(a: &[(String, i32)], b: &[(String, i32)], sign: i32) -> Vec<(String, i32)> {
+    let mut sum: BTreeMap<&str, i32> = BTreeMap::new();
+    for (name, k) in a {
+        *sum.entry(name).or_default() += k;
+    }
+    for (name, k) in b {
+        *sum.entry(name).or_default() += sign * k;
+    }
+    sum.into_iter()
+        .filter(|(_, k)| *k != 0)
+        .map(|(name, k)| (name.to_string(), k))
+        .collect()
+}
+
+/// A wave whose first multiple is positive, and its sign.
+fn oriented(mut angles: Vec<(String, i32)>, sine: bool) -> (Wave, f64) {
+    let mut sign = 1.0;
+    match angles.first() {
+        None if sine => return (Wave::default(), 0.0),
+        Some((_, first)) if *first < 0 => {
+            angles.iter_mut().for_each(|(_, k)| *k = -*k);
+            if sine {
+                sign = -1.0;
+            }
+        }
+        _ => {}
+    }
+    (Wave { angles, sine }, sign)
+}
+
+impl Formula {
+    /// The formulas of some expressions; None where they have square roots, comparisons or quotients by sums, or are too long.
+    pub fn of(expressions: &[Expr]) -> Option<Vec<Formula>> {
+        let roots: Vec<Handle> = expressions.iter().map(|e| e.handle()).collect();
+        with_graph(|graph| {
+            let mut known: HashMap<usize, Formula> = HashMap::new();
+            for node in reachable(graph, &roots) {
+                let get = |x: Handle| -> Formula {
+                    let formula = &known[&x.node()];
+                    match x.negative() {
+                        true => formula.scaled(-1.0),
+                        false => formula.clone(),
+                    }
+                };
+                let made = match graph.nodes[node] {
+                    Node::Constant(number) => Formula::number(number.value()),
+                    Node::Symbol(k) => Formula::symbol(&graph.names[k as usize], 1),
+                    Node::Add(a, b) => get(a).plus(&get(b)),
+                    Node::Mul(a, b) => get(a).times(&get(b))?,
+                    Node::Recip(a) => get(a).inverse()?,
+                    Node::Sin(a) => get(a).wave(true)?,
+                    Node::Cos(a) => get(a).wave(false)?,
+                    Node::Sqrt(_) | Node::Select { .. } => return None,
+                };
+                if made.terms.len() > LONGEST {
+                    return None;
+                }
+                known.insert(node, made);
+            }
+            let signed = roots.iter().map(|root| {
+                let sign = if root.negative() { -1.0 } else { 1.0 };
+                known[&root.node()].scaled(sign)
+            });
+            Some(signed.collect())
+        })
+    }
+
+    fn number(x: f64) -> Self {
+        let mut formula = Formula::default();
+        if x != 0.0 {
+            formula.terms.insert(Term::default(), x);
+        }
+        formula
+    }
+
+    fn symbol(name: &str, exponent: i32) -> Self {
+        let term = Term {
+            symbols: vec![(name.to_string(), exponent)],
+            ..Term::default()
+        };
+        Formula {
+            terms: BTreeMap::from([(term, 1.0)]),
+        }
+    }
+
+    fn scaled(&self, k: f64) -> Self {
+        let terms = self.terms.iter().map(|(term, c)| (term.clone(), k * c));
+        Formula {
+            terms: terms.collect(),
+        }
+    }
+
+    /// Adds up terms, and drops what cancels.
+    fn sum(terms: impl IntoIterator<Item = (Term, f64)>) -> Self {
+        let mut sums: BTreeMap<Term, (f64, f64)> = BTreeMap::new();
+        for (term, c) in terms {
+            let (sum, size) = sums.entry(term).or_default();
+            *sum += c;
+            *size += c.abs();
+        }
+        let kept = sums
+            .into_iter()
+            .filter(|(_, (sum, size))| sum.abs() > DUST * size);
+        Formula {
+            terms: kept.map(|(term, (sum, _))| (term, sum)).collect(),
+        }
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        let all = self.terms.iter().chain(&other.terms);
+        Self::sum(all.map(|(term, c)| (term.clone(), *c)))
+    }
+
+    fn times(&self, other: &Self) -> Option<Self> {
+        if self.terms.len() * other.terms.len() > 10 * LONGEST {
+            return None;
+        }
+        let mut products = Vec::new();
+        for (a, x) in &self.terms {
+            for (b, y) in &other.terms {
+                let symbols = merged(&a.symbols, &b.symbols, 1);
+                let (u, v) = (&a.wave, &b.wave);
+                let mut push = |angles, sine, c: f64| {
+                    let (wave, sign) = oriented(angles, sine);
+                    let term = Term {
+                        wave,
+                        symbols: symbols.clone(),
+                    };
+                    products.push((term, c * sign * x * y));
+                };
+                if u.angles.is_empty() || v.angles.is_empty() {
+                    push(merged(&u.angles, &v.angles, 1), u.sine || v.sine, 1.0);
+                    continue;
+                }
+                let sum = merged(&u.angles, &v.angles, 1);
+                let difference = merged(&u.angles, &v.angles, -1);
+                let (of_sum, of_difference) = match (u.sine, v.sine) {
+                    (false, false) => (0.5, 0.5),
+                    (true, true) => (-0.5, 0.5),
+                    (true, false) => (0.5, 0.5),
+                    (false, true) => (0.5, -0.5),
+                };
+                push(sum, u.sine != v.sine, of_sum);
+                push(difference, u.sine != v.sine, of_difference);
+            }
+        }
+        products.retain(|(_, c)| *c != 0.0);
+        Some(Self::sum(products))
+    }
+
+    /// 1/x of a single product of symbols.
+    fn inverse(&self) -> Option<Self> {
+        let mut terms = self.terms.iter();
+        let (Some((term, c)), None) = (terms.next(), terms.next()) else {
+            return None;
+        };
+        if !term.wave.angles.is_empty() {
+            return None;
+        }
+        let term = Term {
+            symbols: merged(&[], &term.symbols, -1),
+            ..Term::default()
+        };
+        Some(Formula {
+            terms: BTreeMap::from([(term, c.recip())]),
+        })
+    }
+
+    /// The sine or cosine of a sum of whole multiples of symbols and a number.
+    fn wave(&self, sine: bool) -> Option<Self> {
+        let (mut angles, mut phase) = (Vec::new(), 0.0);
+        for (term, &c) in &self.terms {
+            match &term.symbols[..] {
+                _ if !term.wave.angles.is_empty() => return None,
+                [] => phase = c,
+                [(name, 1)] if c.fract() == 0.0 && c.abs() < 1e6 => {
+                    angles.push((name.clone(), c as i32));
+                }
+                _ => return None,
+            }
+        }
+        angles.sort();
+        let of = |sine| {
+            let (wave, sign) = oriented(angles.clone(), sine);
+            let symbols = Vec::new();
+            (Term { wave, symbols }, sign)
+        };
+        let ((s, s_sign), (c, c_sign)) = (of(true), of(false));
+        let (sin, cos) = phase.sin_cos();
+        let terms = match sine {
+            true => [(s, s_sign * cos), (c, c_sign * sin)],
+            false => [(c, c_sign * cos), (s, -s_sign * sin)],
+        };
+        Some(Self::sum(terms.into_iter().filter(|(_, c)| *c != 0.0)))
+    }
+
+    /// Is it zero?
+    pub fn is_zero(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// How many terms it has.
+    pub fn term_count(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Its value, given those of the symbols by name.
+    pub fn evaluate(&self, symbol: impl Fn(&str) -> f64) -> f64 {
+        let mut sum = 0.0;
+        for (term, c) in &self.terms {
+            let mut product = *c;
+            for (name, exponent) in &term.symbols {
+                product *= symbol(name).powi(*exponent);
+            }
+            let angles = term.wave.angles.iter();
+            let angle: f64 = angles.map(|(name, k)| f64::from(*k) * symbol(name)).sum();
+            sum += match term.wave.sine {
+                true => product * angle.sin(),
+                false => product * angle.cos(),
+            };
+        }
+        sum
+    }
+
+    /// As LaTeX mathematics; `name` writes the symbols.
+    pub fn latex(&self, name: impl Fn(&str) -> String) -> String {
+        self.written(|term, c| {
+            let (mut above, mut below) = (Vec::new(), Vec::new());
+            for (symbol, exponent) in &term.symbols {
+                let symbol = name(symbol);
+                let list = if *exponent > 0 {
+                    &mut above
+                } else {
+                    &mut below
+                };
+                list.push(match exponent.abs() {
+                    1 => symbol,
+                    2.. if symbol.starts_with('\\') => {
+                        format!("{{{symbol}}}^{{{}}}", exponent.abs())
+                    }
+                    power => format!("{symbol}^{{{power}}}"),
+                });
+            }
+            if !term.wave.angles.is_empty() {
+                let angle = angle(&term.wave, &name, " ");
+                let function = if term.wave.sine { "\\sin" } else { "\\cos" };
+                above.push(format!("{function}({angle})"));
+            }
+            let c = coefficient(c, above.is_empty(), |n, d| format!("\\tfrac{{{n}}}{{{d}}}"));
+            if !c.is_empty() {
+                above.insert(0, c);
+            }
+            match below.is_empty() {
+                true => above.join(" "),
+                false => {
+                    let above = if above.is_empty() {
+                        "1".into()
+                    } else {
+                        above.join(" ")
+                    };
+                    format!("\\frac{{{above}}}{{{}}}", below.join(" "))
+                }
+            }
+        })
+    }
+
+    /// As a Python expression for SymPy; `name` writes the symbols. Numbers are exact.
+    pub fn sympy(&self, name: impl Fn(&str) -> String) -> String {
+        self.written(|term, c| {
+            let mut factors = vec![match c.fract() == 0.0 {
+                true => format!("{c}"),
+                false => format!("{c:?}"),
+            }];
+            for (symbol, exponent) in &term.symbols {
+                factors.push(match exponent {
+                    1 => name(symbol),
+                    _ => format!("{}**({exponent})", name(symbol)),
+                });
+            }
+            if !term.wave.angles.is_empty() {
+                let function = if term.wave.sine { "sin" } else { "cos" };
+                factors.push(format!("{function}({})", angle(&term.wave, &name, "*")));
+            }
+            if c == 1.0 && factors.len() > 1 {
+                factors.remove(0);
+            }
+            factors.join("*")
+        })
+    }
+
+    /// Terms with their signs between them.
+    fn written(&self, term: impl Fn(&Term, f64) -> String) -> String {
+        let mut text = String::new();
+        for (k, (which, c)) in self.terms.iter().enumerate() {
+            text += match (k, *c < 0.0) {
+                (0, true) => "-",
+                (0, false) => "",
+                (_, true) => " - ",
+                (_, false) => " + ",
+            };
+            text += &term(which, c.abs());
+        }
+        if text.is_empty() {
+            text.push('0');
+        }
+        text
+    }
+}
+
+fn angle(wave: &Wave, name: &impl Fn(&str) -> String, times: &str) -> String {
+    let mut text = String::new();
+    for (k, (symbol, multiple)) in wave.angles.iter().enumerate() {
+        text += match (k, *multiple < 0) {
+            (0, _) => "",
+            (_, true) => " - ",
+            (_, false) => " + ",
+        };
+        if multiple.abs() != 1 {
+            let _ = write!(text, "{}{times}", multiple.abs());
+        }
+        text += &name(symbol);
+    }
+    text
+}
+
+/// A positive number with twelve digits, small ratios as such; nothing for 1 unless it stands alone.
+fn coefficient(c: f64, alone: bool, ratio: impl Fn(i64, i64) -> String) -> String {
+    if c == 1.0 && !alone {
+        return String::new();
+    }
+    for denominator in [2.0, 4.0, 8.0] {
+        let numerator: f64 = c * denominator;
+        if c.fract() != 0.0 && numerator.fract() == 0.0 && numerator < 20.0 {
+            return ratio(numerator as i64, denominator as i64);
+        }
+    }
+    let rounded: f64 = format!("{c:.11e}").parse().unwrap_or(c);
+    format!("{rounded}")
+}
