@@ -3,10 +3,14 @@
 //! `cargo bench -p catena --bench cost` prints best times of many runs on one core; with `-- small` it leaves out the long
 //! chains. A machine is noisy: compare numbers of one run with each other. `CATENA_CPU` chooses the instructions.
 
+use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
+use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::integrate::{Fixed, FixedMethod};
 use catena::model::embedded;
+use catena::scalar::Count;
 use catena::simulate::{Controller, Inputs, TreeSystem};
-use catena::{Batch, Cpu, Drive, Dynamics, State};
+use catena::{Base, Batch, Cpu, Drive, Dynamics, Scalar, State};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -172,6 +176,77 @@ fn threads() {
     );
 }
 
+/// Additions, multiplications and divisions that a call takes, counted by running it in counting numbers, and how many of
+/// them per nanosecond that is.
+fn rates() {
+    println!("\noperations counted (sines and cosines not included), and GFLOP/s of one core\n");
+    println!(
+        "{:<20} {:<10} {:>10} {:>10} {:>10}",
+        "model", "call", "operations", "one state", "in lanes"
+    );
+    for name in ["chain-7", "chain-100"] {
+        let model = embedded::model(name).expect("embedded");
+        let nv = model.nv();
+        let state = State::random(&model, 1);
+        let x = vec![0.5; nv];
+        let variables =
+            |x: &[f64]| -> Vec<Count> { x.iter().map(|&x| Count::variable(x)).collect() };
+        let (q, v, c) = (variables(&state.q), variables(&state.v), variables(&x));
+        let base = Base::fixed();
+        let mut out = vec![Count::constant(0.0); nv * nv];
+        let mut inverse = InverseDynamics::new(&model);
+        let mut forward = ForwardDynamics::new(&model);
+        let mut bodies = CompositeBodies::<Count>::new(&model);
+        let counts = [
+            Count::measure(|| {
+                inverse_dynamics(&model, &q, &v, &c, &base, &[], &mut inverse, &mut out[..nv]);
+            }),
+            Count::measure(|| {
+                forward_dynamics(&model, &q, &v, &c, &base, &[], &mut forward, &mut out[..nv]);
+            }),
+            Count::measure(|| inertia_matrix(&model, &q, &mut bodies, &mut out)),
+        ];
+        let mut d = Dynamics::new(&model);
+        let calls = 1000 / nv + 1;
+        let single = [
+            best(500, calls, || {
+                drop(black_box(d.inverse(black_box(&state), &x, &[])))
+            }),
+            best(500, calls, || {
+                drop(black_box(d.forward(black_box(&state), &x, &[])))
+            }),
+            best(500, calls, || drop(black_box(d.inertia(black_box(&state))))),
+        ];
+        let states = 64;
+        let (q, v, x) = (
+            state.q.repeat(states),
+            state.v.repeat(states),
+            x.repeat(states),
+        );
+        let mut out = vec![0.0; states * nv];
+        let mut matrices = vec![0.0; states * nv * nv];
+        let mut batch = Batch::new(&model);
+        let many = [
+            best(500, 1, || {
+                drop(black_box(batch.inverse(&q, &v, &x, &mut out)))
+            }),
+            best(500, 1, || {
+                drop(black_box(batch.forward(&q, &v, &x, &mut out)))
+            }),
+            best(500, 1, || drop(black_box(batch.inertia(&q, &mut matrices)))),
+        ];
+        for (k, call) in ["inverse", "forward", "inertia"].into_iter().enumerate() {
+            let operations = counts[k].1.total() - counts[k].1.sines;
+            let rate = |time: f64| operations as f64 / time;
+            println!(
+                "{name:<20} {call:<10} {operations:>10} {:>10.1} {:>10.1}",
+                rate(single[k]),
+                rate(many[k] / states as f64)
+            );
+        }
+    }
+}
+
 fn linear_cost() {
     println!("\ntime per body (ns) of a revolute chain; flat means O(n)\n");
     println!("{:>8} {:>10} {:>10}", "bodies", "inverse", "forward");
@@ -209,6 +284,7 @@ fn main() {
     one_by_one();
     batches();
     threads();
+    rates();
     if std::env::args().all(|a| a != "small") {
         linear_cost();
     }

@@ -32,8 +32,8 @@ const MODELS: [&str; 2] = ["chain-7", "chain-100"];
 /// memory in other ways.
 const TOLERANCE: f64 = 0.01;
 
-/// States of a batch: whole registers of four.
-const STATES: usize = 16;
+/// States of a batch: one register.
+const STATES: usize = 4;
 
 /// The call twice, the second time between two signals; what it needs is made the first time.
 fn twice(call: &str, model: &str) {

@@ -165,8 +165,7 @@ impl<V: Vector> Work<V> {
                 gather(&mut self.output, job.output, size, first, used);
             }
             bad = question.answer(model, &base, !job.external.is_empty(), group, self, bad);
-            bad = unusual(&self.output[..size], bad);
-            scatter(&self.output, job.output, size, first, used);
+            bad = scatter(&self.output, job.output, size, first, used, bad);
             if !V::all(bad.0.less(V::splat(1.0))) {
                 for lane in 0..used {
                     if bad.lane(lane).is_nan() {
@@ -333,40 +332,58 @@ fn gather_slowly<V: Vector>(
     }
 }
 
-/// The way back. What a square writes into the next state's numbers is overwritten when that state's turn comes; the last
-/// state of a register is written exactly.
+/// The way back, with not-a-numbers in `bad` where a number is not finite. What a square writes into the next state's numbers
+/// is overwritten when that state's turn comes; the last state of a register is written exactly.
 #[inline(always)]
-fn scatter<V: Vector>(from: &[Wide<V>], into: &mut [f64], size: usize, first: usize, used: usize) {
+fn scatter<V: Vector>(
+    from: &[Wide<V>],
+    into: &mut [f64],
+    size: usize,
+    first: usize,
+    used: usize,
+    mut bad: Wide<V>,
+) -> Wide<V> {
     if used < V::LANES {
         scatter_slowly(from, into, size, first, used);
-        return;
+        return unusual(&from[..size], bad);
     }
-    for square in 0..size.div_ceil(V::LANES) {
-        let column = square_start::<V>(square, size);
-        let from = &from[column..column + V::LANES];
-        let mut rows = [V::splat(0.0); 8];
-        for i in 0..V::LANES {
-            rows[i] = from[i].0;
-        }
-        transpose(&mut rows);
-        if size < V::LANES {
-            for lane in 0..V::LANES - 1 {
-                let at = (first + lane) * size;
-                if at + V::LANES <= into.len() {
-                    Wide(rows[lane]).store(&mut into[at..at + V::LANES]);
-                } else {
-                    into[at..at + size].copy_from_slice(&rows[lane].lanes()[..size]);
-                }
-            }
-            let (last, at) = (V::LANES - 1, (first + V::LANES - 1) * size);
-            into[at..at + size].copy_from_slice(&rows[last].lanes()[..size]);
-        } else {
-            for lane in 0..V::LANES {
-                let at = (first + lane) * size + column;
+    if size < V::LANES {
+        let rows = square(from);
+        for lane in 0..V::LANES - 1 {
+            let at = (first + lane) * size;
+            if at + V::LANES <= into.len() {
                 Wide(rows[lane]).store(&mut into[at..at + V::LANES]);
+            } else {
+                into[at..at + size].copy_from_slice(&rows[lane].lanes()[..size]);
             }
         }
+        let (last, at) = (V::LANES - 1, (first + V::LANES - 1) * size);
+        into[at..at + size].copy_from_slice(&rows[last].lanes()[..size]);
+        return unusual(&from[..size], bad);
     }
+    for k in 0..size.div_ceil(V::LANES) {
+        let column = square_start::<V>(k, size);
+        let from = &from[column..column + V::LANES];
+        bad = unusual(from, bad);
+        let rows = square(from);
+        for lane in 0..V::LANES {
+            let at = (first + lane) * size + column;
+            Wide(rows[lane]).store(&mut into[at..at + V::LANES]);
+        }
+    }
+    bad
+}
+
+/// The first registers, as many as lanes, transposed.
+#[inline(always)]
+fn square<V: Vector>(from: &[Wide<V>]) -> [V; 8] {
+    let from = &from[..V::LANES];
+    let mut rows = [V::splat(0.0); 8];
+    for i in 0..V::LANES {
+        rows[i] = from[i].0;
+    }
+    transpose(&mut rows);
+    rows
 }
 
 /// The same, number by number.
@@ -406,7 +423,8 @@ mod tests {
                                 assert_eq!(wide[k].lane(lane), numbers[(first + lane) * size + k]);
                             }
                         }
-                        scatter(&wide, &mut back, size, first, used);
+                        let bad = Wide::zero();
+                        scatter(&wide, &mut back, size, first, used, bad);
                         first += used;
                     }
                     assert_eq!(back, numbers);

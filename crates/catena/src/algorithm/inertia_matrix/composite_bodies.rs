@@ -137,6 +137,11 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
             work.composite[info.parent] =
                 work.composite[info.parent] + composite.shifted(work.arm[i]); // (23b)
         }
+        if let JointKind::Revolute | JointKind::Continuous = info.kind {
+            let axis = work.along[info.v].angular;
+            work.own[info.v] = composite.momentum_of_turning(axis);
+            continue;
+        }
         for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
             let along = work.along[k];
             work.own[k] = match (turns, info.kind) {
@@ -163,31 +168,30 @@ fn rows<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
     for i in (1..=n).rev() {
         let info = tree.nodes[i];
         let (end, arm) = (work.end[i], work.arm[i]);
-        let has_hopped = matches!(info.kind, JointKind::Revolute | JointKind::Continuous);
         for k in info.v..info.v + info.kind.nv() {
             work.wrenches.set(k, work.own[k]);
         }
-        for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
-            let along = work.along[k];
-            let row = &mut inertia[k * nv..(k + 1) * nv];
-            if has_hopped {
-                work.wrenches.turn_and_hop(k..end, along.angular, arm, row); // (24)
-            } else if info.kind == JointKind::Helical {
-                work.wrenches.project::<true, true>(k..end, along, row);
-            } else if turns {
-                work.wrenches.project::<true, false>(k..end, along, row);
-            } else {
-                work.wrenches.project::<false, true>(k..end, along, row);
+        if let JointKind::Revolute | JointKind::Continuous = info.kind {
+            let row = &mut inertia[info.v * nv..(info.v + 1) * nv];
+            let axis = work.along[info.v].angular;
+            work.wrenches.turn_and_hop(info.v..end, axis, arm, row); // (24)
+            finish_row(model, info.v, end, row);
+        } else {
+            for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
+                let along = work.along[k];
+                let row = &mut inertia[k * nv..(k + 1) * nv];
+                if info.kind == JointKind::Helical {
+                    work.wrenches.project::<true, true>(k..end, along, row); // (24)
+                } else if turns {
+                    work.wrenches.project::<true, false>(k..end, along, row);
+                } else {
+                    work.wrenches.project::<false, true>(k..end, along, row);
+                }
+                finish_row(model, k, end, row);
             }
-            for entry in &mut row[end..] {
-                *entry = S::zero();
+            if info.parent != 0 {
+                work.wrenches.hop(info.v..end, arm);
             }
-            if tree.has_rotors {
-                row[k] += model.dofs[k].armature.lift();
-            }
-        }
-        if info.parent != 0 && !has_hopped {
-            work.wrenches.hop(info.v..end, arm);
         }
         // a strip of rows at a time: whole cache lines of the columns they become, while the rows are still near
         while mirrored > info.v {
@@ -198,6 +202,17 @@ fn rows<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
             W::mirror(inertia, nv, first..mirrored);
             mirrored = first;
         }
+    }
+}
+
+/// Zeros for other branches, and the rotor.
+#[inline(always)]
+fn finish_row<S: Scalar, P: Parameter<S>>(model: &Model<P>, k: usize, end: usize, row: &mut [S]) {
+    for entry in &mut row[end..] {
+        *entry = S::zero();
+    }
+    if model.tree().has_rotors {
+        row[k] += model.dofs[k].armature.lift();
     }
 }
 
