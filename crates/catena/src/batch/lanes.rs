@@ -165,7 +165,9 @@ impl<V: Vector> Work<V> {
                 gather(&mut self.output, job.output, size, first, used);
             }
             bad = question.answer(model, &base, !job.external.is_empty(), group, self, bad);
-            bad = scatter(&self.output, job.output, size, first, used, bad);
+            if size > 0 {
+                bad = scatter(&self.output, job.output, size, first, used, bad);
+            }
             if !V::all(bad.0.less(V::splat(1.0))) {
                 for lane in 0..used {
                     if bad.lane(lane).is_nan() {
