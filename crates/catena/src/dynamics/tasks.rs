@@ -80,7 +80,7 @@ impl Dynamics {
             .centroidal
             .get_or_insert_with(|| CentroidalMomentum::new(model));
         centroidal_momentum(model, &state.q, &state.v, &state.base, result);
-        if !(result.mass > 0.0) {
+        if result.mass.is_nan() || result.mass <= 0.0 {
             return Err(Error::new(
                 ErrorKind::Singular,
                 format!("model `{}` has no mass, hence no mass centre", model.name()),

@@ -168,7 +168,7 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
         let rate = g.inertia.momentum(turning.cross(s)) + convective - carried; // (2)
         let about_centre = arm.cross_add(column.force, column.moment);
         let mut rate_moment = arm.cross_add(rate.force, rate.moment);
-        rate_moment = rate_moment - centre_velocity.cross(column.force);
+        rate_moment -= centre_velocity.cross(column.force);
         let column = Force::new(to_world * about_centre, to_world * column.force);
         let rate = Force::new(to_world * rate_moment, to_world * rate.force);
         bias = bias.add_scaled(rate, v[k]);

@@ -193,12 +193,11 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
             self.body[i] = here;
             self.take_over(model, factors, i, here);
         }
-        if self.written_out() {
-            self.write_out();
-        }
+        self.write_out();
     }
 
-    /// The same where it is known already how the bodies stand in the axes of the base.
+    /// The same where it is known already how the bodies stand in the axes of the base, but for
+    /// [`write_out`](Self::write_out).
     #[inline(always)]
     pub fn prepare_at<P: Parameter<S>>(
         &mut self,
@@ -220,9 +219,6 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 step,
             };
             self.take_over(model, factors, i, here);
-        }
-        if self.written_out() {
-            self.write_out();
         }
     }
 
@@ -263,7 +259,10 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
 
     /// Uᵢₖ = sᵢᵀ ψₖ for the freedoms k beyond i; the other entries are not used.
     #[inline(always)]
-    fn write_out(&mut self) {
+    pub fn write_out(&mut self) {
+        if !self.written_out() {
+            return;
+        }
         let packs = self.psi.len();
         let stride = packs * K::WIDTH;
         if K::WIDTH == 1 {
@@ -344,9 +343,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
             let end = self.end[i];
             let mut sum = [K::Many::zero(); C];
             let own = &x[i * width + first..][..C];
-            for c in 0..C {
-                sum[c] = own[c];
-            }
+            sum.copy_from_slice(own);
             let u = &self.u[i * stride..i * stride + end];
             for k in i + 1..end {
                 let u = K::spread(-u[k]);
@@ -356,9 +353,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 }
             }
             let own = &mut x[i * width + first..][..C];
-            for c in 0..C {
-                own[c] = sum[c];
-            }
+            own.copy_from_slice(&sum);
         }
         for k in 0..nv {
             let inverse = self.freedom[k].inverse;
@@ -380,9 +375,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 }
             }
             let own = &mut x[k * width + first..][..C];
-            for c in 0..C {
-                own[c] = sum[c];
-            }
+            own.copy_from_slice(&sum);
         }
     }
 
@@ -600,7 +593,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 let inverse = K::spread(f.inverse * scale);
                 let mut freed = self.x[k];
                 for c in 0..CHUNK {
-                    freed[c] = freed[c] * inverse;
+                    freed[c] *= inverse;
                 }
                 let x = less_product::<S, K>(&mu, f.psi.to_array(), Shape::Screw, &freed);
                 self.x[k] = x;

@@ -91,7 +91,7 @@ pub fn operational_inertia(
     let (values, vectors) = eigen(scaled);
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
-    if !(least > SINGULAR * most) {
+    if least.is_nan() || least <= SINGULAR * most {
         return Err(refused(format!(
             "the frame cannot be accelerated in every direction of the task: with unit diagonal, the eigenvalues of J I⁻¹ Jᵀ \
              lie between {least:.3e} and {most:.3e}"
