@@ -53,42 +53,43 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
     }
 
     #[inline(always)]
-    fn inverse_derivatives(
+    fn inverse_recursion(
         &mut self,
         door: &Work<S>,
         model: &Model,
         state: [&[S]; 3],
         base: &Base<S>,
         loaded: bool,
-        out: [&mut [S]; 3],
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
-        let work = &mut self.inverse;
-        inverse::kernel::<S, f64, K, true>(model, state, base, external, None, work, out);
+        inverse::recursion(model, state, base, external, None, &mut self.inverse);
+    }
+
+    /// After [`inverse_recursion`](Self::inverse_recursion).
+    #[inline(always)]
+    fn inverse_matrices(&mut self, model: &Model, out: [&mut [S]; 3]) {
+        inverse::sums_over_pairs::<S, f64, K, true>(model, &mut self.inverse, out);
     }
 
     /// With the factors that forward dynamics has left.
     #[inline(always)]
-    fn forward_derivatives(
+    fn forward_recursion(
         &mut self,
         door: &Work<S>,
         model: &Model,
         state: [&[S]; 3],
         base: &Base<S>,
         loaded: bool,
-        out: [&mut [S]; 3],
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
         let works = (&mut self.inverse, &mut self.columns);
-        forward::kernel(
-            model,
-            state,
-            base,
-            external,
-            &door.forward.factors,
-            works,
-            out,
-        );
+        forward::recursion(model, state, base, external, &door.forward.factors, works);
+    }
+
+    /// After [`forward_recursion`](Self::forward_recursion).
+    #[inline(always)]
+    fn forward_matrices(&mut self, model: &Model, out: [&mut [S]; 3]) {
+        forward::solve(model, (&mut self.inverse, &mut self.columns), out);
     }
 
     /// With the factors that are there.
@@ -107,31 +108,10 @@ mod compiled {
 
     macro_rules! compiled {
         ($pack:ident, $features:literal) => {
-            #[target_feature(enable = $features)]
-            pub(crate) fn inverse_derivatives(
-                work: &mut Workspace<Fused, $pack>,
-                door: &Work<Fused>,
-                model: &Model,
-                state: [&[Fused]; 3],
-                base: &Base<Fused>,
-                loaded: bool,
-                out: [&mut [Fused]; 3],
-            ) {
-                work.inverse_derivatives(door, model, state, base, loaded, out);
-            }
-
-            #[target_feature(enable = $features)]
-            pub(crate) fn forward_derivatives(
-                work: &mut Workspace<Fused, $pack>,
-                door: &Work<Fused>,
-                model: &Model,
-                state: [&[Fused]; 3],
-                base: &Base<Fused>,
-                loaded: bool,
-                out: [&mut [Fused]; 3],
-            ) {
-                work.forward_derivatives(door, model, state, base, loaded, out);
-            }
+            compiled!(@recursion $pack, inverse_recursion);
+            compiled!(@recursion $pack, forward_recursion);
+            compiled!(@matrices $pack, $features, inverse_matrices);
+            compiled!(@matrices $pack, $features, forward_matrices);
 
             #[target_feature(enable = $features)]
             pub(crate) fn inverse_inertia(
@@ -141,6 +121,33 @@ mod compiled {
                 out: &mut [Fused],
             ) {
                 work.inverse_inertia(door, model, out);
+            }
+        };
+        // a recursion from body to body gains nothing from wider registers: never inlined into code that has them
+        (@recursion $pack:ident, $name:ident) => {
+            #[target_feature(
+                enable = "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave"
+            )]
+            #[inline(never)]
+            pub(crate) fn $name(
+                work: &mut Workspace<Fused, $pack>,
+                door: &Work<Fused>,
+                model: &Model,
+                state: [&[Fused]; 3],
+                base: &Base<Fused>,
+                loaded: bool,
+            ) {
+                work.$name(door, model, state, base, loaded);
+            }
+        };
+        (@matrices $pack:ident, $features:literal, $name:ident) => {
+            #[target_feature(enable = $features)]
+            pub(crate) fn $name(
+                work: &mut Workspace<Fused, $pack>,
+                model: &Model,
+                out: [&mut [Fused]; 3],
+            ) {
+                work.$name(model, out);
             }
         };
     }
@@ -208,7 +215,8 @@ impl Dynamics {
         let slices = [&state.q[..], &state.v, vdot];
         match (&mut store.workspaces, &self.path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                work.inverse_derivatives(door, model, slices, &state.base, loaded, out);
+                work.inverse_recursion(door, model, slices, &state.base, loaded);
+                work.inverse_matrices(model, out);
             }
             // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
@@ -216,16 +224,16 @@ impl Dynamics {
             (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                compiled::avx2::inverse_derivatives(work, door, model, slices, &base, loaded, out);
+                compiled::avx2::inverse_recursion(work, door, model, slices, &base, loaded);
+                compiled::avx2::inverse_matrices(work, model, out);
             },
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                compiled::avx512::inverse_derivatives(
-                    work, door, model, slices, &base, loaded, out,
-                );
+                compiled::avx512::inverse_recursion(work, door, model, slices, &base, loaded);
+                compiled::avx512::inverse_matrices(work, model, out);
             },
             #[cfg(target_arch = "x86_64")]
             _ => unreachable!("workspaces are made for the path"),
@@ -259,7 +267,8 @@ impl Dynamics {
         let out = [dq, dv, dtau].map(Matrix::as_mut_slice);
         match (&mut store.workspaces, &self.path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                work.forward_derivatives(door, model, slices, &state.base, loaded, out);
+                work.forward_recursion(door, model, slices, &state.base, loaded);
+                work.forward_matrices(model, out);
             }
             // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
@@ -267,16 +276,16 @@ impl Dynamics {
             (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                compiled::avx2::forward_derivatives(work, door, model, slices, &base, loaded, out);
+                compiled::avx2::forward_recursion(work, door, model, slices, &base, loaded);
+                compiled::avx2::forward_matrices(work, model, out);
             },
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                compiled::avx512::forward_derivatives(
-                    work, door, model, slices, &base, loaded, out,
-                );
+                compiled::avx512::forward_recursion(work, door, model, slices, &base, loaded);
+                compiled::avx512::forward_matrices(work, model, out);
             },
             #[cfg(target_arch = "x86_64")]
             _ => unreachable!("workspaces are made for the path"),

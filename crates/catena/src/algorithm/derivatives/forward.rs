@@ -130,32 +130,47 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>>(
     external: &[Force<S>],
     factors: &Factorization<S>,
     (inverse, columns): (&mut inverse::Work<S, K>, &mut Columns<S, K>),
+    out: [&mut [S]; 3],
+) {
+    recursion(model, state, base, external, factors, (inverse, columns));
+    solve(model, (inverse, columns), out);
+}
+
+/// The first half of the kernel, linear in the number of bodies.
+#[inline(always)]
+pub(crate) fn recursion<S: Scalar, P: Parameter<S>, K: Pack<S>>(
+    model: &Model<P>,
+    state: [&[S]; 3],
+    base: &Base<S>,
+    external: &[Force<S>],
+    factors: &Factorization<S>,
+    (inverse, columns): (&mut inverse::Work<S, K>, &mut Columns<S, K>),
+) {
+    inverse::recursion(model, state, base, external, Some(factors), inverse);
+    columns.prepare_at(model, factors, &inverse.body);
+}
+
+/// The second half: everything that has columns.
+#[inline(always)]
+pub(crate) fn solve<S: Scalar, P: Parameter<S>, K: Pack<S>>(
+    model: &Model<P>,
+    (inverse, columns): (&mut inverse::Work<S, K>, &mut Columns<S, K>),
     [dq, dv, dtau]: [&mut [S]; 3],
 ) {
+    let nv = model.nv();
     if columns.written_out() {
-        let nv = model.nv();
         let packs = nv.div_ceil(K::WIDTH);
         let width = 3 * packs;
-        inverse::prepare(model, state, base, external, Some(factors), inverse);
-        columns.prepare_at(model, factors, &inverse.body);
+        columns.write_out();
         inverse::into_panel(model, inverse, columns.panel(width), width);
         columns.identity(width, 2 * packs);
         columns.substitute(width, 2 * packs, -S::one());
         columns.write(width, 0, nv, dq);
         columns.write(width, packs, nv, dv);
         columns.write(width, 2 * packs, nv, dtau);
-        return;
+    } else {
+        inverse::sums_over_pairs::<S, P, K, false>(model, inverse, [dq, dv, &mut []]);
+        columns.solve(model, [dq, dv], nv, -S::one());
+        columns.inverse(model, dtau);
     }
-    inverse::kernel::<S, P, K, false>(
-        model,
-        state,
-        base,
-        external,
-        Some(factors),
-        inverse,
-        [dq, dv, &mut []],
-    );
-    columns.prepare_at(model, factors, &inverse.body);
-    columns.solve(model, [dq, dv], model.nv(), -S::one());
-    columns.inverse(model, dtau);
 }

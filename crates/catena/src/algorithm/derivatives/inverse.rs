@@ -509,7 +509,18 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>, const INERTIA: bool
     work: &mut Work<S, K>,
     out: [&mut [S]; 3],
 ) {
-    prepare(model, state, base, external, known, work);
+    recursion(model, state, base, external, known, work);
+    sums_over_pairs::<S, P, K, INERTIA>(model, work, out);
+}
+
+/// The second half of the kernel, after [`recursion`].
+#[inline(always)]
+pub(crate) fn sums_over_pairs<S: Scalar, P: Parameter<S>, K: Pack<S>, const INERTIA: bool>(
+    model: &Model<P>,
+    work: &mut Work<S, K>,
+    out: [&mut [S]; 3],
+) {
+    fill(work);
     let [dq, dv, inertia] = out;
     pairs::<S, K, INERTIA>(work, dq, dv, inertia);
     let (tree, nv) = (model.tree(), model.nv());
@@ -528,9 +539,10 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>, const INERTIA: bool
     }
 }
 
-/// Everything up to the sums over pairs. Factors of the same configuration, where there are any, know its poses.
+/// The first half of the kernel, linear in the number of bodies. Factors of the same configuration, where there are any, know
+/// its poses.
 #[inline(always)]
-pub(crate) fn prepare<S: Scalar, P: Parameter<S>, K: Pack<S>>(
+pub(crate) fn recursion<S: Scalar, P: Parameter<S>, K: Pack<S>>(
     model: &Model<P>,
     state: [&[S]; 3],
     base: &Base<S>,
@@ -540,6 +552,11 @@ pub(crate) fn prepare<S: Scalar, P: Parameter<S>, K: Pack<S>>(
 ) {
     outwards(model, state, base, external, known, work);
     gather::<S, P, K, false>(model, work);
+}
+
+/// (1) and the brackets of (4) and (5), where the recursion has not done it.
+#[inline(always)]
+fn fill<S: Scalar, K: Pack<S>>(work: &mut Work<S, K>) {
     if K::WIDTH > 1 {
         for k in 0..work.columns.len() {
             work.columns[k].fill(&work.gathered[k]);
@@ -563,10 +580,12 @@ pub(super) fn sums<S: Scalar, P: Parameter<S>>(
 #[inline(always)]
 pub(crate) fn into_panel<S: Scalar, P: Parameter<S>, K: Pack<S>>(
     model: &Model<P>,
-    work: &Work<S, K>,
+    work: &mut Work<S, K>,
     panel: &mut [K::Many],
     width: usize,
 ) {
+    fill(work);
+    let work = &*work;
     let tree = model.tree();
     let packs = work.columns.len();
     for i in 0..work.reach.end.len() {

@@ -193,12 +193,11 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
             self.body[i] = here;
             self.take_over(model, factors, i, here);
         }
-        if self.written_out() {
-            self.write_out();
-        }
+        self.write_out();
     }
 
-    /// The same where it is known already how the bodies stand in the axes of the base.
+    /// The same where it is known already how the bodies stand in the axes of the base, but for
+    /// [`write_out`](Self::write_out).
     #[inline(always)]
     pub fn prepare_at<P: Parameter<S>>(
         &mut self,
@@ -220,9 +219,6 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 step,
             };
             self.take_over(model, factors, i, here);
-        }
-        if self.written_out() {
-            self.write_out();
         }
     }
 
@@ -263,7 +259,10 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
 
     /// Uᵢₖ = sᵢᵀ ψₖ for the freedoms k beyond i; the other entries are not used.
     #[inline(always)]
-    fn write_out(&mut self) {
+    pub fn write_out(&mut self) {
+        if !self.written_out() {
+            return;
+        }
         let packs = self.psi.len();
         let stride = packs * K::WIDTH;
         if K::WIDTH == 1 {
@@ -344,7 +343,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
             let end = self.end[i];
             let mut sum = [K::Many::zero(); C];
             let own = &x[i * width + first..][..C];
-            sum[..C].copy_from_slice(&own[..C]);
+            sum.copy_from_slice(own);
             let u = &self.u[i * stride..i * stride + end];
             for k in i + 1..end {
                 let u = K::spread(-u[k]);
@@ -354,7 +353,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 }
             }
             let own = &mut x[i * width + first..][..C];
-            own[..C].copy_from_slice(&sum[..C]);
+            own.copy_from_slice(&sum);
         }
         for k in 0..nv {
             let inverse = self.freedom[k].inverse;
@@ -376,7 +375,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 }
             }
             let own = &mut x[k * width + first..][..C];
-            own[..C].copy_from_slice(&sum[..C]);
+            own.copy_from_slice(&sum);
         }
     }
 
