@@ -68,8 +68,14 @@ pub fn for_simulation(model: &Model) -> Result<Compiled> {
     compile(model, &options)
 }
 
-/// Derivatives of an expression grow with the depth of the tree: beyond so many freedoms the recursion is always cheaper.
-const DEEPEST: usize = 24;
+/// Freedoms beyond which the general algorithm is faster anyway. Derivatives of an expression grow with the depth of the tree.
+fn most_freedoms(kernel: Kernel) -> usize {
+    match kernel {
+        Kernel::Inverse | Kernel::Forward => usize::MAX,
+        Kernel::Inertia => 64,
+        Kernel::InverseDerivatives | Kernel::ForwardDerivatives => 24,
+    }
+}
 
 /// Length of code, in bytes, beyond which the general algorithm is faster: it passes through the processor once, and from the
 /// farther caches; the loops of the general algorithms stay in the nearest, with a column in every lane. Measured: docs/speed.md.
@@ -119,11 +125,7 @@ pub fn compile(model: &Model, options: &Options) -> Result<Compiled> {
     for &kernel in &options.kernels {
         for &width in &widths {
             let lanes = width.lanes() > 1;
-            let derivatives = matches!(
-                kernel,
-                Kernel::InverseDerivatives | Kernel::ForwardDerivatives
-            );
-            if derivatives && model.nv() > DEEPEST {
+            if model.nv() > most_freedoms(kernel) {
                 continue;
             }
             let program = generate::kernel(model, kernel, lanes, &traced)?;
