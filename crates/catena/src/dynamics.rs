@@ -366,6 +366,27 @@ impl Dynamics {
                 return Ok(&self.vdot);
             }
         }
+        self.recursive_forward(state, tau, loaded)?;
+        Ok(&self.vdot)
+    }
+
+    /// The same by the general recursion, with code or without.
+    fn general_forward(
+        &mut self,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        self.model.expect_tree()?;
+        self.check_forward(state, tau, external)?;
+        self.factorized = false;
+        if let Some(native) = &mut self.native {
+            native.factors_wanted = false;
+        }
+        self.recursive_forward(state, tau, !external.is_empty())
+    }
+
+    fn recursive_forward(&mut self, state: &State, tau: &[f64], loaded: bool) -> Result<()> {
         match &mut self.path {
             Path::Baseline(work) => work.forward(
                 &self.model,
@@ -395,8 +416,7 @@ impl Dynamics {
         }
         self.check_pivots()?;
         self.factorized = true;
-        finite_result("accelerations", &self.model, &self.vdot)?;
-        Ok(&self.vdot)
+        finite_result("accelerations", &self.model, &self.vdot)
     }
 
     /// The inertia matrix I(q).

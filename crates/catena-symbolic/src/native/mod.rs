@@ -84,9 +84,9 @@ fn largest(kernel: Kernel, lanes: bool) -> usize {
         (Kernel::Inverse | Kernel::Forward, _) => 4 << 20,
         (Kernel::Inertia, false) => 96 << 10,
         (Kernel::Inertia, true) => 256 << 10,
-        (Kernel::InverseDerivatives, false) => 40 << 10,
+        (Kernel::InverseDerivatives, false) => 24 << 10,
         (Kernel::InverseDerivatives, true) => 128 << 10,
-        (Kernel::ForwardDerivatives, false) => 96 << 10,
+        (Kernel::ForwardDerivatives, false) => 64 << 10,
         (Kernel::ForwardDerivatives, true) => 512 << 10,
     }
 }

@@ -256,7 +256,10 @@ impl Batch {
         check_length("inputs of a batch", input.len(), states * nv)?;
         let threads = self.thread_count();
         while self.doors.len() < threads {
-            let door = Dynamics::with_cpu(&self.model, self.cpu);
+            let door = match &self.compiled {
+                Some(compiled) => Dynamics::with_compiled(compiled),
+                None => Dynamics::with_cpu(&self.model, self.cpu),
+            };
             self.doors.push((door, State::neutral(&self.model)));
         }
         let chunk = states.div_ceil(threads).max(1);
