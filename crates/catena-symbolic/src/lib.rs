@@ -28,6 +28,7 @@ mod expr;
 mod formula;
 pub mod generate;
 mod graph;
+pub mod math;
 mod number;
 mod optimize;
 mod program;

@@ -346,7 +346,7 @@ impl<'a> Traced<'a> {
 
 /// How the positions of a joint move with its velocity k: the position that moves, and by what: 1, or a factor times another
 /// position. ṗ = ½ p ∘ (0, ω) for a quaternion.
-pub(super) fn direction(kind: JointKind, k: usize) -> Vec<(usize, Option<(usize, f64)>)> {
+pub(crate) fn direction(kind: JointKind, k: usize) -> Vec<(usize, Option<(usize, f64)>)> {
     let Some(first) = kind.quaternion() else {
         return vec![(k, None)];
     };

@@ -22,6 +22,7 @@ mod question;
 mod rust;
 mod sample;
 
+pub(crate) use equations::direction;
 pub use question::Question;
 
 use crate::Program;
