@@ -1,7 +1,6 @@
 // Traces Pinocchio's algorithms in CasADi expressions and writes them as C.
 //
-//   trace TREE FOLDER     -> FOLDER/{inverse,forward_local,forward_world,inertia_local,inertia_world}.c, and a line for each
-//                            with its name and the operations CasADi counts
+//   trace TREE     -> {inverse,forward_local,forward_world,inertia_local,inertia_world}.c in the working folder
 #include <casadi/casadi.hpp>
 #include <pinocchio/autodiff/casadi.hpp>
 #include <pinocchio/multibody.hpp>
@@ -74,22 +73,16 @@ template <typename Matrix> static SX collected(const Matrix &matrix)
     return casadi::SX::densify(all);
 }
 
-static void generate(const std::string &folder, const std::string &name, const std::vector<SX> &in, const SX &out)
+static void generate(const std::string &name, const std::vector<SX> &in, const SX &out)
 {
     const casadi::Function function(name, in, {out});
-    // CasADi writes to the working folder
-    const std::string file = function.generate(name + ".c", casadi::Dict{{"with_header", false}, {"verbose", false}});
-    std::ifstream from(file);
-    std::ofstream to(folder + "/" + name + ".c");
-    to << from.rdbuf();
-    std::remove(file.c_str());
-    std::cout << name << " " << function.n_nodes() << " " << function.n_instructions() << "\n";
+    function.generate(name + ".c", casadi::Dict{{"verbose", false}});
 }
 
 int main(int count, char **arguments)
 {
-    if (count != 3) {
-        std::cerr << "usage: trace TREE FOLDER\n";
+    if (count != 2) {
+        std::cerr << "usage: trace TREE\n";
         return 2;
     }
     pin::Model numbers;
@@ -104,25 +97,24 @@ int main(int count, char **arguments)
         }
     }
     const Model model = numbers.cast<SX>();
-    const std::string folder = arguments[2];
     const SX q = SX::sym("q", model.nq), v = SX::sym("v", model.nv), x = SX::sym("x", model.nv);
     const Vector eq = symbols(q), ev = symbols(v), ex = symbols(x);
     {
         Data data(model);
         pin::rnea(model, data, eq, ev, ex);
-        generate(folder, "inverse", {q, v, x}, collected(data.tau));
+        generate("inverse", {q, v, x}, collected(data.tau));
     }
     const std::pair<const char *, pin::Convention> conventions[] = {{"local", pin::Convention::LOCAL}, {"world", pin::Convention::WORLD}};
     for (const auto &[name, convention] : conventions) {
         Data data(model);
         pin::aba(model, data, eq, ev, ex, convention);
-        generate(folder, std::string("forward_") + name, {q, v, x}, collected(data.ddq));
+        generate(std::string("forward_") + name, {q, v, x}, collected(data.ddq));
     }
     for (const auto &[name, convention] : conventions) {
         Data data(model);
         pin::crba(model, data, eq, convention);
         for (long i = 0; i < model.nv; i++)
             for (long j = 0; j < i; j++) data.M(i, j) = data.M(j, i);
-        generate(folder, std::string("inertia_") + name, {q}, collected(data.M));
+        generate(std::string("inertia_") + name, {q}, collected(data.M));
     }
 }

@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         None if model.nv() <= SMALL => Style::Closed,
         None => Style::Recursive,
     };
-    let keep = kept(&arguments.symbols)?;
+    let keep = kept("--symbols", &arguments.symbols)?;
     let derivation = Derivation::new(&model, keep, style, arguments.elimination)?;
     let text = match (as_json, arguments.format) {
         (true, _) => json::text(&record(&derivation)),
@@ -88,7 +88,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     })
 }
 
-fn kept(text: &str) -> Result<Keep> {
+/// The kinds of numbers named by an option.
+pub fn kept(option: &str, text: &str) -> Result<Keep> {
     let mut keep = Keep::default();
     let list = text.split(',').map(str::trim);
     for name in list.filter(|name| !name.is_empty()) {
@@ -106,7 +107,7 @@ fn kept(text: &str) -> Result<Keep> {
                 };
                 return Err(Error::new(
                     ErrorKind::Input,
-                    format!("--symbols: `{name}` is not known"),
+                    format!("{option}: `{name}` is not known"),
                 )
                 .hint(hint));
             }

@@ -25,6 +25,7 @@ pub use elimination::Verification;
 pub use page::{Derivation, Style};
 pub use recursion::{Definition, Part, Recursion, Section};
 use symbolic::symbolic;
+pub(crate) use symbolic::{parametric, with_parameters};
 
 /// Which numbers of the model stay symbols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,14 +1,37 @@
 //! A model whose numbers are symbols.
 
 use super::Keep;
-use crate::Expr;
+use crate::{Expr, evaluate, scope};
 use catena::spatial::{Mat3, Vec3};
 use catena::{Model, Scalar};
 use std::cell::Cell;
 
 /// The model with symbols for the numbers that are kept.
 pub(super) fn symbolic(model: &Model, keep: Keep, values: &mut Vec<(String, f64)>) -> Model<Expr> {
-    with_symbols(model, keep, false, values)
+    with_symbols(model, keep, false, &|name, _| Expr::symbol(name), values)
+}
+
+/// The same with the symbols `p[0]`, `p[1]`, … in the order of `values`.
+pub(crate) fn parametric(
+    model: &Model,
+    keep: Keep,
+    values: &mut Vec<(String, f64)>,
+) -> Model<Expr> {
+    let symbol = |_: &str, k: usize| Expr::symbol(&format!("p[{k}]"));
+    with_symbols(model, keep, false, &symbol, values)
+}
+
+/// The model with other values of the numbers that may be symbols, in their order.
+pub(crate) fn with_parameters(model: &Model, keep: Keep, parameters: &[f64]) -> Model {
+    scope(|| {
+        let symbolic = parametric(model, keep, &mut Vec::new());
+        let value = |name: &str| {
+            let index = name.trim_start_matches("p[").trim_end_matches(']');
+            let index: usize = index.parse().expect("symbols are entries of p");
+            parameters[index]
+        };
+        symbolic.map(|x| evaluate(&[x], value)[0])
+    })
 }
 
 /// The model with symbols for everything that is not 0 or ±1, rotations too: three angles each. What holds for it holds exactly, whatever
@@ -19,7 +42,13 @@ pub(super) fn general(model: &Model) -> (Model<Expr>, Vec<Expr>) {
         _ => Expr::symbol(&format!("rotor[{k}]")),
     };
     (
-        with_symbols(model, Keep::ALL, true, &mut Vec::new()),
+        with_symbols(
+            model,
+            Keep::ALL,
+            true,
+            &|name, _| Expr::symbol(name),
+            &mut Vec::new(),
+        ),
         (0..model.nv()).map(rotor).collect(),
     )
 }
@@ -43,12 +72,14 @@ fn with_symbols(
     model: &Model,
     keep: Keep,
     general: bool,
+    symbol: &dyn Fn(&str, usize) -> Expr,
     values: &mut Vec<(String, f64)>,
 ) -> Model<Expr> {
     let mut kept = |is_kept: bool, name: String, value: f64| {
         if is_kept && value != 0.0 {
-            values.push((name.clone(), value));
-            Expr::symbol(&name)
+            let made = symbol(&name, values.len());
+            values.push((name, value));
+            made
         } else {
             Expr::constant(value)
         }

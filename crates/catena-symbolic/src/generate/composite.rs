@@ -73,19 +73,23 @@ impl Way {
 }
 
 /// I(q), rotor inertias on its diagonal.
-pub(super) fn inertia_matrix(model: &Model, q: &[Expr]) -> Matrix<Expr> {
+pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[f64], q: &[Expr]) -> Matrix<Expr> {
     let (n, nv) = (model.body_count(), model.nv());
     let tree = model.tree();
     let rest = vec![Expr::zero(); nv];
     let mut kinematics = Kinematics::new(model);
     forward_kinematics(model, q, &rest, &rest, &Base::fixed(), &mut kinematics);
+    // where coordinates are zero, the pose of a turning joint is its placement
+    let mut home = Kinematics::new(model);
+    let zero = vec![Expr::zero(); model.nq()];
+    forward_kinematics(model, &zero, &rest, &rest, &Base::fixed(), &mut home);
     let ways: Vec<Way> = (0..=n)
         .map(|i| match tree.bodies[i.max(1)].kind {
             _ if i == 0 => Way::Pose(Pose::identity()),
             JointKind::Revolute | JointKind::Continuous => {
                 let (sin, cos) = q[tree.bodies[i].q].sin_cos();
                 Way::Turn(Turn {
-                    placement: model.placement(i).lift(),
+                    placement: home.parent_from_body(i),
                     sin,
                     cos,
                 })
@@ -96,7 +100,7 @@ pub(super) fn inertia_matrix(model: &Model, q: &[Expr]) -> Matrix<Expr> {
     let mut composite: Vec<RigidInertia<Expr>> = (0..=n)
         .map(|i| match i {
             0 => RigidInertia::zero(),
-            _ => model.moments(i).lift(),
+            _ => model.moments(i),
         })
         .collect();
     let mut inertia = Matrix::zeros(nv, nv);
@@ -125,7 +129,7 @@ pub(super) fn inertia_matrix(model: &Model, q: &[Expr]) -> Matrix<Expr> {
         }
     }
     for k in 0..nv {
-        inertia[(k, k)] += Expr::constant(model.dof(k).armature);
+        inertia[(k, k)] += Expr::constant(rotors[k]);
     }
     inertia
 }

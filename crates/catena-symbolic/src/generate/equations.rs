@@ -2,13 +2,14 @@
 
 use super::sample::samples;
 use super::{Array, Function, Options, Question, composite, shifted};
+use crate::derive::{Keep, parametric};
 use crate::{Expr, Program, jacobian, scope};
 use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::{FrameInfo, JointKind};
+use catena::model::{FrameInfo, JointKind, Reduced};
 use catena::{Base, Matrix, Model, Scalar};
 
 /// The frame of the Jacobian and the pose.
@@ -76,6 +77,11 @@ pub(super) fn function(model: &Model, question: Question, options: &Options) -> 
         .min_by_key(|(program, _)| cost(program))
         .expect("there is at least one way");
     let (samples, snapping_error) = samples(model, question, options)?;
+    let mut inputs = inputs;
+    let parameters = parameters(model, options);
+    if !parameters.is_empty() {
+        inputs.push(array("p", parameters.len(), "parameters of the model"));
+    }
     Ok(Function {
         question,
         samples,
@@ -107,9 +113,12 @@ pub(super) fn programs(
     question: Question,
     options: &Options,
 ) -> Result<Vec<(Program, &'static str)>> {
-    let reduced = model.reduced(options.dust);
+    let reduced = match options.parameters == Keep::default() {
+        true => model.reduced(options.dust),
+        false => unchanged(model, options),
+    };
     let one = |work: &dyn Fn(&Traced<'_>) -> Vec<Expr>, method| {
-        let program = scope(|| Program::new(&work(&Traced::new(&reduced.model, &reduced.offset))));
+        let program = scope(|| Program::new(&work(&Traced::new(&reduced, options))));
         vec![(program, method)]
     };
     let newton_euler = "recursive Newton–Euler";
@@ -125,7 +134,7 @@ pub(super) fn programs(
             },
             "composite bodies, elimination",
         ),
-        Question::Forward => forward_ways(&reduced.model, &reduced.offset),
+        Question::Forward => forward_ways(&|| Traced::new(&reduced, options)),
         Question::InverseByPosition => one(
             &|t| t.by_position(&t.inverse(&t.v(), &t.x("vdot"))),
             "derivative of recursive Newton–Euler",
@@ -150,25 +159,28 @@ pub(super) fn programs(
             "composite bodies, elimination",
         ),
         Question::Jacobian | Question::Pose | Question::Energy => {
-            let aligned = model.in_common_normal_frames(options.dust);
+            let aligned = match options.parameters == Keep::default() {
+                true => model.in_common_normal_frames(options.dust),
+                false => unchanged(model, options),
+            };
             let name = chosen_frame(model, options)?.name.clone();
-            let program = scope(|| {
-                let t = Traced::new(&aligned.model, &aligned.offset);
-                Program::new(&t.kinematic(question, &name))
-            });
+            let program =
+                scope(|| Program::new(&Traced::new(&aligned, options).kinematic(question, &name)));
             vec![(program, "forward kinematics")]
         }
     })
 }
 
 /// Forward dynamics by articulated bodies, and by the inertia matrix.
-fn forward_ways(model: &Model, offset: &[f64]) -> Vec<(Program, &'static str)> {
+fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>) -> Vec<(Program, &'static str)> {
+    let mut freedoms = 0;
     let articulated = scope(|| {
-        let t = Traced::new(model, offset);
+        let t = traced();
+        freedoms = t.numbers.nv();
         let mut vdot = t.rest();
-        let mut work = ForwardDynamics::new(model);
+        let mut work = ForwardDynamics::new(&t.model);
         forward_dynamics(
-            model,
+            &t.model,
             &t.q,
             &t.v(),
             &t.x("tau"),
@@ -181,10 +193,9 @@ fn forward_ways(model: &Model, offset: &[f64]) -> Vec<(Program, &'static str)> {
     });
     let mut ways = vec![(articulated, "articulated bodies")];
     // beyond this the elimination is never cheaper
-    if model.nv() <= 40 {
+    if freedoms <= 40 {
         let composite = scope(|| {
-            let t = Traced::new(model, offset);
-            let (vdot, _) = t.forward();
+            let (vdot, _) = traced().forward();
             Program::new(&vdot)
         });
         ways.push((composite, "Newton–Euler, composite bodies, elimination"));
@@ -192,18 +203,41 @@ fn forward_ways(model: &Model, offset: &[f64]) -> Vec<(Program, &'static str)> {
     ways
 }
 
-/// A model with its coordinates as symbols.
+/// A model as it is, but for dust: with parameters nothing can be regrouped beforehand.
+fn unchanged(model: &Model, options: &Options) -> Reduced {
+    Reduced {
+        model: model.clone().swept(options.dust),
+        offset: vec![0.0; model.nq()],
+    }
+}
+
+/// Names and values of the parameters, in the order of the array `p`.
+pub(super) fn parameters(model: &Model, options: &Options) -> Vec<(String, f64)> {
+    let mut values = Vec::new();
+    if options.parameters != Keep::default() {
+        let model = model.clone().swept(options.dust);
+        scope(|| parametric(&model, options.parameters, &mut values));
+    }
+    values
+}
+
+/// A model with its coordinates as symbols, and its parameters too.
 struct Traced<'a> {
-    model: &'a Model,
+    model: Model<Expr>,
+    numbers: &'a Model,
     q: Vec<Expr>,
 }
 
 impl<'a> Traced<'a> {
-    fn new(model: &'a Model, offset: &[f64]) -> Self {
-        Traced {
-            model,
-            q: shifted(offset),
-        }
+    fn new(reduced: &'a Reduced, options: &Options) -> Self {
+        let numbers = &reduced.model;
+        // coordinates first: among equal choices the optimiser takes the oldest factor
+        let q = shifted(&reduced.offset);
+        let model = match options.parameters == Keep::default() {
+            true => numbers.map(Expr::constant),
+            false => parametric(numbers, options.parameters, &mut Vec::new()),
+        };
+        Traced { model, numbers, q }
     }
 
     fn v(&self) -> Vec<Expr> {
@@ -220,9 +254,9 @@ impl<'a> Traced<'a> {
 
     fn inverse(&self, v: &[Expr], vdot: &[Expr]) -> Vec<Expr> {
         let mut tau = self.rest();
-        let mut work = InverseDynamics::new(self.model);
+        let mut work = InverseDynamics::new(&self.model);
         inverse_dynamics(
-            self.model,
+            &self.model,
             &self.q,
             v,
             vdot,
@@ -235,7 +269,11 @@ impl<'a> Traced<'a> {
     }
 
     fn inertia(&self) -> Matrix<Expr> {
-        composite::inertia_matrix(self.model, &self.q)
+        {
+            let freedoms = 0..self.numbers.nv();
+            let rotors: Vec<f64> = freedoms.map(|k| self.numbers.dof(k).armature).collect();
+            composite::inertia_matrix(&self.model, &rotors, &self.q)
+        }
     }
 
     /// I v̇ = τ − bias, and the factors of I.
@@ -313,7 +351,7 @@ impl<'a> Traced<'a> {
     }
 
     fn kinematic(&self, question: Question, frame: &str) -> Vec<Expr> {
-        let model = self.model;
+        let model = &self.model;
         let v = match question {
             Question::Energy => self.v(),
             _ => self.rest(),
