@@ -437,3 +437,53 @@ fn parameters_are_passed_in() {
         }
     }
 }
+
+/// Every way to the accelerations, not only the cheapest, leads to the library's.
+#[test]
+fn every_way_to_the_accelerations() {
+    use catena::{Base, Dynamics, State};
+    use catena_symbolic::generate::programs;
+    let more = [
+        "random-7-1",
+        "random-7-2",
+        "random-7-4",
+        "chain-2",
+        "chain-12",
+    ];
+    for name in ROBOTS.into_iter().chain(more) {
+        let model = model(name);
+        let ways =
+            programs(&model, Question::Forward, &Options::default()).expect("there are ways");
+        assert!(ways.len() >= 2, "{name}");
+        let mut state = State::random(&model, 11);
+        state.base = Base::fixed();
+        let tau: Vec<f64> = (0..model.nv()).map(|k| 1.0 - 0.3 * k as f64).collect();
+        let mut dynamics = Dynamics::new(&model);
+        let expected = dynamics
+            .forward(&state, &tau, &[])
+            .expect("a state")
+            .to_vec();
+        let size = expected.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+        for (program, method) in ways {
+            let found = program.evaluate(|symbol| {
+                let (array, index) = symbol
+                    .trim_end_matches(']')
+                    .split_once('[')
+                    .expect("an entry");
+                let index: usize = index.parse().expect("a number");
+                match array {
+                    "q" => state.q[index],
+                    "v" => state.v[index],
+                    _ => tau[index],
+                }
+            });
+            for (a, b) in found.iter().zip(&expected) {
+                // other orders of the same sums, divided by small pivots
+                assert!(
+                    (a - b).abs() <= 1e-10 * size,
+                    "{name}, {method}: {a} and {b}"
+                );
+            }
+        }
+    }
+}

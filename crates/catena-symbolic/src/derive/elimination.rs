@@ -197,7 +197,7 @@ fn partly_articulated<S: Scalar, P: Parameter<S>>(
 }
 
 /// M̂ − ψ̂ ψᵀ for one freedom.
-pub(super) fn without<S: Scalar>(
+fn without<S: Scalar>(
     inertia: ArticulatedInertia<S>,
     column: Motion<S>,
     rotor: S,
@@ -209,7 +209,7 @@ pub(super) fn without<S: Scalar>(
 }
 
 /// M̂ − ψ̂ ψᵀ, which is symmetric because the two are parallel.
-pub(super) fn subtracted<S: Scalar>(
+pub(crate) fn subtracted<S: Scalar>(
     inertia: ArticulatedInertia<S>,
     hat: Force<S>,
     psi: Force<S>,

@@ -1,13 +1,14 @@
 //! The expressions of each function: catena's algorithms run in [`Expr`] on a reduced model.
 
 use super::sample::samples;
-use super::{Array, Function, Options, Question, composite, shifted};
+use super::{Array, Function, Options, Question, articulated, composite, shifted};
 use crate::derive::{Keep, parametric};
 use crate::{Expr, Program, jacobian, scope};
 use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
+use catena::algorithm::passive::passive_force;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{FrameInfo, JointKind, Reduced};
 use catena::{Base, Matrix, Model, Scalar};
@@ -192,6 +193,16 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>) -> Vec<(Program, &'static s
         Program::new(&vdot)
     });
     let mut ways = vec![(articulated, "articulated bodies")];
+    let in_steps = scope(|| {
+        let t = traced();
+        let (v, mut effort) = (t.v(), t.x("tau"));
+        for (k, effort) in effort.iter_mut().enumerate() {
+            *effort -= passive_force(&t.model, &t.q, &v, k);
+        }
+        let vdot = articulated::forward_dynamics(&t.model, &t.rotors(), &t.q, &v, &effort);
+        Program::new(&vdot)
+    });
+    ways.push((in_steps, "articulated bodies, in steps"));
     // beyond this the elimination is never cheaper
     if freedoms <= 40 {
         let composite = scope(|| {
@@ -268,12 +279,13 @@ impl<'a> Traced<'a> {
         tau
     }
 
+    fn rotors(&self) -> Vec<f64> {
+        let freedoms = 0..self.numbers.nv();
+        freedoms.map(|k| self.numbers.dof(k).armature).collect()
+    }
+
     fn inertia(&self) -> Matrix<Expr> {
-        {
-            let freedoms = 0..self.numbers.nv();
-            let rotors: Vec<f64> = freedoms.map(|k| self.numbers.dof(k).armature).collect();
-            composite::inertia_matrix(&self.model, &rotors, &self.q)
-        }
+        composite::inertia_matrix(&self.model, &self.rotors(), &self.q)
     }
 
     /// I v̇ = τ − bias, and the factors of I.

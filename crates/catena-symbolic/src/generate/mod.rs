@@ -12,6 +12,7 @@
 //! # Ok::<(), catena::Error>(())
 //! ```
 
+mod articulated;
 mod c;
 mod composite;
 mod emit;
