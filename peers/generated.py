@@ -132,43 +132,28 @@ def shared(compiler, source, target, *flags):
     return target
 
 
-def casadi_counts(path, function):
-    """Operations in the source CasADi wrote."""
-    text = path.read_text(encoding="utf-8")
-    body = text[text.index(f"static int casadi_f0(") :]
-    count = {
-        "multiplications": len(re.findall(r"=\(a?[\d.e+-]*\d*\.?\*|\*a\d+\)|=casadi_sq\(", body)),
-        "additions": 0,
-        "divisions": len(re.findall(r"=\([^()]*/[^()]*\);", body)),
-        "sines": 0,
-    }
-    multiplications = additions = angles = 0
-    pairs = set()
-    for line in body.splitlines():
+def casadi_counts(path):
+    """Operations in the source CasADi wrote: one to a line, signs are free."""
+    multiplications = additions = 0
+    number = r"(a\d+|[-+\d.eE]+)"
+    for line in path.read_text(encoding="utf-8").splitlines():
         match = re.match(r"\s*a\d+=(.*);$", line)
-        if not match:
-            continue
-        right = match.group(1)
-        if right.startswith("casadi_sq("):
+        right = match.group(1) if match else ""
+        if right.startswith("casadi_sq(") or re.match(rf"\({number}\*{number}\)$", right):
             multiplications += 1
-        elif re.match(r"(sin|cos)\(", right):
-            angles += 1
-        elif re.match(r"\([^()]+\*[^()]+\)$", right):
-            multiplications += 1
-        elif re.match(r"\((a\d+|[\d.eE+-]+)[+-](a\d+|[\d.eE+-]+)\)$", right):
+        elif re.match(rf"\({number}[+-]{number}\)$", right):
             additions += 1
-    count |= {"multiplications": multiplications, "additions": additions, "sines": angles / 2}
-    return count
+    return {"multiplications": multiplications, "additions": additions}
 
 
-def instructions(library, function):
-    """Machine instructions of a function: straight-line code, so those executed, but for what it calls."""
+def instructions(library, pattern):
+    """Machine instructions of the functions with such names: straight-line code, so those executed, but for what it calls."""
     text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", library], capture_output=True, text=True, check=True).stdout
     total, inside = 0, False
     for line in text.splitlines():
         head = re.match(r"[0-9a-f]+ <(.+)>:$", line)
         if head:
-            inside = head.group(1) in function
+            inside = re.fullmatch(pattern, head.group(1)) is not None
         elif inside and re.match(r"\s+[0-9a-f]+:\t", line):
             total += 1
     return total
@@ -200,7 +185,7 @@ def pinocchio_numbers(model, data, question, q, v, x):
     return (upper + np.triu(upper, 1).T).ravel()
 
 
-def check(entry, libraries, question, prefix):
+def check(entry, libraries, question):
     """CasADi's code against Pinocchio; catena's against it too where the coordinates are the same (no free base)."""
     model = speed_models.pinocchio_model(entry)
     for k, body in enumerate(entry.bodies):
@@ -267,7 +252,7 @@ def measured(entry, program, trace, bench, core, rounds):
                     shared(path, folder / f"{name}.c", library, *flags)
                 libraries.append((lanes, library, f"{name}_{question}" + ("_lanes" if lanes == "lanes" else "")))
                 tags.append((lanes, compiler, question))
-        difference = check(entry, libraries, question, name)
+        difference = check(entry, libraries, question)
         if not difference < 1e-9:
             raise SystemExit(f"error: {entry.name}, {question}: results differ by {difference:.1e}")
         length = entry.nv if question != "inertia" else entry.nv**2
@@ -278,7 +263,7 @@ def measured(entry, program, trace, bench, core, rounds):
         for tag, line, library in zip(tags, lines, libraries):
             times.setdefault(tag[0], []).append((float(line.split()[0]), tag, library))
         peer, single, lanes = (min(times[kind]) for kind in ("casadi", "single", "lanes"))
-        peer_counts = casadi_counts(folder / f"{peer[1][2]}.c", peer[1][2])
+        peer_counts = casadi_counts(folder / f"{peer[1][2]}.c")
         count = counts[question]
         rows.append({
             "model": entry.name, "title": entry.title, "freedoms": entry.nv, "question": question,
@@ -287,8 +272,8 @@ def measured(entry, program, trace, bench, core, rounds):
             "one_ratio": single[0] / peer[0], "eight_ratio": lanes[0] / peer[0],
             "casadi_multiplications": peer_counts["multiplications"], "casadi_additions": peer_counts["additions"],
             "multiplications": count["multiplications"], "additions": count["additions"], "divisions": count["divisions"],
-            "casadi_instructions": instructions(peer[2][1], {"casadi_f0", peer[2][2]}),
-            "instructions": instructions(single[2][1], {single[2][2]}),
+            "casadi_instructions": instructions(peer[2][1], rf"(\w*f0|{peer[2][2]})(\.\w+)*"),
+            "instructions": instructions(single[2][1], single[2][2]),
             "seconds": seconds, "casadi_seconds": peer_seconds,
             "source_bytes": (folder / f"{name}.c").stat().st_size, "difference": difference,
         })  # fmt: skip
@@ -336,7 +321,7 @@ library (all, to 1e-12).
 ## Operations
 
 Multiplications (M), additions and subtractions (A), divisions (D) in the source, sines and cosines apart; and machine instructions of the function as
-compiled, which are all executed; those of `sin` and `cos`, {len(rows) and "one call each per angle"} in CasADi's code, are not in its number, catena's are.
+compiled, which are all executed; those of `sin` and `cos`, one call each per angle in CasADi's code, are not in its number, catena's are.
 
 {report.markdown(["robot", "function", "CasADi", "instructions", "catena", "instructions"], counts)}
 For the Stanford arm the literature on symbolic Newton–Euler with regrouped parameters counts about 142 M 99 A for inverse dynamics, with other inertias.
