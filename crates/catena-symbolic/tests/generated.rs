@@ -487,3 +487,24 @@ fn every_way_to_the_accelerations() {
         }
     }
 }
+
+/// Thirty freedoms stay below a megabyte of source for the three main functions.
+#[test]
+fn large_robots_stay_small() {
+    // the largest random tree with no more than thirty: every kind of joint, nothing at right angles
+    let random = (1..30).rev().map(|n| format!("random-{n}-2"));
+    let largest = random.into_iter().find(|name| model(name).nv() <= 30);
+    let largest = largest.expect("small ones are there");
+    assert!(model(&largest).nv() >= 27);
+    for name in ["floating-chain-24", &largest] {
+        let module = module(name, &main_questions()[..3]);
+        for language in [Language::C, Language::Rust] {
+            let files = module.source(language).expect("it can be written");
+            let size = files[..files.len() - 1]
+                .iter()
+                .map(|f| f.text.len())
+                .sum::<usize>();
+            assert!(size < 1_000_000, "{name}: {size} bytes");
+        }
+    }
+}

@@ -22,6 +22,7 @@ mod python;
 mod question;
 mod rust;
 mod sample;
+mod steps;
 
 pub(crate) use equations::direction;
 pub use question::Question;
