@@ -103,13 +103,13 @@ impl Math {
 
     /// With a subscript.
     #[must_use]
-    pub fn sub(self, index: Math) -> Self {
+    pub fn with_index(self, index: Math) -> Self {
         Math::Sub(Box::new(self), Box::new(index))
     }
 
     /// With a superscript.
     #[must_use]
-    pub fn sup(self, power: Math) -> Self {
+    pub fn with_power(self, power: Math) -> Self {
         Math::Sup(Box::new(self), Box::new(power))
     }
 
@@ -351,8 +351,8 @@ impl Parser<'_> {
                     let script = self.argument();
                     let base = parts.pop().unwrap_or(Math::Row(Vec::new()));
                     parts.push(match next {
-                        '_' => base.sub(script),
-                        _ => base.sup(script),
+                        '_' => base.with_index(script),
+                        _ => base.with_power(script),
                     });
                 }
                 '\'' => {

@@ -101,7 +101,7 @@ pub fn kept(option: &str, text: &str) -> Result<Keep> {
             "all" => keep = Keep::ALL,
             _ => {
                 let known = ["masses", "lengths", "inertias", "gravity", "all"];
-                let hint = match names::nearest(name, known.into_iter()) {
+                let hint = match names::nearest(name, known) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("known are {}", known.join(", ")),
                 };

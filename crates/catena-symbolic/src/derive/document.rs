@@ -210,13 +210,8 @@ impl Document {
 
     /// One page that needs nothing else: mathematics as MathML, which browsers draw themselves.
     pub fn html(&self) -> String {
-        let write = |list: &[Span]| {
-            plain(
-                list,
-                |m| format!("<math>{}</math>", m.mathml()),
-                |words| escaped(words),
-            )
-        };
+        let write =
+            |list: &[Span]| plain(list, |m| format!("<math>{}</math>", m.mathml()), escaped);
         let title = escaped(&self.title);
         let mut text = format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\

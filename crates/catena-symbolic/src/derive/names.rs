@@ -97,8 +97,8 @@ pub(super) fn math(symbol: &str, plain: bool) -> Math {
     }
     match subscript.len() {
         0 => letter,
-        1 => letter.sub(subscript.remove(0)),
-        _ => letter.sub(Math::Row(subscript)),
+        1 => letter.with_index(subscript.remove(0)),
+        _ => letter.with_index(Math::Row(subscript)),
     }
 }
 

@@ -8,6 +8,18 @@ use crate::math::Math;
 use catena::Model;
 use catena::error::Result;
 
+/// How the entries of a matrix are called, by row and column.
+type Entry<'a> = &'a dyn Fn(usize, usize) -> Math;
+/// Title, letter, names of the entries, columns, formulas, and whether it is symmetric.
+type Group<'a> = (
+    &'static str,
+    Math,
+    Entry<'a>,
+    usize,
+    &'a Option<Vec<Formula>>,
+    bool,
+);
+
 /// How the equations are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
@@ -206,10 +218,9 @@ impl Derivation {
             move |i: usize, _: usize| names::math(&format!("{name}[{i}]"), true)
         };
         let tex = |text: &str| Math::parse(text);
-        type Entry<'a> = &'a dyn Fn(usize, usize) -> Math;
         let (i_entry, c_entry) = (two("I"), two("C"));
         let (g_entry, tau_entry) = (one("gravity"), one("tau"));
-        let groups: [(&str, Math, Entry<'_>, usize, &Option<Vec<Formula>>, bool); 4] = [
+        let groups: [Group<'_>; 4] = [
             (
                 "Inertia matrix $I$",
                 tex("I"),
@@ -288,7 +299,7 @@ impl Derivation {
                         let mut parts = vec![names::math(&format!("d[{l}]"), true)];
                         let alpha = |i: usize| names::math(&format!("alpha[{i},{l}]"), true);
                         match i == k {
-                            true => parts.push(alpha(i).sup(Math::number(2))),
+                            true => parts.push(alpha(i).with_power(Math::number(2))),
                             false => parts.extend([alpha(i), alpha(k)]),
                         }
                         (true, Math::Row(parts))
@@ -380,7 +391,7 @@ impl Derivation {
     /// l with its place and the step.
     fn reduced(&self, i: usize, j: usize, k: usize) -> Math {
         let place = names::math(&format!("l[{i},{j}]"), true);
-        place.sup(Math::Parentheses(Box::new(Math::number(k + 1))))
+        place.with_power(Math::Parentheses(Box::new(Math::number(k + 1))))
     }
 
     fn eliminated(&self, blocks: &mut Vec<Block>) {
@@ -522,7 +533,7 @@ impl Derivation {
         };
         let rows = (0..n).map(|i| (0..n).map(|j| cell(i, j)).collect());
         Line {
-            left: Math::letter("E").sub(Math::number(k + 1)),
+            left: Math::letter("E").with_index(Math::number(k + 1)),
             right: vec![(false, Math::Matrix(rows.collect()))],
         }
     }
@@ -549,7 +560,7 @@ impl Derivation {
         };
         let rows = (0..n).map(|i| (0..n).map(|j| cell(i, j)).collect());
         Line {
-            left: Math::letter("L").sub(Math::number(k + 1)),
+            left: Math::letter("L").with_index(Math::number(k + 1)),
             right: vec![(false, Math::Matrix(rows.collect()))],
         }
     }

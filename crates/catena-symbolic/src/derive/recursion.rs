@@ -422,7 +422,7 @@ impl<'a> Notebook<'a> {
             }
             let parent = tree.parent(i);
             if parent != 0 {
-                load[parent] = load[parent] + self.force_out(i, total);
+                load[parent] += self.force_out(i, total);
             }
         }
     }
@@ -598,11 +598,11 @@ impl<'a> Notebook<'a> {
             for l in range.clone().rev() {
                 let value = tau[l] - bias[l] - own.dot(columns[l - range.start]);
                 freed[l] = self.result(&format!("tauhat[{l}]"), value);
-                own = own + psi[l] * freed[l];
+                own += psi[l] * freed[l];
             }
             let parent = tree.parent(i);
             if parent != 0 {
-                eta[parent] = eta[parent] + self.force_out(i, own);
+                eta[parent] += self.force_out(i, own);
             }
         }
         let mut mu = vec![Motion::<Expr>::zero(); n + 1];

@@ -145,7 +145,7 @@ fn product(
     for (symbol, exponent) in &sorted {
         let power = match exponent.abs() {
             1 => name(symbol),
-            power => name(symbol).sup(Math::number(power)),
+            power => name(symbol).with_power(Math::number(power)),
         };
         match *exponent > 0 {
             true => above.push(power),

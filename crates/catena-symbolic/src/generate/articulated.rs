@@ -179,7 +179,7 @@ pub(super) fn forward_dynamics(
             psi[l] = reduced.psi;
             inverse[l] = reduced.inverse;
             freed[l] = effort[l] - load.dot(column);
-            load = load + psi[l] * freed[l];
+            load += psi[l] * freed[l];
             if rotors[l] == 0.0 {
                 // along the joint nothing but the effort is left
                 match kind {
@@ -193,23 +193,23 @@ pub(super) fn forward_dynamics(
         if parent == 0 {
             continue;
         }
-        load = load + own.times(beta_inner[i]);
+        load += own.times(beta_inner[i]);
         for step in &way.inner {
             own = step.inertia(own);
             load = step.force(load);
         }
-        load = load + own.times(beta_outer[i]);
+        load += own.times(beta_outer[i]);
         let (last, first) = way.outer.split_last().expect("a shift comes last");
         for step in first {
             own = step.inertia(own);
             load = step.force(load);
         }
         // the centripetal part of r̈ is shortest in the axes of the parent, which these are
-        load = load + own.times(Motion::new(Vec3::zero(), carried_linear[i]));
+        load += own.times(Motion::new(Vec3::zero(), carried_linear[i]));
         own = last.inertia(own);
         load = last.force(load);
         inertia[parent] = inertia[parent] + own;
-        z[parent] = z[parent] + load;
+        z[parent] += load;
     }
 
     // base to tips
