@@ -29,6 +29,8 @@ mod formula;
 pub mod generate;
 mod graph;
 pub mod math;
+#[cfg(target_arch = "x86_64")]
+pub mod native;
 mod number;
 mod optimize;
 mod program;

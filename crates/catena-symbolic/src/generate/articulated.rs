@@ -46,14 +46,14 @@ fn gyroscopic(s: Sym3<Expr>, omega: Vec3<Expr>) -> Vec3<Expr> {
     )
 }
 
-/// v̇ at (q, v, τ), of a model with rotor inertias `rotors`; `effort` is τ less passive forces.
+/// v̇ at (q, v, τ), of a model with rotor inertias `rotors`, and the inverses of the pivots; `effort` is τ less passive forces.
 pub(super) fn forward_dynamics(
     model: &Model<Expr>,
     rotors: &[f64],
     q: &[Expr],
     v: &[Expr],
     effort: &[Expr],
-) -> Vec<Expr> {
+) -> (Vec<Expr>, Vec<Expr>) {
     let (n, nv, tree) = (model.body_count(), model.nv(), model.tree());
     let rest = vec![Expr::zero(); nv];
     let zero = vec![Expr::zero(); model.nq()];
@@ -234,7 +234,7 @@ pub(super) fn forward_dynamics(
         }
         rate[i] = own;
     }
-    vdot
+    (vdot, inverse)
 }
 
 /// How the positions of a joint move with its velocities.

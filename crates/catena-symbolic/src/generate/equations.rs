@@ -11,6 +11,7 @@ use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobi
 use catena::algorithm::passive::passive_force;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{FrameInfo, JointKind, Reduced};
+use catena::native::Kernel;
 use catena::{Base, Matrix, Model, Scalar};
 
 /// The frame of the Jacobian and the pose.
@@ -135,7 +136,7 @@ pub(super) fn programs(
             },
             "composite bodies, elimination",
         ),
-        Question::Forward => forward_ways(&|| Traced::new(&reduced, options)),
+        Question::Forward => forward_ways(&|| Traced::new(&reduced, options), false),
         Question::InverseByPosition => one(
             &|t| t.by_position(&t.inverse(&t.v(), &t.x("vdot"))),
             "derivative of recursive Newton–Euler",
@@ -172,8 +173,50 @@ pub(super) fn programs(
     })
 }
 
-/// Forward dynamics by articulated bodies, and by the inertia matrix.
-fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>) -> Vec<(Program, &'static str)> {
+/// The program of a kernel of machine code, with its results in the order that [`Kernel`] tells. Of several ways the cheapest is
+/// taken. Parameters are not for kernels: the numbers of the model are in them.
+pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &Options) -> Program {
+    let reduced = model.reduced(options.dust);
+    let options = &Options {
+        parameters: Keep::default(),
+        ..options.clone()
+    };
+    let traced = |work: &dyn Fn(&Traced<'_>) -> Vec<Expr>| {
+        scope(|| Program::new(&work(&Traced::new(&reduced, options))))
+    };
+    let ways = match kernel {
+        Kernel::Inverse => vec![traced(&|t| t.inverse(&t.v(), &t.x("vdot")))],
+        Kernel::Inertia => vec![traced(&|t| t.inertia().as_slice().to_vec())],
+        Kernel::Forward => {
+            let ways = forward_ways(&|| Traced::new(&reduced, options), true).into_iter();
+            ways.map(|(program, _)| program).collect()
+        }
+        Kernel::InverseDerivatives => vec![traced(&|t| {
+            let efforts = t.inverse(&t.v(), &t.x("vdot"));
+            let mut outputs = t.by_position(&efforts);
+            outputs.extend(jacobian(&efforts, &t.v()));
+            if !lanes {
+                outputs.extend_from_slice(t.inertia().as_slice());
+            }
+            outputs
+        })],
+        Kernel::ForwardDerivatives => vec![traced(&|t| {
+            let (vdot, factors) = t.forward();
+            let mut outputs = t.forward_derivative(&|efforts| t.by_position(efforts));
+            outputs.extend(t.forward_derivative(&|efforts| jacobian(efforts, &t.v())));
+            outputs.extend(t.inverse_of_inertia(&factors));
+            outputs.extend(vdot);
+            outputs.extend(factors.1.iter().map(|d| d.recip()));
+            outputs
+        })],
+    };
+    ways.into_iter()
+        .min_by_key(cost)
+        .expect("there is at least one way")
+}
+
+/// Forward dynamics by articulated bodies, and by the inertia matrix; with the inverses of the pivots D behind, if asked.
+fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Program, &'static str)> {
     let mut freedoms = 0;
     let articulated = scope(|| {
         let t = traced();
@@ -190,6 +233,9 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>) -> Vec<(Program, &'static s
             &mut work,
             &mut vdot,
         );
+        if pivots {
+            vdot.extend_from_slice(work.factors.inverse_pivots());
+        }
         Program::new(&vdot)
     });
     let mut ways = vec![(articulated, "articulated bodies")];
@@ -199,14 +245,22 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>) -> Vec<(Program, &'static s
         for (k, effort) in effort.iter_mut().enumerate() {
             *effort -= passive_force(&t.model, &t.q, &v, k);
         }
-        let vdot = articulated::forward_dynamics(&t.model, &t.rotors(), &t.q, &v, &effort);
+        let rotors = t.rotors();
+        let (mut vdot, inverse) =
+            articulated::forward_dynamics(&t.model, &rotors, &t.q, &v, &effort);
+        if pivots {
+            vdot.extend(inverse);
+        }
         Program::new(&vdot)
     });
     ways.push((in_steps, "articulated bodies, in steps"));
     // beyond this the elimination is never cheaper
     if freedoms <= 40 {
         let composite = scope(|| {
-            let (vdot, _) = traced().forward();
+            let (mut vdot, (_, d)) = traced().forward();
+            if pivots {
+                vdot.extend(d.iter().map(|d| d.recip()));
+            }
             Program::new(&vdot)
         });
         ways.push((composite, "Newton–Euler, composite bodies, elimination"));

@@ -213,6 +213,17 @@ impl Dynamics {
         let InverseDerivatives { dq, dv, inertia } = derivatives;
         let out = [dq, dv, inertia].map(Matrix::as_mut_slice);
         let slices = [&state.q[..], &state.v, vdot];
+        if let Some(native) = &mut self.native
+            && let Some(code) = &mut native.codes.inverse_derivatives
+            && !loaded
+            && state.base == Base::fixed()
+        {
+            code.run(&state.q, &state.v, vdot);
+            share_out(code.results().0, out);
+            finite_matrix("∂τ/∂q", model, &derivatives.dq)?;
+            finite_matrix("∂τ/∂v", model, &derivatives.dv)?;
+            return Ok(derivatives);
+        }
         match (&mut store.workspaces, &self.path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
                 work.inverse_recursion(door, model, slices, &state.base, loaded);
@@ -251,6 +262,13 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&ForwardDerivatives> {
+        if let Some(native) = &self.native
+            && native.codes.forward_derivatives.is_some()
+            && external.is_empty()
+            && state.base == Base::fixed()
+        {
+            return self.compiled_forward_derivatives(state, tau);
+        }
         self.forward(state, tau, external)?;
         self.export_factors();
         let loaded = !external.is_empty();
@@ -295,6 +313,44 @@ impl Dynamics {
         Ok(derivatives)
     }
 
+    /// The same by code made for the model.
+    fn compiled_forward_derivatives(
+        &mut self,
+        state: &State,
+        tau: &[f64],
+    ) -> Result<&ForwardDerivatives> {
+        self.model.expect_tree()?;
+        self.check_forward(state, tau, &[])?;
+        self.factorized = false;
+        let model = &self.model;
+        let store = self
+            .derivatives
+            .get_or_insert_with(|| Box::new(Store::new(model, &self.path, self.widest)));
+        let derivatives = store
+            .forward
+            .get_or_insert_with(|| ForwardDerivatives::new(model));
+        let ForwardDerivatives { vdot, dq, dv, dtau } = derivatives;
+        if let Some(native) = &mut self.native
+            && let Some(code) = &mut native.codes.forward_derivatives
+        {
+            code.run(&state.q, &state.v, tau);
+            let (found, inverse_pivots) = code.results();
+            share_out(found, [dq, dv, dtau].map(Matrix::as_mut_slice));
+            vdot.copy_from_slice(&found[found.len() - model.nv()..]);
+            self.vdot.copy_from_slice(vdot);
+            if let Some(k) = super::not_positive(inverse_pivots) {
+                return Err(super::singular(model, k));
+            }
+            native.positions.copy_from_slice(&state.q);
+            native.factors_wanted = true;
+            self.factorized = true;
+        }
+        super::finite_result("accelerations", model, &self.vdot)?;
+        finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
+        finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;
+        Ok(derivatives)
+    }
+
     /// I⁻¹ in O(n²). The factorization is kept: see [`solve`](Self::solve).
     pub fn inverse_inertia(&mut self, state: &State) -> Result<&Matrix> {
         self.factorize(state)?;
@@ -323,6 +379,16 @@ impl Dynamics {
             _ => unreachable!("workspaces are made for the path"),
         }
         Ok(&store.inverse_inertia)
+    }
+}
+
+/// Matrices that lie one after another.
+fn share_out(from: &[f64], out: [&mut [f64]; 3]) {
+    let mut rest = from;
+    for out in out {
+        let (own, others) = rest.split_at(out.len());
+        out.copy_from_slice(own);
+        rest = others;
     }
 }
 
