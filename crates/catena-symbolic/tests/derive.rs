@@ -403,3 +403,44 @@ fn pages() {
     );
     assert!(page.sympy().contains("steps = ["));
 }
+
+/// The base block of a body with one joint on a free base, in closed form.
+#[test]
+fn the_base_block() {
+    let model = embedded::model("floating-chain-1").unwrap();
+    let equations = Equations::new(&model, Keep::default()).unwrap();
+    let [composite, articulated] = equations.base.as_ref().expect("the base is free");
+    let state = State::random(&model, 4);
+    let mut inertia = Matrix::zeros(7, 7);
+    let mut work = CompositeBodies::new(&model);
+    inertia_matrix(&model, &state.q, &mut work, inertia.as_mut_slice());
+    let mut factors = Factorization::new(&model);
+    factors.factorize(&model, &state.q);
+    let (block, d) = (factors.joint_block(&model, 1), factors.d());
+    let symbol = |name: &str| {
+        let (array, index) = name.trim_end_matches(']').split_once('[').unwrap();
+        let index: usize = index.parse().unwrap();
+        if array == "q" {
+            state.q[index]
+        } else {
+            d[index]
+        }
+    };
+    let mut compared = 0;
+    for i in 0..6 {
+        for j in 0..6 {
+            let pairs = [(composite, inertia[(i, j)]), (articulated, block[(i, j)])];
+            for (formulas, number) in pairs {
+                let Some(formulas) = formulas else { continue };
+                let value = formulas[6 * i + j].evaluate(symbol);
+                // sums of up to 150 terms
+                assert!(
+                    (value - number).abs() < 1e-12,
+                    "{i} {j}: {value} and {number}"
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 36, "{compared}");
+}

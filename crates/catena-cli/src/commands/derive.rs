@@ -34,6 +34,9 @@ enum StyleName {
 /// Up to this many freedoms the closed form is what people want.
 const SMALL: usize = 3;
 
+/// Largest difference between I and U D Uᵀ, relative to the largest entry; long chains are ill-conditioned.
+const ALLOWED: f64 = 1e-10;
+
 /// Which model, what stays a symbol, and how to write.
 #[derive(Args, Debug)]
 pub struct Arguments {
@@ -79,13 +82,20 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         (_, Format::Html) => derivation.document().html(),
         (_, Format::Sympy) => derivation.sympy(),
     };
-    Ok(match &arguments.output {
+    let mut outcome = match &arguments.output {
         None => Outcome::text(text),
         Some(path) => {
             output::write_file(path, &text)?;
             Outcome::default().note(format!("wrote {}", path.display()))
         }
-    })
+    };
+    let found = derivation.verification;
+    let difference = found.product.max(found.meaning);
+    if found.proved == Some(false) || difference.is_nan() || difference > ALLOWED {
+        let words = format!("I = U D Uᵀ does not hold: differences up to {difference:.1e}");
+        outcome.failures.push(words);
+    }
+    Ok(outcome)
 }
 
 /// The kinds of numbers named by an option.
