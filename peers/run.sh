@@ -4,6 +4,7 @@
 #   peers/run.sh spherical-chains    long chains of spherical joints     -> docs/peers/spherical-chains.{md,svg}
 #   peers/run.sh simulation          speed of simulation                 -> docs/peers/simulation.md
 #   peers/run.sh speed               speed of single calls; --quick      -> docs/peers/speed.{md,csv,svg}
+#   peers/run.sh generated           generated code beside CasADi's       -> docs/peers/generated.{md,csv,svg}
 #   peers/run.sh all                 all of them
 # CATENA names another program than the one built here; simulation and speed need none and build their
 # benches instead.
@@ -20,7 +21,8 @@ case $what in
     spherical-chains) scripts=spherical_chain ;;
     simulation) scripts=simulation ;;
     speed) scripts=speed ;;
-    all) scripts="agreement spherical_chain simulation speed" ;;
+    generated) scripts=generated ;;
+    all) scripts="agreement spherical_chain simulation speed generated" ;;
     *) usage ;;
 esac
 if [ ! -x "$here/build/venv/bin/python" ]; then

@@ -24,4 +24,4 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     fi
 fi
 speed/build.sh
-echo "peers are ready: peers/run.sh agreement, spherical-chains, simulation, speed or all"
+echo "peers are ready: peers/run.sh agreement, spherical-chains, simulation, speed, generated or all"

@@ -1,9 +1,9 @@
 //! The arguments of the program, and which command they call.
 
 use crate::commands::{
-    algorithms, assemble, check, completions, convert, count, derivatives, evaluate, export_case,
-    factor, forward, generate, info, inverse, man, models, plot, regressor, simulate, study, tour,
-    verify,
+    algorithms, assemble, check, completions, convert, count, derivatives, derive, evaluate,
+    export_case, factor, forward, generate, info, inverse, man, models, plot, regressor, simulate,
+    study, tour, verify,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -65,6 +65,8 @@ enum Command {
     Study(study::Arguments),
     /// Source code of a model's dynamics: C, Rust, Python, MATLAB
     Generate(generate::Arguments),
+    /// Equations of motion as formulas: Markdown, LaTeX, HTML, SymPy
+    Derive(derive::Arguments),
     /// Operations of the algorithms, beside those of Saha's Tables 1 and 2
     Count(count::Arguments),
     /// Write a model in catena's own format
@@ -103,6 +105,7 @@ pub fn run() -> Result<Outcome> {
         Some(Command::ExportCase(arguments)) => export_case::run(arguments),
         Some(Command::Study(arguments)) => study::run(arguments, json),
         Some(Command::Generate(arguments)) => generate::run(arguments, json),
+        Some(Command::Derive(arguments)) => derive::run(arguments, json),
         Some(Command::Count(arguments)) => count::run(arguments, json),
         Some(Command::Convert(arguments)) => convert::run(arguments, json),
         Some(Command::Models) => Ok(models::run(json)),

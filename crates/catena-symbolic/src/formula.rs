@@ -12,8 +12,12 @@
 use crate::calculus::reachable;
 use crate::expr::{Expr, with_graph};
 use crate::graph::{Handle, Node};
+use crate::math::Math;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
+
+mod reading;
+pub(crate) use reading::rounded;
 
 /// Formulas are followed up to this many terms.
 const LONGEST: usize = 600;
@@ -265,46 +269,45 @@ impl Formula {
         sum
     }
 
-    /// As LaTeX mathematics; `name` writes the symbols.
-    pub fn latex(&self, name: impl Fn(&str) -> String) -> String {
-        self.written(|term, c| {
-            let (mut above, mut below) = (Vec::new(), Vec::new());
-            for (symbol, exponent) in &term.symbols {
-                let symbol = name(symbol);
-                let list = if *exponent > 0 {
-                    &mut above
-                } else {
-                    &mut below
-                };
-                list.push(match exponent.abs() {
-                    1 => symbol,
-                    2.. if symbol.starts_with('\\') => {
-                        format!("{{{symbol}}}^{{{}}}", exponent.abs())
+    /// For reading: the terms of a sum, each with "is it subtracted?" before it; `name` writes the symbols. Terms with the same sine or
+    /// cosine, or the same mass, are gathered: m₂ (a² + c²) + 2 m₂ a c cos q₂.
+    pub fn math(&self, name: &dyn Fn(&str) -> Math) -> Vec<(bool, Math)> {
+        let list: Vec<(Term, f64)> = self.terms.iter().map(|(t, c)| (t.clone(), *c)).collect();
+        reading::sum(list, name)
+    }
+
+    /// The same as LaTeX.
+    pub fn latex(&self, name: &dyn Fn(&str) -> Math) -> String {
+        reading::joined(self.math(name)).latex()
+    }
+
+    /// Names of the symbols it has, each once.
+    pub fn symbols(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for term in self.terms.keys() {
+            let own = term.symbols.iter().chain(&term.wave.angles);
+            names.extend(own.map(|(name, _)| name.as_str()));
+        }
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Is it a number, or one symbol times a number? Such a thing needs no name of its own.
+    pub fn is_plain(&self) -> bool {
+        let mut terms = self.terms.iter();
+        match (terms.next(), terms.next()) {
+            (None, _) => true,
+            (Some((term, _)), None) => {
+                term.wave.angles.is_empty()
+                    && match &term.symbols[..] {
+                        [] => true,
+                        [(_, exponent)] => *exponent == 1,
+                        _ => false,
                     }
-                    power => format!("{symbol}^{{{power}}}"),
-                });
             }
-            if !term.wave.angles.is_empty() {
-                let angle = angle(&term.wave, &name, " ");
-                let function = if term.wave.sine { "\\sin" } else { "\\cos" };
-                above.push(format!("{function}({angle})"));
-            }
-            let c = coefficient(c, above.is_empty(), |n, d| format!("\\tfrac{{{n}}}{{{d}}}"));
-            if !c.is_empty() {
-                above.insert(0, c);
-            }
-            match below.is_empty() {
-                true => above.join(" "),
-                false => {
-                    let above = if above.is_empty() {
-                        "1".into()
-                    } else {
-                        above.join(" ")
-                    };
-                    format!("\\frac{{{above}}}{{{}}}", below.join(" "))
-                }
-            }
-        })
+            _ => false,
+        }
     }
 
     /// As a Python expression for SymPy; `name` writes the symbols. Numbers are exact.
@@ -364,19 +367,4 @@ fn angle(wave: &Wave, name: &impl Fn(&str) -> String, times: &str) -> String {
         text += &name(symbol);
     }
     text
-}
-
-/// A positive number with twelve digits, small ratios as such; nothing for 1 unless it stands alone.
-fn coefficient(c: f64, alone: bool, ratio: impl Fn(i64, i64) -> String) -> String {
-    if c == 1.0 && !alone {
-        return String::new();
-    }
-    for denominator in [2.0, 4.0, 8.0] {
-        let numerator: f64 = c * denominator;
-        if c.fract() != 0.0 && numerator.fract() == 0.0 && numerator < 20.0 {
-            return ratio(numerator as i64, denominator as i64);
-        }
-    }
-    let rounded: f64 = format!("{c:.11e}").parse().unwrap_or(c);
-    format!("{rounded}")
 }

@@ -28,6 +28,7 @@ mod expr;
 mod formula;
 pub mod generate;
 mod graph;
+pub mod math;
 #[cfg(target_arch = "x86_64")]
 pub mod native;
 mod number;

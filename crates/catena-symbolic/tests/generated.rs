@@ -1,7 +1,9 @@
 //! Generated code is compiled and run: its own test compares it with the library to 1e-12 of the largest number.
 
-use catena::model::embedded;
+use catena::model::{Inertial, JointKind, JointSpec, dh, embedded, modified_dh};
+use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder};
+use catena_symbolic::derive::Keep;
 use catena_symbolic::generate::{Language, Module, Options, Question};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,8 +27,10 @@ impl Drop for Folder {
     }
 }
 
-/// Robots of eight shapes: planar, with a slide, free base, long, every joint, spherical, free and branching.
-const ROBOTS: [&str; 9] = [
+/// Robots of many shapes: arms as in factories, planar, with a slide, free base, long, every joint, spherical, free and branching.
+const ROBOTS: [&str; 11] = [
+    "ur5-like",
+    "panda-like",
     "planar3",
     "stanford",
     "space-robot",
@@ -45,7 +49,91 @@ fn main_questions() -> Vec<Question> {
     ]
 }
 
+/// Six axes with two parallel pairs: the frames of a UR5 (standard DH: a, b, α), its masses, tensors of rods.
+const UR5: [[f64; 4]; 6] = [
+    [0.0, 0.089159, 90.0, 3.7],
+    [-0.425, 0.0, 0.0, 8.393],
+    [-0.39225, 0.0, 0.0, 2.33],
+    [0.0, 0.10915, 90.0, 1.219],
+    [0.0, 0.09465, -90.0, 1.219],
+    [0.0, 0.0823, 0.0, 0.1879],
+];
+/// Seven axes at right angles with offsets: the frames of a Panda (modified DH: a, α, d), masses like its own.
+const PANDA: [[f64; 4]; 7] = [
+    [0.0, 0.0, 0.333, 4.97],
+    [0.0, -90.0, 0.0, 0.65],
+    [0.0, 90.0, 0.316, 3.23],
+    [0.0825, 90.0, 0.0, 3.59],
+    [-0.0825, -90.0, 0.384, 1.23],
+    [0.0, 90.0, 0.0, 1.67],
+    [0.088, 90.0, 0.107, 0.74],
+];
+
+/// An arm of revolute joints: where each stands in the frame before, and its link.
+fn arm(name: &str, links: &[(Pose<f64>, Inertial)]) -> Model {
+    let mut builder = ModelBuilder::new(name);
+    let mut parent = "world".to_string();
+    for (k, (place, inertial)) in links.iter().enumerate() {
+        let link = format!("link{}", k + 1);
+        builder.link(&link, *inertial);
+        let joint = format!("joint{}", k + 1);
+        let mut joint = JointSpec::new(&joint, JointKind::Revolute, &parent, &link);
+        joint.parent_from_joint = *place;
+        builder.joint(joint);
+        parent = link;
+    }
+    builder.build().expect("the arm is sound")
+}
+
+fn ur5_like() -> Model {
+    let mut links = Vec::new();
+    let mut place = Pose::identity();
+    for [a, b, alpha, mass] in UR5 {
+        let (length, centre) = (a.abs() + b, Vec3::new(0.5 * a, 0.02, 0.5 * b));
+        let (thin, long) = (0.002 * mass, mass * length * length / 12.0 + 0.002 * mass);
+        let tensor = match a == 0.0 {
+            true => Sym3::new(long, long, thin, 0.0, 0.0, 0.0),
+            false => Sym3::new(thin, long, long, 0.0, 0.0, 0.0),
+        };
+        let inertial = Inertial {
+            mass,
+            centre,
+            tensor,
+        };
+        links.push((place, inertial));
+        place = dh(a, b, f64::to_radians(alpha), 0.0);
+    }
+    arm("ur5-like", &links)
+}
+
+fn panda_like() -> Model {
+    let link = |k: usize, [a, alpha, d, mass]: [f64; 4]| {
+        let x = k as f64;
+        // every entry of every tensor is there
+        let inertial = Inertial {
+            mass,
+            centre: Vec3::new(0.01 + 0.003 * x, -0.03 + 0.01 * x, 0.04 - 0.015 * x),
+            tensor: Sym3::new(
+                0.02 + 0.001 * x,
+                0.018,
+                0.015 + 0.002 * x,
+                0.001,
+                -0.002,
+                0.0015 - 0.0002 * x,
+            ),
+        };
+        (modified_dh(a, f64::to_radians(alpha), d, 0.0), inertial)
+    };
+    let links: Vec<_> = (0..7).map(|k| link(k, PANDA[k])).collect();
+    arm("panda-like", &links)
+}
+
 fn model(name: &str) -> Model {
+    match name {
+        "ur5-like" => return ur5_like(),
+        "panda-like" => return panda_like(),
+        _ => {}
+    }
     let builder: ModelBuilder = embedded::builder(name).expect("the model is embedded");
     builder.build().expect("the model is sound")
 }
@@ -198,8 +286,7 @@ fn derivatives_agree_with_dual_numbers() {
 /// 1.5708 for a right angle: snapped on request, told by how much, and tested against the snapped model.
 #[test]
 fn snapping_is_told() {
-    use catena::model::{Inertial, JointKind, JointSpec};
-    use catena::spatial::{Mat3, Pose, Sym3, Vec3};
+    use catena::spatial::Mat3;
     let mut builder = ModelBuilder::new("rounded");
     let mut parent = "world".to_string();
     for k in 0..4 {
@@ -307,4 +394,117 @@ int main(void) {
         ],
     );
     run(&folder.0, "run", &[]);
+}
+
+/// Masses, lengths, inertias and gravity passed in: with the model's own values and with others, against the library with the same.
+#[test]
+fn parameters_are_passed_in() {
+    let folder = Folder::new("parameters");
+    let only_masses = Keep {
+        masses: true,
+        ..Keep::default()
+    };
+    for (name, parameters) in [
+        ("planar3", Keep::ALL),
+        ("stanford", Keep::ALL),
+        ("ur5-like", Keep::ALL),
+        ("panda-like", only_masses),
+        ("random-4-3", Keep::ALL),
+    ] {
+        let options = Options {
+            parameters,
+            ..Options::default()
+        };
+        let model = model(name);
+        let module = Module::new(&model, &main_questions(), &options).expect("it can be generated");
+        assert!(module.parameters.len() >= 3);
+        write(&folder.0, &module, Language::C);
+        write(&folder.0, &module, Language::Rust);
+        let file = &module.name;
+        let (source, test) = (format!("{file}.c"), format!("{file}_test.c"));
+        let flags = [
+            "-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-o", "run", &source, &test,
+        ];
+        run(&folder.0, "cc", &flags);
+        run(&folder.0, "run", &[]);
+        let test = format!("{file}_test.rs");
+        let flags = ["--edition", "2021", "--test", "-Dwarnings", "-o", "run"];
+        run(&folder.0, "rustc", &[&flags[..], &[&test]].concat());
+        run(&folder.0, "run", &[]);
+        if name == "planar3" {
+            write(&folder.0, &module, Language::Python);
+            run(&folder.0, "python3", &["-B", &format!("test_{file}.py")]);
+        }
+    }
+}
+
+/// Every way to the accelerations, not only the cheapest, leads to the library's.
+#[test]
+fn every_way_to_the_accelerations() {
+    use catena::{Base, Dynamics, State};
+    use catena_symbolic::generate::programs;
+    let more = [
+        "random-7-1",
+        "random-7-2",
+        "random-7-4",
+        "chain-2",
+        "chain-12",
+    ];
+    for name in ROBOTS.into_iter().chain(more) {
+        let model = model(name);
+        let ways =
+            programs(&model, Question::Forward, &Options::default()).expect("there are ways");
+        assert!(ways.len() >= 2, "{name}");
+        let mut state = State::random(&model, 11);
+        state.base = Base::fixed();
+        let tau: Vec<f64> = (0..model.nv()).map(|k| 1.0 - 0.3 * k as f64).collect();
+        let mut dynamics = Dynamics::new(&model);
+        let expected = dynamics
+            .forward(&state, &tau, &[])
+            .expect("a state")
+            .to_vec();
+        let size = expected.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+        for (program, method) in ways {
+            let found = program.evaluate(|symbol| {
+                let (array, index) = symbol
+                    .trim_end_matches(']')
+                    .split_once('[')
+                    .expect("an entry");
+                let index: usize = index.parse().expect("a number");
+                match array {
+                    "q" => state.q[index],
+                    "v" => state.v[index],
+                    _ => tau[index],
+                }
+            });
+            for (a, b) in found.iter().zip(&expected) {
+                // other orders of the same sums, divided by small pivots
+                assert!(
+                    (a - b).abs() <= 1e-10 * size,
+                    "{name}, {method}: {a} and {b}"
+                );
+            }
+        }
+    }
+}
+
+/// Thirty freedoms stay below a megabyte of source for the three main functions.
+#[test]
+fn large_robots_stay_small() {
+    // the largest random tree with no more than thirty: every kind of joint, nothing at right angles
+    let random = (1..30).rev().map(|n| format!("random-{n}-2"));
+    let largest = random.into_iter().find(|name| model(name).nv() <= 30);
+    let largest = largest.expect("small ones are there");
+    assert!(model(&largest).nv() >= 27);
+    for name in ["floating-chain-24", &largest] {
+        let module = module(name, &main_questions()[..3]);
+        for language in [Language::C, Language::Rust] {
+            let files = module.source(language).expect("it can be written");
+            let size = files[..files.len() - 1]
+                .iter()
+                .map(|f| f.text.len())
+                .sum::<usize>();
+            assert!(size < 1_000_000, "{name}: {size} bytes");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! `catena generate MODEL`: source code of a model's dynamics.
 
+use crate::commands::derive::kept;
 use crate::model_argument::ModelArgument;
 use crate::outcome::Outcome;
 use crate::{names, output};
@@ -42,6 +43,11 @@ pub struct Arguments {
     #[arg(long, value_name = "FRAME")]
     frame: Option<String>,
 
+    /// Numbers of the model that are passed to the functions in an array p instead of being written into the code, with commas between them:
+    /// masses, lengths, inertias, gravity, or all
+    #[arg(long, value_name = "NAMES", default_value = "")]
+    parameters: String,
+
     /// Rotations and lengths of the model this close to 0 or ±1 are taken for exactly that. A URDF that writes 1.5708 for
     /// π/2 needs 1e-5
     #[arg(long, value_name = "TOLERANCE", default_value_t = 1e-14)]
@@ -57,6 +63,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
         name: arguments.prefix.clone().unwrap_or_default(),
         dust: arguments.snap,
         frame: arguments.frame.clone().unwrap_or_default(),
+        parameters: kept("--parameters", &arguments.parameters)?,
     };
     let module = Module::new(&model, &questions, &options)?;
     let mut outcome = Outcome::text(if json {

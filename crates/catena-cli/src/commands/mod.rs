@@ -8,6 +8,7 @@ pub mod completions;
 pub mod convert;
 pub mod count;
 pub mod derivatives;
+pub mod derive;
 pub mod evaluate;
 pub mod export_case;
 pub mod factor;

@@ -1,109 +1,57 @@
-//! The inertia matrix by composite bodies, written for symbols: through a turning joint in two steps.
+//! The inertia matrix by composite bodies, written for symbols: through a joint in elementary steps.
 //!
 //! Saha (1999), eqs. 23–24, as in [`catena::algorithm::inertia_matrix`]. There the moments of a composite body are taken to its
-//! parent by the whole rotation placement · Rz(θ); that is best for numbers. For expressions the turn about z comes first,
-//!
-//! ```text
-//! t = cos θ (Σxx − Σyy) − 2 sin θ Σxy
-//! Σxx' = Σyy + t cos θ      Σyy' = Σxx − t cos θ      Σxy' = Σxy + t sin θ            (1)
-//! ```
-//!
-//! four products instead of twelve, and the constant placement after it is mostly zeros and ones, which cost nothing.
+//! parent by the whole rotation; that is best for numbers. For expressions a turning joint is an angle about z, and a placement that is mostly one
+//! angle about x or zeros and ones (see [`steps`](super::steps)).
 
+use super::steps::{Step, placed};
 use crate::Expr;
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::model::JointKind;
-use catena::spatial::{Force, Pose, RigidInertia, Sym3};
+use catena::spatial::RigidInertia;
 use catena::{Base, Matrix, Model, Scalar};
 
-/// A joint that turns about z, after its placement: the pose in two steps.
-struct Turn {
-    placement: Pose<Expr>,
-    sin: Expr,
-    cos: Expr,
-}
-
-/// From a body to its parent.
-enum Way {
-    Turn(Turn),
-    Pose(Pose<Expr>),
-}
-
-impl Way {
-    fn inertia(&self, own: RigidInertia<Expr>) -> RigidInertia<Expr> {
-        match self {
-            Way::Pose(pose) => own.seen_from(*pose),
-            Way::Turn(Turn {
-                placement,
-                sin,
-                cos,
-            }) => {
-                let (s, h) = (own.second, own.first);
-                let t = *cos * (s.xx - s.yy) - *sin * (s.xy + s.xy);
-                let turned = RigidInertia {
-                    mass: own.mass,
-                    first: h.turned_z(*sin, *cos),
-                    second: Sym3::new(
-                        s.yy + t * *cos,
-                        s.xx - t * *cos,
-                        s.zz,
-                        s.xy + t * *sin,
-                        s.xz * *cos - s.yz * *sin,
-                        s.xz * *sin + s.yz * *cos,
-                    ), // (1)
-                };
-                turned.seen_from(*placement)
-            }
-        }
-    }
-
-    fn force(&self, f: Force<Expr>) -> Force<Expr> {
-        match self {
-            Way::Pose(pose) => pose.force_out(f),
-            Way::Turn(Turn {
-                placement,
-                sin,
-                cos,
-            }) => placement.force_out(Force::new(
-                f.moment.turned_z(*sin, *cos),
-                f.force.turned_z(*sin, *cos),
-            )),
-        }
-    }
-}
-
 /// I(q), rotor inertias on its diagonal.
-pub(super) fn inertia_matrix(model: &Model, q: &[Expr]) -> Matrix<Expr> {
+pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[f64], q: &[Expr]) -> Matrix<Expr> {
     let (n, nv) = (model.body_count(), model.nv());
     let tree = model.tree();
     let rest = vec![Expr::zero(); nv];
     let mut kinematics = Kinematics::new(model);
     forward_kinematics(model, q, &rest, &rest, &Base::fixed(), &mut kinematics);
-    let ways: Vec<Way> = (0..=n)
+    // where coordinates are zero, the pose of a turning joint is its placement
+    let mut home = Kinematics::new(model);
+    let zero = vec![Expr::zero(); model.nq()];
+    forward_kinematics(model, &zero, &rest, &rest, &Base::fixed(), &mut home);
+    let ways: Vec<Vec<Step>> = (0..=n)
         .map(|i| match tree.bodies[i.max(1)].kind {
-            _ if i == 0 => Way::Pose(Pose::identity()),
+            _ if i == 0 => Vec::new(),
             JointKind::Revolute | JointKind::Continuous => {
                 let (sin, cos) = q[tree.bodies[i].q].sin_cos();
-                Way::Turn(Turn {
-                    placement: model.placement(i).lift(),
-                    sin,
-                    cos,
-                })
+                let mut steps = vec![Step::Turn { axis: 2, sin, cos }];
+                steps.extend(placed(home.parent_from_body(i)));
+                steps
             }
-            _ => Way::Pose(kinematics.parent_from_body(i)),
+            _ => {
+                let pose = kinematics.parent_from_body(i);
+                vec![Step::Rotate(pose.rotation), Step::Shift(pose.translation)]
+            }
         })
         .collect();
     let mut composite: Vec<RigidInertia<Expr>> = (0..=n)
         .map(|i| match i {
             0 => RigidInertia::zero(),
-            _ => model.moments(i).lift(),
+            _ => model.moments(i),
         })
         .collect();
     let mut inertia = Matrix::zeros(nv, nv);
     for i in (1..=n).rev() {
         let body = &tree.bodies[i];
         if body.parent != 0 {
-            composite[body.parent] = composite[body.parent] + ways[i].inertia(composite[i]); // (23b)
+            let mut own = composite[i];
+            for step in &ways[i] {
+                own = step.rigid(own);
+            }
+            composite[body.parent] = composite[body.parent] + own; // (23b)
         }
         for k in 0..body.kind.nv() {
             // the wrench M̃ᵢ pₖ, carried down to the base
@@ -119,13 +67,15 @@ pub(super) fn inertia_matrix(model: &Model, q: &[Expr]) -> Matrix<Expr> {
                 if at.parent == 0 {
                     break;
                 }
-                wrench = ways[j].force(wrench);
+                for step in &ways[j] {
+                    wrench = step.force(wrench);
+                }
                 j = at.parent;
             }
         }
     }
     for k in 0..nv {
-        inertia[(k, k)] += Expr::constant(model.dof(k).armature);
+        inertia[(k, k)] += Expr::constant(rotors[k]);
     }
     inertia
 }

@@ -1,14 +1,16 @@
 //! The expressions of each function: catena's algorithms run in [`Expr`] on a reduced model.
 
 use super::sample::samples;
-use super::{Array, Function, Options, Question, composite, shifted};
+use super::{Array, Function, Options, Question, articulated, composite, shifted};
+use crate::derive::{Keep, parametric};
 use crate::{Expr, Program, jacobian, scope};
 use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
+use catena::algorithm::passive::passive_force;
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::{FrameInfo, JointKind};
+use catena::model::{FrameInfo, JointKind, Reduced};
 use catena::native::Kernel;
 use catena::{Base, Matrix, Model, Scalar};
 
@@ -77,6 +79,11 @@ pub(super) fn function(model: &Model, question: Question, options: &Options) -> 
         .min_by_key(|(program, _)| cost(program))
         .expect("there is at least one way");
     let (samples, snapping_error) = samples(model, question, options)?;
+    let mut inputs = inputs;
+    let parameters = parameters(model, options);
+    if !parameters.is_empty() {
+        inputs.push(array("p", parameters.len(), "parameters of the model"));
+    }
     Ok(Function {
         question,
         samples,
@@ -108,9 +115,12 @@ pub(super) fn programs(
     question: Question,
     options: &Options,
 ) -> Result<Vec<(Program, &'static str)>> {
-    let reduced = model.reduced(options.dust);
+    let reduced = match options.parameters == Keep::default() {
+        true => model.reduced(options.dust),
+        false => unchanged(model, options),
+    };
     let one = |work: &dyn Fn(&Traced<'_>) -> Vec<Expr>, method| {
-        let program = scope(|| Program::new(&work(&Traced::new(&reduced.model, &reduced.offset))));
+        let program = scope(|| Program::new(&work(&Traced::new(&reduced, options))));
         vec![(program, method)]
     };
     let newton_euler = "recursive Newton–Euler";
@@ -126,7 +136,7 @@ pub(super) fn programs(
             },
             "composite bodies, elimination",
         ),
-        Question::Forward => forward_ways(&reduced.model, &reduced.offset, false),
+        Question::Forward => forward_ways(&|| Traced::new(&reduced, options), false),
         Question::InverseByPosition => one(
             &|t| t.by_position(&t.inverse(&t.v(), &t.x("vdot"))),
             "derivative of recursive Newton–Euler",
@@ -151,30 +161,34 @@ pub(super) fn programs(
             "composite bodies, elimination",
         ),
         Question::Jacobian | Question::Pose | Question::Energy => {
-            let aligned = model.in_common_normal_frames(options.dust);
+            let aligned = match options.parameters == Keep::default() {
+                true => model.in_common_normal_frames(options.dust),
+                false => unchanged(model, options),
+            };
             let name = chosen_frame(model, options)?.name.clone();
-            let program = scope(|| {
-                let t = Traced::new(&aligned.model, &aligned.offset);
-                Program::new(&t.kinematic(question, &name))
-            });
+            let program =
+                scope(|| Program::new(&Traced::new(&aligned, options).kinematic(question, &name)));
             vec![(program, "forward kinematics")]
         }
     })
 }
 
 /// The program of a kernel of machine code, with its results in the order that [`Kernel`] tells. Of several ways the cheapest is
-/// taken.
+/// taken. Parameters are not for kernels: the numbers of the model are in them.
 pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &Options) -> Program {
     let reduced = model.reduced(options.dust);
-    let (model, offset) = (&reduced.model, &reduced.offset[..]);
+    let options = &Options {
+        parameters: Keep::default(),
+        ..options.clone()
+    };
     let traced = |work: &dyn Fn(&Traced<'_>) -> Vec<Expr>| {
-        scope(|| Program::new(&work(&Traced::new(model, offset))))
+        scope(|| Program::new(&work(&Traced::new(&reduced, options))))
     };
     let ways = match kernel {
         Kernel::Inverse => vec![traced(&|t| t.inverse(&t.v(), &t.x("vdot")))],
         Kernel::Inertia => vec![traced(&|t| t.inertia().as_slice().to_vec())],
         Kernel::Forward => {
-            let ways = forward_ways(model, offset, true).into_iter();
+            let ways = forward_ways(&|| Traced::new(&reduced, options), true).into_iter();
             ways.map(|(program, _)| program).collect()
         }
         Kernel::InverseDerivatives => vec![traced(&|t| {
@@ -202,13 +216,15 @@ pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &Optio
 }
 
 /// Forward dynamics by articulated bodies, and by the inertia matrix; with the inverses of the pivots D behind, if asked.
-fn forward_ways(model: &Model, offset: &[f64], pivots: bool) -> Vec<(Program, &'static str)> {
+fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Program, &'static str)> {
+    let mut freedoms = 0;
     let articulated = scope(|| {
-        let t = Traced::new(model, offset);
+        let t = traced();
+        freedoms = t.numbers.nv();
         let mut vdot = t.rest();
-        let mut work = ForwardDynamics::new(model);
+        let mut work = ForwardDynamics::new(&t.model);
         forward_dynamics(
-            model,
+            &t.model,
             &t.q,
             &t.v(),
             &t.x("tau"),
@@ -223,11 +239,25 @@ fn forward_ways(model: &Model, offset: &[f64], pivots: bool) -> Vec<(Program, &'
         Program::new(&vdot)
     });
     let mut ways = vec![(articulated, "articulated bodies")];
+    let in_steps = scope(|| {
+        let t = traced();
+        let (v, mut effort) = (t.v(), t.x("tau"));
+        for (k, effort) in effort.iter_mut().enumerate() {
+            *effort -= passive_force(&t.model, &t.q, &v, k);
+        }
+        let rotors = t.rotors();
+        let (mut vdot, inverse) =
+            articulated::forward_dynamics(&t.model, &rotors, &t.q, &v, &effort);
+        if pivots {
+            vdot.extend(inverse);
+        }
+        Program::new(&vdot)
+    });
+    ways.push((in_steps, "articulated bodies, in steps"));
     // beyond this the elimination is never cheaper
-    if model.nv() <= 40 {
+    if freedoms <= 40 {
         let composite = scope(|| {
-            let t = Traced::new(model, offset);
-            let (mut vdot, (_, d)) = t.forward();
+            let (mut vdot, (_, d)) = traced().forward();
             if pivots {
                 vdot.extend(d.iter().map(|d| d.recip()));
             }
@@ -238,18 +268,41 @@ fn forward_ways(model: &Model, offset: &[f64], pivots: bool) -> Vec<(Program, &'
     ways
 }
 
-/// A model with its coordinates as symbols.
+/// A model as it is, but for dust: with parameters nothing can be regrouped beforehand.
+fn unchanged(model: &Model, options: &Options) -> Reduced {
+    Reduced {
+        model: model.clone().swept(options.dust),
+        offset: vec![0.0; model.nq()],
+    }
+}
+
+/// Names and values of the parameters, in the order of the array `p`.
+pub(super) fn parameters(model: &Model, options: &Options) -> Vec<(String, f64)> {
+    let mut values = Vec::new();
+    if options.parameters != Keep::default() {
+        let model = model.clone().swept(options.dust);
+        scope(|| parametric(&model, options.parameters, &mut values));
+    }
+    values
+}
+
+/// A model with its coordinates as symbols, and its parameters too.
 struct Traced<'a> {
-    model: &'a Model,
+    model: Model<Expr>,
+    numbers: &'a Model,
     q: Vec<Expr>,
 }
 
 impl<'a> Traced<'a> {
-    fn new(model: &'a Model, offset: &[f64]) -> Self {
-        Traced {
-            model,
-            q: shifted(offset),
-        }
+    fn new(reduced: &'a Reduced, options: &Options) -> Self {
+        let numbers = &reduced.model;
+        // coordinates first: among equal choices the optimiser takes the oldest factor
+        let q = shifted(&reduced.offset);
+        let model = match options.parameters == Keep::default() {
+            true => numbers.map(Expr::constant),
+            false => parametric(numbers, options.parameters, &mut Vec::new()),
+        };
+        Traced { model, numbers, q }
     }
 
     fn v(&self) -> Vec<Expr> {
@@ -266,9 +319,9 @@ impl<'a> Traced<'a> {
 
     fn inverse(&self, v: &[Expr], vdot: &[Expr]) -> Vec<Expr> {
         let mut tau = self.rest();
-        let mut work = InverseDynamics::new(self.model);
+        let mut work = InverseDynamics::new(&self.model);
         inverse_dynamics(
-            self.model,
+            &self.model,
             &self.q,
             v,
             vdot,
@@ -280,8 +333,13 @@ impl<'a> Traced<'a> {
         tau
     }
 
+    fn rotors(&self) -> Vec<f64> {
+        let freedoms = 0..self.numbers.nv();
+        freedoms.map(|k| self.numbers.dof(k).armature).collect()
+    }
+
     fn inertia(&self) -> Matrix<Expr> {
-        composite::inertia_matrix(self.model, &self.q)
+        composite::inertia_matrix(&self.model, &self.rotors(), &self.q)
     }
 
     /// I v̇ = τ − bias, and the factors of I.
@@ -359,7 +417,7 @@ impl<'a> Traced<'a> {
     }
 
     fn kinematic(&self, question: Question, frame: &str) -> Vec<Expr> {
-        let model = self.model;
+        let model = &self.model;
         let v = match question {
             Question::Energy => self.v(),
             _ => self.rest(),
@@ -392,7 +450,7 @@ impl<'a> Traced<'a> {
 
 /// How the positions of a joint move with its velocity k: the position that moves, and by what: 1, or a factor times another
 /// position. ṗ = ½ p ∘ (0, ω) for a quaternion.
-pub(super) fn direction(kind: JointKind, k: usize) -> Vec<(usize, Option<(usize, f64)>)> {
+pub(crate) fn direction(kind: JointKind, k: usize) -> Vec<(usize, Option<(usize, f64)>)> {
     let Some(first) = kind.quaternion() else {
         return vec![(k, None)];
     };

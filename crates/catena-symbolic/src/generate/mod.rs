@@ -12,6 +12,7 @@
 //! # Ok::<(), catena::Error>(())
 //! ```
 
+mod articulated;
 mod c;
 mod composite;
 mod emit;
@@ -21,10 +22,13 @@ mod python;
 mod question;
 mod rust;
 mod sample;
+mod steps;
 
+pub(crate) use equations::direction;
 pub use question::Question;
 
 use crate::Program;
+use crate::derive::Keep;
 use catena::error::{Error, ErrorKind, Result};
 use catena::native::Kernel;
 use catena::scalar::Operations;
@@ -64,6 +68,9 @@ pub struct Options {
     pub dust: f64,
     /// Frame of the Jacobian and the pose; the last frame of the model if empty.
     pub frame: String,
+    /// Numbers of the model that are passed to the functions in an array `p` instead of being written into the code; those that are zero stay
+    /// zero. The model is then taken in its own frames, and nothing is regrouped.
+    pub parameters: Keep,
 }
 
 impl Options {
@@ -77,6 +84,7 @@ impl Default for Options {
             name: String::new(),
             dust: Options::DUST,
             frame: String::new(),
+            parameters: Keep::default(),
         }
     }
 }
@@ -142,6 +150,8 @@ pub struct Module {
     pub name: String,
     /// The functions.
     pub functions: Vec<Function>,
+    /// Names and values of the parameters, in the order of the array `p`.
+    pub parameters: Vec<(String, f64)>,
     model: Model,
 }
 
@@ -160,6 +170,7 @@ impl Module {
         Ok(Module {
             name,
             functions,
+            parameters: equations::parameters(model, options),
             model: model.clone(),
         })
     }
@@ -203,6 +214,13 @@ impl Module {
                 _ => format!("{}…{}", range.start, range.end - 1),
             };
             lines.push(format!("  {places}  {} ({})", body.joint, body.kind.name()));
+        }
+        if !self.parameters.is_empty() {
+            lines.push("Parameters p, with the values of the model: m mass, c mass centre and J inertia tensor about it, both in the axes".into());
+            lines.push("of the body whose z is the joint axis, a origin of the joint in the frame of the body before, g gravity:".into());
+            for (k, (name, value)) in self.parameters.iter().enumerate() {
+                lines.push(format!("  {k:3}  {name} = {value:?}"));
+            }
         }
         lines
     }

@@ -1,7 +1,8 @@
 //! Numbers for the tests of generated code, computed by the library on the model as it was given.
 
-use super::equations::{chosen_frame, direction};
+use super::equations::{chosen_frame, direction, parameters};
 use super::{Options, Question};
+use crate::derive::with_parameters;
 use catena::error::Result;
 use catena::random::Random;
 use catena::scalar::Dual;
@@ -26,6 +27,13 @@ pub(super) fn samples(
     options: &Options,
 ) -> Result<(Vec<Sample>, f64)> {
     let nothing = vec![0.0; model.nq()];
+    let parameters = parameters(model, options);
+    if !parameters.is_empty() {
+        return Ok((
+            parametric_samples(model, question, options, &parameters)?,
+            0.0,
+        ));
+    }
     let snapped = model.in_common_normal_frames(options.dust);
     let mut samples = Vec::new();
     let mut error = 0.0f64;
@@ -43,6 +51,36 @@ pub(super) fn samples(
         samples.push(moved);
     }
     Ok((samples, error))
+}
+
+/// With the parameters of the model first, and then with others: masses and tensors 1.2, lengths 0.9 times as large.
+fn parametric_samples(
+    model: &Model,
+    question: Question,
+    options: &Options,
+    parameters: &[(String, f64)],
+) -> Result<Vec<Sample>> {
+    let nothing = vec![0.0; model.nq()];
+    let swept = model.clone().swept(options.dust);
+    let mut samples = Vec::new();
+    for seed in 0..COUNT {
+        let numbers: Vec<f64> = parameters
+            .iter()
+            .map(|(name, value)| match (seed, name.starts_with(['m', 'J'])) {
+                (0, _) => *value,
+                (_, true) => 1.2 * value,
+                (_, false) => 0.9 * value,
+            })
+            .collect();
+        let changed = match seed {
+            0 => model.clone(),
+            _ => with_parameters(&swept, options.parameters, &numbers),
+        };
+        let mut sample = sample(&changed, &nothing, question, options, seed)?;
+        sample.inputs.extend(numbers);
+        samples.push(sample);
+    }
+    Ok(samples)
 }
 
 /// A call at a random state, of a model whose positions are those of the user with `offset` added.

@@ -152,15 +152,17 @@ pub fn recursion(model: &Model, algorithm: Algorithm) -> Operations {
 
 /// The operations of the simplified straight-line program of an algorithm, if there is one.
 pub fn program(model: &Model, algorithm: Algorithm) -> Result<Option<Operations>> {
-    let (question, way) = match algorithm {
-        Algorithm::Inverse => (Question::Inverse, 0),
-        Algorithm::Articulated => (Question::Forward, 0),
-        Algorithm::WalkerOrin => (Question::Forward, 1),
-        Algorithm::Inertia => (Question::Inertia, 0),
+    let (question, traced) = match algorithm {
+        Algorithm::Inverse => (Question::Inverse, ""),
+        Algorithm::Articulated => (Question::Forward, "articulated bodies"),
+        Algorithm::WalkerOrin => (Question::Forward, "Newton–Euler"),
+        Algorithm::Inertia => (Question::Inertia, ""),
         Algorithm::Factorization => return Ok(None),
     };
     let ways = generate::programs(model, question, &Options::default())?;
-    Ok(ways.get(way).map(|(program, _)| program.operation_count()))
+    let own = ways.iter().filter(|(_, method)| method.starts_with(traced));
+    let counts = own.map(|(program, _)| program.operation_count());
+    Ok(counts.min_by_key(|count| both(*count).iter().sum::<i64>()))
 }
 
 /// Multiplications and divisions, additions and subtractions, as the papers count.

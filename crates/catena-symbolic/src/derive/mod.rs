@@ -10,8 +10,23 @@ use catena::algorithm::inertia_matrix::{
 };
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::error::{Error, ErrorKind, Result};
-use catena::{Base, Matrix, Model, Scalar, State};
-use std::cell::Cell;
+use catena::{Base, Matrix, Model, Scalar};
+
+mod document;
+mod elimination;
+mod names;
+mod page;
+mod recursion;
+mod symbolic;
+mod sympy;
+
+pub use document::{Block, Document, Line, Span};
+pub use elimination::Verification;
+pub(crate) use elimination::subtracted;
+pub use page::{Derivation, Style};
+pub use recursion::{Definition, Part, Recursion, Section};
+use symbolic::symbolic;
+pub(crate) use symbolic::{parametric, with_parameters};
 
 /// Which numbers of the model stay symbols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,10 +41,18 @@ pub struct Keep {
     pub gravity: bool,
 }
 
+impl Keep {
+    /// Everything.
+    pub const ALL: Keep = Keep {
+        masses: true,
+        lengths: true,
+        inertias: true,
+        gravity: true,
+    };
+}
+
 /// Formulas with more terms are not for reading.
 const READABLE: usize = 150;
-/// Up to this many freedoms I = U D Uᵀ is verified in symbols.
-const VERIFIED: usize = 3;
 
 /// One step of the elimination.
 #[derive(Clone, Debug)]
@@ -63,11 +86,9 @@ pub struct Equations {
     pub psi: Option<Vec<Formula>>,
     /// The elimination, k = n … 2.
     pub elimination: Option<Vec<Step>>,
-    /// Was I = U D Uᵀ, and that recursion and elimination have the same pivots, shown to hold whatever the symbols are? None where
-    /// it was not tried: beyond three freedoms, or with rounded numbers among the coefficients.
-    pub proved: Option<bool>,
-    /// Largest entry of I − U D Uᵀ at a random state, relative to the largest of I.
-    pub difference: f64,
+    /// For a tree on a free base: the block I_e of I that belongs to it (the composite of all bodies) and Î_e, the same with all joints free of
+    /// effort (the articulated body of the base), 6 × 6, row after row.
+    pub base: Option<[Option<Vec<Formula>>; 2]>,
     /// The symbols of the model's numbers, with their values.
     pub values: Vec<(String, f64)>,
 }
@@ -75,55 +96,31 @@ pub struct Equations {
 impl Equations {
     /// Derives them. Springs, damping and friction are left out, rotor inertias are not.
     pub fn new(model: &Model, keep: Keep) -> Result<Self> {
-        model.expect_tree()?;
-        if model.nv() == 0 {
-            return Err(Error::new(
-                ErrorKind::Model,
-                format!(
-                    "`{}` has no freedoms: there is nothing to derive",
-                    model.name()
-                ),
-            ));
-        }
+        expect_usable(model)?;
         let model = model.clone().without_passive_forces().swept(1e-14);
-        let difference = factors_error(&model);
-        Ok(scope(|| derived(&model, keep, difference)))
+        Ok(scope(|| derived(&model, keep)))
     }
 }
 
-/// max |I − U D Uᵀ| / max |I| in numbers.
-fn factors_error(model: &Model) -> f64 {
-    let (nv, state) = (model.nv(), State::random(model, 7));
-    let mut inertia = vec![0.0; nv * nv];
-    inertia_matrix(
-        model,
-        &state.q,
-        &mut CompositeBodies::new(model),
-        &mut inertia,
-    );
-    let mut factors = Factorization::new(model);
-    factors.factorize(model, &state.q);
-    let (u, d) = (factors.u(model), factors.d());
-    let largest = inertia.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-    let product = product(&u, &d);
-    let errors = inertia.iter().zip(&product).map(|(a, b)| (a - b).abs());
-    errors.fold(0.0, f64::max) / largest
+/// Verifies I = U D Uᵀ and the meaning of the eliminated entries for a model.
+pub fn verify(model: &Model) -> Result<Verification> {
+    expect_usable(model)?;
+    let model = model.clone().without_passive_forces().swept(1e-14);
+    Ok(Verification::new(&model))
 }
 
-/// U D Uᵀ, row after row.
-fn product<S: Scalar>(u: &Matrix<S>, d: &[S]) -> Vec<S> {
-    let n = d.len();
-    let mut product = Vec::with_capacity(n * n);
-    for i in 0..n {
-        for j in 0..n {
-            let mut sum = S::zero();
-            for k in i.max(j)..n {
-                sum += u[(i, k)] * d[k] * u[(j, k)];
-            }
-            product.push(sum);
-        }
+fn expect_usable(model: &Model) -> Result<()> {
+    model.expect_tree()?;
+    if model.nv() == 0 {
+        return Err(Error::new(
+            ErrorKind::Model,
+            format!(
+                "`{}` has no freedoms: there is nothing to derive",
+                model.name()
+            ),
+        ));
     }
-    product
+    Ok(())
 }
 
 /// The formulas, if all of them can be read.
@@ -162,7 +159,7 @@ fn pivot_formulas(pivots: &[Expr], names: &[(Expr, Expr)]) -> Option<Vec<Formula
     Some(all)
 }
 
-fn derived(model: &Model, keep: Keep, difference: f64) -> Equations {
+fn derived(model: &Model, keep: Keep) -> Equations {
     let nv = model.nv();
     let mut values = Vec::new();
     let symbolic = symbolic(model, keep, &mut values);
@@ -220,12 +217,14 @@ fn derived(model: &Model, keep: Keep, difference: f64) -> Equations {
         };
     }
 
-    let proved = (nv <= VERIFIED).then(|| {
-        let product = product(&steps.u, &steps.d);
-        let pairs = product.iter().zip(inertia.as_slice());
-        let pairs = pairs.chain(steps.d.iter().zip(&d));
-        let mut differences = pairs.map(|(a, b)| *a - *b);
-        differences.all(|x| x.is_identically_zero() == Some(true))
+    let base = model.tree().is_free_floating().then(|| {
+        let range = model.tree().dof_range(1);
+        let mut block = Vec::new();
+        for i in range.clone() {
+            block.extend(range.clone().map(|j| inertia[(i, j)]));
+        }
+        let articulated = factors.joint_block(&symbolic, 1);
+        [formulas(&block), replaced(articulated.as_slice())]
     });
     Equations {
         nv,
@@ -237,91 +236,7 @@ fn derived(model: &Model, keep: Keep, difference: f64) -> Equations {
         u: replaced(u.as_slice()),
         psi: replaced(&psi),
         elimination,
-        // rounded coefficients are no proof of anything
-        proved: proved.filter(|proved| *proved),
-        difference,
+        base,
         values,
     }
-}
-
-/// The model with symbols for the numbers that are kept.
-fn symbolic(model: &Model, keep: Keep, values: &mut Vec<(String, f64)>) -> Model<Expr> {
-    let mut kept = |is_kept: bool, name: String, value: f64| {
-        if is_kept && value != 0.0 {
-            values.push((name.clone(), value));
-            Expr::symbol(&name)
-        } else {
-            Expr::constant(value)
-        }
-    };
-    let xyz = ["x", "y", "z"];
-    // in the order in which `Model::map` goes through a model
-    let mut numbers: Vec<Expr> = Vec::new();
-    for i in 0..=model.body_count() {
-        let (placement, moments) = (model.placement(i), model.moments(i));
-        let rotation = placement.rotation;
-        for column in [rotation.x, rotation.y, rotation.z] {
-            numbers.extend(column.to_array().map(Expr::constant));
-        }
-        for (x, axis) in placement.translation.to_array().into_iter().zip(xyz) {
-            numbers.push(kept(keep.lengths && i > 0, format!("a[{i}].{axis}"), x));
-        }
-        let second = moments.second;
-        if i == 0 || moments.mass == 0.0 || !(keep.masses || keep.lengths || keep.inertias) {
-            numbers.push(Expr::constant(moments.mass));
-            numbers.extend(moments.first.to_array().map(Expr::constant));
-            let s = second;
-            numbers.extend([s.xx, s.yy, s.zz, s.xy, s.xz, s.yz].map(Expr::constant));
-        } else {
-            let inertial = model.inertial(i);
-            let mass = kept(keep.masses, format!("m[{i}]"), moments.mass);
-            let mut c = [Expr::zero(); 3];
-            for ((c, x), axis) in c.iter_mut().zip(inertial.centre.to_array()).zip(xyz) {
-                *c = kept(keep.lengths, format!("c[{i}].{axis}"), x);
-            }
-            let t = inertial.tensor;
-            let largest = t.xx.abs().max(t.yy.abs()).max(t.zz.abs());
-            let mut tensor = |name: &str, x: f64| {
-                let x = if x.abs() <= 1e-13 * largest { 0.0 } else { x };
-                kept(keep.inertias, format!("J[{i}].{name}"), x)
-            };
-            let (xx, yy, zz) = (tensor("xx", t.xx), tensor("yy", t.yy), tensor("zz", t.zz));
-            let (xy, xz, yz) = (tensor("xy", t.xy), tensor("xz", t.xz), tensor("yz", t.yz));
-            // second moments: Σ = ½ tr J − J about the mass centre, and m c cᵀ
-            let half = Expr::constant(0.5);
-            numbers.push(mass);
-            numbers.extend(c.map(|c| mass * c));
-            numbers.push((yy + zz - xx) * half + mass * c[0] * c[0]);
-            numbers.push((xx + zz - yy) * half + mass * c[1] * c[1]);
-            numbers.push((xx + yy - zz) * half + mass * c[2] * c[2]);
-            numbers.push(mass * c[0] * c[1] - xy);
-            numbers.push(mass * c[0] * c[2] - xz);
-            numbers.push(mass * c[1] * c[2] - yz);
-        }
-        numbers.push(Expr::constant(model.pitch(i)));
-    }
-    for k in 0..model.nv() {
-        let dof = model.dof(k);
-        let of = [
-            dof.armature,
-            dof.damping,
-            dof.friction,
-            dof.stiffness,
-            dof.rest,
-        ];
-        numbers.extend(of.map(Expr::constant));
-    }
-    let gravity = model.gravity().to_array();
-    let along_axis = gravity.iter().filter(|x| **x != 0.0).count() == 1;
-    for x in gravity {
-        let size = kept(keep.gravity && along_axis, "g".into(), x.abs());
-        numbers.push(if x < 0.0 { -size } else { size });
-    }
-    let next = Cell::new(0);
-    let mapped = model.map(|_| {
-        let at = next.replace(next.get() + 1);
-        numbers[at]
-    });
-    debug_assert_eq!(next.get(), numbers.len());
-    mapped
 }

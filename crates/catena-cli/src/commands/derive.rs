@@ -1,0 +1,150 @@
+//! `catena derive MODEL`: the equations of motion as formulas.
+
+use crate::model_argument::ModelArgument;
+use crate::outcome::Outcome;
+use crate::{json, names, output};
+use catena::error::{Error, ErrorKind, Result};
+use catena_symbolic::derive::{Derivation, Keep, Style};
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// How formulas are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Markdown with LaTeX mathematics.
+    Markdown,
+    /// A LaTeX document.
+    Latex,
+    /// A self-contained page for browsers, mathematics as MathML.
+    Html,
+    /// A Python module for SymPy.
+    Sympy,
+}
+
+/// How the equations are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StyleName {
+    /// Every entry as one formula, as in textbooks.
+    Closed,
+    /// The recursions step by step, with names for what is computed on the way.
+    Recursive,
+}
+
+/// Up to this many freedoms the closed form is what people want.
+const SMALL: usize = 3;
+
+/// Largest difference between I and U D Uᵀ, relative to the largest entry; long chains are ill-conditioned.
+const ALLOWED: f64 = 1e-10;
+
+/// Which model, what stays a symbol, and how to write.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArgument,
+
+    /// Numbers that stay symbols, with commas between them: masses, lengths, inertias, gravity, or all
+    #[arg(short, long, value_name = "NAMES", default_value = "")]
+    symbols: String,
+
+    /// How the equations are written [default: closed up to three freedoms, recursive beyond]
+    #[arg(long, value_name = "NAME")]
+    style: Option<StyleName>,
+
+    /// How formulas are written
+    #[arg(short, long, value_name = "NAME", default_value = "markdown")]
+    format: Format,
+
+    /// Show the reverse Gaussian elimination step by step
+    #[arg(long)]
+    elimination: bool,
+
+    /// File to write to [default: the page is printed]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Derives the equations.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    let model = arguments.model.model()?;
+    let style = match arguments.style {
+        Some(StyleName::Closed) => Style::Closed,
+        Some(StyleName::Recursive) => Style::Recursive,
+        None if model.nv() <= SMALL => Style::Closed,
+        None => Style::Recursive,
+    };
+    let keep = kept("--symbols", &arguments.symbols)?;
+    let derivation = Derivation::new(&model, keep, style, arguments.elimination)?;
+    let text = match (as_json, arguments.format) {
+        (true, _) => json::text(&record(&derivation)),
+        (_, Format::Markdown) => derivation.document().markdown(),
+        (_, Format::Latex) => derivation.document().latex(),
+        (_, Format::Html) => derivation.document().html(),
+        (_, Format::Sympy) => derivation.sympy(),
+    };
+    let mut outcome = match &arguments.output {
+        None => Outcome::text(text),
+        Some(path) => {
+            output::write_file(path, &text)?;
+            Outcome::default().note(format!("wrote {}", path.display()))
+        }
+    };
+    let found = derivation.verification;
+    let difference = found.product.max(found.meaning);
+    if found.proved == Some(false) || difference.is_nan() || difference > ALLOWED {
+        let words = format!("I = U D Uᵀ does not hold: differences up to {difference:.1e}");
+        outcome.failures.push(words);
+    }
+    Ok(outcome)
+}
+
+/// The kinds of numbers named by an option.
+pub fn kept(option: &str, text: &str) -> Result<Keep> {
+    let mut keep = Keep::default();
+    let list = text.split(',').map(str::trim);
+    for name in list.filter(|name| !name.is_empty()) {
+        match name {
+            "masses" => keep.masses = true,
+            "lengths" => keep.lengths = true,
+            "inertias" => keep.inertias = true,
+            "gravity" => keep.gravity = true,
+            "all" => keep = Keep::ALL,
+            _ => {
+                let known = ["masses", "lengths", "inertias", "gravity", "all"];
+                let hint = match names::nearest(name, known) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("known are {}", known.join(", ")),
+                };
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!("{option}: `{name}` is not known"),
+                )
+                .hint(hint));
+            }
+        }
+    }
+    Ok(keep)
+}
+
+/// Everything as SymPy reads it.
+fn record(derivation: &Derivation) -> Value {
+    let values: Map<String, Value> = derivation
+        .python_values()
+        .into_iter()
+        .map(|(name, value)| (name, Value::from(value)))
+        .collect();
+    let mut record = json!({
+        "format": "catena-derive/1",
+        "model": derivation.name,
+        "values": values,
+        "proved": derivation.verification.proved,
+        "difference": derivation.verification.product.max(derivation.verification.meaning),
+    });
+    for (name, rows) in derivation.python_matrices() {
+        record[name] = json!(rows);
+    }
+    if let Some(steps) = derivation.python_steps() {
+        record["steps"] = json!(steps);
+    }
+    record
+}

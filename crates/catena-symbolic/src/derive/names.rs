@@ -1,0 +1,117 @@
+//! How symbols are written: `name[i].part` or `name[i,j].part` inside, letters with indices on paper.
+
+use crate::math::{Accent, Math};
+
+/// A symbol taken apart.
+pub(super) struct Parts<'a> {
+    pub name: &'a str,
+    pub indices: Vec<usize>,
+    pub part: &'a str,
+}
+
+pub(super) fn parts(symbol: &str) -> Parts<'_> {
+    let Some((name, rest)) = symbol.split_once('[') else {
+        return Parts {
+            name: symbol,
+            indices: Vec::new(),
+            part: "",
+        };
+    };
+    let (inside, part) = rest.split_once(']').unwrap_or((rest, ""));
+    Parts {
+        name,
+        indices: inside.split(',').filter_map(|k| k.parse().ok()).collect(),
+        part: part.trim_start_matches('.'),
+    }
+}
+
+/// Indices of these count freedoms, from 0 inside and from 1 on paper; those of the others count bodies, from 1.
+const FREEDOMS: [&str; 15] = [
+    "q", "v", "vdot", "tau", "d", "phi", "bias", "tauhat", "psihat", "alpha", "I", "Ihat", "l",
+    "C", "gravity",
+];
+
+/// The indices as they are printed.
+fn printed(parts: &Parts<'_>) -> Vec<usize> {
+    let mut indices = parts.indices.clone();
+    if matches!(parts.name, "N" | "F" | "psi") {
+        // the wrench of a freedom at a body
+        if let Some(freedom) = indices.first_mut() {
+            *freedom += 1;
+        }
+    } else if FREEDOMS.contains(&parts.name) {
+        indices.iter_mut().for_each(|k| *k += 1);
+    }
+    indices
+}
+
+/// Letter and accents of a name; `plain`: velocities are rates of positions.
+fn letter(name: &str, plain: bool) -> Math {
+    let one = Math::letter;
+    match (name, plain) {
+        ("v", true) => one("q").accent(Accent::Dot),
+        ("vdot", true) => one("q").accent(Accent::TwoDots),
+        ("vdot", false) => one("v").accent(Accent::Dot),
+        ("d", _) => one("m").accent(Accent::Hat),
+        ("bias", _) => one("beta"),
+        ("gravity", _) => one("g"),
+        ("domega", _) => one("omega").accent(Accent::Dot),
+        ("acc", _) => one("r").accent(Accent::TwoDots),
+        ("tauhat", _) => one("tau").accent(Accent::Hat),
+        ("psihat", _) => one("psi").accent(Accent::Hat),
+        ("Ihat", _) => one("I").accent(Accent::Hat),
+        ("mt", _) => one("m").accent(Accent::Tilde),
+        ("ht", _) => one("h").accent(Accent::Tilde),
+        ("At", _) => one("A").accent(Accent::Tilde),
+        ("hb", _) => one("h").accent(Accent::Bar),
+        ("Ab", _) => one("A").accent(Accent::Bar),
+        ("Ah", _) => one("A").accent(Accent::Hat),
+        ("Bh", _) => one("B").accent(Accent::Hat),
+        ("Ch", _) => one("C").accent(Accent::Hat),
+        ("Ar", _) => one("A").accent(Accent::Hat).accent(Accent::Prime),
+        ("Br", _) => one("B").accent(Accent::Hat).accent(Accent::Prime),
+        ("Cr", _) => one("C").accent(Accent::Hat).accent(Accent::Prime),
+        ("Ap", _) => one("A").accent(Accent::Bar),
+        ("Bp", _) => one("B").accent(Accent::Bar),
+        ("Cp", _) => one("C").accent(Accent::Bar),
+        ("eta", _) => one("eta"),
+        ("mu", _) => one("mu"),
+        (name, _) => one(name),
+    }
+}
+
+/// A symbol on paper.
+pub(super) fn math(symbol: &str, plain: bool) -> Math {
+    let parts = parts(symbol);
+    let letter = letter(parts.name, plain);
+    let indices = printed(&parts);
+    let mut subscript: Vec<Math> = Vec::new();
+    for (k, index) in indices.iter().enumerate() {
+        if k > 0 && indices.iter().any(|i| *i > 9) {
+            subscript.push(Math::operator(","));
+        }
+        subscript.push(Math::number(index));
+    }
+    if !parts.part.is_empty() {
+        subscript.push(Math::letter(parts.part));
+    }
+    match subscript.len() {
+        0 => letter,
+        1 => letter.with_index(subscript.remove(0)),
+        _ => letter.with_index(Math::Row(subscript)),
+    }
+}
+
+/// A symbol in Python.
+pub(super) fn python(symbol: &str) -> String {
+    let parts = parts(symbol);
+    let mut text = parts.name.to_string();
+    if text == "I" || text == "N" || text == "C" {
+        // names of SymPy, or of the matrices
+        text.push_str("_entry_");
+    }
+    let indices: Vec<String> = printed(&parts).iter().map(usize::to_string).collect();
+    text += &indices.join("_");
+    text += parts.part;
+    text
+}

@@ -1,0 +1,645 @@
+//! What stands on a page of equations.
+
+use super::document::{Block, Document, Line, Span, spans};
+use super::{Equations, Keep, Part, Recursion, Verification, names, verify};
+use crate::Formula;
+use crate::formula::rounded;
+use crate::math::Math;
+use catena::Model;
+use catena::error::Result;
+
+/// How the entries of a matrix are called, by row and column.
+type Entry<'a> = &'a dyn Fn(usize, usize) -> Math;
+/// Title, letter, names of the entries, columns, formulas, and whether it is symmetric.
+type Group<'a> = (
+    &'static str,
+    Math,
+    Entry<'a>,
+    usize,
+    &'a Option<Vec<Formula>>,
+    bool,
+);
+
+/// How the equations are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Every entry as one formula: for small systems, as in textbooks.
+    Closed,
+    /// The recursions of the papers, step by step, with names for what is computed on the way.
+    Recursive,
+}
+
+/// The equations of a model in one style.
+#[derive(Clone, Debug)]
+pub struct Derivation {
+    /// Name of the model.
+    pub name: String,
+    /// The closed form, if that is the style.
+    pub equations: Option<Equations>,
+    /// The recursions, if that is the style.
+    pub recursion: Option<Recursion>,
+    /// Is the elimination shown?
+    pub elimination: bool,
+    /// What was verified.
+    pub verification: Verification,
+    pub(super) model: Model,
+}
+
+/// More freedoms than this, and matrices are not drawn.
+const DRAWN: usize = 8;
+/// More freedoms than this, and the elimination is described, not listed.
+const LISTED: usize = 12;
+/// Formulas of the factors with more terms than this are written in names.
+const SHORT: usize = 8;
+/// Matrices whose rows are narrower than this are drawn, others are listed by their entries.
+const NARROW: usize = 70;
+
+const CONVENTIONS: &str = "SI units and radians. $a_i$ is joint $i$ in the frame of the body before it, $c_i$ the mass centre and $J_i$ the \
+    inertia tensor about it, in the axes of body $i$, whose z is the axis of its joint. Springs, damping and friction are left out. \
+    Coefficients are rounded to twelve digits.";
+
+impl Derivation {
+    /// Derives and verifies the equations of a model.
+    pub fn new(model: &Model, keep: Keep, style: Style, elimination: bool) -> Result<Self> {
+        let verification = verify(model)?;
+        let closed = style == Style::Closed;
+        Ok(Derivation {
+            name: model.name().into(),
+            equations: closed.then(|| Equations::new(model, keep)).transpose()?,
+            recursion: (!closed).then(|| Recursion::new(model, keep)).transpose()?,
+            elimination,
+            verification,
+            model: model.clone(),
+        })
+    }
+
+    /// The symbols of the model's numbers, with their values.
+    pub fn values(&self) -> &[(String, f64)] {
+        match (&self.equations, &self.recursion) {
+            (Some(equations), _) => &equations.values,
+            (_, Some(recursion)) => &recursion.values,
+            _ => &[],
+        }
+    }
+
+    /// Are velocities the rates of the positions?
+    fn plain(&self) -> bool {
+        self.model.nq() == self.model.nv()
+    }
+
+    fn symbol(&self, name: &str) -> Math {
+        names::math(name, self.plain())
+    }
+
+    fn terms(&self, formula: &Formula) -> Vec<(bool, Math)> {
+        formula.math(&|name| self.symbol(name))
+    }
+
+    /// The page.
+    pub fn document(&self) -> Document {
+        let mut blocks = vec![Block::Paragraph(spans(CONVENTIONS))];
+        self.coordinates(&mut blocks);
+        if !self.values().is_empty() {
+            let rows = self.values().iter().map(|(name, value)| {
+                let value = Span::Text(rounded(*value));
+                vec![vec![Span::Math(self.symbol(name))], vec![value]]
+            });
+            blocks.push(Block::Table(
+                vec![spans("symbol"), spans("value")],
+                rows.collect(),
+            ));
+        }
+        if let Some(equations) = &self.equations {
+            self.closed(equations, &mut blocks);
+        }
+        if let Some(recursion) = &self.recursion {
+            self.recursive(recursion, &mut blocks);
+        }
+        if self.elimination {
+            self.eliminated(&mut blocks);
+        }
+        blocks.push(Block::Heading(spans("Verified")));
+        blocks.push(Block::Paragraph(spans(&self.verdict())));
+        Document {
+            title: format!("Equations of motion of {}", self.name),
+            blocks,
+        }
+    }
+
+    /// What was verified, in words.
+    pub fn verdict(&self) -> String {
+        let Verification {
+            proved,
+            product,
+            meaning,
+        } = self.verification;
+        let size = product.max(meaning).max(1e-16);
+        match proved {
+            Some(true) => format!(
+                "$I = U D U^T$ holds identically, whatever the numbers of the model are: recursion and elimination have the same $U$ and $D$, and every \
+                 eliminated entry is $p_i^T \\hat{{M}}_{{ik}} B_{{ij}} p_j$ (zero test of expressions). In numbers at random states: to {size:.0e} of \
+                 the largest entry."
+            ),
+            _ => format!(
+                "$I = U D U^T$, recursion and elimination having the same $U$ and $D$, and every eliminated entry being \
+                 $p_i^T \\hat{{M}}_{{ik}} B_{{ij}} p_j$, were verified in numbers at random states: to {size:.0e} of the largest entry."
+            ),
+        }
+    }
+
+    fn coordinates(&self, blocks: &mut Vec<Block>) {
+        let tree = self.model.tree();
+        if self.model.nv() > 4 * LISTED {
+            return;
+        }
+        let mut rows = Vec::new();
+        for (k, dof) in tree.dofs.iter().enumerate() {
+            let body = &tree.bodies[dof.body];
+            let symbol = match self.plain() {
+                true => self.symbol(&format!("q[{k}]")),
+                false => self.symbol(&format!("v[{k}]")),
+            };
+            rows.push(vec![
+                vec![Span::Math(symbol)],
+                vec![Span::Text(dof.name.clone())],
+                vec![Span::Text(format!(
+                    "{} joint of body {}, {}",
+                    body.kind.name(),
+                    dof.body,
+                    body.name
+                ))],
+            ]);
+        }
+        let head = ["freedom", "name", "moves"].map(spans).to_vec();
+        blocks.push(Block::Table(head, rows));
+    }
+
+    /// A matrix: drawn where it is small, or entry by entry.
+    fn matrix(
+        &self,
+        letter: Math,
+        entry: &dyn Fn(usize, usize) -> Math,
+        columns: usize,
+        formulas: &[Formula],
+        symmetric: bool,
+    ) -> Block {
+        let written: Vec<Math> = formulas
+            .iter()
+            .map(|f| super::document::joined(&self.terms(f)))
+            .collect();
+        let rows: Vec<Vec<Math>> = written.chunks(columns).map(<[Math]>::to_vec).collect();
+        let width = |row: &Vec<Math>| row.iter().map(|c| c.width() + 2).sum::<usize>();
+        if columns > 1 && rows.iter().all(|row| width(row) < NARROW) {
+            return Block::Equations(vec![Line {
+                left: letter,
+                right: vec![(false, Math::Matrix(rows))],
+            }]);
+        }
+        let mut lines = Vec::new();
+        for (at, formula) in formulas.iter().enumerate() {
+            let (i, j) = (at / columns, at % columns);
+            if (symmetric && i > j) || (columns > 1 && formula.is_zero()) {
+                continue;
+            }
+            lines.push(Line {
+                left: entry(i, j),
+                right: self.terms(formula),
+            });
+        }
+        Block::Equations(lines)
+    }
+
+    fn closed(&self, e: &Equations, blocks: &mut Vec<Block>) {
+        let n = e.nv;
+        let two = |name: &'static str| {
+            move |i: usize, j: usize| names::math(&format!("{name}[{i},{j}]"), true)
+        };
+        let one = |name: &'static str| {
+            move |i: usize, _: usize| names::math(&format!("{name}[{i}]"), true)
+        };
+        let tex = |text: &str| Math::parse(text);
+        let (i_entry, c_entry) = (two("I"), two("C"));
+        let (g_entry, tau_entry) = (one("gravity"), one("tau"));
+        let groups: [Group<'_>; 4] = [
+            (
+                "Inertia matrix $I$",
+                tex("I"),
+                &i_entry,
+                n,
+                &e.inertia,
+                true,
+            ),
+            (
+                "Coriolis and centrifugal terms: $C v$; $\\dot{I} - 2 C$ is skew-symmetric",
+                tex("C"),
+                &c_entry,
+                n,
+                &e.coriolis,
+                false,
+            ),
+            ("Gravity", tex("g"), &g_entry, 1, &e.gravity, false),
+            (
+                "Efforts: $\\tau = I \\dot{v} + C v + g$",
+                tex("\\tau"),
+                &tau_entry,
+                1,
+                &e.effort,
+                false,
+            ),
+        ];
+        for (title, letter, entry, columns, formulas, symmetric) in groups {
+            blocks.push(Block::Heading(spans(title)));
+            blocks.push(match formulas {
+                Some(list) => self.matrix(letter, entry, columns, list, symmetric),
+                None => Block::Paragraph(spans(TOO_LONG)),
+            });
+        }
+        self.factors(e, blocks);
+        let Some(base) = &e.base else { return };
+        let block = two("I");
+        let hat = two("Ihat");
+        let titles = [
+            "Base block $I_e$: the composite of all bodies",
+            "Base block $\\hat{I}_e$: the same with every joint free of effort, the articulated body of the base",
+        ];
+        let entries: [Entry<'_>; 2] = [&block, &hat];
+        let letters = [tex("I_e"), tex("\\hat{I}_e")];
+        for (((title, formulas), entry), letter) in
+            titles.into_iter().zip(base).zip(entries).zip(letters)
+        {
+            blocks.push(Block::Heading(spans(title)));
+            blocks.push(match formulas {
+                Some(list) => self.matrix(letter, entry, 6, list, true),
+                None => Block::Paragraph(spans(TOO_LONG)),
+            });
+        }
+    }
+
+    /// U, D and ψ: as formulas where they are short, in terms of I and of each other where they are not.
+    fn factors(&self, e: &Equations, blocks: &mut Vec<Block>) {
+        let n = e.nv;
+        let short = |list: &Option<Vec<Formula>>, at: usize, own: &str| {
+            let formula = &list.as_ref()?[at];
+            is_short(formula, own).then(|| self.terms(formula))
+        };
+        let name = |text: String| names::math(&text, true);
+        blocks.push(Block::Heading(spans(
+            "Factors $I = U D U^T$: pivots $\\hat{m}_k$, the diagonal of $D$, and the entries $\\alpha_{ik}$ of $U$ above its diagonal of ones",
+        )));
+        blocks.push(Block::Paragraph(spans(
+            "$\\hat{m}_k$ is the inertia that the effort of freedom $k$ works against when all later ones are free of effort.",
+        )));
+        let mut lines = Vec::new();
+        for k in (0..n).rev() {
+            let later = |i: usize| {
+                (k + 1..n)
+                    .rev()
+                    .filter(move |&l| self.coupled(i, l) && self.coupled(k, l))
+                    .map(move |l| {
+                        let mut parts = vec![names::math(&format!("d[{l}]"), true)];
+                        let alpha = |i: usize| names::math(&format!("alpha[{i},{l}]"), true);
+                        match i == k {
+                            true => parts.push(alpha(i).with_power(Math::number(2))),
+                            false => parts.extend([alpha(i), alpha(k)]),
+                        }
+                        (true, Math::Row(parts))
+                    })
+            };
+            let right = short(&e.pivots, k, "").unwrap_or_else(|| {
+                let own = (false, name(format!("I[{k},{k}]")));
+                std::iter::once(own).chain(later(k)).collect()
+            });
+            lines.push(Line {
+                left: name(format!("d[{k}]")),
+                right,
+            });
+            for i in (0..k).rev().filter(|&i| self.coupled(i, k)) {
+                let right = short(&e.u, i * n + k, &format!("d[{k}]")).unwrap_or_else(|| {
+                    let own = (false, name(format!("I[{i},{k}]")));
+                    let above: Vec<_> = std::iter::once(own).chain(later(i)).collect();
+                    let above = Box::new(super::document::joined(&above));
+                    let below = Box::new(name(format!("d[{k}]")));
+                    vec![(false, Math::Fraction(above, below))]
+                });
+                lines.push(Line {
+                    left: name(format!("alpha[{i},{k}]")),
+                    right,
+                });
+            }
+        }
+        blocks.push(Block::Equations(lines));
+        blocks.push(Block::Heading(spans(
+            "$\\psi_k = \\hat{M}_k p_k / \\hat{m}_k$: moment, then force, in body axes about the joint",
+        )));
+        let (mut lines, mut left_out) = (Vec::new(), false);
+        for (at, formula) in e.psi.iter().flatten().enumerate() {
+            let part = ["nx", "ny", "nz", "fx", "fy", "fz"][at % 6];
+            let left = name(format!("psi[{}].{part}", at / 6));
+            match short(&e.psi, at, &format!("d[{}]", at / 6)) {
+                Some(right) if !formula.is_zero() => lines.push(Line { left, right }),
+                Some(_) => {}
+                None => left_out = true,
+            }
+        }
+        if !lines.is_empty() {
+            blocks.push(Block::Equations(lines));
+        }
+        if left_out || e.psi.is_none() {
+            blocks.push(Block::Paragraph(spans(
+                "Components that are not zero and not listed are long: the recursive style has them by names.",
+            )));
+        }
+    }
+
+    /// Is one freedom on the path of the other to the ground?
+    fn coupled(&self, i: usize, k: usize) -> bool {
+        let tree = self.model.tree();
+        let (i, k) = (tree.dofs[i].body, tree.dofs[k].body);
+        i == k || tree.path_to_ground(k).any(|body| body == i)
+    }
+
+    fn recursive(&self, recursion: &Recursion, blocks: &mut Vec<Block>) {
+        blocks.push(Block::Paragraph(spans(
+            "Components that are zero, a number, or one symbol times a number have no name of their own and stand where they are used.",
+        )));
+        let mut last = None;
+        for section in &recursion.sections {
+            if section.definitions.is_empty() {
+                continue;
+            }
+            if last != Some(section.part) {
+                let (title, laws) = law(section.part);
+                blocks.push(Block::Heading(spans(title)));
+                for law in laws {
+                    blocks.push(Block::Paragraph(spans(law)));
+                }
+                last = Some(section.part);
+            }
+            let body = &self.model.tree().bodies[section.body];
+            blocks.push(Block::Subheading(vec![Span::Text(format!(
+                "Body {}: {}",
+                section.body, body.name
+            ))]));
+            let lines = section.definitions.iter().map(|definition| Line {
+                left: self.symbol(&definition.name),
+                right: self.terms(&definition.formula),
+            });
+            blocks.push(Block::Equations(lines.collect()));
+        }
+    }
+
+    /// l with its place and the step.
+    fn reduced(&self, i: usize, j: usize, k: usize) -> Math {
+        let place = names::math(&format!("l[{i},{j}]"), true);
+        place.with_power(Math::Parentheses(Box::new(Math::number(k + 1))))
+    }
+
+    fn eliminated(&self, blocks: &mut Vec<Block>) {
+        let (n, tree) = (self.model.nv(), self.model.tree());
+        blocks.push(Block::Heading(spans("Elimination")));
+        for law in ELIMINATION {
+            blocks.push(Block::Paragraph(spans(law)));
+        }
+        if n > LISTED {
+            return;
+        }
+        let steps = self.equations.as_ref().and_then(|e| e.elimination.as_ref());
+        let alpha = |i: usize, k: usize| names::math(&format!("alpha[{i},{k}]"), true);
+        for k in (1..n).rev() {
+            blocks.push(Block::Subheading(spans(&format!(
+                "Step $k = {}$: {}",
+                k + 1,
+                tree.dofs[k].name.replace('$', "")
+            ))));
+            let step = steps.and_then(|steps| steps.iter().find(|step| step.k == k));
+            let before = |i: usize, j: usize| match k + 1 == n {
+                // the matrix itself
+                true => names::math(&format!("I[{i},{j}]"), true),
+                false => self.reduced(i, j, k + 1),
+            };
+            let mut lines = Vec::new();
+            for i in (0..k).filter(|&i| self.coupled(i, k)) {
+                let right = match step {
+                    Some(step) if is_short(&step.alpha[i], &format!("d[{k}]")) => {
+                        self.terms(&step.alpha[i])
+                    }
+                    _ => {
+                        let pivot = names::math(&format!("d[{k}]"), true);
+                        let above = Box::new(before(k, i));
+                        vec![(false, Math::Fraction(above, Box::new(pivot)))]
+                    }
+                };
+                let left = alpha(i, k);
+                lines.push(Line { left, right });
+            }
+            if n <= DRAWN {
+                lines.push(self.elementary(k));
+                lines.push(self.skeleton(k));
+            }
+            for i in 0..k {
+                for j in (0..=i).filter(|&j| self.coupled(j, i)) {
+                    let left = self.reduced(i, j, k);
+                    let formula = step.map(|step| &step.reduced[i * n + j]);
+                    let right = match formula {
+                        Some(short) if is_short(short, &format!("d[{k}]")) => self.terms(short),
+                        _ if self.coupled(i, k) && self.coupled(j, k) => vec![
+                            (false, before(i, j)),
+                            (true, Math::Row(vec![alpha(i, k), before(k, j)])),
+                        ],
+                        _ => vec![(false, before(i, j))],
+                    };
+                    lines.push(Line { left, right });
+                }
+            }
+            blocks.push(Block::Equations(lines));
+            let mut rows = Vec::new();
+            for i in (0..k).rev() {
+                rows.push(vec![
+                    vec![
+                        Span::Math(self.reduced(i, i, k)),
+                        Span::Text(" and left of it".into()),
+                    ],
+                    self.meaning(i, k),
+                ]);
+            }
+            rows.push(vec![
+                spans(&format!("row {}", k + 1)),
+                spans(&format!(
+                    "$\\hat{{m}}_{0} \\alpha_{{j{0}}}$: articulated body {1}, everything beyond it on free joints; part of $D U^T$ from now on",
+                    k + 1,
+                    tree.dofs[k].body
+                )),
+            ]);
+            blocks.push(Block::Table(vec![spans("entries"), spans("meaning")], rows));
+        }
+    }
+
+    /// What the entries of row i are after step k.
+    fn meaning(&self, i: usize, k: usize) -> Vec<Span> {
+        let tree = self.model.tree();
+        let body = tree.dofs[i].body;
+        // bodies that move with it as one, and those that hang on eliminated joints
+        let (mut locked, mut free) = (Vec::new(), Vec::new());
+        let mut within = vec![false; tree.bodies.len()];
+        let mut rigid = vec![false; tree.bodies.len()];
+        within[body] = true;
+        rigid[body] = true;
+        for b in body..tree.bodies.len() {
+            if b != body {
+                let parent = tree.parent(b);
+                within[b] = parent != 0 && within[parent];
+                rigid[b] = within[b] && rigid[parent] && tree.dof_range(b).end <= k;
+            }
+            match (within[b], rigid[b]) {
+                (true, true) => locked.push(b.to_string()),
+                (true, false) => free.push(b.to_string()),
+                _ => {}
+            }
+        }
+        let formula = format!(
+            "$p_{0}^T \\hat{{M}}_{{{0},{1}}} B_{{{0}j}} p_j$: ",
+            i + 1,
+            k + 1
+        );
+        let locked = match locked.len() {
+            1 => format!("body {}", locked[0]),
+            _ => format!("composite of bodies {}", locked.join(", ")),
+        };
+        let free = match (free.len(), i + 1 == k) {
+            (0, _) => String::new(),
+            (1, _) => format!(", body {} on its free joint", free[0]),
+            _ => format!(", bodies {} on their free joints", free.join(", ")),
+        };
+        let next = match i + 1 == k {
+            true => format!(
+                "; the articulated body, $l_{{{0}{0}}} = \\hat{{m}}_{0}$",
+                i + 1
+            ),
+            false => String::new(),
+        };
+        spans(&format!("{formula}{locked}{free}{next}"))
+    }
+
+    /// Eₖ = 1 − αₖ eₖᵀ.
+    fn elementary(&self, k: usize) -> Line {
+        let n = self.model.nv();
+        let cell = |i: usize, j: usize| match (i, j) {
+            _ if i == j => Math::number(1),
+            (i, j) if j == k && i < k => Math::Row(vec![
+                Math::operator("-"),
+                names::math(&format!("alpha[{i},{k}]"), true),
+            ]),
+            _ => Math::number(0),
+        };
+        let rows = (0..n).map(|i| (0..n).map(|j| cell(i, j)).collect());
+        Line {
+            left: Math::letter("E").with_index(Math::number(k + 1)),
+            right: vec![(false, Math::Matrix(rows.collect()))],
+        }
+    }
+
+    /// Lₖ = Eₖ Lₖ₊₁ by the names of its entries.
+    fn skeleton(&self, k: usize) -> Line {
+        let n = self.model.nv();
+        let cell = |i: usize, j: usize| {
+            if i >= k {
+                // a row of D Uᵀ
+                return match j {
+                    j if j > i => Math::number(0),
+                    j if j == i => names::math(&format!("d[{i}]"), true),
+                    j => Math::Row(vec![
+                        names::math(&format!("d[{i}]"), true),
+                        names::math(&format!("alpha[{j},{i}]"), true),
+                    ]),
+                };
+            }
+            match j < k {
+                true => self.reduced(i.max(j), i.min(j), k),
+                false => Math::number(0),
+            }
+        };
+        let rows = (0..n).map(|i| (0..n).map(|j| cell(i, j)).collect());
+        Line {
+            left: Math::letter("L").with_index(Math::number(k + 1)),
+            right: vec![(false, Math::Matrix(rows.collect()))],
+        }
+    }
+}
+
+/// Few terms, and no pivots but its own.
+fn is_short(formula: &Formula, own: &str) -> bool {
+    let foreign = |name: &&str| name.starts_with("d[") && *name != own;
+    formula.term_count() <= SHORT && !formula.symbols().iter().any(foreign)
+}
+
+/// What the elimination is.
+const ELIMINATION: [&str; 3] = [
+    "For $k = n, \\ldots, 2$ column $k$ above the diagonal is eliminated: $\\alpha_{ik} = l_{ik} / l_{kk}$, $E_k = 1 - \\alpha_k e_k^T$, $L_k = E_k L_{k+1}$, \
+     beginning with $L_{n+1} = I$. In the end $E_2 \\ldots E_n I = L_2 = D U^T$, and the $\\alpha_{ik}$ are the entries of $U$.",
+    "Every entry keeps a meaning. Before the first step $i_{ij} = p_i^T \\tilde{M}_i B_{ij} p_j$ for $j \\le i$: the wrench that the composite body $i$ (all bodies from \
+     $i$ on, locked to each other) needs when freedom $j$ accelerates, felt by freedom $i$. To eliminate freedom $k$ is to set it free of effort: after step $k$ \
+     the entries are $l_{ij}^{(k)} = p_i^T \\hat{M}_{ik} B_{ij} p_j$, with the bodies before joint $k$ still locked and those from $k$ on moving on their joints.",
+    "When its own turn comes $\\hat{M}_{k,k+1} = \\hat{M}_k$ is the articulated body $k$, and the pivot $l_{kk} = \\hat{m}_k = p_k^T \\hat{M}_k p_k$. That the inertia needed \
+     for one step is that of the step before, seen from the next body, is why U and D can be had in O(n).",
+];
+
+/// Title and laws of a recursion.
+fn law(part: Part) -> (&'static str, &'static [&'static str]) {
+    match part {
+        Part::Constants => (
+            "Constants of the bodies",
+            &[
+                "First moment $h_i = m_i c_i$ and inertia tensor $A_i$ about the joint, where they are more than one number or symbol.",
+            ],
+        ),
+        Part::Motion => (
+            "Inverse dynamics, base to tips: motion",
+            &[
+                "Angular velocity $\\omega_i$, angular acceleration $\\dot{\\omega}_i$ and acceleration $\\ddot{r}_i$ of the joint's origin, in the axes of body $i$; the ground \
+                 accelerates by $-g$. With $p$ the body before, $R$ the rotation of body $i$ in it and $a$ its joint:",
+                "$\\omega_i = R^T \\omega_p + e \\dot{q}_i$, $\\dot{\\omega}_i = R^T \\dot{\\omega}_p + e \\ddot{q}_i + \\omega_i \\times e \\dot{q}_i$, \
+                 $\\ddot{r}_i = R^T (\\ddot{r}_p + \\dot{\\omega}_p \\times a + \\omega_p \\times (\\omega_p \\times a))$ for a revolute joint.",
+            ],
+        ),
+        Part::Load => (
+            "Inverse dynamics, tips to base: loads",
+            &[
+                "Force $f_i = m_i \\ddot{r}_i + \\dot{\\omega}_i \\times h_i + \\omega_i \\times (\\omega_i \\times h_i) + \\sum R f_c$ and moment \
+               $n_i = h_i \\times \\ddot{r}_i + A_i \\dot{\\omega}_i + \\omega_i \\times A_i \\omega_i + \\sum (R n_c + a \\times R f_c)$ through the joint, with the bodies $c$ beyond it; \
+               $\\tau_k = p_k^T (n_i; f_i)$.",
+            ],
+        ),
+        Part::Composite => (
+            "Inertia matrix: composite bodies",
+            &[
+                "Mass $\\tilde{m}_i$, first moment $\\tilde{h}_i$ and inertia tensor $\\tilde{A}_i$ of body $i$ and all beyond it, locked to each other; $\\bar{h}_i$ and $\\bar{A}_i$ are the same \
+               in the axes of the body before. $(N_{ki}; F_{ki})$ is the wrench that body $i$ needs when freedom $k$ alone accelerates, and $I_{jk} = p_j^T (N_{ki}; F_{ki})$ for the \
+               freedoms $j$ of body $i$.",
+            ],
+        ),
+        Part::Articulated => (
+            "Factors: articulated bodies",
+            &[
+                "Articulated inertia $\\hat{M}_i$ of body $i$, with everything beyond on free joints: blocks $\\hat{A}$ (moment by angular acceleration), $\\hat{B}$ (moment by linear), \
+                 $\\hat{C}$ (force by linear). $\\hat{\\psi}_k = \\hat{M}_i p_k$, $\\hat{m}_k = p_k^T \\hat{\\psi}_k$, $\\psi_k = \\hat{\\psi}_k / \\hat{m}_k$.",
+                "What goes to the body before is $\\hat{M}' = \\hat{M} - \\hat{\\psi} \\psi^T$, in its axes $\\bar{A}$, $\\bar{B}$, $\\bar{C}$. $D$ has the $\\hat{m}_k$, $U$ the $\\alpha_{jk} = p_j^T \\psi_k$ with $\\psi_k$ \
+                 carried to the joint of $j$.",
+            ],
+        ),
+        Part::Reduction => (
+            "Forward dynamics, tips to base",
+            &[
+                "$\\beta_k$ are the efforts of the inverse dynamics above at $\\dot{v} = 0$. $\\hat{\\tau}_k = \\tau_k - \\beta_k - p_k^T \\eta_i$; $\\eta_i + \\psi_k \\hat{\\tau}_k$ goes to the body before.",
+            ],
+        ),
+        Part::Substitution => (
+            "Forward dynamics, base to tips",
+            &[
+                "$\\dot{v}_k = \\hat{\\tau}_k / \\hat{m}_k - \\psi_k^T (\\mu; \\nu)$ with the twist rate $(\\mu; \\nu)$ that the bodies before give to body $i$; $p_k \\dot{v}_k$ is added to it.",
+            ],
+        ),
+    }
+}
+
+const TOO_LONG: &str =
+    "More terms than anybody reads: take the recursive style, or a program (catena generate).";

@@ -1,0 +1,177 @@
+//! Equations as a Python module for SymPy.
+
+use super::{Derivation, Equations, Recursion, names};
+use crate::Formula;
+use std::fmt::Write;
+
+impl Derivation {
+    /// The module: matrices in closed form, or `steps`, a list of symbols with what they stand for.
+    pub fn sympy(&self) -> String {
+        let mut text = format!(
+            "\"\"\"Equations of motion of {}, derived by catena {}.\n\n",
+            self.name.replace(['"', '\\'], " "),
+            env!("CARGO_PKG_VERSION")
+        );
+        text += match self.recursion {
+            Some(_) => {
+                "`steps` are pairs of a symbol and what it stands for, in order; `evaluate` gives all their numbers.\n\"\"\"\n\n"
+            }
+            None => {
+                "Symbols d1, d2, ... in quotients are the entries of `d`. `values` are the model's numbers.\n\"\"\"\n\n"
+            }
+        };
+        text += "from sympy import Matrix, cos, sin, symbols\n\n";
+        let mut inputs: Vec<String> = (0..self.model.nq()).map(|k| format!("q[{k}]")).collect();
+        let mut arrays = vec!["v", "vdot"];
+        match self.recursion {
+            Some(_) => arrays.extend(["tau", "bias"]),
+            None => arrays.push("d"),
+        }
+        for name in arrays {
+            inputs.extend((0..self.model.nv()).map(|k| format!("{name}[{k}]")));
+        }
+        inputs.extend(self.values().iter().map(|(name, _)| name.clone()));
+        for name in &inputs {
+            declare(&mut text, name);
+        }
+        text += "\nvalues = {";
+        let values: Vec<String> = self
+            .values()
+            .iter()
+            .map(|(name, value)| format!("{}: {value:?}", names::python(name)))
+            .collect();
+        text += &values.join(", ");
+        text += "}\n";
+        if let Some(equations) = &self.equations {
+            self.matrices(equations, &mut text);
+        }
+        if let Some(recursion) = &self.recursion {
+            steps(recursion, &inputs, &mut text);
+        }
+        text
+    }
+
+    /// The symbols of the model's numbers as Python names, with their values.
+    pub fn python_values(&self) -> Vec<(String, f64)> {
+        let values = self.values().iter();
+        values.map(|(name, x)| (names::python(name), *x)).collect()
+    }
+
+    /// The matrices of the closed form as Python expressions, row by row; None for one that is too long.
+    pub fn python_matrices(&self) -> Vec<(String, Option<Vec<Vec<String>>>)> {
+        let Some(equations) = &self.equations else {
+            return Vec::new();
+        };
+        let groups = self.groups(equations).into_iter();
+        groups
+            .map(|(name, _, columns, formulas)| {
+                let rows = formulas.map(|list| {
+                    let rows = list.chunks(columns);
+                    rows.map(|row| row.iter().map(python).collect()).collect()
+                });
+                (name, rows)
+            })
+            .collect()
+    }
+
+    /// The steps of the recursions: names and what they stand for, in order.
+    pub fn python_steps(&self) -> Option<Vec<(String, String)>> {
+        let recursion = self.recursion.as_ref()?;
+        let all = recursion.sections.iter().flat_map(|s| &s.definitions);
+        Some(
+            all.map(|d| (names::python(&d.name), python(&d.formula)))
+                .collect(),
+        )
+    }
+
+    fn matrices(&self, e: &Equations, text: &mut String) {
+        for (name, meaning, columns, formulas) in self.groups(e) {
+            let _ = write!(text, "\n# {meaning}\n");
+            let Some(formulas) = formulas else {
+                let _ = writeln!(text, "# {name} has more terms than anybody reads");
+                continue;
+            };
+            let _ = writeln!(text, "{name} = Matrix([");
+            for row in formulas.chunks(columns) {
+                let cells: Vec<String> = row.iter().map(python).collect();
+                let _ = writeln!(text, "    [{}],", cells.join(", "));
+            }
+            text.push_str("])\n");
+        }
+    }
+
+    /// Name, meaning, columns and formulas of every matrix of the closed form.
+    fn groups<'a>(&self, e: &'a Equations) -> Vec<(String, String, usize, Option<&'a [Formula]>)> {
+        let n = e.nv;
+        let group = |name: &str, meaning: &str, columns, formulas: &'a Option<Vec<Formula>>| {
+            (
+                name.to_string(),
+                meaning.to_string(),
+                columns,
+                formulas.as_deref(),
+            )
+        };
+        let mut groups = vec![
+            group("I", "inertia matrix", n, &e.inertia),
+            group("C", "Coriolis and centrifugal terms: C v", n, &e.coriolis),
+            group("g_q", "gravity", 1, &e.gravity),
+            group("tau", "efforts: I vdot + C v + g_q", 1, &e.effort),
+            group("d", "diagonal of D", 1, &e.pivots),
+            group("U", "unit upper triangular: I = U D U^T", n, &e.u),
+            group("psi", "row k: psi of freedom k", 6, &e.psi),
+        ];
+        if let Some([rigid, articulated]) = &e.base {
+            groups.push(group("I_e", "base block, joints locked", 6, rigid));
+            groups.push(group("Ihat_e", "base block, joints free", 6, articulated));
+        }
+        if self.elimination {
+            for step in e.elimination.iter().flatten() {
+                let k = step.k + 1;
+                groups.push((
+                    format!("alpha_{k}"),
+                    format!("step k = {k}: multipliers"),
+                    1,
+                    Some(&step.alpha),
+                ));
+                groups.push((
+                    format!("L_{k}"),
+                    format!("the matrix after step k = {k}"),
+                    n,
+                    Some(&step.reduced),
+                ));
+            }
+        }
+        groups
+    }
+}
+
+/// A formula in Python.
+pub(super) fn python(formula: &Formula) -> String {
+    formula.sympy(names::python)
+}
+
+fn declare(text: &mut String, name: &str) {
+    let name = names::python(name);
+    let _ = writeln!(text, "{name} = symbols(\"{name}\", real=True)");
+}
+
+fn steps(recursion: &Recursion, inputs: &[String], text: &mut String) {
+    text.push('\n');
+    let all = || recursion.sections.iter().flat_map(|s| &s.definitions);
+    for definition in all().filter(|d| !inputs.contains(&d.name)) {
+        declare(text, &definition.name);
+    }
+    text.push_str("\nsteps = [\n");
+    for definition in all() {
+        let _ = writeln!(
+            text,
+            "    ({}, {}),",
+            names::python(&definition.name),
+            python(&definition.formula)
+        );
+    }
+    text.push_str(
+        "]\n\n\ndef evaluate(numbers):\n    \"\"\"The numbers of all symbols, given those of the inputs.\"\"\"\n    known = {**values, **numbers}\n    for symbol, expression in steps:\n        \
+         known[symbol] = expression.subs({s: known[s] for s in expression.free_symbols}) if hasattr(expression, \"free_symbols\") else expression\n    return known\n",
+    );
+}

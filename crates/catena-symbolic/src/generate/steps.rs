@@ -1,0 +1,131 @@
+//! From a body to its parent in elementary steps: an angle in one plane, or a shift along one axis, at a time.
+//!
+//! With frames along common normals a revolute joint is Rz(θ), a shift d along z, Rx(α), a shift a along x. A turn of a matrix takes four
+//! products in its own plane instead of nine,
+//!
+//! ```text
+//! t = cos (p − u) − sin (q + r)
+//! [p q; r u]' = [u + t cos,  q + t sin;  r + t sin,  p − t cos]                              (1)
+//! ```
+
+use crate::Expr;
+use catena::Scalar;
+use catena::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, RigidInertia, Sym3, Vec3};
+
+/// One step from a body to its parent.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    /// In the plane of the two axes after this one: 2 turns about z, 0 about x.
+    Turn { axis: usize, sin: Expr, cos: Expr },
+    /// A constant rotation.
+    Rotate(Mat3<Expr>),
+    /// To another origin.
+    Shift(Vec3<Expr>),
+}
+
+fn plane(axis: usize) -> (usize, usize) {
+    ((axis + 1) % 3, (axis + 2) % 3)
+}
+
+fn turn_vector(v: Vec3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Vec3<Expr> {
+    let (i, j) = plane(axis);
+    let mut x = v.to_array();
+    (x[i], x[j]) = (cos * x[i] - sin * x[j], sin * x[i] + cos * x[j]);
+    Vec3::from_array(x)
+}
+
+/// Rows and columns turned: (1) in the plane, two vectors beside it.
+fn turn_matrix(m: Mat3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Mat3<Expr> {
+    let (i, j) = plane(axis);
+    let mut x = m.rows();
+    let (p, q, r, u) = (x[i][i], x[i][j], x[j][i], x[j][j]);
+    let t = cos * (p - u) - sin * (q + r);
+    let (tc, ts) = (t * cos, t * sin);
+    (x[i][i], x[i][j], x[j][i], x[j][j]) = (u + tc, q + ts, r + ts, p - tc);
+    let k = axis;
+    (x[i][k], x[j][k]) = (cos * x[i][k] - sin * x[j][k], sin * x[i][k] + cos * x[j][k]);
+    (x[k][i], x[k][j]) = (cos * x[k][i] - sin * x[k][j], sin * x[k][i] + cos * x[k][j]);
+    Mat3::from_rows(x)
+}
+
+fn turn_symmetric(s: Sym3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Sym3<Expr> {
+    Sym3::from_upper(turn_matrix(s.full(), axis, sin, cos))
+}
+
+impl Step {
+    pub fn inertia(self, m: ArticulatedInertia<Expr>) -> ArticulatedInertia<Expr> {
+        match self {
+            Step::Turn { axis, sin, cos } => ArticulatedInertia {
+                rotational: turn_symmetric(m.rotational, axis, sin, cos),
+                coupling: turn_matrix(m.coupling, axis, sin, cos),
+                translational: turn_symmetric(m.translational, axis, sin, cos),
+            },
+            Step::Rotate(rotation) => m.turned(rotation),
+            Step::Shift(arm) => m.shifted(arm),
+        }
+    }
+
+    pub fn rigid(self, m: RigidInertia<Expr>) -> RigidInertia<Expr> {
+        match self {
+            Step::Turn { axis, sin, cos } => RigidInertia {
+                mass: m.mass,
+                first: turn_vector(m.first, axis, sin, cos),
+                second: turn_symmetric(m.second, axis, sin, cos),
+            },
+            Step::Rotate(rotation) => m.turned(rotation),
+            Step::Shift(arm) => m.shifted(arm),
+        }
+    }
+
+    pub fn force(self, f: Force<Expr>) -> Force<Expr> {
+        match self {
+            Step::Turn { axis, sin, cos } => Force::new(
+                turn_vector(f.moment, axis, sin, cos),
+                turn_vector(f.force, axis, sin, cos),
+            ),
+            Step::Rotate(rotation) => Force::new(rotation * f.moment, rotation * f.force),
+            Step::Shift(arm) => Force::new(f.moment + arm.cross(f.force), f.force),
+        }
+    }
+
+    /// From the parent to the body; shifts are for twists and their rates.
+    pub fn motion_in(self, m: Motion<Expr>) -> Motion<Expr> {
+        match self {
+            Step::Turn { axis, sin, cos } => Motion::new(
+                turn_vector(m.angular, axis, -sin, cos),
+                turn_vector(m.linear, axis, -sin, cos),
+            ),
+            Step::Rotate(rotation) => Motion::new(
+                rotation.transpose_times(m.angular),
+                rotation.transpose_times(m.linear),
+            ),
+            Step::Shift(arm) => Motion::new(m.angular, m.linear + m.angular.cross(arm)),
+        }
+    }
+}
+
+/// The steps of a constant rotation and a translation, in the axes of the parent: along the common normal where there is one.
+pub(super) fn placed(place: Pose<Expr>) -> Vec<Step> {
+    let (r, t) = (place.rotation, place.translation);
+    let about_x = [r.x.x, r.x.y, r.x.z].map(Expr::value) == [Some(1.0), Some(0.0), Some(0.0)];
+    if !about_x {
+        return vec![Step::Rotate(r), Step::Shift(t)];
+    }
+    let (sin, cos) = (r.y.z, r.y.y);
+    let numbers = [sin, cos, t.y, t.z].map(Expr::value);
+    let turn = Step::Turn { axis: 0, sin, cos };
+    if let [Some(s), Some(c), Some(y), Some(z)] = numbers {
+        // t = a e_x + R (0, 0, d)
+        let d = c * z - s * y;
+        let dust = 1e-14 * (y.abs() + z.abs());
+        if (y + s * d).abs() <= dust && (z - c * d).abs() <= dust {
+            let zero = Expr::zero();
+            return vec![
+                Step::Shift(Vec3::new(zero, zero, Expr::constant(d))),
+                turn,
+                Step::Shift(Vec3::new(t.x, zero, zero)),
+            ];
+        }
+    }
+    vec![turn, Step::Shift(t)]
+}
