@@ -29,6 +29,40 @@ pub(crate) struct Solved {
     pub rank: Option<usize>,
     pub condition: f64,
     pub assumptions: Vec<String>,
+    /// Multiplications with an addition each that decompositions and substitutions took.
+    pub operations: f64,
+    /// Did another way of solving have to take over?
+    pub handed_over: bool,
+}
+
+/// Multiplications with an addition each, leading terms (Golub and Van Loan): what dense decompositions take.
+pub(crate) mod cost {
+    /// Cholesky factor of n × n.
+    pub fn cholesky(n: usize) -> f64 {
+        (n as f64).powi(3) / 6.0
+    }
+
+    /// Both triangles of n × n, for so many right sides.
+    pub fn substitution(n: usize, sides: usize) -> f64 {
+        (n * n) as f64 * sides as f64
+    }
+
+    /// (m × n) · (n × k).
+    pub fn product(m: usize, n: usize, k: usize) -> f64 {
+        m as f64 * n as f64 * k as f64
+    }
+
+    /// Householder's triangle of m × n, any of them larger.
+    pub fn qr(m: usize, n: usize) -> f64 {
+        let (long, short) = (m.max(n) as f64, m.min(n) as f64);
+        short * short * (long - short / 3.0)
+    }
+
+    /// Singular values and both sets of vectors of m × n.
+    pub fn svd(m: usize, n: usize) -> f64 {
+        let (long, short) = (m.max(n) as f64, m.min(n) as f64);
+        3.0 * long * short * short + 10.0 * short.powi(3)
+    }
 }
 
 pub(crate) fn column(values: &[f64]) -> Col<f64> {
@@ -129,6 +163,16 @@ impl Metric {
         }
     }
 
+    /// What the factor took, and L⁻¹ H.
+    pub fn operations(&self) -> f64 {
+        let (size, rows) = (self.hinges.nrows(), self.hinges.ncols());
+        let added = match self.added == 0.0 {
+            true => 0.0,
+            false => cost::product(size, rows, size) / 2.0,
+        };
+        cost::cholesky(size) + cost::substitution(size, rows) / 2.0 + added
+    }
+
     /// u with what was added to J.
     pub fn force(&self, u: &[f64], b: &[f64]) -> Col<f64> {
         let mut force = column(u);
@@ -163,7 +207,6 @@ pub(crate) fn refine(
     };
     let (mut x, mut lambda) = (best.x.clone(), best.lambda.clone());
     let (mut newton, mut hinges) = (equations.force.clone(), equations.right.clone());
-    let mut product = vec![0.0; size];
     let mut slow = 0;
     for count in 0..=most {
         let (dx, dlambda) = solve(&newton, &hinges);
@@ -173,13 +216,7 @@ pub(crate) fn refine(
         for (l, d) in lambda.iter_mut().zip(&dlambda) {
             *l += d;
         }
-        equations.residuals(&x, &lambda, &mut newton, &mut hinges);
-        equations.inertia_times(&x, &mut product);
-        let force = largest(&product)
-            .max(largest(&equations.force))
-            .max(largest(&lambda));
-        let motion = largest(&x).max(largest(&equations.right));
-        let residual = relative(largest(&newton), force).max(relative(largest(&hinges), motion));
+        let residual = equations_residual(equations, &x, &lambda, &mut newton, &mut hinges);
         let better = residual < best.residual;
         slow = if residual < 0.7 * best.residual {
             0
@@ -200,6 +237,23 @@ pub(crate) fn refine(
         }
     }
     best
+}
+
+/// Largest residual of the equations, relative to their largest terms; the residuals themselves are left in the last two.
+pub(crate) fn equations_residual(
+    equations: &Equations,
+    x: &[f64],
+    lambda: &[f64],
+    newton: &mut [f64],
+    hinges: &mut [f64],
+) -> f64 {
+    equations.inertia_times(x, newton);
+    let force = largest(newton)
+        .max(largest(&equations.force))
+        .max(largest(lambda));
+    let motion = largest(x).max(largest(&equations.right));
+    equations.residuals(x, lambda, newton, hinges);
+    relative(largest(newton), force).max(relative(largest(hinges), motion))
 }
 
 pub(crate) fn largest(x: &[f64]) -> f64 {

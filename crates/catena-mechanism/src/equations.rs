@@ -285,6 +285,17 @@ impl Equations {
         load
     }
 
+    /// λ of the tree's hinges that carry these loads (world axes about the bodies' origins; entry 0 is unused).
+    pub fn tree_multipliers(&self, loads: &[Force<f64>]) -> Vec<f64> {
+        let mut lambda = Vec::with_capacity(self.wrench.len());
+        for (body, load) in loads.iter().enumerate().skip(1) {
+            for own in &self.wrench[self.tree_first[body]..self.tree_first[body + 1]] {
+                lambda.push(own.moment.dot(load.moment) + own.force.dot(load.force));
+            }
+        }
+        lambda
+    }
+
     /// First row of the model's constraints.
     pub fn first_constraint_row(&self) -> usize {
         self.wrench.len()

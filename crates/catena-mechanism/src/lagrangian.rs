@@ -10,15 +10,15 @@
 //! rows depend on each other: what is wrong along a singular value σ of J^(−1/2) H shrinks by ε/(ε + σ²) each time, and λ never leaves
 //! the span of the rows, so that it ends as the shortest.
 
-use crate::appendix::{ACCEPTED, handed_over, mean_compliance};
-use crate::dense::{Solved, refine};
+use crate::appendix::{Damped, MOST_CORRECTIONS, damped, handed_over};
+use crate::dense::{Solved, Unknowns, refine};
 use crate::equations::Equations;
 use catena::error::{Error, ErrorKind, Result};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::ldlt::factor::LdltRegularization;
 use faer::sparse::linalg::SymbolicSupernodalParams;
 use faer::sparse::linalg::cholesky::{
-    CholeskySymbolicParams, LdltRef, SymbolicCholesky, SymmetricOrdering,
+    CholeskySymbolicParams, LdltRef, SymbolicCholesky, SymbolicCholeskyRaw, SymmetricOrdering,
     factorize_symbolic_cholesky,
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
@@ -161,8 +161,62 @@ impl Lagrangian {
             *mass <= 1e-12 * heaviest || volume <= 1e-9 * scale * scale * scale
         });
         let delta = if weak { 1e-9 * heaviest } else { 0.0 };
-        // smaller: round-off of the residuals, divided by ε, enters loads that rows do not determine; larger: more corrections
-        let epsilon = 1e-5 * mean_compliance(equations);
+        let mut solutions = 0;
+        let tried = damped(equations, |epsilon| {
+            let found = self.attempt(equations, delta, epsilon)?;
+            solutions += 1 + found.0.corrections;
+            Ok(found)
+        })?;
+        let Damped {
+            unknowns,
+            condition,
+            damping,
+        } = match tried {
+            Ok(tried) => tried,
+            Err(residual) => return handed_over(equations, residual),
+        };
+        let [factor, both_triangles] = self.operations();
+        Ok(Solved {
+            assumptions: vec![format!(
+                "λ damped by ε = {damping:.1e}, the damping removed by corrections"
+            )],
+            unknowns,
+            rank: None,
+            condition,
+            operations: factor + both_triangles * solutions as f64,
+            handed_over: false,
+        })
+    }
+
+    /// Multiplications of the factor, and of a solution with it.
+    fn operations(&self) -> [f64; 2] {
+        let mut factor = 0.0;
+        match self.symbolic.raw() {
+            SymbolicCholeskyRaw::Simplicial(own) => {
+                for column in own.col_ptr().windows(2) {
+                    factor += ((column[1] - column[0]) as f64).powi(2) / 2.0;
+                }
+            }
+            SymbolicCholeskyRaw::Supernodal(own) => {
+                let (begin, rows) = (own.supernode_begin(), own.col_ptr_for_row_idx());
+                for k in 0..own.n_supernodes() {
+                    let below = rows[k + 1] - rows[k];
+                    for column in 0..begin[k + 1] - begin[k] {
+                        factor += ((below + column + 1) as f64).powi(2) / 2.0;
+                    }
+                }
+            }
+        }
+        [factor, 2.0 * self.symbolic.len_val() as f64]
+    }
+
+    /// Factorizes with this damping, and corrects.
+    fn attempt(
+        &mut self,
+        equations: &Equations,
+        delta: f64,
+        epsilon: f64,
+    ) -> Result<(Unknowns, f64)> {
         self.values.fill(0.0);
         let (values, slot) = (&mut self.values, &self.slot);
         let mut next = 0;
@@ -196,7 +250,7 @@ impl Lagrangian {
         let memory = &mut self.memory;
         let unknown = equations.unknowns();
         let mut both = vec![0.0; self.size];
-        let unknowns = refine(equations, 60, |u, right| {
+        let unknowns = refine(equations, MOST_CORRECTIONS, |u, right| {
             both[..unknown].copy_from_slice(u);
             for (to, b) in both[unknown..].iter_mut().zip(right) {
                 *to = -b;
@@ -210,19 +264,8 @@ impl Lagrangian {
             );
             (both[..unknown].to_vec(), both[unknown..].to_vec())
         });
-        if unknowns.residual.is_nan() || unknowns.residual > ACCEPTED {
-            return handed_over(equations, unknowns.residual);
-        }
         let condition = self.condition();
-        Ok(Solved {
-            assumptions: vec![format!(
-                "λ damped by ε = {epsilon:.1e}, removed by {} corrections",
-                unknowns.corrections
-            )],
-            unknowns,
-            rank: None,
-            condition,
-        })
+        Ok((unknowns, condition))
     }
 
     /// Hager's estimate of ‖K‖₁ ‖K⁻¹‖₁ of the damped matrix.

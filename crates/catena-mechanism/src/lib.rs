@@ -29,9 +29,11 @@
 pub mod appendix;
 pub mod constraint_forces;
 mod dense;
+pub mod doctor;
 pub mod equations;
 mod formulation;
 pub mod lagrangian;
+pub mod made_again;
 pub mod null_space;
 
 pub use equations::{Equations, Row};
