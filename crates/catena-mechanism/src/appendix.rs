@@ -263,7 +263,7 @@ pub(crate) fn rank_note(rows: usize, rank: usize, assumptions: &mut Vec<String>)
 }
 
 /// Largest by smallest of sorted numbers.
-fn ratio(sorted: &[f64]) -> f64 {
+pub(crate) fn ratio(sorted: &[f64]) -> f64 {
     match (sorted.first(), sorted.last()) {
         (Some(first), Some(last)) => first / last,
         _ => 1.0,

@@ -1,9 +1,10 @@
 //! The door: one model, one state, many ways to the same motion.
 
+use crate::augmented::{self, Unknown};
 use crate::dense::{Solved, cost, equations_residual, largest};
 use crate::equations::Equations;
 use crate::lagrangian::Lagrangian;
-use crate::{appendix, constraint_forces, null_space};
+use crate::{appendix, constraint_forces, null_space, rotational};
 use catena::algorithm::constrained::closed_chain::{CLOSED, CONSISTENT};
 use catena::algorithm::constrained::{Axes, ClosedChain, Rows, Sharing, Stabilisation};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
@@ -18,6 +19,12 @@ pub enum Formulation {
     Lagrangian,
     /// Multipliers first (14, 50).
     ConstraintForces,
+    /// Rotations and constraint forces: accelerations of the mass centres are eliminated (15, 16).
+    Rotational,
+    /// Augmented bodies about barycentres: forces in the tree's hinges are eliminated (28–38, 51).
+    AugmentedBodies,
+    /// Relative joint rates: torques in the tree's hinges are eliminated, too (55–61).
+    RelativeRates,
     /// Independent accelerations in the null space of the hinges by QR (40).
     NullSpace,
     /// The same with the null space from the graph; trees only (40).
@@ -34,9 +41,12 @@ pub enum Formulation {
 
 impl Formulation {
     /// All of them.
-    pub const ALL: [Formulation; 8] = [
+    pub const ALL: [Formulation; 11] = [
         Formulation::Lagrangian,
         Formulation::ConstraintForces,
+        Formulation::Rotational,
+        Formulation::AugmentedBodies,
+        Formulation::RelativeRates,
         Formulation::NullSpace,
         Formulation::TreeNullSpace,
         Formulation::CutLoops,
@@ -50,6 +60,9 @@ impl Formulation {
         match self {
             Formulation::Lagrangian => "lagrangian",
             Formulation::ConstraintForces => "constraint-forces",
+            Formulation::Rotational => "rotational",
+            Formulation::AugmentedBodies => "augmented-bodies",
+            Formulation::RelativeRates => "relative-rates",
             Formulation::NullSpace => "null-space",
             Formulation::TreeNullSpace => "tree-null-space",
             Formulation::CutLoops => "cut-loops",
@@ -64,6 +77,9 @@ impl Formulation {
         match self {
             Formulation::Lagrangian => "10, 49, 63",
             Formulation::ConstraintForces => "14, 50",
+            Formulation::Rotational => "15, 16",
+            Formulation::AugmentedBodies => "28–38, 51",
+            Formulation::RelativeRates => "55–61",
             Formulation::NullSpace | Formulation::TreeNullSpace => "40",
             Formulation::CutLoops => "65–73",
             Formulation::RankByQr => "A-5",
@@ -256,6 +272,14 @@ impl Mechanism {
                 lagrangian.solve(equations)?
             }
             Formulation::ConstraintForces => constraint_forces::solve(equations)?,
+            Formulation::Rotational => rotational::solve(equations, &self.model)?,
+            Formulation::AugmentedBodies | Formulation::RelativeRates => {
+                let unknown = match formulation {
+                    Formulation::AugmentedBodies => Unknown::Rotations,
+                    _ => Unknown::JointRates,
+                };
+                augmented::solve(unknown, equations, &self.model, &self.kinematics)?
+            }
             Formulation::NullSpace => null_space::by_qr(equations)?,
             Formulation::TreeNullSpace => {
                 null_space::by_graph(equations, &self.model, &self.kinematics)?
