@@ -18,7 +18,7 @@
 
 use crate::dense::{
     Metric, RANK_TOLERANCE, Solved, Unknowns, as_matrix, column, cost, hinges, inertia, lower,
-    refine, upper, vector,
+    refine, refine_damped, upper, vector,
 };
 use crate::equations::Equations;
 use catena::algorithm::constrained::CompleteOrthogonal;
@@ -136,7 +136,7 @@ pub(crate) fn proximal(equations: &Equations) -> Result<Solved> {
                 )
                 .hint("give the bodies it moves a mass, or the freedom a rotor")
             })?;
-        let unknowns = refine(equations, MOST_CORRECTIONS, |u, right| {
+        let unknowns = refine_damped(equations, MOST_CORRECTIONS, damping, |u, right| {
             let right = column(right);
             let x: Col<f64> = factor.solve(&column(u) + faer::Scale(weight) * (&h * &right));
             let lambda = faer::Scale(weight) * (right - h.transpose() * &x);
@@ -198,14 +198,14 @@ pub(crate) fn damped(
             Err(error) if least.is_infinite() && factor == 1e-5 => return Err(error),
             Err(_) => continue,
         };
-        if unknowns.residual <= ACCEPTED {
+        if unknowns.reachable <= ACCEPTED {
             return Ok(Ok(Damped {
                 unknowns,
                 condition,
                 damping,
             }));
         }
-        least = least.min(unknowns.residual);
+        least = least.min(unknowns.reachable);
     }
     Ok(Err(least))
 }

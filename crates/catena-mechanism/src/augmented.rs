@@ -329,3 +329,97 @@ pub(crate) fn solve(
         handed_over: false,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Graph;
+    use crate::Mechanism;
+    use catena::model::embedded;
+    use catena::model::{JointKind, ModelBuilder};
+    use catena::spatial::{Mat3, Vec3};
+    use catena::{Model, State};
+
+    /// A random tree of ball joints on a free root.
+    fn floating(seed: u64) -> Model {
+        let mut builder: ModelBuilder = embedded::random_tree(6, seed);
+        let root = builder.joints[0].child.clone();
+        for (k, joint) in builder.joints.iter_mut().enumerate() {
+            joint.dofs.clear();
+            joint.kind = match k {
+                0 => JointKind::Free,
+                _ => JointKind::Spherical,
+            };
+            if k > 0 && joint.parent == "world" {
+                joint.parent.clone_from(&root);
+            }
+        }
+        builder.build().expect("sound")
+    }
+
+    /// Barycentres of augmented bodies: Σₖ mₖ dᵢₖ = 0, Kᵢᵢ = Iᵢ − Σₖ mₖ d̃ᵢₖ d̃ᵢₖ and Kᵢⱼ = m d̃ᵢⱼ d̃ⱼᵢ (35), which the general product
+    /// Zᵀ J Z knows nothing of; and the mass centre's acceleration does not couple.
+    #[test]
+    fn barycentres() {
+        for seed in 1..=5 {
+            let model = floating(seed);
+            let state = State::random(&model, seed);
+            let mut mechanism = Mechanism::new(&model);
+            mechanism
+                .equations(0.0, &state, &vec![0.0; model.nv()], &[])
+                .expect("finite");
+            let (equations, _, kinematics) = mechanism.parts();
+            let graph = Graph::new(&model, equations, kinematics);
+            let n = model.body_count();
+            let d = |i: usize, k: usize| {
+                // ω̇ᵢ × dᵢₖ is the block −d̃ᵢₖ
+                let entry = |a: usize, b: usize| graph.z[(6 * (k - 1) + 3 + a, 3 * (i - 1) + b)];
+                Vec3::new(entry(1, 2), entry(2, 0), entry(0, 1))
+            };
+            let total: f64 = (1..=n).map(|k| equations.inertia[k].0).sum();
+            let mut image = vec![0.0; 6 * n];
+            let mut product = |i: usize, j: usize| {
+                let column: Vec<f64> = graph.z.col(j).iter().copied().collect();
+                equations.inertia_times(&column, &mut image);
+                let along = graph.z.col(i);
+                (0..6 * n).map(|r| along[r] * image[r]).sum::<f64>()
+            };
+            for i in 1..=n {
+                let mut mean = Vec3::zero();
+                for k in 1..=n {
+                    mean += d(i, k) * equations.inertia[k].0;
+                }
+                assert!(mean.norm() < 1e-13 * total);
+                for j in 1..=n {
+                    let expected = match i == j {
+                        true => {
+                            let mut own = equations.inertia[i].1.rows();
+                            for k in 1..=n {
+                                let skew = Mat3::skew(d(i, k));
+                                let square = (skew * skew).rows();
+                                for a in 0..3 {
+                                    for b in 0..3 {
+                                        own[a][b] -= equations.inertia[k].0 * square[a][b];
+                                    }
+                                }
+                            }
+                            own
+                        }
+                        false => (Mat3::skew(d(i, j)) * Mat3::skew(d(j, i)) * total).rows(),
+                    };
+                    for a in 0..3 {
+                        for b in 0..3 {
+                            let found = product(3 * (i - 1) + a, 3 * (j - 1) + b);
+                            assert!(
+                                (found - expected[a][b]).abs() < 1e-12 * total,
+                                "{seed}: {i} {j}"
+                            );
+                        }
+                    }
+                }
+                for s in 0..3 {
+                    assert!(product(3 * (i - 1), 3 * n + s).abs() < 1e-12 * total);
+                }
+            }
+        }
+    }
+}

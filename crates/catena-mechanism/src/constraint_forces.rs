@@ -53,7 +53,7 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
             });
         }
     }
-    // dependent rows: Hᵀ J⁻¹ H = W Λ Wᵀ, and the shortest λ has no part along eigenvectors of zero
+    // dependent rows: C = Hᵀ J⁻¹ H = W Λ Wᵀ, and the shortest λ has no part along eigenvectors of zero
     operations += cost::svd(rows, rows);
     if let Ok(eigen) = compliance.self_adjoint_eigen(Side::Lower) {
         let values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
@@ -69,9 +69,14 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
                 both(u, right, &|c| {
                     let mut y = w.transpose() * c;
                     for (y, &value) in y.iter_mut().zip(&values) {
-                        *y = if positive(value) { *y / value } else { 0.0 };
+                        *y = if positive(value) {
+                            *y / (value * value)
+                        } else {
+                            0.0
+                        };
                     }
-                    w * y
+                    // C Λ⁻² instead of Λ⁻¹: a product with Hᵀ has no part that moves nothing, however far W is off
+                    metric.hinges.transpose() * (&flexible * (w * y))
                 })
             });
             let least = values.iter().filter(|&&x| positive(x));

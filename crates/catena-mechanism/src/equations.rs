@@ -259,14 +259,22 @@ impl Equations {
     }
 
     /// Residuals u + H λ − J x and b − Hᵀ x.
-    pub fn residuals(&self, x: &[f64], lambda: &[f64], newton: &mut [f64], hinges: &mut [f64]) {
+    pub fn residuals(
+        &self,
+        u: &[f64],
+        b: &[f64],
+        x: &[f64],
+        lambda: &[f64],
+        newton: &mut [f64],
+        hinges: &mut [f64],
+    ) {
         self.inertia_times(x, newton);
-        for (r, u) in newton.iter_mut().zip(&self.force) {
+        for (r, u) in newton.iter_mut().zip(u) {
             *r = u - *r;
         }
         for (k, row) in self.rows.iter().enumerate() {
             row.add_to(lambda[k], newton);
-            hinges[k] = self.right[k] - row.dot(x);
+            hinges[k] = b[k] - row.dot(x);
         }
     }
 
