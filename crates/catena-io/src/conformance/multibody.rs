@@ -533,6 +533,10 @@ impl Subject for Moving {
         }))
     }
 
+    fn routes(&self) -> Vec<&'static str> {
+        self.tree.routes()
+    }
+
     fn floors(&self, name: &str) -> Vec<f64> {
         self.tree.floors(name)
     }
@@ -665,6 +669,10 @@ impl Subject for Tree {
                 return mechanical_quantity(name, &mut self.system, &self.situation, response);
             }
         }))
+    }
+
+    fn routes(&self) -> Vec<&'static str> {
+        self.responses.iter().map(|r| r.route).collect()
     }
 
     /// Maximal coordinates have all accelerations and all loads in one system of equations: its round-off goes by the largest.

@@ -40,6 +40,11 @@ pub(super) trait Subject {
     /// A quantity by name, by every route there is, the main one first; nothing if the name is not known.
     fn quantity(&mut self, name: &str) -> Result<Option<Vec<Numbers>>>;
 
+    /// Names of the routes to accelerations and loads, where there are several.
+    fn routes(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Differences that a route is granted in any case, by route; none at all where the list is shorter.
     fn floors(&self, _name: &str) -> Vec<f64> {
         Vec::new()
@@ -187,6 +192,7 @@ pub(super) fn compare<'a, T: Subject>(
         let copies = shaken.iter_mut().map(|copy| &mut copy[index].subject);
         let mut copies: Vec<_> = copies.collect();
         foundation_noise(element, subject, &mut copies)?;
+        comparison.by(&subject.routes());
         for (name, expected) in expected {
             let (routes, noise) =
                 routes_and_noise(element, (name, expected), subject, &mut copies)?;

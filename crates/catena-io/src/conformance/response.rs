@@ -82,6 +82,8 @@ pub(super) struct Response {
     pub closed: Option<Closed>,
     /// Was it found in maximal coordinates?
     pub maximal: bool,
+    /// Name of the route.
+    pub route: &'static str,
 }
 
 impl Response {
@@ -276,7 +278,17 @@ impl System {
                 Err(error) => return Err(error),
             };
             let kinematics = self.plain.kinematics(state, &solution.accelerations)?;
-            responses.push(respond_maximal(kinematics, &self.frames, solution, gap));
+            let name = match solution.handed_over {
+                true => Formulation::RankBySvd.name(),
+                false => formulation.name(),
+            };
+            responses.push(respond_maximal(
+                kinematics,
+                &self.frames,
+                solution,
+                gap,
+                name,
+            ));
         }
         Ok(responses)
     }
@@ -288,6 +300,7 @@ fn respond_maximal(
     frames: &[FrameInfo],
     solution: Solution,
     gap: Option<f64>,
+    route: &'static str,
 ) -> Response {
     let mut bodies: Vec<BodyMotion> = frames
         .iter()
@@ -314,6 +327,7 @@ fn respond_maximal(
             gap,
         }),
         maximal: true,
+        route,
     }
 }
 
@@ -375,6 +389,11 @@ fn respond(
         loops: Vec::new(),
         closed: None,
         maximal: false,
+        route: match route {
+            Route::Fast => "U D Uᵀ",
+            Route::Plain => "U D Uᵀ in plain arithmetic",
+            Route::Dense => "Walker–Orin",
+        },
     })
 }
 
@@ -433,6 +452,10 @@ fn respond_closed(
             gap,
         }),
         maximal: false,
+        route: match chain.axes() {
+            Axes::Parent => "cut-loops",
+            Axes::World => "cut-loops in world axes",
+        },
     })
 }
 
