@@ -58,11 +58,6 @@ impl ModelArgument {
         }
     }
 
-    /// What the user called it: a file or an embedded name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Reads and builds the model.
     pub fn load(&self) -> Result<Loaded> {
         let mut builder = match is_file_name(&self.name) {

@@ -120,6 +120,14 @@ fn to_text(model: &Model, diagnosis: &Diagnosis) -> String {
         return text + "  A tree without constraints: nothing can depend on anything.\n";
     }
     text += &format!("  position        {}\n", position(diagnosis));
+    if let Some(found) = &diagnosis.contradiction {
+        let names: Vec<String> = found.drivers.iter().map(|d| format!("`{d}`")).collect();
+        text += &format!(
+            "  drivers         {} cannot be followed here: {} m/s or rad/s contradict the other constraints\n",
+            names.join(", "),
+            rough(found.rate)
+        );
+    }
     text += &undetermined(diagnosis);
     let redundant = diagnosis.redundant();
     text += "\n";
@@ -287,6 +295,9 @@ fn to_json(diagnosis: &Diagnosis) -> Value {
         "singular": diagnosis.is_singular(),
         "here": at(&diagnosis.here),
         "elsewhere": diagnosis.elsewhere.iter().map(at).collect::<Value>(),
+        "contradiction": diagnosis.contradiction.as_ref().map(|c| json!({
+            "drivers": c.drivers, "rate": c.rate,
+        })),
         "dependent": diagnosis.dependent.iter().map(|row| json!({
             "constraint": row.name, "type": row.kind, "row": row.row, "carries": row.words,
         })).collect::<Value>(),

@@ -18,12 +18,16 @@ mod skyline;
 use crate::formulation::{Formulation, Mechanism};
 use crate::made_again::{Fate, made_again, moved};
 use catena::algorithm::constrained::Stabilisation;
-use catena::error::Result;
+use catena::error::{Error, ErrorKind, Result};
+use catena::model::Rule;
 use catena::random::Random;
 use catena::spatial::{Force, Vec3};
 use catena::{Model, State};
 use hinges::{Hinge, View, hinges};
 use position::Loops;
+
+/// Other guesses that are tried where the one given leads to no closed position.
+const GUESSES: usize = 20;
 
 /// Rank of the constraints at one position.
 #[derive(Clone, Debug)]
@@ -67,6 +71,15 @@ pub struct Undetermined {
     pub shortest: Option<Force<f64>>,
 }
 
+/// Drivers that cannot be followed together.
+#[derive(Clone, Debug)]
+pub struct Contradiction {
+    /// Their names.
+    pub drivers: Vec<String>,
+    /// By how much, m/s or rad/s.
+    pub rate: f64,
+}
+
 /// A twist that a weaker joint lets through, along an axis of the joint frame.
 #[derive(Clone, Copy, Debug)]
 enum Added {
@@ -104,6 +117,8 @@ pub struct Diagnosis {
     pub here: Position,
     /// At other closed positions.
     pub elsewhere: Vec<Position>,
+    /// Drivers that want velocities at the position given that no motion has.
+    pub contradiction: Option<Contradiction>,
     /// Rows that depend on others at most positions, one choice of them.
     pub dependent: Vec<DependentRow>,
     /// Hinges that carry undetermined loads at the position given.
@@ -145,13 +160,7 @@ pub fn diagnose(
     let mut mechanism = Mechanism::new(model);
     mechanism.chain().rows(time, guess)?; // checks the state
     let mut loops = Loops::new(model);
-    let mut here = guess.clone();
-    here.v.fill(0.0);
-    if !loops.close(time, &mut here) {
-        // says which loop, and by how much; or finds a way
-        here = mechanism.chain().assemble(time, &here, &[])?.state;
-        here.v.fill(0.0);
-    }
+    let here = position_near(&mut loops, &mechanism, time, guess, seed)?;
     let mut states = vec![here];
     if !model.constraints().is_empty() {
         others(&mut loops, model, time, &mut states, samples, seed);
@@ -168,6 +177,8 @@ pub fn diagnose(
         });
         nulls.push(found.null);
     }
+    loops.evaluate(time, &states[0]);
+    let contradiction = contradiction(model, &loops, &nulls[0]);
     let rows = model.constraint_rows();
     let mut diagnosis = Diagnosis {
         state: states[0].clone(),
@@ -176,6 +187,7 @@ pub fn diagnose(
         counted: model.nv() as i64 - rows as i64,
         here: positions.remove(0),
         elsewhere: positions,
+        contradiction,
         dependent: Vec::new(),
         undetermined: Vec::new(),
         changes: Vec::new(),
@@ -224,16 +236,109 @@ pub fn diagnose(
     Ok(diagnosis)
 }
 
-/// Closes the loops of a state from a guess, and takes out of its velocities what would open them; drivers are not followed. None if
-/// the loops cannot be closed from there.
-pub fn closed(model: &Model, time: f64, guess: &State) -> Option<State> {
-    let mut loops = Loops::new(model);
-    let mut state = guess.clone();
-    if !loops.close(time, &mut state) {
-        return None;
+/// A closed position from the guess or, if that leads nowhere, from others about it. Failing says which constraint is in the way and by
+/// how much, and whether drivers are to blame.
+fn position_near(
+    loops: &mut Loops<'_>,
+    mechanism: &Mechanism,
+    time: f64,
+    guess: &State,
+    seed: u64,
+) -> Result<State> {
+    let model = mechanism.model();
+    let mut least = (f64::INFINITY, String::new());
+    for k in 0..=GUESSES {
+        let mut random = Random::new(seed.wrapping_add(1000 + k as u64));
+        let mut state = guess.clone();
+        state.v.fill(0.0);
+        if k > 0 {
+            let reach = [0.1, 0.3, 1.0, 3.0][k % 4];
+            let step: Vec<f64> = (0..model.nv())
+                .map(|_| random.uniform(-reach, reach))
+                .collect();
+            state.step(model, &step);
+        }
+        if loops.close(time, &mut state) {
+            return Ok(state);
+        }
+        let open = loops.open();
+        if open < least.0 {
+            let row = loops.rows.residual.iter().position(|x| x.abs() == open);
+            let owner = loops.rows.blocks().iter().zip(model.constraints());
+            let owner = owner
+                .filter(|(block, _)| row.is_some_and(|row| block.first <= row))
+                .last();
+            least = (open, owner.map_or("?".into(), |(_, c)| c.name.to_string()));
+        }
     }
-    loops.make_tangent(&mut state.v);
-    Some(state)
+    let (open, name) = least;
+    let drivers = drivers(model);
+    if !drivers.is_empty() {
+        let fates: Vec<Fate> = model
+            .constraints()
+            .iter()
+            .map(|constraint| match constraint.rule {
+                Rule::Driver { .. } => Fate::LeftOut,
+                _ => Fate::Stays,
+            })
+            .collect();
+        let without = made_again(model, &vec![Fate::Stays; model.body_count()], &fates, 1)?;
+        let mut state = guess.clone();
+        if Loops::new(&without).close(time, &mut state) {
+            let (which, put) = match &drivers[..] {
+                [one] => (format!("driver {one} puts its coordinate"), "another law"),
+                all => (
+                    format!("drivers {} put their coordinates", all.join(", ")),
+                    "fewer drivers, or other laws",
+                ),
+            };
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "the loops can be closed, but not where {which} at t = {time} s: {open:.3e} m or rad are left at constraint `{name}`"
+                ),
+            )
+            .hint(format!("give {put}")));
+        }
+    }
+    Err(Error::new(
+        ErrorKind::Input,
+        format!(
+            "constraint `{name}` cannot be closed: at least {open:.3e} m or rad are left from the guess and from {GUESSES} others"
+        ),
+    )
+    .hint("check the lengths and axes of its loop"))
+}
+
+/// Names of the drivers, quoted.
+fn drivers(model: &Model) -> Vec<String> {
+    let constraints = model.constraints().iter();
+    let drivers = constraints.filter(|c| matches!(c.rule, Rule::Driver { .. }));
+    drivers.map(|c| format!("`{}`", c.name)).collect()
+}
+
+/// Velocities of drivers that dependent rows forbid: Nᵀ ∂ξ/∂t ≠ 0. The loops are evaluated at rest, so that ξ̇ = ∂ξ/∂t.
+fn contradiction(model: &Model, loops: &Loops<'_>, null: &[Vec<f64>]) -> Option<Contradiction> {
+    let rate = &loops.rows.rate;
+    let mut worst = 0.0f64;
+    let mut involved = vec![false; model.constraints().len()];
+    for column in null {
+        let along: f64 = column.iter().zip(rate).map(|(n, rate)| n * rate).sum();
+        if along.abs() <= 1e-9 * (1.0 + crate::dense::largest(rate)) {
+            continue;
+        }
+        worst = worst.max(along.abs());
+        for (index, block) in loops.rows.blocks().iter().enumerate() {
+            let own = &column[block.first..block.first + block.rows];
+            involved[index] |= crate::dense::largest(own) > 1e-6;
+        }
+    }
+    let drivers = model.constraints().iter().zip(&involved);
+    let drivers = drivers.filter(|(c, own)| **own && matches!(c.rule, Rule::Driver { .. }));
+    (worst > 0.0).then(|| Contradiction {
+        drivers: drivers.map(|(c, _)| c.name.to_string()).collect(),
+        rate: worst,
+    })
 }
 
 /// Other closed positions: far ones from random guesses, near ones along the motion.
