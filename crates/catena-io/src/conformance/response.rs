@@ -390,8 +390,7 @@ fn respond(
         closed: None,
         maximal: false,
         route: match route {
-            Route::Fast => "U D Uᵀ",
-            Route::Plain => "U D Uᵀ in plain arithmetic",
+            Route::Fast | Route::Plain => "U D Uᵀ",
             Route::Dense => "Walker–Orin",
         },
     })
