@@ -1,9 +1,9 @@
 //! The arguments of the program, and which command they call.
 
 use crate::commands::{
-    algorithms, assemble, check, completions, convert, count, derivatives, derive, evaluate,
-    export_case, factor, forward, generate, info, inverse, man, models, plot, regressor, simulate,
-    study, tour, verify,
+    algorithms, assemble, check, compare, completions, convert, count, derivatives, derive, doctor,
+    evaluate, export_case, factor, forward, generate, info, inverse, man, models, plot, regressor,
+    simulate, study, tour, verify,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -49,6 +49,10 @@ enum Command {
     Derivatives(derivatives::Arguments),
     /// The regressor Y with τ = Y π, linear in the bodies' inertias
     Regressor(regressor::Arguments),
+    /// What is wrong with a mechanism: freedoms, dependent rows, loads that are not unique, what to change
+    Doctor(doctor::Arguments),
+    /// Accelerations and loads by every formulation of the equations of motion, side by side
+    Compare(compare::Arguments),
     /// Everything at given states: frames, Jacobians, matrices, energies, both dynamics
     Evaluate(evaluate::Arguments),
     /// Move a model in time, write the run, and audit it
@@ -97,6 +101,8 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Assemble(arguments)) => assemble::run(arguments, json),
         Some(Command::Derivatives(arguments)) => derivatives::run(arguments, json),
         Some(Command::Regressor(arguments)) => regressor::run(arguments, json),
+        Some(Command::Doctor(arguments)) => doctor::run(arguments, json),
+        Some(Command::Compare(arguments)) => compare::run(arguments, json),
         Some(Command::Evaluate(arguments)) => evaluate::run(arguments, json),
         Some(Command::Simulate(arguments)) => simulate::run(arguments, json),
         Some(Command::Plot(arguments)) => plot::run(arguments, json),

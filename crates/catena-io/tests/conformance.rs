@@ -3,6 +3,7 @@
 use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder, embedded};
 use catena::spatial::{Mat3, Pose, Vec3};
 use catena_io::conformance::{Report, export_case, verify_file, verify_text};
+use catena_mechanism::Formulation;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -965,6 +966,29 @@ fn zeros_do_not_fail_on_noise() {
         "tau": stanford["samples"][0]["tau"], "expected": {"qdd": [0, 0, 0, 0, 0, 0]},
     }]);
     assert_passes(&held);
+}
+
+/// Cases of trees and loops are met by every formulation of the equations of motion, not by one that stands in for another; the null
+/// space of the graph is that of trees.
+#[test]
+fn every_formulation_takes_part() {
+    for (case, tree) in [
+        ("tree6_mixed", true),
+        ("tree5_moving_base", true),
+        ("two_loops", false),
+        ("baumgarte", false),
+        ("bricard6r", false),
+        ("parallelogram_redundant", false),
+        ("fourbar_sim", false),
+    ] {
+        let report = verify_file(&path(case)).expect("the case can be read");
+        assert!(report.passed(), "{report}");
+        for formulation in Formulation::ALL {
+            let takes_part = report.routes.iter().any(|r| r == formulation.name());
+            let expected = tree || formulation != Formulation::TreeNullSpace;
+            assert_eq!(takes_part, expected, "{case}, {}", formulation.name());
+        }
+    }
 }
 
 #[test]

@@ -17,8 +17,8 @@
 //! Each step shrinks what is wrong along a singular value σ of B by 1/(1 + μ σ²), and λ never leaves the span of the rows.
 
 use crate::dense::{
-    Metric, RANK_TOLERANCE, Solved, as_matrix, column, hinges, inertia, lower, refine, upper,
-    vector,
+    Metric, RANK_TOLERANCE, Solved, Unknowns, as_matrix, column, cost, hinges, inertia, lower,
+    refine, refine_damped, upper, vector,
 };
 use crate::equations::Equations;
 use catena::algorithm::constrained::CompleteOrthogonal;
@@ -63,6 +63,10 @@ pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
         rank: Some(decomposition.rank()),
         condition: ratio(&values),
         assumptions,
+        operations: metric.operations()
+            + cost::qr(width, height)
+            + cost::qr(width, height.min(width)),
+        handed_over: false,
     })
 }
 
@@ -109,48 +113,107 @@ pub(crate) fn by_svd(equations: &Equations) -> Result<Solved> {
         rank: Some(rank),
         condition: ratio(&all[..rank]),
         assumptions,
+        operations: metric.operations() + cost::svd(b.nrows(), b.ncols()),
+        handed_over: false,
     })
 }
 
 /// By the proximal iteration.
 pub(crate) fn proximal(equations: &Equations) -> Result<Solved> {
     let h = hinges(equations);
-    let mut j = inertia(equations);
-    let weight = 1e5 / mean_compliance(equations);
-    j += faer::Scale(weight) * (&h * h.transpose());
-    let factor = j.llt(Side::Lower).map_err(|_| {
-        Error::new(
-            ErrorKind::Singular,
-            "a freedom moves no inertia at this state",
-        )
-        .hint("give the bodies it moves a mass, or the freedom a rotor")
+    let j = inertia(equations);
+    let penalty = &h * h.transpose();
+    let (size, rows) = (h.nrows(), h.ncols());
+    let mut operations = cost::product(size, rows, size) / 2.0;
+    let tried = damped(equations, |damping| {
+        let weight = 1.0 / damping;
+        let factor = (&j + faer::Scale(weight) * &penalty)
+            .llt(Side::Lower)
+            .map_err(|_| {
+                Error::new(
+                    ErrorKind::Singular,
+                    "a freedom moves no inertia at this state",
+                )
+                .hint("give the bodies it moves a mass, or the freedom a rotor")
+            })?;
+        let unknowns = refine_damped(equations, MOST_CORRECTIONS, damping, |u, right| {
+            let right = column(right);
+            let x: Col<f64> = factor.solve(&column(u) + faer::Scale(weight) * (&h * &right));
+            let lambda = faer::Scale(weight) * (right - h.transpose() * &x);
+            (vector(&x), vector(&lambda))
+        });
+        operations += cost::cholesky(size)
+            + (1 + unknowns.corrections) as f64
+                * (cost::substitution(size, 1) + 2.0 * cost::product(size, rows, 1));
+        let pivots: Vec<f64> = (0..size).map(|k| factor.L()[(k, k)].powi(2)).collect();
+        Ok((unknowns, ratio_of_extremes(&pivots)))
     })?;
-    let unknowns = refine(equations, 60, |u, right| {
-        let right = column(right);
-        let x: Col<f64> = factor.solve(&column(u) + faer::Scale(weight) * (&h * &right));
-        let lambda = faer::Scale(weight) * (right - h.transpose() * &x);
-        (vector(&x), vector(&lambda))
-    });
-    if unknowns.residual.is_nan() || unknowns.residual > ACCEPTED {
-        return handed_over(equations, unknowns.residual);
-    }
-    let diagonal = factor.L().diagonal();
-    let pivots: Vec<f64> = diagonal.column_vector().iter().map(|l| l * l).collect();
+    let Damped {
+        unknowns,
+        condition,
+        damping,
+    } = match tried {
+        Ok(tried) => tried,
+        Err(residual) => return handed_over(equations, residual),
+    };
     let assumptions = vec![format!(
-        "hinges are springs of stiffness {weight:.1e} per unit acceleration, made rigid in {} corrections",
-        unknowns.corrections
+        "hinges are springs of stiffness {:.1e} per unit acceleration, made rigid by corrections",
+        1.0 / damping
     )];
     Ok(Solved {
-        condition: ratio_of_extremes(&pivots),
-        rank: None,
         unknowns,
+        rank: None,
+        condition,
         assumptions,
+        operations,
+        handed_over: false,
     })
+}
+
+/// Most corrections of a damped solution.
+pub(crate) const MOST_CORRECTIONS: usize = 60;
+
+/// A damped solution that corrections made exact.
+pub(crate) struct Damped {
+    pub unknowns: Unknowns,
+    pub condition: f64,
+    pub damping: f64,
+}
+
+/// Solves with a damping of the multipliers that fits most rows, then with others. What is wrong along a singular value σ of
+/// J^(−1/2) H shrinks by ε/(ε + σ²) with each correction: ε must be far below the least σ² that counts. But round-off of the
+/// residuals, divided by ε, enters loads that the rows do not determine: it should not be smaller than necessary.
+///
+/// Gives the residual that was reached if none of them is accepted.
+pub(crate) fn damped(
+    equations: &Equations,
+    mut solve: impl FnMut(f64) -> Result<(Unknowns, f64)>,
+) -> Result<std::result::Result<Damped, f64>> {
+    let typical = typical_compliance(equations);
+    let mut least = f64::INFINITY;
+    for factor in [1e-5, 1e-7, 1e-3, 1e-9] {
+        let damping = factor * typical;
+        let (unknowns, condition) = match solve(damping) {
+            Ok(solved) => solved,
+            Err(error) if least.is_infinite() && factor == 1e-5 => return Err(error),
+            Err(_) => continue,
+        };
+        if unknowns.reachable <= ACCEPTED {
+            return Ok(Ok(Damped {
+                unknowns,
+                condition,
+                damping,
+            }));
+        }
+        least = least.min(unknowns.reachable);
+    }
+    Ok(Err(least))
 }
 
 /// Corrections that do not get there: the singular value decomposition does, or tells that nothing can.
 pub(crate) fn handed_over(equations: &Equations, residual: f64) -> Result<Solved> {
     let mut solved = by_svd(equations)?;
+    solved.handed_over = true;
     solved.assumptions.insert(
         0,
         format!("corrections stop at a residual of {residual:.1e}: solved by SVD"),
@@ -158,28 +221,35 @@ pub(crate) fn handed_over(equations: &Equations, residual: f64) -> Result<Solved
     Ok(solved)
 }
 
-/// Mean over the rows of Σ h² / J: the size of the diagonal of Hᵀ J⁻¹ H, bodies without inertia left out.
-pub(crate) fn mean_compliance(equations: &Equations) -> f64 {
-    let diagonal: Vec<f64> = equations.inertia[1..]
+/// Geometric mean over the rows of Σ h² / J: the size of the diagonal of Hᵀ J⁻¹ H.
+///
+/// A rod has no inertia about its own axis, and 1/J there says nothing about its hinges: turns count with the mean of the principal
+/// moments, which does not depend on how a body happens to lie. Bodies without any inertia of a kind are left out.
+pub(crate) fn typical_compliance(equations: &Equations) -> f64 {
+    let ease: Vec<[f64; 2]> = equations
+        .inertia
         .iter()
-        .flat_map(|(mass, tensor)| [tensor.x.x, tensor.y.y, tensor.z.z, *mass, *mass, *mass])
+        .map(|(mass, tensor)| {
+            let turning = (tensor.x.x + tensor.y.y + tensor.z.z) / 3.0;
+            [turning, *mass].map(|j| if j > 0.0 { 1.0 / j } else { 0.0 })
+        })
         .collect();
-    let floor = 1e-6 * diagonal.iter().fold(0.0f64, |m, x| m.max(*x));
-    let mut sum = 0.0;
+    let (mut sum, mut count) = (0.0, 0usize);
     for row in &equations.rows {
-        for (body, entries) in &row.entries {
-            for (k, h) in entries.iter().enumerate() {
-                sum += h * h
-                    / diagonal[6 * (body - 1) + k]
-                        .max(floor)
-                        .max(f64::MIN_POSITIVE);
-            }
+        let mut own = 0.0;
+        for (body, h) in &row.entries {
+            let [turning, moving] = ease[*body];
+            own += turning * (h[0] * h[0] + h[1] * h[1] + h[2] * h[2]);
+            own += moving * (h[3] * h[3] + h[4] * h[4] + h[5] * h[5]);
+        }
+        if own > 0.0 && own.is_finite() {
+            sum += own.ln();
+            count += 1;
         }
     }
-    if sum > 0.0 && sum.is_finite() {
-        sum / equations.rows.len() as f64
-    } else {
-        1.0
+    match count {
+        0 => 1.0,
+        n => (sum / n as f64).exp(),
     }
 }
 
@@ -193,7 +263,7 @@ pub(crate) fn rank_note(rows: usize, rank: usize, assumptions: &mut Vec<String>)
 }
 
 /// Largest by smallest of sorted numbers.
-fn ratio(sorted: &[f64]) -> f64 {
+pub(crate) fn ratio(sorted: &[f64]) -> f64 {
     match (sorted.first(), sorted.last()) {
         (Some(first), Some(last)) => first / last,
         _ => 1.0,

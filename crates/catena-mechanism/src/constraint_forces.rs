@@ -4,43 +4,100 @@
 //! Hᵀ J⁻¹ H λ = b − Hᵀ J⁻¹ u,     x = J⁻¹ (u + H λ)                                     (14, 50; 12, 13)
 //! ```
 //!
-//! The matrix has the square of the condition of the hinges, and with dependent rows it is singular: then the appendix takes over.
+//! The matrix has the square of the condition of the hinges, and with dependent rows it is singular: then its eigenvectors tell them,
+//! as long as there is no doubt which of its eigenvalues are zero; otherwise the appendix takes over.
 
 use crate::appendix;
-use crate::dense::{Metric, Solved, column, refine, vector};
+use crate::dense::{Metric, Solved, column, cost, refine, vector};
 use crate::equations::Equations;
 use catena::error::Result;
 use faer::linalg::solvers::Solve;
 use faer::{Col, Side};
 
+/// Eigenvalues of Hᵀ J⁻¹ H below this fraction of the largest are round-off of its products.
+const ROUND_OFF: f64 = 1e-13;
+
+/// Those between are neither zero nor certain.
+const DOUBTFUL: f64 = 1e-11;
+
 pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
     let metric = Metric::new(equations)?;
     let flexible = metric.factor.solve(&metric.hinges); // J⁻¹ H
     let compliance = metric.hinges.transpose() * &flexible;
-    let rows = compliance.nrows();
+    let (size, rows) = (flexible.nrows(), compliance.nrows());
     let mut assumptions = Vec::new();
     metric.note(&mut assumptions);
+    let mut operations = metric.operations()
+        + cost::substitution(size, rows) / 2.0
+        + cost::product(rows, size, rows) / 2.0
+        + cost::cholesky(rows);
+    let both = |u: &[f64], right: &[f64], multipliers: &dyn Fn(Col<f64>) -> Col<f64>| {
+        let free: Col<f64> = metric.factor.solve(metric.force(u, right));
+        let lambda = multipliers(column(right) - metric.hinges.transpose() * &free); // (14)
+        let x = free + &flexible * &lambda; // (12), (13)
+        (vector(&x), vector(&lambda))
+    };
     if let Ok(factor) = compliance.llt(Side::Lower) {
         let pivots: Vec<f64> = (0..rows).map(|k| factor.L()[(k, k)].powi(2)).collect();
         if (0..rows).all(|k| pivots[k] > 1e-10 * compliance[(k, k)]) {
             let unknowns = refine(equations, 6, |u, right| {
-                let free: Col<f64> = metric.factor.solve(metric.force(u, right));
-                let lambda: Col<f64> =
-                    factor.solve(column(right) - metric.hinges.transpose() * &free); // (14)
-                let x = free + &flexible * &lambda; // (12), (13)
-                (vector(&x), vector(&lambda))
+                both(u, right, &|c| factor.solve(c))
             });
             return Ok(Solved {
                 unknowns,
                 rank: Some(rows),
                 condition: appendix::ratio_of_extremes(&pivots),
                 assumptions,
+                operations,
+                handed_over: false,
+            });
+        }
+    }
+    // dependent rows: C = Hᵀ J⁻¹ H = W Λ Wᵀ, and the shortest λ has no part along eigenvectors of zero
+    operations += cost::svd(rows, rows);
+    if let Ok(eigen) = compliance.self_adjoint_eigen(Side::Lower) {
+        let values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
+        let largest = values.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let positive = |x: f64| x > ROUND_OFF * largest;
+        let clear = values
+            .iter()
+            .all(|&x| x.abs() < ROUND_OFF * largest || x > DOUBTFUL * largest);
+        if clear {
+            let rank = values.iter().filter(|&&x| positive(x)).count();
+            let w = eigen.U();
+            let unknowns = refine(equations, 6, |u, right| {
+                both(u, right, &|c| {
+                    let mut y = w.transpose() * c;
+                    for (y, &value) in y.iter_mut().zip(&values) {
+                        *y = if positive(value) {
+                            *y / (value * value)
+                        } else {
+                            0.0
+                        };
+                    }
+                    // C Λ⁻² instead of Λ⁻¹: a product with Hᵀ has no part that moves nothing, however far W is off
+                    metric.hinges.transpose() * (&flexible * (w * y))
+                })
+            });
+            let least = values.iter().filter(|&&x| positive(x));
+            let condition = largest / least.fold(largest, |m, x| m.min(*x));
+            appendix::rank_note(rows, rank, &mut assumptions);
+            return Ok(Solved {
+                unknowns,
+                rank: Some(rank),
+                condition,
+                assumptions,
+                operations,
+                handed_over: false,
             });
         }
     }
     let mut solved = appendix::by_svd(equations)?;
-    solved
-        .assumptions
-        .insert(0, "Hᵀ J⁻¹ H has no Cholesky factor: solved by SVD".into());
+    solved.handed_over = true;
+    solved.assumptions.insert(
+        0,
+        "the square of the hinges does not tell which rows depend on each other: solved by SVD"
+            .into(),
+    );
     Ok(solved)
 }

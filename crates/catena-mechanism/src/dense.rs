@@ -18,6 +18,8 @@ pub(crate) struct Unknowns {
     pub lambda: Vec<f64>,
     /// Largest relative residual of the equations.
     pub residual: f64,
+    /// The same without what no motion can meet, because rows that depend on each other want different things.
+    pub reachable: f64,
     /// Corrections that were made.
     pub corrections: usize,
 }
@@ -29,6 +31,40 @@ pub(crate) struct Solved {
     pub rank: Option<usize>,
     pub condition: f64,
     pub assumptions: Vec<String>,
+    /// Multiplications with an addition each that decompositions and substitutions took.
+    pub operations: f64,
+    /// Did another way of solving have to take over?
+    pub handed_over: bool,
+}
+
+/// Multiplications with an addition each, leading terms (Golub and Van Loan): what dense decompositions take.
+pub(crate) mod cost {
+    /// Cholesky factor of n × n.
+    pub fn cholesky(n: usize) -> f64 {
+        (n as f64).powi(3) / 6.0
+    }
+
+    /// Both triangles of n × n, for so many right sides.
+    pub fn substitution(n: usize, sides: usize) -> f64 {
+        (n * n) as f64 * sides as f64
+    }
+
+    /// (m × n) · (n × k).
+    pub fn product(m: usize, n: usize, k: usize) -> f64 {
+        m as f64 * n as f64 * k as f64
+    }
+
+    /// Householder's triangle of m × n, any of them larger.
+    pub fn qr(m: usize, n: usize) -> f64 {
+        let (long, short) = (m.max(n) as f64, m.min(n) as f64);
+        short * short * (long - short / 3.0)
+    }
+
+    /// Singular values and both sets of vectors of m × n.
+    pub fn svd(m: usize, n: usize) -> f64 {
+        let (long, short) = (m.max(n) as f64, m.min(n) as f64);
+        3.0 * long * short * short + 10.0 * short.powi(3)
+    }
 }
 
 pub(crate) fn column(values: &[f64]) -> Col<f64> {
@@ -129,6 +165,16 @@ impl Metric {
         }
     }
 
+    /// What the factor took, and L⁻¹ H.
+    pub fn operations(&self) -> f64 {
+        let (size, rows) = (self.hinges.nrows(), self.hinges.ncols());
+        let added = match self.added == 0.0 {
+            true => 0.0,
+            false => cost::product(size, rows, size) / 2.0,
+        };
+        cost::cholesky(size) + cost::substitution(size, rows) / 2.0 + added
+    }
+
     /// u with what was added to J.
     pub fn force(&self, u: &[f64], b: &[f64]) -> Col<f64> {
         let mut force = column(u);
@@ -152,34 +198,97 @@ impl Metric {
 pub(crate) fn refine(
     equations: &Equations,
     most: usize,
+    solve: impl FnMut(&[f64], &[f64]) -> (Vec<f64>, Vec<f64>),
+) -> Unknowns {
+    refine_for(equations, &equations.force, &equations.right, most, solve).0
+}
+
+/// The same with multipliers damped by ε, whose corrections add to loads that move nothing whatever part of b no motion can meet
+/// (round-off of positions and velocities, divided by ε).
+///
+/// The shortest loads that act the same, H λ' = H λ, are found with the same factors and b = 0. There every correction is
+/// −Hᵀ x/ε, so that their sum is Hᵀ w: without a part that moves nothing.
+pub(crate) fn refine_damped(
+    equations: &Equations,
+    most: usize,
+    epsilon: f64,
     mut solve: impl FnMut(&[f64], &[f64]) -> (Vec<f64>, Vec<f64>),
 ) -> Unknowns {
+    let mut found = refine(equations, most, &mut solve);
+    let (size, rows) = (equations.unknowns(), equations.rows.len());
+    let none = vec![0.0; rows];
+    let mut against = vec![0.0; size];
+    for (row, lambda) in equations.rows.iter().zip(&found.lambda) {
+        row.add_to(-lambda, &mut against);
+    }
+    let (scale, mut last) = (largest(&against), f64::INFINITY);
+    let mut shortest = vec![0.0; rows];
+    for _ in 0..12 {
+        // as long as it gets better, to round-off
+        let left = largest(&against);
+        if left <= 4e-16 * scale || left > 0.5 * last {
+            break;
+        }
+        last = left;
+        let (pass, sum) = refine_for(equations, &against, &none, most, &mut solve);
+        found.corrections += 1 + pass.corrections;
+        for (row, lambda) in equations.rows.iter().zip(&mut shortest) {
+            let more = -row.dot(&sum) / epsilon;
+            *lambda += more;
+            row.add_to(more, &mut against);
+        }
+    }
+    found.lambda = shortest;
+    let (mut newton, mut hinges) = (vec![0.0; size], vec![0.0; rows]);
+    let (x, lambda) = (&found.x, &found.lambda);
+    found.residual = equations_residual(equations, x, lambda, &mut newton, &mut hinges);
+    // s = b − Hᵀ x with H s = 0 is out of reach: what counts is H s
+    let mut seen = vec![0.0; size];
+    let mut longest = 0.0f64;
+    for (row, s) in equations.rows.iter().zip(&hinges) {
+        row.add_to(*s, &mut seen);
+        let entries = row.entries.iter().map(|(_, h)| largest(h));
+        longest = longest.max(entries.fold(0.0, f64::max));
+    }
+    let motion = largest(x).max(largest(&equations.right)) * longest;
+    equations.inertia_times(x, &mut against);
+    let force = largest(&against)
+        .max(largest(&equations.force))
+        .max(largest(lambda));
+    found.reachable = relative(largest(&newton), force).max(relative(largest(&seen), motion));
+    found
+}
+
+/// Solves J x − H λ = u, Hᵀ x = b; gives the sum of x after each correction, too.
+fn refine_for(
+    equations: &Equations,
+    u: &[f64],
+    b: &[f64],
+    most: usize,
+    mut solve: impl FnMut(&[f64], &[f64]) -> (Vec<f64>, Vec<f64>),
+) -> (Unknowns, Vec<f64>) {
     let (size, rows) = (equations.unknowns(), equations.rows.len());
     let mut best = Unknowns {
         x: vec![0.0; size],
         lambda: vec![0.0; rows],
         residual: f64::INFINITY,
+        reachable: f64::INFINITY,
         corrections: 0,
     };
     let (mut x, mut lambda) = (best.x.clone(), best.lambda.clone());
-    let (mut newton, mut hinges) = (equations.force.clone(), equations.right.clone());
-    let mut product = vec![0.0; size];
+    let (mut newton, mut hinges) = (u.to_vec(), b.to_vec());
+    let (mut sum, mut best_sum) = (vec![0.0; size], Vec::new());
     let mut slow = 0;
     for count in 0..=most {
         let (dx, dlambda) = solve(&newton, &hinges);
-        for (x, d) in x.iter_mut().zip(&dx) {
+        for ((x, d), sum) in x.iter_mut().zip(&dx).zip(&mut sum) {
             *x += d;
+            *sum += *x;
         }
         for (l, d) in lambda.iter_mut().zip(&dlambda) {
             *l += d;
         }
-        equations.residuals(&x, &lambda, &mut newton, &mut hinges);
-        equations.inertia_times(&x, &mut product);
-        let force = largest(&product)
-            .max(largest(&equations.force))
-            .max(largest(&lambda));
-        let motion = largest(&x).max(largest(&equations.right));
-        let residual = relative(largest(&newton), force).max(relative(largest(&hinges), motion));
+        let residual = residual_of(equations, u, b, &x, &lambda, &mut newton, &mut hinges);
         let better = residual < best.residual;
         slow = if residual < 0.7 * best.residual {
             0
@@ -192,14 +301,44 @@ pub(crate) fn refine(
                 x: x.clone(),
                 lambda: lambda.clone(),
                 residual,
+                reachable: residual,
                 corrections: count,
             };
+            best_sum.clone_from(&sum);
         }
         if enough {
             break;
         }
     }
-    best
+    (best, best_sum)
+}
+
+/// Largest residual of the equations, relative to their largest terms; the residuals themselves are left in the last two.
+pub(crate) fn equations_residual(
+    equations: &Equations,
+    x: &[f64],
+    lambda: &[f64],
+    newton: &mut [f64],
+    hinges: &mut [f64],
+) -> f64 {
+    let (u, b) = (&equations.force, &equations.right);
+    residual_of(equations, u, b, x, lambda, newton, hinges)
+}
+
+fn residual_of(
+    equations: &Equations,
+    u: &[f64],
+    b: &[f64],
+    x: &[f64],
+    lambda: &[f64],
+    newton: &mut [f64],
+    hinges: &mut [f64],
+) -> f64 {
+    equations.inertia_times(x, newton);
+    let force = largest(newton).max(largest(u)).max(largest(lambda));
+    let motion = largest(x).max(largest(b));
+    equations.residuals(u, b, x, lambda, newton, hinges);
+    relative(largest(newton), force).max(relative(largest(hinges), motion))
 }
 
 pub(crate) fn largest(x: &[f64]) -> f64 {

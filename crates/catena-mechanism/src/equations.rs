@@ -259,14 +259,22 @@ impl Equations {
     }
 
     /// Residuals u + H λ − J x and b − Hᵀ x.
-    pub fn residuals(&self, x: &[f64], lambda: &[f64], newton: &mut [f64], hinges: &mut [f64]) {
+    pub fn residuals(
+        &self,
+        u: &[f64],
+        b: &[f64],
+        x: &[f64],
+        lambda: &[f64],
+        newton: &mut [f64],
+        hinges: &mut [f64],
+    ) {
         self.inertia_times(x, newton);
-        for (r, u) in newton.iter_mut().zip(&self.force) {
+        for (r, u) in newton.iter_mut().zip(u) {
             *r = u - *r;
         }
         for (k, row) in self.rows.iter().enumerate() {
             row.add_to(lambda[k], newton);
-            hinges[k] = self.right[k] - row.dot(x);
+            hinges[k] = b[k] - row.dot(x);
         }
     }
 
@@ -283,6 +291,17 @@ impl Equations {
             load = load.add_scaled(self.wrench[k], lambda[k]);
         }
         load
+    }
+
+    /// λ of the tree's hinges that carry these loads (world axes about the bodies' origins; entry 0 is unused).
+    pub fn tree_multipliers(&self, loads: &[Force<f64>]) -> Vec<f64> {
+        let mut lambda = Vec::with_capacity(self.wrench.len());
+        for (body, load) in loads.iter().enumerate().skip(1) {
+            for own in &self.wrench[self.tree_first[body]..self.tree_first[body + 1]] {
+                lambda.push(own.moment.dot(load.moment) + own.force.dot(load.force));
+            }
+        }
+        lambda
     }
 
     /// First row of the model's constraints.

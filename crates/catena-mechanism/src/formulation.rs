@@ -1,9 +1,10 @@
 //! The door: one model, one state, many ways to the same motion.
 
-use crate::dense::{Solved, largest};
+use crate::augmented::{self, Unknown};
+use crate::dense::{Solved, cost, equations_residual, largest};
 use crate::equations::Equations;
 use crate::lagrangian::Lagrangian;
-use crate::{appendix, constraint_forces, null_space};
+use crate::{appendix, constraint_forces, null_space, rotational};
 use catena::algorithm::constrained::closed_chain::{CLOSED, CONSISTENT};
 use catena::algorithm::constrained::{Axes, ClosedChain, Rows, Sharing, Stabilisation};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
@@ -18,6 +19,12 @@ pub enum Formulation {
     Lagrangian,
     /// Multipliers first (14, 50).
     ConstraintForces,
+    /// Rotations and constraint forces: accelerations of the mass centres are eliminated (15, 16).
+    Rotational,
+    /// Augmented bodies about barycentres: forces in the tree's hinges are eliminated (28–38, 51).
+    AugmentedBodies,
+    /// Relative joint rates: torques in the tree's hinges are eliminated, too (55–61).
+    RelativeRates,
     /// Independent accelerations in the null space of the hinges by QR (40).
     NullSpace,
     /// The same with the null space from the graph; trees only (40).
@@ -34,9 +41,12 @@ pub enum Formulation {
 
 impl Formulation {
     /// All of them.
-    pub const ALL: [Formulation; 8] = [
+    pub const ALL: [Formulation; 11] = [
         Formulation::Lagrangian,
         Formulation::ConstraintForces,
+        Formulation::Rotational,
+        Formulation::AugmentedBodies,
+        Formulation::RelativeRates,
         Formulation::NullSpace,
         Formulation::TreeNullSpace,
         Formulation::CutLoops,
@@ -50,6 +60,9 @@ impl Formulation {
         match self {
             Formulation::Lagrangian => "lagrangian",
             Formulation::ConstraintForces => "constraint-forces",
+            Formulation::Rotational => "rotational",
+            Formulation::AugmentedBodies => "augmented-bodies",
+            Formulation::RelativeRates => "relative-rates",
             Formulation::NullSpace => "null-space",
             Formulation::TreeNullSpace => "tree-null-space",
             Formulation::CutLoops => "cut-loops",
@@ -64,6 +77,9 @@ impl Formulation {
         match self {
             Formulation::Lagrangian => "10, 49, 63",
             Formulation::ConstraintForces => "14, 50",
+            Formulation::Rotational => "15, 16",
+            Formulation::AugmentedBodies => "28–38, 51",
+            Formulation::RelativeRates => "55–61",
             Formulation::NullSpace | Formulation::TreeNullSpace => "40",
             Formulation::CutLoops => "65–73",
             Formulation::RankByQr => "A-5",
@@ -95,6 +111,13 @@ pub struct Solution {
     pub condition: f64,
     /// Largest residual of the equations, relative to their largest terms.
     pub residual: f64,
+    /// Corrections with the residuals as right sides.
+    pub corrections: usize,
+    /// Multiplications with an addition each that decompositions and substitutions took, leading terms; writing the equations down
+    /// is not counted.
+    pub operations: f64,
+    /// Did another way of solving have to take over? Then `assumptions` says which, and why.
+    pub handed_over: bool,
     /// What was assumed or handed over.
     pub assumptions: Vec<String>,
 }
@@ -223,6 +246,11 @@ impl Mechanism {
         Ok(())
     }
 
+    /// What the last equations were made of.
+    pub(crate) fn parts(&self) -> (&Equations, &Rows<f64>, &Kinematics<f64>) {
+        (&self.equations, &self.rows, &self.kinematics)
+    }
+
     /// Accelerations and loads by one formulation.
     pub fn accelerations(
         &mut self,
@@ -244,6 +272,14 @@ impl Mechanism {
                 lagrangian.solve(equations)?
             }
             Formulation::ConstraintForces => constraint_forces::solve(equations)?,
+            Formulation::Rotational => rotational::solve(equations, &self.model)?,
+            Formulation::AugmentedBodies | Formulation::RelativeRates => {
+                let unknown = match formulation {
+                    Formulation::AugmentedBodies => Unknown::Rotations,
+                    _ => Unknown::JointRates,
+                };
+                augmented::solve(unknown, equations, &self.model, &self.kinematics)?
+            }
             Formulation::NullSpace => null_space::by_qr(equations)?,
             Formulation::TreeNullSpace => {
                 null_space::by_graph(equations, &self.model, &self.kinematics)?
@@ -288,6 +324,9 @@ impl Mechanism {
             rank: solved.rank,
             condition: solved.condition,
             residual: unknowns.residual,
+            corrections: unknowns.corrections,
+            operations: solved.operations,
+            handed_over: solved.handed_over,
             assumptions: solved.assumptions,
         })
     }
@@ -340,28 +379,11 @@ impl Mechanism {
         let rows = tree_rows + loads.multipliers.len();
         crate::appendix::rank_note(rows, tree_rows + rank, &mut assumptions);
         // the residuals of the equations in maximal coordinates, with these loads
-        let mut lambda = vec![0.0; rows];
-        for k in 0..tree_rows {
-            let body = self
-                .equations
-                .tree_first
-                .partition_point(|&first| first <= k)
-                - 1;
-            let (own, load) = (self.equations.wrench[k], loads.tree[body]);
-            lambda[k] = own.moment.dot(load.moment) + own.force.dot(load.force);
-        }
-        lambda[tree_rows..].copy_from_slice(&loads.multipliers);
-        let mut newton = vec![0.0; x.len()];
-        let mut hinges = vec![0.0; rows];
-        self.equations
-            .residuals(&x, &lambda, &mut newton, &mut hinges);
-        let mut product = vec![0.0; x.len()];
-        self.equations.inertia_times(&x, &mut product);
-        let force = largest(&product)
-            .max(largest(&self.equations.force))
-            .max(largest(&lambda));
-        let scale = largest(&x).max(largest(&self.equations.right));
-        let part = |x: f64, scale: f64| if x == 0.0 { 0.0 } else { x / scale };
+        let mut lambda = self.equations.tree_multipliers(&loads.tree);
+        lambda.extend(&loads.multipliers);
+        let (mut newton, mut hinges) = (vec![0.0; x.len()], vec![0.0; rows]);
+        let residual = equations_residual(&self.equations, &x, &lambda, &mut newton, &mut hinges);
+        let operations = self.cut_loops_operations();
         Ok(Solution {
             bodies: self.body_accelerations(state, &x),
             accelerations,
@@ -371,9 +393,25 @@ impl Mechanism {
             rows,
             rank: Some(tree_rows + rank),
             condition,
-            residual: part(largest(&newton), force).max(part(largest(&hinges), scale)),
+            residual,
+            corrections: 0,
+            operations,
+            handed_over: false,
             assumptions,
         })
+    }
+}
+
+impl Mechanism {
+    /// Factors of the tree, D^(−1/2) U⁻¹ Jᵀ along the loops, and their orthogonal decomposition.
+    fn cut_loops_operations(&self) -> f64 {
+        // a body's share of U D Uᵀ with the forces (articulated inertia moved and reduced), and of one solution
+        let (factor, solution) = (250.0, 30.0);
+        let mut sum = factor * self.model.body_count() as f64;
+        for block in self.rows.blocks() {
+            sum += solution * (block.rows * block.support.len()) as f64;
+        }
+        sum + cost::qr(self.model.nv(), self.rows.count())
     }
 }
 

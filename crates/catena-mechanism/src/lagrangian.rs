@@ -10,15 +10,16 @@
 //! rows depend on each other: what is wrong along a singular value σ of J^(−1/2) H shrinks by ε/(ε + σ²) each time, and λ never leaves
 //! the span of the rows, so that it ends as the shortest.
 
-use crate::appendix::{ACCEPTED, handed_over, mean_compliance};
-use crate::dense::{Solved, refine};
+use crate::appendix::{Damped, MOST_CORRECTIONS, damped, handed_over};
+use crate::dense::{Solved, Unknowns, refine_damped};
 use crate::equations::Equations;
 use catena::error::{Error, ErrorKind, Result};
+use catena::spatial::Mat3;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::ldlt::factor::LdltRegularization;
 use faer::sparse::linalg::SymbolicSupernodalParams;
 use faer::sparse::linalg::cholesky::{
-    CholeskySymbolicParams, LdltRef, SymbolicCholesky, SymmetricOrdering,
+    CholeskySymbolicParams, LdltRef, SymbolicCholesky, SymbolicCholeskyRaw, SymmetricOrdering,
     factorize_symbolic_cholesky,
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
@@ -38,10 +39,13 @@ pub(crate) struct Lagrangian {
     memory: MemBuffer,
 }
 
+/// δ by the inertia of a body.
+const SHIFT: f64 = 1e-4;
+
 /// Every entry on and above the diagonal: (row, column, value), in an order that depends on the structure only.
 fn entries(
     equations: &Equations,
-    delta: f64,
+    delta: &[[f64; 2]],
     epsilon: f64,
     mut push: impl FnMut(usize, usize, f64),
 ) {
@@ -52,12 +56,12 @@ fn entries(
         let rows = tensor.rows();
         for i in 0..3 {
             for j in i..3 {
-                let shift = if i == j { delta } else { 0.0 };
+                let shift = if i == j { delta[body][0] } else { 0.0 };
                 push(at + i, at + j, rows[i][j] + shift);
             }
         }
         for k in 3..6 {
-            push(at + k, at + k, mass + delta);
+            push(at + k, at + k, mass + delta[body][1]);
         }
     }
     for (rotor, row) in &equations.freedoms {
@@ -87,6 +91,34 @@ fn entries(
     }
 }
 
+/// δ of every body, for its turns and for its mass: a small part of its own inertia where that has a direction without any, as of a
+/// rod about its axis. Corrections take it out again: what is wrong there shrinks by about √(δ ε)/h each time.
+fn shifts(equations: &Equations) -> Vec<[f64; 2]> {
+    let own = |tensor: &Mat3<f64>| (tensor.x.x + tensor.y.y + tensor.z.z) / 3.0;
+    let mut largest = [0.0f64; 2];
+    for (mass, tensor) in &equations.inertia {
+        largest = [largest[0].max(own(tensor)), largest[1].max(*mass)];
+    }
+    let mut shifts = vec![[0.0; 2]; equations.inertia.len()];
+    for (shift, (mass, tensor)) in shifts.iter_mut().zip(&equations.inertia).skip(1) {
+        let mean = own(tensor);
+        let volume = tensor.x.dot(tensor.y.cross(tensor.z));
+        if volume <= 1e-6 * mean * mean * mean {
+            // points without any inertia about them: that of others, or their masses at a metre
+            let others = if largest[0] > 0.0 {
+                largest[0]
+            } else {
+                largest[1]
+            };
+            shift[0] = SHIFT * mean.max(1e-3 * others);
+        }
+        if *mass <= 1e-6 * largest[1] {
+            shift[1] = SHIFT * 1e-3 * largest[1];
+        }
+    }
+    shifts
+}
+
 fn failed(what: &str) -> Error {
     Error::new(
         ErrorKind::Singular,
@@ -99,7 +131,8 @@ impl Lagrangian {
     /// Finds the order of elimination for matrices of this structure.
     pub fn new(equations: &Equations) -> Result<Self> {
         let mut places: Vec<(usize, usize)> = Vec::new(); // column, row
-        entries(equations, 0.0, 0.0, |row, column, _| {
+        let none = vec![[0.0; 2]; equations.inertia.len()];
+        entries(equations, &none, 0.0, |row, column, _| {
             places.push((column, row));
         });
         let mut sorted = places.clone();
@@ -151,18 +184,63 @@ impl Lagrangian {
 
     /// Factorizes and solves; equations of another structure are not accepted.
     pub fn solve(&mut self, equations: &Equations) -> Result<Solved> {
-        let masses = equations.inertia[1..]
-            .iter()
-            .flat_map(|(m, t)| [*m, t.x.x, t.y.y, t.z.z]);
-        let heaviest = masses.clone().fold(0.0f64, f64::max);
-        let weak = equations.inertia[1..].iter().any(|(mass, tensor)| {
-            let scale = tensor.x.x.max(tensor.y.y).max(tensor.z.z);
-            let volume = tensor.x.dot(tensor.y.cross(tensor.z));
-            *mass <= 1e-12 * heaviest || volume <= 1e-9 * scale * scale * scale
-        });
-        let delta = if weak { 1e-9 * heaviest } else { 0.0 };
-        // smaller: round-off of the residuals, divided by ε, enters loads that rows do not determine; larger: more corrections
-        let epsilon = 1e-5 * mean_compliance(equations);
+        let delta = shifts(equations);
+        let mut solutions = 0;
+        let tried = damped(equations, |epsilon| {
+            let found = self.attempt(equations, &delta, epsilon)?;
+            solutions += 1 + found.0.corrections;
+            Ok(found)
+        })?;
+        let Damped {
+            unknowns,
+            condition,
+            damping,
+        } = match tried {
+            Ok(tried) => tried,
+            Err(residual) => return handed_over(equations, residual),
+        };
+        let [factor, both_triangles] = self.operations();
+        Ok(Solved {
+            assumptions: vec![format!(
+                "λ damped by ε = {damping:.1e}, the damping removed by corrections"
+            )],
+            unknowns,
+            rank: None,
+            condition,
+            operations: factor + both_triangles * solutions as f64,
+            handed_over: false,
+        })
+    }
+
+    /// Multiplications of the factor, and of a solution with it.
+    fn operations(&self) -> [f64; 2] {
+        let mut factor = 0.0;
+        match self.symbolic.raw() {
+            SymbolicCholeskyRaw::Simplicial(own) => {
+                for column in own.col_ptr().windows(2) {
+                    factor += ((column[1] - column[0]) as f64).powi(2) / 2.0;
+                }
+            }
+            SymbolicCholeskyRaw::Supernodal(own) => {
+                let (begin, rows) = (own.supernode_begin(), own.col_ptr_for_row_idx());
+                for k in 0..own.n_supernodes() {
+                    let below = rows[k + 1] - rows[k];
+                    for column in 0..begin[k + 1] - begin[k] {
+                        factor += ((below + column + 1) as f64).powi(2) / 2.0;
+                    }
+                }
+            }
+        }
+        [factor, 2.0 * self.symbolic.len_val() as f64]
+    }
+
+    /// Factorizes with this damping, and corrects.
+    fn attempt(
+        &mut self,
+        equations: &Equations,
+        delta: &[[f64; 2]],
+        epsilon: f64,
+    ) -> Result<(Unknowns, f64)> {
         self.values.fill(0.0);
         let (values, slot) = (&mut self.values, &self.slot);
         let mut next = 0;
@@ -196,7 +274,7 @@ impl Lagrangian {
         let memory = &mut self.memory;
         let unknown = equations.unknowns();
         let mut both = vec![0.0; self.size];
-        let unknowns = refine(equations, 60, |u, right| {
+        let unknowns = refine_damped(equations, MOST_CORRECTIONS, epsilon, |u, right| {
             both[..unknown].copy_from_slice(u);
             for (to, b) in both[unknown..].iter_mut().zip(right) {
                 *to = -b;
@@ -210,19 +288,8 @@ impl Lagrangian {
             );
             (both[..unknown].to_vec(), both[unknown..].to_vec())
         });
-        if unknowns.residual.is_nan() || unknowns.residual > ACCEPTED {
-            return handed_over(equations, unknowns.residual);
-        }
         let condition = self.condition();
-        Ok(Solved {
-            assumptions: vec![format!(
-                "λ damped by ε = {epsilon:.1e}, removed by {} corrections",
-                unknowns.corrections
-            )],
-            unknowns,
-            rank: None,
-            condition,
-        })
+        Ok((unknowns, condition))
     }
 
     /// Hager's estimate of ‖K‖₁ ‖K⁻¹‖₁ of the damped matrix.

@@ -27,12 +27,17 @@
 //! Signs: λ and the loads act on the child of a hinge, the parent gets the opposite; Mufti's f and g have the other sign.
 
 pub mod appendix;
+pub mod augmented;
 pub mod constraint_forces;
 mod dense;
+pub mod doctor;
 pub mod equations;
 mod formulation;
 pub mod lagrangian;
+pub mod made_again;
 pub mod null_space;
+pub mod rotational;
+mod saddle;
 
 pub use equations::{Equations, Row};
 pub use formulation::{Formulation, Mechanism, Solution};

@@ -10,7 +10,7 @@
 
 use crate::appendix::{rank_note, ratio_of_extremes};
 use crate::dense::{
-    RANK_TOLERANCE, Solved, as_matrix, column, hinges, inertia, lower, refine, vector,
+    RANK_TOLERANCE, Solved, as_matrix, column, cost, hinges, inertia, lower, refine, vector,
 };
 use crate::equations::Equations;
 use catena::Model;
@@ -83,6 +83,12 @@ pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
         rank: Some(rank),
         condition,
         assumptions,
+        operations: cost::qr(size, rows)
+            + cost::qr(rows, rank)
+            + cost::product(size, size, size - rank) / 6.0
+            + cost::product(size, size - rank, size - rank) / 2.0
+            + cost::cholesky(size - rank),
+        handed_over: false,
     })
 }
 
@@ -132,7 +138,7 @@ pub(crate) fn by_graph(
         let free: Col<f64> = factor.solve(z.transpose() * (column(u) - &j * &particular));
         let x = particular + &z * free;
         let needed = &j * &x - column(u);
-        let lambda = from_the_leaves(equations, model, kinematics, &needed);
+        let lambda = from_the_leaves(equations, model, kinematics, &vector(&needed));
         debug_assert_eq!(lambda.len(), right.len());
         (vector(&x), lambda)
     });
@@ -141,15 +147,19 @@ pub(crate) fn by_graph(
         rank: Some(equations.rows.len()),
         condition,
         assumptions: vec!["Z from the paths of the tree".into()],
+        operations: cost::product(equations.unknowns(), 6, model.nv())
+            + cost::product(equations.unknowns(), model.nv(), model.nv()) / 2.0
+            + cost::cholesky(model.nv()),
+        handed_over: false,
     })
 }
 
-/// λ with H λ = needed on a tree: what a hinge transmits is the sum of what is needed beyond it.
-fn from_the_leaves(
+/// λ of the tree's hinges with H λ = needed: what a hinge transmits is the sum of what is needed beyond it. Other rows are zero.
+pub(crate) fn from_the_leaves(
     equations: &Equations,
     model: &Model,
     kinematics: &Kinematics<f64>,
-    needed: &Col<f64>,
+    needed: &[f64],
 ) -> Vec<f64> {
     let n = model.body_count();
     let origin = |body: usize| kinematics.world_from_body[body].translation;

@@ -1,10 +1,12 @@
 //! Every formulation agrees with every other: motion of joints and bodies, loads in all hinges, rank.
 
 use catena::algorithm::constrained::ClosedChain;
+use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::model::embedded::{self, random_closed};
+use catena::model::{AxisPair, ConstraintSpec, Inertial, JointKind, JointSpec, RuleSpec};
 use catena::random::Random;
-use catena::spatial::{Force, Motion, Vec3};
-use catena::{Model, State};
+use catena::spatial::{Force, Mat3, Motion, Pose, Sym3, Vec3};
+use catena::{Model, ModelBuilder, State};
 use catena_mechanism::{Formulation, Mechanism, Solution};
 
 fn random_vector(random: &mut Random, n: usize, reach: f64) -> Vec<f64> {
@@ -90,6 +92,7 @@ fn on_random_trees() {
                 worst = [worst[0].max(d[0]), worst[1].max(d[1])];
             }
             assert!(solution.rank.is_none_or(|rank| rank == solution.rows));
+            assert!(!solution.handed_over, "{}", formulation.name());
         }
     }
     println!(
@@ -98,16 +101,161 @@ fn on_random_trees() {
     );
 }
 
+/// A random pose about the origin.
+fn random_pose(random: &mut Random) -> Pose<f64> {
+    let x = random_vector(random, 3, 1.0);
+    Pose::new(
+        Mat3::from_quaternion(random.quaternion()),
+        Vec3::new(x[0], x[1], x[2]),
+    )
+}
+
+/// A plane mechanism somewhere in space: a tree of pins and sliders, closed by pins and sliders at a random state. Some bodies are
+/// rods without inertia about their own axis. Every loop has three dependent rows.
+fn random_planar(bodies: usize, loops: usize, seed: u64) -> (ModelBuilder, State) {
+    let mut random = Random::new(seed ^ 0x91a4e);
+    let mut builder = ModelBuilder::new("planar");
+    let plane = random_pose(&mut random);
+    let in_plane = |random: &mut Random| {
+        let x = random_vector(random, 2, 1.0);
+        Vec3::new(x[0], x[1], 0.0)
+    };
+    let slider = |random: &mut Random| AxisPair {
+        first: {
+            let (sin, cos) = random.uniform(-3.0, 3.0).sin_cos();
+            Vec3::new(cos, sin, 0.0)
+        },
+        ..AxisPair::default()
+    };
+    let joint = |random: &mut Random, name: &str, parent: &str, child: &str, first: bool| {
+        let slides = random.below(5) == 0;
+        let at = Pose::shift(in_plane(random));
+        JointSpec {
+            parent_from_joint: if first { plane * at } else { at },
+            axes: match slides {
+                true => slider(random),
+                false => AxisPair::default(),
+            },
+            ..JointSpec::new(
+                name,
+                if slides {
+                    JointKind::Prismatic
+                } else {
+                    JointKind::Revolute
+                },
+                parent,
+                child,
+            )
+        }
+    };
+    for k in 0..bodies {
+        let mass = random.uniform(0.2, 3.0);
+        let (rod, size) = (random.below(2) == 0, mass * random.uniform(0.01, 0.2));
+        builder.link(
+            &format!("link{k}"),
+            Inertial {
+                mass,
+                centre: in_plane(&mut random),
+                tensor: Sym3::from_upper(Mat3::from_rows([
+                    [if rod { 0.0 } else { size }, 0.0, 0.0],
+                    [0.0, size, 0.0],
+                    [0.0, 0.0, if rod { size } else { 1.5 * size }],
+                ])),
+            },
+        );
+        let parent = match k {
+            0 => "world".to_string(),
+            _ if random.below(6) == 0 => "world".to_string(),
+            _ => format!("link{}", k - 1 - random.below(k.min(3))),
+        };
+        let on_ground = parent == "world";
+        builder.joint(joint(
+            &mut random,
+            &format!("joint{k}"),
+            &parent,
+            &format!("link{k}"),
+            on_ground,
+        ));
+    }
+    let model = builder.build().expect("a tree");
+    let state = State::random(&model, seed);
+    let mut kinematics = Kinematics::new(&model);
+    let still = vec![0.0; model.nv()];
+    forward_kinematics(
+        &model,
+        &state.q,
+        &state.v,
+        &still,
+        &state.base,
+        &mut kinematics,
+    );
+    let frame = |name: &str| {
+        let frame = model.tree().frames.iter().find(|f| f.name == name);
+        kinematics.frame_pose(frame.expect("there"))
+    };
+    for k in 0..loops {
+        // from the ground or an early body to a late one
+        let parent = match random.below(2) {
+            0 => "world".to_string(),
+            _ => format!("link{}", random.below(bodies / 2)),
+        };
+        let child = format!("link{}", bodies / 2 + random.below(bodies - bodies / 2));
+        let spec = joint(
+            &mut random,
+            &format!("loop{k}"),
+            &parent,
+            &child,
+            parent == "world",
+        );
+        let world_from_joint = frame(&parent) * spec.parent_from_joint;
+        // the joint stands at zero here, whatever the angle of the child
+        let joint_from_child = world_from_joint.inverse() * frame(&child);
+        builder.constraint(ConstraintSpec::joint(JointSpec {
+            joint_from_child,
+            ..spec
+        }));
+    }
+    (builder, state)
+}
+
+/// Random mechanisms of three kinds, in turn: in space, in space with loops closed twice, in a plane.
+fn random_mechanism(seed: u64) -> (&'static str, Model, State) {
+    let size = 4 + seed as usize % 9;
+    let loops = 1 + (seed / 4) as usize % 3;
+    if seed % 4 == 3 {
+        let (builder, state) = random_planar(size, loops, seed);
+        return ("plane", builder.build().expect("sound"), state);
+    }
+    let (mut builder, state) = random_closed(size + 1, loops, seed).expect("possible");
+    if seed % 4 != 2 {
+        return ("space", builder.build().expect("sound"), state);
+    }
+    for k in 0..builder.constraints.len() {
+        let mut again = builder.constraints[k].clone();
+        if let RuleSpec::Joint(joint) = &mut again.rule {
+            // a point of every joint that turns, held a second time
+            if matches!(joint.kind, JointKind::Revolute | JointKind::Universal) {
+                (again.name, joint.name) = (format!("again{k}"), format!("again{k}"));
+                joint.kind = JointKind::Spherical;
+                builder.constraint(again);
+            }
+        }
+    }
+    ("doubled", builder.build().expect("sound"), state)
+}
+
+/// 500 mechanisms that move, closed, with consistent velocities, under efforts and loads. What a formulation gave by itself is
+/// counted: none of them may hand over to another, and only the null space of the graph, which is for trees, may refuse.
 #[test]
 fn on_random_closed_mechanisms() {
-    let (mut seen, mut redundant) = (0, 0);
+    let (mut seen, mut redundant, mut tried) = (0, 0, 0);
     let mut worst = [0.0f64; 2];
-    let mut seed = 0;
-    while seen < 100 && seed < 400 {
-        seed += 1;
-        let (builder, mut state) =
-            random_closed(5 + seed as usize % 9, 1 + seed as usize % 3, seed).expect("possible");
-        let model = builder.build().expect("sound");
+    let mut own = vec![0; Formulation::ALL.len()];
+    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    while seen < 500 && tried < 4000 {
+        tried += 1;
+        let seed = tried;
+        let (kind, model, mut state) = random_mechanism(seed);
         let mut chain = ClosedChain::new(&model);
         let (rank, _) = chain.rank(0.0, &state).expect("finite");
         if rank == model.nv() || chain.project(0.0, &mut state).is_err() {
@@ -120,6 +268,10 @@ fn on_random_closed_mechanisms() {
             continue; // the driver wants what dependent rows forbid
         }
         seen += 1;
+        match kinds.iter_mut().find(|(name, _)| *name == kind) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((kind, 1)),
+        }
         let mut mechanism = Mechanism::new(&model);
         let found = all(&mut mechanism, &state, &tau, &external);
         let cut = &found
@@ -129,23 +281,41 @@ fn on_random_closed_mechanisms() {
             .1;
         redundant += usize::from(cut.rank < Some(cut.rows));
         for (formulation, solution) in &found {
+            let index = Formulation::ALL.iter().position(|f| f == formulation);
+            own[index.expect("one of them")] += usize::from(!solution.handed_over);
             let d = difference(solution, cut);
             assert!(
                 d[0] < 1e-9 && d[1] < 1e-9,
-                "seed {seed}, {}: {d:?}, {:?}, condition {:.1e}",
+                "seed {seed} ({kind}), {}: {d:?}, {:?}, condition {:.1e}",
                 formulation.name(),
                 solution.assumptions,
                 solution.condition,
             );
             worst = [worst[0].max(d[0]), worst[1].max(d[1])];
-            assert!(solution.rank.is_none_or(|rank| Some(rank) == cut.rank));
+            assert!(
+                solution.rank.is_none_or(|rank| Some(rank) == cut.rank),
+                "seed {seed} ({kind}), {}: {:?} {:?}",
+                formulation.name(),
+                solution.rank,
+                cut.rank
+            );
         }
     }
     println!(
-        "{seen} mechanisms, {redundant} redundant, worst difference of motions {:.1e}, of loads {:.1e}",
+        "{seen} mechanisms of {tried}, {kinds:?}, {redundant} redundant, worst difference of motions {:.1e}, of loads {:.1e}",
         worst[0], worst[1]
     );
-    assert!(seen >= 100, "only {seen}");
+    for (formulation, own) in Formulation::ALL.iter().zip(&own) {
+        println!("{:20} {own} by itself", formulation.name());
+    }
+    assert!(seen >= 500 && redundant >= 150, "{seen}, {redundant}");
+    for (formulation, own) in Formulation::ALL.iter().zip(&own) {
+        let expected = match formulation {
+            Formulation::TreeNullSpace => 0,
+            _ => seen,
+        };
+        assert_eq!(*own, expected, "{} by itself", formulation.name());
+    }
 }
 
 /// Four-bars of revolute joints have three dependent rows per loop; all routes find the same shortest loads.
@@ -170,6 +340,7 @@ fn on_planar_redundant_mechanisms() {
                 "{n}, {}: {d:?}",
                 formulation.name()
             );
+            assert!(!solution.handed_over, "{}", formulation.name());
             if let Some(rank) = solution.rank {
                 assert_eq!(solution.rows - rank, 3 * n, "{}", formulation.name());
             }

@@ -87,8 +87,12 @@ fn case_text(report: &Report) -> String {
                 false => format!("OFF at {}", q.where_),
             }),
         );
+    let routes = match &report.routes[..] {
+        [] => String::new(),
+        routes => format!("  by {}\n", routes.join(", ")),
+    };
     format!(
-        "{} ({}, {}): {}\n{}",
+        "{} ({}, {}): {}\n{}{routes}",
         report.id,
         report.kind,
         counted(report.samples, "sample", "samples"),
@@ -127,6 +131,7 @@ fn case_json(path: &Path, result: &Result<Report, Error>) -> Value {
                 "title": report.title,
                 "samples": report.samples,
                 "passed": report.passed(),
+                "routes": report.routes,
                 "quantities": quantities,
             })
         }

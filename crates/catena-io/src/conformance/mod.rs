@@ -123,6 +123,7 @@ pub fn verify_text(text: &str, file_name: &str) -> Result<Report> {
         title: information(&head, "title")?,
         quantities: comparison.quantities,
         samples: comparison.samples,
+        routes: comparison.routes,
     })
 }
 

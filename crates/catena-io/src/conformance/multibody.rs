@@ -5,7 +5,7 @@ use super::COMMON_KEYS;
 use super::element::{Element, Object};
 use super::graph;
 use super::noise::{Sample, Subject, foundations};
-use super::report::Numbers;
+use super::report::{Numbers, TOLERANCE};
 use super::response::{BodyMotion, Closed, Load, Response, Situation, System, mechanical_quantity};
 use super::serial::{case_builder, expect_kind};
 use super::simulation::{RUN_KEYS, Run, read_controller, read_instants, turn_towards};
@@ -533,6 +533,14 @@ impl Subject for Moving {
         }))
     }
 
+    fn routes(&self) -> Vec<&'static str> {
+        self.tree.routes()
+    }
+
+    fn floors(&self, name: &str) -> Vec<f64> {
+        self.tree.floors(name)
+    }
+
     fn foundations(&mut self) -> Result<Numbers> {
         self.tree.foundations()
     }
@@ -608,14 +616,11 @@ impl Tree {
         loads.collect()
     }
 
-    /// Something that only a closed chain has.
-    fn of_loops(&self, quantity: impl Fn(&Closed) -> f64) -> Option<Vec<Numbers>> {
-        let closed = self
-            .responses
-            .iter()
-            .map(|r| r.closed.as_ref().map(&quantity));
-        let numbers: Option<Vec<f64>> = closed.collect();
-        numbers.map(|numbers| numbers.into_iter().map(Numbers::from).collect())
+    /// Something that only a closed chain has, from the routes that tell.
+    fn of_loops(&self, quantity: impl Fn(&Closed) -> Option<f64>) -> Option<Vec<Numbers>> {
+        let closed = self.responses.iter().filter_map(|r| r.closed.as_ref());
+        let numbers: Vec<Numbers> = closed.filter_map(quantity).map(Numbers::from).collect();
+        (!numbers.is_empty()).then_some(numbers)
     }
 
     fn joint_accelerations(&self) -> Vec<Numbers> {
@@ -645,13 +650,13 @@ impl Subject for Tree {
                 let model = &multibody.model;
                 let tree = (6 * model.body_count() - model.nv()) as f64;
                 let loops = self.of_loops(|closed| match name {
-                    "constraint_rows" => tree + model.constraint_rows() as f64,
-                    _ => tree + closed.rank as f64,
+                    "constraint_rows" => Some(tree + model.constraint_rows() as f64),
+                    _ => closed.rank.map(|rank| tree + rank as f64),
                 });
                 loops.unwrap_or_else(|| vec![tree.into()])
             }
-            "min_norm" => return Ok(self.of_loops(|closed| closed.norm)),
-            "loop_gap" => return Ok(self.of_loops(|closed| closed.gap)),
+            "min_norm" => return Ok(self.of_loops(|closed| Some(closed.norm))),
+            "loop_gap" => return Ok(self.of_loops(|closed| Some(closed.gap))),
             "incidence_C" => vec![graph::incidence(multibody)],
             "T" => vec![graph::paths(multibody)],
             "D_barycentre" => vec![graph::barycentres(multibody, &self.responses[0])],
@@ -664,6 +669,25 @@ impl Subject for Tree {
                 return mechanical_quantity(name, &mut self.system, &self.situation, response);
             }
         }))
+    }
+
+    fn routes(&self) -> Vec<&'static str> {
+        self.responses.iter().map(|r| r.route).collect()
+    }
+
+    /// Maximal coordinates have all accelerations and all loads in one system of equations: its round-off goes by the largest.
+    fn floors(&self, name: &str) -> Vec<f64> {
+        let loads = match name {
+            "joint_acc" | "body_lin_acc" | "body_ang_acc" => false,
+            "hinge_force" | "hinge_torque" | "min_norm" => true,
+            _ => return Vec::new(),
+        };
+        let routes = self.responses.iter().filter(|r| r.has_loads || !loads);
+        let floors = routes.map(|response| match response.maximal {
+            true => TOLERANCE * response.largest(loads),
+            false => 0.0,
+        });
+        floors.collect()
     }
 
     fn foundations(&mut self) -> Result<Numbers> {

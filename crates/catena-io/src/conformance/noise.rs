@@ -40,6 +40,16 @@ pub(super) trait Subject {
     /// A quantity by name, by every route there is, the main one first; nothing if the name is not known.
     fn quantity(&mut self, name: &str) -> Result<Option<Vec<Numbers>>>;
 
+    /// Names of the routes to accelerations and loads, where there are several.
+    fn routes(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// Differences that a route is granted in any case, by route; none at all where the list is shorter.
+    fn floors(&self, _name: &str) -> Vec<f64> {
+        Vec::new()
+    }
+
     /// Entries of the bodies' rotation matrices, and logarithms of the pivots of the inertia matrix.
     fn foundations(&mut self) -> Result<Numbers>;
 }
@@ -154,9 +164,12 @@ pub(super) fn routes_and_noise<T: Subject + ?Sized>(
     if !noise.iter().all(|noise| noise.is_finite()) {
         return Err(undetermined(sample));
     }
-    // an instability of the main route does not excuse it
-    let others = noise[1..].iter().copied().fold(f64::INFINITY, f64::min);
-    noise[0] = noise[0].min(EXCUSE * others);
+    // an instability of the main route does not excuse it; one that writes zeros where others add up has no noise to compare with
+    let others = noise[1..].iter().copied().filter(|noise| *noise > 0.0);
+    noise[0] = noise[0].min(EXCUSE * others.fold(f64::INFINITY, f64::min));
+    for (noise, floor) in noise.iter_mut().zip(subject.floors(name)) {
+        *noise = noise.max(floor);
+    }
     Ok((routes, noise))
 }
 
@@ -179,6 +192,7 @@ pub(super) fn compare<'a, T: Subject>(
         let copies = shaken.iter_mut().map(|copy| &mut copy[index].subject);
         let mut copies: Vec<_> = copies.collect();
         foundation_noise(element, subject, &mut copies)?;
+        comparison.by(&subject.routes());
         for (name, expected) in expected {
             let (routes, noise) =
                 routes_and_noise(element, (name, expected), subject, &mut copies)?;

@@ -45,6 +45,8 @@ pub struct Report {
     pub quantities: Vec<Quantity>,
     /// Number of states compared.
     pub samples: usize,
+    /// Routes by which accelerations and loads were computed and compared, where there are several.
+    pub routes: Vec<String>,
 }
 
 impl Report {
@@ -193,6 +195,8 @@ impl From<&Matrix> for Numbers {
 pub(super) struct Comparison {
     pub quantities: Vec<Quantity>,
     pub samples: usize,
+    /// Routes that took part.
+    pub routes: Vec<String>,
     /// Largest accepted difference, relative to the scale of its entry.
     tolerance: f64,
 }
@@ -202,7 +206,17 @@ impl Comparison {
         Comparison {
             quantities: Vec::new(),
             samples: 0,
+            routes: Vec::new(),
             tolerance,
+        }
+    }
+
+    /// Notes the routes that took part.
+    pub(super) fn by(&mut self, routes: &[&str]) {
+        for route in routes {
+            if !self.routes.iter().any(|known| known == route) {
+                self.routes.push((*route).into());
+            }
         }
     }
 

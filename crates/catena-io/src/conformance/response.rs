@@ -10,9 +10,13 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::model::{FrameInfo, JointKind};
 use catena::spatial::{Force, Mat3, Pose, Vec3};
 use catena::{Base, Cpu, Dynamics, Matrix, Model, State};
+use catena_mechanism::{Formulation, Mechanism, Solution};
 
 /// Most freedoms for which the classical O(n³) route is run beside the O(n) one.
 pub(super) const DENSE_LIMIT: usize = 600;
+
+/// Most bodies for which all formulations in maximal coordinates are run, too.
+const MAXIMAL_LIMIT: usize = 40;
 
 /// How accelerations are computed.
 #[derive(Clone, Copy, PartialEq)]
@@ -76,13 +80,42 @@ pub(super) struct Response {
     pub loops: Vec<Force<f64>>,
     /// What a closed chain knows besides.
     pub closed: Option<Closed>,
+    /// Was it found in maximal coordinates?
+    pub maximal: bool,
+    /// Name of the route.
+    pub route: &'static str,
+}
+
+impl Response {
+    /// Largest of all accelerations, or of all loads.
+    pub(super) fn largest(&self, loads: bool) -> f64 {
+        let mut largest = 0.0f64;
+        let mut see = |x: f64| largest = largest.max(x.abs());
+        for body in &self.bodies {
+            let parts = match loads {
+                true => [body.hinge_force, body.hinge_torque],
+                false => [body.acceleration, body.angular_acceleration],
+            };
+            parts
+                .iter()
+                .for_each(|part| part.to_array().into_iter().for_each(&mut see));
+        }
+        match loads {
+            true => self
+                .loops
+                .iter()
+                .for_each(|load| load.to_array().into_iter().for_each(&mut see)),
+            false => self.vdot.iter().copied().for_each(&mut see),
+        }
+        largest
+    }
 }
 
 /// What only a closed chain has.
 #[derive(Clone, Copy)]
 pub(super) struct Closed {
-    /// Number of independent rows of the loops.
-    pub rank: usize,
+    /// Number of independent rows of the loops, where the route tells.
+    pub rank: Option<usize>,
     /// Length of the vector of all loads.
     pub norm: f64,
     /// Largest distance of two hinge points that should be one.
@@ -95,6 +128,8 @@ pub(super) struct System {
     plain: Dynamics,
     /// With loops: rows in the parent's axes and in world axes. `fast` and `plain` are those of the tree then.
     closed: Vec<ClosedChain>,
+    /// All bodies and hinges, for every formulation there is; not for large systems.
+    mechanism: Option<Mechanism>,
     frames: Vec<FrameInfo>,
     /// Does the body belong to a tree on a free joint, which is measured from the inertial frame?
     floating: Vec<bool>,
@@ -116,7 +151,14 @@ impl System {
     pub(super) fn of_links(model: &Model, stabilisation: Stabilisation) -> Self {
         let bodies = model.tree().bodies.iter().enumerate();
         let frames = bodies.map(|(body, info)| frame(body, info.body_from_link));
-        System::with_frames(model, frames.collect(), stabilisation)
+        let mut system = System::with_frames(model, frames.collect(), stabilisation);
+        if model.body_count() <= MAXIMAL_LIMIT {
+            let axes = system.closed.last().map_or(Axes::Parent, ClosedChain::axes);
+            let mut mechanism = Mechanism::with_axes(model, axes);
+            mechanism.stabilise(stabilisation);
+            system.mechanism = Some(mechanism);
+        }
+        system
     }
 
     /// `frames` goes by body number, 0 being the ground.
@@ -143,6 +185,7 @@ impl System {
         let open = model.clone().open_tree();
         System {
             closed: closed.collect(),
+            mechanism: None,
             fast: Dynamics::new(&open),
             plain: Dynamics::with_cpu(&open, Cpu::Baseline),
             frames,
@@ -196,7 +239,7 @@ impl System {
             for chain in &mut self.closed {
                 responses.push(respond_closed(chain, &self.frames, situation)?);
             }
-            return Ok(responses);
+            return self.with_formulations(situation, responses);
         }
         if self.fast.cpu() != Cpu::Baseline {
             responses.push(self.respond(situation, Route::Fast)?);
@@ -205,7 +248,86 @@ impl System {
         if self.model().nv() <= DENSE_LIMIT {
             responses.push(self.respond(situation, Route::Dense)?);
         }
+        self.with_formulations(situation, responses)
+    }
+
+    /// Adds the responses by every formulation of the equations of all bodies and hinges.
+    fn with_formulations(
+        &mut self,
+        situation: &Situation,
+        mut responses: Vec<Response>,
+    ) -> Result<Vec<Response>> {
+        let Some(mechanism) = &mut self.mechanism else {
+            return Ok(responses);
+        };
+        let state = &situation.state;
+        if state.base != Base::fixed() && self.floating.contains(&true) {
+            return Ok(responses); // trees that do not feel the base
+        }
+        let gap = responses[0].closed.map(|closed| closed.gap);
+        let still = vec![0.0; situation.tau.len()];
+        let placed = self.plain.kinematics(state, &still)?;
+        let wrenches = wrenches(placed, &self.frames, &situation.external);
+        for formulation in Formulation::ALL {
+            let solved =
+                mechanism.accelerations(formulation, 0.0, state, &situation.tau, &wrenches);
+            let solution = match solved {
+                Ok(solution) => solution,
+                // not made for this structure
+                Err(error) if error.kind() == ErrorKind::Unsupported => continue,
+                Err(error) => return Err(error),
+            };
+            let kinematics = self.plain.kinematics(state, &solution.accelerations)?;
+            let name = match solution.handed_over {
+                true => Formulation::RankBySvd.name(),
+                false => formulation.name(),
+            };
+            responses.push(respond_maximal(
+                kinematics,
+                &self.frames,
+                solution,
+                gap,
+                name,
+            ));
+        }
         Ok(responses)
+    }
+}
+
+/// The response by a formulation in maximal coordinates.
+fn respond_maximal(
+    kinematics: &Kinematics<f64>,
+    frames: &[FrameInfo],
+    solution: Solution,
+    gap: Option<f64>,
+    route: &'static str,
+) -> Response {
+    let mut bodies: Vec<BodyMotion> = frames
+        .iter()
+        .map(|frame| body_motion(kinematics, frame))
+        .collect();
+    let mut square: f64 = solution.multipliers.iter().map(|x| x * x).sum();
+    let own = solution.bodies.iter().zip(&solution.tree);
+    for (body, (motion, load)) in bodies.iter_mut().zip(own).skip(1) {
+        body.acceleration = motion.linear;
+        body.angular_acceleration = motion.angular;
+        body.hinge_force = -load.force;
+        body.hinge_torque = -load.moment;
+        square += load.force.dot(load.force) + load.moment.dot(load.moment);
+    }
+    let tree_rows = solution.rows - solution.multipliers.len();
+    Response {
+        vdot: solution.accelerations,
+        bodies,
+        has_loads: true,
+        loops: solution.constraints,
+        closed: gap.map(|gap| Closed {
+            rank: solution.rank.map(|rank| rank - tree_rows),
+            norm: square.sqrt(),
+            gap,
+        }),
+        maximal: true,
+        route,
     }
 }
 
@@ -266,6 +388,11 @@ fn respond(
         has_loads: route != Route::Fast,
         loops: Vec::new(),
         closed: None,
+        maximal: false,
+        route: match route {
+            Route::Fast | Route::Plain => "U D Uᵀ",
+            Route::Dense => "Walker–Orin",
+        },
     })
 }
 
@@ -319,10 +446,15 @@ fn respond_closed(
         has_loads: true,
         loops: loads.constraints,
         closed: Some(Closed {
-            rank,
+            rank: Some(rank),
             norm: loads.norm,
             gap,
         }),
+        maximal: false,
+        route: match chain.axes() {
+            Axes::Parent => "cut-loops",
+            Axes::World => "cut-loops in world axes",
+        },
     })
 }
 

@@ -202,11 +202,13 @@ pub(super) fn compare<'a>(
     }
 
     // the scale of a quantity is that of all samples: it must be known before any of them is compared
+    let mut routes_seen = Vec::new();
     let mut scales: HashMap<&str, f64> = HashMap::new();
     let mut found = Vec::new();
     for (index, instant) in run.instants.iter().enumerate() {
         let element = &instant.sample.element;
         let mut subject = run.subject(index, &main[index])?;
+        routes_seen.extend(subject.routes());
         let mut second = run.subject(index, &other[index])?;
         let mut jostled = run.subject(index, &run.jostled(&main[index])?)?;
         let mut copies = Vec::new();
@@ -236,6 +238,7 @@ pub(super) fn compare<'a>(
 
     let mut comparison = Comparison::new(SIMULATION_TOLERANCE);
     comparison.samples = run.instants.len();
+    comparison.by(&routes_seen);
     let expected = run.instants.iter().flat_map(|instant| &instant.expected);
     for ((name, expected), mut found) in expected.zip(found) {
         let scale = scales.get(&name[..]).copied().unwrap_or(0.0);

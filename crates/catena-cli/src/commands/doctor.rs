@@ -1,0 +1,317 @@
+//! `catena doctor MODEL`: freedoms by counting and by rank, dependent rows, loads that are not unique, and what to change.
+
+use crate::commands::info::one_line;
+use crate::model_argument::ModelArgument;
+use crate::number::{counted, rough, six};
+use crate::outcome::Outcome;
+use crate::state_argument::StateArgument;
+use crate::table::Table;
+use crate::{json, situation};
+use catena::Model;
+use catena::error::Result;
+use catena::spatial::Vec3;
+use catena_mechanism::doctor::{Change, Diagnosis, Position, diagnose};
+use clap::Args;
+use serde_json::{Value, json};
+
+/// Singular values of the rows below this fraction of the largest are near a singular position.
+const NEAR: f64 = 1e-3;
+
+/// Most lines of a list; `--json` has them all.
+const MOST_LINES: usize = 12;
+
+/// Which model, where, and how many other positions.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArgument,
+    #[command(flatten)]
+    state: StateArgument,
+
+    /// Number of other closed positions to look at
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    positions: usize,
+
+    /// Seed of the other positions
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+}
+
+/// Examines the mechanism at each of the states, closed first.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    let model = arguments.model.model()?;
+    let mut found = Vec::new();
+    for mut situation in arguments.state.situations(&model, None, None)? {
+        let diagnosis = diagnose(
+            &model,
+            situation.time.unwrap_or(0.0),
+            &situation.state,
+            arguments.positions,
+            arguments.seed,
+        )?;
+        situation.state = diagnosis.state.clone();
+        found.push((situation, diagnosis));
+    }
+    Ok(Outcome::text(match as_json {
+        true => json::text(&json!({
+            "format": "catena-doctor/1",
+            "model": model.name(),
+            "states": found
+                .iter()
+                .map(|(situation, diagnosis)| {
+                    let mut state = situation::to_json(situation);
+                    state.insert("diagnosis".into(), to_json(diagnosis));
+                    Value::Object(state)
+                })
+                .collect::<Value>(),
+        })),
+        false => {
+            let mut text = format!("health of the mechanism\n{}\n", one_line(&model));
+            for (index, (_, diagnosis)) in found.iter().enumerate() {
+                if found.len() > 1 {
+                    text += &format!("\nstate {} of {}", index + 1, found.len());
+                }
+                text += &format!("\n{}", to_text(&model, diagnosis));
+            }
+            text
+        }
+    }))
+}
+
+fn freedoms(count: i64) -> String {
+    match count {
+        1 => "1 freedom".into(),
+        n => format!("{n} freedoms"),
+    }
+}
+
+fn to_text(model: &Model, diagnosis: &Diagnosis) -> String {
+    let mut text = format!(
+        "  by counting     {} of the tree − {} = {}\n",
+        diagnosis.tree_freedoms,
+        counted(diagnosis.rows, "row", "rows"),
+        freedoms(diagnosis.counted)
+    );
+    let Position { rank, .. } = diagnosis.here;
+    text += &format!(
+        "  here            {rank} of {} independent: {}\n",
+        counted(diagnosis.rows, "row", "rows"),
+        freedoms(diagnosis.here.freedoms as i64)
+    );
+    if !diagnosis.elsewhere.is_empty() {
+        let mut ranks: Vec<usize> = diagnosis.elsewhere.iter().map(|p| p.freedoms).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let list: Vec<String> = ranks.iter().map(usize::to_string).collect();
+        text += &format!(
+            "  elsewhere       {} at {}\n",
+            match ranks[..] {
+                [one] => freedoms(one as i64),
+                _ => format!("{} freedoms", list.join(" or ")),
+            },
+            counted(
+                diagnosis.elsewhere.len(),
+                "other closed position",
+                "other closed positions"
+            )
+        );
+    }
+    if model.constraints().is_empty() {
+        return text + "  A tree without constraints: nothing can depend on anything.\n";
+    }
+    text += &format!("  position        {}\n", position(diagnosis));
+    if let Some(found) = &diagnosis.contradiction {
+        let names: Vec<String> = found.drivers.iter().map(|d| format!("`{d}`")).collect();
+        text += &format!(
+            "  drivers         {} cannot be followed here: {} m/s or rad/s contradict the other constraints\n",
+            names.join(", "),
+            rough(found.rate)
+        );
+    }
+    text += &undetermined(diagnosis);
+    let redundant = diagnosis.redundant();
+    text += "\n";
+    if redundant == 0 && diagnosis.here.rank == diagnosis.rows {
+        text += "  All rows are independent: every load is determined.\n";
+    } else if redundant == 0 {
+        text += "  Rows depend on each other at this position only.\n";
+    } else {
+        text += &format!(
+            "  {} on the others wherever it was looked at.\n",
+            match redundant {
+                1 => "1 row depends".to_string(),
+                n => format!("{n} rows depend"),
+            }
+        );
+        text += &dependent(diagnosis);
+        for change in diagnosis.changes.iter().take(MOST_LINES) {
+            text += &format!("  → {}\n", advice(change));
+        }
+        text += &more(diagnosis.changes.len(), "change", "changes");
+        text += match (diagnosis.changes.is_empty(), diagnosis.left) {
+            (true, _) => "  No joint can be made weaker without a change of the motion.\n".into(),
+            (_, 0) => {
+                "  With these changes every load is determined, and the motion stays.\n".into()
+            }
+            (_, left) => format!(
+                "  {} left that no weaker joint removes.\n",
+                counted(left, "dependent row is", "dependent rows are")
+            ),
+        }
+        .as_str();
+    }
+    text
+}
+
+/// What cannot be told of the loads, with the shortest of them.
+fn undetermined(diagnosis: &Diagnosis) -> String {
+    let loads = &diagnosis.undetermined;
+    if loads.is_empty() {
+        return String::new();
+    }
+    let shown = &loads[..loads.len().min(MOST_LINES)];
+    let load = |part: fn(&catena::spatial::Force<f64>) -> Vec3<f64>| {
+        shown.iter().map(move |u| match &u.shortest {
+            Some(load) => vector(part(load)),
+            None => "–".into(),
+        })
+    };
+    format!(
+        "\n  loads that the motion does not determine here: undetermined forces and torques, and the shortest of all loads that\n  \
+         the motion allows when it starts from rest (N, N·m, on the child, world axes)\n\n{}{}",
+        Table::new()
+            .text("joint", shown.iter().map(|u| u.name.clone()))
+            .text("type", shown.iter().map(|u| u.kind))
+            .text("forces", shown.iter().map(|u| directions(&u.forces)))
+            .text("torques", shown.iter().map(|u| directions(&u.torques)))
+            .text("shortest force", load(|f| f.force))
+            .text("shortest torque", load(|f| f.moment))
+            .render(),
+        more(loads.len(), "joint", "joints"),
+    )
+}
+
+/// A set of directions in words: along a vector, across one, or all.
+fn directions(all: &[Vec3<f64>]) -> String {
+    match all {
+        [] => "–".into(),
+        [one] => format!("along {}", unit(*one)),
+        [one, other] => format!("across {}", unit(one.cross(*other))),
+        _ => "all".into(),
+    }
+}
+
+/// A direction, with a sign that does not depend on how it was computed.
+fn unit(x: Vec3<f64>) -> String {
+    let x = x.to_array().map(|x| if x.abs() < 1e-9 { 0.0 } else { x });
+    let flip = x.iter().find(|x| **x != 0.0).is_some_and(|x| *x < 0.0);
+    let x = x.map(|x| if flip && x != 0.0 { -x } else { x });
+    format!(
+        "({})",
+        x.map(|x| format!("{}", (x * 1e4).round() / 1e4)).join(", ")
+    )
+}
+
+fn vector(x: Vec3<f64>) -> String {
+    let size = x.norm();
+    let x = x.to_array().map(|x| {
+        if x.abs() < 1e-9 * (1.0 + size) {
+            0.0
+        } else {
+            x
+        }
+    });
+    format!("({})", x.map(six).join(", "))
+}
+
+/// The dependent rows, constraint by constraint.
+fn dependent(diagnosis: &Diagnosis) -> String {
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for row in &diagnosis.dependent {
+        let name = format!("{} `{}`", row.kind, row.name);
+        match lines.last_mut() {
+            Some((last, words)) if *last == name => words.push(&row.words),
+            _ => lines.push((name, vec![&row.words])),
+        }
+    }
+    let mut text = String::new();
+    for (name, words) in lines.iter().take(MOST_LINES) {
+        text += &format!("    {name}: {}\n", words.join(", "));
+    }
+    text + &more(lines.len(), "constraint", "constraints")
+}
+
+fn more(count: usize, one: &str, many: &str) -> String {
+    match count.saturating_sub(MOST_LINES) {
+        0 => String::new(),
+        left => format!("    … and {}; --json shows all\n", counted(left, one, many)),
+    }
+}
+
+fn position(diagnosis: &Diagnosis) -> String {
+    let smallest = format!(
+        "smallest singular value {} of the largest",
+        rough(diagnosis.here.smallest)
+    );
+    if diagnosis.is_singular() {
+        format!(
+            "singular: {} here, {} elsewhere",
+            freedoms(diagnosis.here.freedoms as i64),
+            diagnosis.freedoms()
+        )
+    } else if diagnosis.here.smallest < NEAR {
+        format!("near a singular one: {smallest}")
+    } else {
+        format!("regular: {smallest}")
+    }
+}
+
+fn advice(change: &Change) -> String {
+    let joint = match change.closes {
+        true => format!("closing {} `{}`", change.from, change.name),
+        false => format!("{} `{}`", change.from, change.name),
+    };
+    let rows = counted(change.removes, "dependent row", "dependent rows");
+    match change.to {
+        "none" => format!("{joint} left out removes {rows}"),
+        to => format!("{joint} → {to} removes {rows}"),
+    }
+}
+
+fn to_json(diagnosis: &Diagnosis) -> Value {
+    let at = |position: &Position| {
+        json!({
+            "rank": position.rank,
+            "freedoms": position.freedoms,
+            "smallest_singular_value": position.smallest,
+        })
+    };
+    json!({
+        "tree_freedoms": diagnosis.tree_freedoms,
+        "rows": diagnosis.rows,
+        "freedoms_by_counting": diagnosis.counted,
+        "freedoms": diagnosis.freedoms(),
+        "redundant_rows": diagnosis.redundant(),
+        "singular": diagnosis.is_singular(),
+        "here": at(&diagnosis.here),
+        "elsewhere": diagnosis.elsewhere.iter().map(at).collect::<Value>(),
+        "contradiction": diagnosis.contradiction.as_ref().map(|c| json!({
+            "drivers": c.drivers, "rate": c.rate,
+        })),
+        "dependent": diagnosis.dependent.iter().map(|row| json!({
+            "constraint": row.name, "type": row.kind, "row": row.row, "carries": row.words,
+        })).collect::<Value>(),
+        "undetermined": diagnosis.undetermined.iter().map(|u| json!({
+            "joint": u.name, "type": u.kind,
+            "forces": u.forces.iter().map(|f| json::vector(*f)).collect::<Value>(),
+            "torques": u.torques.iter().map(|f| json::vector(*f)).collect::<Value>(),
+            "shortest": u.shortest.map(|load| json!({
+                "force": json::vector(load.force), "torque": json::vector(load.moment),
+            })),
+        })).collect::<Value>(),
+        "changes": diagnosis.changes.iter().map(|c| json!({
+            "joint": c.name, "closes_loop": c.closes, "from": c.from, "to": c.to, "removes": c.removes,
+        })).collect::<Value>(),
+        "dependent_rows_left": diagnosis.left,
+    })
+}

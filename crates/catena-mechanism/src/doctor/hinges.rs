@@ -1,0 +1,309 @@
+//! Hinges, the loads in them that nothing determines, and the weaker joints that would do.
+//!
+//! ```text
+//! N          H N = 0: loads in all hinges that move nothing; those of the constraints have Jᵀ N = 0, the tree balances them
+//! weaker     a joint that lets a twist through cannot carry the loads R that do work on it: N ← N · null(Rᵀ N)
+//! the same motion   if Rᵀ N has full rank, every row that is lost was a dependent one
+//! ```
+
+use super::Added;
+use crate::equations::Equations;
+use catena::Model;
+use catena::algorithm::constrained::Rows;
+use catena::algorithm::kinematics::Kinematics;
+use catena::model::{JointKind, Rule};
+use catena::spatial::{Force, Mat3, Vec3};
+use faer::Mat;
+use std::ops::Range;
+
+/// A joint of the tree or a constraint.
+pub(super) struct Hinge {
+    pub name: String,
+    pub kind: &'static str,
+    pub closes: bool,
+    /// The body that a joint of the tree carries, or the constraint's number.
+    pub index: usize,
+    /// Kinds that contain its freedoms, and the twists they add.
+    pub weaker: Vec<(JointKind, &'static [Added])>,
+    /// May it be left out?
+    pub removable: bool,
+    /// Its kind, if it is a joint.
+    pub joint: Option<JointKind>,
+}
+
+const BALL: &[Added] = &[Added::Turn(0), Added::Turn(1), Added::Turn(2)];
+
+/// Kinds of joints that let more through, and what: turns about and slides along the axes of the joint frame on the parent.
+fn weaker(kind: JointKind) -> Vec<(JointKind, &'static [Added])> {
+    use Added::{Slide, Turn};
+    match kind {
+        JointKind::Revolute | JointKind::Continuous => vec![
+            (JointKind::Spherical, BALL),
+            (JointKind::Cylindrical, &[Slide(2)]),
+            (JointKind::Universal, &[Turn(0)]),
+        ],
+        JointKind::Prismatic => vec![(JointKind::Cylindrical, &[Turn(2)])],
+        JointKind::Helical => vec![(JointKind::Cylindrical, &[Turn(2), Slide(2)])],
+        JointKind::Universal => vec![(JointKind::Spherical, BALL)],
+        JointKind::Fixed => vec![
+            (JointKind::Spherical, BALL),
+            (JointKind::Planar, &[Slide(0), Slide(1), Turn(2)]),
+            (JointKind::Cylindrical, &[Turn(2), Slide(2)]),
+            (JointKind::Universal, &[Turn(0), Turn(2)]),
+            (JointKind::Revolute, &[Turn(2)]),
+            (JointKind::Prismatic, &[Slide(2)]),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+/// All joints of the tree, then all constraints.
+pub(super) fn hinges(model: &Model) -> Vec<Hinge> {
+    let mut hinges = Vec::new();
+    // coordinates that something else refers to must stay coordinates
+    let mut needed = vec![false; model.nv()];
+    for constraint in model.constraints() {
+        match &constraint.rule {
+            Rule::Coupling { terms, .. } => terms.iter().for_each(|(k, _)| needed[k.v] = true),
+            Rule::Driver { coordinate, .. } => needed[coordinate.v] = true,
+            _ => {}
+        }
+    }
+    for body in model.bodies() {
+        let info = &model.tree().bodies[body];
+        let plain = (info.v..info.v + info.kind.nv()).all(|k| {
+            let dof = model.dof(k);
+            let passive = [dof.armature, dof.damping, dof.friction, dof.stiffness];
+            !needed[k] && passive.iter().all(|x| *x == 0.0)
+        });
+        let kinds = weaker(info.kind).into_iter();
+        hinges.push(Hinge {
+            name: info.joint.clone(),
+            kind: info.kind.name(),
+            closes: false,
+            index: body,
+            weaker: kinds
+                .filter(|(kind, _)| plain || *kind != JointKind::Spherical)
+                .collect(),
+            removable: false,
+            joint: Some(info.kind),
+        });
+    }
+    for (index, constraint) in model.constraints().iter().enumerate() {
+        let joint = match &constraint.rule {
+            Rule::Joint(closure) => Some(closure.kind),
+            _ => None,
+        };
+        hinges.push(Hinge {
+            name: constraint.name.to_string(),
+            kind: constraint.kind(),
+            closes: true,
+            index,
+            weaker: joint.map(weaker).unwrap_or_default(),
+            removable: !matches!(constraint.rule, Rule::Driver { .. }),
+            joint,
+        });
+    }
+    hinges
+}
+
+/// The hinges at one position.
+pub(super) struct View {
+    /// Rows of every hinge.
+    pub range: Vec<Range<usize>>,
+    /// Load on the child per unit of each row, world axes.
+    pub wrench: Vec<Force<f64>>,
+    /// Axes of every hinge's frame on the parent, in the world.
+    axes: Vec<Mat3<f64>>,
+    /// Loads that move nothing, one column each.
+    pub null: Null,
+}
+
+impl View {
+    /// From the loads of the constraints that move nothing, with those of the tree that balance them.
+    pub fn new(
+        model: &Model,
+        hinges: &[Hinge],
+        equations: &Equations,
+        rows: &Rows<f64>,
+        kinematics: &Kinematics<f64>,
+        null: &[Vec<f64>],
+    ) -> Self {
+        let tree_rows = equations.first_constraint_row();
+        let mut wrench = equations.wrench.clone();
+        wrench.extend_from_slice(&rows.wrench);
+        let mut view = View {
+            range: Vec::new(),
+            wrench,
+            axes: Vec::new(),
+            null: Null {
+                columns: Vec::new(),
+                tolerance: 0.0,
+            },
+        };
+        for hinge in hinges {
+            let (range, parent, placement) = if hinge.closes {
+                let block = &rows.blocks()[hinge.index];
+                let first = tree_rows + block.first;
+                let (parent, placement) = match &model.constraints()[hinge.index].rule {
+                    Rule::Joint(closure) => (closure.parent, closure.parent_from_joint.rotation),
+                    _ => (0, Mat3::identity()),
+                };
+                (first..first + block.rows, parent, placement)
+            } else {
+                let first = &equations.tree_first;
+                let parent = model.tree().parent(hinge.index);
+                let placement = model.placement(hinge.index).rotation;
+                (
+                    first[hinge.index]..first[hinge.index + 1],
+                    parent,
+                    placement,
+                )
+            };
+            view.range.push(range);
+            let rotation = kinematics.world_from_body[parent].rotation;
+            view.axes.push(rotation * placement);
+        }
+        for column in null {
+            let mut needed = vec![0.0; equations.unknowns()];
+            for (k, lambda) in column.iter().enumerate() {
+                if *lambda != 0.0 {
+                    equations.rows[tree_rows + k].add_to(-lambda, &mut needed);
+                }
+            }
+            let mut all = crate::null_space::from_the_leaves(equations, model, kinematics, &needed);
+            all.truncate(tree_rows);
+            all.extend_from_slice(column);
+            view.null.columns.push(all);
+        }
+        let largest = view.null.columns.iter();
+        let largest = largest.fold(0.0f64, |m, column| m.max(crate::dense::largest(column)));
+        view.null.tolerance = 1e-8 * largest;
+        view
+    }
+
+    /// An axis of a hinge's frame, in the world.
+    pub fn axis(&self, hinge: usize, k: usize) -> Vec3<f64> {
+        [self.axes[hinge].x, self.axes[hinge].y, self.axes[hinge].z][k]
+    }
+
+    /// Combinations of a hinge's rows that do work on the twists a weaker joint adds: it does not have them.
+    pub fn lost(&self, hinge: usize, added: &[Added]) -> Mat<f64> {
+        let range = self.range[hinge].clone();
+        let powers = Mat::from_fn(range.len(), added.len(), |row, column| {
+            let wrench = self.wrench[range.start + row];
+            match added[column] {
+                Added::Turn(k) => wrench.moment.dot(self.axis(hinge, k)),
+                Added::Slide(k) => wrench.force.dot(self.axis(hinge, k)),
+            }
+        });
+        let qr = powers.col_piv_qr();
+        let r = qr.thin_R();
+        let rank = (0..r.nrows())
+            .take_while(|&k| r[(k, k)].abs() > 1e-9)
+            .count();
+        qr.compute_thin_Q().subcols(0, rank).to_owned()
+    }
+
+    /// All rows of a hinge.
+    pub fn whole(&self, hinge: usize) -> Mat<f64> {
+        let rows = self.range[hinge].len();
+        Mat::identity(rows, rows)
+    }
+
+    /// Directions in world axes of the forces and of the torques that nothing determines in a hinge.
+    pub fn undetermined(&self, hinge: usize) -> [Vec<Vec3<f64>>; 2] {
+        let range = self.range[hinge].clone();
+        let directions = |part: fn(&Force<f64>) -> Vec3<f64>| {
+            let of_rows = Mat::from_fn(range.len(), 3, |k, i| {
+                part(&self.wrench[range.start + k]).to_array()[i]
+            });
+            let (_, seen) = self.null.seen(range.clone(), &of_rows);
+            let Ok(svd) = seen.thin_svd() else {
+                return Vec::new();
+            };
+            let values = svd.S().column_vector();
+            (0..values.nrows())
+                .filter(|&k| values[k] > self.null.tolerance)
+                .map(|k| Vec3::new(svd.U()[(0, k)], svd.U()[(1, k)], svd.U()[(2, k)]))
+                .collect()
+        };
+        [directions(|w| w.force), directions(|w| w.moment)]
+    }
+}
+
+/// Loads in all hinges that move nothing.
+#[derive(Clone)]
+pub(super) struct Null {
+    pub columns: Vec<Vec<f64>>,
+    /// Entries below this are round-off.
+    pub tolerance: f64,
+}
+
+impl Null {
+    /// Rᵀ N without its zero columns, and which they are; R has a row for each of the range.
+    pub fn seen(&self, range: Range<usize>, directions: &Mat<f64>) -> (Vec<usize>, Mat<f64>) {
+        let mut active = Vec::new();
+        let mut values = Vec::new();
+        for (index, column) in self.columns.iter().enumerate() {
+            let own = &column[range.clone()];
+            if own.iter().all(|x| *x == 0.0) {
+                continue;
+            }
+            let mut some = false;
+            for k in 0..directions.ncols() {
+                let mut sum = 0.0;
+                for (i, x) in own.iter().enumerate() {
+                    sum += directions[(i, k)] * x;
+                }
+                some |= sum.abs() > 1e-6 * self.tolerance;
+                values.push(sum);
+            }
+            if some {
+                active.push(index);
+            } else {
+                values.truncate(values.len() - directions.ncols());
+            }
+        }
+        let height = directions.ncols();
+        let seen = Mat::from_fn(height, active.len(), |i, j| values[j * height + i]);
+        (active, seen)
+    }
+
+    /// Can all these directions be lost, and nothing but loads that move nothing with them?
+    pub fn can_lose(&self, range: Range<usize>, directions: &Mat<f64>) -> bool {
+        let (active, seen) = self.seen(range, directions);
+        if active.len() < directions.ncols() {
+            return false;
+        }
+        let qr = seen.transpose().to_owned().col_piv_qr();
+        let r = qr.thin_R();
+        (0..directions.ncols()).all(|k| r[(k, k)].abs() > self.tolerance)
+    }
+
+    /// Loses them: what is left has no entries there.
+    pub fn lose(&mut self, range: Range<usize>, directions: &Mat<f64>) {
+        let (active, seen) = self.seen(range, directions);
+        let q = seen.transpose().to_owned().qr().compute_Q();
+        let (lost, height) = (directions.ncols(), self.columns[active[0]].len());
+        let mut left = Vec::new();
+        for j in lost..active.len() {
+            let mut column = vec![0.0; height];
+            for (k, &old) in active.iter().enumerate() {
+                let factor = q[(k, j)];
+                if factor != 0.0 {
+                    for (to, from) in column.iter_mut().zip(&self.columns[old]) {
+                        *to += factor * from;
+                    }
+                }
+            }
+            left.push(column);
+        }
+        for (k, &old) in active.iter().enumerate().rev() {
+            match left.get_mut(k) {
+                Some(column) => self.columns[old] = std::mem::take(column),
+                None => drop(self.columns.swap_remove(old)),
+            }
+        }
+    }
+}

@@ -1,0 +1,588 @@
+//! What is wrong with a mechanism: freedoms by counting and by rank, rows that depend on each other, loads that are not unique,
+//! singular positions, and joints that could be weaker.
+//!
+//! ```text
+//! counting   freedoms of the tree − rows of the constraints                      (Grübler)
+//! rank       freedoms of the tree − independent rows, at this and at other closed positions
+//! loads      H N = 0: a hinge with entries in N carries what no equation determines
+//! changes    joints that could let more through without a change of the motion; the changed model is made and its rank counted
+//! ```
+//!
+//! A chain of N loops costs O(N), apart from positions where rows of different loops depend on each other: there a dense matrix is
+//! decomposed.
+
+mod hinges;
+mod position;
+mod skyline;
+
+use crate::formulation::{Formulation, Mechanism};
+use crate::made_again::{Fate, made_again, moved};
+use catena::algorithm::constrained::Stabilisation;
+use catena::error::{Error, ErrorKind, Result};
+use catena::model::Rule;
+use catena::random::Random;
+use catena::spatial::{Force, Vec3};
+use catena::{Model, State};
+use hinges::{Hinge, View, hinges};
+use position::Loops;
+
+/// Other guesses that are tried where the one given leads to no closed position.
+const GUESSES: usize = 20;
+
+/// Rank of the constraints at one position.
+#[derive(Clone, Debug)]
+pub struct Position {
+    /// Independent rows of the constraints.
+    pub rank: usize,
+    /// Freedoms of motion that are left.
+    pub freedoms: usize,
+    /// Smallest singular value of the independent rows as a fraction of the largest (m and rad alike).
+    pub smallest: f64,
+}
+
+/// A row of a constraint that says what others say already. Which of them is called so is a choice: later constraints first.
+#[derive(Clone, Debug)]
+pub struct DependentRow {
+    /// Name of the constraint.
+    pub name: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// The row's number in it.
+    pub row: usize,
+    /// The load that the row carries, if it is one between bodies: on the child, world axes, of unit size.
+    pub load: Option<Force<f64>>,
+    /// What that is in the axes of the constraint's frame, in words.
+    pub words: String,
+}
+
+/// A hinge whose load the equations do not determine.
+#[derive(Clone, Debug)]
+pub struct Undetermined {
+    /// Name of the joint or constraint.
+    pub name: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Directions of forces that are not determined, world axes.
+    pub forces: Vec<Vec3<f64>>,
+    /// Directions of torques that are not determined, world axes.
+    pub torques: Vec<Vec3<f64>>,
+    /// The shortest of all loads, when the mechanism starts from rest under gravity: on the child, world axes. None where it
+    /// cannot be computed.
+    pub shortest: Option<Force<f64>>,
+}
+
+/// Drivers that cannot be followed together.
+#[derive(Clone, Debug)]
+pub struct Contradiction {
+    /// Their names.
+    pub drivers: Vec<String>,
+    /// By how much, m/s or rad/s.
+    pub rate: f64,
+}
+
+/// A twist that a weaker joint lets through, along an axis of the joint frame.
+#[derive(Clone, Copy, Debug)]
+enum Added {
+    Turn(usize),
+    Slide(usize),
+}
+
+/// A joint that could be weaker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Name of the joint or constraint.
+    pub name: String,
+    /// Does it close a loop?
+    pub closes: bool,
+    /// Its kind.
+    pub from: &'static str,
+    /// What it could be; `none` if it is not needed at all.
+    pub to: &'static str,
+    /// Dependent rows that this removes.
+    pub removes: usize,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Diagnosis {
+    /// The closed position that was looked at.
+    pub state: State,
+    /// Freedoms of the tree.
+    pub tree_freedoms: usize,
+    /// Rows of the constraints.
+    pub rows: usize,
+    /// Freedoms by counting, which may be negative.
+    pub counted: i64,
+    /// At the position given.
+    pub here: Position,
+    /// At other closed positions.
+    pub elsewhere: Vec<Position>,
+    /// Drivers that want velocities at the position given that no motion has.
+    pub contradiction: Option<Contradiction>,
+    /// Rows that depend on others at most positions, one choice of them.
+    pub dependent: Vec<DependentRow>,
+    /// Hinges that carry undetermined loads at the position given.
+    pub undetermined: Vec<Undetermined>,
+    /// Changes, each after the ones before it, that remove dependent rows and keep every motion at all positions looked at. The
+    /// changed model was made and its rank counted.
+    pub changes: Vec<Change>,
+    /// Dependent rows left after the changes.
+    pub left: usize,
+}
+
+impl Diagnosis {
+    /// Freedoms at most positions: the fewest seen.
+    pub fn freedoms(&self) -> usize {
+        let others = self.elsewhere.iter().map(|p| p.freedoms);
+        others.fold(self.here.freedoms, usize::min)
+    }
+
+    /// Rows that depend on others wherever the mechanism was looked at.
+    pub fn redundant(&self) -> usize {
+        let others = self.elsewhere.iter().map(|p| p.rank);
+        self.rows - others.fold(self.here.rank, usize::max)
+    }
+
+    /// Is this a position with more freedoms than others have?
+    pub fn is_singular(&self) -> bool {
+        self.here.freedoms > self.freedoms()
+    }
+}
+
+/// Looks at the closed position near a guess and at up to `samples` other closed positions.
+pub fn diagnose(
+    model: &Model,
+    time: f64,
+    guess: &State,
+    samples: usize,
+    seed: u64,
+) -> Result<Diagnosis> {
+    let mut mechanism = Mechanism::new(model);
+    mechanism.chain().rows(time, guess)?; // checks the state
+    let mut loops = Loops::new(model);
+    let here = position_near(&mut loops, &mechanism, time, guess, seed)?;
+    let mut states = vec![here];
+    if !model.constraints().is_empty() {
+        others(&mut loops, model, time, &mut states, samples, seed);
+    }
+    let mut positions = Vec::new();
+    let mut nulls = Vec::new();
+    for state in &states {
+        loops.evaluate(time, state);
+        let found = loops.dependence();
+        positions.push(Position {
+            rank: found.rank,
+            freedoms: model.nv() - found.rank,
+            smallest: found.smallest,
+        });
+        nulls.push(found.null);
+    }
+    loops.evaluate(time, &states[0]);
+    let contradiction = contradiction(model, &loops, &nulls[0]);
+    let rows = model.constraint_rows();
+    let mut diagnosis = Diagnosis {
+        state: states[0].clone(),
+        tree_freedoms: model.nv(),
+        rows,
+        counted: model.nv() as i64 - rows as i64,
+        here: positions.remove(0),
+        elsewhere: positions,
+        contradiction,
+        dependent: Vec::new(),
+        undetermined: Vec::new(),
+        changes: Vec::new(),
+        left: 0,
+    };
+    diagnosis.left = diagnosis.redundant();
+    if nulls.iter().all(Vec::is_empty) {
+        return Ok(diagnosis);
+    }
+    // velocities do not matter here, and those of drivers need not be zero
+    mechanism.stabilise(Stabilisation::critical(1.0));
+    let hinges = hinges(model);
+    let effort = vec![0.0; model.nv()];
+    let mut views = Vec::new();
+    for (state, null) in states.iter().zip(&nulls) {
+        mechanism.equations(time, state, &effort, &[])?;
+        let (equations, rows, kinematics) = mechanism.parts();
+        views.push(View::new(model, &hinges, equations, rows, kinematics, null));
+    }
+    diagnosis.undetermined = undetermined(&hinges, &views[0]);
+    if let Ok(solution) =
+        mechanism.accelerations(Formulation::Lagrangian, time, &states[0], &effort, &[])
+    {
+        for found in &mut diagnosis.undetermined {
+            let hinge = hinges.iter().find(|hinge| hinge.name == found.name);
+            found.shortest = hinge.map(|hinge| match hinge.closes {
+                true => solution.constraints[hinge.index],
+                false => solution.tree[hinge.index],
+            });
+        }
+    }
+    if diagnosis.left > 0 {
+        let fewest = (0..views.len()).min_by_key(|&k| views[k].null.columns.len());
+        diagnosis.dependent = dependent(&hinges, &views[fewest.unwrap_or(0)]);
+        let before: Vec<usize> = nulls.iter().map(Vec::len).collect();
+        let (made, fates) = weakened(&hinges, views, diagnosis.left);
+        let kept = verified(model, &fates, &made, time, &states, &before);
+        diagnosis.changes = made
+            .into_iter()
+            .take(kept)
+            .map(|(_, change)| change)
+            .collect();
+        let removed: usize = diagnosis.changes.iter().map(|change| change.removes).sum();
+        diagnosis.left -= removed;
+    }
+    Ok(diagnosis)
+}
+
+/// A closed position from the guess or, if that leads nowhere, from others about it. Failing says which constraint is in the way and by
+/// how much, and whether drivers are to blame.
+fn position_near(
+    loops: &mut Loops<'_>,
+    mechanism: &Mechanism,
+    time: f64,
+    guess: &State,
+    seed: u64,
+) -> Result<State> {
+    let model = mechanism.model();
+    let mut least = (f64::INFINITY, String::new());
+    for k in 0..=GUESSES {
+        let mut random = Random::new(seed.wrapping_add(1000 + k as u64));
+        let mut state = guess.clone();
+        state.v.fill(0.0);
+        if k > 0 {
+            let reach = [0.1, 0.3, 1.0, 3.0][k % 4];
+            let step: Vec<f64> = (0..model.nv())
+                .map(|_| random.uniform(-reach, reach))
+                .collect();
+            state.step(model, &step);
+        }
+        if loops.close(time, &mut state) {
+            return Ok(state);
+        }
+        let open = loops.open();
+        if open < least.0 {
+            let row = loops.rows.residual.iter().position(|x| x.abs() == open);
+            let owner = loops.rows.blocks().iter().zip(model.constraints());
+            let owner = owner
+                .filter(|(block, _)| row.is_some_and(|row| block.first <= row))
+                .last();
+            least = (open, owner.map_or("?".into(), |(_, c)| c.name.to_string()));
+        }
+    }
+    let (open, name) = least;
+    let drivers = drivers(model);
+    if !drivers.is_empty() {
+        let fates: Vec<Fate> = model
+            .constraints()
+            .iter()
+            .map(|constraint| match constraint.rule {
+                Rule::Driver { .. } => Fate::LeftOut,
+                _ => Fate::Stays,
+            })
+            .collect();
+        let without = made_again(model, &vec![Fate::Stays; model.body_count()], &fates, 1)?;
+        let mut state = guess.clone();
+        if Loops::new(&without).close(time, &mut state) {
+            let (which, put) = match &drivers[..] {
+                [one] => (format!("driver {one} puts its coordinate"), "another law"),
+                all => (
+                    format!("drivers {} put their coordinates", all.join(", ")),
+                    "fewer drivers, or other laws",
+                ),
+            };
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "the loops can be closed, but not where {which} at t = {time} s: {open:.3e} m or rad are left at constraint `{name}`"
+                ),
+            )
+            .hint(format!("give {put}")));
+        }
+    }
+    Err(Error::new(
+        ErrorKind::Input,
+        format!(
+            "constraint `{name}` cannot be closed: at least {open:.3e} m or rad are left from the guess and from {GUESSES} others"
+        ),
+    )
+    .hint("check the lengths and axes of its loop"))
+}
+
+/// Names of the drivers, quoted.
+fn drivers(model: &Model) -> Vec<String> {
+    let constraints = model.constraints().iter();
+    let drivers = constraints.filter(|c| matches!(c.rule, Rule::Driver { .. }));
+    drivers.map(|c| format!("`{}`", c.name)).collect()
+}
+
+/// Velocities of drivers that dependent rows forbid: Nᵀ ∂ξ/∂t ≠ 0. The loops are evaluated at rest, so that ξ̇ = ∂ξ/∂t.
+fn contradiction(model: &Model, loops: &Loops<'_>, null: &[Vec<f64>]) -> Option<Contradiction> {
+    let rate = &loops.rows.rate;
+    let mut worst = 0.0f64;
+    let mut involved = vec![false; model.constraints().len()];
+    for column in null {
+        let along: f64 = column.iter().zip(rate).map(|(n, rate)| n * rate).sum();
+        if along.abs() <= 1e-9 * (1.0 + crate::dense::largest(rate)) {
+            continue;
+        }
+        worst = worst.max(along.abs());
+        for (index, block) in loops.rows.blocks().iter().enumerate() {
+            let own = &column[block.first..block.first + block.rows];
+            involved[index] |= crate::dense::largest(own) > 1e-6;
+        }
+    }
+    let drivers = model.constraints().iter().zip(&involved);
+    let drivers = drivers.filter(|(c, own)| **own && matches!(c.rule, Rule::Driver { .. }));
+    (worst > 0.0).then(|| Contradiction {
+        drivers: drivers.map(|(c, _)| c.name.to_string()).collect(),
+        rate: worst,
+    })
+}
+
+/// Other closed positions: far ones from random guesses, near ones along the motion.
+fn others(
+    loops: &mut Loops<'_>,
+    model: &Model,
+    time: f64,
+    states: &mut Vec<State>,
+    samples: usize,
+    seed: u64,
+) {
+    for k in 0..samples {
+        let mut random = Random::new(seed.wrapping_add(k as u64));
+        let mut direction = |reach: f64| -> Vec<f64> {
+            (0..model.nv())
+                .map(|_| random.uniform(-reach, reach))
+                .collect()
+        };
+        if k % 2 == 1 {
+            let mut guess = states[0].clone();
+            guess.step(model, &direction(1.0));
+            if loops.close(time, &mut guess) {
+                states.push(guess);
+                continue;
+            }
+        }
+        let mut state = states[0].clone();
+        loops.evaluate(time, &state);
+        let mut along = direction(1.0);
+        let mut sound = true;
+        for _ in 0..6 {
+            loops.make_tangent(&mut along);
+            let size = crate::dense::largest(&along);
+            if size < 1e-6 {
+                break;
+            }
+            let step: Vec<f64> = along.iter().map(|x| x * 0.1 / size).collect();
+            let mut next = state.clone();
+            next.step(model, &step);
+            sound = loops.close(time, &mut next);
+            if !sound {
+                break;
+            }
+            state = next;
+        }
+        if sound {
+            states.push(state);
+        }
+    }
+}
+
+/// Hinges with entries in the null space of H.
+fn undetermined(hinges: &[Hinge], view: &View) -> Vec<Undetermined> {
+    let mut found = Vec::new();
+    for (index, hinge) in hinges.iter().enumerate() {
+        let [forces, torques] = view.undetermined(index);
+        // the multipliers of couplings and drivers are efforts
+        let range = view.range[index].clone();
+        let effort = hinge.closes && hinge.kind != "distance" && hinge.joint.is_none() && {
+            let columns = &view.null.columns;
+            let largest = columns
+                .iter()
+                .map(|c| crate::dense::largest(&c[range.clone()]));
+            largest.fold(0.0, f64::max) > view.null.tolerance
+        };
+        if !forces.is_empty() || !torques.is_empty() || effort {
+            found.push(Undetermined {
+                name: hinge.name.clone(),
+                kind: hinge.kind,
+                forces,
+                torques,
+                shortest: None,
+            });
+        }
+    }
+    found
+}
+
+/// Rows of constraints that could be left out, the last constraints first.
+fn dependent(hinges: &[Hinge], view: &View) -> Vec<DependentRow> {
+    let mut null = view.null.clone();
+    let mut found = Vec::new();
+    for (index, hinge) in hinges.iter().enumerate().rev().filter(|(_, h)| h.closes) {
+        let range = view.range[index].clone();
+        let mut own = Vec::new();
+        for k in 0..range.len() {
+            if null.columns.is_empty() {
+                break;
+            }
+            let unit = faer::Mat::from_fn(range.len(), 1, |i, _| f64::from(u8::from(i == k)));
+            if null.can_lose(range.clone(), &unit) {
+                null.lose(range.clone(), &unit);
+                let wrench = view.wrench[range.start + k];
+                own.push(DependentRow {
+                    name: hinge.name.clone(),
+                    kind: hinge.kind,
+                    row: k,
+                    load: match hinge.joint.is_some() || hinge.kind == "distance" {
+                        true => Some(wrench),
+                        false => None,
+                    },
+                    words: words(hinge, view, index, wrench),
+                });
+            }
+        }
+        own.extend(found);
+        found = own;
+    }
+    found
+}
+
+/// A unit load in words.
+fn words(hinge: &Hinge, view: &View, index: usize, wrench: Force<f64>) -> String {
+    match hinge.kind {
+        "distance" => return "force along the bar".into(),
+        "coupling" | "driver" => return "effort".into(),
+        _ => {}
+    }
+    for (part, what, how) in [
+        (wrench.force, "force", "along"),
+        (wrench.moment, "torque", "about"),
+    ] {
+        for (k, axis) in ["x", "y", "z"].iter().enumerate() {
+            if part.dot(view.axis(index, k)).abs() > 1.0 - 1e-9 {
+                return format!("{what} {how} {axis}");
+            }
+        }
+    }
+    match (wrench.force.norm() > 1e-9, wrench.moment.norm() > 1e-9) {
+        (true, false) => "force across the axes".into(),
+        (false, true) => "torque across the axes".into(),
+        _ => "force with torque".into(),
+    }
+}
+
+/// Makes joints weaker, the changes that remove most first, until no dependent rows are left or none can be removed.
+///
+/// A change that is not possible now is not possible after others either, so that every one is tried once.
+fn weakened(
+    hinges: &[Hinge],
+    mut views: Vec<View>,
+    mut left: usize,
+) -> (Vec<(usize, Change)>, Vec<Fate>) {
+    let mut tries: Vec<(usize, usize, Fate)> = Vec::new();
+    for (index, hinge) in hinges.iter().enumerate() {
+        // closing joints are easier to change, weaker joints better than none
+        let score = |removed: usize, kept: bool| {
+            4 * removed + 2 * usize::from(hinge.closes) + usize::from(kept)
+        };
+        for (kind, added) in &hinge.weaker {
+            let removed = views[0].lost(index, added).ncols();
+            tries.push((score(removed, true), index, Fate::Becomes(*kind)));
+        }
+        if hinge.removable {
+            let removed = views[0].range[index].len();
+            tries.push((score(removed, false), index, Fate::LeftOut));
+        }
+    }
+    tries.sort_by_key(|(score, index, _)| (usize::MAX - score, *index));
+    let mut fates = vec![Fate::Stays; hinges.len()];
+    let mut made = Vec::new();
+    for (_, index, fate) in tries {
+        if left == 0 {
+            break;
+        }
+        if fates[index] != Fate::Stays {
+            continue;
+        }
+        let lost: Vec<_> = views
+            .iter()
+            .map(|view| match fate {
+                Fate::Becomes(kind) => {
+                    let own = hinges[index].weaker.iter().find(|(k, _)| *k == kind);
+                    view.lost(index, own.map(|(_, added)| *added).unwrap_or_default())
+                }
+                _ => view.whole(index),
+            })
+            .collect();
+        let removed = lost[0].ncols();
+        let possible = removed > 0
+            && removed <= left
+            && views.iter().zip(&lost).all(|(view, lost)| {
+                lost.ncols() == removed && view.null.can_lose(view.range[index].clone(), lost)
+            });
+        if !possible {
+            continue;
+        }
+        for (view, lost) in views.iter_mut().zip(&lost) {
+            let range = view.range[index].clone();
+            view.null.lose(range, lost);
+        }
+        fates[index] = fate;
+        left -= removed;
+        let change = Change {
+            name: hinges[index].name.clone(),
+            closes: hinges[index].closes,
+            from: hinges[index].kind,
+            to: match fate {
+                Fate::Becomes(kind) => kind.name(),
+                _ => "none",
+            },
+            removes: removed,
+        };
+        made.push((index, change));
+    }
+    (made, fates)
+}
+
+/// How many of the changes, from the first on, a model that is made with them bears out: as many dependent rows fewer at every
+/// position, and as many freedoms as before.
+fn verified(
+    model: &Model,
+    fates: &[Fate],
+    made: &[(usize, Change)],
+    time: f64,
+    states: &[State],
+    before: &[usize],
+) -> usize {
+    let holds = |count: usize| {
+        let mut fates = fates.to_vec();
+        for (index, _) in &made[count..] {
+            fates[*index] = Fate::Stays;
+        }
+        let removed: usize = made[..count].iter().map(|(_, change)| change.removes).sum();
+        let (joints, constraints) = fates.split_at(model.body_count());
+        let Ok(new) = made_again(model, joints, constraints, 1) else {
+            return false;
+        };
+        let rows = model.constraint_rows();
+        let mut loops = Loops::new(&new);
+        states.iter().zip(before).all(|(state, dependent)| {
+            loops.evaluate(time, &moved(model, &new, state));
+            let found = loops.dependence();
+            let freedoms = model.nv() - (rows - dependent);
+            loops.open() < 1e-9
+                && new.nv() - found.rank == freedoms
+                && found.null.len() + removed == *dependent
+        })
+    };
+    if holds(made.len()) {
+        return made.len();
+    }
+    (1..made.len())
+        .take_while(|&count| holds(count))
+        .last()
+        .unwrap_or(0)
+}

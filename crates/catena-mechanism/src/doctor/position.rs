@@ -1,0 +1,367 @@
+//! Closed positions, and which rows of the constraints depend on each other there.
+//!
+//! ```text
+//! closing    (JᵀJ + μ E) δ = −Jᵀ ξ                         Levenberg's step; μ falls with |ξ|²
+//! loops      Jₖ = Uₖ Sₖ Vₖᵀ: what the loop says twice by itself is in the null space of Jₖᵀ
+//! all        A = (Uₖᵀ Jₖ) of what is left: A Aᵀ = L Lᵀ where it is well conditioned, Aᵀ P = Q R where it is not
+//! ```
+//!
+//! Only Q R decides what depends: the product is accepted where its pivots show that nothing does.
+
+use super::skyline::Skyline;
+use crate::dense::RANK_TOLERANCE;
+use catena::algorithm::constrained::{Axes, Block, Rows};
+use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::{Model, State};
+use faer::linalg::triangular_solve::solve_upper_triangular_in_place;
+use faer::{Mat, Par};
+
+/// A loop is closed if it is to this, m or rad.
+const SHUT: f64 = 1e-10;
+
+/// The constraints of a model, evaluated where they are wanted.
+pub(super) struct Loops<'a> {
+    model: &'a Model,
+    pub rows: Rows<f64>,
+    pub kinematics: Kinematics<f64>,
+    still: Vec<f64>,
+}
+
+/// Rows of the constraints at one position.
+pub(super) struct Dependence {
+    pub rank: usize,
+    /// Smallest singular value of the independent rows by the largest.
+    pub smallest: f64,
+    /// Orthonormal columns with Jᵀ · column = 0.
+    pub null: Vec<Vec<f64>>,
+}
+
+impl<'a> Loops<'a> {
+    pub fn new(model: &'a Model) -> Self {
+        Loops {
+            model,
+            rows: Rows::new(model, Axes::Parent),
+            kinematics: Kinematics::new(model),
+            still: vec![0.0; model.nv()],
+        }
+    }
+
+    /// ξ and J at a position.
+    pub fn evaluate(&mut self, time: f64, state: &State) {
+        forward_kinematics(
+            self.model,
+            &state.q,
+            &self.still,
+            &self.still,
+            &state.base,
+            &mut self.kinematics,
+        );
+        let still = &self.still;
+        self.rows
+            .evaluate(self.model, time, &state.q, still, &self.kinematics);
+    }
+
+    /// Largest ξ of the last evaluation.
+    pub fn open(&self) -> f64 {
+        crate::dense::largest(&self.rows.residual)
+    }
+
+    fn size(&self) -> f64 {
+        self.rows.residual.iter().map(|x| x * x).sum::<f64>().sqrt()
+    }
+
+    /// JᵀJ.
+    fn normal(&self) -> Skyline {
+        let mut first: Vec<usize> = (0..self.model.nv()).collect();
+        for block in self.rows.blocks() {
+            if let Some(&least) = block.columns.first() {
+                for &column in &block.columns {
+                    first[column] = first[column].min(least);
+                }
+            }
+        }
+        let mut normal = Skyline::new(first);
+        for block in self.rows.blocks() {
+            for k in 0..block.rows {
+                let row = self.rows.row(block, k);
+                for (i, &column) in block.columns.iter().enumerate() {
+                    for (j, &other) in block.columns[..=i].iter().enumerate() {
+                        normal.add(column, other, row[i] * row[j]);
+                    }
+                }
+            }
+        }
+        normal
+    }
+
+    /// Closes the loops from a guess. False if it does not get there.
+    pub fn close(&mut self, time: f64, state: &mut State) -> bool {
+        self.evaluate(time, state);
+        let (mut size, mut damping) = (self.size(), 1e-3);
+        for _ in 0..60 {
+            if self.open() < 1e-15 || !size.is_finite() {
+                break;
+            }
+            let normal = self.normal();
+            let largest = normal.largest().max(1e-24);
+            let mut downhill = vec![0.0; self.model.nv()];
+            let against: Vec<f64> = self.rows.residual.iter().map(|x| -x).collect();
+            self.rows.add_transpose_times(&against, &mut downhill);
+            let mut improved = false;
+            for _ in 0..12 {
+                let mut damped = normal.clone();
+                damped.shift(largest * (damping * size * size).clamp(1e-13, 1e6));
+                let mut delta = downhill.clone();
+                if damped.factorize(0.0) {
+                    damped.solve(&mut delta);
+                    let mut tried = state.clone();
+                    tried.step(self.model, &delta);
+                    self.evaluate(time, &tried);
+                    let next = self.size();
+                    if next < size {
+                        (*state, size, improved) = (tried, next, true);
+                        damping = (damping * 0.2).max(1e-6);
+                        break;
+                    }
+                }
+                damping = (damping * 5.0).max(1e-9);
+                // at the end only round-off is left, and no damping helps
+                if size < 1e-12 {
+                    break;
+                }
+            }
+            if !improved {
+                self.evaluate(time, state);
+                break;
+            }
+        }
+        self.open() < SHUT
+    }
+
+    /// Takes out of v what would open the loops at the position of the last evaluation.
+    pub fn make_tangent(&self, v: &mut [f64]) {
+        let mut normal = self.normal();
+        normal.shift(1e-12 * normal.largest().max(1e-24));
+        if !normal.factorize(0.0) {
+            return;
+        }
+        for _ in 0..2 {
+            let mut rate = vec![0.0; self.rows.count()];
+            self.rows.times(v, &mut rate);
+            let mut wrong = vec![0.0; v.len()];
+            self.rows.add_transpose_times(&rate, &mut wrong);
+            normal.solve(&mut wrong);
+            for (v, wrong) in v.iter_mut().zip(&wrong) {
+                *v -= wrong;
+            }
+        }
+    }
+
+    /// Which rows depend on each other at the position of the last evaluation.
+    pub fn dependence(&self) -> Dependence {
+        let blocks = self.rows.blocks();
+        let count = self.rows.count();
+        let parts: Vec<Part> = blocks.iter().map(|b| Part::new(&self.rows, b)).collect();
+        let scale = parts.iter().fold(0.0f64, |m, part| m.max(part.largest()));
+        let mut null = Vec::new();
+        // rows of A: their constraint, their vector U there, and their entries
+        let mut kept: Vec<(usize, usize)> = Vec::new();
+        for (index, (part, block)) in parts.iter().zip(blocks).enumerate() {
+            for k in 0..block.rows {
+                if part.value(k) > RANK_TOLERANCE * scale {
+                    kept.push((index, k));
+                } else {
+                    let mut column = vec![0.0; count];
+                    for i in 0..block.rows {
+                        column[block.first + i] = part.left[(i, k)];
+                    }
+                    null.push(column);
+                }
+            }
+        }
+        let entry = |at: (usize, usize)| (&blocks[at.0].columns[..], parts[at.0].across(at.1));
+        let entries: Vec<_> = kept.iter().map(|&at| entry(at)).collect();
+        if let Some(smallest) = independent(&entries, self.model.nv()) {
+            return Dependence {
+                rank: kept.len(),
+                smallest,
+                null,
+            };
+        }
+        let (rank, smallest, dependent) = decomposed(&entries, self.model.nv());
+        for y in dependent {
+            let mut column = vec![0.0; count];
+            for (&(index, k), y) in kept.iter().zip(&y) {
+                for i in 0..blocks[index].rows {
+                    column[blocks[index].first + i] += y * parts[index].left[(i, k)];
+                }
+            }
+            null.push(column);
+        }
+        Dependence {
+            rank,
+            smallest,
+            null,
+        }
+    }
+}
+
+/// Singular value decomposition of the rows of one constraint.
+struct Part {
+    left: Mat<f64>,
+    values: Vec<f64>,
+    /// Uᵀ J, row by row.
+    rows: Vec<Vec<f64>>,
+}
+
+impl Part {
+    fn new(rows: &Rows<f64>, block: &Block) -> Self {
+        let width = block.columns.len();
+        let own = Mat::from_fn(block.rows, width, |i, j| rows.row(block, i)[j]);
+        let (left, values) = match own.svd() {
+            _ if width == 0 => (Mat::identity(block.rows, block.rows), Vec::new()),
+            Ok(svd) => (
+                svd.U().to_owned(),
+                svd.S().column_vector().iter().copied().collect(),
+            ),
+            Err(_) => (
+                Mat::identity(block.rows, block.rows),
+                vec![f64::NAN; block.rows],
+            ),
+        };
+        let across = left.transpose() * &own;
+        let rows = (0..block.rows)
+            .map(|k| (0..width).map(|j| across[(k, j)]).collect())
+            .collect();
+        Part { left, values, rows }
+    }
+
+    fn largest(&self) -> f64 {
+        self.values.first().copied().unwrap_or(0.0)
+    }
+
+    fn value(&self, k: usize) -> f64 {
+        self.values.get(k).copied().unwrap_or(0.0)
+    }
+
+    fn across(&self, k: usize) -> &[f64] {
+        &self.rows[k]
+    }
+}
+
+type SparseRow<'a> = (&'a [usize], &'a [f64]);
+
+fn dot(a: SparseRow<'_>, b: SparseRow<'_>) -> f64 {
+    let (mut i, mut j, mut sum) = (0, 0, 0.0);
+    while i < a.0.len() && j < b.0.len() {
+        match a.0[i].cmp(&b.0[j]) {
+            std::cmp::Ordering::Less => i += 1,
+            std::cmp::Ordering::Greater => j += 1,
+            std::cmp::Ordering::Equal => {
+                sum += a.1[i] * b.1[j];
+                (i, j) = (i + 1, j + 1);
+            }
+        }
+    }
+    sum
+}
+
+/// Smallest by largest singular value of A, if A Aᵀ shows beyond doubt that all rows are independent.
+fn independent(rows: &[SparseRow<'_>], width: usize) -> Option<f64> {
+    if rows.is_empty() {
+        return Some(1.0);
+    }
+    let mut seen = vec![usize::MAX; width];
+    let mut first: Vec<usize> = (0..rows.len()).collect();
+    for (i, (columns, values)) in rows.iter().enumerate() {
+        for (&column, value) in columns.iter().zip(*values) {
+            if *value != 0.0 {
+                seen[column] = seen[column].min(i);
+                first[i] = first[i].min(seen[column]);
+            }
+        }
+    }
+    let mut product = Skyline::new(first);
+    if product.work() > 1e9 {
+        return None;
+    }
+    for i in 0..rows.len() {
+        for j in product.first(i)..=i {
+            product.add(i, j, dot(rows[i], rows[j]));
+        }
+    }
+    if !product.factorize(1e-7) {
+        return None;
+    }
+    let mut x: Vec<f64> = (0..rows.len()).map(|k| 1.0 + (k as f64).sin()).collect();
+    let mut growth = 0.0;
+    for _ in 0..30 {
+        normalise(&mut x);
+        product.solve(&mut x);
+        growth = norm(&x);
+    }
+    let mut y: Vec<f64> = (0..width).map(|k| 1.0 + (k as f64).cos()).collect();
+    let mut square = 0.0;
+    for _ in 0..20 {
+        normalise(&mut y);
+        let mut next = vec![0.0; width];
+        for (columns, values) in rows {
+            let along: f64 = columns.iter().zip(*values).map(|(&c, v)| v * y[c]).sum();
+            for (&c, v) in columns.iter().zip(*values) {
+                next[c] += along * v;
+            }
+        }
+        square = norm(&next);
+        y = next;
+    }
+    Some(1.0 / (growth * square).sqrt())
+}
+
+/// Rank of A, smallest by largest singular value, and vectors y with Aᵀ y = 0.
+fn decomposed(rows: &[SparseRow<'_>], width: usize) -> (usize, f64, Vec<Vec<f64>>) {
+    let mut transposed = Mat::zeros(width, rows.len());
+    for (k, (columns, values)) in rows.iter().enumerate() {
+        for (&column, &value) in columns.iter().zip(*values) {
+            transposed[(column, k)] = value;
+        }
+    }
+    let qr = transposed.col_piv_qr();
+    let r = qr.thin_R();
+    let largest = if r.nrows() > 0 { r[(0, 0)].abs() } else { 0.0 };
+    let rank = (0..r.nrows())
+        .take_while(|&k| r[(k, k)].abs() > RANK_TOLERANCE * largest)
+        .count();
+    let (order, _) = qr.P().arrays();
+    let triangle = r.submatrix(0, 0, rank, rank);
+    let values = triangle.singular_values().unwrap_or_default();
+    let smallest = match (values.first(), values.last()) {
+        (Some(first), Some(last)) => last / first,
+        _ => 1.0,
+    };
+    let free = rows.len() - rank;
+    let mut solved = Mat::from_fn(rank, free, |i, j| -r[(i, rank + j)]);
+    solve_upper_triangular_in_place(triangle, solved.as_mut(), Par::Seq);
+    let mut null = Mat::zeros(rows.len(), free);
+    for j in 0..free {
+        for i in 0..rank {
+            null[(order[i], j)] = solved[(i, j)];
+        }
+        null[(order[rank + j], j)] = 1.0;
+    }
+    let null = null.qr().compute_thin_Q();
+    let columns = (0..free)
+        .map(|j| null.col(j).iter().copied().collect())
+        .collect();
+    (rank, smallest, columns)
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+fn normalise(x: &mut [f64]) {
+    let factor = 1.0 / norm(x).max(f64::MIN_POSITIVE);
+    for x in x {
+        *x *= factor;
+    }
+}

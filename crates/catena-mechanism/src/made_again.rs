@@ -1,0 +1,205 @@
+//! A model made again with other joints, or several times side by side, and positions of the one as positions of the other.
+
+use catena::error::Result;
+use catena::model::{
+    AxisPair, ConstraintSpec, Coordinate, Dof, JointKind, JointSpec, ModelBuilder, Rule, RuleSpec,
+};
+use catena::spatial::{Force, Vec3};
+use catena::{Model, State};
+
+/// What becomes of a hinge.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fate {
+    Stays,
+    Becomes(JointKind),
+    LeftOut,
+}
+
+/// Which freedom of the new joint the freedom of the old one is.
+fn place(old: JointKind, new: JointKind, k: usize) -> usize {
+    match (old, new) {
+        (JointKind::Revolute | JointKind::Continuous, JointKind::Universal) => 1,
+        (JointKind::Prismatic, JointKind::Cylindrical) => 1,
+        _ => k,
+    }
+}
+
+fn spec(name: &str, kind: JointKind, parent: &str, child: &str, pitch: f64) -> JointSpec {
+    let (x, z) = (Vec3::new(1.0, 0.0, 0.0), Vec3::new(0.0, 0.0, 1.0));
+    JointSpec {
+        axes: AxisPair {
+            first: if kind == JointKind::Universal { x } else { z },
+            second: z,
+        },
+        pitch,
+        ..JointSpec::new(name, kind, parent, child)
+    }
+}
+
+/// The model so many times side by side on the same ground: nothing of one touches another.
+pub fn side_by_side(model: &Model, copies: usize) -> Result<Model> {
+    let stays = |count: usize| vec![Fate::Stays; count];
+    made_again(
+        model,
+        &stays(model.body_count()),
+        &stays(model.constraints().len()),
+        copies,
+    )
+}
+
+/// A state of the model as one of so many copies side by side.
+pub fn state_side_by_side(state: &State, copies: usize) -> State {
+    State {
+        q: state.q.repeat(copies),
+        v: state.v.repeat(copies),
+        base: state.base,
+    }
+}
+
+/// Wrenches on the bodies, the ground first, as those of so many copies side by side.
+pub fn loads_side_by_side(external: &[Force<f64>], copies: usize) -> Vec<Force<f64>> {
+    match external.split_first() {
+        None => Vec::new(),
+        Some((ground, bodies)) => {
+            let mut all = vec![*ground];
+            all.extend(bodies.repeat(copies));
+            all
+        }
+    }
+}
+
+/// The model with other joints: one fate for every body's joint and one for every constraint.
+pub(crate) fn made_again(
+    model: &Model,
+    joints: &[Fate],
+    constraints: &[Fate],
+    copies: usize,
+) -> Result<Model> {
+    let tree = model.tree();
+    let n = model.body_count();
+    let name = |body: usize, copy: usize| match body {
+        0 => "world".to_string(),
+        k => format!("body {}", copy * n + k),
+    };
+    let called = |name: &str, copy: usize| match copy {
+        0 => name.to_string(),
+        k => format!("{name} {}", k + 1),
+    };
+    let kinds: Vec<JointKind> = std::iter::once(JointKind::Fixed)
+        .chain(model.bodies().map(|body| match joints[body - 1] {
+            Fate::Becomes(kind) => kind,
+            _ => tree.bodies[body].kind,
+        }))
+        .collect();
+    let mut builder = ModelBuilder::new(model.name());
+    builder.gravity = model.gravity();
+    builder.allow_unphysical = true;
+    for copy in 0..copies {
+        for body in model.bodies() {
+            let (info, kind) = (&tree.bodies[body], kinds[body]);
+            let mut dofs = vec![Dof::default(); kind.nv()];
+            if kind.quaternion().is_none() || kind == info.kind {
+                for k in 0..info.kind.nv() {
+                    dofs[place(info.kind, kind, k)] = model.dof(info.v + k);
+                }
+            }
+            builder.link(&name(body, copy), model.inertial(body));
+            builder.joint(JointSpec {
+                parent_from_joint: model.placement(body),
+                dofs,
+                ..spec(
+                    &called(&info.joint, copy),
+                    kind,
+                    &name(info.parent, copy),
+                    &name(body, copy),
+                    model.pitch(body),
+                )
+            });
+        }
+    }
+    let names = builder.build()?; // without constraints: how the freedoms are called
+    let coordinate = |at: &Coordinate, copy: usize| {
+        let body = tree.dofs[at.v].body;
+        let info = &tree.bodies[body];
+        let k = place(info.kind, kinds[body], at.v - info.v);
+        let first = names.tree().bodies[copy * n + body].v;
+        names.tree().dofs[first + k].name.clone()
+    };
+    for copy in 0..copies {
+        for (constraint, fate) in model.constraints().iter().zip(constraints) {
+            let own = called(&constraint.name, copy);
+            let rule = match (&constraint.rule, fate) {
+                (_, Fate::LeftOut) => continue,
+                (Rule::Joint(closure), fate) => {
+                    let kind = match fate {
+                        Fate::Becomes(kind) => *kind,
+                        _ => closure.kind,
+                    };
+                    let (parent, child) = (name(closure.parent, copy), name(closure.child, copy));
+                    RuleSpec::Joint(Box::new(JointSpec {
+                        parent_from_joint: closure.parent_from_joint,
+                        joint_from_child: closure.child_from_joint.inverse(),
+                        ..spec(&own, kind, &parent, &child, closure.pitch)
+                    }))
+                }
+                (Rule::Distance { between, length }, _) => RuleSpec::Distance {
+                    parent: name(between.parent, copy),
+                    child: name(between.child, copy),
+                    parent_point: between.parent_from_joint.translation,
+                    child_point: between.child_from_joint.translation,
+                    length: *length,
+                },
+                (Rule::Coupling { terms, offset }, _) => RuleSpec::Coupling {
+                    terms: terms
+                        .iter()
+                        .map(|(at, c)| (coordinate(at, copy), *c))
+                        .collect(),
+                    offset: *offset,
+                },
+                (
+                    Rule::Driver {
+                        coordinate: at,
+                        law,
+                    },
+                    _,
+                ) => RuleSpec::Driver {
+                    coordinate: coordinate(at, copy),
+                    law: law.clone(),
+                },
+            };
+            builder.constraint(ConstraintSpec::new(&own, rule));
+        }
+    }
+    builder.build()
+}
+
+/// The position of the old model as one of the new.
+pub(crate) fn moved(old: &Model, new: &Model, state: &State) -> State {
+    let mut moved: State = State::neutral(new);
+    moved.base = state.base;
+    for body in old.bodies() {
+        let (from, to) = (&old.tree().bodies[body], &new.tree().bodies[body]);
+        let own = &state.q[from.q..from.q + from.kind.nq()];
+        if from.kind == to.kind {
+            moved.q[to.q..to.q + to.kind.nq()].copy_from_slice(own);
+        } else if to.kind == JointKind::Spherical {
+            // a turn about z; a universal joint's is about x, then z
+            let (angle, tilt) = match from.kind {
+                JointKind::Universal => (own[1], own[0]),
+                _ => (own[0], 0.0),
+            };
+            let (sx, cx) = (tilt / 2.0).sin_cos();
+            let (sz, cz) = (angle / 2.0).sin_cos();
+            let turn = [cx * cz, sx * cz, -sx * sz, cx * sz];
+            moved.q[to.q..to.q + 4].copy_from_slice(&turn);
+        } else {
+            for (k, x) in own.iter().enumerate() {
+                moved.q[to.q + place(from.kind, to.kind, k)] = *x;
+            }
+            if from.kind == JointKind::Helical {
+                moved.q[to.q + 1] = old.pitch(body) * own[0];
+            }
+        }
+    }
+    moved
+}
