@@ -90,6 +90,21 @@ fn governor() {
     assert!(one.energy < 1e-8, "{:.1e}", one.energy);
 }
 
+/// The whole run by two methods, against the reference. Steps are bound by stability, so it takes long.
+#[test]
+#[ignore = "takes a minute; `catena benchmark governor` runs it, too"]
+fn governor_to_the_end() {
+    let problem = problem("governor").expect("there");
+    for (method, tolerance) in [(Method::Verner6, 1e-10), (Method::DormandPrince5, 1e-9)] {
+        let report = problem
+            .run(method, tolerance, Drift::Project)
+            .expect("it runs");
+        println!("{method:?}: {report:?}");
+        assert!(report.error < 1e-9, "{:.1e}", report.error);
+        assert!(report.energy < 1e-8, "{:.1e}", report.energy);
+    }
+}
+
 #[test]
 fn unknown_problems_are_refused() {
     let error = problem("five-bar").expect_err("unknown");

@@ -58,6 +58,17 @@ pub(super) fn particle_pendulum() -> ModelBuilder {
 /// Where the spring of the squeezer is: its point on the third body, and its point on the ground.
 pub(crate) const SQUEEZER_SPRING: [[f64; 2]; 2] = [[0.02, -0.018], [0.014, 0.072]];
 
+/// Name, mass, moment of inertia, mass centre, parent, place of the joint in it, name of the joint.
+type Member = (
+    &'static str,
+    f64,
+    f64,
+    [f64; 2],
+    &'static str,
+    Pose<f64>,
+    &'static str,
+);
+
 /// Andrews' squeezer (IFToMM A03, Hairer & Wanner VII.7): seven bodies in a plane, three loops at one point. Coordinates are β, Θ, γ, δ,
 /// Φ, ε, Ω. Its spring and its motor are inputs.
 pub(super) fn squeezer() -> ModelBuilder {
@@ -68,7 +79,7 @@ pub(super) fn squeezer() -> ModelBuilder {
     let (ta, tb, u, ua, ub) = (0.02308, 0.00916, 0.04, 0.01228, 0.00449);
     let (zf, zt, fa) = (0.02, 0.04, 0.01421);
     let [a, b] = [flat(-0.06934, -0.00227), flat(-0.03635, 0.03273)];
-    let bodies: [(&str, f64, f64, [f64; 2], &str, Pose<f64>, &str); 7] = [
+    let bodies: [Member; 7] = [
         (
             "K1",
             0.04325,

@@ -199,7 +199,7 @@ fn four_bar(n: usize) -> Result<Problem> {
         engine.step(&mut law, duration)?;
     }
     let [phi, rate] = [engine.y()[0], engine.y()[1]];
-    let sign = |k: usize| if k % 2 == 0 { 1.0 } else { -1.0 };
+    let sign = |k: usize| if k.is_multiple_of(2) { 1.0 } else { -1.0 };
     let q: Vec<f64> = (0..model.nv()).map(|k| sign(k) * FRAC_PI_2).collect();
     let v: Vec<f64> = (0..model.nv()).map(|k| -sign(k)).collect();
     let mut quantities = Vec::new();

@@ -154,7 +154,6 @@ impl AlongTree {
                 with_joint!(info.kind, J => { J::<f64>::pose(setting, &q[info.q..]) });
             factors.articulated[i] = model.inertia::<f64>(i).articulated();
         }
-        self.eta.fill(Force::zero());
         self.matrix.fill(0.0);
         self.size.fill(0.0);
         self.weakest = 1.0;
@@ -212,9 +211,19 @@ impl AlongTree {
                         }
                     }
                     let freed = &mut self.freed[open.freed + r * nv..open.freed + (r + 1) * nv];
-                    let through = joint.inward(self.eta[open.eta + r], &own[..nv], pivots, freed);
+                    let eta = match open.eta {
+                        NOWHERE => Force::zero(),
+                        eta => self.eta[eta + r],
+                    };
+                    let through = joint.inward(eta, &own[..nv], pivots, freed);
                     if open.parent_eta != NOWHERE {
-                        self.eta[open.parent_eta + r] += pose.force_out(through);
+                        let there = &mut self.eta[open.parent_eta + r];
+                        let brought = pose.force_out(through);
+                        *there = if open.first_there {
+                            brought
+                        } else {
+                            *there + brought
+                        };
                     }
                 }
             }
@@ -346,7 +355,7 @@ impl AlongTree {
         let mut left = remaining(rows, &sum, b, &mut residual);
         for _ in 0..REFINEMENTS {
             let reach = rows_reach(rows, &sum, b);
-            if left <= 4.0 * f64::EPSILON * reach {
+            if left <= 16.0 * f64::EPSILON * reach {
                 break;
             }
             let still = std::mem::take(&mut self.still);

@@ -19,9 +19,11 @@ pub(super) struct Open {
     pub block: usize,
     pub first: usize,
     pub rows: usize,
-    /// Its first wrench at this body, and at the parent.
+    /// Its first wrench at this body, if children have brought some, and at the parent.
     pub eta: usize,
     pub parent_eta: usize,
+    /// Is it the first to bring one to the parent?
+    pub first_there: bool,
     /// Its first τ̂/m̂ at this joint: rows × freedoms.
     pub freed: usize,
     /// Where the joint's entries start among the block's columns.
@@ -214,32 +216,31 @@ impl Plan {
     ) {
         let n = tree.bodies.len();
         let blocks = rows.blocks();
-        // a body holds wrenches of what is open at it or at its children; parents come first
-        let mut present: Vec<Vec<(usize, usize)>> = vec![Vec::new(); n];
+        // a body holds wrenches of what is open at its children: constraint, place, last of these children
+        let mut present: Vec<Vec<(usize, usize, usize)>> = vec![Vec::new(); n];
         for body in 1..n {
             open[body].sort_unstable_by_key(|&c| position[c]);
             let parent = tree.parent(body);
-            for &c in &open[body] {
-                present[body].push((c, 0));
-                if parent != 0 {
-                    present[parent].push((c, 0));
-                }
+            if parent != 0 {
+                present[parent].extend(open[body].iter().map(|&c| (c, 0, body)));
             }
         }
         for list in &mut present {
-            list.sort_unstable();
-            list.dedup();
-            for (c, at) in list.iter_mut() {
+            // the last child of each comes first
+            list.sort_unstable_by_key(|&(c, _, child)| (c, std::cmp::Reverse(child)));
+            list.dedup_by_key(|x| x.0);
+            for (c, at, _) in list.iter_mut() {
                 *at = self.eta;
                 self.eta += blocks[*c].rows;
             }
         }
-        let eta = |body: usize, c: usize| -> usize {
+        let place = |body: usize, c: usize| -> (usize, usize) {
             match present[body].binary_search_by_key(&c, |x| x.0) {
-                Ok(k) => present[body][k].1,
-                Err(_) => NOWHERE,
+                Ok(k) => (present[body][k].1, present[body][k].2),
+                Err(_) => (NOWHERE, NOWHERE),
             }
         };
+        let eta = |body: usize, c: usize| place(body, c).0;
         self.open_at.push(0..0);
         self.pairs_at.push(0..0);
         for body in 1..n {
@@ -248,12 +249,14 @@ impl Plan {
             let (start, first_pair) = (self.open.len(), self.pairs.len());
             for &c in &open[body] {
                 let block = &blocks[c];
+                let (parent_eta, last) = place(tree.parent(body), c);
                 self.open.push(Open {
                     block: c,
                     first: block.first,
                     rows: block.rows,
                     eta: eta(body, c),
-                    parent_eta: eta(tree.parent(body), c),
+                    parent_eta,
+                    first_there: last == body,
                     freed: self.freed,
                     column: block.columns.partition_point(|&k| k < range.start),
                 });
