@@ -79,9 +79,9 @@ fn loops_are_kept_closed() {
 #[test]
 fn actuators_are_chosen() {
     let legs = "leg0,leg1,leg2,leg3,leg4,leg5";
-    let found = good(&format!(
-        "inverse four-bar-1 --q 60deg,-60deg,60deg --v 1,-1,1 --a 2,-2,2 --actuators foot0 --json"
-    ));
+    let found = good(
+        "inverse four-bar-1 --q 60deg,-60deg,60deg --v 1,-1,1 --a 2,-2,2 --actuators foot0 --json",
+    );
     let state = &found.json()["states"][0];
     assert_eq!(state["checks"]["freedoms"], json!(1));
     assert_eq!(state["checks"]["surplus"], json!(0));
