@@ -40,12 +40,12 @@ fn benchmark_problems_run() {
 
 fn drift(command: &str) -> Vec<f64> {
     let audit = good(command).json()["audit"].clone();
-    audit["findings"]
+    audit["laws"]
         .as_array()
         .unwrap_or_else(|| panic!("{audit}"))
         .iter()
         .filter(|finding| {
-            finding["name"]
+            finding["law"]
                 .as_str()
                 .is_some_and(|name| name.starts_with("constraints"))
         })
