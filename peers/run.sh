@@ -5,6 +5,7 @@
 #   peers/run.sh simulation          speed of simulation                 -> docs/peers/simulation.md
 #   peers/run.sh speed               speed of single calls; --quick      -> docs/peers/speed.{md,csv,svg}
 #   peers/run.sh generated           generated code beside CasADi's       -> docs/peers/generated.{md,csv,svg}
+#   peers/run.sh closed-chains       speed of closed chains, printed
 #   peers/run.sh all                 all of them
 # CATENA names another program than the one built here; simulation and speed need none and build their
 # benches instead.
@@ -22,7 +23,8 @@ case $what in
     simulation) scripts=simulation ;;
     speed) scripts=speed ;;
     generated) scripts=generated ;;
-    all) scripts="agreement spherical_chain simulation speed generated" ;;
+    closed-chains) scripts=closed_chains ;;
+    all) scripts="agreement spherical_chain simulation speed generated closed_chains" ;;
     *) usage ;;
 esac
 if [ ! -x "$here/build/venv/bin/python" ]; then
@@ -30,7 +32,7 @@ if [ ! -x "$here/build/venv/bin/python" ]; then
     echo "hint: run peers/setup.sh first" >&2
     exit 2
 fi
-if [ -z "${CATENA:-}" ] && [ "$scripts" != simulation ] && [ "$scripts" != speed ]; then
+if [ -z "${CATENA:-}" ] && [ "$scripts" != simulation ] && [ "$scripts" != speed ] && [ "$scripts" != closed_chains ]; then
     (cd "$here/.." && cargo build --release --quiet --package catena-cli)
     CATENA=${CARGO_TARGET_DIR:-$here/../target}/release/catena
     export CATENA

@@ -31,6 +31,7 @@ const FILE_KEYS: &[&str] = &[
     "joint",
     "frame",
     "constraint",
+    "cut",
 ];
 const LINK_KEYS: &[&str] = &["name", "mass", "centre", "r", "inertia"];
 const JOINT_KEYS: &[&str] = &[
@@ -113,6 +114,20 @@ pub(crate) fn read(
     for table in tables(&file, "constraint")? {
         let constraint = constraint::read(&table)?;
         builder.constraints.push(constraint);
+    }
+    if let Some(cut) = file.get("cut") {
+        let names = match cut.text() {
+            Ok("automatic") => Vec::new(),
+            Ok(_) => return Err(cut.must_be("\"automatic\" or a list of joints")),
+            Err(_) => cut.list()?,
+        };
+        let names = names
+            .iter()
+            .map(|name| name.text())
+            .collect::<Result<Vec<&str>>>()?;
+        builder
+            .span(&names)
+            .map_err(|error| source.error(file.line, error.message().to_string()))?;
     }
     join_root(&mut builder, options.base.map_or(base, Base::from))?;
     Ok(builder)

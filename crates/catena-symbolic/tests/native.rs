@@ -4,7 +4,7 @@
 use catena::integrate::FixedMethod;
 use catena::model::embedded;
 use catena::native::{Kernel, Width};
-use catena::simulate::{Inputs, Integrator, Options as RunOptions, Simulation};
+use catena::simulate::{Drift, Inputs, Integrator, Options as RunOptions, Simulation};
 use catena::spatial::{Force, Vec3};
 use catena::{Base, Batch, Cpu, Drive, Dynamics, Model, State};
 use catena_symbolic::native::{Options, compile, for_simulation};
@@ -306,6 +306,7 @@ fn simulations_with_code_end_where_those_without_end() {
                     Inputs::default(),
                     Vec::new(),
                     options,
+                    Drift::default(),
                     compiler,
                 )
                 .expect("sound");

@@ -12,7 +12,7 @@
 use catena::integrate::{self, Adaptive, Fixed, FixedMethod, Method, Tolerances};
 use catena::model::embedded;
 use catena::native::{Compiled, Compiler};
-use catena::simulate::{Inputs, Integrator, Options, Simulation, TreeSystem};
+use catena::simulate::{Drift, Inputs, Integrator, Options, Simulation, TreeSystem};
 use catena::{Cpu, Model, Result, State};
 use catena_symbolic::native::for_simulation;
 use std::hint::black_box;
@@ -114,6 +114,7 @@ impl Fall {
             Inputs::default(),
             Vec::new(),
             options,
+            Drift::default(),
             Some(compiler),
         )?;
         let mut samples = Vec::new();

@@ -468,6 +468,9 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
     if matrices {
         value["incidence_matrix"] = json!(tree.incidence_matrix());
         value["path_matrix"] = json!(tree.path_matrix());
+        if !model.constraints().is_empty() {
+            value["cut_incidence_matrix"] = json!(model.cut_incidence_matrix());
+        }
         value["regular_labelling"] = json!(tree.regular_labelling());
     }
     value

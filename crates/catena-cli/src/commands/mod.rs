@@ -2,9 +2,11 @@
 
 pub mod algorithms;
 pub mod assemble;
+pub mod benchmark;
 pub mod check;
 pub mod closed_forward;
 pub mod compare;
+pub mod closed_inverse;
 pub mod completions;
 pub mod convert;
 pub mod count;

@@ -1,10 +1,12 @@
 //! Models: a tree of rigid bodies and the joints between them.
 
+pub(crate) mod benchmark_models;
 mod builder;
 mod check;
 mod closed_models;
 pub mod constraint;
 pub mod embedded;
+mod graph;
 pub(crate) mod joint;
 mod reduced;
 mod tree;
@@ -13,6 +15,7 @@ pub use builder::{
     AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,
 };
 pub use constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Law, Rule, RuleSpec};
+pub use graph::SpanningTree;
 pub use joint::JointKind;
 pub use reduced::Reduced;
 pub(crate) use tree::Node;

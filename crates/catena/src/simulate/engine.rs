@@ -44,12 +44,12 @@ impl Engine {
                 engine.start(system, 0.0, y)?;
                 Ok(Engine::Adaptive(Box::new(engine)))
             }
-            Integrator::Fixed { .. } | Integrator::Bdf { .. }
+            Integrator::Bdf { .. }
                 if !system.model().constraints().is_empty() =>
             {
                 Err(Error::new(
                     ErrorKind::Unsupported,
-                    "of the integrators only the adaptive explicit ones keep constraints",
+                    "of the integrators only the explicit ones and those with steps of one size keep constraints",
                 )
                 .hint("choose one of these, such as dopri5 or verner9"))
             }
@@ -80,8 +80,10 @@ impl Engine {
             Integrator::Fixed { method, step } => {
                 let (nq, nv) = (system.model().nq(), system.model().nv());
                 let mut engine = Fixed::new(method, nq, nv, step)?;
+                let mut y = y.to_vec();
+                system.project(0.0, &mut y);
                 engine.start(0.0, &y[..nq], &y[nq..nq + nv])?;
-                let now = [[0.0; 2], system.powers_at(0.0, y)?];
+                let now = [[0.0; 2], system.powers_at(0.0, &y)?];
                 Ok(Engine::Fixed(Box::new(Even {
                     engine,
                     now,

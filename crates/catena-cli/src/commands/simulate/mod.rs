@@ -17,7 +17,7 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::bdf::MAX_ORDER;
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::native::Compiler;
-use catena::simulate::{Integrator, NewtonMatrix, Options, Simulation, verified_error};
+use catena::simulate::{Drift, Integrator, NewtonMatrix, Options, Simulation, verified_error};
 use catena::{Cpu, Model};
 use catena_io::run::Header;
 use clap::{Args, ValueEnum};
@@ -53,6 +53,15 @@ enum Accelerations {
 
 /// Freedoms up to which code is made: beyond, making it takes longer than many runs.
 const LARGEST_COMPILED: usize = 100;
+
+/// How loops are kept closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Closing {
+    /// Every step is moved onto the constraints.
+    Projection,
+    /// Violations decay: ξ̈ + α ξ̇ + β ξ = 0.
+    Baumgarte,
+}
 
 /// What drives the joints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -146,6 +155,16 @@ pub struct Arguments {
         allow_negative_numbers = true
     )]
     step: Option<f64>,
+
+    /// How loops are kept closed
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value = "projection",
+        help_heading = "Method"
+    )]
+    closing: Closing,
 
     /// Constant efforts, in N·m and N
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, conflicts_with_all = ["efforts", "controller"], help_heading = "Drive")]
@@ -279,6 +298,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         inputs.clone(),
         events,
         options.clone(),
+        arguments.drift(&options),
         arguments.compiler(model),
     )?;
     let layout = Layout {
@@ -400,6 +420,18 @@ impl Arguments {
                     })),
                 }
             }
+        }
+    }
+
+    /// How loops are kept closed.
+    fn drift(&self, options: &Options) -> Drift {
+        let step = match options.integrator {
+            Integrator::Fixed { step, .. } => Some(step),
+            _ => None,
+        };
+        match self.closing {
+            Closing::Projection => Drift::Project,
+            Closing::Baumgarte => Drift::baumgarte(step, options.duration),
         }
     }
 
@@ -543,6 +575,10 @@ impl Arguments {
                 "interval": options.interval,
                 "method": self.method,
                 "newton": self.newton,
+                "closing": match self.closing {
+                    Closing::Projection => None,
+                    Closing::Baumgarte => Some("baumgarte"),
+                },
                 "rtol": rtol,
                 "atol": atol,
                 "step": step,

@@ -37,12 +37,23 @@ impl ClosedChain {
         for _ in 0..MOST_STEPS {
             self.evaluate(time, state);
             let (_, worst) = self.worst(&self.work.rows.residual);
-            // round-off is reached when a step no longer helps
-            if worst < DONE || (worst < FAILED && worst > 0.5 * before) {
+            // round-off is reached when a step no longer helps, or at once far from the origin
+            let far = self
+                .work
+                .rows
+                .point
+                .iter()
+                .fold(0.0f64, |m, p| m.max(p.dot(*p)));
+            if worst < DONE.max(2.0 * f64::EPSILON * far.sqrt())
+                || (worst < FAILED && worst > 0.5 * before)
+            {
                 break;
             }
+            // factors of a step before serve as long as they lead on fast
+            if before == f64::INFINITY || worst > 1e-3 * before {
+                self.factorize(state)?;
+            }
             before = worst;
-            self.factorize(state)?;
             self.work.remove_residual(&self.model);
             state.step(&self.model, self.work.correction());
         }

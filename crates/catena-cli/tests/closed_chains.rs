@@ -1,0 +1,205 @@
+//! Closed chains through the program: benchmark problems, steps of one size, Baumgarte's equations, actuators, graphs.
+
+mod common;
+
+use common::{Folder, good, numbers, run, run_in};
+use serde_json::json;
+
+/// Work and error of problems that run fast, at a tolerance where everything must hold.
+#[test]
+fn benchmark_problems_run() {
+    let found = good("benchmark pendulum four-bar squeezer bricard --loops 1 --json").json();
+    let problems = found["problems"].as_array().expect("a list");
+    let names: Vec<&str> = problems.iter().filter_map(|p| p["name"].as_str()).collect();
+    assert_eq!(names, ["pendulum", "four-bar-1", "squeezer", "bricard"]);
+    for problem in problems {
+        assert!(
+            problem["error"].as_f64().expect("known") < 1e-9,
+            "{problem}"
+        );
+        assert!(
+            problem["energy"].as_f64().expect("known") < 1e-8,
+            "{problem}"
+        );
+        for drift in numbers(&problem["drift"]) {
+            assert!(drift < 1e-10, "{problem}");
+        }
+        assert!(problem["evaluations"].as_u64().expect("known") > 0);
+    }
+    let text = good("benchmark pendulum --rtol 1e-9").stdout;
+    assert!(text.contains("elliptic functions"), "{text}");
+    let refused = run("benchmark six-bar");
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("no benchmark problem `six-bar`"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(run("benchmark pendulum --method rk4").code, 2);
+}
+
+fn drift(command: &str) -> Vec<f64> {
+    let audit = good(command).json()["audit"].clone();
+    audit["laws"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{audit}"))
+        .iter()
+        .filter(|finding| {
+            finding["law"]
+                .as_str()
+                .is_some_and(|name| name.starts_with("constraints"))
+        })
+        .map(|finding| finding["worst"].as_f64().expect("a number"))
+        .collect()
+}
+
+/// Both ways to keep loops closed, with adaptive and with fixed steps; the audit knows the three levels.
+#[test]
+fn loops_are_kept_closed() {
+    let start = "simulate four-bar-1 --q 70deg,-70deg,70deg --v 1,-1,1 --duration 0.4 --json";
+    for (options, allowed) in [
+        ("", 1e-12),
+        (" --closing projection --method rk4", 1e-12),
+        (
+            " --closing projection --method implicit-midpoint --step 0.002",
+            1e-12,
+        ),
+        (" --closing baumgarte", 1e-4),
+        (" --closing baumgarte --method rk4", 1e-4),
+    ] {
+        let found = drift(&format!("{start}{options}"));
+        assert_eq!(found.len(), 3, "{options}");
+        for level in found {
+            assert!(level < allowed, "{options}: {level:.1e}");
+        }
+    }
+}
+
+/// Six legs hold a Stewart platform, five do not; all freedoms of the tree as actuators are more than enough.
+#[test]
+fn actuators_are_chosen() {
+    let legs = "leg0,leg1,leg2,leg3,leg4,leg5";
+    let found = good(
+        "inverse four-bar-1 --q 60deg,-60deg,60deg --v 1,-1,1 --a 2,-2,2 --actuators foot0 --json",
+    );
+    let state = &found.json()["states"][0];
+    assert_eq!(state["checks"]["freedoms"], json!(1));
+    assert_eq!(state["checks"]["surplus"], json!(0));
+    // (2/3 + 1) φ̈ + g (1 + 1) cos φ for rods of 1 kg and 1 m
+    let tau = numbers(&state["tau"]);
+    let expected = 5.0 / 3.0 * 2.0 + 9.81 * 2.0 * 0.5;
+    assert!((tau[0] - expected).abs() < 1e-12, "{tau:?}");
+    assert_eq!(&tau[1..], [0.0, 0.0]);
+    let shared = good("inverse four-bar-1 --q 60deg,-60deg,60deg --a 2,-2,2");
+    assert!(
+        shared.stdout.contains("3 actuators for 1 freedom"),
+        "{}",
+        shared.stdout
+    );
+    assert!(shared.stdout.contains("2 efforts could be chosen freely"));
+    let few = run("inverse stewart --random 3 --actuators leg0,leg1");
+    assert_eq!(few.code, 2, "{}", few.stdout);
+    assert!(few.stderr.contains("govern 2 of them"), "{}", few.stderr);
+    let enough = good(&format!("inverse stewart --random 3 --actuators {legs}"));
+    assert!(enough.stdout.contains("6 actuators for 6 freedoms"));
+    let unknown = run("inverse four-bar-1 --actuators foot9");
+    assert!(
+        unknown.stderr.contains("has no freedom `foot9`"),
+        "{}",
+        unknown.stderr
+    );
+    assert!(
+        run("inverse planar3 --actuators joint1")
+            .stderr
+            .contains("there are no loops")
+    );
+}
+
+/// A ring of hinges with no word about which of them carries what.
+const RING: &str = r#"
+format = "catena/1"
+name = "ring"
+cut = "automatic"
+
+[[link]]
+name = "crank"
+mass = 1.0
+centre = [0.2, 0, 0]
+inertia = [0.01, 0.02, 0.02]
+
+[[link]]
+name = "rod"
+mass = 1.0
+centre = [0.4, 0, 0]
+inertia = [0.01, 0.08, 0.08]
+
+[[link]]
+name = "rocker"
+mass = 1.0
+centre = [0.3, 0, 0]
+inertia = [0.01, 0.05, 0.05]
+
+[[joint]]
+name = "a"
+type = "revolute"
+parent = "world"
+child = "crank"
+
+[[joint]]
+name = "b"
+type = "revolute"
+parent = "crank"
+child = "rod"
+origin = [0.4, 0, 0]
+
+[[joint]]
+name = "c"
+type = "spherical"
+parent = "rod"
+child = "rocker"
+origin = [0.9, 0, 0]
+child_origin = [-0.7, 0, 0]
+
+[[joint]]
+name = "d"
+type = "revolute"
+parent = "world"
+child = "rocker"
+origin = [1.0, 0, 0]
+"#;
+
+#[test]
+fn graphs_are_cut() {
+    let folder = Folder::new("graphs");
+    folder.write("ring.toml", RING);
+    let info = run_in(
+        folder.path(),
+        &["info", "ring.toml", "--json", "--matrices"],
+    )
+    .json();
+    assert_eq!(info["constraints"][0]["name"], "c");
+    assert_eq!(info["constraints"][0]["rows"], json!(3));
+    assert_eq!(info["cut_incidence_matrix"], json!([[0], [1], [-1]]));
+    folder.write("other.toml", &RING.replace("\"automatic\"", "[\"d\"]"));
+    let info = run_in(folder.path(), &["info", "other.toml"]);
+    assert!(info.stdout.contains("were cut: d"), "{}", info.stdout);
+    folder.write("wrong.toml", &RING.replace("\"automatic\"", "[\"e\"]"));
+    let wrong = run_in(folder.path(), &["info", "wrong.toml"]);
+    assert!(
+        wrong.stderr.contains("no joint `e` to cut"),
+        "{}",
+        wrong.stderr
+    );
+    let closed = run_in(
+        folder.path(),
+        &[
+            "assemble",
+            "ring.toml",
+            "--q",
+            "1.1,-0.6,1.4",
+            "--hold",
+            "a",
+        ],
+    );
+    assert_eq!(closed.code, 0, "{}", closed.stderr);
+}
