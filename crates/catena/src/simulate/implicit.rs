@@ -33,6 +33,7 @@
 
 use super::inputs::Controller;
 use super::tree_system::{TreeSystem, position_rates};
+use crate::algorithm::body_coordinates::Formulation;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::pendulum::Scheme;
 use crate::error::{Error, ErrorKind, Result};
@@ -53,6 +54,8 @@ pub enum NewtonMatrix {
     Dense,
     /// A chain of ball joints in Chou's implicit equations, by one of his schemes.
     Pendulum(Scheme),
+    /// Any model, loops included, in redundant coordinates of its bodies, along the tree.
+    Bodies(Formulation),
 }
 
 /// Freedoms up to which the whole matrix is cheaper: it needs fewer iterations and fewer matrices.
@@ -104,7 +107,7 @@ impl TreeNewton {
         let (nq, nv) = (model.nq(), model.nv());
         let dense = match matrix {
             NewtonMatrix::Automatic => nv <= DENSE_UP_TO,
-            NewtonMatrix::Tree | NewtonMatrix::Pendulum(_) => false,
+            NewtonMatrix::Tree | NewtonMatrix::Pendulum(_) | NewtonMatrix::Bodies(_) => false,
             NewtonMatrix::Dense => true,
         };
         let n = nq + nv + 2;

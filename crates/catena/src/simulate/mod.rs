@@ -8,6 +8,7 @@
 
 mod audit;
 mod base_motion;
+mod bodies;
 mod closing;
 mod dry_friction;
 mod engine;

@@ -18,6 +18,7 @@ pub use assembly::Assembled;
 pub use closed_chain::{ClosedChain, ClosedMotion};
 pub use complete_orthogonal::CompleteOrthogonal;
 pub use cut_loops::CutLoops;
+pub(crate) use joint_rows::{MovingFrame, Relative, Row};
 pub use loads::{Loads, Sharing};
 pub use rows::{Axes, Block, Rows, Stabilisation};
 pub use user::{UserConstraint, UserRows};
