@@ -189,7 +189,11 @@ pub(super) fn fill(
     let into = r_a.transpose();
     let pushed = into * Mat3::skew(load.force);
     let carried = into * (r * load.moment + d.cross(load.force));
-    rows(&mut body.geometric, 0, back.transpose() * Mat3::skew(load.moment) * -1.0);
+    rows(
+        &mut body.geometric,
+        0,
+        back.transpose() * Mat3::skew(load.moment) * -1.0,
+    );
     rows(&mut body.geometric, 3, pushed * -1.0);
     rows(&mut body.on_parent, 0, Mat3::skew(carried));
     rows(&mut body.on_parent, 3, pushed);
@@ -231,7 +235,12 @@ pub(super) fn fill(
     block(&mut body.z_parent, 3, 3, turning_skew * -1.0);
     block(&mut body.z_own, 0, 0, Mat3::skew(back * omega_a));
     block(&mut body.z_own, 0, 3, zero);
-    block(&mut body.z_own, 3, 0, r * Mat3::skew(relative.linear) * -1.0);
+    block(
+        &mut body.z_own,
+        3,
+        0,
+        r * Mat3::skew(relative.linear) * -1.0,
+    );
     block(&mut body.z_own, 3, 3, turning_skew);
 
     // (4)

@@ -5,8 +5,8 @@
 
 use crate::algorithm::constrained::{Axes, MovingFrame, Relative, Row};
 use crate::model::{Closure, Constraint, Rule};
-use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{Force, Motion, Pose, Vec3};
+use crate::scalar::{Dual, Parameter, Scalar};
+use crate::spatial::{Force, Mat3, Motion, Pose, Vec3};
 
 /// On what a row acts.
 pub(super) enum Side<'a, S> {
@@ -76,10 +76,26 @@ impl<'a, S: Scalar> Cut<'a, S> {
         pose: &[Pose<S>],
         velocity: &[Motion<S>],
     ) -> Self {
+        let (a, b) = (closure.parent, closure.child);
+        Cut::between(
+            closure,
+            length,
+            [pose[a], pose[b]],
+            [velocity[a], velocity[b]],
+        )
+    }
+
+    /// The same from poses and velocities of parent and child.
+    pub fn between(
+        closure: &Closure<f64>,
+        length: Option<S>,
+        pose: [Pose<S>; 2],
+        velocity: [Motion<S>; 2],
+    ) -> Self {
         let bodies = [closure.parent, closure.child];
         let [on_parent, on_child] = closure.frames();
-        let a = frame(pose[bodies[0]], velocity[bodies[0]], on_parent);
-        let b = frame(pose[bodies[1]], velocity[bodies[1]], on_child);
+        let a = frame(pose[0], velocity[0], on_parent);
+        let b = frame(pose[1], velocity[1], on_child);
         let relative = Relative::new(&a, &b);
         let mut rows = [Row::zero(); 6];
         let count = match length {
@@ -101,7 +117,7 @@ impl<'a, S: Scalar> Cut<'a, S> {
             cut.rate[k] = row.rate;
             let world = [row.on_parent, row.on_child];
             for side in 0..2 {
-                let own = pose[bodies[side]];
+                let own = pose[side];
                 let at = b.pose.translation - own.translation;
                 let moment = at.cross_add(world[side].force, world[side].moment);
                 wrenches[k][side] =
@@ -141,4 +157,64 @@ fn frame<S: Scalar>(pose: Pose<S>, velocity: Motion<S>, on: Pose<S>) -> MovingFr
         omega_rate: Vec3::zero(),
         acceleration: Vec3::zero(),
     }
+}
+
+/// Derivatives of the rows of a cut joint along δx = (δθ, δr) of parent and child.
+pub(super) struct Slopes {
+    /// ∂ξ̇/∂x per row and side.
+    pub rate: [[[f64; 6]; 2]; 6],
+    /// ∂W/∂x per row: of the wrench on a body along the same body's changes.
+    pub wrench: [[[[f64; 6]; 6]; 2]; 6],
+}
+
+impl Slopes {
+    /// By dual numbers with twelve directions.
+    pub fn new(
+        closure: &Closure<f64>,
+        length: Option<f64>,
+        pose: &[Pose<f64>],
+        velocity: &[Motion<f64>],
+    ) -> Self {
+        let bodies = [closure.parent, closure.child];
+        let mut poses = [Pose::identity(); 2];
+        let mut velocities = [Motion::zero(); 2];
+        for side in 0..2 {
+            poses[side] = moved(pose[bodies[side]], 6 * side);
+            let Motion { angular, linear } = velocity[bodies[side]];
+            velocities[side] = Motion::new(angular.lift(), linear.lift());
+        }
+        let length = length.map(Parameter::lift);
+        let cut = Cut::<Direction>::between(closure, length, poses, velocities);
+        let mut slopes = Slopes {
+            rate: [[[0.0; 6]; 2]; 6],
+            wrench: [[[[0.0; 6]; 6]; 2]; 6],
+        };
+        let Side::Bodies(_, wrenches) = &cut.side else {
+            return slopes;
+        };
+        for k in 0..cut.count {
+            for side in 0..2 {
+                let own = 6 * side..6 * side + 6;
+                slopes.rate[k][side].copy_from_slice(&cut.rate[k].derivative[own.clone()]);
+                for (row, entry) in slopes.wrench[k][side]
+                    .iter_mut()
+                    .zip(wrenches[k][side].to_array())
+                {
+                    row.copy_from_slice(&entry.derivative[own.clone()]);
+                }
+            }
+        }
+        slopes
+    }
+}
+
+type Direction = Dual<f64, 12>;
+
+/// A pose with R [δθ]ₓ and δr as directions.
+fn moved(pose: Pose<f64>, first: usize) -> Pose<Direction> {
+    let along = |k: usize| Direction::variable(0.0, first + k);
+    let turn = Mat3::identity() + Mat3::skew(Vec3::new(along(0), along(1), along(2)));
+    let shift = Vec3::new(along(3), along(4), along(5));
+    let still: Pose<Direction> = pose.lift();
+    Pose::new(still.rotation * turn, still.translation + shift)
 }

@@ -56,9 +56,9 @@ pub enum Formulation {
     /// Constraints on positions.
     Index3,
     /// Constraints on velocities.
+    #[default]
     Index2,
     /// Both, with further multipliers.
-    #[default]
     Stabilised,
 }
 

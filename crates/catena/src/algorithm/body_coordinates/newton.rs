@@ -7,16 +7,19 @@
 //! index 3   δu = Γ⁻¹ (T̂ Γ_a δu_a + P̂ Γ_q δv + r_ξ + T̂ g_a + P̂ g_q − g)
 //! ```
 //!
+//! Rows of cut joints are exact too; of the change of their loads, the part that one body's motion makes in the load on the other
+//! is left out, which is of order λ/σ² against the inertia.
+//!
 //! With both, it is solved for (δx, δu), (ε, δv), (δμ, δw): twelve numbers per body.
 
 use super::blocks::{self, BodyBlock, FreedomBlock, Gains, offset, rotation_of, six, untangled};
-use super::cuts::{Cut, Side};
+use super::cuts::{Cut, Side, Slopes};
 use super::elimination::{Elimination, Mat6};
 use super::residual::{BodyEquations, quaternion, times_pure, vector};
 use super::{Acting, Formulation, Layout, PARAMETERS, POSITION, TURNING, VELOCITY};
 use crate::dense::Lu;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Model;
+use crate::model::{Model, Rule};
 use crate::spatial::{Force, Mat3, Vec3};
 
 /// The tree, with six or twelve numbers per body.
@@ -29,7 +32,8 @@ enum Solver {
 /// On what a row of a constraint acts, as numbers.
 #[derive(Clone, Debug)]
 enum RowOn {
-    Bodies([usize; 2], [[f64; 6]; 2]),
+    /// Parent and child; W, and ∂ξ̇/∂x.
+    Bodies([usize; 2], [[f64; 6]; 2], [[f64; 6]; 2]),
     /// Velocity coordinates and coefficients.
     Coordinates(Vec<(usize, f64)>),
 }
@@ -187,12 +191,17 @@ impl BodyNewton {
             let body = &mut own[0];
             let freedoms = &mut self.freedoms[range];
             let equations = &self.equations;
-            blocks::fill(model, layout, equations, acting, &gains, at, i, body, freedoms);
+            blocks::fill(
+                model, layout, equations, acting, &gains, at, i, body, freedoms,
+            );
             for (row, more) in above[info.parent].along_x.iter_mut().zip(&body.on_parent) {
                 for (a, b) in row.iter_mut().zip(more) {
                     *a += b;
                 }
             }
+        }
+        if layout.rows > 0 {
+            self.prepare_rows(model, acting);
         }
         for i in 1..=layout.bodies {
             match &mut self.solver {
@@ -228,7 +237,6 @@ impl BodyNewton {
             .hint("give its body mass, or the joint a rotor inertia or damping")
         })?;
         if layout.rows > 0 {
-            self.prepare_rows(model, acting);
             self.prepare_schur(model)?;
         }
         Ok(())
@@ -238,18 +246,34 @@ impl BodyNewton {
         let layout = self.layout;
         let mut first = 0;
         for constraint in model.constraints() {
+            let (pose, velocity) = (&self.equations.pose, &self.equations.velocity);
             let cut = Cut::evaluate(
                 constraint,
                 acting.time,
-                &self.equations.pose,
-                &self.equations.velocity,
+                pose,
+                velocity,
                 &self.equations.q,
                 &self.x[layout.nq..layout.nq + layout.nv],
             );
+            let slopes = match &constraint.rule {
+                Rule::Joint(closure) => Some(Slopes::new(closure, None, pose, velocity)),
+                Rule::Distance { between, length } => {
+                    Some(Slopes::new(between, Some(*length), pose, velocity))
+                }
+                _ => None,
+            };
             for k in 0..cut.count {
                 self.rows[first + k] = match &cut.side {
                     Side::Bodies(bodies, wrenches) => {
-                        RowOn::Bodies(*bodies, wrenches[k].map(Force::to_array))
+                        let mut rate = [[0.0; 6]; 2];
+                        if let Some(slopes) = &slopes {
+                            rate = slopes.rate[k];
+                            let lambda = self.x[layout.multipliers() + first + k];
+                            for (&body, slope) in bodies.iter().zip(&slopes.wrench[k]) {
+                                add_scaled(&mut self.bodies[body].along_x, slope, -lambda);
+                            }
+                        }
+                        RowOn::Bodies(*bodies, wrenches[k].map(Force::to_array), rate)
                     }
                     Side::Coordinates(terms) => {
                         RowOn::Coordinates(terms.iter().map(|(at, c)| (at.v, *c)).collect())
@@ -322,14 +346,14 @@ impl BodyNewton {
     /// Adds the column of a row's multiplier, scaled, to the right-hand sides of the tree.
     fn add_column(&mut self, row: usize, second: bool, scale: f64) {
         match (&mut self.solver, &self.rows[row]) {
-            (Solver::Narrow(tree), RowOn::Bodies(bodies, wrenches)) => {
+            (Solver::Narrow(tree), RowOn::Bodies(bodies, wrenches, _)) => {
                 for (&body, wrench) in bodies.iter().zip(wrenches) {
                     for (r, w) in tree.r[body].iter_mut().zip(wrench) {
                         *r += scale * w;
                     }
                 }
             }
-            (Solver::Wide(tree), RowOn::Bodies(bodies, wrenches)) => {
+            (Solver::Wide(tree), RowOn::Bodies(bodies, wrenches, _)) => {
                 let chunk = if second { 6 } else { 0 };
                 for (&body, wrench) in bodies.iter().zip(wrenches) {
                     for (r, w) in tree.r[body][chunk..].iter_mut().zip(wrench) {
@@ -356,28 +380,34 @@ impl BodyNewton {
         let by_position = self.layout.formulation == Formulation::Index3;
         let mut sum = 0.0;
         match (&self.solver, &self.rows[row]) {
-            (Solver::Narrow(tree), RowOn::Bodies(bodies, wrenches)) => {
-                for (&body, wrench) in bodies.iter().zip(wrenches) {
+            (Solver::Narrow(tree), RowOn::Bodies(bodies, wrenches, rates)) => {
+                for side in 0..2 {
+                    let body = bodies[side];
                     if body == 0 {
                         continue;
                     }
-                    let y = &tree.c[body];
-                    let y = if by_position {
-                        gamma_times(&self.bodies[body], self.sigma, y)
+                    let moved = gamma_times(&self.bodies[body], self.sigma, &tree.c[body]);
+                    sum += if by_position {
+                        dot6(&wrenches[side], &moved)
                     } else {
-                        *y
+                        dot6(&wrenches[side], &tree.c[body]) + dot6(&rates[side], &moved)
                     };
-                    sum += dot6(wrench, &y);
                 }
             }
-            (Solver::Wide(tree), RowOn::Bodies(bodies, wrenches)) => {
+            (Solver::Wide(tree), RowOn::Bodies(bodies, wrenches, rates)) => {
                 let chunk = if second { 6 } else { 0 };
-                for (&body, wrench) in bodies.iter().zip(wrenches) {
+                for side in 0..2 {
+                    let body = bodies[side];
                     if body == 0 {
                         continue;
                     }
-                    for (w, y) in wrench.iter().zip(&tree.c[body][chunk..]) {
+                    for (w, y) in wrenches[side].iter().zip(&tree.c[body][chunk..]) {
                         sum += w * y;
+                    }
+                    if second {
+                        for (rate, y) in rates[side].iter().zip(&tree.c[body]) {
+                            sum += rate * y;
+                        }
                     }
                 }
             }
@@ -398,14 +428,17 @@ impl BodyNewton {
 
     /// A row applied to g, which positions have besides Γ δu.
     fn row_of_offsets(&self, row: usize) -> f64 {
+        let by_position = self.layout.formulation == Formulation::Index3;
         match &self.rows[row] {
-            RowOn::Bodies(bodies, wrenches) => {
+            RowOn::Bodies(bodies, wrenches, rates) => {
+                let rows = if by_position { wrenches } else { rates };
                 let mut sum = 0.0;
-                for (&body, wrench) in bodies.iter().zip(wrenches) {
-                    sum += dot6(wrench, &self.g[body]);
+                for (&body, row) in bodies.iter().zip(rows) {
+                    sum += dot6(row, &self.g[body]);
                 }
                 sum
             }
+            RowOn::Coordinates(_) if !by_position => 0.0,
             RowOn::Coordinates(terms) => terms.iter().map(|&(k, c)| c * self.g_joint[k]).sum(),
         }
     }
@@ -428,7 +461,7 @@ impl BodyNewton {
                     _ => rhs[layout.multipliers() + row],
                 };
                 let mut value = given - self.row_value(row, second);
-                if layout.formulation == Formulation::Index3 {
+                if !layout.is_stabilised() {
                     value -= self.row_of_offsets(row);
                 }
                 self.schur_rhs[j] = value;
@@ -504,8 +537,8 @@ impl BodyNewton {
                         }
                         _ => {
                             for (k, given) in given.iter_mut().enumerate() {
-                                *given += dot6(&body.z_parent[k], g_above)
-                                    + dot6(&body.z_own[k], g);
+                                *given +=
+                                    dot6(&body.z_parent[k], g_above) + dot6(&body.z_own[k], g);
                                 for (freedom, g) in freedoms.iter().zip(g_joint) {
                                     *given += freedom.p_epsilon[k] * g;
                                 }
@@ -644,6 +677,14 @@ fn parameters(
 fn turn_back(body: &BodyBlock, given: &mut [f64; 6]) {
     let turned = body.turn_back * vector(given);
     given[..3].copy_from_slice(&turned.to_array());
+}
+
+fn add_scaled(sum: &mut Mat6, m: &Mat6, scale: f64) {
+    for (sum, m) in sum.iter_mut().zip(m) {
+        for (sum, m) in sum.iter_mut().zip(m) {
+            *sum += scale * m;
+        }
+    }
 }
 
 fn dot6(a: &[f64; 6], b: &[f64; 6]) -> f64 {

@@ -145,9 +145,7 @@ impl<S: Scalar> BodyEquations<S> {
             // (2)
             let acceleration = r.transpose_times(vector(&xdot[at + VELOCITY..]) - gravity);
             let rate = AngularRate::new(omega, vector(&xdot[at + TURNING..]));
-            let mut wrench = model
-                .inertia::<S>(i)
-                .newton_euler(rate, acceleration);
+            let mut wrench = model.inertia::<S>(i).newton_euler(rate, acceleration);
             if let Some(external) = acting.external.get(i) {
                 wrench = wrench - Force::new(external.moment.lift(), external.force.lift());
             }
