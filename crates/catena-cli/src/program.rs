@@ -1,9 +1,9 @@
 //! The arguments of the program, and which command they call.
 
 use crate::commands::{
-    algorithms, assemble, check, completions, convert, count, derivatives, evaluate, export_case,
-    factor, forward, generate, info, inverse, man, models, plot, regressor, simulate, study, tour,
-    verify,
+    algorithms, assemble, benchmark, check, completions, convert, count, derivatives, evaluate,
+    export_case, factor, forward, generate, info, inverse, man, models, plot, regressor, simulate,
+    study, tour, verify,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -57,6 +57,8 @@ enum Command {
     Plot(plot::Arguments),
     /// Run every law and every pair of routes on random states of a model
     Check(check::Arguments),
+    /// The field's benchmark problems: work, and error against the reference
+    Benchmark(benchmark::Arguments),
     /// Compare with conformance cases
     Verify(verify::Arguments),
     /// Write a conformance case of a model
@@ -99,6 +101,7 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Simulate(arguments)) => simulate::run(arguments, json),
         Some(Command::Plot(arguments)) => plot::run(arguments, json),
         Some(Command::Check(arguments)) => check::run(arguments, json),
+        Some(Command::Benchmark(arguments)) => benchmark::run(arguments, json),
         Some(Command::Verify(arguments)) => verify::run(arguments, json),
         Some(Command::ExportCase(arguments)) => export_case::run(arguments),
         Some(Command::Study(arguments)) => study::run(arguments, json),

@@ -2,7 +2,9 @@
 
 mod mechanism;
 
-use catena::algorithm::body_coordinates::{Acting, BodyEquations, BodyNewton, Formulation, Layout};
+use catena::algorithm::body_coordinates::{
+    Acting, BodyEquations, BodyNewton, Formulation, Layout, Stiff,
+};
 use catena::integrate::{Method, Tolerances};
 use catena::model::{AxisPair, ConstraintSpec, Dof, Inertial, JointKind, JointSpec, embedded};
 use catena::random::Random;
@@ -98,9 +100,14 @@ fn defect(model: &Model, formulation: Formulation, sigma: f64, seed: u64) -> f64
         external: &[],
         held: &[],
     };
+    let stiff = Stiff {
+        stiffness: &none,
+        damping: &none,
+        lines: &[],
+    };
     let mut newton = BodyNewton::new(model, layout);
     newton
-        .linearize(model, &acting, [&none, &none], &x, &xdot, sigma)
+        .linearize(model, &acting, &stiff, &x, &xdot, sigma)
         .unwrap();
     let mut r: Vec<f64> = (0..n).map(|_| random.uniform(-1.0, 1.0)).collect();
     r[layout.integrals()] = 0.0;

@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             ),
         ));
     }
-    let held = held(&model, &arguments.hold)?;
+    let held = named_freedoms(&model, &arguments.hold, "--hold")?;
     let mut chain = ClosedChain::new(&model);
     let found = arguments
         .state
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
 }
 
 /// Numbers of the freedoms with these names; the name of a joint stands for all of its freedoms.
-fn held(model: &Model, names: &[String]) -> Result<Vec<usize>> {
+pub fn named_freedoms(model: &Model, names: &[String], option: &str) -> Result<Vec<usize>> {
     let dofs = &model.tree().dofs;
     let mut held = Vec::new();
     for name in names {
@@ -92,7 +92,7 @@ fn held(model: &Model, names: &[String]) -> Result<Vec<usize>> {
             };
             return Err(Error::new(
                 ErrorKind::Input,
-                format!("--hold: `{}` has no freedom `{name}`", model.name()),
+                format!("{option}: `{}` has no freedom `{name}`", model.name()),
             )
             .hint(hint));
         }

@@ -27,6 +27,7 @@ struct Solved {
     returned: f64,
     /// Relative difference of J a to b.
     kept: f64,
+    route: String,
 }
 
 /// Computes the accelerations; `guesses` are not closed and are assembled first.
@@ -92,6 +93,7 @@ fn solve(
         multipliers,
         returned,
         kept,
+        route: chain.route_reason(),
     })
 }
 
@@ -145,6 +147,7 @@ fn to_text(model: &Model, solved: &[Solved], guesses: bool) -> String {
         text += &format!("\n{}", constraint_table(model, one).render());
         let counts = [model.constraint_rows(), one.rank];
         text += &format!("  {}\n", count_line(counts, model.nv() - one.rank));
+        text += &format!("  Route: {}.\n", one.route);
         if one.rank < model.constraint_rows() {
             text += "  Loads are not determined by the motion: these are the shortest in all joints together.\n";
         }
@@ -187,6 +190,7 @@ fn to_json(model: &Model, solved: &[Solved]) -> Value {
                 json!({
                     "rows": model.constraint_rows(),
                     "rank": one.rank,
+                    "route": one.route,
                     "multipliers": json::numbers(&one.multipliers),
                     "shared_multipliers": json::numbers(&one.loads.multipliers),
                     "loads": loads,

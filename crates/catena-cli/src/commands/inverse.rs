@@ -1,5 +1,6 @@
 //! `catena inverse MODEL`: the efforts that produce given accelerations.
 
+use crate::commands::closed_inverse;
 use crate::commands::info::one_line;
 use crate::coordinates::{Quantity, position_of_freedom};
 use crate::model_argument::ModelArgument;
@@ -36,6 +37,10 @@ pub struct Arguments {
     #[command(flatten)]
     trajectory: TrajectoryArgument,
 
+    /// Freedoms with actuators, separated by commas, of a model with loops [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    actuators: Vec<String>,
+
     /// Draw the effort of this freedom over time; may be repeated
     #[arg(
         long,
@@ -65,6 +70,18 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let typed = arguments
         .state
         .situations(&model, arguments.acceleration.a.as_ref(), None)?;
+    if !model.constraints().is_empty() {
+        return arguments.closed(&model, typed, is_trajectory, as_json);
+    }
+    if !arguments.actuators.is_empty() {
+        return Err(Error::new(
+            ErrorKind::Input,
+            format!(
+                "--actuators: every freedom of `{}` has its own effort, there are no loops",
+                model.name()
+            ),
+        ));
+    }
     let situations = match trajectory {
         None => typed,
         // wrenches given beside a trajectory act all along it
@@ -94,6 +111,29 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         ));
     }
     Ok(outcome)
+}
+
+impl Arguments {
+    /// A model with loops.
+    fn closed(
+        &self,
+        model: &Model,
+        situations: Vec<Situation>,
+        is_trajectory: bool,
+        as_json: bool,
+    ) -> Result<Outcome> {
+        if is_trajectory || self.output.is_some() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "inverse dynamics of closed chains takes states, and prints them",
+            )
+            .hint(
+                "give states and accelerations with --q, --v and --a or in a file with --state",
+            ));
+        }
+        let guesses = self.state.seed().is_some();
+        closed_inverse::run(model, situations, &self.actuators, guesses, as_json)
+    }
 }
 
 fn plotted(model: &Model, names: &[String]) -> Result<Vec<usize>> {

@@ -2,8 +2,10 @@
 
 pub mod algorithms;
 pub mod assemble;
+pub mod benchmark;
 pub mod check;
 pub mod closed_forward;
+pub mod closed_inverse;
 pub mod completions;
 pub mod convert;
 pub mod count;

@@ -271,6 +271,7 @@ impl Fixed {
             FixedMethod::ImplicitMidpoint => implicit_midpoint::step(system, t, h, motion, work),
         };
         self.statistics.evaluations += work.evaluations;
+        let outcome = outcome.and_then(|()| system.settle(t + h, &mut motion.q, &mut motion.v));
         outcome.map_err(|error| at_time(&error, t))
     }
 

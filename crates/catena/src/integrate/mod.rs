@@ -111,6 +111,11 @@ pub trait Mechanical {
     /// q ← q ⊕ δ along the manifold; δ is a velocity times a time.
     fn step(&mut self, q: &mut [f64], delta: &[f64]);
 
+    /// Moves the end of a step onto what the motion must obey, such as closed loops.
+    fn settle(&mut self, _t: f64, _q: &mut [f64], _v: &mut [f64]) -> Result<()> {
+        Ok(())
+    }
+
     /// Number of functions whose changes of sign are located.
     fn watched_count(&self) -> usize {
         0

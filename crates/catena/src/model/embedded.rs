@@ -2,8 +2,8 @@
 
 pub use super::closed_models::random_closed;
 use super::{
-    AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, Model, ModelBuilder, closed_models,
-    dh,
+    AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, Model, ModelBuilder,
+    benchmark_models, closed_models, dh,
 };
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::random::Random;
@@ -51,6 +51,22 @@ pub const NAMES: &[(&str, &str)] = &[
         "spatial slider-crank with spherical and universal joints: closed loop",
     ),
     (
+        "particle-pendulum",
+        "a particle at a fixed distance from a point, in a plane: a constraint",
+    ),
+    (
+        "squeezer",
+        "Andrews' squeezer: seven bodies in a plane, three closed loops",
+    ),
+    (
+        "governor",
+        "flyball governor: a shaft, a slider and two swinging rods",
+    ),
+    (
+        "stewart",
+        "Stewart platform: six legs, six freedoms, closed loops",
+    ),
+    (
         "random-N-SEED",
         "a random tree of N bodies, every kind of joint and base",
     ),
@@ -71,6 +87,10 @@ pub fn builder(name: &str) -> Result<ModelBuilder> {
         "zoo" => return Ok(zoo()),
         "bricard" => return Ok(closed_models::bricard()),
         "slider-crank" => return Ok(closed_models::slider_crank()),
+        "particle-pendulum" => return Ok(benchmark_models::particle_pendulum()),
+        "squeezer" => return Ok(benchmark_models::squeezer()),
+        "governor" => return Ok(benchmark_models::governor()),
+        "stewart" => return Ok(benchmark_models::stewart()),
         _ => {}
     }
     if let Some(n) = number("four-bar-") {

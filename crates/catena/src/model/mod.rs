@@ -1,5 +1,6 @@
 //! Models: a tree of rigid bodies and the joints between them.
 
+pub(crate) mod benchmark_models;
 mod builder;
 mod check;
 mod closed_models;

@@ -7,6 +7,7 @@
 //! | `f64`, `f32` | numbers |
 //! | [`Fused`] | numbers, with fused multiply-add (chosen by run-time dispatch) |
 //! | [`Lanes<N>`](Lanes), [`Wide`] | N states at once |
+//! | [`DoubleDouble`] | numbers with twice the digits |
 //! | [`Dual<T, N>`](Dual) | values and their derivatives in N directions |
 //! | [`Count`] | the number of additions, multiplications, divisions, square roots and sines |
 //!
@@ -17,12 +18,14 @@
 //! * `a.mul_add(b, c)` is `a * b + c`, fused only in those scalars that say so.
 
 mod count;
+mod double_double;
 mod dual;
 mod float;
 mod trig;
 mod wide;
 
 pub use count::{Count, Operations};
+pub use double_double::DoubleDouble;
 pub use dual::Dual;
 pub use float::Fused;
 #[cfg(target_arch = "x86_64")]

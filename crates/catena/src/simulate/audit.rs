@@ -329,8 +329,15 @@ impl Auditor {
         (next() == f64::from(u8::from(self.momentum_known))).then_some(rest)
     }
 
-    /// `allowed`: what the integrator was asked to keep, relative.
-    pub fn finish(self, allowed: f64, statistics: Statistics, held: Vec<Held>) -> Audit {
+    /// `allowed`: what the integrator was asked to keep, relative; `closed`: what of the constraints should be, at the levels of
+    /// positions, velocities and accelerations.
+    pub fn finish(
+        self,
+        allowed: f64,
+        closed: [f64; 3],
+        statistics: Statistics,
+        held: Vec<Held>,
+    ) -> Audit {
         let mut findings = vec![
             self.energy.finding("energy balance", "J", allowed),
             self.residual
@@ -348,11 +355,10 @@ impl Auditor {
             findings.push(self.quaternion.finding("length of quaternions", "", 1e-14));
         }
         if self.constraints[0].scale > 0.0 {
-            // every step is projected, whatever its tolerance
             let [position, velocity, acceleration] = self.constraints;
-            findings.push(position.finding("constraints, positions", "m, rad", 1e-9));
-            findings.push(velocity.finding("constraints, velocities", "m/s, rad/s", 1e-9));
-            findings.push(acceleration.finding("constraints, accelerations", "", 1e-9));
+            findings.push(position.finding("constraints, positions", "m, rad", closed[0]));
+            findings.push(velocity.finding("constraints, velocities", "m/s, rad/s", closed[1]));
+            findings.push(acceleration.finding("constraints, accelerations", "", closed[2]));
         }
         Audit {
             findings,

@@ -8,7 +8,8 @@
 use super::inputs::Controller;
 use super::tree_system::TreeSystem;
 use crate::algorithm::body_coordinates::{
-    Acting, BodyEquations, BodyNewton, Formulation, Layout, PARAMETERS, TURNING, VELOCITY,
+    Acting, BodyEquations, BodyNewton, Formulation, Layout, Line, PARAMETERS, Stiff, TURNING,
+    VELOCITY,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::bdf::{Bdf, BdfOptions, Implicit, Role};
@@ -36,6 +37,7 @@ struct Parts {
     held: Vec<bool>,
     stiffness: Vec<f64>,
     damping: Vec<f64>,
+    lines: Vec<Line>,
     /// ∂E_W/∂v and ∂E_D/∂v.
     slopes: [Vec<f64>; 2],
     sigma: f64,
@@ -75,6 +77,23 @@ impl BodiesEngine {
                 }
             }
         }
+        let mut lines = Vec::new();
+        for spring in &system.inputs().springs {
+            let mut line = Line {
+                bodies: [0; 2],
+                points: spring.points,
+                stiffness: spring.stiffness,
+                damping: spring.damping,
+            };
+            for side in 0..2 {
+                if let Some(frame) = spring.frames[side] {
+                    let frame = &model.tree().frames[frame];
+                    line.bodies[side] = frame.body;
+                    line.points[side] = frame.body_from_frame.point(spring.points[side]);
+                }
+            }
+            lines.push(line);
+        }
         let mut drivers = Vec::new();
         let mut row = layout.multipliers();
         for constraint in model.constraints() {
@@ -98,6 +117,7 @@ impl BodiesEngine {
                 held: vec![false; nv],
                 stiffness,
                 damping,
+                lines,
                 slopes: [vec![0.0; nv], vec![0.0; nv]],
                 sigma: 1.0,
                 drivers,
@@ -318,10 +338,14 @@ impl Implicit for BodiesImplicit<'_> {
             held: &parts.held,
         };
         parts.sigma = sigma;
-        let gains = [&parts.stiffness[..], &parts.damping[..]];
+        let stiff = Stiff {
+            stiffness: &parts.stiffness,
+            damping: &parts.damping,
+            lines: &parts.lines,
+        };
         parts
             .newton
-            .linearize(&parts.model, &acting, gains, x, xdot, sigma)
+            .linearize(&parts.model, &acting, &stiff, x, xdot, sigma)
     }
 
     fn solve(&mut self, rhs: &mut [f64]) -> Result<()> {

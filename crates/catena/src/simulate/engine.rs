@@ -47,13 +47,6 @@ impl Engine {
                 engine.start(system, 0.0, y)?;
                 Ok(Engine::Adaptive(Box::new(engine)))
             }
-            Integrator::Fixed { .. } if !system.model().constraints().is_empty() => {
-                Err(Error::new(
-                    ErrorKind::Unsupported,
-                    "steps of one size do not keep constraints",
-                )
-                .hint("choose an adaptive method, such as dopri5, verner9 or bdf"))
-            }
             Integrator::Bdf {
                 tolerances,
                 max_step,
@@ -99,8 +92,10 @@ impl Engine {
             Integrator::Fixed { method, step } => {
                 let (nq, nv) = (system.model().nq(), system.model().nv());
                 let mut engine = Fixed::new(method, nq, nv, step)?;
+                let mut y = y.to_vec();
+                system.project(0.0, &mut y);
                 engine.start(0.0, &y[..nq], &y[nq..nq + nv])?;
-                let now = [[0.0; 2], system.powers_at(0.0, y)?];
+                let now = [[0.0; 2], system.powers_at(0.0, &y)?];
                 Ok(Engine::Fixed(Box::new(Even {
                     engine,
                     now,

@@ -125,6 +125,21 @@ pub struct FrameWrench {
     pub wrench: Force<f64>,
 }
 
+/// A spring and a damper along the line between the origins of two frames.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LineSpring {
+    /// Indices of the frames in the tree; none stands for the ground, with the point in world axes.
+    pub frames: [Option<usize>; 2],
+    /// Where an end is in its frame, m.
+    pub points: [Vec3<f64>; 2],
+    /// Force per unit of elongation, N/m.
+    pub stiffness: f64,
+    /// Force per unit of its rate, N·s/m.
+    pub damping: f64,
+    /// Length without force, m.
+    pub free_length: f64,
+}
+
 /// Everything that acts from outside. Write `..Inputs::default()` for what is not there.
 #[derive(Clone, Debug)]
 pub struct Inputs {
@@ -132,6 +147,8 @@ pub struct Inputs {
     pub controller: Controller,
     /// Wrenches on frames, constant in world axes.
     pub wrenches: Vec<FrameWrench>,
+    /// Springs between frames; what they do is counted as work from outside.
+    pub springs: Vec<LineSpring>,
     /// Motion of the base.
     pub base: PrescribedBase,
 }
@@ -141,6 +158,7 @@ impl Default for Inputs {
         Inputs {
             controller: Controller::None,
             wrenches: Vec::new(),
+            springs: Vec::new(),
             base: PrescribedBase::fixed(),
         }
     }
@@ -197,6 +215,19 @@ impl Inputs {
                 ));
             }
         }
+        for spring in &self.springs {
+            let known = |frame: &Option<usize>| frame.is_none_or(|k| k < model.tree().frames.len());
+            let numbers = [spring.stiffness, spring.damping, spring.free_length];
+            let points = spring.points.iter().flat_map(|p| p.to_array());
+            if !spring.frames.iter().all(known)
+                || !numbers.into_iter().chain(points).all(f64::is_finite)
+            {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    "a spring acts on an unknown frame or is not finite",
+                ));
+            }
+        }
         Ok(())
     }
 
@@ -228,7 +259,10 @@ impl Inputs {
             let dof = &model.dofs[k];
             [dof.damping, dof.friction, dof.stiffness, dof.armature] == [0.0; 4]
         };
-        untouched && self.wrenches.is_empty() && freedoms.clone().all(is_loose)
+        untouched
+            && self.wrenches.is_empty()
+            && self.springs.is_empty()
+            && freedoms.clone().all(is_loose)
     }
 
     /// The first time after t at which what acts has a kink, s.
@@ -324,7 +358,7 @@ impl Inputs {
         external: &mut Vec<Force<f64>>,
     ) -> Result<()> {
         external.clear();
-        if self.wrenches.is_empty() {
+        if self.wrenches.is_empty() && self.springs.is_empty() {
             return Ok(());
         }
         external.resize(dynamics.model().body_count() + 1, Force::zero());
@@ -332,6 +366,54 @@ impl Inputs {
             let frame = dynamics.model().tree().frames[push.frame].clone();
             let origin: Vec3<f64> = dynamics.frame_pose(state, &frame)?.translation;
             external[frame.body] += dynamics.wrench_on(state, frame.body, origin, push.wrench)?;
+        }
+        for spring in &self.springs {
+            spring.pull(state, dynamics, external)?;
+        }
+        Ok(())
+    }
+}
+
+impl LineSpring {
+    /// Adds its forces to the wrenches on the bodies.
+    fn pull(
+        &self,
+        state: &State,
+        dynamics: &mut Dynamics,
+        external: &mut [Force<f64>],
+    ) -> Result<()> {
+        let still = vec![0.0; dynamics.model().nv()];
+        let mut ends = [(0, Vec3::zero(), Vec3::zero()); 2];
+        for (k, end) in ends.iter_mut().enumerate() {
+            *end = match self.frames[k] {
+                None => (0, self.points[k], Vec3::zero()),
+                Some(frame) => {
+                    let frame = dynamics.model().tree().frames[frame].clone();
+                    let kinematics = dynamics.kinematics(state, &still)?;
+                    let pose = kinematics.frame_pose(&frame);
+                    let velocity = kinematics.frame_velocity(&frame);
+                    let arm = pose.rotation * self.points[k];
+                    let moving = velocity.angular.cross_add(arm, velocity.linear);
+                    (frame.body, pose.translation + arm, moving)
+                }
+            };
+        }
+        let between = ends[1].1 - ends[0].1;
+        let length = between.norm();
+        if length == 0.0 {
+            return Err(Error::new(
+                ErrorKind::Singular,
+                "a spring has no length, and so no direction",
+            ));
+        }
+        let along = between * (1.0 / length);
+        let rate = (ends[1].2 - ends[0].2).dot(along);
+        let tension = self.stiffness * (length - self.free_length) + self.damping * rate;
+        for ((body, point, _), force) in ends.into_iter().zip([tension, -tension]) {
+            if body != 0 {
+                let force = Force::new(Vec3::zero(), along * force);
+                external[body] += dynamics.wrench_on(state, body, point, force)?;
+            }
         }
         Ok(())
     }

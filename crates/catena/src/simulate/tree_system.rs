@@ -694,6 +694,20 @@ impl Mechanical for TreeSystem {
         q.copy_from_slice(&self.state.q);
     }
 
+    fn settle(&mut self, t: f64, q: &mut [f64], v: &mut [f64]) -> Result<()> {
+        if self.closing.is_none() {
+            return Ok(());
+        }
+        self.load(t, q, v);
+        if let Some(closing) = &mut self.closing {
+            closing.project(t, &mut self.state);
+            closing.check()?;
+        }
+        q.copy_from_slice(&self.state.q);
+        v.copy_from_slice(&self.state.v);
+        Ok(())
+    }
+
     fn watched_count(&self) -> usize {
         System::event_count(self)
     }

@@ -172,8 +172,13 @@ impl Implicit for Mechanism {
             held: &[],
         };
         self.sigma = sigma;
+        let stiff = Stiff {
+            stiffness: &none,
+            damping: &none,
+            lines: &[],
+        };
         self.newton
-            .linearize(&self.model, &acting, [&none, &none], x, xdot, sigma)
+            .linearize(&self.model, &acting, &stiff, x, xdot, sigma)
     }
 
     fn solve(&mut self, rhs: &mut [f64]) -> Result<()> {

@@ -17,7 +17,7 @@ use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::bdf::MAX_ORDER;
 use catena::integrate::{FixedMethod, Method, Tolerances};
-use catena::simulate::{Integrator, NewtonMatrix, Options, Simulation, verified_error};
+use catena::simulate::{Drift, Integrator, NewtonMatrix, Options, Simulation, verified_error};
 use catena_io::run::Header;
 use clap::{Args, ValueEnum};
 use drive::Drive;
@@ -39,6 +39,15 @@ enum Strictness {
     Report,
     /// A law that was not kept makes the exit code 1.
     Strict,
+}
+
+/// How loops are kept closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Closing {
+    /// Every step is moved onto the constraints.
+    Projection,
+    /// Violations decay: ξ̈ + α ξ̇ + β ξ = 0.
+    Baumgarte,
 }
 
 /// What drives the joints.
@@ -127,6 +136,16 @@ pub struct Arguments {
         allow_negative_numbers = true
     )]
     step: Option<f64>,
+
+    /// How loops are kept closed
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value = "projection",
+        help_heading = "Method"
+    )]
+    closing: Closing,
 
     /// Constant efforts, in N·m and N
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, conflicts_with_all = ["efforts", "controller"], help_heading = "Drive")]
@@ -254,8 +273,14 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         .iter()
         .map(|event| event.name().to_string())
         .collect();
-    let mut simulation =
-        Simulation::new(model, &start.state, inputs.clone(), events, options.clone())?;
+    let mut simulation = Simulation::with_closing(
+        model,
+        &start.state,
+        inputs.clone(),
+        events,
+        options.clone(),
+        arguments.drift(&options),
+    )?;
     let layout = Layout {
         momentum: simulation.knows_momentum(),
         base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
@@ -360,6 +385,18 @@ impl Arguments {
                     })),
                 }
             }
+        }
+    }
+
+    /// How loops are kept closed.
+    fn drift(&self, options: &Options) -> Drift {
+        let step = match options.integrator {
+            Integrator::Fixed { step, .. } => Some(step),
+            _ => None,
+        };
+        match self.closing {
+            Closing::Projection => Drift::Project,
+            Closing::Baumgarte => Drift::baumgarte(step, options.duration),
         }
     }
 
@@ -550,6 +587,10 @@ impl Arguments {
                 "method": self.method,
                 "coordinates": self.coordinates,
                 "newton": self.newton,
+                "closing": match self.closing {
+                    Closing::Projection => None,
+                    Closing::Baumgarte => Some("baumgarte"),
+                },
                 "rtol": rtol,
                 "atol": atol,
                 "step": step,

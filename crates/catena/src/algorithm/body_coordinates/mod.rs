@@ -34,7 +34,7 @@ mod elimination;
 mod newton;
 mod residual;
 
-pub use newton::BodyNewton;
+pub use newton::{BodyNewton, Line, Stiff};
 pub use residual::{Acting, BodyEquations};
 
 use super::Card;

@@ -38,6 +38,31 @@ enum RowOn {
     Coordinates(Vec<(usize, f64)>),
 }
 
+/// A spring with a damper along the line between points of two bodies, which acts as an external wrench: the matrix knows how its
+/// tension changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// The bodies; 0 is the ground.
+    pub bodies: [usize; 2],
+    /// The points, in the bodies' frames.
+    pub points: [Vec3<f64>; 2],
+    /// Tension per unit of elongation, N/m.
+    pub stiffness: f64,
+    /// Tension per unit of its rate, N·s/m.
+    pub damping: f64,
+}
+
+/// What acts on the motion with forces that depend on it, besides the model's own springs and dampers: the matrix has to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Stiff<'a> {
+    /// Stiffness of a controller per freedom.
+    pub stiffness: &'a [f64],
+    /// Its damping per freedom.
+    pub damping: &'a [f64],
+    /// Springs between points.
+    pub lines: &'a [Line],
+}
+
 /// The matrix of Newton's method for the equations in body coordinates.
 #[derive(Clone, Debug)]
 pub struct BodyNewton {
@@ -55,6 +80,8 @@ pub struct BodyNewton {
     rows: Vec<RowOn>,
     /// Rows that are integrated; the multipliers of the others, which follow from these, are zero.
     active: Vec<usize>,
+    /// Springs between points, with the directions in which they pull: their tension is one more multiplier each.
+    lines: Vec<(Line, [[f64; 6]; 2])>,
     schur: Lu,
     schur_rhs: Vec<f64>,
     lambda: Vec<f64>,
@@ -83,6 +110,7 @@ impl BodyNewton {
             g_joint: vec![0.0; layout.nv],
             rows: vec![RowOn::Coordinates(Vec::new()); layout.rows],
             active: Vec::new(),
+            lines: Vec::new(),
             schur: Lu::new(0),
             schur_rhs: Vec::new(),
             lambda: Vec::new(),
@@ -97,8 +125,15 @@ impl BodyNewton {
     }
 
     fn activate(&mut self, active: Vec<usize>) {
-        let count = self.unknown_multipliers(active.len());
         self.active = active;
+        self.make_room();
+    }
+
+    fn make_room(&mut self) {
+        let count = self.unknown_multipliers(self.active.len()) + self.lines.len();
+        if self.schur_rhs.len() == count {
+            return;
+        }
         self.schur = Lu::new(count);
         self.schur_rhs = vec![0.0; count];
         self.lambda = vec![0.0; count];
@@ -127,7 +162,12 @@ impl BodyNewton {
         // with a short step the Schur complement is that of the inertia matrix, J I⁻¹ Jᵀ over σ
         self.activate(Vec::new());
         let none = vec![0.0; self.layout.nv];
-        self.linearize(model, acting, [&none, &none], x, xdot, 1e6)?;
+        let stiff = Stiff {
+            stiffness: &none,
+            damping: &none,
+            lines: &[],
+        };
+        self.linearize(model, acting, &stiff, x, xdot, 1e6)?;
         let mut s = vec![vec![0.0; m]; m];
         let second = self.layout.is_stabilised();
         for k in 0..m {
@@ -165,12 +205,12 @@ impl BodyNewton {
         Ok(dependent)
     }
 
-    /// Prepares the matrix at a point. `gains` are stiffness and damping of controllers, per freedom.
+    /// Prepares the matrix at a point.
     pub fn linearize(
         &mut self,
         model: &Model,
         acting: &Acting<'_, f64>,
-        gains: [&[f64]; 2],
+        stiff: &Stiff<'_>,
         x: &[f64],
         xdot: &[f64],
         sigma: f64,
@@ -180,9 +220,14 @@ impl BodyNewton {
         self.sigma = sigma;
         self.equations.load(model, &acting.base, x);
         let gains = Gains {
-            stiffness: gains[0],
-            damping: gains[1],
+            stiffness: stiff.stiffness,
+            damping: stiff.damping,
         };
+        self.lines.clear();
+        for line in stiff.lines {
+            self.lines.push((*line, self.pull_of(line)));
+        }
+        self.make_room();
         for i in 1..=layout.bodies {
             let info = model.tree().nodes[i];
             let range = info.v..info.v + info.kind.nv();
@@ -236,7 +281,7 @@ impl BodyNewton {
             )
             .hint("give its body mass, or the joint a rotor inertia or damping")
         })?;
-        if layout.rows > 0 {
+        if !self.schur_rhs.is_empty() {
             self.prepare_schur(model)?;
         }
         Ok(())
@@ -285,21 +330,73 @@ impl BodyNewton {
         }
     }
 
-    /// S = H A⁻¹ Hᵀ, column by column.
+    /// Gradient of a spring's length along δx of its bodies.
+    fn pull_of(&self, line: &Line) -> [[f64; 6]; 2] {
+        let mut at = [Vec3::zero(); 2];
+        for side in 0..2 {
+            at[side] = self.equations.pose[line.bodies[side]].point(line.points[side]);
+        }
+        let between = at[1] - at[0];
+        let along = between * (1.0 / between.norm().max(f64::MIN_POSITIVE));
+        [0, 1].map(|side| {
+            let pose = self.equations.pose[line.bodies[side]];
+            let force = if side == 0 { -along } else { along };
+            let moment = (at[side] - pose.translation).cross(force);
+            six(pose.rotation.transpose_times(moment), force)
+        })
+    }
+
+    /// k δl + c δl̇ of a spring, from the solution of the tree; with g alone if it is asked for.
+    fn tension(&self, line: usize, of_offsets: bool) -> f64 {
+        let (line, pull) = &self.lines[line];
+        let mut sum = 0.0;
+        for side in 0..2 {
+            let body = line.bodies[side];
+            if body == 0 {
+                continue;
+            }
+            let (moved, velocity) = match &self.solver {
+                _ if of_offsets => (self.g[body], [0.0; 6]),
+                Solver::Narrow(tree) => {
+                    let y = tree.c[body];
+                    (gamma_times(&self.bodies[body], self.sigma, &y), y)
+                }
+                Solver::Wide(tree) => {
+                    let y = &tree.c[body];
+                    (
+                        six(vector(y), vector(&y[3..])),
+                        six(vector(&y[6..]), vector(&y[9..])),
+                    )
+                }
+            };
+            sum += line.stiffness * dot6(&pull[side], &moved)
+                + line.damping * dot6(&pull[side], &velocity);
+        }
+        sum
+    }
+
+    /// S = H A⁻¹ Hᵀ, column by column; a spring's row is δT + λ = 0, where λ = −δT acts like a multiplier.
     fn prepare_schur(&mut self, model: &Model) -> Result<()> {
         let m = self.active.len();
-        let count = self.unknown_multipliers(m);
+        let (rows, count) = (self.unknown_multipliers(m), self.schur_rhs.len());
         for column in 0..count {
             self.clear();
-            self.add_column(self.active[column % m], self.is_second(column), 1.0);
+            self.add_multiplier(column, 1.0);
             self.solve_tree();
             for row in 0..count {
-                let value = self.row_value(self.active[row % m], self.is_second(row));
+                let mut value = if row < rows {
+                    self.row_value(self.active[row % m], self.is_second(row))
+                } else {
+                    self.tension(row - rows, false)
+                };
+                if row >= rows && row == column {
+                    value += 1.0;
+                }
                 self.schur.matrix_mut()[(row, column)] = value;
             }
         }
-        self.schur.factorize().map_err(|column| {
-            let row = self.active[column % m];
+        self.schur.factorize_scaled().map_err(|column| {
+            let row = if m > 0 { self.active[column % m] } else { 0 };
             let mut first = 0;
             let name = model.constraints().iter().find(|c| {
                 first += c.rows();
@@ -340,6 +437,25 @@ impl BodyNewton {
         match &mut self.solver {
             Solver::Narrow(tree) => tree.solve(),
             Solver::Wide(tree) => tree.solve(),
+        }
+    }
+
+    /// Adds the column of a multiplier, or of a spring's tension.
+    fn add_multiplier(&mut self, column: usize, scale: f64) {
+        let m = self.active.len();
+        let rows = self.unknown_multipliers(m);
+        if column < rows {
+            return self.add_column(self.active[column % m], self.is_second(column), scale);
+        }
+        let (line, pull) = &self.lines[column - rows];
+        for (&body, pull) in line.bodies.iter().zip(pull) {
+            let r: &mut [f64] = match &mut self.solver {
+                Solver::Narrow(tree) => &mut tree.r[body],
+                Solver::Wide(tree) => &mut tree.r[body][6..],
+            };
+            for (r, w) in r.iter_mut().zip(pull) {
+                *r += scale * w;
+            }
         }
     }
 
@@ -451,9 +567,17 @@ impl BodyNewton {
         self.solve_tree();
         let m = self.active.len();
         // of a row that is not active E is the multiplier itself, and δλ the right-hand side
-        if m > 0 {
-            let count = self.schur_rhs.len();
+        let (rows, count) = (self.unknown_multipliers(m), self.schur_rhs.len());
+        if count > 0 {
             for j in 0..count {
+                if j >= rows {
+                    let mut value = -self.tension(j - rows, false);
+                    if !layout.is_stabilised() {
+                        value -= self.tension(j - rows, true);
+                    }
+                    self.schur_rhs[j] = value;
+                    continue;
+                }
                 let row = self.active[j % m];
                 let second = self.is_second(j);
                 let given = match (layout.is_stabilised(), second) {
@@ -471,10 +595,12 @@ impl BodyNewton {
             self.clear();
             self.right_sides(model, rhs);
             for (j, lambda) in lambda.iter().enumerate() {
+                self.add_multiplier(j, *lambda);
+                if j >= rows {
+                    continue;
+                }
                 let row = self.active[j % m];
-                let second = self.is_second(j);
-                self.add_column(row, second, *lambda);
-                match (layout.is_stabilised(), second) {
+                match (layout.is_stabilised(), self.is_second(j)) {
                     (true, false) => rhs[layout.corrections() + row] = *lambda,
                     _ => rhs[layout.multipliers() + row] = *lambda,
                 }

@@ -78,7 +78,7 @@ impl ClosedChain {
         self.factorize(&state)?;
         let (_, position) = self.worst(&self.work.rows.residual);
         let (_, velocity) = self.worst(&self.work.rows.rate);
-        let rank = self.work.decomposition.rank();
+        let rank = self.work.rank();
         Ok(Assembled {
             state,
             iterations,

@@ -1,8 +1,9 @@
 //! The door for plain numbers: checked states, closed loops, accelerations, multipliers and loads.
 
-use super::cut_loops::CutLoops;
+use super::cut_loops::{CutLoops, Route};
 use super::loads::{Loads, Sharing};
 use super::rows::{Axes, Rows, Stabilisation};
+use super::sharp::Sharp;
 use super::user::{UserConstraint, UserRows};
 use crate::Dynamics;
 use crate::error::{Error, ErrorKind, Result};
@@ -40,6 +41,8 @@ pub struct ClosedChain {
     pub(super) work: CutLoops,
     axes: Axes,
     stabilisation: Stabilisation,
+    /// Room for numbers with twice the digits, once they were needed.
+    pub(super) sharp: Option<Box<Sharp>>,
 }
 
 /// How a closed chain accelerates.
@@ -48,7 +51,8 @@ pub struct ClosedMotion<'a> {
     /// v̇.
     pub accelerations: &'a [f64],
     /// λ, one per row: unit loads are in [`Rows::wrench`]; for couplings and drivers it is the effort per unit coefficient. Where
-    /// rows depend on each other this is the shortest vector of multipliers; [`ClosedChain::loads`] can share differently.
+    /// rows depend on each other this is the shortest vector of multipliers (along the tree: the shortest of each constraint);
+    /// [`ClosedChain::loads`] can share differently.
     pub multipliers: &'a [f64],
     /// Number of independent rows.
     pub rank: usize,
@@ -74,6 +78,31 @@ impl ClosedChain {
             user,
             axes,
             stabilisation: Stabilisation::default(),
+            sharp: None,
+        }
+    }
+
+    /// How multipliers are found.
+    pub fn route(&self) -> Route {
+        self.work.route()
+    }
+
+    /// Finds multipliers by this route from now on.
+    pub fn choose_route(&mut self, route: Route) {
+        self.work.choose(&self.model, route);
+    }
+
+    /// Why the route in use is the better one, or is not, by the number of operations.
+    pub fn route_reason(&self) -> String {
+        let [dense, along] = self.work.costs;
+        let m = self.row_count();
+        match self.route() {
+            Route::CutLoops => format!(
+                "all {m} rows are decomposed together: safest, about {dense:.0} multiplications (along the tree {along:.0})"
+            ),
+            Route::AlongTree => format!(
+                "{m} rows are eliminated loop by loop along the tree: about {along:.0} multiplications (together {dense:.0})"
+            ),
         }
     }
 
@@ -107,9 +136,15 @@ impl ClosedChain {
         self.stabilisation = stabilisation;
     }
 
+    /// How violations decay; not at all unless set.
+    pub fn stabilisation(&self) -> Stabilisation {
+        self.stabilisation
+    }
+
     /// Singular values below this fraction of the largest count as zero; 1e-9 unless set.
     pub fn set_rank_tolerance(&mut self, tolerance: f64) {
         self.work.tolerance = tolerance;
+        self.work.forget();
     }
 
     /// ξ, ξ̇, J and bias of every constraint at a state; J is the same at every level.
@@ -123,7 +158,10 @@ impl ClosedChain {
     pub fn rank(&mut self, time: f64, state: &State) -> Result<(usize, Vec<f64>)> {
         self.tree.check(state)?;
         self.evaluate(time, state);
-        self.factorize(state)?;
+        self.work.factorize_dense(&self.model, &state.q);
+        if let Some(k) = self.work.tree.factors.singular_freedom() {
+            return Err(self.tree.singular(k));
+        }
         let decomposition = &self.work.decomposition;
         Ok((decomposition.rank(), decomposition.singular_values()))
     }
@@ -173,11 +211,11 @@ impl ClosedChain {
 
     /// Factors of I and the decomposition of B at a state whose rows are evaluated.
     pub(crate) fn factorize(&mut self, state: &State) -> Result<()> {
-        self.work.tree.factors.factorize(&self.model, &state.q);
-        if let Some(k) = self.work.tree.factors.singular_freedom() {
+        self.work
+            .factorize(&self.model, &state.q, !self.user.is_empty());
+        if let Some(k) = self.work.singular_freedom() {
             return Err(self.tree.singular(k));
         }
-        self.work.decompose(&self.model);
         Ok(())
     }
 
@@ -188,9 +226,15 @@ impl ClosedChain {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<()> {
-        self.work
-            .solve(&self.model, state, tau, external, self.stabilisation);
-        if let Some(k) = self.work.tree.factors.singular_freedom() {
+        self.work.solve(
+            &self.model,
+            state,
+            tau,
+            external,
+            self.stabilisation,
+            !self.user.is_empty(),
+        );
+        if let Some(k) = self.work.singular_freedom() {
             return Err(self.tree.singular(k));
         }
         let known = self.work.inconsistency.iter().all(|x| x.is_finite());
@@ -208,7 +252,7 @@ impl ClosedChain {
         ClosedMotion {
             accelerations: &self.work.vdot,
             multipliers: &self.work.lambda,
-            rank: self.work.decomposition.rank(),
+            rank: self.work.rank(),
         }
     }
 
@@ -221,6 +265,10 @@ impl ClosedChain {
         sharing: Sharing,
     ) -> Result<Loads> {
         self.tree.check_forward(state, tau, external)?;
+        if self.route() == Route::AlongTree {
+            // which loads are not determined takes all rows together
+            self.work.factorize_dense(&self.model, &state.q);
+        }
         Ok(super::loads::loads(self, state, tau, external, sharing))
     }
 
@@ -231,12 +279,12 @@ impl ClosedChain {
 
     /// Number of independent rows in the last decomposition.
     pub(crate) fn rank_found(&self) -> usize {
-        self.work.decomposition.rank()
+        self.work.rank()
     }
 
-    /// The rank is taken to be at most this from now on.
-    pub(crate) fn limit_rank(&mut self, rank: usize) {
-        self.work.most = rank;
+    /// The rank is taken to be at most what it was in the last decomposition from now on.
+    pub(crate) fn keep_rank(&mut self) {
+        self.work.keep_rank();
     }
 
     /// The constraint that is open most, and by how much.
@@ -296,7 +344,7 @@ impl ClosedChain {
     }
 
     /// The loops are closed and stay closed.
-    fn check_closed(&self) -> Result<()> {
+    pub(super) fn check_closed(&self) -> Result<()> {
         let rows = &self.work.rows;
         for (values, what, unit) in [
             (&rows.residual, "is open", "m or rad"),
@@ -321,7 +369,7 @@ impl ClosedChain {
             ErrorKind::Singular,
             format!(
                 "the constraints contradict each other at this state: {outside:.3e} of {scale:.3e} m/s² or rad/s² cannot be met with {} independent rows of {}",
-                self.work.decomposition.rank(),
+                self.work.rank(),
                 self.work.rows.count()
             ),
         )

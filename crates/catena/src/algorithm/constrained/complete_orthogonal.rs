@@ -115,6 +115,11 @@ impl CompleteOrthogonal {
         self.rank
     }
 
+    /// Which column was pivot k, and how long what was left of it.
+    pub fn pivot(&self, k: usize) -> (usize, f64) {
+        (self.pivot[k], self.diagonal[k].abs())
+    }
+
     /// Length of the largest column that was taken for dependent; the distance of B from a matrix of this rank is about that.
     pub fn dropped(&self) -> f64 {
         self.dropped

@@ -19,10 +19,13 @@
 //! | Bᵀ | `half`, one row per constraint row |
 //! | λ | `lambda` |
 
+use super::along_tree::{AlongTree, rows_reach};
 use super::complete_orthogonal::{CompleteOrthogonal, RANK_TOLERANCE, norm};
+use super::elimination_plan::Plan;
 use super::rows::{Axes, Rows, Stabilisation};
 use crate::algorithm::Card;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -39,6 +42,15 @@ pub const CARD: Card = Card {
     source: "Mufti 1983, eqs. 65–73 and appendix (A-3, A-5, A-12), corrected",
 };
 
+/// Which way multipliers are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// All of them together by an orthogonal decomposition: the safest, O(m³).
+    CutLoops,
+    /// Loop by loop along the tree, O(n + m).
+    AlongTree,
+}
+
 /// Workspace and result.
 #[derive(Clone, Debug)]
 pub struct CutLoops {
@@ -48,13 +60,17 @@ pub struct CutLoops {
     pub kinematics: Kinematics<f64>,
     /// Forward dynamics of the tree; its factors are those of the last state.
     pub tree: ForwardDynamics<f64>,
-    /// B of the last state, decomposed.
+    /// B of the last state, decomposed; of no size while loops are eliminated along the tree.
     pub decomposition: CompleteOrthogonal,
+    /// Loops eliminated along the tree, if they are.
+    pub(super) along: Option<Box<AlongTree>>,
+    /// About how many multiplications each route takes.
+    pub(super) costs: [f64; 2],
     /// Singular values below this fraction of the largest count as zero.
     pub tolerance: f64,
     /// The rank is taken to be at most this.
     pub most: usize,
-    /// Accelerations of the tree with every loop open.
+    /// Accelerations of the tree with every loop open; along the tree: efforts less those of the tree at v̇ = 0.
     pub free: Vec<f64>,
     /// Accelerations.
     pub vdot: Vec<f64>,
@@ -65,8 +81,13 @@ pub struct CutLoops {
     /// Part of b − J a₀ that no motion can produce (length), and the length of the larger of b and J a₀.
     pub inconsistency: [f64; 2],
     half: Matrix,
+    /// Where the factors were made, while they are those of the rows.
+    made_at: Option<Vec<f64>>,
+    inverse: InverseDynamics<f64>,
     still: Vec<f64>,
     correction: Vec<f64>,
+    /// Multipliers of the last correction.
+    change: Vec<f64>,
 }
 
 impl CutLoops {
@@ -74,11 +95,17 @@ impl CutLoops {
     pub(super) fn new(model: &Model, axes: Axes, more: &[usize]) -> Self {
         let rows = Rows::with_more(model, axes, more);
         let (m, nv) = (rows.count(), model.nv());
+        let plan = Plan::new(model.tree(), &rows);
+        let costs = [dense_cost(&rows, model.body_count(), nv), plan.cost];
+        let along = (m > FEW_ROWS && costs[1] < costs[0])
+            .then(|| Box::new(AlongTree::of(model, &rows, plan)));
         CutLoops {
             rows,
             kinematics: Kinematics::new(model),
             tree: ForwardDynamics::new(model),
-            decomposition: CompleteOrthogonal::new(nv, m),
+            decomposition: CompleteOrthogonal::new(0, 0),
+            along,
+            costs,
             tolerance: RANK_TOLERANCE,
             most: usize::MAX,
             free: vec![0.0; nv],
@@ -86,9 +113,106 @@ impl CutLoops {
             lambda: vec![0.0; m],
             right_side: vec![0.0; m],
             inconsistency: [0.0; 2],
-            half: Matrix::zeros(m, nv),
+            half: Matrix::zeros(0, 0),
+            made_at: None,
+            inverse: InverseDynamics::new(model),
             still: vec![0.0; nv],
             correction: vec![0.0; nv],
+            change: vec![0.0; m],
+        }
+    }
+
+    /// The route in use.
+    pub(super) fn route(&self) -> Route {
+        match self.along {
+            Some(_) => Route::AlongTree,
+            None => Route::CutLoops,
+        }
+    }
+
+    /// Changes the route.
+    pub(super) fn choose(&mut self, model: &Model, route: Route) {
+        if route == self.route() {
+            return;
+        }
+        self.made_at = None;
+        self.along = match route {
+            Route::CutLoops => None,
+            Route::AlongTree => Some(Box::new(AlongTree::new(model, &self.rows))),
+        };
+    }
+
+    /// Number of independent rows in the last factorization.
+    pub(super) fn rank(&self) -> usize {
+        match &self.along {
+            Some(along) => along.rank(),
+            None => self.decomposition.rank(),
+        }
+    }
+
+    /// How near the rows are to losing rank: the smallest pivot kept, relative to the largest row of its kind.
+    pub(super) fn weakest(&self) -> f64 {
+        if let Some(along) = &self.along {
+            return along.weakest();
+        }
+        let mut largest = [0.0f64; 2];
+        for k in 0..self.half.rows() {
+            let kind = &mut largest[self.kind(k)];
+            *kind = kind.max(norm(self.half.row(k)));
+        }
+        (0..self.decomposition.rank()).fold(1.0f64, |least, j| {
+            let (row, pivot) = self.decomposition.pivot(j);
+            least.min(pivot / largest[self.kind(row)])
+        })
+    }
+
+    /// Is a row that of a force?
+    fn kind(&self, row: usize) -> usize {
+        let force = self.rows.wrench[row].force;
+        usize::from(force.dot(force) > 0.5)
+    }
+
+    /// The first freedom, from the tips, that nothing resists.
+    pub(super) fn singular_freedom(&self) -> Option<usize> {
+        match &self.along {
+            Some(along) => along.factors.singular_freedom(),
+            None => self.tree.factors.singular_freedom(),
+        }
+    }
+
+    /// Factors at a configuration whose rows are evaluated. J of the model's constraints depends on q alone, so that factors made
+    /// there stay good; `others` says that there are rows that may depend on more.
+    pub(super) fn factorize(&mut self, model: &Model, q: &[f64], others: bool) {
+        if !others && self.made_at.as_deref() == Some(q) {
+            return;
+        }
+        match &mut self.along {
+            Some(along) => along.factorize(model, q, &self.rows),
+            None => self.factorize_dense(model, q),
+        }
+        let made_at = self.made_at.get_or_insert_default();
+        made_at.clear();
+        made_at.extend_from_slice(q);
+    }
+
+    /// Factors are made anew next time.
+    pub(super) fn forget(&mut self) {
+        self.made_at = None;
+    }
+
+    /// The tree's own factors and the decomposition of all rows, whatever the route.
+    pub(super) fn factorize_dense(&mut self, model: &Model, q: &[f64]) {
+        self.made_at = None;
+        self.tree.factors.factorize(model, q);
+        self.decompose(model);
+    }
+
+    /// The rank is taken to be no more than it is now.
+    pub(super) fn keep_rank(&mut self) {
+        self.made_at = None;
+        match &mut self.along {
+            Some(along) => along.keep_ranks(),
+            None => self.most = self.decomposition.rank(),
         }
     }
 
@@ -107,7 +231,12 @@ impl CutLoops {
     }
 
     /// B = D^(−1/2) U⁻¹ Jᵀ of the rows evaluated and the factors made, decomposed.
-    pub(super) fn decompose(&mut self, model: &Model) {
+    fn decompose(&mut self, model: &Model) {
+        let (m, nv) = (self.rows.count(), model.nv());
+        if self.half.rows() != m {
+            self.half = Matrix::zeros(m, nv);
+            self.decomposition = CompleteOrthogonal::new(nv, m);
+        }
         self.half.clear();
         for block in self.rows.blocks() {
             for k in 0..block.rows {
@@ -130,7 +259,14 @@ impl CutLoops {
         tau: &[f64],
         external: &[Force<f64>],
         stabilisation: Stabilisation,
+        others: bool,
     ) {
+        self.factorize(model, &state.q, others);
+        self.rows.right_side(stabilisation, &mut self.right_side);
+        if self.along.is_some() {
+            self.solve_along(model, state, tau, external);
+            return;
+        }
         forward_dynamics(
             model,
             &state.q,
@@ -141,8 +277,6 @@ impl CutLoops {
             &mut self.tree,
             &mut self.free,
         ); // (68)
-        self.decompose(model);
-        self.rows.right_side(stabilisation, &mut self.right_side);
         self.rows.times(&self.free, &mut self.lambda);
         let scale = norm(&self.lambda).max(norm(&self.right_side));
         for (lambda, b) in self.lambda.iter_mut().zip(&self.right_side) {
@@ -159,34 +293,117 @@ impl CutLoops {
         }
     }
 
-    /// The smallest step (in the metric of I) that removes ξ to first order, x = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ ξ, from a decomposition
-    /// already made; it is kept as [`correction`](Self::correction).
-    pub(super) fn remove_residual(&mut self, model: &Model) {
-        self.lambda.copy_from_slice(&self.rows.residual);
-        self.minimum_norm(model);
+    /// The same along the tree.
+    fn solve_along(&mut self, model: &Model, state: &State, tau: &[f64], external: &[Force<f64>]) {
+        inverse_dynamics(
+            model,
+            &state.q,
+            &state.v,
+            &self.still,
+            &state.base,
+            external,
+            &mut self.inverse,
+            &mut self.free,
+        );
+        for (f, tau) in self.free.iter_mut().zip(tau) {
+            *f = tau - *f;
+        }
+        let Some(along) = &mut self.along else {
+            return;
+        };
+        let outside = along.solve(model, &self.rows, &self.free, &self.right_side);
+        self.vdot.copy_from_slice(&along.a);
+        self.lambda.copy_from_slice(&along.lambda);
+        self.inconsistency = [outside, rows_reach(&self.rows, &along.a, &self.right_side)];
     }
 
-    /// The smallest change of velocities that removes ξ̇. What of ξ̇ no change can remove comes back (length).
+    /// The smallest step (in the metric of I) that removes `c` to first order, x = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ c, from factors already made; it is
+    /// kept as [`correction`](Self::correction). What of c no step can remove comes back (length).
+    pub(super) fn remove(&mut self, model: &Model, c: &[f64]) -> f64 {
+        for (change, c) in self.change.iter_mut().zip(c) {
+            *change = -c;
+        }
+        if let Some(along) = &mut self.along {
+            let outside = along.solve(model, &self.rows, &self.still, &self.change);
+            self.correction.copy_from_slice(&along.a);
+            self.change.copy_from_slice(&along.lambda);
+            return outside;
+        }
+        let outside = self.decomposition.solve(&mut self.change);
+        self.correction.fill(0.0);
+        self.rows
+            .add_transpose_times(&self.change, &mut self.correction);
+        self.tree.factors.solve(model, &mut self.correction);
+        outside
+    }
+
+    /// x and μ of I x = f + Jᵀ μ, J x = b, from factors already made; [`answer`](Self::answer) gives them.
+    pub(super) fn answer_to(&mut self, model: &Model, f: &[f64], b: &[f64]) {
+        if let Some(along) = &mut self.along {
+            along.solve(model, &self.rows, f, b);
+            self.correction.copy_from_slice(&along.a);
+            self.change.copy_from_slice(&along.lambda);
+            return;
+        }
+        self.free.copy_from_slice(f);
+        self.tree.factors.solve(model, &mut self.free);
+        self.rows.times(&self.free, &mut self.change);
+        for (change, b) in self.change.iter_mut().zip(b) {
+            *change = b - *change;
+        }
+        self.decomposition.solve(&mut self.change);
+        self.correction.copy_from_slice(f);
+        self.rows
+            .add_transpose_times(&self.change, &mut self.correction);
+        self.tree.factors.solve(model, &mut self.correction);
+    }
+
+    /// The last answer, or the last correction and its multipliers.
+    pub(super) fn answer(&self) -> (&[f64], &[f64]) {
+        (&self.correction, &self.change)
+    }
+
+    /// ξ is removed.
+    pub(super) fn remove_residual(&mut self, model: &Model) {
+        let residual = std::mem::take(&mut self.rows.residual);
+        self.remove(model, &residual);
+        self.rows.residual = residual;
+    }
+
+    /// ξ̇ is removed by a change of velocities.
     pub(super) fn remove_rate(&mut self, model: &Model) -> f64 {
-        self.lambda.copy_from_slice(&self.rows.rate);
-        self.minimum_norm(model)
+        let rate = std::mem::take(&mut self.rows.rate);
+        let outside = self.remove(model, &rate);
+        self.rows.rate = rate;
+        outside
+    }
+
+    /// The last correction is made one of the accelerations.
+    pub(super) fn refine(&mut self) {
+        for (vdot, correction) in self.vdot.iter_mut().zip(&self.correction) {
+            *vdot += correction;
+        }
+        for (lambda, change) in self.lambda.iter_mut().zip(&self.change) {
+            *lambda += change;
+        }
     }
 
     /// The last step or change of velocities.
     pub(super) fn correction(&self) -> &[f64] {
         &self.correction
     }
+}
 
-    /// −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ c, where c is in `lambda`.
-    fn minimum_norm(&mut self, model: &Model) -> f64 {
-        for c in &mut self.lambda {
-            *c = -*c;
-        }
-        let outside = self.decomposition.solve(&mut self.lambda);
-        self.correction.fill(0.0);
-        self.rows
-            .add_transpose_times(&self.lambda, &mut self.correction);
-        self.tree.factors.solve(model, &mut self.correction);
-        outside
-    }
+/// Up to so many rows the decomposition of all of them is taken: it is as fast, and safer.
+const FEW_ROWS: usize = 12;
+
+/// About how many multiplications the decomposition takes.
+fn dense_cost(rows: &Rows<f64>, bodies: usize, nv: usize) -> f64 {
+    let m = rows.count() as f64;
+    let solves: usize = rows
+        .blocks()
+        .iter()
+        .map(|block| block.rows * block.support.len())
+        .sum();
+    300.0 * bodies as f64 + 40.0 * solves as f64 + 2.0 * m * m.min(nv as f64) * nv as f64
 }

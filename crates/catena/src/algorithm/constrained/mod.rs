@@ -2,22 +2,30 @@
 //!
 //! Gauss's principle (Mufti 1983, remark 1): of all accelerations that the constraints allow, J a = b, the true ones are nearest
 //! to those of the free system in the metric of the inertia matrix. [`rows`] makes ξ, J and b of every constraint;
-//! [`cut_loops`] solves on the tree's own factorization; [`ClosedChain`] is the checked door for plain numbers.
+//! [`cut_loops`] solves on the tree's own factorization, [`along_tree`] does so loop by loop at linear cost; [`ClosedChain`]
+//! is the checked door for plain numbers and chooses between them.
 
+pub mod actuators;
+pub mod along_tree;
 pub mod assembly;
 pub mod closed_chain;
 pub mod complete_orthogonal;
 pub mod cut_loops;
+pub mod derivatives;
+mod elimination_plan;
 mod joint_rows;
 pub mod loads;
 mod projection;
 pub mod rows;
+mod sharp;
 mod user;
 
+pub use actuators::ClosedEfforts;
 pub use assembly::Assembled;
 pub use closed_chain::{ClosedChain, ClosedMotion};
 pub use complete_orthogonal::CompleteOrthogonal;
-pub use cut_loops::CutLoops;
+pub use cut_loops::{CutLoops, Route};
+pub use derivatives::ClosedDerivatives;
 pub(crate) use joint_rows::{MovingFrame, Relative, Row};
 pub use loads::{Loads, Sharing};
 pub use rows::{Axes, Block, Rows, Stabilisation};

@@ -41,8 +41,11 @@ impl ClosedChain {
             if worst < DONE || (worst < FAILED && worst > 0.5 * before) {
                 break;
             }
+            // factors of a step before serve as long as they lead on fast
+            if before == f64::INFINITY || worst > 1e-3 * before {
+                self.factorize(state)?;
+            }
             before = worst;
-            self.factorize(state)?;
             self.work.remove_residual(&self.model);
             state.step(&self.model, self.work.correction());
         }

@@ -107,7 +107,11 @@ impl<S: Scalar> Factorization<S> {
 
     /// Takes the freedoms of the joint of body i out of M̂ᵢ, which must be complete.
     #[inline(always)]
-    fn eliminate<P: Parameter<S>>(&mut self, model: &Model<P>, i: usize) -> ArticulatedInertia<S> {
+    pub(crate) fn eliminate<P: Parameter<S>>(
+        &mut self,
+        model: &Model<P>,
+        i: usize,
+    ) -> ArticulatedInertia<S> {
         let info = model.tree().nodes[i];
         let setting = model.setting(i, &self.angles);
         with_joint!(info.kind, J => {

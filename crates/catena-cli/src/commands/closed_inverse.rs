@@ -1,0 +1,140 @@
+//! `catena inverse` on a model with constraints: efforts of chosen actuators for a motion of the closed mechanism.
+
+use crate::commands::assemble::named_freedoms;
+use crate::commands::info::one_line;
+use crate::commands::inverse::{quaternion_lines, state_table};
+use crate::json;
+use crate::number::{counted, rough};
+use crate::outcome::Outcome;
+use crate::residual::{largest, relative};
+use crate::situation::{self, Situation};
+use catena::algorithm::constrained::{ClosedChain, ClosedEfforts};
+use catena::error::Result;
+use catena::{Dynamics, Model};
+use serde_json::{Value, json};
+
+struct Solved {
+    situation: Situation,
+    found: ClosedEfforts,
+    /// Largest change that made the accelerations those of the closed mechanism.
+    moved: f64,
+    /// Relative difference of what forward dynamics returns.
+    returned: f64,
+}
+
+/// Computes the efforts; `guesses` are not closed and are assembled first.
+pub fn run(
+    model: &Model,
+    situations: Vec<Situation>,
+    actuators: &[String],
+    guesses: bool,
+    as_json: bool,
+) -> Result<Outcome> {
+    let actuators = match actuators.is_empty() {
+        true => (0..model.nv()).collect(),
+        false => named_freedoms(model, actuators, "--actuators")?,
+    };
+    let mut chain = ClosedChain::new(model);
+    let mut dynamics = Dynamics::new(&model.clone().open_tree());
+    let solved = situations
+        .into_iter()
+        .map(|mut situation| {
+            let time = situation.time.unwrap_or(0.0);
+            if guesses {
+                situation.state = chain.assemble(time, &situation.state, &[])?.state;
+            }
+            let external = situation.external(&mut dynamics)?;
+            let state = &situation.state;
+            let vdot = chain.consistent_accelerations(time, state, &situation.acceleration)?;
+            let moved = vdot
+                .iter()
+                .zip(&situation.acceleration)
+                .fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            let found = chain.inverse(time, state, &vdot, &external, &actuators)?;
+            let nothing = vec![0.0; vdot.len()];
+            let alone = largest(
+                chain
+                    .forward(time, state, &nothing, &external)?
+                    .accelerations,
+            );
+            let back = chain.forward(time, state, &found.efforts, &external)?;
+            let returned = relative(back.accelerations, &vdot, alone.max(largest(&vdot)));
+            situation.acceleration = vdot;
+            situation.effort.clone_from(&found.efforts);
+            Ok(Solved {
+                situation,
+                found,
+                moved,
+                returned,
+            })
+        })
+        .collect::<Result<Vec<Solved>>>()?;
+    Ok(Outcome::text(match as_json {
+        true => json::text(&to_json(model, &actuators, &solved)),
+        false => to_text(model, &actuators, &solved),
+    }))
+}
+
+fn to_text(model: &Model, actuators: &[usize], solved: &[Solved]) -> String {
+    let mut text = format!(
+        "inverse dynamics of a closed chain: the efforts τ of its actuators that produce the accelerations a\n{}\n",
+        one_line(model)
+    );
+    for (index, one) in solved.iter().enumerate() {
+        if solved.len() > 1 {
+            text += &format!("\nstate {} of {}", index + 1, solved.len());
+        }
+        text += &format!("\n{}", state_table(model, &one.situation).render());
+        text += &quaternion_lines(model, &one.situation);
+        text += &format!(
+            "\n  {} for {}\n",
+            counted(actuators.len(), "actuator", "actuators"),
+            counted(one.found.freedoms, "freedom", "freedoms")
+        );
+        if one.found.surplus > 0 {
+            text += &format!(
+                "  {} could be chosen freely: these are the smallest (N and N·m alike)\n",
+                counted(one.found.surplus, "effort", "efforts")
+            );
+        }
+        if one.moved > 1e-9 {
+            text += &format!(
+                "  The accelerations given would open loops; these are the nearest that do not (changed by up to {}).\n",
+                rough(one.moved)
+            );
+        }
+        text += &format!(
+            "\n  check: forward dynamics returns the accelerations, relative difference {}\n",
+            rough(one.returned)
+        );
+    }
+    text
+}
+
+fn to_json(model: &Model, actuators: &[usize], solved: &[Solved]) -> Value {
+    let names: Value = actuators
+        .iter()
+        .map(|&k| Value::from(model.tree().dofs[k].name.clone()))
+        .collect();
+    let states: Value = solved
+        .iter()
+        .map(|one| {
+            let mut state = situation::to_json(&one.situation);
+            state.insert("a".into(), json::numbers(&one.situation.acceleration));
+            state.insert("tau".into(), json::numbers(&one.situation.effort));
+            state.insert(
+                "checks".into(),
+                json!({
+                    "actuators": names,
+                    "freedoms": one.found.freedoms,
+                    "surplus": one.found.surplus,
+                    "multipliers": json::numbers(&one.found.multipliers),
+                    "accelerations_changed": one.moved,
+                    "forward_returns_a": one.returned,
+                }),
+            );
+            Value::Object(state)
+        })
+        .collect();
+    json!({ "format": "catena-inverse/1", "model": model.name(), "states": states })
+}

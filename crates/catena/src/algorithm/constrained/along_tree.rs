@@ -1,0 +1,658 @@
+//! Closed chains at linear cost: loops are eliminated along the tree, each at the body where it closes.
+//!
+//! The equations of the cut loops (Mufti 65–73), I a = f + Jᵀ λ and J a = b, eliminated from the tips to the base, joints by the
+//! steps of the UDUᵀ factorization and the multipliers of a loop as soon as all of the loop has been passed: constraint propagation
+//! (Vereshchagin 1974) with the multipliers taken out early (Sathya & Carpentier 2024), the loops themselves closing at the
+//! lowest body common to their two branches. With η the wrench of a unit multiplier at a body and x = τ̂/m̂ what it gives a joint:
+//!
+//! ```text
+//! joint i        x = (Jᵢᵀ − pᵀ η)/m̂,   η ← η + ψ τ̂          as a right-hand side of UDUᵀ, one per open row          (1)
+//!                L ← L + xᵀ m̂ x                              for all rows open at i                                  (2)
+//! closing c      L_cc = F Fᵀ,  G = F (FᵀF)⁻¹                 L_cc⁺ = G Gᵀ; rank by pivots                           (3)
+//!                W_d = Gᵀ L_cd,   h = η_c G                                                                          (4)
+//!                L_de ← L_de − W_dᵀ W_e,   η_d ← η_d − h W_d,   M̂ ← M̂ + h hᵀ                                         (5)
+//! right side     y = Gᵀ β_c,   η ← η + h y,   β_d ← β_d − W_dᵀ y     β = b − what joints contribute               (6)
+//! base to tips   λ_c = G (y + hᵀ μ − W_d λ_d),   a by UDUᵀ with τ̂/m̂ + x λ                                        (7)
+//! ```
+//!
+//! L_cc is the Delassus matrix J I⁻¹ Jᵀ of what hangs on the closing body, that body held. It is positive semidefinite, its null
+//! space is that of dependent rows and nothing else, and h hᵀ never exceeds what makes the loop rigid, so the order of
+//! elimination, which the tree dictates, is a stable one.
+//!
+//! Assumed: a loop is coupled to a bounded number of others (those that share a joint, and those coupled through an elimination); then
+//! all is O(n + m). Where rows depend on each other the accelerations and Jᵀλ are unique; λ is the shortest within each
+//! constraint, those eliminated earlier having been given what they can carry. Products are squared here, so the residual of J a = b is
+//! used to refine the solution; rows whose pivot falls below 1e-13 of their own size count as dependent.
+
+use super::elimination_plan::{NOWHERE, Plan};
+use super::rows::Rows;
+use crate::algorithm::Card;
+use crate::algorithm::factorization::Factorization;
+use crate::model::Model;
+use crate::model::joint::{Joint, Pivots, with_joint};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Sym3, Vec3};
+
+/// Elimination along the tree.
+pub const CARD: Card = Card {
+    name: "Loops eliminated along the tree",
+    question: "forward dynamics of closed chains",
+    call: "ClosedChain, Route::AlongTree",
+    file: "algorithm/constrained/along_tree.rs",
+    order: "O(n + m) for loops with few neighbours",
+    source: "Vereshchagin 1974; Sathya & Carpentier 2024; Mufti 1983, eqs. 65–73, on UDUᵀ",
+};
+
+/// A pivot below this fraction of its row's size is zero.
+const DEPENDENT: f64 = 1e-13;
+
+/// A row below this fraction of the largest is zero.
+const NOTHING: f64 = 1e-18;
+
+/// Corrections of a solution that are tried at most.
+const REFINEMENTS: usize = 3;
+
+/// Factors of I and of all loops at one configuration, and the last solution.
+#[derive(Clone, Debug)]
+pub(super) struct AlongTree {
+    plan: Plan,
+    pub factors: Factorization<f64>,
+    eta: Vec<Force<f64>>,
+    freed: Vec<f64>,
+    matrix: Vec<f64>,
+    /// G, in the place of each constraint's own block.
+    rank: Vec<usize>,
+    most: Vec<usize>,
+    /// Σ x m̂ x of each row, without what eliminations took away.
+    size: Vec<f64>,
+    /// Smallest pivot that was kept, relative to the largest row of its kind in its constraint.
+    weakest: f64,
+    /// Solution: a and λ.
+    pub a: Vec<f64>,
+    pub lambda: Vec<f64>,
+    bottom: Vec<Force<f64>>,
+    mu: Vec<Motion<f64>>,
+    free: Vec<f64>,
+    beta: Vec<f64>,
+    y: Vec<f64>,
+    still: Vec<f64>,
+    residual: Vec<f64>,
+    sum: [Vec<f64>; 2],
+    small: Small,
+}
+
+/// Room for one constraint.
+#[derive(Clone, Debug)]
+struct Small {
+    f: Vec<f64>,
+    r: Vec<f64>,
+    column: Vec<f64>,
+    done: Vec<bool>,
+}
+
+impl AlongTree {
+    pub fn new(model: &Model, rows: &Rows<f64>) -> Self {
+        AlongTree::of(model, rows, Plan::new(model.tree(), rows))
+    }
+
+    pub fn of(model: &Model, rows: &Rows<f64>, plan: Plan) -> Self {
+        let (n, nv, m) = (model.body_count() + 1, model.nv(), rows.count());
+        let widest = plan.widest;
+        AlongTree {
+            factors: Factorization::new(model),
+            eta: vec![Force::zero(); plan.eta],
+            freed: vec![0.0; plan.freed],
+            matrix: vec![0.0; plan.matrix],
+            rank: vec![0; plan.steps.len()],
+            most: vec![usize::MAX; plan.steps.len()],
+            size: vec![0.0; m],
+            weakest: 1.0,
+            a: vec![0.0; nv],
+            lambda: vec![0.0; m],
+            bottom: vec![Force::zero(); n],
+            mu: vec![Motion::zero(); n],
+            free: vec![0.0; nv],
+            beta: vec![0.0; m],
+            y: vec![0.0; m],
+            still: vec![0.0; nv],
+            residual: vec![0.0; m],
+            sum: [vec![0.0; nv], vec![0.0; m]],
+            small: Small {
+                f: vec![0.0; widest * widest],
+                r: vec![0.0; widest * widest],
+                column: vec![0.0; widest],
+                done: vec![false; widest],
+            },
+            plan,
+        }
+    }
+
+    /// Number of independent rows of the last factorization.
+    pub fn rank(&self) -> usize {
+        self.rank.iter().sum()
+    }
+
+    /// No constraint gets more independent rows than it has now.
+    pub fn keep_ranks(&mut self) {
+        self.most.copy_from_slice(&self.rank);
+    }
+
+    /// How near the rows are to losing rank: a ratio of singular values, about.
+    pub fn weakest(&self) -> f64 {
+        self.weakest.sqrt()
+    }
+
+    /// Factors of I and of the loops, whose rows must have been evaluated.
+    pub fn factorize(&mut self, model: &Model, q: &[f64], rows: &Rows<f64>) {
+        let tree = model.tree();
+        let n = model.body_count();
+        let factors = &mut self.factors;
+        factors.angles.fill(tree, q);
+        for i in 1..=n {
+            let info = tree.nodes[i];
+            let setting = model.setting(i, &factors.angles);
+            factors.pose[i] =
+                with_joint!(info.kind, J => { J::<f64>::pose(setting, &q[info.q..]) });
+            factors.articulated[i] = model.inertia::<f64>(i).articulated();
+        }
+        self.eta.fill(Force::zero());
+        self.matrix.fill(0.0);
+        self.size.fill(0.0);
+        self.weakest = 1.0;
+        for i in (1..=n).rev() {
+            for step in self.plan.closing_at[i].clone() {
+                let gained = self.close(step, rows);
+                self.factors.articulated[i] = self.factors.articulated[i] + gained;
+            }
+            let rest = self.factors.eliminate(model, i);
+            let parent = tree.nodes[i].parent;
+            if parent != 0 {
+                self.factors.articulated[parent] =
+                    self.factors.articulated[parent] + rest.seen_from(self.factors.pose[i]);
+            }
+            self.pass(model, i, rows);
+        }
+        for step in self.plan.closing_at[0].clone() {
+            self.close(step, rows);
+        }
+    }
+
+    /// All rows open at body i pass its joint, (1) and (2).
+    fn pass(&mut self, model: &Model, i: usize, rows: &Rows<f64>) {
+        let info = model.tree().nodes[i];
+        let factors = &self.factors;
+        let setting = model.setting(i, &factors.angles);
+        let pose = factors.pose[i];
+        let open = &self.plan.open[self.plan.open_at[i].clone()];
+        with_joint!(info.kind, J => {
+            let nv = J::<f64>::NV;
+            let range = info.v..info.v + nv;
+            let pivots = Pivots {
+                psi: &factors.psi[range.clone()],
+                inverse: &factors.inverse[range.clone()],
+                dofs: &model.dofs[range],
+            };
+            let joint = J::<f64>::at(setting, &pose);
+            for open in open {
+                let block = &rows.blocks()[open.block];
+                // which of the joint's freedoms have entries
+                let mut entry = [NOWHERE; 6];
+                let mut column = open.column;
+                for k in 0..nv {
+                    if block.columns.get(column) == Some(&(info.v + k)) {
+                        entry[k] = column;
+                        column += 1;
+                    }
+                }
+                for r in 0..open.rows {
+                    let values = rows.row(block, r);
+                    let mut own = [0.0; 6];
+                    for k in 0..nv {
+                        if entry[k] != NOWHERE {
+                            own[k] = values[entry[k]];
+                        }
+                    }
+                    let freed = &mut self.freed[open.freed + r * nv..open.freed + (r + 1) * nv];
+                    let through = joint.inward(self.eta[open.eta + r], &own[..nv], pivots, freed);
+                    if open.parent_eta != NOWHERE {
+                        self.eta[open.parent_eta + r] += pose.force_out(through);
+                    }
+                }
+            }
+            for pair in &self.plan.pairs[self.plan.pairs_at[i].clone()] {
+                let (c, d) = (&open[pair.earlier], &open[pair.later]);
+                for r in 0..c.rows {
+                    let mut scaled = [0.0; 6];
+                    for k in 0..nv {
+                        scaled[k] = self.freed[c.freed + r * nv + k] / pivots.inverse[k];
+                    }
+                    let own = pair.earlier == pair.later;
+                    let out = &mut self.matrix[pair.at + r * d.rows..pair.at + (r + 1) * d.rows];
+                    for s in if own { r } else { 0 }..d.rows {
+                        let mut sum = 0.0;
+                        for k in 0..nv {
+                            sum += scaled[k] * self.freed[d.freed + s * nv + k];
+                        }
+                        out[s] += sum;
+                        if own && s == r {
+                            self.size[c.first + r] += sum;
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// The multipliers of a constraint are eliminated, (3) to (5); what the body gains in inertia comes back.
+    fn close(&mut self, step: usize, rows: &Rows<f64>) -> ArticulatedInertia<f64> {
+        let Plan {
+            steps,
+            later,
+            updates,
+            ..
+        } = &self.plan;
+        let own = &steps[step];
+        let m = own.rows;
+        let (diagonal, rest) = self.matrix[own.diagonal..].split_at_mut(m * m);
+        let size = &self.size[own.first..own.first + m];
+        let wrench = &rows.wrench[own.first..own.first + m];
+        let (rank, weakest) =
+            pseudo_factor(diagonal, m, size, wrench, self.most[step], &mut self.small);
+        self.rank[step] = rank;
+        self.weakest = self.weakest.min(weakest);
+        let g = diagonal;
+        let offset = own.diagonal + m * m;
+        let column = &mut self.small.column;
+        // W in the place of L_cd
+        for d in &later[own.later.clone()] {
+            let block = &mut rest[d.at - offset..d.at - offset + m * d.rows];
+            for s in 0..d.rows {
+                for r in 0..m {
+                    column[r] = block[r * d.rows + s];
+                }
+                for j in 0..rank {
+                    let mut sum = 0.0;
+                    for r in 0..m {
+                        sum += g[r * m + j] * column[r];
+                    }
+                    block[j * d.rows + s] = sum;
+                }
+            }
+        }
+        let mut update = own.updates;
+        let range = own.later.clone();
+        for i in range.clone() {
+            let d = &later[i];
+            for e in &later[i..range.end] {
+                let at = updates[update] - offset;
+                update += 1;
+                let same = e.at == d.at;
+                // blocks of later constraints stand behind those of this one
+                let (left, right) = rest.split_at_mut(at);
+                for j in 0..rank {
+                    let wd = &left[d.at - offset + j * d.rows..];
+                    let we = &left[e.at - offset + j * e.rows..];
+                    for r in 0..d.rows {
+                        let x = wd[r];
+                        if x == 0.0 {
+                            continue;
+                        }
+                        let out = &mut right[r * e.rows..(r + 1) * e.rows];
+                        for s in if same { r } else { 0 }..e.rows {
+                            out[s] -= x * we[s];
+                        }
+                    }
+                }
+            }
+        }
+        if own.eta == NOWHERE {
+            return ArticulatedInertia::zero();
+        }
+        // h in the place of η
+        let mut h = [Force::zero(); 6];
+        let mut many = Vec::new();
+        let h: &mut [Force<f64>] = if m <= 6 {
+            &mut h[..m]
+        } else {
+            many.resize(m, Force::zero());
+            &mut many
+        };
+        let mut gained = ArticulatedInertia::zero();
+        for (j, h) in h.iter_mut().enumerate().take(rank) {
+            for r in 0..m {
+                *h = h.add_scaled(self.eta[own.eta + r], g[r * m + j]);
+            }
+            gained = gained + square(*h);
+        }
+        self.eta[own.eta..own.eta + m].copy_from_slice(h);
+        for d in &later[own.later.clone()] {
+            let block = &rest[d.at - offset..];
+            for s in 0..d.rows {
+                let eta = &mut self.eta[d.eta + s];
+                for (j, h) in h.iter().enumerate().take(rank) {
+                    *eta = eta.add_scaled(*h, -block[j * d.rows + s]);
+                }
+            }
+        }
+        gained
+    }
+
+    /// a and λ of I a = f + Jᵀ λ, J a = b, refined with the residual of the rows. What is left of it comes back (length).
+    pub fn solve(&mut self, model: &Model, rows: &Rows<f64>, f: &[f64], b: &[f64]) -> f64 {
+        self.sweep(model, f, b);
+        let [mut sum, mut multipliers] = std::mem::take(&mut self.sum);
+        let mut residual = std::mem::take(&mut self.residual);
+        sum.copy_from_slice(&self.a);
+        multipliers.copy_from_slice(&self.lambda);
+        let mut left = remaining(rows, &sum, b, &mut residual);
+        for _ in 0..REFINEMENTS {
+            let reach = rows_reach(rows, &sum, b);
+            if left <= 4.0 * f64::EPSILON * reach {
+                break;
+            }
+            let still = std::mem::take(&mut self.still);
+            self.sweep(model, &still, &residual);
+            self.still = still;
+            for (x, d) in self.a.iter_mut().zip(&sum) {
+                *x += d;
+            }
+            for (x, d) in self.lambda.iter_mut().zip(&multipliers) {
+                *x += d;
+            }
+            let next = remaining(rows, &self.a, b, &mut residual);
+            if next.is_nan() || next > 0.5 * left {
+                // nothing gained: what is left contradicts the rows, or is round-off
+                if next < left {
+                    sum.copy_from_slice(&self.a);
+                    multipliers.copy_from_slice(&self.lambda);
+                    left = next;
+                }
+                break;
+            }
+            sum.copy_from_slice(&self.a);
+            multipliers.copy_from_slice(&self.lambda);
+            left = next;
+        }
+        self.a.copy_from_slice(&sum);
+        self.lambda.copy_from_slice(&multipliers);
+        self.sum = [sum, multipliers];
+        self.residual = residual;
+        left
+    }
+
+    /// One solution, (6) and (7).
+    pub fn sweep(&mut self, model: &Model, f: &[f64], b: &[f64]) {
+        let tree = model.tree();
+        let n = model.body_count();
+        self.beta.copy_from_slice(b);
+        self.bottom.fill(Force::zero());
+        for i in (1..=n).rev() {
+            for step in self.plan.closing_at[i].clone() {
+                let gained = self.gather(step);
+                self.bottom[i] += gained;
+            }
+            let info = tree.nodes[i];
+            let factors = &self.factors;
+            let setting = model.setting(i, &factors.angles);
+            let open = &self.plan.open[self.plan.open_at[i].clone()];
+            let through = with_joint!(info.kind, J => {
+                let nv = J::<f64>::NV;
+                let range = info.v..info.v + nv;
+                let pivots = Pivots {
+                    psi: &factors.psi[range.clone()],
+                    inverse: &factors.inverse[range.clone()],
+                    dofs: &model.dofs[range.clone()],
+                };
+                let joint = J::<f64>::at(setting, &factors.pose[i]);
+                let free = &mut self.free[range.clone()];
+                let through = joint.inward(self.bottom[i], &f[range], pivots, free);
+                let mut effort = [0.0; 6];
+                for k in 0..nv {
+                    effort[k] = free[k] / pivots.inverse[k];
+                }
+                for open in open {
+                    for r in 0..open.rows {
+                        let mut sum = 0.0;
+                        for k in 0..nv {
+                            sum += self.freed[open.freed + r * nv + k] * effort[k];
+                        }
+                        self.beta[open.first + r] -= sum;
+                    }
+                }
+                through
+            });
+            if info.parent != 0 {
+                self.bottom[info.parent] += factors.pose[i].force_out(through);
+            }
+        }
+        for step in self.plan.closing_at[0].clone() {
+            self.gather(step);
+        }
+        self.mu[0] = Motion::zero();
+        for step in self.plan.closing_at[0].clone().rev() {
+            self.spread(step, Motion::zero());
+        }
+        for i in 1..=n {
+            let info = tree.nodes[i];
+            let factors = &self.factors;
+            let setting = model.setting(i, &factors.angles);
+            let carried = factors.pose[i].motion_into(self.mu[info.parent]);
+            let open = &self.plan.open[self.plan.open_at[i].clone()];
+            self.mu[i] = with_joint!(info.kind, J => {
+                let nv = J::<f64>::NV;
+                let range = info.v..info.v + nv;
+                let pivots = Pivots {
+                    psi: &factors.psi[range.clone()],
+                    inverse: &factors.inverse[range.clone()],
+                    dofs: &model.dofs[range.clone()],
+                };
+                let joint = J::<f64>::at(setting, &factors.pose[i]);
+                let free = &mut self.free[range.clone()];
+                for open in open {
+                    for r in 0..open.rows {
+                        let lambda = self.lambda[open.first + r];
+                        for k in 0..nv {
+                            free[k] += self.freed[open.freed + r * nv + k] * lambda;
+                        }
+                    }
+                }
+                joint.outward(carried, free, pivots, &mut self.a[range])
+            });
+            for step in self.plan.closing_at[i].clone().rev() {
+                self.spread(step, self.mu[i]);
+            }
+        }
+    }
+
+    /// (6); what the body gains comes back.
+    fn gather(&mut self, step: usize) -> Force<f64> {
+        let own = &self.plan.steps[step];
+        let (m, rank) = (own.rows, self.rank[step]);
+        let g = &self.matrix[own.diagonal..own.diagonal + m * m];
+        let mut gained = Force::zero();
+        for j in 0..rank {
+            let mut y = 0.0;
+            for r in 0..m {
+                y += g[r * m + j] * self.beta[own.first + r];
+            }
+            self.y[own.first + j] = y;
+            if own.eta != NOWHERE {
+                gained = gained.add_scaled(self.eta[own.eta + j], y);
+            }
+            for d in &self.plan.later[own.later.clone()] {
+                let w = &self.matrix[d.at + j * d.rows..d.at + (j + 1) * d.rows];
+                for (s, w) in w.iter().enumerate() {
+                    self.beta[d.first + s] -= w * y;
+                }
+            }
+        }
+        gained
+    }
+
+    /// λ of a constraint, (7).
+    fn spread(&mut self, step: usize, mu: Motion<f64>) {
+        let own = &self.plan.steps[step];
+        let (m, rank) = (own.rows, self.rank[step]);
+        let g = &self.matrix[own.diagonal..own.diagonal + m * m];
+        for r in 0..m {
+            self.lambda[own.first + r] = 0.0;
+        }
+        for j in 0..rank {
+            let mut t = self.y[own.first + j];
+            if own.eta != NOWHERE {
+                t += self.eta[own.eta + j].dot(mu);
+            }
+            for d in &self.plan.later[own.later.clone()] {
+                let w = &self.matrix[d.at + j * d.rows..d.at + (j + 1) * d.rows];
+                for (s, w) in w.iter().enumerate() {
+                    t -= w * self.lambda[d.first + s];
+                }
+            }
+            for r in 0..m {
+                self.lambda[own.first + r] += g[r * m + j] * t;
+            }
+        }
+    }
+}
+
+/// residual = b − J a; its length.
+fn remaining(rows: &Rows<f64>, a: &[f64], b: &[f64], residual: &mut [f64]) -> f64 {
+    rows.times(a, residual);
+    let mut sum = 0.0;
+    for (r, b) in residual.iter_mut().zip(b) {
+        *r = b - *r;
+        sum += *r * *r;
+    }
+    sum.sqrt()
+}
+
+/// Length of b and of the sums |J| |a|, the larger: what round-off of the residual is relative to.
+pub(super) fn rows_reach(rows: &Rows<f64>, a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0f64; 2];
+    for block in rows.blocks() {
+        for k in 0..block.rows {
+            let mut sum = 0.0;
+            for (&column, entry) in block.columns.iter().zip(rows.row(block, k)) {
+                sum += (entry * a[column]).abs();
+            }
+            sums[0] += sum * sum;
+            sums[1] += b[block.first + k] * b[block.first + k];
+        }
+    }
+    sums[0].max(sums[1]).sqrt()
+}
+
+/// h hᵀ as an inertia.
+fn square(h: Force<f64>) -> ArticulatedInertia<f64> {
+    let Vec3 { x, y, z } = h.force;
+    ArticulatedInertia {
+        rotational: Sym3::outer(h.moment),
+        coupling: Mat3 {
+            x: h.moment * x,
+            y: h.moment * y,
+            z: h.moment * z,
+        },
+        translational: Sym3::outer(h.force),
+    }
+}
+
+/// G of a positive semidefinite matrix given by its upper triangle, in its place: a⁺ = G Gᵀ. The rank comes back, and the smallest
+/// pivot relative to the largest row of its kind.
+///
+/// Pivots are chosen and judged relative to the size that the row had before anything was taken away, which is what round-off
+/// is relative to.
+fn pseudo_factor(
+    a: &mut [f64],
+    m: usize,
+    size: &[f64],
+    wrench: &[Force<f64>],
+    most: usize,
+    small: &mut Small,
+) -> (usize, f64) {
+    let Small { f, r, done, .. } = small;
+    let largest = size.iter().fold(0.0f64, |x, &s| x.max(s));
+    for i in 0..m {
+        done[i] = size[i] <= NOTHING * largest;
+        for j in 0..i {
+            a[i * m + j] = a[j * m + i];
+        }
+    }
+    let is_force = |i: usize| wrench[i].force.dot(wrench[i].force) > 0.5;
+    let mut rank = 0;
+    let mut weakest = 1.0f64;
+    while rank < m.min(most) {
+        let mut best = (m, DEPENDENT);
+        for i in 0..m {
+            let ratio = a[i * m + i] / size[i];
+            if !done[i] && ratio > best.1 {
+                best = (i, ratio);
+            }
+        }
+        let p = best.0;
+        if p == m {
+            break;
+        }
+        let mut kind = size[p];
+        for i in 0..m {
+            if is_force(i) == is_force(p) {
+                kind = kind.max(size[i]);
+            }
+        }
+        weakest = weakest.min(a[p * m + p] / kind);
+        done[p] = true;
+        let root = a[p * m + p].sqrt();
+        for i in 0..m {
+            f[i * m + rank] = a[i * m + p] / root;
+        }
+        f[p * m + rank] = root;
+        for i in 0..m {
+            let x = f[i * m + rank];
+            for j in 0..m {
+                a[i * m + j] -= x * f[j * m + rank];
+            }
+        }
+        for i in 0..m {
+            a[i * m + p] = 0.0;
+            a[p * m + i] = 0.0;
+        }
+        rank += 1;
+    }
+    // F = Q R by Gram and Schmidt, twice; G = Q R⁻ᵀ
+    for j in 0..rank {
+        for i in 0..rank {
+            r[j * m + i] = 0.0;
+        }
+        for _ in 0..2 {
+            for k in 0..j {
+                let mut dot = 0.0;
+                for i in 0..m {
+                    dot += f[i * m + k] * f[i * m + j];
+                }
+                r[k * m + j] += dot;
+                for i in 0..m {
+                    f[i * m + j] -= dot * f[i * m + k];
+                }
+            }
+        }
+        let mut norm = 0.0;
+        for i in 0..m {
+            norm += f[i * m + j] * f[i * m + j];
+        }
+        let norm = norm.sqrt();
+        r[j * m + j] = norm;
+        for i in 0..m {
+            f[i * m + j] /= norm;
+        }
+    }
+    a[..m * m].fill(0.0);
+    for i in 0..m {
+        // row i of G: g Rᵀ = q
+        for j in (0..rank).rev() {
+            let mut sum = f[i * m + j];
+            for k in j + 1..rank {
+                sum -= a[i * m + k] * r[j * m + k];
+            }
+            a[i * m + j] = sum / r[j * m + j];
+        }
+    }
+    (rank, weakest)
+}

@@ -1,0 +1,197 @@
+//! Near a position where rows lose rank: the same equations with twice the digits.
+//!
+//! Let σ be the singular value that vanishes. Round-off ε of ξ leaves the positions off their branch by ε/σ, velocities that obey ξ̇
+//! there are off by ε/σ², and the accelerations by ε/σ³: at σ = 1e-3 a position good to 1e-16 gives accelerations good to 1e-7, which
+//! no integrator at a sharp tolerance accepts. Nothing is wrong with the mechanism, which passes smoothly; only digits are
+//! missing. So ξ, ξ̇, J and the bias are evaluated in [`DoubleDouble`] there, and corrections found with the plain factors are
+//! repeated until those are met (iterative refinement): what is left is ε²/σ³.
+
+use super::closed_chain::ClosedChain;
+use super::rows::{Axes, Rows};
+use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::Model;
+use crate::scalar::{DoubleDouble, Scalar};
+use crate::spatial::{Motion, Pose};
+use crate::state::{Base, State, step_kernel};
+
+/// Rows are near to losing rank where their smallest pivot is below this fraction of the largest row of its kind.
+const WEAK: f64 = 0.05;
+
+/// Corrections that are tried.
+const MOST: usize = 8;
+
+/// Residual at which nothing is left to gain.
+const DONE: f64 = 1e-28;
+
+/// Residual that must be reached in any case, m or rad.
+const NEEDED: f64 = 1e-12;
+
+/// A state and its rows.
+#[derive(Clone, Debug)]
+pub(super) struct Sharp {
+    q: Vec<DoubleDouble>,
+    v: Vec<DoubleDouble>,
+    a: Vec<DoubleDouble>,
+    delta: Vec<DoubleDouble>,
+    still: Vec<DoubleDouble>,
+    kinematics: Kinematics<DoubleDouble>,
+    rows: Rows<DoubleDouble>,
+    products: Vec<DoubleDouble>,
+    /// What is to be removed, rounded.
+    left: Vec<f64>,
+}
+
+impl Sharp {
+    fn new(model: &Model, axes: Axes) -> Self {
+        let rows = Rows::new(model, axes);
+        let zero = DoubleDouble::zero();
+        let (nv, m) = (model.nv(), rows.count());
+        Sharp {
+            q: vec![zero; model.nq()],
+            v: vec![zero; nv],
+            a: vec![zero; nv],
+            delta: vec![zero; nv],
+            still: vec![zero; nv],
+            kinematics: Kinematics::new(model),
+            products: vec![zero; m],
+            left: vec![0.0; m],
+            rows,
+        }
+    }
+
+    fn load(&mut self, model: &Model, state: &State) {
+        lift(&state.q, &mut self.q);
+        lift(&state.v, &mut self.v);
+        // a step of nothing makes quaternions unit
+        self.delta.fill(DoubleDouble::zero());
+        step_kernel(model, &mut self.q, &self.delta);
+    }
+
+    fn evaluate(&mut self, model: &Model, time: f64, base: &Base<f64>) {
+        let motion =
+            |m: Motion<f64>| Motion::<DoubleDouble>::new(m.angular.lift(), m.linear.lift());
+        let pose: Pose<DoubleDouble> = base.pose.lift();
+        let base = Base {
+            pose,
+            velocity: motion(base.velocity),
+            acceleration: motion(base.acceleration),
+        };
+        forward_kinematics(
+            model,
+            &self.q,
+            &self.v,
+            &self.still,
+            &base,
+            &mut self.kinematics,
+        );
+        self.rows
+            .evaluate(model, time.into(), &self.q, &self.v, &self.kinematics);
+    }
+
+    /// J a + bias, rounded, into `left`.
+    fn accelerations_left(&mut self, a: &[f64]) {
+        lift(a, &mut self.a);
+        self.rows.times(&self.a, &mut self.products);
+        for (k, left) in self.left.iter_mut().enumerate() {
+            *left = (self.products[k] + self.rows.bias[k]).value();
+        }
+    }
+}
+
+fn lift(from: &[f64], into: &mut [DoubleDouble]) {
+    for (into, &x) in into.iter_mut().zip(from) {
+        *into = x.into();
+    }
+}
+
+fn round(from: &[DoubleDouble], into: &mut [f64]) -> f64 {
+    let mut largest = 0.0f64;
+    for (into, x) in into.iter_mut().zip(from) {
+        *into = x.value();
+        if into.is_nan() {
+            return f64::NAN;
+        }
+        largest = largest.max(into.abs());
+    }
+    largest
+}
+
+impl ClosedChain {
+    /// Were rows near to losing rank in the last factorization? Constraints of the user's own have no further digits.
+    pub(crate) fn is_weak(&self) -> bool {
+        self.user.is_empty() && self.work.weakest() < WEAK
+    }
+
+    /// Moves a state that is closed to round-off, and whose factors are the last ones, onto the constraints with twice the digits.
+    pub(crate) fn sharpen(&mut self, time: f64, state: &mut State) -> Result<()> {
+        let mut sharp = match self.sharp.take() {
+            Some(sharp) => sharp,
+            None => Box::new(Sharp::new(&self.model, self.axes())),
+        };
+        let done = self.sharpen_with(&mut sharp, time, state);
+        self.sharp = Some(sharp);
+        done
+    }
+
+    fn sharpen_with(&mut self, sharp: &mut Sharp, time: f64, state: &mut State) -> Result<()> {
+        sharp.load(&self.model, state);
+        let mut before = f64::INFINITY;
+        for _ in 0..MOST {
+            sharp.evaluate(&self.model, time, &state.base);
+            let worst = round(&sharp.rows.residual, &mut sharp.left);
+            if worst <= DONE || worst > 0.5 * before {
+                break;
+            }
+            before = worst;
+            self.work.remove(&self.model, &sharp.left);
+            lift(self.work.correction(), &mut sharp.delta);
+            step_kernel(&self.model, &mut sharp.q, &sharp.delta);
+        }
+        let mut slower = f64::INFINITY;
+        for _ in 0..MOST {
+            let worst = round(&sharp.rows.rate, &mut sharp.left);
+            if worst <= DONE || worst > 0.5 * slower {
+                break;
+            }
+            slower = worst;
+            self.work.remove(&self.model, &sharp.left);
+            for (v, &change) in sharp.v.iter_mut().zip(self.work.correction()) {
+                *v += change.into();
+            }
+            sharp.evaluate(&self.model, time, &state.base);
+        }
+        let left = round(&sharp.rows.residual, &mut sharp.left);
+        if left.is_nan() || left > NEEDED {
+            return Err(Error::new(
+                ErrorKind::Integration,
+                format!(
+                    "too near to a position in which rows lose rank: {left:.3e} m or rad cannot be closed"
+                ),
+            )
+            .hint("another tolerance leads to other steps, which may pass that position"));
+        }
+        round(&sharp.q, &mut state.q);
+        round(&sharp.v, &mut state.v);
+        Ok(())
+    }
+
+    /// Corrects the last accelerations, of a state that was [sharpened](Self::sharpen), with twice the digits.
+    pub(crate) fn refine_accelerations(&mut self) {
+        let Some(mut sharp) = self.sharp.take() else {
+            return;
+        };
+        let mut before = f64::INFINITY;
+        for _ in 0..MOST {
+            sharp.accelerations_left(&self.work.vdot);
+            let worst = sharp.left.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+            if worst == 0.0 || worst.is_nan() || worst > 0.5 * before {
+                break;
+            }
+            before = worst;
+            self.work.remove(&self.model, &sharp.left);
+            self.work.refine();
+        }
+        self.sharp = Some(sharp);
+    }
+}

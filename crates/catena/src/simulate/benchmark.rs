@@ -1,0 +1,506 @@
+//! The field's benchmark problems: model, start, what acts, and what must come out.
+//!
+//! | problem | reference |
+//! |---|---|
+//! | pendulum | exact, elliptic functions (IFToMM A01) |
+//! | four-bar-N | exact law φ̈ = −g [(N+1)/2+N]/[(N+1)/3+N] cos φ of the parallelogram (A02), integrated at 1e-13 |
+//! | squeezer | published values at t = 0.03 s (A03, IVP test set) |
+//! | bricard, slider-crank, stewart, governor | our own, by two integrators at tolerances of 1e-12 and 1e-13 which agree to the digits given |
+
+use super::closing::Drift;
+use super::inputs::{Controller, Inputs, LineSpring};
+use super::run::{Integrator, Options, Simulation};
+use crate::Dynamics;
+use crate::algorithm::constrained::ClosedChain;
+use crate::error::{Error, ErrorKind, Result};
+use crate::integrate::{self, Adaptive, Method, System, Tolerances};
+use crate::model::benchmark_models::{SQUEEZER_SPRING, stewart_ends};
+use crate::model::{Model, embedded};
+use crate::spatial::Vec3;
+use crate::state::State;
+use std::f64::consts::{FRAC_PI_2, PI, TAU};
+
+/// Names of the problems; N stands for a number.
+pub const PROBLEMS: [&str; 7] = [
+    "pendulum",
+    "four-bar-N",
+    "squeezer",
+    "bricard",
+    "governor",
+    "slider-crank",
+    "stewart",
+];
+
+/// A problem.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// Its name.
+    pub name: String,
+    /// The mechanism.
+    pub model: Model,
+    /// Where it starts, closed.
+    pub start: State,
+    /// What acts.
+    pub inputs: Inputs,
+    /// For how long, s.
+    pub duration: f64,
+    /// What is looked at in the end.
+    pub quantities: Vec<Quantity>,
+    /// How good the reference is said to be.
+    pub reference_error: f64,
+    /// Where the reference is from.
+    pub source: &'static str,
+    /// Does nothing take energy away or bring some?
+    pub conservative: bool,
+}
+
+/// Something that is looked at in the end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantity {
+    /// What it is.
+    pub name: String,
+    /// Which number of the state.
+    what: What,
+    /// What it should be.
+    pub reference: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum What {
+    Position(usize),
+    Velocity(usize),
+    /// A coordinate of a point of a frame.
+    Point(usize, [f64; 3], usize),
+}
+
+/// What a run of a problem gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The quantities, as found.
+    pub values: Vec<f64>,
+    /// Largest difference from the reference, relative to 1 or to the reference where that is larger.
+    pub error: f64,
+    /// Error of the energy balance, relative to the energy exchanged.
+    pub energy: f64,
+    /// Drift of constraints at the levels of positions, velocities and accelerations.
+    pub drift: [f64; 3],
+    /// Accepted and rejected steps, evaluations.
+    pub steps: [u64; 3],
+}
+
+fn freedom(model: &Model, name: &str) -> Result<usize> {
+    let dofs = &model.tree().dofs;
+    dofs.iter()
+        .position(|dof| dof.name == name)
+        .ok_or_else(|| Error::new(ErrorKind::Model, format!("there is no freedom `{name}`")))
+}
+
+fn frame(model: &Model, name: &str) -> Result<usize> {
+    let frames = &model.tree().frames;
+    frames
+        .iter()
+        .position(|frame| frame.name == name)
+        .ok_or_else(|| Error::new(ErrorKind::Model, format!("there is no frame `{name}`")))
+}
+
+fn point(name: &str, frame: usize, at: [f64; 3], reference: [f64; 3]) -> Vec<Quantity> {
+    ["x", "y", "z"]
+        .iter()
+        .enumerate()
+        .map(|(k, axis)| Quantity {
+            name: format!("{axis} of {name}"),
+            what: What::Point(frame, at, k),
+            reference: reference[k],
+        })
+        .collect()
+}
+
+/// The problem with this name.
+pub fn problem(name: &str) -> Result<Problem> {
+    if let Some(n) = name.strip_prefix("four-bar-") {
+        return match n.parse::<usize>() {
+            Ok(n) if (1..=100_000).contains(&n) => four_bar(n),
+            _ => Err(Error::new(
+                ErrorKind::Input,
+                format!("`{name}`: `{n}` is not a number of loops from 1 to 100000"),
+            )),
+        };
+    }
+    match name {
+        "pendulum" => pendulum(),
+        "squeezer" => squeezer(),
+        "bricard" => bricard(),
+        "governor" => governor(),
+        "slider-crank" => slider_crank(),
+        "stewart" => stewart(),
+        _ => Err(Error::new(
+            ErrorKind::Input,
+            format!("there is no benchmark problem `{name}`"),
+        )
+        .hint(format!("the problems are {}", PROBLEMS.join(", ")))),
+    }
+}
+
+fn pendulum() -> Result<Problem> {
+    let model = embedded::model("particle-pendulum")?;
+    let what = [
+        ("x", What::Position(0), -0.27508746257612),
+        ("y", What::Position(1), -0.96141920509913),
+        ("velocity in x", What::Velocity(0), 4.1755981009517),
+        ("velocity in y", What::Velocity(1), -1.1947490545605),
+    ];
+    Ok(Problem {
+        name: "pendulum".into(),
+        start: State::new(&model, &[-1.0, 0.0], &[0.0, 0.0])?,
+        inputs: Inputs::default(),
+        duration: 10.0,
+        quantities: what
+            .into_iter()
+            .map(|(name, what, reference)| Quantity {
+                name: name.into(),
+                what,
+                reference,
+            })
+            .collect(),
+        reference_error: 1e-13,
+        source: "elliptic functions",
+        conservative: true,
+        model,
+    })
+}
+
+/// The law of the parallelogram.
+struct Parallelogram {
+    factor: f64,
+}
+
+impl System for Parallelogram {
+    fn dimension(&self) -> usize {
+        2
+    }
+
+    fn derivative(&mut self, _t: f64, y: &[f64], dy: &mut [f64]) -> Result<()> {
+        (dy[0], dy[1]) = (y[1], self.factor * y[0].cos());
+        Ok(())
+    }
+}
+
+fn four_bar(n: usize) -> Result<Problem> {
+    let model = embedded::model(&format!("four-bar-{n}"))?;
+    let duration = if n == 40 { 20.0 } else { 10.0 };
+    let count = n as f64;
+    let mut law = Parallelogram {
+        factor: -9.81 * ((count + 1.0) / 2.0 + count) / ((count + 1.0) / 3.0 + count),
+    };
+    let options = integrate::Options::with_tolerance(1e-13);
+    let mut engine = Adaptive::new(Method::Verner9, 2, options)?;
+    engine.start(&mut law, 0.0, &[FRAC_PI_2, -1.0])?;
+    while engine.time() < duration {
+        engine.step(&mut law, duration)?;
+    }
+    let [phi, rate] = [engine.y()[0], engine.y()[1]];
+    let sign = |k: usize| if k % 2 == 0 { 1.0 } else { -1.0 };
+    let q: Vec<f64> = (0..model.nv()).map(|k| sign(k) * FRAC_PI_2).collect();
+    let v: Vec<f64> = (0..model.nv()).map(|k| -sign(k)).collect();
+    let mut quantities = Vec::new();
+    for k in [0, model.nv() - 1] {
+        let name = &model.tree().dofs[k].name;
+        quantities.push(Quantity {
+            name: format!("angle of {name}"),
+            what: What::Position(k),
+            reference: phi,
+        });
+        quantities.push(Quantity {
+            name: format!("rate of {name}"),
+            what: What::Velocity(k),
+            reference: rate,
+        });
+    }
+    Ok(Problem {
+        name: format!("four-bar-{n}"),
+        start: State::new(&model, &q, &v)?,
+        inputs: Inputs::default(),
+        duration,
+        quantities,
+        reference_error: 1e-11,
+        source: "exact law of the parallelogram",
+        conservative: true,
+        model,
+    })
+}
+
+fn squeezer() -> Result<Problem> {
+    let model = embedded::model("squeezer")?;
+    let names = ["beta", "theta", "gamma", "phi", "delta", "omega", "epsilon"];
+    let start = [
+        -0.061_713_890_014_276_45,
+        0.0,
+        0.455_279_819_163_070_4,
+        0.222_668_390_165_885_9,
+        0.487_364_979_543_842_55,
+        -0.222_668_390_165_885_9,
+        1.230_547_444_549_821_2,
+    ];
+    let end = [
+        15.81077119629904,
+        -15.75637105984298,
+        0.04082224013073101,
+        -0.5347301163226948,
+        0.5244099658805304,
+        0.5347301163226948,
+        1.048080741042263,
+    ];
+    let mut q = vec![0.0; 7];
+    let mut quantities = Vec::new();
+    for (k, name) in names.iter().enumerate() {
+        let at = freedom(&model, name)?;
+        q[at] = start[k];
+        quantities.push(Quantity {
+            name: (*name).into(),
+            what: What::Position(at),
+            reference: end[k],
+        });
+    }
+    let mut motor = vec![0.0; 7];
+    motor[freedom(&model, "beta")?] = 0.033;
+    let [on_body, on_ground] = SQUEEZER_SPRING.map(|[x, y]| Vec3::new(x, y, 0.0));
+    let inputs = Inputs {
+        controller: Controller::Constant(motor),
+        springs: vec![LineSpring {
+            frames: [Some(frame(&model, "K3")?), None],
+            points: [on_body, on_ground],
+            stiffness: 4530.0,
+            damping: 0.0,
+            free_length: 0.07785,
+        }],
+        ..Inputs::default()
+    };
+    Ok(Problem {
+        name: "squeezer".into(),
+        start: State::new(&model, &q, &[0.0; 7])?,
+        inputs,
+        duration: 0.03,
+        quantities,
+        reference_error: 1e-9,
+        source: "IVP test set",
+        conservative: false,
+        model,
+    })
+}
+
+fn bricard() -> Result<Problem> {
+    let model = embedded::model("bricard")?;
+    // P3 is the end of the third rod, which reaches from P2 along z
+    let rod = frame(&model, "rod3")?;
+    Ok(Problem {
+        name: "bricard".into(),
+        start: State::neutral(&model),
+        inputs: Inputs::default(),
+        duration: 10.0,
+        quantities: point("P3", rod, [0.0, 0.0, 1.0], BRICARD),
+        reference_error: 1e-9,
+        source: "own, two integrators",
+        conservative: true,
+        model,
+    })
+}
+
+fn governor() -> Result<Problem> {
+    let model = embedded::model("governor")?;
+    let mut start = State::neutral(&model);
+    let slide = freedom(&model, "slide")?;
+    start.q[slide] = 0.5;
+    start.v[freedom(&model, "spin")?] = TAU;
+    let mut springs = Vec::new();
+    for name in ["a", "b"] {
+        start.q[freedom(&model, &format!("swing_{name}"))?] = PI / 6.0;
+        springs.push(LineSpring {
+            frames: [
+                Some(frame(&model, "slider")?),
+                Some(frame(&model, &format!("rod_{name}"))?),
+            ],
+            points: [Vec3::zero(), Vec3::new(0.5, 0.0, 0.0)],
+            stiffness: 8e5,
+            damping: 4e4,
+            free_length: 0.5,
+        });
+    }
+    Ok(Problem {
+        name: "governor".into(),
+        start,
+        inputs: Inputs {
+            springs,
+            ..Inputs::default()
+        },
+        duration: 10.0,
+        quantities: vec![Quantity {
+            name: "height of the slider".into(),
+            what: What::Position(slide),
+            reference: GOVERNOR,
+        }],
+        reference_error: 1e-10,
+        source: "own, two integrators",
+        conservative: false,
+        model,
+    })
+}
+
+fn slider_crank() -> Result<Problem> {
+    let model = embedded::model("slider-crank")?;
+    let tree = model.tree();
+    let slide = freedom(&model, "slide")?;
+    let at = tree.bodies[tree.dofs[slide].body].q;
+    let mut guess = State::neutral(&model);
+    guess.q[at] = 0.2;
+    guess.v[freedom(&model, "crank_pin")?] = 6.0;
+    let start = ClosedChain::new(&model).assemble(0.0, &guess, &[0])?.state;
+    Ok(Problem {
+        name: "slider-crank".into(),
+        start,
+        inputs: Inputs::default(),
+        duration: 5.0,
+        quantities: vec![Quantity {
+            name: "x of the slider".into(),
+            what: What::Position(at),
+            reference: SLIDER_CRANK,
+        }],
+        reference_error: 1e-9,
+        source: "own, two integrators",
+        conservative: true,
+        model,
+    })
+}
+
+fn stewart() -> Result<Problem> {
+    let model = embedded::model("stewart")?;
+    let tree = model.tree();
+    let mut guess = State::neutral(&model);
+    let plate = &tree.bodies[frame(&model, "plate").map(|k| tree.frames[k].body)?];
+    // a plate that is shifted and tilted, at rest
+    let place = Vec3::new(0.05, -0.03, 0.92);
+    let quaternion = [0.98f64, 0.1, -0.08, 0.15];
+    let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let quaternion = quaternion.map(|x| x / length);
+    guess.q[plate.q..plate.q + 3].copy_from_slice(&place.to_array());
+    guess.q[plate.q + 3..plate.q + 7].copy_from_slice(&quaternion);
+    let turned = crate::spatial::Mat3::from_quaternion(quaternion);
+    for k in 0..6 {
+        let [on_base, on_plate] = stewart_ends(k);
+        let leg = place + turned * on_plate - on_base;
+        let length = leg.norm();
+        let along = leg * (1.0 / length);
+        let body =
+            &tree.bodies[frame(&model, &format!("cylinder{k}")).map(|k| tree.frames[k].body)?];
+        guess.q[body.q] = (-along.y).atan2(along.z);
+        guess.q[body.q + 1] = along.x.asin();
+        let rod = &tree.bodies[frame(&model, &format!("rod{k}")).map(|k| tree.frames[k].body)?];
+        guess.q[rod.q] = length;
+    }
+    let held: Vec<usize> = (plate.v..plate.v + 6).collect();
+    let start = ClosedChain::new(&model).assemble(0.0, &guess, &held)?.state;
+    let plate = frame(&model, "plate")?;
+    Ok(Problem {
+        name: "stewart".into(),
+        start,
+        inputs: Inputs::default(),
+        duration: 5.0,
+        quantities: point("the plate's edge", plate, [0.6, 0.0, 0.0], STEWART),
+        reference_error: 1e-9,
+        source: "own, two integrators",
+        conservative: true,
+        model,
+    })
+}
+
+/// P3 after 10 s.
+const BRICARD: [f64; 3] = [0.9999999638063, -1.0002690126961, 0.9997309511199];
+/// The slider's height after 10 s.
+const GOVERNOR: f64 = f64::NAN;
+/// The slider's place after 5 s.
+const SLIDER_CRANK: f64 = 0.24071957373;
+/// A point of the plate after 5 s.
+const STEWART: [f64; 3] = [0.6373028173736, -0.1450846037439, 1.0128452334735];
+
+impl Problem {
+    /// The quantities at a state.
+    pub fn measure(&self, state: &State) -> Result<Vec<f64>> {
+        let mut dynamics = Dynamics::new(&self.model.clone().open_tree());
+        let still = vec![0.0; self.model.nv()];
+        let kinematics = dynamics.kinematics(state, &still)?;
+        Ok(self
+            .quantities
+            .iter()
+            .map(|quantity| match quantity.what {
+                What::Position(k) => state.q[k],
+                What::Velocity(k) => state.v[k],
+                What::Point(frame, at, k) => {
+                    let pose = kinematics.frame_pose(&self.model.tree().frames[frame]);
+                    pose.point(Vec3::from_array(at)).to_array()[k]
+                }
+            })
+            .collect())
+    }
+
+    /// Runs it at a relative tolerance; the absolute one is a hundredth of it.
+    pub fn run(&self, method: Method, tolerance: f64, drift: Drift) -> Result<Report> {
+        let options = Options {
+            integrator: Integrator::Adaptive {
+                method,
+                tolerances: Tolerances {
+                    relative: tolerance,
+                    absolute: 0.01 * tolerance,
+                },
+                max_step: f64::INFINITY,
+            },
+            duration: self.duration,
+            interval: self.duration / 100.0,
+        };
+        let mut simulation = Simulation::with_closing(
+            &self.model,
+            &self.start,
+            self.inputs.clone(),
+            Vec::new(),
+            options,
+            drift,
+        )?;
+        let mut samples = Vec::new();
+        let mut last = self.start.clone();
+        while !simulation.finished() {
+            simulation.advance(&mut samples)?;
+            if let Some(sample) = samples.pop() {
+                last = sample.state;
+            }
+            samples.clear();
+        }
+        let values = self.measure(&last)?;
+        let error = values
+            .iter()
+            .zip(&self.quantities)
+            .fold(0.0f64, |worst, (value, quantity)| {
+                let scale = quantity.reference.abs().max(1.0);
+                let error = (value - quantity.reference).abs() / scale;
+                if error.is_nan() || error > worst {
+                    error
+                } else {
+                    worst
+                }
+            });
+        let audit = simulation.finish();
+        let worst = |name: &str| {
+            let found = audit.findings.iter().find(|f| f.name == name);
+            found.map_or(0.0, |f| f.worst)
+        };
+        Ok(Report {
+            values,
+            error,
+            energy: worst("energy balance"),
+            drift: [
+                "constraints, positions",
+                "constraints, velocities",
+                "constraints, accelerations",
+            ]
+            .map(worst),
+            steps: [audit.steps, audit.rejected, audit.evaluations],
+        })
+    }
+}

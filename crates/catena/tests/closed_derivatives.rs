@@ -1,0 +1,280 @@
+//! Derivatives of closed chains against dual numbers through dense equations, and efforts of chosen actuators against forward
+//! dynamics.
+
+use catena::algorithm::constrained::{Axes, ClosedChain, Route, Rows};
+use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
+use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::model::embedded::{self, random_closed};
+use catena::random::Random;
+use catena::scalar::{Dual, Scalar};
+use catena::{Base, Matrix, Model, State};
+
+type D = Dual<f64, 1>;
+
+/// v̇ and λ from [I −Jᵀ; J 0] densely, in numbers that carry a derivative. The elimination chooses pivots by value.
+fn dense(model: &Model<D>, q: &[D], v: &[D], tau: &[D]) -> (Vec<D>, Vec<D>) {
+    let nv = v.len();
+    let base = Base::fixed();
+    let zero = vec![D::zero(); nv];
+    let mut kinematics = Kinematics::new(model);
+    forward_kinematics(model, q, v, &zero, &base, &mut kinematics);
+    let mut rows: Rows<D> = Rows::new(model, Axes::Parent);
+    rows.evaluate(model, D::zero(), q, v, &kinematics);
+    let jacobian = rows.dense(nv);
+    let m = rows.count();
+    let mut bias = zero.clone();
+    let mut work = InverseDynamics::new(model);
+    inverse_dynamics(model, q, v, &zero, &base, &[], &mut work, &mut bias);
+    let mut inertia = Matrix::zeros(nv, nv);
+    let mut composite = CompositeBodies::new(model);
+    inertia_matrix(model, q, &mut composite, inertia.as_mut_slice());
+    let size = nv + m;
+    let mut a: Vec<Vec<D>> = vec![vec![D::zero(); size + 1]; size];
+    for i in 0..nv {
+        for j in 0..nv {
+            a[i][j] = inertia[(i, j)];
+        }
+        for k in 0..m {
+            a[i][nv + k] = -jacobian[(k, i)];
+            a[nv + k][i] = jacobian[(k, i)];
+        }
+        a[i][size] = tau[i] - bias[i];
+    }
+    for k in 0..m {
+        a[nv + k][size] = -rows.bias[k];
+    }
+    for p in 0..size {
+        let best = (p..size)
+            .max_by(|&i, &j| a[i][p].value.abs().total_cmp(&a[j][p].value.abs()))
+            .expect("rows");
+        a.swap(p, best);
+        let pivot = a[p].clone();
+        for row in a.iter_mut().skip(p + 1) {
+            let factor = row[p] / pivot[p];
+            for c in p..=size {
+                row[c] -= factor * pivot[c];
+            }
+        }
+    }
+    let mut x = vec![D::zero(); size];
+    for p in (0..size).rev() {
+        let mut sum = a[p][size];
+        for c in p + 1..size {
+            sum -= a[p][c] * x[c];
+        }
+        x[p] = sum / a[p][p];
+    }
+    (x[..nv].to_vec(), x[nv..].to_vec())
+}
+
+fn lift(x: &[f64]) -> Vec<D> {
+    x.iter().map(|&x| D::constant(x)).collect()
+}
+
+/// Random mechanisms with independent rows, at closed states.
+fn mechanisms(count: usize) -> Vec<(Model, State, Vec<f64>, u64)> {
+    let mut found = Vec::new();
+    for seed in 1..400u64 {
+        let (builder, mut state) =
+            random_closed(8 + seed as usize % 5, 1 + seed as usize % 3, seed).expect("possible");
+        let model = builder.build().expect("sound");
+        let mut chain = ClosedChain::new(&model);
+        let (rank, values) = chain.rank(0.0, &state).expect("finite");
+        let conditioned = values.last().is_some_and(|s| s / values[0] > 1e-3);
+        if rank < chain.row_count() || rank >= model.nv() || !conditioned {
+            continue;
+        }
+        if chain.project(0.0, &mut state).is_err() {
+            continue;
+        }
+        let mut random = Random::new(seed);
+        let tau = (0..model.nv()).map(|_| random.uniform(-3.0, 3.0)).collect();
+        found.push((model, state, tau, seed));
+        if found.len() == count {
+            break;
+        }
+    }
+    assert_eq!(found.len(), count);
+    found
+}
+
+/// Friction jumps with the sign of the velocity; its derivative is zero on both sides, as in the tree's.
+#[test]
+fn derivatives_are_those_of_dual_numbers() {
+    let mut worst = 0.0f64;
+    for (model, state, tau, seed) in mechanisms(12) {
+        let nv = model.nv();
+        let dual_model = model.map(D::constant);
+        for route in [Route::CutLoops, Route::AlongTree] {
+            let mut chain = ClosedChain::new(&model);
+            chain.choose_route(route);
+            let Ok(found) = chain.derivatives(0.0, &state, &tau, &[]) else {
+                continue;
+            };
+            for which in 0..3 {
+                for k in (0..nv).step_by(3) {
+                    let mut dual = State {
+                        q: lift(&state.q),
+                        v: lift(&state.v),
+                        base: Base::fixed(),
+                    };
+                    let mut effort = lift(&tau);
+                    match which {
+                        0 => {
+                            let mut delta = vec![D::zero(); nv];
+                            delta[k] = D::variable(0.0, 0);
+                            dual.step(&dual_model, &delta);
+                        }
+                        1 => dual.v[k] = D::variable(state.v[k], 0),
+                        _ => effort[k] = D::variable(tau[k], 0),
+                    }
+                    let (a, lambda) = dense(&dual_model, &dual.q, &dual.v, &effort);
+                    let columns = [
+                        (&found.accelerations[which], &a),
+                        (&found.multipliers[which], &lambda),
+                    ];
+                    for (matrix, exact) in columns {
+                        let scale = exact.iter().fold(1.0f64, |m, x| {
+                            m.max(x.derivative[0].abs()).max(x.value.abs())
+                        });
+                        for (i, x) in exact.iter().enumerate() {
+                            let error = (matrix[(i, k)] - x.derivative[0]).abs() / scale;
+                            assert!(
+                                error < 1e-9,
+                                "seed {seed} {route:?} {which} ({i}, {k}): {} {}",
+                                matrix[(i, k)],
+                                x.derivative[0]
+                            );
+                            worst = worst.max(error);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("worst {worst:.1e}");
+}
+
+/// Every mass, moment and length of the model, one after the other. Zeros and ones are left alone: some of them belong to rotations,
+/// which are none any more if one of their numbers changes.
+#[test]
+fn masses_and_lengths_count() {
+    let model = embedded::model("slider-crank").expect("embedded");
+    let mut chain = ClosedChain::new(&model);
+    let mut guess = State::neutral(&model);
+    let tree = model.tree();
+    guess.q[tree.bodies[tree.body("slider").expect("there")].q] = 0.2;
+    guess.v[0] = 6.0;
+    let state = chain.assemble(0.0, &guess, &[0]).expect("it closes").state;
+    let tau = vec![0.1; model.nv()];
+    let numbers = std::cell::RefCell::new(Vec::new());
+    model.map(|x| numbers.borrow_mut().push(x));
+    let numbers = numbers.into_inner();
+    let mut checked = 0;
+    for (k, x) in numbers.iter().enumerate() {
+        if [0.0, 1.0].contains(&x.abs()) {
+            continue;
+        }
+        let at = std::cell::Cell::new(0usize);
+        let varied = model.map(|x| {
+            let here = at.replace(at.get() + 1);
+            if here == k {
+                D::variable(x, 0)
+            } else {
+                D::constant(x)
+            }
+        });
+        let [(a, lambda)] = chain
+            .parameter_derivatives(0.0, &state, &tau, &[], &varied)
+            .expect("closed");
+        let (exact, multipliers) = dense(&varied, &lift(&state.q), &lift(&state.v), &lift(&tau));
+        let scale = exact
+            .iter()
+            .chain(&multipliers)
+            .fold(1.0f64, |m, x| m.max(x.derivative[0].abs()));
+        for (found, exact) in a
+            .iter()
+            .chain(&lambda)
+            .zip(exact.iter().chain(&multipliers))
+        {
+            assert!(
+                (found - exact.derivative[0]).abs() < 1e-9 * scale,
+                "number {k}: {found} {}",
+                exact.derivative[0]
+            );
+        }
+        checked += usize::from(scale > 1.0);
+    }
+    println!("{checked} of {} numbers matter", numbers.len());
+    assert!(checked > 5);
+}
+
+/// Forward dynamics under the efforts found gives the motion asked for; with more actuators than needed they are shorter.
+#[test]
+fn actuators_produce_the_motion() {
+    let mut seen = 0;
+    for (model, state, tau, seed) in mechanisms(12) {
+        let nv = model.nv();
+        let mut chain = ClosedChain::new(&model);
+        let Ok(motion) = chain.forward(0.0, &state, &tau, &[]) else {
+            continue;
+        };
+        let vdot = motion.accelerations.to_vec();
+        let freedoms = nv - motion.rank;
+        let all: Vec<usize> = (0..nv).collect();
+        let shortest = chain.inverse(0.0, &state, &vdot, &[], &all).expect("all");
+        assert_eq!(shortest.freedoms, freedoms);
+        assert_eq!(shortest.surplus, nv - freedoms);
+        let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        assert!(norm(&shortest.efforts) <= norm(&tau) * (1.0 + 1e-9));
+        // half of the freedoms, if they govern all
+        let some: Vec<usize> = (0..nv).step_by(2).collect();
+        let mut tried = vec![shortest];
+        match chain.inverse(0.0, &state, &vdot, &[], &some) {
+            Ok(efforts) => tried.push(efforts),
+            Err(error) => assert!(error.message().contains("govern"), "{error}"),
+        }
+        for efforts in tried {
+            let back = chain
+                .forward(0.0, &state, &efforts.efforts, &[])
+                .expect("closed");
+            let scale = vdot.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+            for (a, b) in back.accelerations.iter().zip(&vdot) {
+                assert!((a - b).abs() < 1e-9 * scale, "seed {seed}: {a} {b}");
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+#[test]
+fn too_few_actuators_are_refused() {
+    let model = embedded::model("stewart").expect("embedded");
+    let problem = catena::simulate::benchmark::problem("stewart").expect("there");
+    let mut chain = ClosedChain::new(&model);
+    let legs: Vec<usize> = (0..model.nv())
+        .filter(|&k| model.tree().dofs[k].name.starts_with("leg"))
+        .collect();
+    let still = chain
+        .consistent_accelerations(0.0, &problem.start, &vec![0.0; model.nv()])
+        .expect("at rest");
+    let holding = chain
+        .inverse(0.0, &problem.start, &still, &[], &legs)
+        .expect("six legs");
+    assert_eq!((holding.freedoms, holding.surplus), (6, 0));
+    let error = chain
+        .inverse(0.0, &problem.start, &still, &[], &legs[..5])
+        .expect_err("five legs");
+    assert!(
+        error
+            .message()
+            .contains("6 freedoms at this state and the actuators govern 5"),
+        "{error}"
+    );
+    let error = chain
+        .inverse(0.0, &problem.start, &still, &[], &[legs[0], legs[0]])
+        .expect_err("twice");
+    assert!(error.message().contains("named twice"), "{error}");
+}
