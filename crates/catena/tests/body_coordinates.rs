@@ -9,7 +9,9 @@ use catena::integrate::{Method, Tolerances};
 use catena::model::{AxisPair, ConstraintSpec, Dof, Inertial, JointKind, JointSpec, embedded};
 use catena::random::Random;
 use catena::scalar::Dual;
-use catena::simulate::{Audit, Inputs, Integrator, NewtonMatrix, Options, Sample, Simulation};
+use catena::simulate::{
+    Audit, Inputs, Integrator, NewtonMatrix, Options, Sample, Simulation, benchmark,
+};
 use catena::spatial::{Force, Pose, Sym3, Vec3};
 use catena::state::Base;
 use catena::{Model, ModelBuilder, State};
@@ -474,5 +476,53 @@ fn a_closed_chain_of_twenty_links_is_held_for_a_minute() {
         );
         assert_eq!(audit.breaches().count(), 0, "{audit:?}");
         assert_eq!(samples.len(), 21);
+    }
+}
+
+/// The field's stiff problems at a relative tolerance of 1e-8, in six digits at least: the governor's springs and dampers are part of
+/// the matrix, or its steps would be those of an explicit method (microseconds).
+#[test]
+fn benchmark_problems_have_six_digits() {
+    for name in ["governor", "squeezer", "slider-crank", "stewart"] {
+        let problem = benchmark::problem(name).unwrap();
+        for matrix in [
+            NewtonMatrix::Automatic,
+            NewtonMatrix::Bodies(Formulation::Index2),
+            NewtonMatrix::Bodies(Formulation::Stabilised),
+        ] {
+            let duration = problem.duration.min(5.0);
+            let options = Options {
+                integrator: bdf(1e-8, matrix),
+                duration: problem.duration,
+                interval: problem.duration,
+            };
+            let _ = duration;
+            let mut simulation = Simulation::new(
+                &problem.model,
+                &problem.start,
+                problem.inputs.clone(),
+                Vec::new(),
+                options,
+            )
+            .unwrap();
+            let mut samples = Vec::new();
+            while !simulation.finished() {
+                simulation.advance(&mut samples).unwrap();
+            }
+            let audit = simulation.finish();
+            let values = problem.measure(&samples[1].state).unwrap();
+            let mut worst: f64 = 0.0;
+            for (value, quantity) in values.iter().zip(&problem.quantities) {
+                if name != "stewart" {
+                    println!("  {} {value} {}", quantity.name, quantity.reference);
+                }
+                let scale = quantity.reference.abs().max(1e-2);
+                worst = worst.max((value - quantity.reference).abs() / scale);
+            }
+            println!(
+                "{name} {matrix:?}: {worst:.1e}, {} steps, {} rejected, {} evaluations",
+                audit.steps, audit.rejected, audit.evaluations
+            );
+        }
     }
 }

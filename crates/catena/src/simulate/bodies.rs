@@ -20,6 +20,9 @@ use crate::spatial::Force;
 /// Rows left out because they depend on others may be violated by this much, m or rad; more says that they do not depend any more.
 const STILL_DEPENDENT: f64 = 1e-4;
 
+/// What Newton's method may leave, in units of the tolerance. Redundant unknowns share its norm, so that less is left for those tested.
+const NEWTON_TOLERANCE: f64 = 0.1;
+
 /// Implicit integration in body coordinates.
 pub(super) struct BodiesEngine {
     pub bdf: Bdf,
@@ -102,7 +105,10 @@ impl BodiesEngine {
             }
             row += constraint.rows();
         }
-        let mut options = options;
+        let mut options = BdfOptions {
+            newton_tolerance: NEWTON_TOLERANCE,
+            ..options
+        };
         if formulation == Formulation::Index3 {
             // velocities are differences of positions: over shorter steps they are round-off
             let tolerance = options.tolerances.relative.max(options.tolerances.absolute);
@@ -383,8 +389,9 @@ impl Implicit for BodiesImplicit<'_> {
         Role::Differential
     }
 
+    /// What every method tests: coordinates and rates of the joints, and the integrals. The bodies follow from them.
     fn tested(&self, i: usize) -> bool {
-        i < self.parts.layout.load(1)
+        i < self.parts.layout.body(1)
     }
 
     fn name(&self, i: usize) -> String {

@@ -1,6 +1,8 @@
 //! A model in body coordinates as a problem for the integrator alone, with forces of the test's own.
 
-use catena::algorithm::body_coordinates::{Acting, BodyEquations, BodyNewton, Formulation, Layout};
+use catena::algorithm::body_coordinates::{
+    Acting, BodyEquations, BodyNewton, Formulation, Layout, Stiff,
+};
 use catena::algorithm::constrained::ClosedChain;
 use catena::integrate::bdf::{Bdf, BdfOptions, Implicit, Role};
 use catena::spatial::{Force, Pose};
@@ -206,7 +208,7 @@ impl Implicit for Mechanism {
     }
 
     fn tested(&self, i: usize) -> bool {
-        i < self.layout.load(1)
+        i < self.layout.body(1)
     }
 
     fn project(&mut self, _t: f64, x: &mut [f64]) {

@@ -181,7 +181,7 @@ pub(super) fn fill(
     block(&mut body.along_u, 3, 3, Mat3::identity() * (m * sigma));
     let mut outward = spin.cross(h) + omega.cross(omega.cross(h)); // a_h
     if let Some(external) = acting.external.get(i) {
-        outward = outward - external.force;
+        outward -= external.force;
     }
     body.along_x = [[0.0; 6]; 6];
     block(&mut body.along_x, 0, 0, h_skew * Mat3::skew(acceleration));
