@@ -77,6 +77,7 @@ impl Arguments {
                 controller,
                 wrenches,
                 base: motion,
+                ..Inputs::default()
             },
             description,
             base,
