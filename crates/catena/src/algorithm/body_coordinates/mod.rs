@@ -47,7 +47,7 @@ pub const CARD: Card = Card {
     call: "BodyNewton",
     file: "algorithm/body_coordinates/mod.rs",
     order: "O(n) per Newton iteration, O(n m + m³) per matrix with m rows of cut joints",
-    source: "after Chou 1987; Gear, Gupta & Leimkuhler 1985",
+    source: "after Chou 1989; Gear, Gupta & Leimkuhler 1985",
 };
 
 /// Which constraints are integrated; see the [module](self).
