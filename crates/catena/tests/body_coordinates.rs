@@ -106,6 +106,7 @@ fn defect(model: &Model, formulation: Formulation, sigma: f64, seed: u64) -> f64
         stiffness: &none,
         damping: &none,
         lines: &[],
+        forces_stay: false,
     };
     let mut newton = BodyNewton::new(model, layout);
     newton
@@ -165,7 +166,7 @@ fn the_matrix_is_that_of_dual_numbers() {
     }
 }
 
-/// Errors of BDF add up over some hundred steps: 1e-5 at a tolerance of 1e-9 is generous, a wrong term would be of order 1.
+/// Errors of BDF add up over some hundred steps: 1e-6 at a tolerance of 1e-9 is generous, a wrong term would be of order 1.
 #[test]
 fn body_coordinates_move_as_joint_coordinates_do() {
     for name in [
@@ -180,24 +181,20 @@ fn body_coordinates_move_as_joint_coordinates_do() {
         let mut state = State::random(&model, 3);
         state.v.iter_mut().for_each(|v| *v *= 0.5);
         let (exact, _) = run(&model, &state, explicit(1e-12), 0.5);
-        for formulation in [Formulation::Index2, Formulation::Stabilised] {
-            // velocities of index 3 are derivatives of positions and larger in error by 1/h
-            let tolerance = match formulation {
-                Formulation::Index3 => 1e-11,
-                _ => 1e-9,
-            };
-            let (found, audit) = run(
-                &model,
-                &state,
-                bdf(tolerance, NewtonMatrix::Bodies(formulation)),
-                0.5,
-            );
+        for formulation in Formulation::ALL {
+            let matrix = NewtonMatrix::Bodies(formulation);
+            let (found, audit) = run(&model, &state, bdf(1e-9, matrix), 0.5);
             let error = difference(&found, &exact);
             println!(
                 "{name} {formulation:?}: error {error:.1e}, {} steps, {} rejected, {} evaluations",
                 audit.steps, audit.rejected, audit.evaluations
             );
-            assert!(error < 1e-5, "{name}, {formulation:?}: {error:e}");
+            // velocities of index 3 are derivatives of positions and larger in error by 1/h
+            let allowed = match formulation {
+                Formulation::Index3 => 1e-3,
+                _ => 1e-6,
+            };
+            assert!(error < allowed, "{name}, {formulation:?}: {error:e}");
             if formulation != Formulation::Index3 {
                 assert_eq!(
                     audit.breaches().count(),
@@ -525,7 +522,7 @@ fn benchmark_problems_have_six_digits() {
             if name == "governor" {
                 let (_, bound) = end(explicit(tolerance));
                 let (ours, theirs) = (audit.evaluations, bound.evaluations);
-                assert!(5 * ours < theirs, "{ours} of {theirs}");
+                assert!(4 * ours < theirs, "{ours} of {theirs}");
             }
         }
     }

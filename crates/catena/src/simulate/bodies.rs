@@ -348,6 +348,7 @@ impl Implicit for BodiesImplicit<'_> {
             stiffness: &parts.stiffness,
             damping: &parts.damping,
             lines: &parts.lines,
+            forces_stay: true,
         };
         parts
             .newton

@@ -178,6 +178,7 @@ impl Implicit for Mechanism {
             stiffness: &none,
             damping: &none,
             lines: &[],
+            forces_stay: false,
         };
         self.newton
             .linearize(&self.model, &acting, &stiff, x, xdot, sigma)

@@ -370,6 +370,7 @@ impl Step {
             stiffness: &none,
             damping: &none,
             lines: &[],
+            forces_stay: false,
         };
         let mut newton = BodyNewton::new(&model, layout);
         newton.linearize(&model, &acting, &stiff, &x, &xdot, SIGMA)?;

@@ -134,6 +134,8 @@ pub(super) fn rotation_of(p: [f64; 4], change: [f64; 4]) -> Vec3<f64> {
 pub(super) struct Gains<'a> {
     pub stiffness: &'a [f64],
     pub damping: &'a [f64],
+    /// Are external forces constant in the world?
+    pub forces_stay: bool,
 }
 
 /// All derivatives for body i and its joint. `equations` must have been evaluated or loaded at x.
@@ -180,7 +182,9 @@ pub(super) fn fill(
     block(&mut body.along_u, 3, 0, pull);
     block(&mut body.along_u, 3, 3, Mat3::identity() * (m * sigma));
     let mut outward = spin.cross(h) + omega.cross(omega.cross(h)); // a_h
-    if let Some(external) = acting.external.get(i) {
+    if let Some(external) = acting.external.get(i)
+        && !gains_of.forces_stay
+    {
         outward -= external.force;
     }
     body.along_x = [[0.0; 6]; 6];

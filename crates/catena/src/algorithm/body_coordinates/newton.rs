@@ -61,6 +61,8 @@ pub struct Stiff<'a> {
     pub damping: &'a [f64],
     /// Springs between points.
     pub lines: &'a [Line],
+    /// Do the directions of the external forces stay in the world, instead of turning with the bodies?
+    pub forces_stay: bool,
 }
 
 /// The matrix of Newton's method for the equations in body coordinates.
@@ -80,8 +82,8 @@ pub struct BodyNewton {
     rows: Vec<RowOn>,
     /// Rows that are integrated; the multipliers of the others, which follow from these, are zero.
     active: Vec<usize>,
-    /// Springs between points, with the directions in which they pull: their tension is one more multiplier each.
-    lines: Vec<(Line, [[f64; 6]; 2])>,
+    /// Springs between points, with the gradients of length and of its rate along δx: their tension is one more multiplier each.
+    lines: Vec<(Line, [[[f64; 6]; 2]; 2])>,
     schur: Lu,
     schur_rhs: Vec<f64>,
     lambda: Vec<f64>,
@@ -166,6 +168,7 @@ impl BodyNewton {
             stiffness: &none,
             damping: &none,
             lines: &[],
+            forces_stay: false,
         };
         self.linearize(model, acting, &stiff, x, xdot, 1e6)?;
         let mut s = vec![vec![0.0; m]; m];
@@ -222,6 +225,7 @@ impl BodyNewton {
         let gains = Gains {
             stiffness: stiff.stiffness,
             damping: stiff.damping,
+            forces_stay: stiff.forces_stay,
         };
         self.lines.clear();
         for line in stiff.lines {
@@ -330,25 +334,39 @@ impl BodyNewton {
         }
     }
 
-    /// Gradient of a spring's length along δx of its bodies.
-    fn pull_of(&self, line: &Line) -> [[f64; 6]; 2] {
-        let mut at = [Vec3::zero(); 2];
+    /// Gradients of a spring's length l (which is also that of l̇ along δu) and of l̇ along δx of its bodies. With the points at R p, e
+    /// along the line and u their relative velocity, l̇ = e·u changes with e by the part of u across the line over l, and with R (ω × p).
+    fn pull_of(&self, line: &Line) -> [[[f64; 6]; 2]; 2] {
+        let (mut at, mut moving) = ([Vec3::zero(); 2], [Vec3::zero(); 2]);
         for side in 0..2 {
-            at[side] = self.equations.pose[line.bodies[side]].point(line.points[side]);
+            let (body, point) = (line.bodies[side], line.points[side]);
+            let (pose, velocity) = (self.equations.pose[body], self.equations.velocity[body]);
+            at[side] = pose.point(point);
+            moving[side] = velocity.linear + pose.rotation * velocity.angular.cross(point);
         }
         let between = at[1] - at[0];
-        let along = between * (1.0 / between.norm().max(f64::MIN_POSITIVE));
-        [0, 1].map(|side| {
-            let pose = self.equations.pose[line.bodies[side]];
-            let force = if side == 0 { -along } else { along };
-            let moment = (at[side] - pose.translation).cross(force);
-            six(pose.rotation.transpose_times(moment), force)
-        })
+        let inverse = 1.0 / between.norm().max(f64::MIN_POSITIVE);
+        let along = between * inverse;
+        let relative = moving[1] - moving[0];
+        let across = (relative - along * relative.dot(along)) * inverse;
+        let mut gradients = [[[0.0; 6]; 2]; 2];
+        for side in 0..2 {
+            let (body, point) = (line.bodies[side], line.points[side]);
+            let rotation = self.equations.pose[body].rotation;
+            let sign = if side == 0 { -1.0 } else { 1.0 };
+            let (force, turned) = (along * sign, across * sign);
+            let own = rotation.transpose_times(force);
+            let carried = self.equations.velocity[body].angular.cross(point);
+            gradients[0][side] = six(point.cross(own), force);
+            let moment = point.cross(rotation.transpose_times(turned)) + carried.cross(own);
+            gradients[1][side] = six(moment, turned);
+        }
+        gradients
     }
 
     /// k δl + c δl̇ of a spring, from the solution of the tree; with g alone if it is asked for.
     fn tension(&self, line: usize, of_offsets: bool) -> f64 {
-        let (line, pull) = &self.lines[line];
+        let (line, [pull, rate]) = &self.lines[line];
         let mut sum = 0.0;
         for side in 0..2 {
             let body = line.bodies[side];
@@ -370,7 +388,7 @@ impl BodyNewton {
                 }
             };
             sum += line.stiffness * dot6(&pull[side], &moved)
-                + line.damping * dot6(&pull[side], &velocity);
+                + line.damping * (dot6(&pull[side], &velocity) + dot6(&rate[side], &moved));
         }
         sum
     }
@@ -447,7 +465,7 @@ impl BodyNewton {
         if column < rows {
             return self.add_column(self.active[column % m], self.is_second(column), scale);
         }
-        let (line, pull) = &self.lines[column - rows];
+        let (line, [pull, _]) = &self.lines[column - rows];
         for (&body, pull) in line.bodies.iter().zip(pull) {
             let r: &mut [f64] = match &mut self.solver {
                 Solver::Narrow(tree) => &mut tree.r[body],
