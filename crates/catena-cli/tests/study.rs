@@ -59,3 +59,60 @@ fn a_pendulum_is_simulated_by_every_scheme() {
         assert!(run.stderr.contains(message), "{command}: {}", run.stderr);
     }
 }
+
+#[test]
+fn any_model_is_simulated_in_body_coordinates() {
+    let folder = Folder::new("bodies");
+    let options = "--duration 0.1 --method bdf --rtol 1e-7 --audit strict";
+    for command in [
+        "simulate zoo --random 1 --coordinates bodies",
+        "simulate zoo --random 1 --newton stabilised",
+        "simulate space-robot --random 1 --coordinates bodies --newton index-2",
+        "simulate zoo --random 1 --coordinates joints",
+        "simulate bricard",
+        "simulate bricard --newton stabilised",
+    ] {
+        let run = folder.run(&format!("{command} {options}"));
+        assert_eq!(run.code, 0, "{command}: {}", run.stderr);
+    }
+    for (command, message) in [
+        (
+            "simulate zoo --coordinates bodies",
+            "integrates joint coordinates",
+        ),
+        (
+            "simulate zoo --method bdf --coordinates joints --newton index-2",
+            "is for body coordinates",
+        ),
+        (
+            "simulate zoo --method bdf --coordinates bodies --newton tree",
+            "body coordinates are not solved by `tree`",
+        ),
+        (
+            "simulate zoo --method bdf --coordinates polar",
+            "there are no coordinates `polar`",
+        ),
+        (
+            "simulate bricard --method bdf --coordinates joints",
+            "in body coordinates only",
+        ),
+    ] {
+        let run = folder.run(command);
+        assert_eq!(run.code, 2, "{command}: {}", run.stdout);
+        assert!(run.stderr.contains(message), "{command}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn accuracy_and_its_cost_are_written() {
+    let folder = Folder::new("work");
+    let refused = folder.run("study work-precision --bodies 3");
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("--bodies: 3 is not from 10"));
+    let run = folder.run("study work-precision --bodies 10 -o .");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let files = folder.files();
+    assert!(files.contains(&"work-precision.md".to_string()));
+    assert!(files.contains(&"work-precision.svg".to_string()));
+    assert!(run.stdout.contains("| BDF, body coordinates | 1e-6 |"));
+}

@@ -19,6 +19,8 @@ pub struct Lu<S = f64> {
     factors: Matrix<S>,
     /// Row of A that became row i.
     order: Vec<usize>,
+    /// By what the rows of A were multiplied; empty if they were not.
+    scale: Vec<S>,
     scratch: Vec<S>,
 }
 
@@ -28,6 +30,7 @@ impl<S: Scalar<Mask = bool>> Lu<S> {
         Lu {
             factors: Matrix::zeros(n, n),
             order: (0..n).collect(),
+            scale: Vec::with_capacity(n),
             scratch: vec![S::zero(); n],
         }
     }
@@ -39,6 +42,31 @@ impl<S: Scalar<Mask = bool>> Lu<S> {
 
     /// Factorizes what [`Lu::matrix_mut`] holds, in place. The column without a usable pivot is the error.
     pub fn factorize(&mut self) -> Result<(), usize> {
+        self.scale.clear();
+        self.eliminate()
+    }
+
+    /// The same with every row divided by its largest entry first: for equations of different kinds and sizes.
+    pub fn factorize_scaled(&mut self) -> Result<(), usize> {
+        let n = self.order.len();
+        self.scale.clear();
+        for row in self.factors.as_mut_slice().chunks_exact_mut(n.max(1)) {
+            let mut largest = S::zero();
+            for x in row.iter() {
+                let size = magnitude(*x);
+                largest = S::select(largest.less(size), size, largest);
+            }
+            let usable = S::zero().less(largest);
+            let scale = S::select(usable, largest, S::one()).recip();
+            for x in row.iter_mut() {
+                *x *= scale;
+            }
+            self.scale.push(scale);
+        }
+        self.eliminate()
+    }
+
+    fn eliminate(&mut self) -> Result<(), usize> {
         let n = self.order.len();
         for (i, row) in self.order.iter_mut().enumerate() {
             *row = i;
@@ -78,19 +106,36 @@ impl<S: Scalar<Mask = bool>> Lu<S> {
 
     /// x = A⁻¹ b.
     pub fn solve(&mut self, b: &[S], x: &mut [S]) {
+        self.forward(b);
+        self.backward(x);
+    }
+
+    /// x ← A⁻¹ x.
+    pub fn solve_in_place(&mut self, x: &mut [S]) {
+        self.forward(x);
+        self.backward(x);
+    }
+
+    fn forward(&mut self, b: &[S]) {
         let n = self.order.len();
         let y = &mut self.scratch;
         for i in 0..n {
             let row = self.factors.row(i);
             let mut sum = b[self.order[i]];
+            if let Some(scale) = self.scale.get(self.order[i]) {
+                sum *= *scale;
+            }
             for (l, y) in row[..i].iter().zip(&*y) {
                 sum = (-*l).mul_add(*y, sum);
             }
             y[i] = sum;
         }
-        for i in (0..n).rev() {
+    }
+
+    fn backward(&self, x: &mut [S]) {
+        for i in (0..self.order.len()).rev() {
             let row = self.factors.row(i);
-            let mut sum = y[i];
+            let mut sum = self.scratch[i];
             for (u, x) in row[i + 1..].iter().zip(&x[i + 1..]) {
                 sum = (-*u).mul_add(*x, sum);
             }
@@ -249,5 +294,44 @@ mod tests {
         assert_eq!(lu.factorize(), Err(1));
         assert!(Lu3::new(Mat3::<f64>::skew(Vec3::new(1.0, 2.0, 3.0))).is_none());
         assert!(Lu3::new(Mat3::<f64>::identity() * f64::NAN).is_none());
+    }
+
+    #[test]
+    fn factors_solve_a_badly_scaled_system() {
+        // a Hilbert-like matrix with rows scaled by powers of ten and a zero in the corner
+        let n = 6;
+        let entry = |i: usize, j: usize| {
+            let a = if (i, j) == (0, 0) {
+                0.0
+            } else {
+                1.0 / (1 + i + 2 * j) as f64
+            };
+            a * 10f64.powi(3 * i as i32 - 8)
+        };
+        let mut lu = Lu::<f64>::new(n);
+        let x: Vec<f64> = (0..n).map(|i| 1.0 - 0.3 * i as f64).collect();
+        let mut rhs = vec![0.0; n];
+        for i in 0..n {
+            for j in 0..n {
+                lu.matrix_mut()[(i, j)] = entry(i, j);
+                rhs[i] += entry(i, j) * x[j];
+            }
+        }
+        lu.factorize_scaled().unwrap();
+        lu.solve_in_place(&mut rhs);
+        for (a, b) in rhs.iter().zip(&x) {
+            assert!((a - b).abs() < 1e-9, "{rhs:?}"); // condition about 1e6 after scaling
+        }
+    }
+
+    #[test]
+    fn a_dependent_column_is_named() {
+        let mut lu = Lu::<f64>::new(3);
+        for i in 0..3 {
+            for j in 0..3 {
+                lu.matrix_mut()[(i, j)] = if j == 2 { 0.0 } else { (i * i + j) as f64 };
+            }
+        }
+        assert_eq!(lu.factorize_scaled(), Err(2));
     }
 }

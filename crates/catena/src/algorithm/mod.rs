@@ -5,6 +5,7 @@
 //!
 //! Every file carries a [`Card`]; [`ALL`] lists them, `ALGORITHMS.md` and `catena algorithms` show them.
 
+pub mod body_coordinates;
 pub mod constrained;
 pub mod derivatives;
 pub mod energy;
@@ -64,6 +65,7 @@ pub const ALL: &[Card] = &[
     derivatives::centroidal::CARD,
     passive::CARD,
     pendulum::CARD,
+    body_coordinates::CARD,
     integrate::dormand_prince5::CARD,
     integrate::tsitouras5::CARD,
     integrate::verner6::CARD,

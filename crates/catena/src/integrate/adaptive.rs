@@ -645,53 +645,27 @@ impl Adaptive {
     }
 
     fn find_events<S: System + ?Sized>(&mut self, system: &mut S) -> Result<Vec<Event>> {
-        let mut found = Vec::new();
-        let parts = self.options.event_parts;
-        let mut point = std::mem::take(&mut self.y_next);
-        let mut values = std::mem::take(&mut self.event_values_next);
         let mut before = std::mem::take(&mut self.event_values);
-        let mut search = || -> Result<()> {
-            let mut from = self.t_old;
-            for part in 1..=parts {
-                let to = if part == parts {
-                    point.copy_from_slice(&self.y);
-                    self.t
-                } else {
-                    let to = self.t_old + (self.t - self.t_old) * (part as f64 / parts as f64);
-                    self.interpolate(system, to, &mut point)?;
-                    to
-                };
-                system.events(to, &point, &mut values);
-                let first = found.len();
-                for index in 0..before.len() {
-                    if events::changes(before[index], values[index]) {
-                        found.push(Event {
-                            index,
-                            time: to,
-                            rising: before[index] < 0.0,
-                        });
-                    }
-                }
-                // the values at the end of this part are needed again; locating overwrites them
-                for event in &mut found[first..] {
-                    let ends = ((from, before[event.index]), (to, values[event.index]));
-                    event.time = events::locate(ends.0, ends.1, |t| {
-                        self.interpolate(system, t, &mut point)?;
-                        system.events(t, &point, &mut self.event_work);
-                        Ok::<f64, Error>(self.event_work[event.index])
-                    })?;
-                }
-                found[first..].sort_by(|a, b| a.time.total_cmp(&b.time));
-                std::mem::swap(&mut before, &mut values);
-                from = to;
-            }
-            Ok(())
-        };
-        let outcome = search();
-        self.y_next = point;
-        self.event_values_next = values;
+        let mut after = std::mem::take(&mut self.event_values_next);
+        let mut values = std::mem::take(&mut self.event_work);
+        let mut point = std::mem::take(&mut self.y_next);
+        let (from, to, parts) = (self.t_old, self.t, self.options.event_parts);
+        let found = events::find(
+            (from, to, parts),
+            &mut before,
+            &mut after,
+            |t, values| {
+                self.interpolate(system, t, &mut point)?;
+                system.events(t, &point, values);
+                Ok(())
+            },
+            &mut values,
+        );
         self.event_values = before;
-        outcome.map(|()| found)
+        self.event_values_next = after;
+        self.event_work = values;
+        self.y_next = point;
+        found
     }
 
     fn underflow(&self, failure: Option<Failure>, error: f64) -> Error {

@@ -3,10 +3,12 @@
 //! y = (q, v, W, D) as [`TreeSystem`] has it. Methods with steps of one size know q and v only; work and dissipation
 //! are then integrated by the trapezoidal rule from powers at the ends of the steps.
 
+use super::bodies::BodiesEngine;
 use super::implicit::{NewtonMatrix, TreeImplicit, TreeNewton};
 use super::pendulum::PendulumEngine;
 use super::run::Integrator;
 use super::tree_system::TreeSystem;
+use crate::algorithm::body_coordinates::Formulation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::bdf::{Bdf, BdfOptions};
 use crate::integrate::{self, Adaptive, Fixed, Statistics, StepOutcome, System};
@@ -15,6 +17,7 @@ pub(super) enum Engine {
     Adaptive(Box<Adaptive>),
     Bdf(Box<Bdf>, Box<TreeNewton>),
     Pendulum(Box<PendulumEngine>),
+    Bodies(Box<BodiesEngine>),
     Fixed(Box<Even>),
 }
 
@@ -44,15 +47,6 @@ impl Engine {
                 engine.start(system, 0.0, y)?;
                 Ok(Engine::Adaptive(Box::new(engine)))
             }
-            Integrator::Bdf { .. }
-                if !system.model().constraints().is_empty() =>
-            {
-                Err(Error::new(
-                    ErrorKind::Unsupported,
-                    "of the integrators only the explicit ones and those with steps of one size keep constraints",
-                )
-                .hint("choose one of these, such as dopri5 or verner9"))
-            }
             Integrator::Bdf {
                 tolerances,
                 max_step,
@@ -65,6 +59,24 @@ impl Engine {
                     max_order,
                     ..BdfOptions::default()
                 };
+                let is_closed = !system.model().constraints().is_empty();
+                let formulation = match matrix {
+                    NewtonMatrix::Bodies(formulation) => Some(formulation),
+                    // loops are closed in body coordinates
+                    NewtonMatrix::Automatic if is_closed => Some(Formulation::default()),
+                    _ if is_closed => {
+                        return Err(Error::new(
+                            ErrorKind::Unsupported,
+                            "loops are integrated implicitly in body coordinates only",
+                        )
+                        .hint("leave out the choice of the Newton matrix, or choose an explicit method such as dopri5"));
+                    }
+                    _ => None,
+                };
+                if let Some(formulation) = formulation {
+                    let engine = BodiesEngine::new(system, options, formulation, y)?;
+                    return Ok(Engine::Bodies(Box::new(engine)));
+                }
                 if let NewtonMatrix::Pendulum(scheme) = matrix {
                     let engine = PendulumEngine::new(system, options, scheme, y)?;
                     let mut engine = Engine::Pendulum(Box::new(engine));
@@ -99,6 +111,7 @@ impl Engine {
             Engine::Adaptive(engine) => engine.time(),
             Engine::Bdf(engine, _) => engine.time(),
             Engine::Pendulum(engine) => engine.bdf.time(),
+            Engine::Bodies(engine) => engine.bdf.time(),
             Engine::Fixed(even) => even.engine.time(),
         }
     }
@@ -108,6 +121,7 @@ impl Engine {
             Engine::Adaptive(engine) => engine.statistics(),
             Engine::Bdf(engine, _) => implicit_statistics(engine),
             Engine::Pendulum(engine) => implicit_statistics(&engine.bdf),
+            Engine::Bodies(engine) => implicit_statistics(&engine.bdf),
             Engine::Fixed(even) => even.engine.statistics(),
         }
     }
@@ -117,7 +131,7 @@ impl Engine {
         match self {
             Engine::Adaptive(engine) => engine.worst_component(),
             // its messages name what they are about
-            Engine::Bdf(..) | Engine::Pendulum(_) | Engine::Fixed(_) => None,
+            Engine::Bdf(..) | Engine::Pendulum(_) | Engine::Bodies(_) | Engine::Fixed(_) => None,
         }
     }
 
@@ -131,6 +145,7 @@ impl Engine {
                 engine.step(&mut TreeImplicit { system, newton }, end)
             }
             Engine::Pendulum(engine) => engine.step(end),
+            Engine::Bodies(engine) => engine.step(system, end),
             Engine::Fixed(even) => {
                 let outcome = even.engine.step(system)?;
                 even.old = even.now;
@@ -151,6 +166,7 @@ impl Engine {
                 engine.interpolate(&mut TreeImplicit { system, newton }, t, y)
             }
             Engine::Pendulum(engine) => engine.interpolate(t, y),
+            Engine::Bodies(engine) => engine.interpolate(system, t, y),
             Engine::Fixed(even) => {
                 let (nq, nv) = (system.model().nq(), system.model().nv());
                 let (q, rest) = y.split_at_mut(nq);
@@ -177,6 +193,7 @@ impl Engine {
             }
             Engine::Bdf(engine, _) => engine.before(y),
             Engine::Pendulum(engine) => engine.before(y),
+            Engine::Bodies(engine) => engine.before(y),
             Engine::Fixed(even) => {
                 let (t, q, v) = even.engine.before();
                 even.pack(q, v, even.old[0], y);
@@ -215,6 +232,13 @@ impl Engine {
                 }
                 Ok(())
             }
+            Engine::Bodies(engine) => {
+                engine.restart(system, t, y)?;
+                if longest.is_finite() {
+                    engine.bdf.limit_next_size(longest);
+                }
+                Ok(())
+            }
             Engine::Fixed(even) => {
                 let (nq, nv) = (system.model().nq(), system.model().nv());
                 even.engine.restart(t, &y[..nq], &y[nq..nq + nv])?;
@@ -229,6 +253,7 @@ impl Engine {
             Engine::Adaptive(engine) => engine.checkpoint(),
             Engine::Bdf(engine, _) => engine.checkpoint(),
             Engine::Pendulum(engine) => engine.bdf.checkpoint(),
+            Engine::Bodies(engine) => engine.bdf.checkpoint(),
             Engine::Fixed(even) => {
                 let numbers = even.now.iter().chain(&even.old).flatten();
                 let mut words: Vec<u64> = numbers.map(|x| x.to_bits()).collect();
@@ -245,6 +270,7 @@ impl Engine {
                 engine.restore(&mut TreeImplicit { system, newton }, checkpoint)
             }
             Engine::Pendulum(engine) => engine.restore(checkpoint),
+            Engine::Bodies(engine) => engine.restore(system, checkpoint),
             Engine::Fixed(even) => {
                 let Some((numbers, rest)) = checkpoint.split_at_checked(8) else {
                     return Err(Error::new(

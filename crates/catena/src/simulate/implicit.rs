@@ -33,26 +33,32 @@
 
 use super::inputs::Controller;
 use super::tree_system::{TreeSystem, position_rates};
+use crate::algorithm::body_coordinates::Formulation;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::pendulum::Scheme;
+use crate::dense::Lu;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::System;
-use crate::integrate::bdf::{Implicit, Lu};
+use crate::integrate::bdf::Implicit;
 use crate::matrix::Matrix;
 use crate::model::Model;
 
 /// How the linear systems of Newton's method are solved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NewtonMatrix {
-    /// Dense up to 32 freedoms, along the tree beyond.
+    /// In body coordinates where there are loops, else in joint coordinates.
     #[default]
     Automatic,
+    /// In joint coordinates: dense up to 32 freedoms, along the tree beyond.
+    Joints,
     /// Along the tree, in O(n).
     Tree,
     /// By LU of the whole matrix.
     Dense,
     /// A chain of ball joints in Chou's implicit equations, by one of his schemes.
     Pendulum(Scheme),
+    /// Any model, loops included, in redundant coordinates of its bodies, along the tree.
+    Bodies(Formulation),
 }
 
 /// Freedoms up to which the whole matrix is cheaper: it needs fewer iterations and fewer matrices.
@@ -103,8 +109,8 @@ impl TreeNewton {
         let model = system.model();
         let (nq, nv) = (model.nq(), model.nv());
         let dense = match matrix {
-            NewtonMatrix::Automatic => nv <= DENSE_UP_TO,
-            NewtonMatrix::Tree | NewtonMatrix::Pendulum(_) => false,
+            NewtonMatrix::Automatic | NewtonMatrix::Joints => nv <= DENSE_UP_TO,
+            NewtonMatrix::Tree | NewtonMatrix::Pendulum(_) | NewtonMatrix::Bodies(_) => false,
             NewtonMatrix::Dense => true,
         };
         let n = nq + nv + 2;
@@ -296,12 +302,12 @@ impl Whole {
         }
         for i in 0..nv {
             self.factors
-                .matrix
+                .matrix_mut()
                 .row_mut(i)
                 .copy_from_slice(self.along_v.row(i));
         }
         self.factors
-            .factorize()
+            .factorize_scaled()
             .map_err(|k| singular(&newton.loaded, k))
     }
 }
@@ -352,7 +358,7 @@ impl Implicit for TreeImplicit<'_> {
                 let row = whole.along_q.row(i);
                 v[i] -= dot(row, &newton.g); // (5)
             }
-            whole.factors.solve(v);
+            whole.factors.solve_in_place(v);
             for (i, power) in powers.iter_mut().enumerate() {
                 *power -= dot(whole.along_q.row(nv + i), &newton.g);
                 *power -= dot(whole.along_v.row(nv + i), v);

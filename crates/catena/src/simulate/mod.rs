@@ -9,6 +9,7 @@
 mod audit;
 mod base_motion;
 pub mod benchmark;
+mod bodies;
 mod closing;
 mod dry_friction;
 mod engine;

@@ -29,7 +29,7 @@ use crate::integrate::{Mechanical, System};
 use crate::model::Model;
 use crate::native::Compiler;
 use crate::spatial::{Force, Motion};
-use crate::state::State;
+use crate::state::{Base, State};
 use std::fmt;
 use std::sync::Arc;
 
@@ -313,10 +313,7 @@ impl TreeSystem {
 
     /// Accelerations from the efforts and the friction there are.
     fn forward(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
-        self.resisted.copy_from_slice(&self.tau);
-        for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
-            self.resisted[k] += effort;
-        }
+        self.resist();
         if let Some(closing) = &mut self.closing {
             return closing.accelerate(t, &mut self.state, &self.resisted, &self.external, vdot);
         }
@@ -325,6 +322,14 @@ impl TreeSystem {
                 .forward(&self.state, &self.resisted, &self.external)?,
         );
         Ok(())
+    }
+
+    /// Efforts with those of dry friction.
+    fn resist(&mut self) {
+        self.resisted.copy_from_slice(&self.tau);
+        for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
+            self.resisted[k] += effort;
+        }
     }
 
     fn load(&mut self, t: f64, q: &[f64], v: &[f64]) {
@@ -336,6 +341,15 @@ impl TreeSystem {
 
     /// Power of efforts, external wrenches and the base, and power lost to damping and friction.
     fn powers(&mut self, vdot: &[f64]) -> Result<[f64; 2]> {
+        let mut powers = self.tree_powers(vdot)?;
+        if let Some(closing) = &self.closing {
+            powers[0] += closing.power(&self.state.v);
+        }
+        Ok(powers)
+    }
+
+    /// The same without the power of constraints.
+    fn tree_powers(&mut self, vdot: &[f64]) -> Result<[f64; 2]> {
         let state = &self.state;
         let mut work: f64 = self.tau.iter().zip(&state.v).map(|(tau, v)| tau * v).sum();
         if !self.external.is_empty() {
@@ -352,9 +366,6 @@ impl TreeSystem {
                 rotation.transpose_times(state.base.velocity.linear),
             );
             work += self.dynamics.joint_wrench(0).dot(twist);
-        }
-        if let Some(closing) = &self.closing {
-            work += closing.power(&state.v);
         }
         let model = self.dynamics.model();
         let mut lost: f64 = (0..model.nv())
@@ -538,6 +549,23 @@ impl TreeSystem {
             out[nq + nv + i] = ydot[nq + nv + i] - powers[i];
         }
         Ok(())
+    }
+
+    /// Prepares efforts (with dry friction) and external wrenches at an instant, for equations in other coordinates; the
+    /// powers go out, without that of constraints.
+    pub(crate) fn act(&mut self, t: f64, y: &[f64], vdot: &[f64]) -> Result<[f64; 2]> {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        self.load(t, &y[..nq], &y[nq..nq + nv]);
+        self.drive(t)?;
+        self.friction.slip(&self.state.v);
+        self.resist();
+        self.tree_powers(vdot)
+    }
+
+    /// What [`act`](Self::act) has prepared: the model without dry friction, efforts, external wrenches and the base's motion.
+    pub(crate) fn acting(&self) -> (&Model, &[f64], &[Force<f64>], &Base<f64>) {
+        let model = self.dynamics.model();
+        (model, &self.resisted, &self.external, &self.state.base)
     }
 
     /// Which freedoms dry friction holds.

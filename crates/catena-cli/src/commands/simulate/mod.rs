@@ -12,6 +12,7 @@ use crate::number::{counted, rough, six};
 use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::StateArgument;
+use catena::algorithm::body_coordinates::Formulation;
 use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::bdf::MAX_ORDER;
@@ -124,7 +125,11 @@ pub struct Arguments {
     )]
     method: String,
 
-    /// How bdf solves its linear systems: tree, dense; numerical-full, exact-full, reduced, linear (chains of ball joints, Chou)
+    /// In what bdf integrates: joints (trees), bodies (redundant coordinates, loops too) [default: joints, bodies if there are loops]
+    #[arg(long, value_name = "NAME", help_heading = "Method")]
+    coordinates: Option<String>,
+
+    /// How bdf solves its linear systems: tree, dense; index-2, index-3, stabilised (in body coordinates, with the constraints of that index); numerical-full, exact-full, reduced, linear (chains of ball joints, Chou)
     #[arg(long, value_name = "NAME", help_heading = "Method")]
     newton: Option<String>,
 
@@ -437,15 +442,51 @@ impl Arguments {
 
     /// How the linear systems of an implicit method are solved.
     fn newton(&self) -> Result<NewtonMatrix> {
+        let in_bodies = match self.coordinates.as_deref() {
+            None => None,
+            Some("joints") => Some(false),
+            Some("bodies") => Some(true),
+            Some(name) => {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!("--coordinates: there are no coordinates `{name}`"),
+                )
+                .hint("joints, bodies"));
+            }
+        };
+        let formulation = match self.newton.as_deref() {
+            None => None,
+            Some(name) => Formulation::from_name(name),
+        };
+        match (in_bodies, formulation, self.newton.as_deref()) {
+            (Some(false), Some(_), Some(name)) => {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!("--newton: `{name}` is for body coordinates"),
+                )
+                .hint("choose `--coordinates bodies`, or `--newton tree` or `dense`"));
+            }
+            (_, Some(formulation), _) => return Ok(NewtonMatrix::Bodies(formulation)),
+            (Some(true), None, None) => return Ok(NewtonMatrix::Bodies(Formulation::default())),
+            (Some(true), None, Some(name)) => {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!("--newton: body coordinates are not solved by `{name}`"),
+                )
+                .hint("index-2, index-3, stabilised"));
+            }
+            _ => {}
+        }
         match self.newton.as_deref() {
-            None => Ok(NewtonMatrix::Automatic),
+            None if in_bodies.is_none() => Ok(NewtonMatrix::Automatic),
+            None => Ok(NewtonMatrix::Joints),
             Some("tree") => Ok(NewtonMatrix::Tree),
             Some("dense") => Ok(NewtonMatrix::Dense),
             Some(name) => Scheme::from_name(name)
                 .map(NewtonMatrix::Pendulum)
                 .map_err(|error| {
-                    let hint = "tree, dense; for a chain of ball joints in implicit equations \
-                                numerical-full, exact-full, reduced, linear";
+                    let hint = "tree, dense; in body coordinates index-2, index-3, stabilised; for a chain \
+                                of ball joints in implicit equations numerical-full, exact-full, reduced, linear";
                     Error::new(ErrorKind::Input, format!("--newton: {}", error.message()))
                         .hint(hint)
                 }),
@@ -453,6 +494,16 @@ impl Arguments {
     }
 
     fn options(&self) -> Result<Options> {
+        if self.coordinates.is_some() && self.method != "bdf" {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "--coordinates: `{}` integrates joint coordinates",
+                    self.method
+                ),
+            )
+            .hint("choose `--method bdf`, or leave out --coordinates"));
+        }
         if self.newton.is_some() && self.method != "bdf" {
             return Err(Error::new(
                 ErrorKind::Input,
@@ -574,6 +625,7 @@ impl Arguments {
                 "duration": options.duration,
                 "interval": options.interval,
                 "method": self.method,
+                "coordinates": self.coordinates,
                 "newton": self.newton,
                 "closing": match self.closing {
                     Closing::Projection => None,

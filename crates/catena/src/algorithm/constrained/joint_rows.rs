@@ -21,7 +21,7 @@ use crate::spatial::{Force, Mat3, Pose, Vec3};
 
 /// A frame on a body: where it is and how it moves, in world axes; accelerations are those at v̇ = 0.
 #[derive(Clone, Copy)]
-pub(super) struct MovingFrame<S> {
+pub(crate) struct MovingFrame<S> {
     pub pose: Pose<S>,
     pub omega: Vec3<S>,
     pub velocity: Vec3<S>,
@@ -31,12 +31,24 @@ pub(super) struct MovingFrame<S> {
 
 /// One row: ξ, ξ̇, ξ̈ at v̇ = 0, and the wrenches of a unit multiplier, in world axes about the origin of B.
 #[derive(Clone, Copy)]
-pub(super) struct Row<S> {
+pub(crate) struct Row<S> {
     pub residual: S,
     pub rate: S,
     pub bias: S,
     pub on_child: Force<S>,
     pub on_parent: Force<S>,
+}
+
+impl<S: Scalar> Row<S> {
+    pub(crate) fn zero() -> Self {
+        Row {
+            residual: S::zero(),
+            rate: S::zero(),
+            bias: S::zero(),
+            on_child: Force::zero(),
+            on_parent: Force::zero(),
+        }
+    }
 }
 
 /// A number that changes along the motion: value, rate, second rate at v̇ = 0, and gradient of the rate with respect to Ω.
@@ -96,7 +108,7 @@ impl<S: Scalar> Varying<S> {
 }
 
 /// Frame B seen from frame A.
-pub(super) struct Relative<S> {
+pub(crate) struct Relative<S> {
     /// A in the world, and its angular velocity.
     rotation: Mat3<S>,
     /// Axes of B in A with their rates, as columns.
@@ -108,7 +120,7 @@ pub(super) struct Relative<S> {
 }
 
 impl<S: Scalar> Relative<S> {
-    pub(super) fn new(a: &MovingFrame<S>, b: &MovingFrame<S>) -> Self {
+    pub(crate) fn new(a: &MovingFrame<S>, b: &MovingFrame<S>) -> Self {
         let into = a.pose.rotation;
         let d = b.pose.translation - a.pose.translation;
         let d_rate = b.velocity - a.velocity;
@@ -257,7 +269,7 @@ impl<S: Scalar> Relative<S> {
     }
 
     /// The rows of a joint of this kind; their number goes out.
-    pub(super) fn joint(
+    pub(crate) fn joint(
         &self,
         kind: JointKind,
         pitch: S,
@@ -306,7 +318,7 @@ impl<S: Scalar> Relative<S> {
     }
 
     /// ξ = (p·p − L²)/2L: the multiplier is the force that pushes the points apart.
-    pub(super) fn distance(&self, length: S) -> Row<S> {
+    pub(crate) fn distance(&self, length: S) -> Row<S> {
         let [d, rate, second] = self.offset;
         let scale = length.recip();
         let force = d * scale;

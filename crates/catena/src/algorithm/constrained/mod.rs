@@ -26,6 +26,7 @@ pub use closed_chain::{ClosedChain, ClosedMotion};
 pub use complete_orthogonal::CompleteOrthogonal;
 pub use cut_loops::{CutLoops, Route};
 pub use derivatives::ClosedDerivatives;
+pub(crate) use joint_rows::{MovingFrame, Relative, Row};
 pub use loads::{Loads, Sharing};
 pub use rows::{Axes, Block, Rows, Stabilisation};
 pub use user::{UserConstraint, UserRows};

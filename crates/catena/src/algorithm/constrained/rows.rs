@@ -340,13 +340,7 @@ impl<S: Scalar> Rows<S> {
         let a = moving_frame(kinematics, closure.parent, parent_from_joint);
         let b = moving_frame(kinematics, closure.child, child_from_joint);
         let relative = Relative::new(&a, &b);
-        let mut rows = [Row {
-            residual: S::zero(),
-            rate: S::zero(),
-            bias: S::zero(),
-            on_child: Force::zero(),
-            on_parent: Force::zero(),
-        }; 6];
+        let mut rows = [Row::zero(); 6];
         let count = match length {
             Some(length) => {
                 rows[0] = relative.distance(length);

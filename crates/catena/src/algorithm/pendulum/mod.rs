@@ -42,6 +42,7 @@ pub use implicit::ImplicitPendulum;
 pub use linear::{Linear, VelocitySystem};
 pub use newton::{CARD, Newton, Scheme};
 pub use residual::{EQUATIONS, Equations, residual};
+pub(crate) use tree::quaternion_of;
 pub use unknowns::{UNKNOWNS, Unknowns, consistent_rates, consistent_values, dependent_parameters};
 
 use crate::error::{Error, ErrorKind, Result};

@@ -89,7 +89,7 @@ impl Pendulum {
             let mut relative = [0.0; 4];
             relative.copy_from_slice(&state.q[model.tree().q_range(body)]);
             let own = &state.v[model.tree().dof_range(body)];
-            let placed = product(quaternion(model.placement(body).rotation), relative);
+            let placed = product(quaternion_of(model.placement(body).rotation), relative);
             let carried = Mat3::from_quaternion(placed).transpose_times(before.1);
             let p = product(before.0, placed);
             let omega = carried + Vec3::new(own[0], own[1], own[2]);
@@ -109,7 +109,7 @@ impl Pendulum {
             let p = own.parameters.map(|x| x / length);
             let omega =
                 super::euler::g_times(own.parameters, own.rates) * (2.0 / (length * length));
-            let placement = quaternion(model.placement(body).rotation);
+            let placement = quaternion_of(model.placement(body).rotation);
             let placed = product(conjugate(before.0), p);
             let carried = Mat3::from_quaternion(placed).transpose_times(before.1);
             let relative = product(conjugate(placement), placed);
@@ -135,7 +135,7 @@ fn product([aw, ax, ay, az]: Four<f64>, [bw, bx, by, bz]: Four<f64>) -> Four<f64
 }
 
 /// The unit quaternion of a rotation matrix, from the largest of its four squares.
-fn quaternion(rotation: Mat3<f64>) -> Four<f64> {
+pub(crate) fn quaternion_of(rotation: Mat3<f64>) -> Four<f64> {
     let [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]] = rotation.rows();
     let squares = [
         1.0 + xx + yy + zz,

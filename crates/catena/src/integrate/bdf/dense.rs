@@ -1,6 +1,7 @@
 //! A problem from a function for E, solved by Gauss elimination.
 
 use super::{Implicit, Role};
+use crate::dense::Lu;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 
@@ -122,7 +123,7 @@ where
             self.xdot[j] = xdot[j];
             let inverse = 1.0 / delta;
             for i in 0..x.len() {
-                self.factors.matrix[(i, j)] = (self.after[i] - self.before[i]) * inverse;
+                self.factors.matrix_mut()[(i, j)] = (self.after[i] - self.before[i]) * inverse;
             }
         }
         Ok(())
@@ -144,12 +145,12 @@ where
     fn linearize(&mut self, t: f64, x: &[f64], xdot: &[f64], sigma: f64) -> Result<()> {
         match &mut self.jacobian {
             Some(jacobian) => {
-                self.factors.matrix.clear();
-                jacobian(t, x, xdot, sigma, &mut self.factors.matrix)?;
+                self.factors.matrix_mut().clear();
+                jacobian(t, x, xdot, sigma, self.factors.matrix_mut())?;
             }
             None => self.differences(t, x, xdot, sigma)?,
         }
-        self.factors.factorize().map_err(|column| {
+        self.factors.factorize_scaled().map_err(|column| {
             Error::new(
                 ErrorKind::Singular,
                 format!(
@@ -165,7 +166,7 @@ where
     }
 
     fn solve(&mut self, rhs: &mut [f64]) -> Result<()> {
-        self.factors.solve(rhs);
+        self.factors.solve_in_place(rhs);
         Ok(())
     }
 
@@ -194,134 +195,5 @@ where
         if let Some((_, events)) = &mut self.events {
             events(t, x, values);
         }
-    }
-}
-
-/// P A = L U, rows exchanged so that every pivot is the largest of its column, rows weighed by their largest entries.
-#[derive(Clone, Debug)]
-pub(crate) struct Lu {
-    /// A, then its factors.
-    pub(crate) matrix: Matrix,
-    order: Vec<usize>,
-    scale: Vec<f64>,
-    work: Vec<f64>,
-}
-
-impl Lu {
-    pub(crate) fn new(n: usize) -> Self {
-        Lu {
-            matrix: Matrix::zeros(n, n),
-            order: (0..n).collect(),
-            scale: vec![0.0; n],
-            work: vec![0.0; n],
-        }
-    }
-
-    /// Factorizes in place; the column without a pivot, if there is one.
-    pub(crate) fn factorize(&mut self) -> std::result::Result<(), usize> {
-        let n = self.order.len();
-        for i in 0..n {
-            let largest = self
-                .matrix
-                .row(i)
-                .iter()
-                .fold(0.0, |m: f64, a| m.max(a.abs()));
-            self.scale[i] = if largest > 0.0 { 1.0 / largest } else { 0.0 };
-            self.order[i] = i;
-        }
-        for k in 0..n {
-            let mut pivot = (k, 0.0);
-            for i in k..n {
-                let row = self.order[i];
-                let size = (self.matrix[(row, k)] * self.scale[row]).abs();
-                if size > pivot.1 {
-                    pivot = (i, size);
-                }
-            }
-            // NaN never compares larger and ends here too
-            if pivot.1 == 0.0 || !pivot.1.is_finite() {
-                return Err(k);
-            }
-            self.order.swap(k, pivot.0);
-            let top = self.order[k];
-            let inverse = 1.0 / self.matrix[(top, k)];
-            for i in k + 1..n {
-                let row = self.order[i];
-                let factor = self.matrix[(row, k)] * inverse;
-                self.matrix[(row, k)] = factor;
-                if factor != 0.0 {
-                    for j in k + 1..n {
-                        let a = self.matrix[(top, j)];
-                        self.matrix[(row, j)] -= factor * a;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Overwrites the right-hand side by the solution.
-    pub(crate) fn solve(&mut self, rhs: &mut [f64]) {
-        let n = self.order.len();
-        for k in 0..n {
-            let row = self.order[k];
-            let mut sum = rhs[row];
-            for j in 0..k {
-                sum -= self.matrix[(row, j)] * self.work[j];
-            }
-            self.work[k] = sum;
-        }
-        for k in (0..n).rev() {
-            let row = self.order[k];
-            let mut sum = self.work[k];
-            for j in k + 1..n {
-                sum -= self.matrix[(row, j)] * rhs[j];
-            }
-            rhs[k] = sum / self.matrix[(row, k)];
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Lu;
-
-    #[test]
-    fn factors_solve_a_badly_scaled_system() {
-        // a Hilbert-like matrix with rows scaled by powers of ten and a zero in the corner
-        let n = 6;
-        let entry = |i: usize, j: usize| {
-            let a = if (i, j) == (0, 0) {
-                0.0
-            } else {
-                1.0 / (1 + i + 2 * j) as f64
-            };
-            a * 10f64.powi(3 * i as i32 - 8)
-        };
-        let mut lu = Lu::new(n);
-        let x: Vec<f64> = (0..n).map(|i| 1.0 - 0.3 * i as f64).collect();
-        let mut rhs = vec![0.0; n];
-        for i in 0..n {
-            for j in 0..n {
-                lu.matrix[(i, j)] = entry(i, j);
-                rhs[i] += entry(i, j) * x[j];
-            }
-        }
-        lu.factorize().unwrap();
-        lu.solve(&mut rhs);
-        for (a, b) in rhs.iter().zip(&x) {
-            assert!((a - b).abs() < 1e-9, "{rhs:?}"); // condition about 1e6 after scaling
-        }
-    }
-
-    #[test]
-    fn a_dependent_column_is_named() {
-        let mut lu = Lu::new(3);
-        for i in 0..3 {
-            for j in 0..3 {
-                lu.matrix[(i, j)] = if j == 2 { 0.0 } else { (i * i + j) as f64 };
-            }
-        }
-        assert_eq!(lu.factorize(), Err(2));
     }
 }

@@ -42,7 +42,6 @@ mod integrator;
 mod newton;
 
 pub use consistent::Given;
-pub(crate) use dense::Lu;
 pub use dense::{DenseImplicit, JacobianFn};
 pub use integrator::Bdf;
 
