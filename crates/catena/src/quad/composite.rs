@@ -112,7 +112,7 @@ struct Direction {
 }
 
 /// Matrices up to this size are made column by column.
-pub(crate) const SMALL: usize = 24;
+pub(crate) const SMALL: usize = 16;
 
 impl QuadComposite {
     /// A workspace for this model.
