@@ -1,7 +1,9 @@
 //! The arguments of the program, and which command they call.
 
 use crate::commands::{
-    algorithms, assemble, benchmark, check, compare, completions, convert, count, derivatives, derive, doctor, evaluate, export_case, factor, forward, generate, info, inverse, man, models, plot, regressor, simulate, study, tour, verify,
+    algorithms, assemble, benchmark, check, compare, completions, convert, count, derivatives,
+    derive, doctor, evaluate, export_case, factor, forward, generate, info, inverse, man, models,
+    plot, regressor, simulate, study, tour, verify,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
