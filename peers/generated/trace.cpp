@@ -1,6 +1,7 @@
 // Traces Pinocchio's algorithms in CasADi expressions and writes them as C.
 //
-//   trace TREE     -> {inverse,forward_local,forward_world,inertia_local,inertia_world}.c in the working folder
+//   trace TREE     -> {inverse,forward_local,forward_world,inertia_local,inertia_local_upper,
+//                     inertia_world,inertia_world_upper}.c in the working folder
 #include <casadi/casadi.hpp>
 #include <pinocchio/autodiff/casadi.hpp>
 #include <pinocchio/multibody.hpp>
@@ -113,6 +114,8 @@ int main(int count, char **arguments)
     for (const auto &[name, convention] : conventions) {
         Data data(model);
         pin::crba(model, data, eq, convention);
+        // as crba leaves it: the upper triangle alone, without the zeros
+        generate(std::string("inertia_") + name + "_upper", {q}, SX::sparsify(SX::triu(collected(data.M))));
         for (long i = 0; i < model.nv; i++)
             for (long j = 0; j < i; j++) data.M(i, j) = data.M(j, i);
         generate(std::string("inertia_") + name, {q}, collected(data.M));

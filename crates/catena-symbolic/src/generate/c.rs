@@ -14,6 +14,11 @@ impl Dialect for C {
     fn store(&self, entry: &str, value: &str) -> String {
         format!("{entry} = {value};")
     }
+    fn clear(&self, array: &str, first: usize, last: usize) -> Option<String> {
+        Some(format!(
+            "for (int k = {first}; k < {last}; k++) {array}[k] = WHOLE(0.0);"
+        ))
+    }
     fn fused(&self, a: &str, b: &str, c: &str) -> String {
         format!("FUSED({a}, {b}, {c})")
     }

@@ -17,6 +17,10 @@ pub(super) trait Dialect {
     fn declare(&self, name: &str, value: &str) -> String;
     /// An output.
     fn store(&self, entry: &str, value: &str) -> String;
+    /// Sets entries `first` … `last` − 1 of an output to zero, where the language has a short way.
+    fn clear(&self, _array: &str, _first: usize, _last: usize) -> Option<String> {
+        None
+    }
     /// a · b + c.
     fn fused(&self, a: &str, b: &str, c: &str) -> String;
     /// √x.
@@ -71,9 +75,13 @@ pub(super) fn body(function: &Function, dialect: &dyn Dialect) -> Body {
         lines: Vec::new(),
         temporaries: 0,
     };
-    // outputs are stored as soon as they are there
+    // outputs are stored as soon as they are there; zeros of matrices first, many at a time
     let mut stores: Vec<Vec<(usize, bool)>> = vec![Vec::new(); operations.len()];
+    let cleared = walk.clear_zeros();
     for (k, output) in program.outputs.iter().enumerate() {
+        if cleared[k] {
+            continue;
+        }
         stores[output.node()].push((k, output.negative()));
     }
     for (at, &operation) in operations.iter().enumerate() {
@@ -162,7 +170,40 @@ struct Walk<'a> {
     temporaries: usize,
 }
 
+/// Shorter runs of zeros are stored one by one.
+const RUN: usize = 4;
+
 impl Walk<'_> {
+    /// Sets runs of outputs that are zero; tells which.
+    fn clear_zeros(&mut self) -> Vec<bool> {
+        let program = &self.function.program;
+        let outputs = &program.outputs;
+        let is_zero = |k: usize| match program.operations[outputs[k].node()] {
+            Node::Constant(number) => number.value() == 0.0,
+            _ => false,
+        };
+        let mut cleared = vec![false; outputs.len()];
+        let mut k = 0;
+        while k < outputs.len() {
+            let (array, first) = output_place(self.function, k);
+            let mut length = 0;
+            while k + length < outputs.len()
+                && is_zero(k + length)
+                && output_place(self.function, k + length).0 == array
+            {
+                length += 1;
+            }
+            if length >= RUN
+                && let Some(line) = self.dialect.clear(array, first, first + length)
+            {
+                self.lines.push(line);
+                cleared[k..k + length].fill(true);
+            }
+            k += length.max(1);
+        }
+        cleared
+    }
+
     fn operation(&self, x: usize) -> Node {
         self.function.program.operations[x]
     }

@@ -14,6 +14,9 @@ impl Dialect for Rust {
     fn store(&self, entry: &str, value: &str) -> String {
         format!("{entry} = {value};")
     }
+    fn clear(&self, array: &str, first: usize, last: usize) -> Option<String> {
+        Some(format!("{array}[{first}..{last}].fill(0.0);"))
+    }
     fn fused(&self, a: &str, b: &str, c: &str) -> String {
         format!("fused({a}, {b}, {c})")
     }
