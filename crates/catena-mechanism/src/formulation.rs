@@ -72,6 +72,11 @@ impl Formulation {
         }
     }
 
+    /// The formulation of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Formulation::ALL.into_iter().find(|f| f.name() == name)
+    }
+
     /// Equations of the paper.
     pub fn source(self) -> &'static str {
         match self {
@@ -88,6 +93,9 @@ impl Formulation {
         }
     }
 }
+
+/// Rows of constraints up to which cut loops are cheaper than the sparse Lagrangian matrix, by `catena compare four-bar-1 -o FILE`.
+const DENSE_ROWS: usize = 100;
 
 /// The motion of a mechanism and the loads in its hinges.
 #[derive(Clone, Debug)]
@@ -249,6 +257,40 @@ impl Mechanism {
     /// What the last equations were made of.
     pub(crate) fn parts(&self) -> (&Equations, &Rows<f64>, &Kinematics<f64>) {
         (&self.equations, &self.rows, &self.kinematics)
+    }
+
+    /// The formulation that suits the model, and why.
+    pub fn choice(&self) -> (Formulation, String) {
+        let rows = self.rows.count();
+        if rows == 0 {
+            let why = "a tree: the factors of its inertia matrix cost O(n)";
+            (Formulation::CutLoops, why.into())
+        } else if rows <= DENSE_ROWS {
+            let why = format!(
+                "O(n) for the tree, and {rows} rows are few enough for a dense decomposition, which tells their rank"
+            );
+            (Formulation::CutLoops, why)
+        } else {
+            let why = format!(
+                "{rows} rows: beyond {DENSE_ROWS} a sparse matrix of all bodies and hinges is cheaper than a dense one of the rows"
+            );
+            (Formulation::Lagrangian, why)
+        }
+    }
+
+    /// Accelerations and loads by the formulation that suits; the first of the assumptions says which and why.
+    pub fn chosen(
+        &mut self,
+        time: f64,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<Solution> {
+        let (formulation, why) = self.choice();
+        let mut solution = self.accelerations(formulation, time, state, tau, external)?;
+        let first = format!("by {}: {why}", formulation.name());
+        solution.assumptions.insert(0, first);
+        Ok(solution)
     }
 
     /// Accelerations and loads by one formulation.

@@ -347,3 +347,34 @@ fn on_planar_redundant_mechanisms() {
         }
     }
 }
+
+/// The default says what it takes and why, and is one of the formulations; names lead back to them.
+#[test]
+fn the_default_says_why() {
+    for (name, expected) in [
+        ("four-bar-1", Formulation::CutLoops),
+        ("stanford", Formulation::CutLoops),
+        ("four-bar-40", Formulation::Lagrangian),
+    ] {
+        let model = embedded::model(name).expect("embedded");
+        let q: Vec<f64> = (0..model.nq())
+            .map(|k| if k % 2 == 0 { 1.1 } else { -1.1 })
+            .collect();
+        let state = State::new(&model, &q, &vec![0.0; model.nv()]).expect("finite");
+        let mut mechanism = Mechanism::new(&model);
+        assert_eq!(mechanism.choice().0, expected);
+        let tau = vec![0.0; model.nv()];
+        let chosen = mechanism.chosen(0.0, &state, &tau, &[]).expect("closed");
+        let start = format!("by {}: ", expected.name());
+        assert!(chosen.assumptions[0].starts_with(&start), "{name}");
+        let other = mechanism
+            .accelerations(Formulation::RelativeRates, 0.0, &state, &tau, &[])
+            .expect("closed");
+        let d = difference(&chosen, &other);
+        assert!(d[0] < 1e-9 && d[1] < 1e-9, "{name}: {d:?}");
+    }
+    for formulation in Formulation::ALL {
+        assert_eq!(Formulation::named(formulation.name()), Some(formulation));
+    }
+    assert_eq!(Formulation::named("magic"), None);
+}

@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     let mut outcome = Outcome::text(match as_json {
         true => json::text(&to_json(&model, &found, &costs)),
-        false => to_text(&model, &found, &costs, guesses),
+        false => to_text(&model, &found, &costs, guesses, mechanism.choice()),
     });
     if let Some(path) = &arguments.output {
         output::write_file(path, figure(&model, &costs).svg(1000, 460))?;
@@ -277,11 +277,14 @@ fn to_text(
     found: &[(Situation, Vec<Answer>)],
     costs: &[Cost],
     guesses: bool,
+    choice: (Formulation, String),
 ) -> String {
     let mut text = format!(
         "formulations of the equations of motion, compared with cut loops on the tree\n{}\n",
         one_line(model)
     );
+    let (choice, why) = choice;
+    text += &format!("the default is {}: {why}\n", choice.name());
     for (index, (_, answers)) in found.iter().enumerate() {
         if found.len() > 1 {
             text += &format!("\nstate {} of {}", index + 1, found.len());

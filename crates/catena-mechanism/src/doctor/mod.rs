@@ -264,10 +264,10 @@ fn position_near(
         let open = loops.open();
         if open < least.0 {
             let row = loops.rows.residual.iter().position(|x| x.abs() == open);
-            let owner = loops.rows.blocks().iter().zip(model.constraints());
-            let owner = owner
-                .filter(|(block, _)| row.is_some_and(|row| block.first <= row))
-                .last();
+            let blocks = loops.rows.blocks().iter();
+            let owner = blocks
+                .zip(model.constraints())
+                .rfind(|(block, _)| row.is_some_and(|row| block.first <= row));
             least = (open, owner.map_or("?".into(), |(_, c)| c.name.to_string()));
         }
     }
