@@ -269,9 +269,10 @@ def compare(name, bench):
     witness = error(scipy.run(task, 1e-13, 1e-13)[0], task)
     steps = engine.steps_for(task, task["runs"]["integration"]["error"])
     rows = {
-        "catena": Row("catena, DOP853"),
-        "simulation": Row("catena, whole simulation"),
-        "rk4": Row(f"catena, RK4, {steps} steps"),
+        "catena": Row("catena, DOP853, compiled"),
+        "simulation": Row("catena, whole simulation, compiled"),
+        "general": Row("catena, DOP853, general recursion"),
+        "rk4": Row(f"catena, RK4, {steps} steps, compiled"),
         "scipy": Row("SciPy DOP853 + Pinocchio `aba`"),
         "sampled": Row("the same with samples"),
         "mujoco": Row(f"MuJoCo, RK4, {steps} steps"),
@@ -280,7 +281,7 @@ def compare(name, bench):
     tolerances = task["relative"], task["absolute"]
     for _ in range(TURNS):
         ours = bench.run(name, steps)["runs"]
-        for key, row in (("integration", "catena"), ("simulation", "simulation"), ("rk4", "rk4")):
+        for key, row in (("integration", "catena"), ("simulation", "simulation"), ("general", "general"), ("rk4", "rk4")):
             rows[row].note(ours[key]["seconds"], ours[key]["evaluations"], ours[key]["error"])
         for _ in range(CALLS):
             for row, wanted in (("scipy", 1), ("sampled", samples)):

@@ -118,6 +118,8 @@ class Row:
     quantity: str
     single: Timing | None
     batch: Timing | None
+    single_general: Timing | None  # without code compiled for the model
+    batch_general: Timing | None
     pinocchio: Timing | None
     mujoco: Timing | None
     apart: dict
@@ -325,9 +327,9 @@ def survey(engines, entry, rounds, seconds):
     rows = []
     for quantity in QUANTITIES:
         timings = measure(engines, quantity, apart[quantity], rounds, seconds)
-        single, batch = (fastest(timings, "catena", route) for route in ("single", "batch"))
+        ours = [fastest(timings, "catena", route) for route in ("single", "batch", "single-general", "batch-general")]
         pinocchio, other = fastest(timings, "pinocchio"), fastest(timings, "mujoco")
-        rows.append(Row(entry, quantity, single, batch, pinocchio, other, apart[quantity], operations.get(quantity)))
+        rows.append(Row(entry, quantity, *ours, pinocchio, other, apart[quantity], operations.get(quantity)))
         print(speed_page.line(rows[-1]), flush=True)
     return rows, wrong, left_out
 

@@ -178,15 +178,16 @@ def summary(rows):
 
 def table(rows, quantity):
     """All models for one quantity."""
-    header = ["model", "freedoms", "catena", "median", "batch", "median", "Pinocchio", "median", "its route", "MuJoCo", "median",
-              "ratio", "bar", "", "batch ratio", "bar", "", "apart"]  # fmt: skip
+    header = ["model", "freedoms", "catena", "median", "general", "batch", "median", "general", "Pinocchio", "median", "its route",
+              "MuJoCo", "median", "ratio", "bar", "", "batch ratio", "bar", "", "apart"]  # fmt: skip
     lines = []
     for row in rows:
         if row.quantity != quantity:
             continue
         cells = [row.entry.title, row.entry.nv]
-        for timing in (row.single, row.batch, row.pinocchio):
-            cells += [time(timing), time(timing, "median")]
+        for timing, general in ((row.single, row.single_general), (row.batch, row.batch_general)):
+            cells += [time(timing), time(timing, "median"), time(general)]
+        cells += [time(row.pinocchio), time(row.pinocchio, "median")]
         cells.append(f"{row.pinocchio.route}, {row.pinocchio.engine.split('-')[1]}" if row.pinocchio else "–")
         cells += [time(row.mujoco), time(row.mujoco, "median")]
         for way in ("single", "batch"):
@@ -206,7 +207,7 @@ def against_peak(rows, limits):
             continue
         plain, sines = row.operations
         cells = [f"{row.entry.title}, {TITLES[row.quantity].lower()}", plain, sines]
-        for timing, most in ((row.single, limits["scalar"]), (row.batch, widest)):
+        for timing, most in ((row.single_general, limits["scalar"]), (row.batch_general, widest)):
             rate = plain / timing.best if timing else None
             cells += ["–", "–"] if rate is None else [f"{rate:.2f}", f"{rate / most:.0%}"]
         lines.append(cells)
@@ -229,8 +230,10 @@ def page(record):
         origin(record),
         "Every engine is a program that loads the tree and the states and then times calls on request, pinned to one core, taking "
         "turns with the others; states change from call to call. Times are wall-clock ns per state: the best of all repetitions "
-        "(about 0.2 ms each) and the median over the turns of each turn's median. *catena* is one state through `Dynamics`, with all "
-        "its checks of input and result; *batch* is many states through `Batch` on the same core, time per state. Pinocchio is "
+        "(about 0.2 ms each) and the median over the turns of each turn's median. *catena* is one state through `Dynamics` with "
+        "code that catena has compiled for the model when it was loaded (in milliseconds, without a compiler; where the general "
+        "recursion is faster it is used instead), with all checks of input and result; *batch* is many states through `Batch` with "
+        "such code on the same core, time per state; *general* is either of them without code. Pinocchio is "
         "compiled header-only for this processor by two compilers, and each quantity is computed by every route that could be its "
         "fastest; the fastest is shown and named. MuJoCo runs the shortest part of its pipeline that gives the quantity (its library "
         "as published); it has no analytical derivatives. Pinocchio and MuJoCo fill one triangle of the inertia matrix, catena all of it.\n",
@@ -256,7 +259,7 @@ def page(record):
         parts += [f"## {title}\n", "Best and median ns per state.\n", report.markdown(*table(rows, quantity))]
     parts += [
         "## Against the peak\n",
-        "Additions, multiplications and divisions of catena's recursions, counted exactly by running them in the scalar `Count`, over "
+        "Additions, multiplications and divisions of catena's general recursions, counted exactly by running them in the scalar `Count`, over "
         "the best time. Pairs of sine and cosine (about 30 operations each) are listed but not added. Peaks are those of fused "
         "multiply-adds; additions and multiplications that find no partner cannot reach them.\n",
         report.markdown(*against_peak(rows, limits)),
@@ -270,7 +273,7 @@ def numbers(rows):
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["model", "freedoms", "quantity", "engine", "route", "best_ns", "median_ns", "over_pinocchio", "bar"])
     for row in rows:
-        for way in ("single", "batch", "pinocchio", "mujoco"):
+        for way in ("single", "batch", "single_general", "batch_general", "pinocchio", "mujoco"):
             timing = getattr(row, way)
             if timing is None:
                 continue

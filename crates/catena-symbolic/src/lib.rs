@@ -28,6 +28,8 @@ mod expr;
 mod formula;
 pub mod generate;
 mod graph;
+#[cfg(target_arch = "x86_64")]
+pub mod native;
 mod number;
 mod optimize;
 mod program;

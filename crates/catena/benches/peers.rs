@@ -2,17 +2,19 @@
 //!
 //! It reads orders from standard input, one per line, and answers each with one line; `peers/speed/engine.h` has the language
 //! and the format of the files, and the programs of the other engines speak it too. What is timed are the public calls of
-//! [`Dynamics`] (variant `single`) and [`Batch`] (variant `batch`, time per state), checks of their input included, in a plain
-//! release build.
+//! [`Dynamics`] (variant `single`) and [`Batch`] (variant `batch`, time per state) with code compiled for the model, and of the same
+//! without it (`single-general`, `batch-general`), checks of their input included, in a plain release build.
 
 use catena::algorithm::factorization::Factorization;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder, embedded};
+use catena::native::Kernel;
 use catena::scalar::Count;
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use catena::{Base, Batch, Cpu, Dynamics, Matrix, Model, State};
+use catena_symbolic::native::{self, Options};
 use std::error::Error;
 use std::hint::black_box;
 use std::io::{BufRead, IsTerminal, Write};
@@ -47,35 +49,47 @@ struct Many {
 const SINGLE: &[Single] = &[
     Single {
         quantity: "inverse",
-        run: |b, k| Ok([b.dynamics.inverse(&b.states[k], &b.vdot[k], &[])?, &[], &[]]),
+        run: |b, k| {
+            Ok([
+                b.doors[b.route].inverse(&b.states[k], &b.vdot[k], &[])?,
+                &[],
+                &[],
+            ])
+        },
     },
     Single {
         quantity: "forward",
-        run: |b, k| Ok([b.dynamics.forward(&b.states[k], &b.tau[k], &[])?, &[], &[]]),
+        run: |b, k| {
+            Ok([
+                b.doors[b.route].forward(&b.states[k], &b.tau[k], &[])?,
+                &[],
+                &[],
+            ])
+        },
     },
     Single {
         quantity: "inertia",
-        run: |b, k| Ok([b.dynamics.inertia(&b.states[k])?.as_slice(), &[], &[]]),
+        run: |b, k| Ok([b.doors[b.route].inertia(&b.states[k])?.as_slice(), &[], &[]]),
     },
     Single {
         quantity: "factorization",
-        run: |b, k| b.dynamics.factorize(&b.states[k]).map(|()| [&[][..]; 3]),
+        run: |b, k| {
+            b.doors[b.route]
+                .factorize(&b.states[k])
+                .map(|()| [&[][..]; 3])
+        },
     },
     Single {
         quantity: "inverse-derivatives",
         run: |b, k| {
-            let of_tau = b
-                .dynamics
-                .inverse_derivatives(&b.states[k], &b.vdot[k], &[])?;
+            let of_tau = b.doors[b.route].inverse_derivatives(&b.states[k], &b.vdot[k], &[])?;
             Ok([&of_tau.dq, &of_tau.dv, &of_tau.inertia].map(Matrix::as_slice))
         },
     },
     Single {
         quantity: "forward-derivatives",
         run: |b, k| {
-            let of_vdot = b
-                .dynamics
-                .forward_derivatives(&b.states[k], &b.tau[k], &[])?;
+            let of_vdot = b.doors[b.route].forward_derivatives(&b.states[k], &b.tau[k], &[])?;
             Ok([&of_vdot.dq, &of_vdot.dv, &of_vdot.dtau].map(Matrix::as_slice))
         },
     },
@@ -102,6 +116,16 @@ const MANY: &[Many] = &[
         quantity: "factorization",
         results: |nv| nv,
         run: |batch, at, _| batch.factorize(at.q),
+    },
+    Many {
+        quantity: "inverse-derivatives",
+        results: |nv| 2 * nv * nv,
+        run: |batch, at, out| batch.inverse_derivatives(at.q, at.v, at.vdot, out),
+    },
+    Many {
+        quantity: "forward-derivatives",
+        results: |nv| 3 * nv * nv,
+        run: |batch, at, out| batch.forward_derivatives(at.q, at.v, at.tau, out),
     },
 ];
 
@@ -213,8 +237,11 @@ impl Table {
 
 /// One model, its states, and the doors to its dynamics.
 struct Bench {
-    dynamics: Dynamics,
-    batch: Batch,
+    /// General, and with code for the model.
+    doors: [Dynamics; 2],
+    batches: [Batch; 2],
+    /// Which of them.
+    route: usize,
     states: Vec<State>,
     vdot: Vec<Vec<f64>>,
     tau: Vec<Vec<f64>>,
@@ -226,12 +253,18 @@ impl Bench {
         let model = read_tree(Path::new(tree))?;
         let (nq, nv) = (model.nq(), model.nv());
         let table = Table::read(states, &model)?;
+        let options = Options {
+            kernels: Kernel::ALL.to_vec(),
+            ..Options::default()
+        };
+        let compiled = native::compile(&model, &options)?;
         let rows = |numbers: &[f64]| -> Vec<Vec<f64>> {
             numbers.chunks_exact(nv).map(<[f64]>::to_vec).collect()
         };
         Ok(Bench {
-            dynamics: Dynamics::new(&model),
-            batch: Batch::new(&model),
+            doors: [Dynamics::new(&model), Dynamics::with_compiled(&compiled)],
+            batches: [Batch::new(&model), Batch::with_compiled(&compiled)],
+            route: 0,
             states: table
                 .q
                 .chunks_exact(nq)
@@ -245,12 +278,12 @@ impl Bench {
     }
 
     fn model(&self) -> &Model {
-        self.dynamics.model()
+        self.doors[0].model()
     }
 
     /// States per call of a batch: all of them, or as many full registers as their results have room.
     fn batch_size(&self, many: &Many) -> usize {
-        let lanes = self.batch.lanes();
+        let lanes = self.batches[0].lanes();
         let fitting = MOST_RESULTS / (many.results)(self.model().nv());
         self.table.count.min((fitting / lanes).max(1) * lanes)
     }
@@ -274,14 +307,16 @@ impl Bench {
             vdot: &self.table.vdot[others.clone()],
             tau: &self.table.tau[others],
         };
-        (many.run)(&mut self.batch, &inputs, out)
+        (many.run)(&mut self.batches[self.route], &inputs, out)
     }
 
     /// Results of the first states, for comparison with the other engines.
     fn results(&mut self, call: &str, count: usize, path: &str) -> Done<String> {
         let count = count.min(self.table.count);
         let mut numbers = Vec::new();
-        match find(call)? {
+        let (call, route) = find(call)?;
+        self.route = route;
+        match call {
             Call::Single(single) => {
                 for k in 0..count {
                     for part in (single.run)(self, k)? {
@@ -289,7 +324,7 @@ impl Bench {
                     }
                     if single.quantity == "factorization" {
                         let mut x = self.tau[k].clone(); // what the factors solve: I x = τ
-                        self.dynamics.solve(&mut x)?;
+                        self.doors[self.route].solve(&mut x)?;
                         numbers.extend(x);
                     }
                 }
@@ -299,7 +334,7 @@ impl Bench {
                 self.run_batch(many, 0, count, &mut numbers)?;
                 if many.quantity == "factorization" {
                     numbers.clone_from_slice(&self.table.tau[..count * self.model().nv()]);
-                    self.batch.solve(&mut numbers)?;
+                    self.batches[self.route].solve(&mut numbers)?;
                 }
             }
         }
@@ -310,7 +345,9 @@ impl Bench {
 
     fn time(&mut self, call: &str, seconds: f64) -> Done<String> {
         let count = self.table.count;
-        match find(call)? {
+        let (call, route) = find(call)?;
+        self.route = route;
+        match call {
             Call::Single(single) => {
                 let mut k = 0;
                 measure(seconds, count, 1, || {
@@ -378,16 +415,24 @@ enum Call {
     Many(&'static Many),
 }
 
-fn find(call: &str) -> Done<Call> {
-    let found = match call.split_once('/') {
-        Some((quantity, "single")) => {
+/// Names of the variants: one state and batches, general and compiled.
+const VARIANTS: [&str; 4] = ["single-general", "single", "batch-general", "batch"];
+
+fn find(call: &str) -> Done<(Call, usize)> {
+    let (quantity, variant) = call.split_once('/').unwrap_or((call, ""));
+    let route = VARIANTS.iter().position(|known| *known == variant);
+    let found = match route {
+        Some(0 | 1) => {
             let single = SINGLE.iter().find(|c| c.quantity == quantity);
             single.map(Call::Single)
         }
-        Some((quantity, "batch")) => MANY.iter().find(|c| c.quantity == quantity).map(Call::Many),
-        _ => None,
+        Some(_) => MANY.iter().find(|c| c.quantity == quantity).map(Call::Many),
+        None => None,
     };
-    found.ok_or_else(|| format!("there is no call `{call}`").into())
+    match (found, route) {
+        (Some(found), Some(route)) => Ok((found, route % 2)),
+        _ => Err(format!("there is no call `{call}`").into()),
+    }
 }
 
 /// The model of a tree file (the format is told in peers/speed_models.py). Chains are taken from the embedded models instead, by the
@@ -453,9 +498,15 @@ fn answer(bench: &mut Option<Bench>, line: &str) -> Done<String> {
             Ok(format!("loaded {} {}", new.model().nq(), new.model().nv()))
         }
         ["calls"] => {
-            let single = SINGLE.iter().map(|c| format!(" {}/single", c.quantity));
-            let many = MANY.iter().map(|c| format!(" {}/batch", c.quantity));
-            Ok(format!("calls{}", single.chain(many).collect::<String>()))
+            let mut told = "calls".to_string();
+            for (k, variant) in VARIANTS.iter().enumerate() {
+                let single = SINGLE.iter().map(|c| c.quantity).filter(|_| k < 2);
+                let many = MANY.iter().map(|c| c.quantity).filter(|_| k >= 2);
+                for quantity in single.chain(many) {
+                    told += &format!(" {quantity}/{variant}");
+                }
+            }
+            Ok(told)
         }
         ["joints"] => {
             let model = bench.as_ref().ok_or_else(loaded)?.model();

@@ -2,16 +2,21 @@
 //!
 //! `cargo bench -p catena --bench simulation` drops the Stanford arm and a chain of seven revolute joints from a tilted pose and
 //! follows them with DOP853 at rtol 1e-8: once the integration alone, once a whole [`Simulation`] with a sample and a look of the
-//! auditor every 0.01 s. Times are the best of many runs on one core. A machine is noisy: compare numbers of one run.
+//! auditor every 0.01 s, both with code compiled for the model; and the integration with the general recursion. The code is made
+//! before, and how long that took is told. Times are the best of many runs on one core. A machine is noisy: compare numbers of one
+//! run.
 //!
 //! `-- --json` prints the same for programs (`peers/run.sh simulation` asks so), `-- --model NAME` takes one of the models,
 //! and `-- --rk4 STEPS` times the classical method with that many steps as well.
 
 use catena::integrate::{self, Adaptive, Fixed, FixedMethod, Method, Tolerances};
 use catena::model::embedded;
+use catena::native::{Compiled, Compiler};
 use catena::simulate::{Inputs, Integrator, Options, Simulation, TreeSystem};
 use catena::{Cpu, Model, Result, State};
+use catena_symbolic::native::for_simulation;
 use std::hint::black_box;
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// Simulated time, s. A change of the second joint's start grows two hundredfold until then, not more: chaos has not set in.
@@ -93,7 +98,7 @@ impl Fall {
     }
 
     /// The same with a sample and a look of the auditor at every interval.
-    fn simulate(&self) -> Result<Run> {
+    fn simulate(&self, compiler: Compiler) -> Result<Run> {
         let options = Options {
             integrator: Integrator::Adaptive {
                 method: Method::Dop853,
@@ -103,12 +108,13 @@ impl Fall {
             duration: DURATION,
             interval: INTERVAL,
         };
-        let mut simulation = Simulation::new(
+        let mut simulation = Simulation::with_compiler(
             &self.model,
             &self.start,
             Inputs::default(),
             Vec::new(),
             options,
+            Some(compiler),
         )?;
         let mut samples = Vec::new();
         while !simulation.finished() {
@@ -185,7 +191,13 @@ fn print_table(timed: &[Timed]) {
     }
 }
 
-fn json(fall: &Fall, acceleration: &[f64], reference: &Run, timed: &[Timed]) -> String {
+fn json(
+    fall: &Fall,
+    acceleration: &[f64],
+    reference: &Run,
+    made_in: f64,
+    timed: &[Timed],
+) -> String {
     let runs: Vec<String> = timed
         .iter()
         .map(|t| {
@@ -197,7 +209,7 @@ fn json(fall: &Fall, acceleration: &[f64], reference: &Run, timed: &[Timed]) -> 
         .collect();
     format!(
         "{{\"version\": {:?}, \"model\": {:?}, \"duration\": {DURATION:?}, \"relative\": {:?}, \"absolute\": {:?}, \
-         \"interval\": {INTERVAL:?}, \"q\": {:?}, \"v\": {:?}, \"acceleration\": {acceleration:?}, \
+         \"interval\": {INTERVAL:?}, \"made_in\": {made_in:?}, \"q\": {:?}, \"v\": {:?}, \"acceleration\": {acceleration:?}, \
          \"reference\": {{\"q\": {:?}, \"v\": {:?}}}, \"runs\": {{{}}}}}",
         env!("CARGO_PKG_VERSION"),
         fall.name,
@@ -209,6 +221,14 @@ fn json(fall: &Fall, acceleration: &[f64], reference: &Run, timed: &[Timed]) -> 
         reference.v,
         runs.join(", ")
     )
+}
+
+/// The code of the model at hand, made once: what is timed is the run.
+static READY: Mutex<Option<Compiled>> = Mutex::new(None);
+
+fn ready(_: &Model) -> Result<Compiled> {
+    let ready = READY.lock().expect("nobody panicked");
+    Ok(ready.clone().expect("the code is made first"))
 }
 
 /// What the command line asks for.
@@ -269,21 +289,32 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             absolute: 1e-13,
         };
         let reference = fall.integrate(&mut system, Method::Verner9, exact)?;
+        let mut compiled = fall.system()?;
+        let code = for_simulation(compiled.dynamics().model())?;
+        let made_in = code.time().as_secs_f64();
+        *READY.lock().expect("nobody panicked") = Some(code);
+        compiled.compile(ready)?;
         let mut timed = vec![
             best("integration", &reference, || {
+                fall.integrate(&mut compiled, Method::Dop853, TOLERANCES)
+            })?,
+            best("simulation", &reference, || fall.simulate(ready))?,
+            best("general", &reference, || {
                 fall.integrate(&mut system, Method::Dop853, TOLERANCES)
             })?,
-            best("simulation", &reference, || fall.simulate())?,
         ];
         if let Some(steps) = wishes.rk4 {
             timed.push(best("rk4", &reference, || {
-                fall.runge_kutta(&mut system, steps)
+                fall.runge_kutta(&mut compiled, steps)
             })?);
         }
         if wishes.json {
-            println!("{}", json(&fall, &acceleration, &reference, &timed));
+            println!(
+                "{}",
+                json(&fall, &acceleration, &reference, made_in, &timed)
+            );
         } else {
-            println!("\n{name}");
+            println!("\n{name}, code made in {:.1} ms", made_in * 1e3);
             print_table(&timed);
         }
     }

@@ -12,6 +12,7 @@ use crate::dynamics::Composite;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::FixedMethod;
 use crate::model::{FrameInfo, Model};
+use crate::native::Compiled;
 use crate::scalar::Vector;
 #[cfg(target_arch = "x86_64")]
 use crate::scalar::{Avx2Register, Avx512Register};
@@ -42,7 +43,7 @@ mod compiled {
 }
 
 /// A register with the loop compiled for it.
-trait Compiled: Vector + Send + Sync {
+trait Looped: Vector + Send + Sync {
     fn run<Q: Question>(
         question: Q,
         work: &mut Work<Self>,
@@ -53,7 +54,7 @@ trait Compiled: Vector + Send + Sync {
 }
 
 /// One lane: several would only be unrolled loops.
-impl Compiled for [f64; 1] {
+impl Looped for [f64; 1] {
     fn run<Q: Question>(
         question: Q,
         work: &mut Work<Self>,
@@ -66,7 +67,7 @@ impl Compiled for [f64; 1] {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Compiled for Avx2Register {
+impl Looped for Avx2Register {
     fn run<Q: Question>(
         question: Q,
         work: &mut Work<Self>,
@@ -83,7 +84,7 @@ impl Compiled for Avx2Register {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Compiled for Avx512Register {
+impl Looped for Avx512Register {
     fn run<Q: Question>(
         question: Q,
         work: &mut Work<Self>,
@@ -156,6 +157,7 @@ pub struct Batch {
     /// Poses, or motions at the end of their trajectories.
     poses: Vec<f64>,
     failures: Vec<Failure>,
+    compiled: Option<Compiled>,
 }
 
 /// Freedoms beyond which an inertia matrix is computed with its columns in the lanes instead of states: so many matrices at
@@ -188,7 +190,16 @@ impl Batch {
             factorized: 0,
             poses: Vec::new(),
             failures: Vec::new(),
+            compiled: None,
         }
+    }
+
+    /// Workspaces for the model of this code, which answers wherever it can: on a base at rest, without external wrenches. All
+    /// else, and every check, is as in [`new`](Self::new).
+    pub fn with_compiled(compiled: &Compiled) -> Self {
+        let mut batch = Batch::new(compiled.model());
+        batch.compiled = Some(compiled.clone());
+        batch.threads(1)
     }
 
     /// The same on this many threads; 0 is as many as there are processors.
@@ -205,6 +216,19 @@ impl Batch {
             Path::Avx2(works) => works.resize_with(threads, || Work::new(model)),
             #[cfg(target_arch = "x86_64")]
             Path::Avx512(works) => works.resize_with(threads, || Work::new(model)),
+        }
+        if let Some(compiled) = &self.compiled {
+            match &mut self.path {
+                Path::Baseline(_) => {}
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx2(works) => works
+                    .iter_mut()
+                    .for_each(|work| work.native = compiled.lanes::<Avx2Register>()),
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx512(works) => works
+                    .iter_mut()
+                    .for_each(|work| work.native = compiled.lanes::<Avx512Register>()),
+            }
         }
         self.factorized = 0;
         self
@@ -632,7 +656,7 @@ impl Batch {
 }
 
 /// Shares the states out to the workspaces, whole registers to each, and runs them.
-fn share<Q: Question, V: Compiled>(
+fn share<Q: Question, V: Looped>(
     question: Q,
     works: &mut [Work<V>],
     model: &Model,

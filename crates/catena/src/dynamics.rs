@@ -9,11 +9,14 @@ use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::inertia_matrix::{CoriolisMatrix, coriolis_matrix};
-use crate::algorithm::inverse_dynamics::{InverseDynamics, recursive_newton_euler};
+use crate::algorithm::inverse_dynamics::{
+    InverseDynamics, inverse_dynamics, recursive_newton_euler,
+};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
+use crate::native::{Compiled, Singles};
 #[cfg(target_arch = "x86_64")]
 use crate::quad::{Link, QuadForward, QuadInverse};
 use crate::scalar::{Fused, Scalar};
@@ -155,6 +158,19 @@ pub struct Dynamics {
     quaternions: Vec<(usize, usize)>,
     /// Are the factors those of a state?
     factorized: bool,
+    native: Option<Box<Native>>,
+}
+
+/// Code made for the model, and what it was last called with.
+#[derive(Clone, Debug)]
+struct Native {
+    codes: Singles,
+    /// Positions, velocities and accelerations of the last inverse dynamics, if it was the code that computed it.
+    last_inverse: [Vec<f64>; 3],
+    inverse_is_compiled: bool,
+    /// Positions whose factors are wanted, if it was the code that computed the last forward dynamics.
+    positions: Vec<f64>,
+    factors_wanted: bool,
 }
 
 impl Dynamics {
@@ -191,6 +207,7 @@ impl Dynamics {
             derivatives: None,
             tasks: Box::default(),
             factorized: false,
+            native: None,
             quaternions: model
                 .bodies()
                 .filter_map(|i| {
@@ -199,6 +216,21 @@ impl Dynamics {
                 })
                 .collect(),
         }
+    }
+
+    /// Workspaces for the model of this code, which answers wherever it can: on a base at rest, without external wrenches. All
+    /// else, and every check, is as in [`new`](Self::new).
+    pub fn with_compiled(compiled: &Compiled) -> Self {
+        let model = compiled.model();
+        let mut dynamics = Dynamics::new(model);
+        dynamics.native = Some(Box::new(Native {
+            codes: compiled.single(),
+            last_inverse: [model.nq(), model.nv(), model.nv()].map(|n| vec![0.0; n]),
+            inverse_is_compiled: false,
+            positions: vec![0.0; model.nq()],
+            factors_wanted: false,
+        }));
+        dynamics
     }
 
     /// The model.
@@ -230,6 +262,22 @@ impl Dynamics {
         self.check_vector("accelerations", vdot)?;
         self.load(external)?;
         let loaded = !external.is_empty();
+        if let Some(native) = &mut self.native {
+            native.inverse_is_compiled = false;
+            if let Some(code) = &mut native.codes.inverse
+                && !loaded
+                && state.base == Base::fixed()
+            {
+                code.run_into(&state.q, &state.v, vdot, &mut self.tau);
+                let arguments = [&state.q[..], &state.v, vdot];
+                for (to, from) in native.last_inverse.iter_mut().zip(arguments) {
+                    to.copy_from_slice(from);
+                }
+                native.inverse_is_compiled = true;
+                finite_result("joint efforts", &self.model, &self.tau)?;
+                return Ok(&self.tau);
+            }
+        }
         match &mut self.path {
             Path::Baseline(work) => work.inverse(
                 &self.model,
@@ -263,7 +311,18 @@ impl Dynamics {
 
     /// Wrench that the parent exerts through the joint that carries `body` (body axes, about the body's origin), as of the last
     /// [`inverse`](Self::inverse); 0 gives what the ground exerts on the whole system.
+    ///
+    /// Compiled code does not compute these wrenches: after it, each call repeats the general recursion.
     pub fn joint_wrench(&self, body: usize) -> Force<f64> {
+        if let Some(native) = &self.native
+            && native.inverse_is_compiled
+        {
+            let [q, v, vdot] = &native.last_inverse;
+            let mut work = InverseDynamics::new(&self.model);
+            let (base, mut tau) = (Base::fixed(), vec![0.0; self.model.nv()]);
+            inverse_dynamics(&self.model, q, v, vdot, &base, &[], &mut work, &mut tau);
+            return work.joint_wrench(body);
+        }
         match &self.path {
             Path::Baseline(work) => work.inverse.joint_wrench(body),
             #[cfg(target_arch = "x86_64")]
@@ -288,6 +347,46 @@ impl Dynamics {
         self.load(external)?;
         self.factorized = false;
         let loaded = !external.is_empty();
+        if let Some(native) = &mut self.native {
+            native.factors_wanted = false;
+            if let Some(code) = &mut native.codes.forward
+                && !loaded
+                && state.base == Base::fixed()
+            {
+                code.run(&state.q, &state.v, tau);
+                let (vdot, inverse_pivots) = code.results();
+                self.vdot.copy_from_slice(vdot);
+                if let Some(k) = not_positive(inverse_pivots) {
+                    return Err(self.singular(k));
+                }
+                native.positions.copy_from_slice(&state.q);
+                native.factors_wanted = true;
+                self.factorized = true;
+                finite_result("accelerations", &self.model, &self.vdot)?;
+                return Ok(&self.vdot);
+            }
+        }
+        self.recursive_forward(state, tau, loaded)?;
+        Ok(&self.vdot)
+    }
+
+    /// The same by the general recursion, with code or without.
+    fn general_forward(
+        &mut self,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        self.model.expect_tree()?;
+        self.check_forward(state, tau, external)?;
+        self.factorized = false;
+        if let Some(native) = &mut self.native {
+            native.factors_wanted = false;
+        }
+        self.recursive_forward(state, tau, !external.is_empty())
+    }
+
+    fn recursive_forward(&mut self, state: &State, tau: &[f64], loaded: bool) -> Result<()> {
         match &mut self.path {
             Path::Baseline(work) => work.forward(
                 &self.model,
@@ -317,16 +416,22 @@ impl Dynamics {
         }
         self.check_pivots()?;
         self.factorized = true;
-        finite_result("accelerations", &self.model, &self.vdot)?;
-        Ok(&self.vdot)
+        finite_result("accelerations", &self.model, &self.vdot)
     }
 
     /// The inertia matrix I(q).
     pub fn inertia(&mut self, state: &State) -> Result<&Matrix> {
         self.check_state(state)?;
         make_square(&mut self.inertia, self.model.nv());
-        self.composite
-            .inertia(&self.model, &state.q, self.inertia.as_mut_slice());
+        let inertia = self.inertia.as_mut_slice();
+        match &mut self.native {
+            Some(native) if native.codes.inertia.is_some() => {
+                if let Some(code) = &mut native.codes.inertia {
+                    code.run_into(&state.q, &[], &[], inertia);
+                }
+            }
+            _ => self.composite.inertia(&self.model, &state.q, inertia),
+        }
         Ok(&self.inertia)
     }
 
@@ -334,21 +439,28 @@ impl Dynamics {
     pub fn factorize(&mut self, state: &State) -> Result<()> {
         self.check_state(state)?;
         self.factorized = false;
+        if let Some(native) = &mut self.native {
+            native.factors_wanted = false;
+        }
+        self.factorize_at(&state.q);
+        self.check_pivots()?;
+        self.factorized = true;
+        Ok(())
+    }
+
+    fn factorize_at(&mut self, q: &[f64]) {
         match &mut self.path {
-            Path::Baseline(work) => work.forward.factors.factorize(&self.model, &state.q),
+            Path::Baseline(work) => work.forward.factors.factorize(&self.model, q),
             #[cfg(target_arch = "x86_64")]
             Path::Fused(work, quads) => {
                 quads.exported = true;
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
                 #[allow(unsafe_code)]
                 unsafe {
-                    fused::factorize(work, &self.model, Fused::slice(&state.q));
+                    fused::factorize(work, &self.model, Fused::slice(q));
                 }
             }
         }
-        self.check_pivots()?;
-        self.factorized = true;
-        Ok(())
     }
 
     /// Solves I x = b in O(n) with the factors of the last [`factorize`](Self::factorize) or [`forward`](Self::forward):
@@ -635,6 +747,17 @@ impl Dynamics {
 
     /// Puts the factors of the last call where the generic recursions look for them.
     fn export_factors(&mut self) {
+        if let Some(native) = &mut self.native
+            && native.factors_wanted
+        {
+            native.factors_wanted = false;
+            let q = std::mem::take(&mut native.positions);
+            self.factorize_at(&q);
+            if let Some(native) = &mut self.native {
+                native.positions = q;
+            }
+            return;
+        }
         #[cfg(target_arch = "x86_64")]
         if let Path::Fused(work, quads) = &mut self.path
             && !quads.exported
@@ -654,18 +777,21 @@ impl Dynamics {
                 } else {
                     quads.forward.inverse()
                 };
-                (0..inverse.len())
-                    .rev()
-                    .find(|&k| !(inverse[k].0.is_finite() && inverse[k].0 > 0.0))
+                not_positive(Fused::plain(inverse))
             }
         };
         singular.map_or(Ok(()), |k| Err(self.singular(k)))
     }
 
     pub(crate) fn singular(&self, k: usize) -> Error {
-        let dof = &self.model.tree().dofs[k];
-        let body = &self.model.tree().bodies[dof.body];
-        Error::new(
+        singular(&self.model, k)
+    }
+}
+
+fn singular(model: &Model, k: usize) -> Error {
+    let dof = &model.tree().dofs[k];
+    let body = &model.tree().bodies[dof.body];
+    Error::new(
             ErrorKind::Singular,
             format!(
                 "joint `{}` cannot be accelerated at this state: body `{}` and what it carries have no inertia along `{}`",
@@ -674,13 +800,17 @@ impl Dynamics {
         )
         .at(body.place.clone())
         .hint("give the body inertia, give the joint a rotor (`armature`), or make the joint fixed")
-    }
 }
 
 fn make_square(matrix: &mut Matrix, n: usize) {
     if matrix.rows() != n {
         *matrix = Matrix::zeros(n, n);
     }
+}
+
+/// The last freedom whose inverse pivot is not a positive number.
+fn not_positive(inverse: &[f64]) -> Option<usize> {
+    inverse.iter().rposition(|x| !(x.is_finite() && *x > 0.0))
 }
 
 fn all_finite(x: &[f64]) -> bool {

@@ -26,6 +26,7 @@ pub mod error;
 pub mod integrate;
 pub mod matrix;
 pub mod model;
+pub mod native;
 #[cfg(target_arch = "x86_64")]
 mod quad;
 pub mod random;

@@ -9,6 +9,7 @@ use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{FrameInfo, JointKind};
+use catena::native::Kernel;
 use catena::{Base, Matrix, Model, Scalar};
 
 /// The frame of the Jacobian and the pose.
@@ -125,7 +126,7 @@ pub(super) fn programs(
             },
             "composite bodies, elimination",
         ),
-        Question::Forward => forward_ways(&reduced.model, &reduced.offset),
+        Question::Forward => forward_ways(&reduced.model, &reduced.offset, false),
         Question::InverseByPosition => one(
             &|t| t.by_position(&t.inverse(&t.v(), &t.x("vdot"))),
             "derivative of recursive Newton–Euler",
@@ -161,8 +162,47 @@ pub(super) fn programs(
     })
 }
 
-/// Forward dynamics by articulated bodies, and by the inertia matrix.
-fn forward_ways(model: &Model, offset: &[f64]) -> Vec<(Program, &'static str)> {
+/// The program of a kernel of machine code, with its results in the order that [`Kernel`] tells. Of several ways the cheapest is
+/// taken.
+pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &Options) -> Program {
+    let reduced = model.reduced(options.dust);
+    let (model, offset) = (&reduced.model, &reduced.offset[..]);
+    let traced = |work: &dyn Fn(&Traced<'_>) -> Vec<Expr>| {
+        scope(|| Program::new(&work(&Traced::new(model, offset))))
+    };
+    let ways = match kernel {
+        Kernel::Inverse => vec![traced(&|t| t.inverse(&t.v(), &t.x("vdot")))],
+        Kernel::Inertia => vec![traced(&|t| t.inertia().as_slice().to_vec())],
+        Kernel::Forward => {
+            let ways = forward_ways(model, offset, true).into_iter();
+            ways.map(|(program, _)| program).collect()
+        }
+        Kernel::InverseDerivatives => vec![traced(&|t| {
+            let efforts = t.inverse(&t.v(), &t.x("vdot"));
+            let mut outputs = t.by_position(&efforts);
+            outputs.extend(jacobian(&efforts, &t.v()));
+            if !lanes {
+                outputs.extend_from_slice(t.inertia().as_slice());
+            }
+            outputs
+        })],
+        Kernel::ForwardDerivatives => vec![traced(&|t| {
+            let (vdot, factors) = t.forward();
+            let mut outputs = t.forward_derivative(&|efforts| t.by_position(efforts));
+            outputs.extend(t.forward_derivative(&|efforts| jacobian(efforts, &t.v())));
+            outputs.extend(t.inverse_of_inertia(&factors));
+            outputs.extend(vdot);
+            outputs.extend(factors.1.iter().map(|d| d.recip()));
+            outputs
+        })],
+    };
+    ways.into_iter()
+        .min_by_key(cost)
+        .expect("there is at least one way")
+}
+
+/// Forward dynamics by articulated bodies, and by the inertia matrix; with the inverses of the pivots D behind, if asked.
+fn forward_ways(model: &Model, offset: &[f64], pivots: bool) -> Vec<(Program, &'static str)> {
     let articulated = scope(|| {
         let t = Traced::new(model, offset);
         let mut vdot = t.rest();
@@ -177,6 +217,9 @@ fn forward_ways(model: &Model, offset: &[f64]) -> Vec<(Program, &'static str)> {
             &mut work,
             &mut vdot,
         );
+        if pivots {
+            vdot.extend_from_slice(work.factors.inverse_pivots());
+        }
         Program::new(&vdot)
     });
     let mut ways = vec![(articulated, "articulated bodies")];
@@ -184,7 +227,10 @@ fn forward_ways(model: &Model, offset: &[f64]) -> Vec<(Program, &'static str)> {
     if model.nv() <= 40 {
         let composite = scope(|| {
             let t = Traced::new(model, offset);
-            let (vdot, _) = t.forward();
+            let (mut vdot, (_, d)) = t.forward();
+            if pivots {
+                vdot.extend(d.iter().map(|d| d.recip()));
+            }
             Program::new(&vdot)
         });
         ways.push((composite, "Newton–Euler, composite bodies, elimination"));

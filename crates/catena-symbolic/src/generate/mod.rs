@@ -26,6 +26,7 @@ pub use question::Question;
 
 use crate::Program;
 use catena::error::{Error, ErrorKind, Result};
+use catena::native::Kernel;
 use catena::scalar::Operations;
 use catena::{Model, Scalar};
 use sample::Sample;
@@ -234,6 +235,17 @@ pub fn programs(
 ) -> Result<Vec<(Program, &'static str)>> {
     expect_usable(model, options)?;
     equations::programs(model, question, options)
+}
+
+/// The program of a kernel for [`crate::native`], for one state or for lanes.
+pub(crate) fn kernel(
+    model: &Model,
+    kernel: Kernel,
+    lanes: bool,
+    options: &Options,
+) -> Result<Program> {
+    expect_usable(model, options)?;
+    Ok(equations::kernel(model, kernel, lanes, options))
 }
 
 fn expect_usable(model: &Model, options: &Options) -> Result<()> {

@@ -210,6 +210,7 @@ impl Question for Advance {
             .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
         work.stages
             .get_or_insert_with(|| Box::new(Stages::new(model)));
+        work.make_room_for_code();
     }
 
     #[inline(always)]
@@ -242,8 +243,17 @@ impl Question for Advance {
                 (&q[2], &v[3])
             };
             drive(self.gains, model, &work.input[..model.nv()], q, v, tau);
-            articulated_bodies::kernel(model, q, v, tau, base, &[], forward, &mut a[k]);
-            bad = not_positive(&forward.factors.inverse, bad);
+            if let Some(code) = &mut work.native.forward
+                && work.still
+            {
+                code.run(q, v, tau, &mut work.output);
+                let (vdot, inverse_pivots) = work.output[..2 * model.nv()].split_at(model.nv());
+                a[k].copy_from_slice(vdot);
+                bad = not_positive(inverse_pivots, bad);
+            } else {
+                articulated_bodies::kernel(model, q, v, tau, base, &[], forward, &mut a[k]);
+                bad = not_positive(&forward.factors.inverse, bad);
+            }
             if !self.classical {
                 stages.euler_end(model, h);
             } else if k == 3 {

@@ -61,6 +61,13 @@ impl Question for OfInverse {
         work: &mut Work<V>,
         bad: Wide<V>,
     ) -> Wide<V> {
+        if let Some(code) = &mut work.native.inverse_derivatives
+            && work.still
+            && !loaded
+        {
+            code.run(&work.q, &work.v, &work.input, &mut work.output);
+            return bad;
+        }
         let external = if loaded { &work.external[..] } else { &[] };
         let size = model.nv() * model.nv();
         let (dq, dv) = work.output[..2 * size].split_at_mut(size);
@@ -103,6 +110,7 @@ impl Question for OfForward {
             .get_or_insert_with(|| Box::new(Differentials::new(model)));
         work.forward
             .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
+        work.make_room_for_code();
     }
 
     #[inline(always)]
@@ -115,8 +123,18 @@ impl Question for OfForward {
         work: &mut Work<V>,
         bad: Wide<V>,
     ) -> Wide<V> {
-        let external = if loaded { &work.external[..] } else { &[] };
         let size = model.nv() * model.nv();
+        if let Some(code) = &mut work.native.forward_derivatives
+            && work.still
+            && !loaded
+        {
+            code.run(&work.q, &work.v, &work.input, &mut work.output);
+            return not_positive(
+                &work.output[3 * size + model.nv()..3 * size + 2 * model.nv()],
+                bad,
+            );
+        }
+        let external = if loaded { &work.external[..] } else { &[] };
         let (dq, rest) = work.output[..3 * size].split_at_mut(size);
         let (dv, dtau) = rest.split_at_mut(size);
         let (Some(differentials), Some(forward)) = (&mut work.differentials, &mut work.forward)
@@ -238,7 +256,10 @@ impl Batch {
         check_length("inputs of a batch", input.len(), states * nv)?;
         let threads = self.thread_count();
         while self.doors.len() < threads {
-            let door = Dynamics::with_cpu(&self.model, self.cpu);
+            let door = match &self.compiled {
+                Some(compiled) => Dynamics::with_compiled(compiled),
+                None => Dynamics::with_cpu(&self.model, self.cpu),
+            };
             self.doors.push((door, State::neutral(&self.model)));
         }
         let chunk = states.div_ceil(threads).max(1);

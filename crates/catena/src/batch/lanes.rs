@@ -9,6 +9,7 @@ use crate::algorithm::inertia_matrix::CompositeBodies;
 use crate::algorithm::inverse_dynamics::InverseDynamics;
 use crate::algorithm::kinematics::Kinematics;
 use crate::model::Model;
+use crate::native::{Lanes, Wides};
 use crate::scalar::{Scalar, Vector, Wide};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::Base;
@@ -78,6 +79,9 @@ pub(crate) struct Work<V: Vector> {
     pub failed: Vec<usize>,
     /// First position coordinate of every quaternion.
     quaternions: Vec<usize>,
+    /// Code made for the model, and whether the base allows it.
+    pub native: Lanes,
+    pub still: bool,
 }
 
 impl<V: Vector> Work<V> {
@@ -101,6 +105,8 @@ impl<V: Vector> Work<V> {
                 .iter()
                 .filter_map(|body| body.kind.quaternion().map(|k| body.q + k))
                 .collect(),
+            native: Lanes::default(),
+            still: true,
         }
     }
 
@@ -117,6 +123,17 @@ impl<V: Vector> Work<V> {
         question.prepare(model, self, job.states.div_ceil(V::LANES));
     }
 
+    /// Code writes pivots behind its results.
+    pub fn make_room_for_code(&mut self) {
+        let codes = [&self.native.forward, &self.native.forward_derivatives];
+        let size = codes.into_iter().flatten().map(Wides::outputs).max();
+        if let Some(size) = size
+            && self.output.len() < size
+        {
+            self.output = padded(size);
+        }
+    }
+
     /// Register by register; the lanes that are left over at the end repeat the last state.
     #[inline(always)]
     pub fn run<Q: Question>(
@@ -129,6 +146,7 @@ impl<V: Vector> Work<V> {
         let (nq, nv) = (model.nq(), model.nv());
         let states = job.states;
         let size = job.output.len() / states.max(1);
+        self.still = *base == Base::fixed();
         let base: Base<Wide<V>> = Base {
             pose: base.pose.lift(),
             velocity: Motion::new(base.velocity.angular.lift(), base.velocity.linear.lift()),

@@ -68,6 +68,13 @@ impl Question for Inverse {
         work: &mut Work<V>,
         bad: Wide<V>,
     ) -> Wide<V> {
+        if let Some(code) = &mut work.native.inverse
+            && work.still
+            && !loaded
+        {
+            code.run(&work.q, &work.v, &work.input, &mut work.output);
+            return bad;
+        }
         let external = if loaded { &work.external[..] } else { &[] };
         if let Some(inverse) = &mut work.inverse {
             recursive_newton_euler::kernel(
@@ -104,6 +111,7 @@ impl Question for Forward {
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
         work.forward
             .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
+        work.make_room_for_code();
     }
 
     #[inline(always)]
@@ -116,6 +124,13 @@ impl Question for Forward {
         work: &mut Work<V>,
         bad: Wide<V>,
     ) -> Wide<V> {
+        if let Some(code) = &mut work.native.forward
+            && work.still
+            && !loaded
+        {
+            code.run(&work.q, &work.v, &work.input, &mut work.output);
+            return not_positive(&work.output[model.nv()..2 * model.nv()], bad);
+        }
         let external = if loaded { &work.external[..] } else { &[] };
         let Some(forward) = &mut work.forward else {
             return bad;
@@ -163,7 +178,9 @@ impl Question for Inertia {
         work: &mut Work<V>,
         bad: Wide<V>,
     ) -> Wide<V> {
-        if let Some(composite) = &mut work.composite {
+        if let Some(code) = &mut work.native.inertia {
+            code.run(&work.q, &[], &[], &mut work.output);
+        } else if let Some(composite) = &mut work.composite {
             let size = model.nv() * model.nv();
             composite_bodies::kernel(model, &work.q, composite, &mut work.output[..size]);
         }

@@ -2,11 +2,9 @@
 
 use crate::Cpu;
 #[cfg(target_arch = "x86_64")]
-use crate::algorithm::inertia_matrix::columns::InRegisters;
-use crate::algorithm::inertia_matrix::{CompositeBodies, composite_bodies};
+use crate::algorithm::inertia_matrix::composite_bodies::OneState;
+use crate::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use crate::model::Model;
-#[cfg(target_arch = "x86_64")]
-use crate::quad::QuadComposite;
 #[cfg(target_arch = "x86_64")]
 use crate::scalar::{Avx2Register, Avx512Register, Fused};
 
@@ -15,19 +13,9 @@ use crate::scalar::{Avx2Register, Avx512Register, Fused};
 pub(crate) enum Composite {
     Baseline(Box<CompositeBodies<f64>>),
     #[cfg(target_arch = "x86_64")]
-    Avx2(
-        Box<(
-            QuadComposite,
-            CompositeBodies<Fused, InRegisters<Avx2Register>>,
-        )>,
-    ),
+    Avx2(Box<OneState<Avx2Register>>),
     #[cfg(target_arch = "x86_64")]
-    Avx512(
-        Box<(
-            QuadComposite,
-            CompositeBodies<Fused, InRegisters<Avx512Register>>,
-        )>,
-    ),
+    Avx512(Box<OneState<Avx512Register>>),
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -36,14 +24,14 @@ mod compiled {
     use crate::cpu::{with_avx2, with_avx512};
 
     with_avx2! {
-        pub(super) fn avx2(model: &Model, q: &[Fused], (quads, work): &mut (QuadComposite, CompositeBodies<Fused, InRegisters<Avx2Register>>), inertia: &mut [Fused]) {
-            composite_bodies::quad_kernel(model, q, quads, work, inertia);
+        pub(super) fn avx2(model: &Model, q: &[Fused], work: &mut OneState<Avx2Register>, inertia: &mut [Fused]) {
+            work.inertia(model, q, inertia);
         }
     }
 
     with_avx512! {
-        pub(super) fn avx512(model: &Model, q: &[Fused], (quads, work): &mut (QuadComposite, CompositeBodies<Fused, InRegisters<Avx512Register>>), inertia: &mut [Fused]) {
-            composite_bodies::quad_kernel(model, q, quads, work, inertia);
+        pub(super) fn avx512(model: &Model, q: &[Fused], work: &mut OneState<Avx512Register>, inertia: &mut [Fused]) {
+            work.inertia(model, q, inertia);
         }
     }
 }
@@ -53,15 +41,9 @@ impl Composite {
     pub fn new(model: &Model, cpu: Cpu) -> Self {
         match cpu.min(Cpu::best()) {
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx512 => Composite::Avx512(Box::new((
-                QuadComposite::new(model),
-                CompositeBodies::new(model),
-            ))),
+            Cpu::Avx512 => Composite::Avx512(Box::new(OneState::new(model))),
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 => Composite::Avx2(Box::new((
-                QuadComposite::new(model),
-                CompositeBodies::new(model),
-            ))),
+            Cpu::Avx2 => Composite::Avx2(Box::new(OneState::new(model))),
             _ => Composite::Baseline(Box::new(CompositeBodies::new(model))),
         }
     }
@@ -70,7 +52,7 @@ impl Composite {
     pub fn inertia(&mut self, model: &Model, q: &[f64], inertia: &mut [f64]) {
         match self {
             Composite::Baseline(work) => {
-                composite_bodies::inertia_matrix(model, q, work, inertia);
+                inertia_matrix(model, q, work, inertia);
             }
             // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]

@@ -2,6 +2,7 @@
 
 use super::{Dynamics, Path, Work, make_square};
 use crate::Cpu;
+use crate::algorithm::derivatives::dense::{self, Dense};
 use crate::algorithm::derivatives::inverse::{self, Work as InverseWork};
 use crate::algorithm::derivatives::pack::{One, Pack};
 use crate::algorithm::derivatives::{ForwardDerivatives, InverseDerivatives, forward};
@@ -33,6 +34,8 @@ pub(super) struct Store {
 struct Workspace<S: Scalar, K: Pack<S>> {
     inverse: InverseWork<S, K>,
     columns: Columns<S, K>,
+    /// For models of moderate size.
+    dense: Option<Dense<S, K>>,
 }
 
 #[derive(Clone, Debug)]
@@ -49,6 +52,7 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
         Workspace {
             inverse: InverseWork::new(model),
             columns: Columns::new(model),
+            dense: (model.nv() <= dense::MOST).then(|| Dense::new(model.nv())),
         }
     }
 
@@ -92,6 +96,14 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
         forward::solve(model, (&mut self.inverse, &mut self.columns), out);
     }
 
+    /// I⁻¹, and from ∂τ its products: see [`dense`].
+    #[inline(always)]
+    fn dense_solution(&mut self, of_tau: [&[S]; 3], out: [&mut [S]; 3]) {
+        if let Some(dense) = &mut self.dense {
+            dense.solve(of_tau, out);
+        }
+    }
+
     /// With the factors that are there.
     #[inline(always)]
     fn inverse_inertia(&mut self, door: &Work<S>, model: &Model, out: &mut [S]) {
@@ -112,6 +124,15 @@ mod compiled {
             compiled!(@recursion $pack, forward_recursion);
             compiled!(@matrices $pack, $features, inverse_matrices);
             compiled!(@matrices $pack, $features, forward_matrices);
+
+            #[target_feature(enable = $features)]
+            pub(crate) fn dense_solution(
+                work: &mut Workspace<Fused, $pack>,
+                of_tau: [&[Fused]; 3],
+                out: [&mut [Fused]; 3],
+            ) {
+                work.dense_solution(of_tau, out);
+            }
 
             #[target_feature(enable = $features)]
             pub(crate) fn inverse_inertia(
@@ -213,6 +234,17 @@ impl Dynamics {
         let InverseDerivatives { dq, dv, inertia } = derivatives;
         let out = [dq, dv, inertia].map(Matrix::as_mut_slice);
         let slices = [&state.q[..], &state.v, vdot];
+        if let Some(native) = &mut self.native
+            && let Some(code) = &mut native.codes.inverse_derivatives
+            && !loaded
+            && state.base == Base::fixed()
+        {
+            code.run(&state.q, &state.v, vdot);
+            share_out(code.results().0, out);
+            finite_matrix("∂τ/∂q", model, &derivatives.dq)?;
+            finite_matrix("∂τ/∂v", model, &derivatives.dv)?;
+            return Ok(derivatives);
+        }
         match (&mut store.workspaces, &self.path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
                 work.inverse_recursion(door, model, slices, &state.base, loaded);
@@ -251,7 +283,17 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&ForwardDerivatives> {
-        self.forward(state, tau, external)?;
+        if let Some(native) = &self.native
+            && native.codes.forward_derivatives.is_some()
+            && external.is_empty()
+            && state.base == Base::fixed()
+        {
+            return self.compiled_forward_derivatives(state, tau);
+        }
+        if self.widest != Cpu::Baseline && self.model.nv() <= dense::MOST {
+            return self.dense_forward_derivatives(state, tau, external);
+        }
+        self.general_forward(state, tau, external)?;
         self.export_factors();
         let loaded = !external.is_empty();
         let model = &self.model;
@@ -295,6 +337,98 @@ impl Dynamics {
         Ok(derivatives)
     }
 
+    /// The same by ∂τ and the inverse of I, where its matrices are of moderate size.
+    #[cfg(not(target_arch = "x86_64"))]
+    fn dense_forward_derivatives(
+        &mut self,
+        _: &State,
+        _: &[f64],
+        _: &[Force<f64>],
+    ) -> Result<&ForwardDerivatives> {
+        unreachable!("other processors have the baseline path alone")
+    }
+
+    /// The same by ∂τ and the inverse of I, where its matrices are of moderate size.
+    #[cfg(target_arch = "x86_64")]
+    fn dense_forward_derivatives(
+        &mut self,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<&ForwardDerivatives> {
+        self.forward(state, tau, external)?;
+        let vdot = std::mem::take(&mut self.vdot);
+        let done = self.inverse_derivatives(state, &vdot, external).map(|_| ());
+        self.vdot = vdot;
+        done?;
+        let model = &self.model;
+        let Some(store) = &mut self.derivatives else {
+            unreachable!("it was made for the derivatives of the efforts");
+        };
+        let derivatives = store
+            .forward
+            .get_or_insert_with(|| ForwardDerivatives::new(model));
+        let ForwardDerivatives { vdot, dq, dv, dtau } = derivatives;
+        vdot.copy_from_slice(&self.vdot);
+        let out = [dq, dv, dtau].map(|m| Fused::slice_mut(m.as_mut_slice()));
+        if let Some(of_tau) = &store.inverse {
+            let of_tau = [&of_tau.dq, &of_tau.dv, &of_tau.inertia];
+            let of_tau = of_tau.map(|m| Fused::slice(m.as_slice()));
+            // SAFETY: these workspaces exist only where the processor has the instructions.
+            #[allow(unsafe_code)]
+            match &mut store.workspaces {
+                Workspaces::Baseline(_) => unreachable!("it has no width"),
+                Workspaces::Avx2(work) => unsafe {
+                    compiled::avx2::dense_solution(work, of_tau, out);
+                },
+                Workspaces::Avx512(work) => unsafe {
+                    compiled::avx512::dense_solution(work, of_tau, out);
+                },
+            }
+        }
+        finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
+        finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;
+        Ok(derivatives)
+    }
+
+    /// The same by code made for the model.
+    fn compiled_forward_derivatives(
+        &mut self,
+        state: &State,
+        tau: &[f64],
+    ) -> Result<&ForwardDerivatives> {
+        self.model.expect_tree()?;
+        self.check_forward(state, tau, &[])?;
+        self.factorized = false;
+        let model = &self.model;
+        let store = self
+            .derivatives
+            .get_or_insert_with(|| Box::new(Store::new(model, &self.path, self.widest)));
+        let derivatives = store
+            .forward
+            .get_or_insert_with(|| ForwardDerivatives::new(model));
+        let ForwardDerivatives { vdot, dq, dv, dtau } = derivatives;
+        if let Some(native) = &mut self.native
+            && let Some(code) = &mut native.codes.forward_derivatives
+        {
+            code.run(&state.q, &state.v, tau);
+            let (found, inverse_pivots) = code.results();
+            share_out(found, [dq, dv, dtau].map(Matrix::as_mut_slice));
+            vdot.copy_from_slice(&found[found.len() - model.nv()..]);
+            self.vdot.copy_from_slice(vdot);
+            if let Some(k) = super::not_positive(inverse_pivots) {
+                return Err(super::singular(model, k));
+            }
+            native.positions.copy_from_slice(&state.q);
+            native.factors_wanted = true;
+            self.factorized = true;
+        }
+        super::finite_result("accelerations", model, &self.vdot)?;
+        finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
+        finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;
+        Ok(derivatives)
+    }
+
     /// I⁻¹ in O(n²). The factorization is kept: see [`solve`](Self::solve).
     pub fn inverse_inertia(&mut self, state: &State) -> Result<&Matrix> {
         self.factorize(state)?;
@@ -323,6 +457,16 @@ impl Dynamics {
             _ => unreachable!("workspaces are made for the path"),
         }
         Ok(&store.inverse_inertia)
+    }
+}
+
+/// Matrices that lie one after another.
+fn share_out(from: &[f64], out: [&mut [f64]; 3]) {
+    let mut rest = from;
+    for out in out {
+        let (own, others) = rest.split_at(out.len());
+        out.copy_from_slice(own);
+        rest = others;
     }
 }
 

@@ -5,15 +5,16 @@
 //! tips to base   M̃ᵢ = Mᵢ + Σ_children M̃ shifted by its arm,   M̃ᵢPᵢ                    (23b)
 //! ```
 //!
-//! All in axes of the base, about the body's joint. Rows of large matrices are then made by the generic function, which takes a
-//! register of columns at a time; in a small matrix each column walks down to the base on its own ([`QuadComposite::by_columns`]).
+//! All in axes of the base, about the body's joint. The entries of large matrices are then made by
+//! `algorithm::inertia_matrix::columns`, a register of columns at a time; in a small matrix each column walks down to the base on its own ([`QuadComposite::by_columns`]).
 
 use super::links::Link;
 use super::register::{Quad, QuadMat};
 use crate::algorithm::Angles;
+use crate::algorithm::inertia_matrix::columns::Columns;
 use crate::model::Model;
 use crate::model::joint::{Joint, JointKind, with_joint};
-use crate::scalar::Fused;
+use crate::scalar::{Fused, Vector};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 
 /// Mass (in all lanes), first and second moments.
@@ -320,27 +321,23 @@ impl QuadComposite {
         }
     }
 
-    /// Directions P and wrenches M̃P of all freedoms, arms of all bodies, as the generic rows take them.
+    /// Directions P and wrenches M̃P of all freedoms, and the arms between them.
     #[inline(always)]
-    pub fn set_up(
-        &mut self,
-        model: &Model,
-        q: &[Fused],
-        along: &mut [Motion<Fused>],
-        arms: &mut [Vec3<Fused>],
-        wrenches: &mut [Force<Fused>],
-    ) {
+    pub fn set_up<V: Vector>(&mut self, model: &Model, q: &[Fused], columns: &mut Columns<V>) {
         self.place(model, q);
         let mut passed = Moments::zero();
         for i in (1..=model.body_count()).rev() {
             let composite = self.composite(i, &mut passed);
-            arms[i] = self.frame[i].arm.to_fused();
             let node = self.links[i].node;
+            let mut arm = self.frame[i].arm.to_fused();
             for k in node.v..node.v + node.kind.nv() {
                 let Direction { turned, linear, .. } = self.direction[k];
-                along[k] = Motion::new(turned.yzx().to_fused(), linear.to_fused());
+                let along = Motion::new(turned.yzx().to_fused(), linear.to_fused());
                 let [moment, force] = self.wrench(i, k, &composite);
-                wrenches[k] = Force::new(moment.to_fused(), force.to_fused());
+                let wrench = Force::new(moment.to_fused(), force.to_fused());
+                // the way on begins when all freedoms of the joint have been visited, the first one last
+                columns.set(k, along, arm, wrench);
+                arm = Vec3::zero();
             }
         }
     }

@@ -11,6 +11,7 @@ use super::tree_system::{Change, EventFunction, Response, TreeSystem};
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{FixedMethod, Method, Tolerances};
 use crate::model::Model;
+use crate::native::Compiler;
 use crate::spatial::Motion;
 use crate::state::{Base, State};
 
@@ -122,6 +123,7 @@ pub struct Simulation {
     held: Vec<(u64, f64, f64)>,
     /// Steps tried before the present stretch, and the time it began: to notice a run that goes nowhere.
     stretch: (u64, f64),
+    compiled: bool,
     drift: Drift,
     y: Vec<f64>,
 }
@@ -138,16 +140,44 @@ impl Simulation {
         events: Vec<EventFunction>,
         options: Options,
     ) -> Result<Self> {
-        Simulation::with_closing(model, initial, inputs, events, options, Drift::default())
+        Simulation::with_compiler(model, initial, inputs, events, options, None)
     }
 
     /// The same with a choice of how loops are kept closed.
     pub fn with_closing(
         model: &Model,
         initial: &State,
+        inputs: Inputs,
+        events: Vec<EventFunction>,
+        options: Options,
+        drift: Drift,
+    ) -> Result<Self> {
+        Simulation::with_choices(model, initial, inputs, events, options, None, drift)
+    }
+
+    /// The same with code that a compiler makes for the model, where the method is explicit and the compiler can: see
+    /// [`TreeSystem::compile`] and [`is_compiled`](Self::is_compiled). The audit looks at the motion with the general recursions all
+    /// the same.
+    pub fn with_compiler(
+        model: &Model,
+        initial: &State,
+        inputs: Inputs,
+        events: Vec<EventFunction>,
+        options: Options,
+        compiler: Option<Compiler>,
+    ) -> Result<Self> {
+        let drift = Drift::default();
+        Simulation::with_choices(model, initial, inputs, events, options, compiler, drift)
+    }
+
+    /// The same with both choices.
+    pub fn with_choices(
+        model: &Model,
+        initial: &State,
         mut inputs: Inputs,
         events: Vec<EventFunction>,
         options: Options,
+        compiler: Option<Compiler>,
         drift: Drift,
     ) -> Result<Self> {
         check(&options)?;
@@ -155,6 +185,15 @@ impl Simulation {
         place_base(&initial.base, &mut inputs)?;
         let initial = State::new(model, &initial.q, &initial.v)?;
         let mut system = TreeSystem::with_constraints(model, inputs, events, Vec::new(), drift)?;
+        let explicit = !matches!(options.integrator, Integrator::Bdf { .. });
+        let compiled = match compiler {
+            Some(compiler) if explicit => match system.compile(compiler) {
+                Ok(compiled) => compiled,
+                Err(error) if error.kind() == ErrorKind::Unsupported => false,
+                Err(error) => return Err(error),
+            },
+            _ => false,
+        };
         let mut y = system.pack(&initial);
         system.follow_friction(0.0, &mut y)?;
         let engine = Engine::new(options.integrator, &mut system, &y)?;
@@ -172,9 +211,15 @@ impl Simulation {
             happened: Vec::new(),
             held,
             stretch: (0, 0.0),
+            compiled,
             drift,
             y,
         })
+    }
+
+    /// Do accelerations come from code made for the model?
+    pub fn is_compiled(&self) -> bool {
+        self.compiled
     }
 
     /// Time reached, s.

@@ -27,6 +27,7 @@ use crate::algorithm::passive;
 use crate::error::Result;
 use crate::integrate::{Mechanical, System};
 use crate::model::Model;
+use crate::native::Compiler;
 use crate::spatial::{Force, Motion};
 use crate::state::State;
 use std::fmt;
@@ -199,6 +200,16 @@ impl TreeSystem {
                 })
                 .collect(),
         })
+    }
+
+    /// From now on accelerations come from code that this compiler makes for the model, wherever the base is at rest and nothing
+    /// acts on the bodies from outside. Where loops are closed nothing changes, and the answer is no.
+    pub fn compile(&mut self, compiler: Compiler) -> Result<bool> {
+        if self.closing.is_some() {
+            return Ok(false);
+        }
+        self.dynamics = Dynamics::with_compiled(&compiler(self.dynamics.model())?);
+        Ok(true)
     }
 
     /// The model.

@@ -16,7 +16,9 @@ use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::bdf::MAX_ORDER;
 use catena::integrate::{FixedMethod, Method, Tolerances};
+use catena::native::Compiler;
 use catena::simulate::{Drift, Integrator, NewtonMatrix, Options, Simulation, verified_error};
+use catena::{Cpu, Model};
 use catena_io::run::Header;
 use clap::{Args, ValueEnum};
 use drive::Drive;
@@ -49,6 +51,18 @@ enum Closing {
     Baumgarte,
 }
 
+/// Where accelerations come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Accelerations {
+    /// Machine code made for the model, where it can be made: up to 100 freedoms, explicit methods, no loops
+    Compiled,
+    /// The recursion for any model
+    General,
+}
+
+/// Freedoms up to which code is made: beyond, making it takes longer than many runs.
+const LARGEST_COMPILED: usize = 100;
+
 /// What drives the joints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ControllerKind {
@@ -77,6 +91,16 @@ pub struct Arguments {
         help_heading = "State"
     )]
     at: Option<String>,
+
+    /// Where accelerations come from
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value = "compiled",
+        help_heading = "Method"
+    )]
+    accelerations: Accelerations,
 
     /// Duration in s
     #[arg(
@@ -268,19 +292,24 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         .iter()
         .map(|event| event.name().to_string())
         .collect();
-    let mut simulation = Simulation::with_closing(
+    let mut simulation = Simulation::with_choices(
         model,
         &start.state,
         inputs.clone(),
         events,
         options.clone(),
+        arguments.compiler(model),
         arguments.drift(&options),
     )?;
     let layout = Layout {
         momentum: simulation.knows_momentum(),
         base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
     };
-    let header = arguments.header(&loaded, &start, &options, &drive, &names, layout)?;
+    let mut header = arguments.header(&loaded, &start, &options, &drive, &names, layout)?;
+    header.metadata["accelerations"] = match simulation.is_compiled() {
+        true => "compiled".into(),
+        false => "general".into(),
+    };
     let mut recorder = Recorder::new(options.duration, layout);
     if let Some(path) = &arguments.output {
         match arguments.resume {
@@ -346,6 +375,17 @@ fn to_the_end(simulation: &mut Simulation, recorder: &mut Recorder, end: f64) ->
 }
 
 impl Arguments {
+    /// What makes code for the model, if any is to be made.
+    fn compiler(&self, model: &Model) -> Option<Compiler> {
+        let wanted = self.accelerations == Accelerations::Compiled;
+        #[cfg(target_arch = "x86_64")]
+        if wanted && model.nv() <= LARGEST_COMPILED && Cpu::detect() != Cpu::Baseline {
+            return Some(catena_symbolic::native::for_simulation);
+        }
+        let _ = (wanted, model);
+        None
+    }
+
     fn start(&self, loaded: &Loaded) -> Result<Situation> {
         let mut states = self.state.situations(&loaded.model, None, None)?;
         match (&self.at, states.len()) {

@@ -204,6 +204,11 @@ impl<S: Scalar> Factorization<S> {
         }
     }
 
+    /// The inverses of the pivots, 1/m̂ₖ per freedom.
+    pub fn inverse_pivots(&self) -> &[S] {
+        &self.inverse
+    }
+
     /// The diagonal of D: m̂ₖ.
     pub fn d(&self) -> Vec<S> {
         let mut d = Vec::with_capacity(self.inverse.len());

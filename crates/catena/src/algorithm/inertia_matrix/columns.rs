@@ -1,125 +1,43 @@
-//! The wrenches M̃ₖPₖ on their way to the base, and the loops over them.
+//! The entries of I for one state, as many columns at a time as a register has lanes.
 //!
-//! All are in the base's axes, about the joint that is being visited: there the force of a column never changes, and a hop
-//! to the next joint adds arm × force to its moment. The loops run over the freedoms of one subtree, which are numbered one
-//! after another, so that several columns fit a register. A register that reaches beyond the subtree leaves the columns of
-//! other branches alone; columns before the subtree have not been set yet, and may be computed with.
+//! The wrenches M̃ₖPₖ of the columns of a block walk down to the base, in the base's axes, about the joint that is being visited:
+//! there the force of a column never changes, an entry is its projection on the joint's direction, and a hop to the next joint adds
+//! arm × force to its moment. On the way they stay in registers. Entries come out as rows of the block; a square of them is turned
+//! over and written to the other side of the diagonal at once.
+//!
+//! Freedoms of a subtree are numbered one after another. Where a joint moves only some columns of a block, the others are left alone.
+//! Rows are taken in strips, so that the lines and pages written to are few at a time.
 
 use crate::batch::transpose;
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::{Force, Motion, Vec3};
-use std::fmt::Debug;
-use std::ops::Range;
 
-/// Wrenches by freedom, and what composite bodies do to all those of a subtree.
-pub(crate) trait Wrenches<S: Scalar>: Clone + Debug {
-    /// Room for this many columns.
-    fn new(freedoms: usize) -> Self;
+/// Rows of a strip.
+const STRIP: usize = 64;
 
-    /// Column k from now on.
-    fn set(&mut self, k: usize, wrench: Force<S>);
-
-    /// Row entries of a freedom that turns and slides: row[k] = along · column k.
-    fn project<const TURNS: bool, const SLIDES: bool>(
-        &mut self,
-        columns: Range<usize>,
-        along: Motion<S>,
-        row: &mut [S],
-    );
-
-    /// To the next joint: moment += arm × force.
-    fn hop(&mut self, columns: Range<usize>, arm: Vec3<S>);
-
-    /// Both for the commonest joint: row[k] = axis · moment, then moment += arm × force.
-    fn turn_and_hop(&mut self, columns: Range<usize>, axis: Vec3<S>, arm: Vec3<S>, row: &mut [S]);
-
-    /// Copies the part of these rows right of the diagonal to below the diagonal.
-    fn mirror(matrix: &mut [S], freedoms: usize, rows: Range<usize>);
+/// What a freedom does to the wrenches that come by.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    along: Motion<Fused>,
+    /// To the next joint; zero if the next freedom is on the same one.
+    arm: Vec3<Fused>,
+    /// One past the last freedom of the subtree it moves.
+    end: usize,
 }
 
-/// One column after another, in any scalar.
-#[derive(Clone, Debug)]
-pub struct Separate<S>(Vec<Force<S>>);
-
-impl<S: Scalar> Wrenches<S> for Separate<S> {
-    fn new(freedoms: usize) -> Self {
-        Separate(vec![Force::zero(); freedoms])
-    }
-
-    #[inline(always)]
-    fn set(&mut self, k: usize, wrench: Force<S>) {
-        self.0[k] = wrench;
-    }
-
-    #[inline(always)]
-    fn project<const TURNS: bool, const SLIDES: bool>(
-        &mut self,
-        columns: Range<usize>,
-        along: Motion<S>,
-        row: &mut [S],
-    ) {
-        for k in columns {
-            let column = self.0[k];
-            row[k] = match (TURNS, SLIDES) {
-                (true, false) => along.angular.dot(column.moment),
-                (false, true) => along.linear.dot(column.force),
-                _ => column.dot(along),
-            };
-        }
-    }
-
-    #[inline(always)]
-    fn hop(&mut self, columns: Range<usize>, arm: Vec3<S>) {
-        for column in &mut self.0[columns] {
-            column.moment = arm.cross_add(column.force, column.moment);
-        }
-    }
-
-    #[inline(always)]
-    fn turn_and_hop(&mut self, columns: Range<usize>, axis: Vec3<S>, arm: Vec3<S>, row: &mut [S]) {
-        for k in columns {
-            let column = &mut self.0[k];
-            row[k] = axis.dot(column.moment);
-            column.moment = arm.cross_add(column.force, column.moment);
-        }
-    }
-
-    #[inline(always)]
-    fn mirror(matrix: &mut [S], freedoms: usize, rows: Range<usize>) {
-        copy_block(matrix, freedoms, rows.clone(), rows.start..freedoms);
-    }
-}
-
-/// Mirrors the entries of a block that lie right of the diagonal.
-#[inline(always)]
-fn copy_block<S: Scalar>(
-    matrix: &mut [S],
-    freedoms: usize,
-    rows: Range<usize>,
-    columns: Range<usize>,
-) {
-    for j in columns {
-        for i in rows.start..rows.end.min(j) {
-            matrix[j * freedoms + i] = matrix[i * freedoms + j];
-        }
-    }
-}
-
-/// Moments and forces of as many columns as a register has lanes.
+/// Moments and forces of the columns of a block.
 type Block<V> = [Wide<V>; 6];
 
-/// As many columns at a time as a register has lanes.
+/// Workspace.
 #[derive(Clone, Debug)]
-pub(crate) struct InRegisters<V: Vector> {
+pub(crate) struct Columns<V: Vector> {
+    rows: Vec<Row>,
     blocks: Vec<Block<V>>,
+    /// The least `end` of as many neighbouring rows as there are lanes.
+    least_end: Vec<usize>,
+    /// Do all joints turn, and nothing else?
+    turning: bool,
 }
-
-/// A one among zeros: a window of it is one in a chosen lane.
-const ONE_AMONG_ZEROS: [f64; 16] = {
-    let mut window = [0.0; 16];
-    window[8] = 1.0;
-    window
-};
 
 const LANE_NUMBERS: [f64; 8] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
 
@@ -133,184 +51,152 @@ fn splat<V: Vector>(v: Vec3<Fused>) -> Vec3<Wide<V>> {
     )
 }
 
-/// Writes the lanes of block b to their places in a row.
-#[inline(always)]
-fn store<V: Vector>(row: &mut [Fused], first: usize, entries: Wide<V>) {
-    let room = &mut Fused::plain_mut(row)[first..];
-    if room.len() >= V::LANES {
-        entries.store(&mut room[..V::LANES]);
-    } else {
-        for (lane, entry) in room.iter_mut().enumerate() {
-            *entry = entries.lane(lane);
-        }
-    }
-}
-
-/// The moments of a block, moved by `arm`; those of columns from `end` on stay as they were.
-#[inline(always)]
-fn moved<V: Vector>(block: &mut Block<V>, first: usize, end: usize, arm: Vec3<Wide<V>>) {
-    let [nx, ny, nz, fx, fy, fz] = *block;
-    let moment = Vec3::new(nx, ny, nz);
-    let mut next = arm.cross_add(Vec3::new(fx, fy, fz), moment);
-    if end < first + V::LANES {
-        let inside = V::load(&LANE_NUMBERS[..V::LANES]).less(V::splat((end - first) as f64));
-        next = Vec3::new(
-            Wide::select(inside, next.x, nx),
-            Wide::select(inside, next.y, ny),
-            Wide::select(inside, next.z, nz),
-        );
-    }
-    (block[0], block[1], block[2]) = (next.x, next.y, next.z);
-}
-
-impl<V: Vector> Wrenches<Fused> for InRegisters<V> {
-    fn new(freedoms: usize) -> Self {
-        InRegisters {
-            blocks: vec![[Wide::zero(); 6]; freedoms.div_ceil(V::LANES)],
-        }
-    }
-
-    #[inline(always)]
-    fn set(&mut self, k: usize, wrench: Force<Fused>) {
-        // by whole registers: a lane written on its own would have to reach the cache before the register can be read
-        let (block, lane) = (&mut self.blocks[k / V::LANES], k % V::LANES);
-        let window = V::load(&ONE_AMONG_ZEROS[8 - lane..8 - lane + V::LANES]);
-        let here = V::splat(0.5).less(window);
-        let (n, f) = (splat(wrench.moment), splat(wrench.force));
-        *block = [
-            Wide::select(here, n.x, block[0]),
-            Wide::select(here, n.y, block[1]),
-            Wide::select(here, n.z, block[2]),
-            Wide::select(here, f.x, block[3]),
-            Wide::select(here, f.y, block[4]),
-            Wide::select(here, f.z, block[5]),
-        ];
-    }
-
-    #[inline(always)]
-    fn project<const TURNS: bool, const SLIDES: bool>(
-        &mut self,
-        columns: Range<usize>,
-        along: Motion<Fused>,
-        row: &mut [Fused],
-    ) {
-        let (angular, linear) = (splat::<V>(along.angular), splat::<V>(along.linear));
-        for b in columns.start / V::LANES..columns.end.div_ceil(V::LANES) {
-            let [nx, ny, nz, fx, fy, fz] = self.blocks[b];
-            let (n, f) = (Vec3::new(nx, ny, nz), Vec3::new(fx, fy, fz));
-            let entries = match (TURNS, SLIDES) {
-                (true, false) => angular.dot(n),
-                (false, true) => linear.dot(f),
-                _ => angular.dot(n) + linear.dot(f),
-            };
-            store(row, b * V::LANES, entries);
-        }
-    }
-
-    #[inline(always)]
-    fn hop(&mut self, columns: Range<usize>, arm: Vec3<Fused>) {
-        let arm = splat(arm);
-        for b in columns.start / V::LANES..columns.end.div_ceil(V::LANES) {
-            moved(&mut self.blocks[b], b * V::LANES, columns.end, arm);
-        }
-    }
-
-    #[inline(always)]
-    fn turn_and_hop(
-        &mut self,
-        columns: Range<usize>,
-        axis: Vec3<Fused>,
-        arm: Vec3<Fused>,
-        row: &mut [Fused],
-    ) {
-        let (axis, arm) = (splat::<V>(axis), splat(arm));
-        for b in columns.start / V::LANES..columns.end.div_ceil(V::LANES) {
-            let [nx, ny, nz, ..] = self.blocks[b];
-            store(row, b * V::LANES, axis.dot(Vec3::new(nx, ny, nz)));
-            moved(&mut self.blocks[b], b * V::LANES, columns.end, arm);
-        }
-    }
-
-    #[inline(always)]
-    fn mirror(matrix: &mut [Fused], freedoms: usize, rows: Range<usize>) {
+impl<V: Vector> Columns<V> {
+    /// For freedoms whose subtrees end there.
+    pub fn new(ends: &[usize], turning: bool) -> Self {
         let lanes = V::LANES;
-        let mut column = rows.start;
-        while column + lanes <= freedoms {
-            for first in (rows.start..rows.end.min(column)).step_by(lanes) {
-                mirror_square::<V>(matrix, freedoms, first, column);
-            }
-            if column < rows.end {
-                copy_block(
-                    matrix,
-                    freedoms,
-                    column..column + lanes,
-                    column..column + lanes,
-                );
-            }
-            column += lanes;
-        }
-        // columns that do not fill a register: the last register's worth, part of it once more
-        let mut first = rows.start;
-        while column < freedoms && first < rows.end {
-            if first + 2 * lanes <= freedoms {
-                mirror_square::<V>(matrix, freedoms, first, freedoms - lanes);
-            } else {
-                copy_block(matrix, freedoms, first..first + lanes, column..freedoms);
-            }
-            first += lanes;
+        Columns {
+            rows: ends
+                .iter()
+                .map(|&end| Row {
+                    along: Motion::zero(),
+                    arm: Vec3::zero(),
+                    end,
+                })
+                .collect(),
+            blocks: vec![[Wide::zero(); 6]; ends.len().div_ceil(lanes)],
+            least_end: ends
+                .chunks(lanes)
+                .map(|ends| ends.iter().copied().min().unwrap_or(0))
+                .collect(),
+            turning,
         }
     }
-}
 
-/// Copies a square of entries to the other side of the diagonal.
-#[inline(always)]
-fn mirror_square<V: Vector>(matrix: &mut [Fused], freedoms: usize, row: usize, column: usize) {
-    let matrix = Fused::plain_mut(matrix);
-    let mut square = [V::splat(0.0); 8];
-    for i in 0..V::LANES {
-        let at = (row + i) * freedoms + column;
-        square[i] = V::load(&matrix[at..at + V::LANES]);
+    /// Direction and wrench of freedom k, and the arm that follows it.
+    #[inline(always)]
+    pub fn set(&mut self, k: usize, along: Motion<Fused>, arm: Vec3<Fused>, wrench: Force<Fused>) {
+        (self.rows[k].along, self.rows[k].arm) = (along, arm);
+        let (block, lane) = (&mut self.blocks[k / V::LANES], k % V::LANES);
+        let (n, f) = (wrench.moment, wrench.force);
+        for (part, number) in [n.x, n.y, n.z, f.x, f.y, f.z].iter().enumerate() {
+            block[part].0.lanes_mut()[lane] = number.0;
+        }
     }
-    transpose(&mut square);
-    for i in 0..V::LANES {
-        let at = (column + i) * freedoms + row;
-        Wide(square[i]).store(&mut matrix[at..at + V::LANES]);
+
+    /// The whole matrix, both triangles, without rotors. Entries between branches must be zero before.
+    #[inline(always)]
+    pub fn fill(&mut self, inertia: &mut [Fused]) {
+        if self.turning {
+            self.fill_with::<false>(Fused::plain_mut(inertia));
+        } else {
+            self.fill_with::<true>(Fused::plain_mut(inertia));
+        }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn zips_transpose() {
-        fn check<V: Vector>() {
-            let mut square = [V::splat(0.0); 8];
-            for i in 0..V::LANES {
-                for j in 0..V::LANES {
-                    square[i].lanes_mut()[j] = (10 * i + j) as f64;
+    #[inline(always)]
+    fn fill_with<const SLIDES: bool>(&mut self, inertia: &mut [f64]) {
+        let (freedoms, lanes) = (self.rows.len(), V::LANES);
+        let mut strip = freedoms.next_multiple_of(STRIP);
+        while strip > 0 {
+            let below = strip;
+            strip -= STRIP;
+            for b in strip / lanes..self.blocks.len() {
+                let column = b * lanes;
+                let mut block = self.blocks[b];
+                let mut row = below.min(column + lanes).min(freedoms);
+                let full = (column + lanes).min(freedoms);
+                while row > strip {
+                    if row <= column && self.least_end[row / lanes - 1] >= full {
+                        row -= lanes;
+                        self.square::<SLIDES>(row, column, &mut block, inertia);
+                    } else {
+                        row -= 1;
+                        if self.rows[row].end > column {
+                            self.part::<SLIDES>(row, column, &mut block, inertia);
+                        }
+                    }
                 }
-            }
-            transpose(&mut square);
-            for i in 0..V::LANES {
-                for j in 0..V::LANES {
-                    assert_eq!(square[i].lanes()[j], (10 * j + i) as f64);
-                }
+                self.blocks[b] = block;
             }
         }
-        check::<[f64; 2]>();
-        check::<[f64; 4]>();
-        check::<[f64; 8]>();
-        #[cfg(target_arch = "x86_64")]
-        {
-            use crate::Cpu;
-            use crate::scalar::{Avx2Register, Avx512Register};
-            if Cpu::best() >= Cpu::Avx2 {
-                check::<Avx2Register>();
+    }
+
+    /// As many rows as lanes, all of which move all columns of the block.
+    #[inline(always)]
+    fn square<const SLIDES: bool>(
+        &self,
+        first: usize,
+        column: usize,
+        block: &mut Block<V>,
+        inertia: &mut [f64],
+    ) {
+        let (freedoms, lanes) = (self.rows.len(), V::LANES);
+        let rows = &self.rows[first..first + lanes];
+        let force = Vec3::new(block[3], block[4], block[5]);
+        let mut moment = Vec3::new(block[0], block[1], block[2]);
+        let mut square = [V::splat(0.0); 8];
+        for i in (0..lanes).rev() {
+            let mut entries = splat::<V>(rows[i].along.angular).dot(moment); // (24)
+            if SLIDES {
+                entries = entries + splat::<V>(rows[i].along.linear).dot(force);
             }
-            if Cpu::best() >= Cpu::Avx512 {
-                check::<Avx512Register>();
+            square[i] = entries.0;
+            moment = splat::<V>(rows[i].arm).cross_add(force, moment);
+        }
+        (block[0], block[1], block[2]) = (moment.x, moment.y, moment.z);
+        if column + lanes <= freedoms {
+            for i in 0..lanes {
+                let at = (first + i) * freedoms + column;
+                Wide(square[i]).store(&mut inertia[at..at + lanes]);
             }
+        } else {
+            for i in 0..lanes {
+                let at = (first + i) * freedoms;
+                let room = &mut inertia[at + column..at + freedoms];
+                let count = room.len();
+                room.copy_from_slice(&square[i].lanes()[..count]);
+            }
+        }
+        transpose(&mut square);
+        for j in 0..lanes.min(freedoms - column) {
+            let at = (column + j) * freedoms + first;
+            Wide(square[j]).store(&mut inertia[at..at + lanes]);
+        }
+    }
+
+    /// A row that moves some columns of the block.
+    #[inline(always)]
+    fn part<const SLIDES: bool>(
+        &self,
+        row: usize,
+        column: usize,
+        block: &mut Block<V>,
+        inertia: &mut [f64],
+    ) {
+        let freedoms = self.rows.len();
+        let Row { along, arm, end } = self.rows[row];
+        let (from, to) = (row.max(column), end.min(column + V::LANES));
+        let force = Vec3::new(block[3], block[4], block[5]);
+        let moment = Vec3::new(block[0], block[1], block[2]);
+        let mut entries = splat::<V>(along.angular).dot(moment); // (24)
+        if SLIDES {
+            entries = entries + splat::<V>(along.linear).dot(force);
+        }
+        let moved = splat::<V>(arm).cross_add(force, moment);
+        let lane = V::load(&LANE_NUMBERS[..V::LANES]);
+        let up_to = lane.less(V::splat((to - column) as f64));
+        let before = lane.less(V::splat((from - column) as f64));
+        let (new, old) = ([moved.x, moved.y, moved.z], [moment.x, moment.y, moment.z]);
+        for part in 0..3 {
+            let inside = Wide::select(up_to, new[part], old[part]);
+            block[part] = Wide::select(before, old[part], inside);
+        }
+        let entries = entries.0;
+        for k in from..to {
+            let entry = entries.lanes()[k - column];
+            inertia[row * freedoms + k] = entry;
+            inertia[k * freedoms + row] = entry;
         }
     }
 }

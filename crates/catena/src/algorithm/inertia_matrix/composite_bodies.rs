@@ -11,17 +11,18 @@
 //!
 //! Everything is in the axes of the base, about the joint it belongs to: no digits are lost to a distant origin, and a wrench
 //! M̃ᵢPᵢ on its way down the path costs six multiply-adds per joint (and three for the entry) instead of twenty-four. Body by
-//! body inward, a row of I is the projection of the wrenches of all freedoms beyond: those of a subtree are numbered one
-//! after another, and several of them share a register. The other triangle is copied in squares. Cost O(n d).
+//! body inward, a row of I is the projection of the wrenches of all freedoms beyond, which are numbered one after another. Cost
+//! O(n d). For one state the entries are made by [`columns`](super::columns), several of a row at a time.
 
-use super::columns::{Separate, Wrenches};
+#[cfg(target_arch = "x86_64")]
+use super::columns::Columns;
 use crate::algorithm::{Angles, Card};
 use crate::model::joint::{Joint, with_joint};
 use crate::model::{JointKind, Model};
 #[cfg(target_arch = "x86_64")]
 use crate::quad::{QuadComposite, SMALL};
 #[cfg(target_arch = "x86_64")]
-use crate::scalar::Fused;
+use crate::scalar::{Fused, Vector};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Mat3, Motion, RigidInertia, Vec3};
 
@@ -35,13 +36,10 @@ pub const CARD: Card = Card {
     source: "Saha 1999, eqs. 23–24; Walker & Orin 1982",
 };
 
-/// Rows that are mirrored together.
-const STRIP: usize = 64;
-
 /// Workspace of [`inertia_matrix`].
 #[derive(Clone, Debug)]
 #[doc(alias = "CRBA")]
-pub struct CompositeBodies<S, W = Separate<S>> {
+pub struct CompositeBodies<S> {
     angles: Angles<S>,
     /// Axes of every body in those of the base.
     axes: Vec<Mat3<S>>,
@@ -54,23 +52,16 @@ pub struct CompositeBodies<S, W = Separate<S>> {
     /// M̃ᵢPᵢ by freedom, about its own joint.
     own: Vec<Force<S>>,
     /// The same on the way to the base: a column joins in when the others have reached its joint.
-    wrenches: W,
+    wrenches: Vec<Force<S>>,
     /// One past the last freedom of the subtree on each body.
     end: Vec<usize>,
 }
 
-#[allow(private_bounds)]
-impl<S: Scalar, W: Wrenches<S>> CompositeBodies<S, W> {
+impl<S: Scalar> CompositeBodies<S> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
         let (n, nv) = (model.body_count() + 1, model.nv());
         let tree = model.tree();
-        let mut end = vec![0; n];
-        for i in (1..n).rev() {
-            let info = tree.nodes[i];
-            end[i] = end[i].max(info.v + info.kind.nv());
-            end[info.parent] = end[info.parent].max(end[i]);
-        }
         CompositeBodies {
             angles: Angles::new(tree),
             axes: vec![Mat3::identity(); n],
@@ -78,8 +69,8 @@ impl<S: Scalar, W: Wrenches<S>> CompositeBodies<S, W> {
             along: vec![Motion::zero(); nv],
             composite: vec![RigidInertia::zero(); n],
             own: vec![Force::zero(); nv],
-            wrenches: W::new(nv),
-            end,
+            wrenches: vec![Force::zero(); nv],
+            end: ends(model),
         }
     }
 
@@ -87,6 +78,18 @@ impl<S: Scalar, W: Wrenches<S>> CompositeBodies<S, W> {
     pub fn composite(&self, body: usize) -> RigidInertia<S> {
         self.composite[body].turned(self.axes[body].transpose())
     }
+}
+
+/// One past the last freedom of the subtree on each body.
+fn ends<P>(model: &Model<P>) -> Vec<usize> {
+    let (tree, n) = (model.tree(), model.body_count());
+    let mut end = vec![0; n + 1];
+    for i in (1..=n).rev() {
+        let info = tree.nodes[i];
+        end[i] = end[i].max(info.v + info.kind.nv());
+        end[info.parent] = end[info.parent].max(end[i]);
+    }
+    end
 }
 
 /// I(q), with rotor inertias on its diagonal, into a slice of nv × nv numbers, row after row.
@@ -101,10 +104,10 @@ pub fn inertia_matrix<S: Scalar, P: Parameter<S>>(
 
 /// The recursion itself, inlined into the caller so that it is compiled for the caller's instruction set.
 #[inline(always)]
-pub(crate) fn kernel<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
+pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     q: &[S],
-    work: &mut CompositeBodies<S, W>,
+    work: &mut CompositeBodies<S>,
     inertia: &mut [S],
 ) {
     let tree = model.tree();
@@ -156,82 +159,92 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
 
 /// The rows of I, when directions, arms and wrenches of all freedoms are known.
 #[inline(always)]
-fn rows<S: Scalar, P: Parameter<S>, W: Wrenches<S>>(
+fn rows<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    work: &mut CompositeBodies<S, W>,
+    work: &mut CompositeBodies<S>,
     inertia: &mut [S],
 ) {
     let tree = model.tree();
     let (n, nv) = (model.body_count(), model.nv());
-    // rows from here on are complete in both triangles
-    let mut mirrored = nv;
     for i in (1..=n).rev() {
         let info = tree.nodes[i];
         let (end, arm) = (work.end[i], work.arm[i]);
         for k in info.v..info.v + info.kind.nv() {
-            work.wrenches.set(k, work.own[k]);
+            work.wrenches[k] = work.own[k];
         }
-        if let JointKind::Revolute | JointKind::Continuous = info.kind {
-            let row = &mut inertia[info.v * nv..(info.v + 1) * nv];
-            let axis = work.along[info.v].angular;
-            work.wrenches.turn_and_hop(info.v..end, axis, arm, row); // (24)
-            finish_row(model, info.v, end, row);
-        } else {
-            for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
-                let along = work.along[k];
-                let row = &mut inertia[k * nv..(k + 1) * nv];
-                if info.kind == JointKind::Helical {
-                    work.wrenches.project::<true, true>(k..end, along, row); // (24)
-                } else if turns {
-                    work.wrenches.project::<true, false>(k..end, along, row);
-                } else {
-                    work.wrenches.project::<false, true>(k..end, along, row);
-                }
-                finish_row(model, k, end, row);
+        for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
+            let along = work.along[k];
+            for column in k..end {
+                let wrench = work.wrenches[column];
+                let entry = match (turns, info.kind) {
+                    (_, JointKind::Helical) => wrench.dot(along),
+                    (true, _) => along.angular.dot(wrench.moment),
+                    (false, _) => along.linear.dot(wrench.force),
+                };
+                inertia[k * nv + column] = entry; // (24)
+                inertia[column * nv + k] = entry;
             }
-            if info.parent != 0 {
-                work.wrenches.hop(info.v..end, arm);
+            // other branches
+            for column in end..nv {
+                inertia[k * nv + column] = S::zero();
+                inertia[column * nv + k] = S::zero();
             }
         }
-        // a strip of rows at a time: whole cache lines of the columns they become, while the rows are still near
-        while mirrored > info.v {
-            let first = (mirrored - 1) / STRIP * STRIP;
-            if first < info.v {
-                break;
+        if info.parent != 0 {
+            for column in info.v..end {
+                let wrench = &mut work.wrenches[column];
+                wrench.moment = arm.cross_add(wrench.force, wrench.moment);
             }
-            W::mirror(inertia, nv, first..mirrored);
-            mirrored = first;
         }
     }
+    add_rotors(model, inertia);
 }
 
-/// Zeros for other branches, and the rotor.
 #[inline(always)]
-fn finish_row<S: Scalar, P: Parameter<S>>(model: &Model<P>, k: usize, end: usize, row: &mut [S]) {
-    for entry in &mut row[end..] {
-        *entry = S::zero();
-    }
+fn add_rotors<S: Scalar, P: Parameter<S>>(model: &Model<P>, inertia: &mut [S]) {
     if model.tree().has_rotors {
-        row[k] += model.dofs[k].armature.lift();
+        for k in 0..model.nv() {
+            inertia[k * model.nv() + k] += model.dofs[k].armature.lift();
+        }
     }
 }
 
-/// The recursion for one state, with a vector in each register where it goes body by body.
+/// Workspace of the recursion for one state.
 #[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(crate) fn quad_kernel<W: Wrenches<Fused>>(
-    model: &Model,
-    q: &[Fused],
-    quads: &mut QuadComposite,
-    work: &mut CompositeBodies<Fused, W>,
-    inertia: &mut [Fused],
-) {
-    if model.nv() <= SMALL {
-        return quads.by_columns(model, q, inertia);
+#[derive(Clone, Debug)]
+pub(crate) struct OneState<V: Vector> {
+    quads: QuadComposite,
+    columns: Columns<V>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<V: Vector> OneState<V> {
+    pub fn new(model: &Model) -> Self {
+        let (tree, end) = (model.tree(), ends(model));
+        let ends: Vec<usize> = tree.dofs.iter().map(|dof| end[dof.body]).collect();
+        let turning = tree.bodies[1..]
+            .iter()
+            .all(|body| body.kind.freedoms().iter().all(|&(_, turns)| turns))
+            && !tree.bodies[1..]
+                .iter()
+                .any(|body| body.kind == JointKind::Helical);
+        OneState {
+            quads: QuadComposite::new(model),
+            columns: Columns::new(&ends, turning),
+        }
     }
-    let CompositeBodies {
-        along, arm, own, ..
-    } = work;
-    quads.set_up(model, q, along, arm, own);
-    rows(model, work, inertia);
+
+    /// I(q) for one state: with a vector in each register where it goes body by body, and several columns in each after that.
+    #[inline(always)]
+    pub fn inertia(&mut self, model: &Model, q: &[Fused], inertia: &mut [Fused]) {
+        if model.nv() <= SMALL {
+            return self.quads.by_columns(model, q, inertia);
+        }
+        if !model.tree().is_chain {
+            inertia.fill(Fused(0.0));
+        }
+        self.quads.set_up(model, q, &mut self.columns);
+        self.columns.fill(inertia);
+        add_rotors(model, inertia);
+    }
 }

@@ -4,6 +4,5 @@ pub(crate) mod columns;
 pub mod composite_bodies;
 pub mod coriolis;
 
-pub use columns::Separate;
 pub use composite_bodies::{CompositeBodies, inertia_matrix};
 pub use coriolis::{CoriolisMatrix, coriolis_matrix};

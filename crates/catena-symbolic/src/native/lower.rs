@@ -1,0 +1,344 @@
+//! From a program to the steps of a machine: products added to sums in one step, signs in subtractions.
+
+use super::encode::{Base, Place};
+use crate::Program;
+use crate::calculus::operands;
+use crate::graph::{Handle, Node};
+use catena::error::{Error, ErrorKind, Result};
+use catena::native::Angle;
+use std::collections::HashMap;
+
+/// A number that is computed, or lies in memory from the beginning.
+pub(super) type Value = u32;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Step {
+    Add(Value, Value, Value),
+    Sub(Value, Value, Value),
+    Mul(Value, Value, Value),
+    Div(Value, Value, Value),
+    Sqrt(Value, Value),
+    /// to = ± a·b ± c.
+    Fused {
+        to: Value,
+        product: [Value; 2],
+        addend: Value,
+        negative_product: bool,
+        negative_addend: bool,
+    },
+    Select {
+        to: Value,
+        /// left, right, yes, no.
+        of: [Value; 4],
+    },
+    /// Writes an output.
+    Store(Value, u32),
+}
+
+impl Step {
+    /// What it reads.
+    pub fn operands(&self, mut read: impl FnMut(Value)) {
+        match *self {
+            Step::Add(_, a, b) | Step::Sub(_, a, b) | Step::Mul(_, a, b) | Step::Div(_, a, b) => {
+                read(a);
+                read(b);
+            }
+            Step::Sqrt(_, a) | Step::Store(a, _) => read(a),
+            Step::Fused {
+                product, addend, ..
+            } => {
+                read(product[0]);
+                read(product[1]);
+                read(addend);
+            }
+            Step::Select { of, .. } => of.into_iter().for_each(read),
+        }
+    }
+}
+
+/// A program for a machine.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    pub steps: Vec<Step>,
+    /// Where a value lies in memory from the beginning.
+    pub home: Vec<Option<Place>>,
+    pub constants: Vec<f64>,
+    /// Angles whose sines lie at the beginning of the frame, and then their cosines.
+    pub angles: Vec<Angle>,
+}
+
+/// The steps of a program whose symbols are entries of `q`, `v` and one of `vdot` and `tau`.
+pub(super) fn lowered(program: &Program) -> Result<Steps> {
+    Lowering::new(program)?.done()
+}
+
+struct Lowering<'a> {
+    program: &'a Program,
+    out: Steps,
+    value: Vec<Option<Value>>,
+    constants: HashMap<u64, Value>,
+    /// The sine and cosine of an angle, by the operation that computes it.
+    listed: HashMap<usize, [Value; 2]>,
+    /// Products that are added where they are used.
+    fusible: Vec<bool>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(program: &'a Program) -> Result<Self> {
+        let operations = &program.operations;
+        let mut uses = vec![0u32; operations.len()];
+        let mut in_sum = vec![false; operations.len()];
+        for &operation in operations {
+            operands(operation, |x| {
+                uses[x.node()] += 1;
+                in_sum[x.node()] = matches!(operation, Node::Add(..));
+            });
+        }
+        for output in &program.outputs {
+            uses[output.node()] += 1;
+            in_sum[output.node()] = false;
+        }
+        let fusible = (0..operations.len())
+            .map(|x| uses[x] == 1 && in_sum[x] && matches!(operations[x], Node::Mul(..)))
+            .collect();
+        let mut lowering = Lowering {
+            program,
+            out: Steps::default(),
+            value: vec![None; operations.len()],
+            constants: HashMap::new(),
+            listed: HashMap::new(),
+            fusible,
+        };
+        lowering.list_angles()?;
+        Ok(lowering)
+    }
+
+    /// The sines that are needed, all computed before the code is entered.
+    fn list_angles(&mut self) -> Result<()> {
+        let mut order = Vec::new();
+        for &operation in &self.program.operations {
+            if let Node::Sin(x) | Node::Cos(x) = operation
+                && !order.contains(&x.node())
+            {
+                order.push(x.node());
+                let angle = self.angle(x.node()).ok_or_else(|| {
+                    Error::new(
+                        ErrorKind::Unsupported,
+                        "an angle of this model is more than a coordinate and a constant",
+                    )
+                    .hint("such a model runs on the general recursions")
+                })?;
+                self.out.angles.push(angle);
+            }
+        }
+        let count = order.len() as u32;
+        for (k, at) in order.into_iter().enumerate() {
+            let pair =
+                [0, count].map(|first| self.new_value(Some((Base::Frame, first + k as u32))));
+            self.listed.insert(at, pair);
+        }
+        Ok(())
+    }
+
+    /// A coordinate, or one with a constant added or subtracted.
+    fn angle(&self, at: usize) -> Option<Angle> {
+        let position = |x: Handle| match self.program.operations[x.node()] {
+            Node::Symbol(k) => match self.place(k) {
+                Some((Base::Positions, index)) => Some((index as usize, x.negative())),
+                _ => None,
+            },
+            _ => None,
+        };
+        let number = |x: Handle| match self.program.operations[x.node()] {
+            Node::Constant(number) if x.negative() => Some(-number.value()),
+            Node::Constant(number) => Some(number.value()),
+            _ => None,
+        };
+        let ((position, negative), offset) = match self.program.operations[at] {
+            Node::Symbol(_) => (position(Handle::new(at, false))?, 0.0),
+            Node::Add(a, b) => match (position(a), position(b)) {
+                (Some(p), None) => (p, number(b)?),
+                (None, Some(p)) => (p, number(a)?),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(Angle {
+            position,
+            factor: if negative { -1.0 } else { 1.0 },
+            offset,
+        })
+    }
+
+    /// Where a symbol's number is found.
+    fn place(&self, symbol: u32) -> Option<(Base, u32)> {
+        let name = &self.program.symbols[symbol as usize];
+        let (array, index) = name.trim_end_matches(']').split_once('[')?;
+        let base = match array {
+            "q" => Base::Positions,
+            "v" => Base::Velocities,
+            "vdot" | "tau" => Base::Input,
+            _ => return None,
+        };
+        Some((base, index.parse().ok()?))
+    }
+
+    fn new_value(&mut self, home: Option<(Base, u32)>) -> Value {
+        self.out
+            .home
+            .push(home.map(|(base, index)| Place { base, index }));
+        self.out.home.len() as Value - 1
+    }
+
+    fn constant(&mut self, x: f64) -> Value {
+        if let Some(&value) = self.constants.get(&x.to_bits()) {
+            return value;
+        }
+        let place = (Base::Constants, self.out.constants.len() as u32);
+        self.out.constants.push(x);
+        let value = self.new_value(Some(place));
+        self.constants.insert(x.to_bits(), value);
+        value
+    }
+
+    /// The value of an operation, without sign.
+    fn size(&mut self, x: Handle) -> Value {
+        if let Node::Constant(number) = self.program.operations[x.node()] {
+            return self.constant(number.value());
+        }
+        self.value[x.node()].expect("operands come first")
+    }
+
+    /// The value of an operand with its sign.
+    fn signed(&mut self, x: Handle) -> Value {
+        if !x.negative() {
+            return self.size(x);
+        }
+        if let Node::Constant(number) = self.program.operations[x.node()] {
+            return self.constant(-number.value());
+        }
+        let (minus, size, to) = (self.constant(-1.0), self.size(x), self.new_value(None));
+        self.out.steps.push(Step::Mul(to, minus, size));
+        to
+    }
+
+    fn sum(&mut self, a: Handle, b: Handle) -> Value {
+        let (first, second) = (self.fusible[a.node()], self.fusible[b.node()]);
+        if first && second {
+            self.product(a.node());
+        }
+        let fused = if second {
+            Some((b, a))
+        } else if first {
+            Some((a, b))
+        } else {
+            None
+        };
+        if let Some((product, addend)) = fused {
+            let Node::Mul(x, y) = self.program.operations[product.node()] else {
+                unreachable!("only products are fused");
+            };
+            let (negative_product, negative_addend) = (product.negative(), addend.negative());
+            let (product, addend) = ([self.size(x), self.size(y)], self.size(addend));
+            let to = self.new_value(None);
+            self.out.steps.push(Step::Fused {
+                to,
+                product,
+                addend,
+                negative_product,
+                negative_addend,
+            });
+            return to;
+        }
+        let (x, y) = (self.signed(a), self.size(b));
+        let to = self.new_value(None);
+        self.out.steps.push(if b.negative() {
+            Step::Sub(to, x, y)
+        } else {
+            Step::Add(to, x, y)
+        });
+        to
+    }
+
+    fn product(&mut self, at: usize) {
+        let Node::Mul(a, b) = self.program.operations[at] else {
+            unreachable!("only products come here");
+        };
+        let (a, b) = (self.size(a), self.size(b));
+        let to = self.new_value(None);
+        self.out.steps.push(Step::Mul(to, a, b));
+        self.value[at] = Some(to);
+    }
+
+    fn done(mut self) -> Result<Steps> {
+        let mut stores: Vec<Vec<(u32, bool)>> = vec![Vec::new(); self.program.operations.len()];
+        for (k, output) in self.program.outputs.iter().enumerate() {
+            stores[output.node()].push((k as u32, output.negative()));
+        }
+        for at in 0..self.program.operations.len() {
+            match self.program.operations[at] {
+                Node::Constant(_) => {}
+                Node::Symbol(k) => {
+                    let place = self.place(k).ok_or_else(|| {
+                        Error::new(
+                            ErrorKind::Unsupported,
+                            format!(
+                                "`{}` is no entry of q, v, vdot or tau",
+                                self.program.symbols[k as usize]
+                            ),
+                        )
+                    })?;
+                    self.value[at] = Some(self.new_value(Some(place)));
+                }
+                Node::Add(a, b) => {
+                    if !self.listed.contains_key(&at) || self.is_used_otherwise(at) {
+                        self.value[at] = Some(self.sum(a, b));
+                    }
+                }
+                Node::Mul(..) if self.fusible[at] => {}
+                Node::Mul(..) => self.product(at),
+                Node::Recip(a) => {
+                    let (one, a, to) = (self.constant(1.0), self.size(a), self.new_value(None));
+                    self.out.steps.push(Step::Div(to, one, a));
+                    self.value[at] = Some(to);
+                }
+                Node::Sqrt(a) => {
+                    let (a, to) = (self.signed(a), self.new_value(None));
+                    self.out.steps.push(Step::Sqrt(to, a));
+                    self.value[at] = Some(to);
+                }
+                Node::Sin(a) => self.value[at] = Some(self.listed[&a.node()][0]),
+                Node::Cos(a) => self.value[at] = Some(self.listed[&a.node()][1]),
+                Node::Select {
+                    left,
+                    right,
+                    yes,
+                    no,
+                } => {
+                    let of = [left, right, yes, no].map(|x| self.signed(x));
+                    let to = self.new_value(None);
+                    self.out.steps.push(Step::Select { to, of });
+                    self.value[at] = Some(to);
+                }
+            }
+            let mut signed = [None; 2];
+            for &(k, negative) in &stores[at] {
+                let value = *signed[usize::from(negative)]
+                    .get_or_insert_with(|| self.signed(Handle::new(at, negative)));
+                self.out.steps.push(Step::Store(value, k));
+            }
+        }
+        Ok(self.out)
+    }
+
+    /// Is the sum inside an angle also used as a number?
+    fn is_used_otherwise(&self, at: usize) -> bool {
+        let as_output = self.program.outputs.iter().any(|x| x.node() == at);
+        as_output
+            || self.program.operations.iter().any(|&operation| {
+                let mut reads = false;
+                operands(operation, |x| reads |= x.node() == at);
+                reads && !matches!(operation, Node::Sin(_) | Node::Cos(_))
+            })
+    }
+}

@@ -1,0 +1,328 @@
+//! Machine code for one model: its straight-line programs assembled in memory, for one state or for the lanes of a register.
+//!
+//! The general recursions walk any tree; most of what they multiply is 0 or 1 for a given robot. Here the algorithm is traced in
+//! symbols, simplified for the numbers of this model, and assembled for this processor, in milliseconds and without a compiler
+//! ([`encode`], [`lower`], [`allocate`] are all of it). [`compile`] compares the code with the general recursions at random states
+//! before it hands it out.
+//!
+//! ```
+//! use catena::{Dynamics, State, model::embedded};
+//! use catena_symbolic::native::{self, Options};
+//!
+//! let model = embedded::model("chain-7")?;
+//! let compiled = native::compile(&model, &Options::default())?;
+//! let mut dynamics = Dynamics::with_compiled(&compiled);
+//! let state = State::neutral(&model);
+//! let vdot = dynamics.forward(&state, &[0.0; 7], &[])?;
+//! assert_eq!(vdot.len(), 7);
+//! # Ok::<(), catena::Error>(())
+//! ```
+
+mod allocate;
+mod encode;
+mod lower;
+
+use crate::Program;
+use crate::generate;
+use catena::error::{Error, ErrorKind, Result};
+use catena::native::{Code, Compiled, Kernel, Width};
+use catena::{Base, Cpu, Dynamics, Model, State};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What is compiled.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the code answers.
+    pub kernels: Vec<Kernel>,
+    /// Code for one state at a time.
+    pub single: bool,
+    /// Code for the states in the lanes of a register.
+    pub lanes: bool,
+    /// For this processor.
+    pub cpu: Cpu,
+    /// As in [`generate::Options::dust`].
+    pub dust: f64,
+}
+
+impl Default for Options {
+    /// Inverse and forward dynamics and the inertia matrix, for one state and for lanes, on the best path of this processor.
+    fn default() -> Self {
+        Options {
+            kernels: vec![Kernel::Inverse, Kernel::Forward, Kernel::Inertia],
+            single: true,
+            lanes: true,
+            cpu: Cpu::detect(),
+            dust: generate::Options::DUST,
+        }
+    }
+}
+
+/// Code for the accelerations of one state at a time, as a [`Compiler`](catena::native::Compiler).
+pub fn for_simulation(model: &Model) -> Result<Compiled> {
+    let options = Options {
+        kernels: vec![Kernel::Forward],
+        lanes: false,
+        ..Options::default()
+    };
+    compile(model, &options)
+}
+
+/// Freedoms beyond which the general algorithm is faster anyway. Derivatives of an expression grow with the depth of the tree.
+fn most_freedoms(kernel: Kernel) -> usize {
+    match kernel {
+        Kernel::Inverse | Kernel::Forward => usize::MAX,
+        Kernel::Inertia => 64,
+        Kernel::InverseDerivatives | Kernel::ForwardDerivatives => 24,
+    }
+}
+
+/// Length of code, in bytes, beyond which the general algorithm is faster: it passes through the processor once, and from the
+/// farther caches; the loops of the general algorithms stay in the nearest, with a column in every lane. Measured: docs/speed.md.
+fn largest(kernel: Kernel, lanes: bool) -> usize {
+    match (kernel, lanes) {
+        (Kernel::Inverse | Kernel::Forward, _) => 4 << 20,
+        (Kernel::Inertia, false) => 96 << 10,
+        (Kernel::Inertia, true) => 256 << 10,
+        (Kernel::InverseDerivatives, false) => 24 << 10,
+        (Kernel::InverseDerivatives, true) => 128 << 10,
+        (Kernel::ForwardDerivatives, false) => 64 << 10,
+        (Kernel::ForwardDerivatives, true) => 512 << 10,
+    }
+}
+
+/// How far compiled and general results may differ, relative to the largest number of a result: round-off of a model with long
+/// sums stays far below.
+const AGREEMENT: f64 = 1e-9;
+
+/// At how many states.
+const STATES: u64 = 3;
+
+/// Traces, assembles and tries the code of a model. Where the general algorithm is faster, code is left out: [`Compiled::code`] tells
+/// what there is.
+pub fn compile(model: &Model, options: &Options) -> Result<Compiled> {
+    let start = Instant::now();
+    let cpu = options.cpu.min(Cpu::best());
+    if cpu == Cpu::Baseline {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "code is assembled for processors with AVX2 or AVX-512; this is none, or CATENA_CPU says so",
+        )
+        .hint("the general recursions run everywhere: leave compilation out"));
+    }
+    let mut widths = Vec::new();
+    if options.single {
+        widths.push(Width::single(cpu));
+    }
+    if options.lanes {
+        widths.push(Width::lanes_of(cpu));
+    }
+    let traced = generate::Options {
+        dust: options.dust,
+        ..generate::Options::default()
+    };
+    let mut codes = Vec::new();
+    for &kernel in &options.kernels {
+        for &width in &widths {
+            let lanes = width.lanes() > 1;
+            if model.nv() > most_freedoms(kernel) {
+                continue;
+            }
+            let program = generate::kernel(model, kernel, lanes, &traced)?;
+            let code = assemble(&program, width)?;
+            if code.bytes() <= largest(kernel, lanes) {
+                codes.push((kernel, code));
+            }
+        }
+    }
+    let compiled = Compiled::new(model, codes, start.elapsed());
+    agree(model, &compiled, options)?;
+    Ok(compiled)
+}
+
+/// The code of a program.
+#[allow(unsafe_code)]
+fn assemble(program: &Program, width: Width) -> Result<Code> {
+    let steps = lower::lowered(program)?;
+    let (bytes, frame) = allocate::assembled(&steps, width);
+    let refused = |problem: std::io::Error| {
+        Error::new(
+            ErrorKind::Unsupported,
+            format!("the system gives no memory for code: {problem}"),
+        )
+        .hint("the general recursions need none: leave compilation out")
+    };
+    let mut memory = memmap2::MmapMut::map_anon(bytes.len()).map_err(refused)?;
+    memory.copy_from_slice(&bytes);
+    let memory = memory.make_exec().map_err(refused)?;
+    let entry = memory.as_ptr();
+    // constants are spread over the lanes when they are read, or here
+    let copies = if width.extended() { 1 } else { width.lanes() };
+    let constants = steps
+        .constants
+        .iter()
+        .flat_map(|&x| std::iter::repeat_n(x, copies))
+        .collect();
+    // SAFETY: the memory holds a whole function for the processor of `width`, which reads its arguments within the lengths given
+    // here and writes nothing but its frame and its output; it lives as long as the code.
+    Ok(unsafe {
+        Code::new(
+            entry,
+            Arc::new(memory),
+            bytes.len(),
+            width,
+            constants,
+            steps.angles,
+            frame,
+            program.output_count(),
+        )
+    })
+}
+
+/// Compares the code with the general recursions at random states.
+fn agree(model: &Model, compiled: &Compiled, options: &Options) -> Result<()> {
+    let mut general = Dynamics::with_cpu(model, options.cpu);
+    let mut worst = (0.0, Kernel::Inverse);
+    for seed in 0..STATES {
+        let (mut state, other) = (State::random(model, seed), State::random(model, !seed));
+        state.base = Base::fixed();
+        let x = other.v;
+        for &kernel in &options.kernels {
+            for width in [Width::single(options.cpu), Width::lanes_of(options.cpu)] {
+                let Some(code) = compiled.code(kernel, width) else {
+                    continue;
+                };
+                let found = code.try_out(&state.q, &state.v, &x);
+                let wanted = kernel.general(&mut general, &state, &x)?;
+                let size = wanted.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+                let error = found.iter().zip(&wanted).fold(0.0, |error: f64, (a, b)| {
+                    let distance = (a - b).abs();
+                    if distance.is_nan() {
+                        f64::INFINITY
+                    } else {
+                        error.max(distance)
+                    }
+                });
+                let error = if size > 0.0 { error / size } else { error };
+                if error > worst.0 {
+                    worst = (error, kernel);
+                }
+            }
+        }
+    }
+    if worst.0 <= AGREEMENT {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        format!(
+            "the code compiled for {} of `{}` differs from the general recursion by {:.1e}",
+            worst.1.name(),
+            model.name(),
+            worst.0
+        ),
+    )
+    .hint("leave compilation out; the general recursions are not affected"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Expr, scope};
+    use catena::Scalar;
+    use catena::random::Random;
+
+    fn widths() -> Vec<Width> {
+        let all = [Cpu::Avx2, Cpu::Avx512].into_iter();
+        all.filter(|&cpu| cpu <= Cpu::best())
+            .flat_map(|cpu| [Width::single(cpu), Width::lanes_of(cpu)])
+            .collect()
+    }
+
+    /// A program of so many operations, each of earlier results, near or far; with so many outputs of either sign.
+    fn random_program(random: &mut Random, operations: usize, outputs: usize) -> Program {
+        scope(|| {
+            let mut known: Vec<Expr> = Vec::new();
+            for name in ["q", "v", "tau"] {
+                known.extend(Expr::symbols(name, 5));
+            }
+            let q = Expr::symbols("q", 5);
+            for (k, angle) in q.iter().enumerate() {
+                let (sin, cos) = (*angle + Expr::constant(0.1 * k as f64)).sin_cos();
+                known.extend([sin, cos, Expr::constant(random.uniform(-2.0, 2.0))]);
+            }
+            for _ in 0..operations {
+                let mut pick = || {
+                    let far = random.below(4) == 0;
+                    let reach = if far {
+                        known.len()
+                    } else {
+                        known.len().min(12)
+                    };
+                    let x = known[known.len() - 1 - random.below(reach)];
+                    if random.below(3) == 0 { -x } else { x }
+                };
+                let (a, b, c, d) = (pick(), pick(), pick(), pick());
+                let tame = Expr::constant(1.5) + a * a;
+                known.push(match random.below(9) {
+                    0 | 1 => a + b,
+                    2 | 3 => a * b * Expr::constant(0.7),
+                    4 | 5 => a * b + c,
+                    6 => a * a + a,
+                    7 => b / tame + tame.sqrt().recip(),
+                    _ => Expr::select(a.less(b), c, d),
+                });
+                let last = known.len() - 1;
+                // numbers stay of the order of one
+                let size = known[last] * known[last] + Expr::one();
+                known[last] = known[last] / size;
+            }
+            let wanted: Vec<Expr> = (0..outputs)
+                .map(|k| {
+                    let x = known[known.len() - 1 - random.below(known.len())];
+                    if k % 3 == 0 { -x } else { x }
+                })
+                .collect();
+            Program::unoptimized(&wanted)
+        })
+    }
+
+    /// Every instruction, spills to the frame, near and far places in memory: the code does what the program says. Products are
+    /// fused, so the two differ by round-off, which the operations above do not amplify.
+    #[test]
+    fn code_computes_what_the_program_says() {
+        let mut random = Random::new(1);
+        for round in 0..120 {
+            let (operations, outputs) = [(5, 3), (60, 20), (600, 200)][round % 3];
+            let program = random_program(&mut random, operations, outputs);
+            let inputs: Vec<[f64; 5]> = (0..3)
+                .map(|_| [0; 5].map(|_| random.uniform(-1.0, 1.0)))
+                .collect();
+            let wanted = program.evaluate(|name| {
+                let array = ["q", "v", "tau"].iter().position(|a| name.starts_with(*a));
+                let index = name[name.len() - 2..name.len() - 1].parse::<usize>();
+                inputs[array.expect("known")][index.expect("a digit")]
+            });
+            for width in widths() {
+                let code = assemble(&program, width).expect("it can be assembled");
+                let found = code.try_out(&inputs[0], &inputs[1], &inputs[2]);
+                for (k, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
+                    assert!(
+                        (found - wanted).abs() <= 1e-10 * wanted.abs().max(1.0),
+                        "round {round}, {width:?}, output {k}: {found} instead of {wanted}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn angles_of_other_kinds_are_refused() {
+        let program = scope(|| {
+            let q = Expr::symbols("q", 2);
+            Program::unoptimized(&[(q[0] * q[1]).sin_cos().0])
+        });
+        let error = assemble(&program, widths()[0]).expect_err("no such angle");
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
+}
