@@ -46,7 +46,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "error: --gravity: `nan` is not a number\nhint: write 0.5, 1e-3, 90deg, pi/2 or -3*pi/4\n",
     ),
     (
-        "inverse four-bar-1",
+        "derivatives four-bar-1",
         "error: model `four-bar-1` has 1 constraint besides its joints, which the algorithms of trees do not know\n\
          hint: use `algorithm::constrained::ClosedChain` (`catena forward`, `assemble` and `simulate` do), or `Model::open_tree` for the tree with its loops open\n",
     ),
