@@ -20,6 +20,7 @@ import pinocchio as pin  # noqa: E402
 
 from coordinates import Coordinates, Mismatch, pinocchio_quantities, rotation  # noqa: E402
 from program import Program, Refused  # noqa: E402
+from speed_results import Point, from_pinocchio, to_pinocchio  # noqa: E402
 
 TOLERANCE = 1e-9
 STATES = 10
@@ -174,6 +175,29 @@ def catena_quantities(answer, frames):
     }
 
 
+def catena_derivatives(of_efforts, of_accelerations):
+    """One answer each of `catena derivatives` and `catena derivatives --forward`."""
+    keys = {"∂τ/∂q": (of_efforts, "tau_q"), "∂τ/∂v": (of_efforts, "tau_v"), "∂v̇/∂q": (of_accelerations, "a_q"),
+            "∂v̇/∂v": (of_accelerations, "a_v"), "I⁻¹": (of_accelerations, "a_tau")}  # fmt: skip
+    return {name: np.array(answer[key]) for name, (answer, key) in keys.items()}
+
+
+def pinocchio_derivatives(model, data, coordinates, state, others):
+    """The same by `computeRNEADerivatives` and `computeABADerivatives`, in catena's coordinates."""
+    point = Point(*(np.array(state[key]) for key in ("q", "v", "a", "tau")))
+    q, v, vdot, tau = to_pinocchio(coordinates, point)
+    known = {"inverse": [others["inverse"]], "forward": [others["forward"]]}
+
+    def whole(matrix):  # one triangle is filled
+        return np.triu(matrix) + np.triu(matrix, 1).T
+
+    parts = [np.array(part) for part in pin.computeRNEADerivatives(model, data, q, v, vdot)]
+    dq, dv, _ = from_pinocchio("inverse-derivatives", [*parts[:2], whole(parts[2])], coordinates, point, known)
+    parts = [np.array(part) for part in pin.computeABADerivatives(model, data, q, v, tau)]
+    by_q, by_v, by_tau = from_pinocchio("forward-derivatives", [*parts[:2], whole(parts[2])], coordinates, point, known)
+    return {"∂τ/∂q": dq, "∂τ/∂v": dv, "∂v̇/∂q": by_q, "∂v̇/∂v": by_v, "I⁻¹": by_tau}
+
+
 def weights(name, inertia):
     """What makes the entries of a quantity comparable: with torso and finger joints side by side, efforts are divided and
     accelerations multiplied by the square root of the inertia that the joint sees."""
@@ -184,6 +208,11 @@ def weights(name, inertia):
         "gravity": 1 / root,
         "forward": root,
         "inertia": np.outer(1 / root, 1 / root),
+        "∂τ/∂q": 1 / root[:, None],
+        "∂τ/∂v": 1 / root[:, None],
+        "∂v̇/∂q": root[:, None],
+        "∂v̇/∂v": root[:, None],
+        "I⁻¹": np.outer(root, root),
     }.get(name, 1.0)
 
 
@@ -206,10 +235,12 @@ def compare(program, robot, base, path, survey):
     states = random_states(coordinates, model, data, np.random.default_rng(SEED))
     frames = [f.name for f in model.frames if f.type == pin.FrameType.BODY and f.name != "universe"]
     answers = program.evaluate(path, states, *flags, "--frames", ",".join(frames))
+    slopes = [program.derivatives(path, states, *flags, *more) for more in ([], ["--forward"])]
     worst = {}
-    for state, answer in zip(states, answers, strict=True):
+    for state, answer, of_efforts, of_accelerations in zip(states, answers, *slopes, strict=True):
         theirs = pinocchio_quantities(model, data, coordinates, state, frames)
-        ours = catena_quantities(answer, frames)
+        theirs |= pinocchio_derivatives(model, data, coordinates, state, theirs)
+        ours = catena_quantities(answer, frames) | catena_derivatives(of_efforts, of_accelerations)
         for name, value in ours.items():
             difference = relative_difference(value, theirs[name], weights(name, theirs["inertia"]))
             worst[name] = float(np.maximum(difference, worst.get(name, 0.0)))  # NaN stays
@@ -266,7 +297,8 @@ def page(survey, program):
         "first divided, and accelerations multiplied, by the square root of the inertia each freedom sees (its entry on the "
         "diagonal of the inertia matrix). Frames are all links of the file; velocities, "
         "Jacobians and J̇v are in world axes at the frame's origin. Forward dynamics is the O(n) factorization here and "
-        "`aba` there, inverse dynamics `rnea`, inertia `crba`, C·v `computeCoriolisMatrix`. Damping and friction of the "
+        "`aba` there, inverse dynamics `rnea`, inertia `crba`, C·v `computeCoriolisMatrix`, derivatives "
+        "`computeRNEADerivatives` and `computeABADerivatives`, taken to our coordinates by the chain rule (speed_results.py). Damping and friction of the "
         "joints, which Pinocchio leaves out, are switched off (`--no-passive`). The coordinates of a free base differ (velocity "
         "of the origin in world axes here, in body axes there); [coordinates.py](../../peers/coordinates.py) converts "
         "everything to ours.\n",

@@ -44,6 +44,10 @@ class Program:
         """Every quantity at every state."""
         return self._at_states("evaluate", model, states, *flags)
 
+    def derivatives(self, model, states, *flags):
+        """Derivatives of efforts, or with `--forward` of accelerations, at every state."""
+        return self._at_states("derivatives", model, states, *flags)["states"]
+
     def forward(self, model, states):
         """Accelerations at every state."""
         return [answer["a"] for answer in self._at_states("forward", model, states)["states"]]

@@ -2,7 +2,7 @@
 //!
 //! The general recursions walk any tree; most of what they multiply is 0 or 1 for a given robot. Here the algorithm is traced in
 //! symbols, simplified for the numbers of this model, and assembled for this processor, in milliseconds and without a compiler
-//! ([`encode`], [`lower`], [`allocate`] are all of it). [`compile`] compares the code with the general recursions at random states
+//! (the files `lower`, `allocate` and `encode` are all of it). [`compile`] compares the code with the general recursions at random states
 //! before it hands it out.
 //!
 //! ```
