@@ -320,7 +320,7 @@ def page(rows, program, rounds):
 C that catena generates (`catena generate`) beside C that CasADi writes from Pinocchio's `rnea`, `aba` and `crba` traced in CasADi expressions
 (`SX`), for the same trees: right angles exact for both. Compiled by {flags} with `{" ".join(FLAGS)}`; the faster compiler counts for each side, and the
 fastest of Pinocchio's conventions (local, world), for the inertia matrix also its upper triangle alone without zeros, which is less than catena writes. Both are called through a pointer on 64 random states in turn, {rounds} rounds, all variants
-in one process taking turns on one core, results written to the same place by every call; best ns per state. `×8` is catena's same file with `-DCATENA_LANES=8`; an inertia matrix of the humanoid is then 92 kB, beyond the first cache, so its time is that of the stores. Load of the machine at the
+in one process taking turns on one core, results written to the same place by every call; best ns per state. `×8` is catena's same file with `-DCATENA_LANES=8`; an inertia matrix of the humanoid is then 92 kB, more than the first cache holds. Load of the machine at the
 start: {os.getloadavg()[0]:.1f}. CasADi's code calls `sin` and `cos` of the C library, catena's brings its own (1.5 units in the last place up to 1e5 rad).
 
 Goals: at most {ONE} of CasADi's time for one state at a time, {EIGHT} per state in eight lanes. {verdict}
@@ -342,7 +342,7 @@ For the Stanford arm the literature on symbolic Newton–Euler with regrouped pa
 
 ## Generation
 
-Seconds for all three functions with their tests (catena), for five traces (CasADi); kB of catena's C for the three functions. Goals: 2 s for seven
+Seconds for all three functions with their tests (catena), for seven traces (CasADi); kB of catena's C for the three functions. Goals: 2 s for seven
 joints, 30 s and 1000 kB for a humanoid.
 
 {report.markdown(["robot", "freedoms", "catena s", "CasADi s", "catena kB"], sources)}"""
