@@ -2,7 +2,7 @@
 //
 //   bench NQ NV IN OUT ROUNDS {casadi|single|lanes LIBRARY FUNCTION}...
 //
-// IN is 1 (q) or 3 (q, v, x), OUT the length of the result. A line per function: best, median.
+// IN is 1 (q) or 3 (q, v, x), OUT the length of the result, which every call writes to the same place. A line per function: best, median.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -67,7 +67,7 @@ int main(int count, char **words)
     const int nq = atoi(words[1]), nv = atoi(words[2]), in = atoi(words[3]), length = atoi(words[4]), rounds = atoi(words[5]);
     const int entries = (count - 6) / 3;
     // one state after the other, and eight side by side
-    double *q = aligned(STATES * nq), *v = aligned(STATES * nv), *x = aligned(STATES * nv), *out = aligned(STATES * length * LANES);
+    double *q = aligned(STATES * nq), *v = aligned(STATES * nv), *x = aligned(STATES * nv), *out = aligned(length * LANES);
     double *wide_q = aligned(STATES * nq), *wide_v = aligned(STATES * nv), *wide_x = aligned(STATES * nv);
     for (int s = 0; s < STATES; s++) {
         for (int k = 0; k < nq; k++) q[s * nq + k] = 3.0 * uniform();
@@ -114,19 +114,18 @@ int main(int count, char **words)
             for (int call = 0; call < CALLS; call++) {
                 if (at->kind == 'c') {
                     for (int s = 0; s < STATES; s++) {
-                        at->arg[0] = q + s * nq, at->arg[1] = v + s * nv, at->arg[2] = x + s * nv, at->res[0] = out + s * length;
+                        at->arg[0] = q + s * nq, at->arg[1] = v + s * nv, at->arg[2] = x + s * nv, at->res[0] = out;
                         ((casadi *)at->function)(at->arg, at->res, at->iw, at->w, 0);
                     }
                 } else if (at->kind == 's') {
                     for (int s = 0; s < STATES; s++) {
-                        if (in == 1) ((one *)at->function)(q + s * nq, out + s * length);
-                        else ((three *)at->function)(q + s * nq, v + s * nv, x + s * nv, out + s * length);
+                        if (in == 1) ((one *)at->function)(q + s * nq, out);
+                        else ((three *)at->function)(q + s * nq, v + s * nv, x + s * nv, out);
                     }
                 } else {
                     for (int b = 0; b < STATES / LANES; b++) {
-                        double *to = out + b * length * LANES;
-                        if (in == 1) ((one *)at->function)(wide_q + b * nq * LANES, to);
-                        else ((three *)at->function)(wide_q + b * nq * LANES, wide_v + b * nv * LANES, wide_x + b * nv * LANES, to);
+                        if (in == 1) ((one *)at->function)(wide_q + b * nq * LANES, out);
+                        else ((three *)at->function)(wide_q + b * nq * LANES, wide_v + b * nv * LANES, wide_x + b * nv * LANES, out);
                     }
                 }
             }
