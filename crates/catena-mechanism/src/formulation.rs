@@ -95,7 +95,7 @@ impl Formulation {
 }
 
 /// Rows of constraints up to which cut loops are cheaper than the sparse Lagrangian matrix, by `catena compare four-bar-1 -o FILE`.
-const DENSE_ROWS: usize = 100;
+const DENSE_ROWS: usize = 50;
 
 /// The motion of a mechanism and the loads in its hinges.
 #[derive(Clone, Debug)]
