@@ -19,7 +19,7 @@ pub struct Lu<S = f64> {
     factors: Matrix<S>,
     /// Row of A that became row i.
     order: Vec<usize>,
-    /// By what the rows of A were multiplied; empty if they were not.
+    /// By what the rows of A are weighed when pivots are chosen; empty if they are not.
     scale: Vec<S>,
     scratch: Vec<S>,
 }
@@ -46,24 +46,30 @@ impl<S: Scalar<Mask = bool>> Lu<S> {
         self.eliminate()
     }
 
-    /// The same with every row divided by its largest entry first: for equations of different kinds and sizes.
+    /// The same with rows weighed by their largest entries when pivots are chosen: for equations of different kinds and sizes.
     pub fn factorize_scaled(&mut self) -> Result<(), usize> {
         let n = self.order.len();
         self.scale.clear();
-        for row in self.factors.as_mut_slice().chunks_exact_mut(n.max(1)) {
+        for row in self.factors.as_slice().chunks_exact(n.max(1)) {
             let mut largest = S::zero();
-            for x in row.iter() {
+            for x in row {
                 let size = magnitude(*x);
                 largest = S::select(largest.less(size), size, largest);
             }
             let usable = S::zero().less(largest);
-            let scale = S::select(usable, largest, S::one()).recip();
-            for x in row.iter_mut() {
-                *x *= scale;
-            }
-            self.scale.push(scale);
+            self.scale
+                .push(S::select(usable, largest, S::one()).recip());
         }
         self.eliminate()
+    }
+
+    /// Size of an entry in the choice of a pivot.
+    fn weight(&self, row: usize, column: usize) -> S {
+        let size = magnitude(self.factors[(row, column)]);
+        match self.scale.get(self.order[row]) {
+            Some(scale) => size * *scale,
+            None => size,
+        }
     }
 
     fn eliminate(&mut self) -> Result<(), usize> {
@@ -73,9 +79,9 @@ impl<S: Scalar<Mask = bool>> Lu<S> {
         }
         for k in 0..n {
             let mut pivot = k;
-            let mut largest = magnitude(self.factors[(k, k)]);
+            let mut largest = self.weight(k, k);
             for i in k + 1..n {
-                let candidate = magnitude(self.factors[(i, k)]);
+                let candidate = self.weight(i, k);
                 if largest.less(candidate) {
                     (pivot, largest) = (i, candidate);
                 }
@@ -122,9 +128,6 @@ impl<S: Scalar<Mask = bool>> Lu<S> {
         for i in 0..n {
             let row = self.factors.row(i);
             let mut sum = b[self.order[i]];
-            if let Some(scale) = self.scale.get(self.order[i]) {
-                sum *= *scale;
-            }
             for (l, y) in row[..i].iter().zip(&*y) {
                 sum = (-*l).mul_add(*y, sum);
             }

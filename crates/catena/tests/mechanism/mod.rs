@@ -127,12 +127,16 @@ impl Mechanism {
     /// Integrates from a state; the unknowns at the end.
     pub fn follow(&mut self, state: &State, end: f64, tolerance: f64) -> Bdf {
         let (x, rates) = self.start(state);
-        let mut options = BdfOptions::with_tolerance(tolerance);
+        // as `simulate` has it
+        let mut options = BdfOptions {
+            newton_tolerance: 0.1,
+            ..BdfOptions::with_tolerance(tolerance)
+        };
         if self.layout.formulation == Formulation::Index3 {
             options.initial_step = Some(tolerance.sqrt() * end);
         }
         let mut bdf = Bdf::new(x.len(), options).unwrap();
-        let mut absolute = vec![tolerance; x.len()];
+        let mut absolute = vec![0.01 * tolerance; x.len()];
         absolute[self.layout.load(1)..].fill(1e100);
         bdf.set_absolute_tolerances(&absolute).unwrap();
         bdf.start(self, 0.0, &x, &rates).unwrap();

@@ -32,8 +32,11 @@ const SIGMA: f64 = 100.0;
 /// Time spent on each of them.
 const PATIENCE: Duration = Duration::from_millis(300);
 
+/// A method by its name, and how to set it up.
+type Contender = (&'static str, fn(Tolerances) -> Integrator);
+
 /// The methods compared.
-const METHODS: [(&str, fn(Tolerances) -> Integrator); 3] = [
+const METHODS: [Contender; 3] = [
     ("DOP853, joint coordinates", |tolerances| {
         Integrator::Adaptive {
             method: Method::Dop853,

@@ -28,6 +28,7 @@
 //! articulated-body method does, here with a matrix that has all gyroscopic, geometric and stiff terms: O(n) in time and memory.
 //! Loops are closed by a Schur complement on the rows of the cut joints (`cuts.rs`).
 
+mod assembly;
 mod blocks;
 mod cuts;
 mod elimination;
