@@ -190,6 +190,11 @@ impl CutLoops {
             Some(along) => along.factorize(model, q, &self.rows),
             None => self.factorize_dense(model, q),
         }
+        self.made(q);
+    }
+
+    /// Notes where factors were made.
+    fn made(&mut self, q: &[f64]) {
         let made_at = self.made_at.get_or_insert_default();
         made_at.clear();
         made_at.extend_from_slice(q);
@@ -261,9 +266,9 @@ impl CutLoops {
         stabilisation: Stabilisation,
         others: bool,
     ) {
-        self.factorize(model, &state.q, others);
         self.rows.right_side(stabilisation, &mut self.right_side);
         if self.along.is_some() {
+            self.factorize(model, &state.q, others);
             self.solve_along(model, state, tau, external);
             return;
         }
@@ -276,7 +281,11 @@ impl CutLoops {
             external,
             &mut self.tree,
             &mut self.free,
-        ); // (68)
+        ); // (68); it leaves the factors of the tree
+        if others || self.made_at.as_deref() != Some(&state.q) {
+            self.decompose(model);
+            self.made(&state.q);
+        }
         self.rows.times(&self.free, &mut self.lambda);
         let scale = norm(&self.lambda).max(norm(&self.right_side));
         for (lambda, b) in self.lambda.iter_mut().zip(&self.right_side) {
