@@ -1,4 +1,4 @@
-//! Machine code made for one model, and how [`Dynamics`](crate::Dynamics) and [`Batch`](crate::Batch) call it.
+//! Machine code made for one model, and how [`Dynamics`] and [`Batch`](crate::Batch) call it.
 //!
 //! The code is made elsewhere (`catena_symbolic::native`). Here is what it looks like from outside: a function that reads positions,
 //! velocities and one more vector, and writes results; with one number per place, or with a register of numbers, one per state. The

@@ -107,7 +107,8 @@ impl<V: Vector> Columns<V> {
                 let mut row = below.min(column + lanes).min(freedoms);
                 let full = (column + lanes).min(freedoms);
                 while row > strip {
-                    if row <= column && self.least_end[row / lanes - 1] >= full {
+                    let whole = row <= column && row.is_multiple_of(lanes);
+                    if whole && self.least_end[row / lanes - 1] >= full {
                         row -= lanes;
                         self.square::<SLIDES>(row, column, &mut block, inertia);
                     } else {
@@ -139,7 +140,7 @@ impl<V: Vector> Columns<V> {
         for i in (0..lanes).rev() {
             let mut entries = splat::<V>(rows[i].along.angular).dot(moment); // (24)
             if SLIDES {
-                entries = entries + splat::<V>(rows[i].along.linear).dot(force);
+                entries += splat::<V>(rows[i].along.linear).dot(force);
             }
             square[i] = entries.0;
             moment = splat::<V>(rows[i].arm).cross_add(force, moment);
@@ -181,7 +182,7 @@ impl<V: Vector> Columns<V> {
         let moment = Vec3::new(block[0], block[1], block[2]);
         let mut entries = splat::<V>(along.angular).dot(moment); // (24)
         if SLIDES {
-            entries = entries + splat::<V>(along.linear).dot(force);
+            entries += splat::<V>(along.linear).dot(force);
         }
         let moved = splat::<V>(arm).cross_add(force, moment);
         let lane = V::load(&LANE_NUMBERS[..V::LANES]);

@@ -12,7 +12,7 @@
 //! Everything is in the axes of the base, about the joint it belongs to: no digits are lost to a distant origin, and a wrench
 //! M̃ᵢPᵢ on its way down the path costs six multiply-adds per joint (and three for the entry) instead of twenty-four. Body by
 //! body inward, a row of I is the projection of the wrenches of all freedoms beyond, which are numbered one after another. Cost
-//! O(n d). For one state the entries are made by [`columns`](super::columns), several of a row at a time.
+//! O(n d). For one state the entries are made several of a row at a time (`columns.rs`).
 
 #[cfg(target_arch = "x86_64")]
 use super::columns::Columns;
