@@ -6,7 +6,7 @@ use crate::equations::Equations;
 use crate::lagrangian::Lagrangian;
 use crate::{appendix, constraint_forces, null_space, rotational};
 use catena::algorithm::constrained::closed_chain::{CLOSED, CONSISTENT};
-use catena::algorithm::constrained::{Axes, ClosedChain, Rows, Sharing, Stabilisation};
+use catena::algorithm::constrained::{Axes, ClosedChain, Route, Rows, Sharing, Stabilisation};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::error::{Error, ErrorKind, Result};
 use catena::spatial::{Force, Motion, Vec3};
@@ -151,6 +151,9 @@ impl Mechanism {
 
     /// The same with a choice of axes for points on points.
     pub fn with_axes(model: &Model, axes: Axes) -> Self {
+        // all rows together: loads are the shortest of all, as those of the other formulations
+        let mut chain = ClosedChain::with(model, Vec::new(), axes);
+        chain.choose_route(Route::CutLoops);
         Mechanism {
             model: model.clone(),
             axes,
@@ -159,7 +162,7 @@ impl Mechanism {
             rows: Rows::new(model, axes),
             equations: Equations::default(),
             lagrangian: None,
-            chain: ClosedChain::with(model, Vec::new(), axes),
+            chain,
             still: vec![0.0; model.nv()],
         }
     }

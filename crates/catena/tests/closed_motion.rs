@@ -241,23 +241,6 @@ fn runs_that_cannot_start_say_why() {
         error.message().contains("constraint `loop0` is open by"),
         "{error}"
     );
-    let implicit = simulate::Options {
-        integrator: Integrator::Bdf {
-            tolerances: Tolerances {
-                relative: 1e-6,
-                absolute: 1e-8,
-            },
-            max_step: f64::INFINITY,
-            max_order: 5,
-            matrix: simulate::NewtonMatrix::Automatic,
-        },
-        ..options
-    };
-    let start = parallelogram(&model, 1.0, 0.0);
-    let error = Simulation::new(&model, &start, Inputs::default(), Vec::new(), implicit)
-        .err()
-        .expect("implicit");
-    assert_eq!(error.kind(), catena::ErrorKind::Unsupported);
 }
 
 /// Steps of one size: projected ones are closed to round-off, Baumgarte's drift by what their order allows, and both converge to the

@@ -2,7 +2,6 @@
 
 use super::{Dynamics, Path, Work, make_square};
 use crate::Cpu;
-use crate::algorithm::derivatives::dense::{self, Dense};
 use crate::algorithm::derivatives::inverse::{self, Work as InverseWork};
 use crate::algorithm::derivatives::pack::{One, Pack};
 use crate::algorithm::derivatives::{ForwardDerivatives, InverseDerivatives, forward};
@@ -34,8 +33,6 @@ pub(super) struct Store {
 struct Workspace<S: Scalar, K: Pack<S>> {
     inverse: InverseWork<S, K>,
     columns: Columns<S, K>,
-    /// For models of moderate size.
-    dense: Option<Dense<S, K>>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +49,6 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
         Workspace {
             inverse: InverseWork::new(model),
             columns: Columns::new(model),
-            dense: (model.nv() <= dense::MOST).then(|| Dense::new(model.nv())),
         }
     }
 
@@ -96,14 +92,6 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
         forward::solve(model, (&mut self.inverse, &mut self.columns), out);
     }
 
-    /// I⁻¹, and from ∂τ its products: see [`dense`].
-    #[inline(always)]
-    fn dense_solution(&mut self, of_tau: [&[S]; 3], out: [&mut [S]; 3]) {
-        if let Some(dense) = &mut self.dense {
-            dense.solve(of_tau, out);
-        }
-    }
-
     /// With the factors that are there.
     #[inline(always)]
     fn inverse_inertia(&mut self, door: &Work<S>, model: &Model, out: &mut [S]) {
@@ -124,15 +112,6 @@ mod compiled {
             compiled!(@recursion $pack, forward_recursion);
             compiled!(@matrices $pack, $features, inverse_matrices);
             compiled!(@matrices $pack, $features, forward_matrices);
-
-            #[target_feature(enable = $features)]
-            pub(crate) fn dense_solution(
-                work: &mut Workspace<Fused, $pack>,
-                of_tau: [&[Fused]; 3],
-                out: [&mut [Fused]; 3],
-            ) {
-                work.dense_solution(of_tau, out);
-            }
 
             #[target_feature(enable = $features)]
             pub(crate) fn inverse_inertia(
@@ -290,9 +269,6 @@ impl Dynamics {
         {
             return self.compiled_forward_derivatives(state, tau);
         }
-        if self.widest != Cpu::Baseline && self.model.nv() <= dense::MOST {
-            return self.dense_forward_derivatives(state, tau, external);
-        }
         self.general_forward(state, tau, external)?;
         self.export_factors();
         let loaded = !external.is_empty();
@@ -331,60 +307,6 @@ impl Dynamics {
             },
             #[cfg(target_arch = "x86_64")]
             _ => unreachable!("workspaces are made for the path"),
-        }
-        finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
-        finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;
-        Ok(derivatives)
-    }
-
-    /// The same by ∂τ and the inverse of I, where its matrices are of moderate size.
-    #[cfg(not(target_arch = "x86_64"))]
-    fn dense_forward_derivatives(
-        &mut self,
-        _: &State,
-        _: &[f64],
-        _: &[Force<f64>],
-    ) -> Result<&ForwardDerivatives> {
-        unreachable!("other processors have the baseline path alone")
-    }
-
-    /// The same by ∂τ and the inverse of I, where its matrices are of moderate size.
-    #[cfg(target_arch = "x86_64")]
-    fn dense_forward_derivatives(
-        &mut self,
-        state: &State,
-        tau: &[f64],
-        external: &[Force<f64>],
-    ) -> Result<&ForwardDerivatives> {
-        self.forward(state, tau, external)?;
-        let vdot = std::mem::take(&mut self.vdot);
-        let done = self.inverse_derivatives(state, &vdot, external).map(|_| ());
-        self.vdot = vdot;
-        done?;
-        let model = &self.model;
-        let Some(store) = &mut self.derivatives else {
-            unreachable!("it was made for the derivatives of the efforts");
-        };
-        let derivatives = store
-            .forward
-            .get_or_insert_with(|| ForwardDerivatives::new(model));
-        let ForwardDerivatives { vdot, dq, dv, dtau } = derivatives;
-        vdot.copy_from_slice(&self.vdot);
-        let out = [dq, dv, dtau].map(|m| Fused::slice_mut(m.as_mut_slice()));
-        if let Some(of_tau) = &store.inverse {
-            let of_tau = [&of_tau.dq, &of_tau.dv, &of_tau.inertia];
-            let of_tau = of_tau.map(|m| Fused::slice(m.as_slice()));
-            // SAFETY: these workspaces exist only where the processor has the instructions.
-            #[allow(unsafe_code)]
-            match &mut store.workspaces {
-                Workspaces::Baseline(_) => unreachable!("it has no width"),
-                Workspaces::Avx2(work) => unsafe {
-                    compiled::avx2::dense_solution(work, of_tau, out);
-                },
-                Workspaces::Avx512(work) => unsafe {
-                    compiled::avx512::dense_solution(work, of_tau, out);
-                },
-            }
         }
         finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
         finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;

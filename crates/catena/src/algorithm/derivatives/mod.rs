@@ -5,7 +5,6 @@
 //! rotation about the child's axes (see NOTATION.md).
 
 pub mod centroidal;
-pub(crate) mod dense;
 pub mod forward;
 pub mod inverse;
 pub(crate) mod pack;
