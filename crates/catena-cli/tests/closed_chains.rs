@@ -4,6 +4,7 @@ mod common;
 
 use common::{Folder, good, numbers, run, run_in};
 use serde_json::json;
+use std::f64::consts::PI;
 
 /// Work and error of problems that run fast, at a tolerance where everything must hold.
 #[test]
@@ -202,4 +203,60 @@ fn graphs_are_cut() {
         ],
     );
     assert_eq!(closed.code, 0, "{}", closed.stderr);
+}
+
+/// A rhombus with one crank held closes in two ways; a third is not made up.
+#[test]
+fn branches_can_be_asked_for() {
+    let guess = "assemble four-bar-1 --q 70deg,-70deg,70deg --hold foot0 --json --branch";
+    let state = |branch: &str| {
+        let found = good(&format!("{guess} {branch}")).json();
+        numbers(&found["states"][0]["q"])
+    };
+    let (open, folded) = (state("1"), state("2"));
+    let held = 70f64.to_radians();
+    for (found, wanted) in [(&open, [held, -held, held]), (&folded, [held, PI, PI])] {
+        for (found, wanted) in found.iter().zip(wanted) {
+            // a whole turn is none
+            assert!(
+                (0.5 * (found - wanted)).sin().abs() < 1e-9,
+                "{found} {wanted}"
+            );
+        }
+    }
+    let refused = run(&format!("{guess} 3"));
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("branch 3 was not found"),
+        "{}",
+        refused.stderr
+    );
+}
+
+/// Every formulation by name, the same accelerations.
+#[test]
+fn a_formulation_can_be_forced() {
+    let command = "forward four-bar-1 --q 70deg,-70deg,70deg --v 1,-1,1 --json";
+    let accelerations = |more: &str| {
+        let found = good(&format!("{command}{more}")).json();
+        numbers(&found["states"][0]["a"])
+    };
+    let wanted = accelerations("");
+    for name in [
+        "lagrangian",
+        "constraint-forces",
+        "rotational",
+        "augmented-bodies",
+        "relative-rates",
+        "null-space",
+        "svd",
+    ] {
+        let found = accelerations(&format!(" --formulation {name}"));
+        for (found, wanted) in found.iter().zip(&wanted) {
+            assert!((found - wanted).abs() < 1e-9, "{name}: {found} {wanted}");
+        }
+    }
+    let refused = run("forward chain-3 --formulation svd");
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("is a tree"), "{}", refused.stderr);
 }

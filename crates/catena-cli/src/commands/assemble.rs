@@ -10,11 +10,12 @@ use crate::situation::{self, Situation};
 use crate::state_argument::StateArgument;
 use crate::table::Table;
 use crate::{json, names};
-use catena::Model;
 use catena::algorithm::constrained::{Assembled, ClosedChain};
 use catena::error::{Error, ErrorKind, Result};
+use catena::{Model, State};
 use clap::Args;
 use serde_json::{Value, json};
+use std::f64::consts::TAU;
 
 /// Which model, the guess, and what stays.
 #[derive(Args, Debug)]
@@ -27,6 +28,11 @@ pub struct Arguments {
     /// Freedoms that keep the guess's position and velocity, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     hold: Vec<String>,
+
+    /// Take this branch (assembly mode) instead of the one the guess leads to: 1 is the nearest to the guess, 2 the next, as far as 200
+    /// random guesses find them
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
+    branch: Option<u16>,
 }
 
 /// A guess and the closed state near it.
@@ -56,7 +62,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         .into_iter()
         .map(|mut situation| {
             let time = situation.time.unwrap_or(0.0);
-            let assembled = chain.assemble(time, &situation.state, &held)?;
+            let assembled = match arguments.branch {
+                None => chain.assemble(time, &situation.state, &held)?,
+                Some(wanted) => branch(&mut chain, time, &situation.state, &held, wanted.into())?,
+            };
             situation.state = assembled.state.clone();
             let (_, singular_values) = chain.rank(time, &situation.state)?;
             Ok(Found {
@@ -70,6 +79,71 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         true => json::text(&to_json(&model, &found)),
         false => to_text(&model, &found),
     }))
+}
+
+/// Random guesses that look for branches.
+const GUESSES: u64 = 200;
+
+/// Closed states from random guesses that keep what is held, the one nearest to the guess first.
+fn branch(
+    chain: &mut ClosedChain,
+    time: f64,
+    guess: &State,
+    held: &[usize],
+    wanted: usize,
+) -> Result<Assembled> {
+    let model = chain.model().clone();
+    let positions = position_of_freedom(&model);
+    // how far apart two positions are; a whole turn is none
+    let distance = |a: &State, b: &State| {
+        let mut worst = 0.0f64;
+        for (k, dof) in model.tree().dofs.iter().enumerate() {
+            if let Some(at) = positions[k] {
+                let mut apart = (a.q[at] - b.q[at]).abs();
+                if dof.velocity_unit == "rad/s" {
+                    apart %= TAU;
+                    apart = apart.min(TAU - apart);
+                }
+                worst = worst.max(apart);
+            }
+        }
+        worst
+    };
+    let mut found: Vec<(f64, Assembled)> = Vec::new();
+    for seed in 0..=GUESSES {
+        let mut start = guess.clone();
+        if seed > 0 {
+            let random = State::random(&model, seed);
+            for (k, position) in positions.iter().enumerate() {
+                if let (Some(at), false) = (position, held.contains(&k)) {
+                    start.q[*at] = random.q[*at];
+                }
+            }
+        }
+        // a guess that leads nowhere is none
+        let Ok(assembled) = chain.assemble(time, &start, held) else {
+            continue;
+        };
+        let known = found
+            .iter()
+            .any(|(_, other)| distance(&other.state, &assembled.state) < 1e-6);
+        if !known {
+            found.push((distance(&assembled.state, guess), assembled));
+        }
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let count = found.len();
+    match found.into_iter().nth(wanted - 1) {
+        Some((_, assembled)) => Ok(assembled),
+        None => Err(Error::new(
+            ErrorKind::Input,
+            format!("branch {wanted} was not found: {GUESSES} random guesses lead to {count}"),
+        )
+        .hint(match count {
+            0 => "the loops cannot be closed with what is held",
+            _ => "hold as many freedoms as the mechanism has (--hold), so that branches are single positions",
+        })),
+    }
 }
 
 /// Numbers of the freedoms with these names; the name of a joint stands for all of its freedoms.

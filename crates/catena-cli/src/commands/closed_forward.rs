@@ -12,6 +12,7 @@ use crate::table::Table;
 use catena::algorithm::constrained::{ClosedChain, Loads, Sharing};
 use catena::error::Result;
 use catena::{Dynamics, Model};
+use catena_mechanism::{Formulation, Mechanism};
 use serde_json::{Value, json};
 
 /// The laws must hold at least this well, or the exit code is 1.
@@ -35,13 +36,23 @@ pub fn run(
     model: &Model,
     situations: Vec<Situation>,
     guesses: bool,
+    formulation: Option<Formulation>,
     as_json: bool,
 ) -> Result<Outcome> {
     let mut chain = ClosedChain::new(model);
+    let mut other = formulation.map(|formulation| (formulation, Mechanism::new(model)));
     let mut dynamics = Dynamics::new(&model.clone().open_tree());
     let solved = situations
         .into_iter()
-        .map(|situation| solve(&mut chain, &mut dynamics, situation, guesses))
+        .map(|situation| {
+            solve(
+                &mut chain,
+                other.as_mut(),
+                &mut dynamics,
+                situation,
+                guesses,
+            )
+        })
         .collect::<Result<Vec<Solved>>>()?;
     let mut outcome = Outcome::text(match as_json {
         true => json::text(&to_json(model, &solved)),
@@ -62,6 +73,7 @@ pub fn run(
 
 fn solve(
     chain: &mut ClosedChain,
+    other: Option<&mut (Formulation, Mechanism)>,
     dynamics: &mut Dynamics,
     mut situation: Situation,
     guess: bool,
@@ -73,9 +85,24 @@ fn solve(
     let external = situation.external(dynamics)?;
     let (state, tau) = (&situation.state, &situation.effort);
     let motion = chain.forward(time, state, tau, &external)?;
-    let (vdot, rank) = (motion.accelerations.to_vec(), motion.rank);
-    let multipliers = motion.multipliers.to_vec();
-    let loads = chain.loads(state, tau, &external, Sharing::AllJoints)?;
+    let (mut vdot, rank) = (motion.accelerations.to_vec(), motion.rank);
+    let mut multipliers = motion.multipliers.to_vec();
+    let mut loads = chain.loads(state, tau, &external, Sharing::AllJoints)?;
+    let mut route = chain.route_reason();
+    if let Some((formulation, mechanism)) = other {
+        let solution = mechanism.accelerations(*formulation, time, state, tau, &external)?;
+        vdot = solution.accelerations;
+        multipliers.clone_from(&solution.multipliers);
+        loads.constraints = solution.constraints;
+        loads.multipliers = solution.multipliers;
+        let assumed = solution.assumptions.iter();
+        let assumed: String = assumed.map(|text| format!("; {text}")).collect();
+        route = format!(
+            "{} (Mufti {}), as asked{assumed}",
+            formulation.name(),
+            formulation.source()
+        );
+    }
     let rows = chain.rows(time, state)?;
     let mut efforts = tau.clone();
     rows.add_transpose_times(&multipliers, &mut efforts);
@@ -93,7 +120,7 @@ fn solve(
         multipliers,
         returned,
         kept,
-        route: chain.route_reason(),
+        route,
     })
 }
 

@@ -3,17 +3,18 @@
 use crate::commands::closed_forward;
 use crate::commands::info::one_line;
 use crate::commands::inverse::{quaternion_lines, state_table};
-use crate::json;
 use crate::model_argument::ModelArgument;
 use crate::number::rough;
 use crate::outcome::Outcome;
 use crate::residual::{larger, largest, relative};
 use crate::situation::{self, Situation};
 use crate::state_argument::{EffortArgument, StateArgument};
+use crate::{json, names};
 use catena::algorithm::forward_dynamics::{WalkerOrin, forward_dynamics_walker_orin};
-use catena::error::Result;
+use catena::error::{Error, ErrorKind, Result};
 use catena::spatial::Force;
 use catena::{Dynamics, Model};
+use catena_mechanism::Formulation;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -31,6 +32,34 @@ pub struct Arguments {
     state: StateArgument,
     #[command(flatten)]
     effort: EffortArgument,
+
+    /// Solve closed chains by this formulation (see `catena compare`) instead of the one that counts fewest operations
+    #[arg(long, value_name = "NAME")]
+    formulation: Option<String>,
+}
+
+impl Arguments {
+    fn formulation(&self) -> Result<Option<Formulation>> {
+        let Some(name) = &self.formulation else {
+            return Ok(None);
+        };
+        let known = || Formulation::ALL.into_iter().map(Formulation::name);
+        let unknown = || {
+            let hint = match names::nearest(name, known()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!(
+                    "the formulations are {}",
+                    known().collect::<Vec<_>>().join(", ")
+                ),
+            };
+            Error::new(
+                ErrorKind::Input,
+                format!("there is no formulation `{name}`"),
+            )
+            .hint(hint)
+        };
+        Formulation::named(name).map(Some).ok_or_else(unknown)
+    }
 }
 
 /// A situation with the accelerations found.
@@ -50,7 +79,18 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         .situations(&model, None, arguments.effort.tau.as_ref())?;
     if !model.constraints().is_empty() {
         let guesses = arguments.state.seed().is_some();
-        return closed_forward::run(&model, situations, guesses, as_json);
+        let formulation = arguments.formulation()?;
+        return closed_forward::run(&model, situations, guesses, formulation, as_json);
+    }
+    if arguments.formulation.is_some() {
+        return Err(Error::new(
+            ErrorKind::Input,
+            format!(
+                "--formulation chooses how closed chains are solved; `{}` is a tree",
+                model.name()
+            ),
+        )
+        .hint("`catena compare` solves trees by every formulation, too"));
     }
     let mut dynamics = Dynamics::new(&model);
     let mut twin = (model.nv() <= LARGE).then(|| WalkerOrin::new(&model));
