@@ -3,11 +3,13 @@
 catena's `ClosedChain::forward` (example `closed_speed`) beside Pinocchio's `constraintDynamics`, on the same mechanisms at the same
 states: a ring of twelve revolute joints with one loop, and rows of four-bar linkages closed at points. The accelerations must agree
 before anything is timed. Pinocchio is called through its Python module; what such a call costs by itself is measured and taken
-off. Goals: as fast for one loop, five times as fast for a hundred. Prints its table, and ends with code 1 when a goal is missed.
+off. Goals: as fast for one loop, five times as fast for a hundred. Writes
+docs/peers/closed-chains.md, and ends with code 1 when a goal is missed.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -108,6 +110,27 @@ def call_alone():
     return best_of(lambda: pin.aba(model, data, x, x, x))
 
 
+class Ours:
+    """What the page calls catena."""
+
+    @staticmethod
+    def version():
+        text = (report.ROOT / "Cargo.toml").read_text(encoding="utf-8")
+        return "catena " + re.search(r'^version = "(.*)"', text, re.MULTILINE).group(1)
+
+
+TEXT = """# Closed chains beside Pinocchio
+
+Forward dynamics of closed chains, one state at a time: `ClosedChain::forward` here, `constraintDynamics` there (proximal settings of its
+own, called through Python, of which the {alone:.2f} µs of an empty call are taken off). *ring*: twelve revolute joints, the tip held at a point of
+the ground; *four-bar-N*: N rhombuses in a row, neighbours sharing an upright, closed at points. *ratio*: how many times as fast catena is. *difference*: of the accelerations,
+relative. Goals: Pinocchio's speed for the ring, five times its speed for a hundred loops. Missed: {missed}.
+
+{origin}
+
+{table}"""
+
+
 def main():
     """Runs both and compares."""
     command = ["cargo", "run", "--release", "--quiet", "--package", "catena", "--example", "closed_speed"]
@@ -125,10 +148,15 @@ def main():
         rows.append([name, f"{1e6 * problem['seconds']:.2f}", f"{1e6 * (seconds - alone):.2f}", f"{ratio:.1f}", report.rough(difference)])
         if ratio < GOALS.get(name, 0.0):
             missed.append(f"{name}: {ratio:.2f} times as fast, the goal is {GOALS[name]}")
-    print(report.plain(["mechanism", "catena µs", "Pinocchio µs", "ratio", "difference"], rows))
+    head = ["mechanism", "catena µs", "Pinocchio µs", "ratio", "difference"]
+    print(report.plain(head, rows))
     print(f"a call through Python alone, taken off: {1e6 * alone:.2f} µs")
     for goal in missed:
         print(f"missed: {goal}")
+    page = report.DOCS / "closed-chains.md"
+    page.write_text(TEXT.format(origin=report.origin("peers/run.sh closed-chains", Ours, "pin", "numpy"), alone=1e6 * alone,
+                                table=report.markdown(head, rows), missed=", ".join(missed) or "nothing"), encoding="utf-8")  # fmt: skip
+    print(f"wrote {page.relative_to(report.ROOT)}")
     return 1 if missed else 0
 
 

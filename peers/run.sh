@@ -5,7 +5,7 @@
 #   peers/run.sh simulation          speed of simulation                 -> docs/peers/simulation.md
 #   peers/run.sh speed               speed of single calls; --quick      -> docs/peers/speed.{md,csv,svg}
 #   peers/run.sh generated           generated code beside CasADi's       -> docs/peers/generated.{md,csv,svg}
-#   peers/run.sh closed-chains       speed of closed chains, printed
+#   peers/run.sh closed-chains       speed of closed chains              -> docs/peers/closed-chains.md
 #   peers/run.sh all                 all of them
 # CATENA names another program than the one built here; simulation and speed need none and build their
 # benches instead.
