@@ -18,7 +18,44 @@ pub struct Program {
     pub(crate) outputs: Vec<Handle>,
 }
 
+/// How the results of a program's operations are used.
+pub(crate) struct Usage {
+    /// Products that are used once, in a sum: processors add them as they multiply.
+    pub fusible: Vec<bool>,
+    /// Results that nothing but sines and cosines uses.
+    pub in_angle_only: Vec<bool>,
+}
+
 impl Program {
+    /// How the results of the operations are used.
+    pub(crate) fn usage(&self) -> Usage {
+        let count = self.operations.len();
+        let mut uses = vec![0u32; count];
+        let mut in_sum = vec![false; count];
+        let mut in_angle_only = vec![true; count];
+        for &operation in &self.operations {
+            operands(operation, |x| {
+                uses[x.node()] += 1;
+                in_sum[x.node()] = matches!(operation, Node::Add(..));
+                if !matches!(operation, Node::Sin(_) | Node::Cos(_)) {
+                    in_angle_only[x.node()] = false;
+                }
+            });
+        }
+        for output in &self.outputs {
+            uses[output.node()] += 1;
+            in_sum[output.node()] = false;
+            in_angle_only[output.node()] = false;
+        }
+        let product = |x: usize| matches!(self.operations[x], Node::Mul(..));
+        Usage {
+            fusible: (0..count)
+                .map(|x| uses[x] == 1 && in_sum[x] && product(x))
+                .collect(),
+            in_angle_only,
+        }
+    }
+
     /// The program that computes these expressions, with as few operations as the optimiser finds.
     pub fn new(outputs: &[Expr]) -> Self {
         let roots: Vec<Handle> = outputs.iter().map(|e| e.handle()).collect();

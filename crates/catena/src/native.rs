@@ -140,11 +140,13 @@ type Entry =
 #[derive(Clone)]
 pub struct Code {
     entry: Entry,
-    memory: Arc<dyn Any + Send + Sync>,
+    /// What the code lies in: kept, never read.
+    _memory: Arc<dyn Any + Send + Sync>,
     bytes: usize,
     width: Width,
     constants: Arc<[f64]>,
     angles: Arc<[Angle]>,
+    inputs: [usize; 3],
     frame: usize,
     outputs: usize,
 }
@@ -167,7 +169,7 @@ impl Code {
     ///
     /// The memory must hold a function of the calling convention `sysv64` with the six arguments frame, constants, q, v, input and
     /// output, for instructions this processor has. It may read the constants, `frame` registers of the frame (sines of the angles
-    /// first, then their cosines), as many registers of q, v and input as a model has, and write the frame and `outputs` registers of
+    /// first, then their cosines) and the first `inputs` registers of q, v and input, and write the frame and `outputs` registers of
     /// the output. It must not write anything else, nor call or keep anything.
     #[allow(unsafe_code)]
     pub unsafe fn new(
@@ -177,17 +179,19 @@ impl Code {
         width: Width,
         constants: Vec<f64>,
         angles: Vec<Angle>,
+        inputs: [usize; 3],
         frame: usize,
         outputs: usize,
     ) -> Self {
         Code {
             // SAFETY: the caller promises that a function of this kind begins there.
             entry: unsafe { std::mem::transmute::<*const u8, Entry>(entry) },
-            memory,
+            _memory: memory,
             bytes,
             width,
             constants: constants.into(),
             angles: angles.into(),
+            inputs,
             frame,
             outputs,
         }
@@ -196,12 +200,6 @@ impl Code {
     /// Length of the code in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// Length of the frame and the results, in numbers per state.
-    pub fn memory(&self) -> usize {
-        let _ = &self.memory;
-        self.frame + self.outputs
     }
 
     /// Enters the code.
@@ -213,8 +211,12 @@ impl Code {
             frame.len() * 8 >= self.frame * lanes && output.len() >= self.outputs * lanes,
             "the frame is made for the code"
         );
-        // SAFETY: the code reads and writes within these lengths, as was promised when it was made; the lengths of q, v and input
-        // are checked by the callers against the model the code was made for.
+        let read = [q.len(), v.len(), input.len()];
+        assert!(
+            (0..3).all(|k| read[k] >= self.inputs[k] * lanes),
+            "the state is one of the model of the code"
+        );
+        // SAFETY: the code reads and writes within these lengths, as was promised when it was made.
         unsafe {
             (self.entry)(
                 frame.as_mut_ptr().cast(),

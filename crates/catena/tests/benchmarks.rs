@@ -72,7 +72,7 @@ fn stewart() {
     assert!(report.error < 1e-9, "{:.1e}", report.error);
 }
 
-/// Stiff, so the whole run is left to `catena benchmark`; here the first half second.
+/// Two methods over the first half second: stiff, so more would take long.
 #[test]
 fn governor() {
     let mut problem = problem("governor").expect("there");
@@ -90,19 +90,11 @@ fn governor() {
     assert!(one.energy < 1e-8, "{:.1e}", one.energy);
 }
 
-/// The whole run by two methods, against the reference. Steps are bound by stability, so it takes long.
+/// The whole run, as `catena benchmark` makes it. Steps are bound by stability.
 #[test]
-#[ignore = "takes a minute; `catena benchmark governor` runs it, too"]
 fn governor_to_the_end() {
-    let problem = problem("governor").expect("there");
-    for (method, tolerance) in [(Method::Verner6, 1e-10), (Method::DormandPrince5, 1e-9)] {
-        let report = problem
-            .run(method, tolerance, Drift::Project)
-            .expect("it runs");
-        println!("{method:?}: {report:?}");
-        assert!(report.error < 1e-9, "{:.1e}", report.error);
-        assert!(report.energy < 1e-8, "{:.1e}", report.energy);
-    }
+    let (_, report) = run("governor", 1e-12);
+    assert!(report.error < 1e-9, "{:.1e}", report.error);
 }
 
 #[test]

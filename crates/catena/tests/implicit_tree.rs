@@ -1,68 +1,12 @@
 //! Trees integrated implicitly: the same motion as by explicit methods, stiff joints at the pace of the motion, restart.
 
-use catena::integrate::{Method, Tolerances};
+mod runs;
+
 use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
-use catena::simulate::{Audit, Inputs, Integrator, NewtonMatrix, Options, Sample, Simulation};
+use catena::simulate::{Inputs, NewtonMatrix, Options, Simulation};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
-
-fn bdf(rtol: f64, matrix: NewtonMatrix) -> Integrator {
-    Integrator::Bdf {
-        tolerances: Tolerances {
-            relative: rtol,
-            absolute: 0.01 * rtol,
-        },
-        max_step: f64::INFINITY,
-        max_order: 5,
-        matrix,
-    }
-}
-
-fn explicit(rtol: f64) -> Integrator {
-    Integrator::Adaptive {
-        method: Method::Dop853,
-        tolerances: Tolerances {
-            relative: rtol,
-            absolute: 0.01 * rtol,
-        },
-        max_step: f64::INFINITY,
-    }
-}
-
-fn run(
-    model: &Model,
-    state: &State,
-    integrator: Integrator,
-    duration: f64,
-) -> (Vec<Sample>, Audit) {
-    let options = Options {
-        integrator,
-        duration,
-        interval: duration / 20.0,
-    };
-    let mut simulation =
-        Simulation::new(model, state, Inputs::default(), Vec::new(), options).unwrap();
-    let mut samples = Vec::new();
-    while !simulation.finished() {
-        simulation.advance(&mut samples).unwrap();
-    }
-    (samples, simulation.finish())
-}
-
-/// Largest difference of coordinates and velocities over a run, relative to the largest of their kind.
-fn difference(a: &[Sample], b: &[Sample]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    let mut worst: f64 = 0.0;
-    for (a, b) in a.iter().zip(b) {
-        for (a, b) in [(&a.state.q, &b.state.q), (&a.state.v, &b.state.v)] {
-            let size = b.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
-            for (a, b) in a.iter().zip(b) {
-                worst = worst.max((a - b).abs() / size);
-            }
-        }
-    }
-    worst
-}
+use runs::{bdf, difference, explicit, run};
 
 /// Errors of BDF add up over some hundred steps: 1e-5 at a tolerance of 1e-9 is generous, a wrong term would be of order 1.
 #[test]

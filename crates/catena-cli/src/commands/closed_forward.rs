@@ -2,7 +2,7 @@
 
 use crate::commands::assemble::count_line;
 use crate::commands::info::one_line;
-use crate::commands::inverse::{quaternion_lines, state_table};
+use crate::commands::inverse::state_block;
 use crate::json;
 use crate::number::rough;
 use crate::outcome::Outcome;
@@ -166,11 +166,7 @@ fn to_text(model: &Model, solved: &[Solved], guesses: bool) -> String {
         one_line(model)
     );
     for (index, one) in solved.iter().enumerate() {
-        if solved.len() > 1 {
-            text += &format!("\nstate {} of {}", index + 1, solved.len());
-        }
-        text += &format!("\n{}", state_table(model, &one.situation).render());
-        text += &quaternion_lines(model, &one.situation);
+        text += &state_block(model, &one.situation, index, solved.len());
         text += &format!("\n{}", constraint_table(model, one).render());
         let counts = [model.constraint_rows(), one.rank];
         text += &format!("  {}\n", count_line(counts, model.nv() - one.rank));

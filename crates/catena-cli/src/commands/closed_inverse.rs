@@ -2,7 +2,7 @@
 
 use crate::commands::assemble::named_freedoms;
 use crate::commands::info::one_line;
-use crate::commands::inverse::{quaternion_lines, state_table};
+use crate::commands::inverse::state_block;
 use crate::json;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
@@ -81,11 +81,7 @@ fn to_text(model: &Model, actuators: &[usize], solved: &[Solved]) -> String {
         one_line(model)
     );
     for (index, one) in solved.iter().enumerate() {
-        if solved.len() > 1 {
-            text += &format!("\nstate {} of {}", index + 1, solved.len());
-        }
-        text += &format!("\n{}", state_table(model, &one.situation).render());
-        text += &quaternion_lines(model, &one.situation);
+        text += &state_block(model, &one.situation, index, solved.len());
         text += &format!(
             "\n  {} for {}\n",
             counted(actuators.len(), "actuator", "actuators"),

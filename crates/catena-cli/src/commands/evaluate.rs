@@ -1,7 +1,7 @@
 //! `catena evaluate MODEL`: everything the library computes at given states. Meant for `--json`, to compare engines.
 
 use crate::commands::info::one_line;
-use crate::commands::inverse::{quaternion_lines, state_table};
+use crate::commands::inverse::state_block;
 use crate::json;
 use crate::model_argument::ModelArgument;
 use crate::number::{list, six};
@@ -221,13 +221,9 @@ fn frame_json(model: &Model, frame: &FrameValues) -> Value {
 fn to_text(model: &Model, evaluated: &[Evaluated]) -> String {
     let mut text = format!("everything at a state\n{}\n", one_line(model));
     for (index, one) in evaluated.iter().enumerate() {
-        if evaluated.len() > 1 {
-            text += &format!("\nstate {} of {}", index + 1, evaluated.len());
-        }
+        text += &state_block(model, &one.situation, index, evaluated.len());
         text += &format!(
-            "\n{}{}\n{}\n{}{}",
-            state_table(model, &one.situation).render(),
-            quaternion_lines(model, &one.situation),
+            "\n{}\n{}{}",
             efforts(model, one),
             frame_table(one),
             matrices(model, one),

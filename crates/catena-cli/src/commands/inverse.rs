@@ -187,11 +187,7 @@ fn states_text(model: &Model, solved: &[Solved]) -> String {
         one_line(model)
     );
     for (index, one) in solved.iter().take(SHOWN_STATES).enumerate() {
-        if solved.len() > 1 {
-            text += &format!("\nstate {} of {}", index + 1, solved.len());
-        }
-        text += &format!("\n{}", state_table(model, &one.situation).render());
-        text += &quaternion_lines(model, &one.situation);
+        text += &state_block(model, &one.situation, index, solved.len());
     }
     if solved.len() > SHOWN_STATES {
         text += &format!(
@@ -202,8 +198,18 @@ fn states_text(model: &Model, solved: &[Solved]) -> String {
     text + &check_line(solved)
 }
 
+/// State number `index` of so many: its freedoms and orientations.
+pub fn state_block(model: &Model, situation: &Situation, index: usize, count: usize) -> String {
+    let mut text = String::new();
+    if count > 1 {
+        text += &format!("\nstate {} of {count}", index + 1);
+    }
+    text += &format!("\n{}", state_table(model, situation).render());
+    text + &quaternion_lines(model, situation)
+}
+
 /// A row per freedom: position, velocity, acceleration, effort.
-pub fn state_table(model: &Model, situation: &Situation) -> Table {
+fn state_table(model: &Model, situation: &Situation) -> Table {
     let dofs = &model.tree().dofs;
     let q = position_of_freedom(model)
         .into_iter()

@@ -2,6 +2,7 @@
 
 use super::Function;
 use crate::graph::{Handle, Node};
+use crate::program::Usage;
 
 /// How a language writes things.
 pub(super) trait Dialect {
@@ -48,24 +49,10 @@ pub(super) struct Body {
 pub(super) fn body(function: &Function, dialect: &dyn Dialect) -> Body {
     let program = &function.program;
     let operations = &program.operations;
-    let mut uses = vec![0u32; operations.len()];
-    let mut in_sum = vec![false; operations.len()];
-    let mut in_angle_only = vec![true; operations.len()];
-    for &operation in operations {
-        crate::calculus::operands(operation, |x| {
-            uses[x.node()] += 1;
-            in_sum[x.node()] = matches!(operation, Node::Add(..));
-            if !matches!(operation, Node::Sin(_) | Node::Cos(_)) {
-                in_angle_only[x.node()] = false;
-            }
-        });
-    }
-    for output in &program.outputs {
-        uses[output.node()] += 1;
-        in_sum[output.node()] = false;
-        in_angle_only[output.node()] = false;
-    }
-    let fusible = |x: usize| uses[x] == 1 && in_sum[x] && matches!(operations[x], Node::Mul(..));
+    let Usage {
+        fusible,
+        in_angle_only,
+    } = program.usage();
     let mut walk = Walk {
         function,
         dialect,
@@ -96,7 +83,7 @@ pub(super) fn body(function: &Function, dialect: &dyn Dialect) -> Body {
                     // written where the angles are listed
                     walk.text[at] = walk.sum(a, b);
                 } else {
-                    let (first, second) = (fusible(a.node()), fusible(b.node()));
+                    let (first, second) = (fusible[a.node()], fusible[b.node()]);
                     if first && second {
                         walk.name_product(a.node());
                     }
@@ -110,7 +97,7 @@ pub(super) fn body(function: &Function, dialect: &dyn Dialect) -> Body {
                     walk.name(at, &value);
                 }
             }
-            Node::Mul(..) if fusible(at) => {}
+            Node::Mul(..) if fusible[at] => {}
             Node::Mul(..) => walk.name_product(at),
             Node::Recip(a) => {
                 let value = format!("{} / {}", dialect.number(1.0), walk.text[a.node()]);

@@ -2,8 +2,8 @@
 
 use super::encode::{Base, Place};
 use crate::Program;
-use crate::calculus::operands;
 use crate::graph::{Handle, Node};
+use crate::program::Usage;
 use catena::error::{Error, ErrorKind, Result};
 use catena::native::Angle;
 use std::collections::HashMap;
@@ -65,6 +65,8 @@ pub(super) struct Steps {
     pub constants: Vec<f64>,
     /// Angles whose sines lie at the beginning of the frame, and then their cosines.
     pub angles: Vec<Angle>,
+    /// How many numbers of q, v and the input it may read.
+    pub inputs: [usize; 3],
 }
 
 /// The steps of a program whose symbols are entries of `q`, `v` and one of `vdot` and `tau`.
@@ -79,35 +81,18 @@ struct Lowering<'a> {
     constants: HashMap<u64, Value>,
     /// The sine and cosine of an angle, by the operation that computes it.
     listed: HashMap<usize, [Value; 2]>,
-    /// Products that are added where they are used.
-    fusible: Vec<bool>,
+    usage: Usage,
 }
 
 impl<'a> Lowering<'a> {
     fn new(program: &'a Program) -> Result<Self> {
-        let operations = &program.operations;
-        let mut uses = vec![0u32; operations.len()];
-        let mut in_sum = vec![false; operations.len()];
-        for &operation in operations {
-            operands(operation, |x| {
-                uses[x.node()] += 1;
-                in_sum[x.node()] = matches!(operation, Node::Add(..));
-            });
-        }
-        for output in &program.outputs {
-            uses[output.node()] += 1;
-            in_sum[output.node()] = false;
-        }
-        let fusible = (0..operations.len())
-            .map(|x| uses[x] == 1 && in_sum[x] && matches!(operations[x], Node::Mul(..)))
-            .collect();
         let mut lowering = Lowering {
             program,
             out: Steps::default(),
-            value: vec![None; operations.len()],
+            value: vec![None; program.operations.len()],
             constants: HashMap::new(),
             listed: HashMap::new(),
-            fusible,
+            usage: program.usage(),
         };
         lowering.list_angles()?;
         Ok(lowering)
@@ -116,9 +101,10 @@ impl<'a> Lowering<'a> {
     /// The sines that are needed, all computed before the code is entered.
     fn list_angles(&mut self) -> Result<()> {
         let mut order = Vec::new();
+        let mut seen = vec![false; self.program.operations.len()];
         for &operation in &self.program.operations {
             if let Node::Sin(x) | Node::Cos(x) = operation
-                && !order.contains(&x.node())
+                && !std::mem::replace(&mut seen[x.node()], true)
             {
                 order.push(x.node());
                 let angle = self.angle(x.node()).ok_or_else(|| {
@@ -223,7 +209,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn sum(&mut self, a: Handle, b: Handle) -> Value {
-        let (first, second) = (self.fusible[a.node()], self.fusible[b.node()]);
+        let (first, second) = (self.usage.fusible[a.node()], self.usage.fusible[b.node()]);
         if first && second {
             self.product(a.node());
         }
@@ -288,14 +274,21 @@ impl<'a> Lowering<'a> {
                             ),
                         )
                     })?;
+                    let array = match place.0 {
+                        Base::Positions => 0,
+                        Base::Velocities => 1,
+                        _ => 2,
+                    };
+                    let read = &mut self.out.inputs[array];
+                    *read = (*read).max(place.1 as usize + 1);
                     self.value[at] = Some(self.new_value(Some(place)));
                 }
                 Node::Add(a, b) => {
-                    if !self.listed.contains_key(&at) || self.is_used_otherwise(at) {
+                    if !(self.listed.contains_key(&at) && self.usage.in_angle_only[at]) {
                         self.value[at] = Some(self.sum(a, b));
                     }
                 }
-                Node::Mul(..) if self.fusible[at] => {}
+                Node::Mul(..) if self.usage.fusible[at] => {}
                 Node::Mul(..) => self.product(at),
                 Node::Recip(a) => {
                     let (one, a, to) = (self.constant(1.0), self.size(a), self.new_value(None));
@@ -329,16 +322,5 @@ impl<'a> Lowering<'a> {
             }
         }
         Ok(self.out)
-    }
-
-    /// Is the sum inside an angle also used as a number?
-    fn is_used_otherwise(&self, at: usize) -> bool {
-        let as_output = self.program.outputs.iter().any(|x| x.node() == at);
-        as_output
-            || self.program.operations.iter().any(|&operation| {
-                let mut reads = false;
-                operands(operation, |x| reads |= x.node() == at);
-                reads && !matches!(operation, Node::Sin(_) | Node::Cos(_))
-            })
     }
 }

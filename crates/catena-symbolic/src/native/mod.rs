@@ -136,7 +136,7 @@ pub fn compile(model: &Model, options: &Options) -> Result<Compiled> {
         }
     }
     let compiled = Compiled::new(model, codes, start.elapsed());
-    agree(model, &compiled, options)?;
+    agree(model, &compiled, options, &widths)?;
     Ok(compiled)
 }
 
@@ -173,6 +173,7 @@ fn assemble(program: &Program, width: Width) -> Result<Code> {
             width,
             constants,
             steps.angles,
+            steps.inputs,
             frame,
             program.output_count(),
         )
@@ -180,7 +181,7 @@ fn assemble(program: &Program, width: Width) -> Result<Code> {
 }
 
 /// Compares the code with the general recursions at random states.
-fn agree(model: &Model, compiled: &Compiled, options: &Options) -> Result<()> {
+fn agree(model: &Model, compiled: &Compiled, options: &Options, widths: &[Width]) -> Result<()> {
     let mut general = Dynamics::with_cpu(model, options.cpu);
     let mut worst = (0.0, Kernel::Inverse);
     for seed in 0..STATES {
@@ -188,7 +189,7 @@ fn agree(model: &Model, compiled: &Compiled, options: &Options) -> Result<()> {
         state.base = Base::fixed();
         let x = other.v;
         for &kernel in &options.kernels {
-            for width in [Width::single(options.cpu), Width::lanes_of(options.cpu)] {
+            for &width in widths {
                 let Some(code) = compiled.code(kernel, width) else {
                     continue;
                 };

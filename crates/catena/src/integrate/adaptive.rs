@@ -16,7 +16,7 @@
 //! The end of a step is projected onto the manifold before the derivative is taken there, so that the next step, the error
 //! estimate and the dense output all see the same point.
 
-use super::events::{self, Event, spacing};
+use super::events::{Event, Watched, spacing};
 use super::tableau::{ErrorEstimate, Tableau};
 use super::{Method, Options, Statistics, System, Tolerances, Words, at_time};
 use crate::error::{Error, ErrorKind, Result};
@@ -82,9 +82,7 @@ pub struct Adaptive {
     /// Are the extra stages and the coefficients of its dense output made?
     dense_ready: bool,
     dense: Vec<f64>,
-    event_values: Vec<f64>,
-    event_values_next: Vec<f64>,
-    event_work: Vec<f64>,
+    watched: Watched,
     statistics: Statistics,
     worst: Option<usize>,
 }
@@ -259,9 +257,7 @@ impl Adaptive {
             dense_ready: false,
             dense: vec![0.0; rows.dense.len() * dimension],
             rows,
-            event_values: Vec::new(),
-            event_values_next: Vec::new(),
-            event_work: Vec::new(),
+            watched: Watched::default(),
             statistics: Statistics::default(),
             worst: None,
         })
@@ -361,11 +357,9 @@ impl Adaptive {
         }
         .max(self.smallest());
         let count = system.event_count();
-        self.event_values.resize(count, 0.0);
-        self.event_values_next.resize(count, 0.0);
-        self.event_work.resize(count, 0.0);
+        self.watched.resize(count);
         if count > 0 {
-            system.events(t, &self.y, &mut self.event_values);
+            system.events(t, &self.y, &mut self.watched.values);
         }
         Ok(())
     }
@@ -435,7 +429,7 @@ impl Adaptive {
         check_length(
             "event functions",
             system.event_count(),
-            self.event_values.len(),
+            self.watched.values.len(),
         )?;
         if self.stepped {
             let last = self.current() * self.stage.stride;
@@ -631,7 +625,7 @@ impl Adaptive {
         self.t = t_next;
         self.stepped = true;
         self.dense_ready = false;
-        let events = if self.event_values.is_empty() {
+        let events = if self.watched.values.is_empty() {
             Vec::new()
         } else {
             self.find_events(system)?
@@ -645,25 +639,15 @@ impl Adaptive {
     }
 
     fn find_events<S: System + ?Sized>(&mut self, system: &mut S) -> Result<Vec<Event>> {
-        let mut before = std::mem::take(&mut self.event_values);
-        let mut after = std::mem::take(&mut self.event_values_next);
-        let mut values = std::mem::take(&mut self.event_work);
+        let mut watched = std::mem::take(&mut self.watched);
         let mut point = std::mem::take(&mut self.y_next);
         let (from, to, parts) = (self.t_old, self.t, self.options.event_parts);
-        let found = events::find(
-            (from, to, parts),
-            &mut before,
-            &mut after,
-            |t, values| {
-                self.interpolate(system, t, &mut point)?;
-                system.events(t, &point, values);
-                Ok(())
-            },
-            &mut values,
-        );
-        self.event_values = before;
-        self.event_values_next = after;
-        self.event_work = values;
+        let found = watched.find((from, to, parts), |t, values| {
+            self.interpolate(system, t, &mut point)?;
+            system.events(t, &point, values);
+            Ok(())
+        });
+        self.watched = watched;
         self.y_next = point;
         found
     }
@@ -785,7 +769,7 @@ impl Adaptive {
 
     /// Everything needed to continue with the very same bits, dense output of the last step included: numbers as their bits.
     pub fn checkpoint(&self) -> Vec<u64> {
-        let mut words = self.identity(self.event_values.len()).to_vec();
+        let mut words = self.identity(self.watched.values.len()).to_vec();
         words.extend([
             self.statistics.steps,
             self.statistics.rejected,
@@ -802,7 +786,7 @@ impl Adaptive {
             &self.y,
             &self.stage.values,
             &self.dense,
-            &self.event_values,
+            &self.watched.values,
         ];
         words.extend(numbers.into_iter().flatten().map(|x| x.to_bits()));
         words
@@ -833,15 +817,13 @@ impl Adaptive {
         self.t = words.number()?;
         self.proposal = words.number()?;
         self.error_before = words.number()?;
-        self.event_values.resize(events, 0.0);
-        self.event_values_next.resize(events, 0.0);
-        self.event_work.resize(events, 0.0);
+        self.watched.resize(events);
         for into in [
             &mut self.y_old,
             &mut self.y,
             &mut self.stage.values,
             &mut self.dense,
-            &mut self.event_values,
+            &mut self.watched.values,
         ] {
             words.numbers(into)?;
         }

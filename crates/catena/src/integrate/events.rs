@@ -16,6 +16,33 @@ pub struct Event {
     pub rising: bool,
 }
 
+/// The values of the event functions at the beginning of a step, and what [`find`] needs besides.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watched {
+    pub values: Vec<f64>,
+    next: Vec<f64>,
+    work: Vec<f64>,
+}
+
+impl Watched {
+    /// Room for so many functions.
+    pub fn resize(&mut self, count: usize) {
+        for list in [&mut self.values, &mut self.next, &mut self.work] {
+            list.resize(count, 0.0);
+        }
+    }
+
+    /// All changes of sign in a step: see [`find`].
+    pub fn find<E>(
+        &mut self,
+        step: (f64, f64, usize),
+        evaluate: impl FnMut(f64, &mut [f64]) -> Result<(), E>,
+    ) -> Result<Vec<Event>, E> {
+        let Watched { values, next, work } = self;
+        find(step, values, next, evaluate, work)
+    }
+}
+
 /// Does the function leave the sign it has at the beginning? A zero at the beginning was an event before.
 pub(super) fn changes(before: f64, after: f64) -> bool {
     before != 0.0 && (after == 0.0 || (before < 0.0) != (after < 0.0))

@@ -362,19 +362,8 @@ impl Step {
         equations.place_bodies(&model, &Base::fixed(), &mut x);
         let xdot = vec![0.1; x.len()];
         let none = vec![0.0; layout.nv];
-        let acting = Acting {
-            time: 0.0,
-            base: Base::fixed(),
-            efforts: &none,
-            external: &[],
-            held: &[],
-        };
-        let stiff = Stiff {
-            stiffness: &none,
-            damping: &none,
-            lines: &[],
-            forces_stay: false,
-        };
+        let acting = Acting::efforts(&none);
+        let stiff = Stiff::nothing(&none);
         let mut newton = BodyNewton::new(&model, layout);
         newton.linearize(&model, &acting, &stiff, &x, &xdot, SIGMA)?;
         let mut e = vec![0.0; x.len()];

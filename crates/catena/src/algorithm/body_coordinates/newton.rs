@@ -69,6 +69,18 @@ pub struct Stiff<'a> {
     pub forces_stay: bool,
 }
 
+impl<'a> Stiff<'a> {
+    /// Nothing: `none` holds a zero per freedom.
+    pub fn nothing(none: &'a [f64]) -> Self {
+        Stiff {
+            stiffness: none,
+            damping: none,
+            lines: &[],
+            forces_stay: false,
+        }
+    }
+}
+
 /// The matrix of Newton's method for the equations in body coordinates.
 #[derive(Clone, Debug)]
 pub struct BodyNewton {

@@ -24,6 +24,19 @@ pub struct Acting<'a, S> {
     pub held: &'a [bool],
 }
 
+impl<'a, S> Acting<'a, S> {
+    /// Efforts alone, on a base at rest.
+    pub fn efforts(efforts: &'a [S]) -> Self {
+        Acting {
+            time: 0.0,
+            base: Base::fixed(),
+            efforts,
+            external: &[],
+            held: &[],
+        }
+    }
+}
+
 /// Workspace of the equations.
 #[derive(Clone, Debug)]
 pub struct BodyEquations<S> {

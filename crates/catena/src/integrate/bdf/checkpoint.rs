@@ -9,7 +9,7 @@ use crate::state::check_length;
 impl Bdf {
     /// Everything needed to continue with the very same bits, dense output of the last step included: numbers as their bits.
     pub fn checkpoint(&self) -> Vec<u64> {
-        let mut words = self.identity(self.event_values.len()).to_vec();
+        let mut words = self.identity(self.watched.values.len()).to_vec();
         let s = &self.statistics;
         words.extend([
             s.steps,
@@ -45,7 +45,7 @@ impl Bdf {
             spans,
             &self.matrix.x,
             &self.matrix.xdot,
-            &self.event_values,
+            &self.watched.values,
         ];
         words.extend(numbers.into_iter().flatten().map(|x| x.to_bits()));
         words
@@ -95,9 +95,7 @@ impl Bdf {
         ] {
             *number = words.number()?;
         }
-        self.event_values.resize(events, 0.0);
-        self.event_values_next.resize(events, 0.0);
-        self.event_work.resize(events, 0.0);
+        self.watched.resize(events);
         let [phi, spans] = self.history.numbers_mut();
         for into in [
             &mut self.absolute[..],
@@ -107,7 +105,7 @@ impl Bdf {
             spans,
             &mut self.matrix.x,
             &mut self.matrix.xdot,
-            &mut self.event_values,
+            &mut self.watched.values,
         ] {
             words.numbers(into)?;
         }

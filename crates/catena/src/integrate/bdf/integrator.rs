@@ -20,7 +20,7 @@ use super::newton::Linearization;
 use super::{BdfOptions, BdfStatistics, Implicit, MAX_ORDER, Role};
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::StepOutcome;
-use crate::integrate::events::{self, Event, spacing};
+use crate::integrate::events::{Event, Watched, spacing};
 use crate::state::check_length;
 
 /// After so many failures in one step the run ends.
@@ -63,9 +63,7 @@ pub struct Bdf {
     pub(super) matrix: Linearization,
     pub(super) caution: f64,
     pub(super) last_leading: f64,
-    pub(super) event_values: Vec<f64>,
-    pub(super) event_values_next: Vec<f64>,
-    pub(super) event_work: Vec<f64>,
+    pub(super) watched: Watched,
     pub(super) statistics: BdfStatistics,
     pub(super) worst: Option<usize>,
 }
@@ -109,9 +107,7 @@ impl Bdf {
             matrix: Linearization::new(dimension),
             caution: 0.0,
             last_leading: 0.0,
-            event_values: Vec::new(),
-            event_values_next: Vec::new(),
-            event_work: Vec::new(),
+            watched: Watched::default(),
             statistics: BdfStatistics::default(),
             worst: None,
         })
@@ -303,11 +299,9 @@ impl Bdf {
         self.last_leading = 0.0;
         self.worst = None;
         let count = problem.event_count();
-        self.event_values.resize(count, 0.0);
-        self.event_values_next.resize(count, 0.0);
-        self.event_work.resize(count, 0.0);
+        self.watched.resize(count);
         if count > 0 {
-            problem.events(self.t, &self.x, &mut self.event_values);
+            problem.events(self.t, &self.x, &mut self.watched.values);
         }
     }
 
@@ -467,7 +461,7 @@ impl Bdf {
         check_length(
             "event functions",
             problem.event_count(),
-            self.event_values.len(),
+            self.watched.values.len(),
         )
     }
 
@@ -642,7 +636,7 @@ impl Bdf {
                 self.history.level_mut(0)[i] = self.x[i];
             }
         }
-        let events = if self.event_values.is_empty() {
+        let events = if self.watched.values.is_empty() {
             Vec::new()
         } else {
             self.find_events(problem)?
@@ -651,25 +645,15 @@ impl Bdf {
     }
 
     fn find_events<P: Implicit + ?Sized>(&mut self, problem: &mut P) -> Result<Vec<Event>> {
-        let mut before = std::mem::take(&mut self.event_values);
-        let mut after = std::mem::take(&mut self.event_values_next);
-        let mut values = std::mem::take(&mut self.event_work);
+        let mut watched = std::mem::take(&mut self.watched);
         let mut point = std::mem::take(&mut self.x_next);
         let (from, to, parts) = (self.t_old, self.t, self.options.event_parts);
-        let found = events::find(
-            (from, to, parts),
-            &mut before,
-            &mut after,
-            |t, values| {
-                self.interpolate(problem, t, &mut point)?;
-                problem.events(t, &point, values);
-                Ok(())
-            },
-            &mut values,
-        );
-        self.event_values = before;
-        self.event_values_next = after;
-        self.event_work = values;
+        let found = watched.find((from, to, parts), |t, values| {
+            self.interpolate(problem, t, &mut point)?;
+            problem.events(t, &point, values);
+            Ok(())
+        });
+        self.watched = watched;
         self.x_next = point;
         found
     }
