@@ -6,7 +6,7 @@ use super::{Batch, Failure, each};
 use crate::Dynamics;
 use crate::algorithm::derivatives::pack::One;
 use crate::algorithm::derivatives::{forward, inverse};
-use crate::algorithm::factorization::columns::Columns;
+use crate::algorithm::derivatives::sweeps::Sweeps;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::error::Result;
 use crate::model::Model;
@@ -25,7 +25,8 @@ type Part<'a> = (((&'a [f64], &'a [f64]), &'a [f64]), &'a mut [f64]);
 #[derive(Clone, Debug)]
 pub(crate) struct Differentials<V: Vector> {
     inverse: inverse::Work<Wide<V>, One>,
-    columns: Columns<Wide<V>, One>,
+    forward: forward::Recursion<Wide<V>, One>,
+    sweeps: Sweeps<Wide<V>, One>,
     vdot: Vec<Wide<V>>,
 }
 
@@ -33,7 +34,8 @@ impl<V: Vector> Differentials<V> {
     fn new(model: &Model) -> Self {
         Differentials {
             inverse: inverse::Work::new(model),
-            columns: Columns::new(model),
+            forward: forward::Recursion::new(model),
+            sweeps: Sweeps::new(model),
             vdot: vec![Wide::zero(); model.nv()],
         }
     }
@@ -142,9 +144,10 @@ impl Question for OfForward {
             return bad;
         };
         let Differentials {
-            inverse,
-            columns,
+            forward: recursion,
+            sweeps,
             vdot,
+            ..
         } = &mut **differentials;
         articulated_bodies::kernel(
             model,
@@ -162,7 +165,8 @@ impl Question for OfForward {
             base,
             external,
             &forward.factors,
-            (inverse, columns),
+            recursion,
+            sweeps,
             [dq, dv, dtau],
         );
         not_positive(&forward.factors.inverse, bad)

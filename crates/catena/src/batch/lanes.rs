@@ -279,13 +279,14 @@ pub(crate) const QUATERNION: f64 = 1e-9;
 /// The first `LANES` registers as the rows of a square, transposed: zipping the first half of the rows with the second
 /// moves the last bit of a lane's number to the row's, so as many rounds as there are bits exchange the two.
 #[inline(always)]
-pub(crate) fn transpose<V: Vector>(square: &mut [V; 8]) {
+pub(crate) fn transpose<V: Vector>(square: &mut [Wide<V>; 8]) {
     let half = V::LANES / 2;
     let mut round = 1;
     while round < V::LANES {
         let rows = *square;
         for i in 0..half {
-            (square[2 * i], square[2 * i + 1]) = rows[i].zip(rows[i + half]);
+            let (low, high) = rows[i].0.zip(rows[i + half].0);
+            (square[2 * i], square[2 * i + 1]) = (Wide(low), Wide(high));
         }
         round *= 2;
     }
@@ -322,16 +323,13 @@ fn gather<V: Vector>(into: &mut [Wide<V>], from: &[f64], size: usize, first: usi
     }
     for square in 0..size.div_ceil(V::LANES) {
         let column = square_start::<V>(square, size);
-        let mut rows = [V::splat(0.0); 8];
+        let mut rows = [Wide::zero(); 8];
         for lane in 0..V::LANES {
             let start = (first + lane) * size + column;
-            rows[lane] = V::load(&from[start..start + V::LANES]);
+            rows[lane] = Wide(V::load(&from[start..start + V::LANES]));
         }
         transpose(&mut rows);
-        let into = &mut into[column..column + V::LANES];
-        for i in 0..V::LANES {
-            into[i] = Wide(rows[i]);
-        }
+        into[column..column + V::LANES].copy_from_slice(&rows[..V::LANES]);
     }
 }
 
@@ -372,13 +370,13 @@ fn scatter<V: Vector>(
         for lane in 0..V::LANES - 1 {
             let at = (first + lane) * size;
             if at + V::LANES <= into.len() {
-                Wide(rows[lane]).store(&mut into[at..at + V::LANES]);
+                rows[lane].store(&mut into[at..at + V::LANES]);
             } else {
-                into[at..at + size].copy_from_slice(&rows[lane].lanes()[..size]);
+                into[at..at + size].copy_from_slice(&rows[lane].0.lanes()[..size]);
             }
         }
         let (last, at) = (V::LANES - 1, (first + V::LANES - 1) * size);
-        into[at..at + size].copy_from_slice(&rows[last].lanes()[..size]);
+        into[at..at + size].copy_from_slice(&rows[last].0.lanes()[..size]);
         return unusual(&from[..size], bad);
     }
     for k in 0..size.div_ceil(V::LANES) {
@@ -388,7 +386,7 @@ fn scatter<V: Vector>(
         let rows = square(from);
         for lane in 0..V::LANES {
             let at = (first + lane) * size + column;
-            Wide(rows[lane]).store(&mut into[at..at + V::LANES]);
+            rows[lane].store(&mut into[at..at + V::LANES]);
         }
     }
     bad
@@ -396,12 +394,9 @@ fn scatter<V: Vector>(
 
 /// The first registers, as many as lanes, transposed.
 #[inline(always)]
-fn square<V: Vector>(from: &[Wide<V>]) -> [V; 8] {
-    let from = &from[..V::LANES];
-    let mut rows = [V::splat(0.0); 8];
-    for i in 0..V::LANES {
-        rows[i] = from[i].0;
-    }
+fn square<V: Vector>(from: &[Wide<V>]) -> [Wide<V>; 8] {
+    let mut rows = [Wide::zero(); 8];
+    rows[..V::LANES].copy_from_slice(&from[..V::LANES]);
     transpose(&mut rows);
     rows
 }

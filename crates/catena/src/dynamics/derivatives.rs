@@ -4,6 +4,7 @@ use super::{Dynamics, Path, Work, make_square};
 use crate::Cpu;
 use crate::algorithm::derivatives::inverse::{self, Work as InverseWork};
 use crate::algorithm::derivatives::pack::{One, Pack};
+use crate::algorithm::derivatives::sweeps::Sweeps;
 use crate::algorithm::derivatives::{ForwardDerivatives, InverseDerivatives, forward};
 use crate::algorithm::factorization::columns::Columns;
 use crate::error::{Error, ErrorKind, Result};
@@ -15,8 +16,9 @@ use crate::state::{Base, State};
 #[cfg(target_arch = "x86_64")]
 use {
     super::lift,
-    crate::algorithm::derivatives::pack::{Eight, Four},
-    crate::scalar::Fused,
+    crate::algorithm::derivatives::pack::Register,
+    crate::scalar::{Avx2Register, Avx512Register, Fused},
+
 };
 
 /// Results and workspaces; quadratic in the number of freedoms, made when first asked for.
@@ -32,6 +34,8 @@ pub(super) struct Store {
 #[derive(Clone, Debug)]
 struct Workspace<S: Scalar, K: Pack<S>> {
     inverse: InverseWork<S, K>,
+    forward: forward::Recursion<S, K>,
+    sweeps: Sweeps<S, K>,
     columns: Columns<S, K>,
 }
 
@@ -39,15 +43,17 @@ struct Workspace<S: Scalar, K: Pack<S>> {
 enum Workspaces {
     Baseline(Workspace<f64, One>),
     #[cfg(target_arch = "x86_64")]
-    Avx2(Workspace<Fused, Four>),
+    Avx2(Workspace<Fused, Register<Avx2Register>>),
     #[cfg(target_arch = "x86_64")]
-    Avx512(Workspace<Fused, Eight>),
+    Avx512(Workspace<Fused, Register<Avx512Register>>),
 }
 
 impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
     fn new(model: &Model) -> Self {
         Workspace {
             inverse: InverseWork::new(model),
+            forward: forward::Recursion::new(model),
+            sweeps: Sweeps::new(model),
             columns: Columns::new(model),
         }
     }
@@ -82,14 +88,14 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
         loaded: bool,
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
-        let works = (&mut self.inverse, &mut self.columns);
-        forward::recursion(model, state, base, external, &door.forward.factors, works);
+        let factors = &door.forward.factors;
+        (self.forward).run(model, state, base, external, factors);
     }
 
     /// After [`forward_recursion`](Self::forward_recursion).
     #[inline(always)]
     fn forward_matrices(&mut self, model: &Model, out: [&mut [S]; 3]) {
-        forward::solve(model, (&mut self.inverse, &mut self.columns), out);
+        self.sweeps.run(model, &self.forward.packs, out);
     }
 
     /// With the factors that are there.
@@ -107,7 +113,7 @@ mod compiled {
     use super::*;
 
     macro_rules! compiled {
-        ($pack:ident, $features:literal) => {
+        ($pack:ty, $features:literal) => {
             compiled!(@recursion $pack, inverse_recursion);
             compiled!(@recursion $pack, forward_recursion);
             compiled!(@matrices $pack, $features, inverse_matrices);
@@ -124,7 +130,7 @@ mod compiled {
             }
         };
         // a recursion from body to body gains nothing from wider registers: never inlined into code that has them
-        (@recursion $pack:ident, $name:ident) => {
+        (@recursion $pack:ty, $name:ident) => {
             #[target_feature(
                 enable = "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave"
             )]
@@ -140,7 +146,7 @@ mod compiled {
                 work.$name(door, model, state, base, loaded);
             }
         };
-        (@matrices $pack:ident, $features:literal, $name:ident) => {
+        (@matrices $pack:ty, $features:literal, $name:ident) => {
             #[target_feature(enable = $features)]
             pub(crate) fn $name(
                 work: &mut Workspace<Fused, $pack>,
@@ -155,7 +161,7 @@ mod compiled {
     pub(super) mod avx2 {
         use super::*;
         compiled!(
-            Four,
+            Register<Avx2Register>,
             "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave"
         );
     }
@@ -163,7 +169,7 @@ mod compiled {
     pub(super) mod avx512 {
         use super::*;
         compiled!(
-            Eight,
+            Register<Avx512Register>,
             "adx,aes,avx512bitalg,avx512bw,avx512cd,avx512dq,avx512f,avx512ifma,avx512vbmi,avx512vbmi2,avx512vl,avx512vnni,avx512vpopcntdq,bmi1,bmi2,cmpxchg16b,fma,fxsr,gfni,lzcnt,movbe,pclmulqdq,popcnt,rdrand,rdseed,sha,vaes,vpclmulqdq,xsave,xsavec,xsaveopt,xsaves"
         );
     }

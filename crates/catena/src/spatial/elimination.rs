@@ -142,6 +142,21 @@ impl<S: Scalar> ArticulatedInertia<S> {
         Eliminated { rest, psi, inverse }
     }
 
+    /// M̂ − ψ pᵀ for a ψ along p: whatever the direction, and without the zeros that are known for coordinate axes.
+    #[inline(always)]
+    pub fn less_outer(self, psi: Force<S>, p: Force<S>) -> Self {
+        let (m, b) = (psi.moment, self.coupling);
+        ArticulatedInertia {
+            rotational: minus_outer(self.rotational, m, p.moment),
+            coupling: Mat3 {
+                x: m.scale_add(-p.force.x, b.x),
+                y: m.scale_add(-p.force.y, b.y),
+                z: m.scale_add(-p.force.z, b.z),
+            },
+            translational: minus_outer(self.translational, psi.force, p.force),
+        }
+    }
+
     /// The same operator with axes renamed as by [`Vec3::renamed`].
     #[inline(always)]
     pub fn renamed(self) -> Self {

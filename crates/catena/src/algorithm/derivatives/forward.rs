@@ -6,24 +6,53 @@
 //! τ(q, v, v̇(q, v, τ)) = τ    ⇒    I ∂v̇/∂q = −∂τ/∂q,   I ∂v̇/∂v = −∂τ/∂v,   I ∂v̇/∂τ = 1        (at v̇ of this state)
 //! ```
 //!
-//! (Carpentier & Mansard 2018.) The right-hand sides are those of [`inverse`]; they are solved together
-//! through the factorization that forward dynamics leaves behind, in O(n) per column
-//! ([`columns`](crate::algorithm::factorization::columns)), so that no product of two dense matrices is ever formed.
+//! (Carpentier & Mansard 2018.) The right-hand sides are never written down. Column j of ∂τ is what a motion of everything
+//! beyond freedom j takes, Ψ̈ⱼ and Ψ̇ⱼ for ∂q, Φⱼ and sⱼ for ∂v (equations 1 and 2 of [`inverse`]), and the sweeps of UDUᵀ
+//! over it are known in advance: bodies that are free to move on their joints answer a motion given to their root with their
+//! *articulated* inertia M̂, and what they take for it by velocities is as well a 6×3 operator B̂ that a freedom is taken out of,
+//!
+//! ```text
+//! tips to base   M̂ ← M̂ − ψₖ m̂ₖ ψₖᵀ,   m̂ₖ βₖ = B̂ᵀ sₖ,   B̂ ← B̂ − ψₖ m̂ₖ βₖᵀ,      sums over children, B̂ of a body: 2B      (1)
+//! ```
+//!
+//! With that, where column j begins, and on the way from there to the base (rows k = j and inwards)
+//!
+//! ```text
+//! gⱼ = M̂ⱼ Ψ̈ⱼ + B̂ⱼ Ψ̇ⱼ,   ŷₖ = sₖᵀ g,   g ← g − ψₖ ŷₖ,   and when the freedom's own rotation is done  g ← g + sⱼ ×* f̃ⱼ      (2)
+//! ```
+//!
+//! and from the base to the tips, through all bodies, w = 0 at first:
+//!
+//! ```text
+//! xₖ = −ψₖᵀ w − ŷₖ/m̂ₖ                     up to freedom j, on other branches without ŷ                                   (3)
+//! w ← w + Ψ̈ⱼ                               when the joint of freedom j has been passed
+//! xₖ = −ψₖᵀ w − βₖᵀ Ψ̇ⱼ                     beyond it                                                                     (4)
+//! w ← w + sₖ xₖ
+//! ```
+//!
+//! So rows beyond a column need no sweep inwards, rows before it no entry of ∂τ. For ∂v̇/∂τ there is ŷⱼ = −1 instead. Columns
+//! are independent of one another and go through in packs, all three kinds together, in registers. Everything is in the axes of
+//! the base; the reference point is the origin of the first body in every group of eight freedoms and moves with the sweep, so
+//! that no digits are lost to a distant one. Springs and dampers add to the diagonal of ∂τ: their part is −I⁻¹ times it.
+//! Cost O(n²), O(n) per column.
 //!
 //! External wrenches are constant in body axes. What a wrench w on body b adds, in body axes about the body's origin, is
 //! ∂v̇/∂w = I⁻¹ Jᵀ with the body Jacobian J
 //! ([`body_jacobian`](crate::algorithm::kinematics::body_jacobian)); ∂τ/∂w = −Jᵀ.
 
 use super::inverse;
-use super::pack::{One, Pack};
+use super::pack::{
+    One, Pack, set_articulated, set_force, set_mat, set_motion, set_vec,
+};
+use super::sweeps::{self, GROUP, Numbers, Sweeps};
 use crate::algorithm::Card;
 use crate::algorithm::factorization::Factorization;
-use crate::algorithm::factorization::columns::Columns;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::matrix::Matrix;
 use crate::model::Model;
+use crate::model::joint::{Joint, with_joint};
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::Force;
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Vec3};
 use crate::state::Base;
 
 /// Derivatives of forward dynamics.
@@ -33,7 +62,7 @@ pub const CARD: Card = Card {
     call: "forward_dynamics_derivatives",
     file: "algorithm/derivatives/forward.rs",
     order: "O(n²)",
-    source: "Carpentier & Mansard 2018; solved through UDUᵀ",
+    source: "Carpentier & Mansard 2018; swept through UDUᵀ",
 };
 
 /// v̇ and its derivatives, nv × nv each. Row: acceleration; column: freedom.
@@ -66,8 +95,8 @@ impl<S: Scalar> ForwardDerivatives<S> {
 #[derive(Clone, Debug)]
 pub struct ForwardDerivativesWork<S: Scalar> {
     forward: ForwardDynamics<S>,
-    inverse: inverse::Work<S, One>,
-    columns: Columns<S, One>,
+    recursion: Recursion<S, One>,
+    sweeps: Sweeps<S, One>,
 }
 
 impl<S: Scalar> ForwardDerivativesWork<S> {
@@ -75,8 +104,8 @@ impl<S: Scalar> ForwardDerivativesWork<S> {
     pub fn new<P>(model: &Model<P>) -> Self {
         ForwardDerivativesWork {
             forward: ForwardDynamics::new(model),
-            inverse: inverse::Work::new(model),
-            columns: Columns::new(model),
+            recursion: Recursion::new(model),
+            sweeps: Sweeps::new(model),
         }
     }
 }
@@ -111,7 +140,8 @@ pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
         base,
         external,
         &work.forward.factors,
-        (&mut work.inverse, &mut work.columns),
+        &mut work.recursion,
+        &mut work.sweeps,
         [
             derivatives.dq.as_mut_slice(),
             derivatives.dv.as_mut_slice(),
@@ -129,48 +159,299 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>>(
     base: &Base<S>,
     external: &[Force<S>],
     factors: &Factorization<S>,
-    (inverse, columns): (&mut inverse::Work<S, K>, &mut Columns<S, K>),
+    work: &mut Recursion<S, K>,
+    sweeps: &mut Sweeps<S, K>,
     out: [&mut [S]; 3],
 ) {
-    recursion(model, state, base, external, factors, (inverse, columns));
-    solve(model, (inverse, columns), out);
+    work.run(model, state, base, external, factors);
+    sweeps.run(model, &work.packs, out);
 }
 
-/// The first half of the kernel, linear in the number of bodies.
-#[inline(always)]
-pub(crate) fn recursion<S: Scalar, P: Parameter<S>, K: Pack<S>>(
-    model: &Model<P>,
-    state: [&[S]; 3],
-    base: &Base<S>,
-    external: &[Force<S>],
-    factors: &Factorization<S>,
-    (inverse, columns): (&mut inverse::Work<S, K>, &mut Columns<S, K>),
-) {
-    inverse::recursion(model, state, base, external, Some(factors), inverse);
-    columns.prepare_at(model, factors, &inverse.body);
+/// What adds up over everything beyond a joint while the joints beyond are free, about the body's origin.
+#[derive(Clone, Copy, Debug)]
+struct Free<S> {
+    inertia: ArticulatedInertia<S>,
+    /// B̂: moments and forces by angular motion.
+    moments: Mat3<S>,
+    forces: Mat3<S>,
+    /// f̃, which needs no freedom.
+    force: Force<S>,
 }
 
-/// The second half: everything that has columns.
-#[inline(always)]
-pub(crate) fn solve<S: Scalar, P: Parameter<S>, K: Pack<S>>(
-    model: &Model<P>,
-    (inverse, columns): (&mut inverse::Work<S, K>, &mut Columns<S, K>),
-    [dq, dv, dtau]: [&mut [S]; 3],
-) {
-    let nv = model.nv();
-    if columns.written_out() {
-        let packs = nv.div_ceil(K::WIDTH);
-        let width = 3 * packs;
-        columns.write_out();
-        inverse::into_panel(model, inverse, columns.panel(width), width);
-        columns.identity(width, 2 * packs);
-        columns.substitute(width, 2 * packs, -S::one());
-        columns.write(width, 0, nv, dq);
-        columns.write(width, packs, nv, dv);
-        columns.write(width, 2 * packs, nv, dtau);
-    } else {
-        inverse::sums_over_pairs::<S, P, K, false>(model, inverse, [dq, dv, &mut []]);
-        columns.solve(model, [dq, dv], nv, -S::one());
-        columns.inverse(model, dtau);
+impl<S: Scalar> Free<S> {
+    #[inline(always)]
+    fn zero() -> Self {
+        Free {
+            inertia: ArticulatedInertia::zero(),
+            moments: Mat3::zero(),
+            forces: Mat3::zero(),
+            force: Force::zero(),
+        }
     }
+
+    #[inline(always)]
+    fn of(body: &inverse::Sum<S>) -> Self {
+        let minus_two = S::constant(-2.0);
+        Free {
+            inertia: body.inertia.articulated(),
+            moments: body.convective * minus_two,
+            forces: Mat3::skew(body.momentum) * minus_two,
+            force: body.force,
+        }
+    }
+
+    #[inline(always)]
+    fn plus(self, b: Self) -> Self {
+        Free {
+            inertia: self.inertia + b.inertia,
+            moments: self.moments + b.moments,
+            forces: self.forces + b.forces,
+            force: self.force + b.force,
+        }
+    }
+
+    /// About a point from which the present one is seen at `d`.
+    #[inline(always)]
+    fn shifted(self, d: Vec3<S>) -> Self {
+        let (m, f) = (self.moments, self.forces);
+        Free {
+            inertia: self.inertia.shifted(d),
+            moments: Mat3 {
+                x: d.cross_add(f.x, m.x),
+                y: d.cross_add(f.y, m.y),
+                z: d.cross_add(f.z, m.z),
+            },
+            forces: f,
+            force: Force::new(
+                d.cross_add(self.force.force, self.force.moment),
+                self.force.force,
+            ),
+        }
+    }
+
+    /// Takes out a freedom, (1): what is left, and β.
+    #[inline(always)]
+    fn without(self, axis: Motion<S>, psi: Force<S>, inverse: S) -> (Self, Vec3<S>) {
+        let pivot = inverse.recip();
+        let (m, f) = (psi.moment, psi.force);
+        let full = psi * pivot;
+        let inertia = self.inertia.less_outer(psi, full);
+        let (turn, slide) = (axis.angular, axis.linear);
+        let back = Vec3::new(
+            turn.dot(self.moments.x) + slide.dot(self.forces.x),
+            turn.dot(self.moments.y) + slide.dot(self.forces.y),
+            turn.dot(self.moments.z) + slide.dot(self.forces.z),
+        );
+        let rest = Free {
+            inertia,
+            moments: Mat3 {
+                x: m.scale_add(-back.x, self.moments.x),
+                y: m.scale_add(-back.y, self.moments.y),
+                z: m.scale_add(-back.z, self.moments.z),
+            },
+            forces: Mat3 {
+                x: f.scale_add(-back.x, self.forces.x),
+                y: f.scale_add(-back.y, self.forces.y),
+                z: f.scale_add(-back.z, self.forces.z),
+            },
+            force: self.force,
+        };
+        (rest, back * inverse)
+    }
+}
+
+/// What the columns of a pack of freedoms need of their bodies and joints, about the bodies' origins.
+#[derive(Clone, Copy, Debug)]
+struct Joined<M> {
+    free: Free<M>,
+    psi: Force<M>,
+    back: Vec3<M>,
+    inverse: M,
+}
+
+/// Workspace of the half that is linear in the number of bodies.
+#[derive(Clone, Debug)]
+pub(crate) struct Recursion<S: Scalar, K: Pack<S>> {
+    pub inverse: inverse::Work<S, K>,
+    /// Sums over the children of a body.
+    free: Vec<Free<S>>,
+    has_children: Vec<bool>,
+    /// The child that is numbered last comes first.
+    comes_first: Vec<bool>,
+    joined: Vec<Joined<K::Many>>,
+    pub packs: Vec<Numbers<K::Many>>,
+}
+
+impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
+    /// A workspace for this model.
+    pub fn new<P>(model: &Model<P>) -> Self {
+        let packs = model.nv().div_ceil(K::WIDTH);
+        let n = model.body_count();
+        let (mut has_children, mut comes_first) = (vec![false; n + 1], vec![false; n + 1]);
+        for i in (1..=n).rev() {
+            let parent = model.tree().parent(i);
+            comes_first[i] = !has_children[parent];
+            has_children[parent] = true;
+        }
+        Recursion {
+            inverse: inverse::Work::new(model),
+            free: vec![Free::zero(); n + 1],
+            has_children,
+            comes_first,
+            joined: vec![
+                Joined {
+                    free: Free::zero(),
+                    psi: Force::zero(),
+                    back: Vec3::zero(),
+                    inverse: K::Many::zero(),
+                };
+                packs
+            ],
+            packs: vec![[K::Many::zero(); sweeps::NUMBERS]; packs],
+        }
+    }
+
+    /// From the state, its acceleration and its factors to the numbers of every freedom.
+    #[inline(always)]
+    pub fn run<P: Parameter<S>>(
+        &mut self,
+        model: &Model<P>,
+        state: [&[S]; 3],
+        base: &Base<S>,
+        external: &[Force<S>],
+        factors: &Factorization<S>,
+    ) {
+        let known = Some(factors);
+        inverse::outwards(model, state, base, external, known, &mut self.inverse);
+        let tree = model.tree();
+        for i in (1..=model.body_count()).rev() {
+            let info = tree.nodes[i];
+            let body = &self.inverse.body[i];
+            let (rotation, step) = (body.rotation, body.step);
+            let mut free = Free::of(&body.sum);
+            if self.has_children[i] {
+                free = free.plus(self.free[i]);
+            }
+            let whole = free;
+            let setting = model.setting(i, &factors.angles);
+            with_joint!(info.kind, J => {
+                let joint = J::<S>::at(setting, &factors.pose[i]);
+                for k in (0..J::<S>::NV).rev() {
+                    let at = info.v + k;
+                    let psi = joint.restore(factors.psi[at]);
+                    let psi = Force::new(rotation * psi.moment, rotation * psi.force);
+                    let axis = joint.column_in(k, rotation);
+                    let inverse = factors.inverse[at];
+                    let (rest, back) = free.without(axis, psi, inverse); // (1)
+                    free = rest;
+                    self.join(model, at, Joined { free: whole, psi, back, inverse });
+                }
+            });
+            if info.parent != 0 {
+                let shifted = free.shifted(step);
+                let parent = &mut self.free[info.parent];
+                *parent = if self.comes_first[i] {
+                    shifted
+                } else {
+                    parent.plus(shifted)
+                };
+            }
+        }
+        if K::WIDTH > 1 {
+            for pack in 0..self.packs.len() {
+                self.packs[pack] = self.numbers(model, pack, &self.joined[pack]);
+            }
+        }
+    }
+
+    /// Puts a freedom into its pack.
+    #[inline(always)]
+    fn join<P>(&mut self, model: &Model<P>, at: usize, one: Joined<S>) {
+        let lane = at % K::WIDTH;
+        let pack = &mut self.joined[at / K::WIDTH];
+        set_articulated::<S, K>(&mut pack.free.inertia, lane, one.free.inertia);
+        set_mat::<S, K>(&mut pack.free.moments, lane, one.free.moments);
+        set_mat::<S, K>(&mut pack.free.forces, lane, one.free.forces);
+        set_force::<S, K>(&mut pack.free.force, lane, one.free.force);
+        set_force::<S, K>(&mut pack.psi, lane, one.psi);
+        set_vec::<S, K>(&mut pack.back, lane, one.back);
+        K::set(&mut pack.inverse, lane, one.inverse);
+        if K::WIDTH == 1 {
+            // nothing to wait for
+            self.packs[at] = self.numbers(model, at, &self.joined[at]);
+        }
+    }
+
+    /// What the sweeps need of a pack, about the reference point of its group.
+    #[inline(always)]
+    fn numbers<P>(
+        &self,
+        model: &Model<P>,
+        pack: usize,
+        joined: &Joined<K::Many>,
+    ) -> Numbers<K::Many> {
+        let known = &self.inverse.gathered[pack];
+        let Free {
+            inertia,
+            moments,
+            forces,
+            force,
+        } = joined.free;
+        let s = known.axis;
+        let first = known.before.cross(s);
+        let second = known.rate.cross(s) + known.before.cross(first);
+        let both = known.around.cross(s);
+        let of_q = inertia.times(second);
+        let of_v = inertia.times(both);
+        let by_q = Force::new(
+            moments.times_add(first.angular, of_q.moment),
+            forces.times_add(first.angular, of_q.force),
+        );
+        let by_v = Force::new(
+            moments.times_add(s.angular, of_v.moment),
+            forces.times_add(s.angular, of_v.force),
+        );
+        let carried = Force::new(
+            s.angular.cross_add(force.moment, s.linear.cross(force.force)),
+            s.angular.cross(force.force),
+        );
+        let reference = model.tree().dofs[pack * K::WIDTH / GROUP * GROUP].body;
+        let reference = self.inverse.body[reference].origin;
+        let origin = known.origin;
+        let d = Vec3::new(
+            origin.x - K::spread(reference.x),
+            origin.y - K::spread(reference.y),
+            origin.z - K::spread(reference.z),
+        );
+        let mut numbers = [K::Many::zero(); sweeps::NUMBERS];
+        write_motion(&mut numbers, sweeps::AXIS, inverse::motion_seen(s, d));
+        write_motion(&mut numbers, sweeps::SECOND, inverse::motion_seen(second, d));
+        write_motion(&mut numbers, sweeps::BOTH, inverse::motion_seen(both, d));
+        write_force(&mut numbers, sweeps::PSI, inverse::force_seen(joined.psi, d));
+        write_force(&mut numbers, sweeps::BY_Q, inverse::force_seen(by_q, d));
+        write_force(&mut numbers, sweeps::BY_V, inverse::force_seen(by_v, d));
+        write_force(&mut numbers, sweeps::CARRIED, inverse::force_seen(carried, d));
+        write(&mut numbers, sweeps::BACK, joined.back);
+        write(&mut numbers, sweeps::FIRST, first.angular);
+        write(&mut numbers, sweeps::ORIGIN, origin);
+        numbers[sweeps::INVERSE] = joined.inverse;
+        numbers
+    }
+}
+
+#[inline(always)]
+fn write<M: Scalar>(numbers: &mut Numbers<M>, at: usize, v: Vec3<M>) {
+    (numbers[at], numbers[at + 1], numbers[at + 2]) = (v.x, v.y, v.z);
+}
+
+#[inline(always)]
+fn write_motion<M: Scalar>(numbers: &mut Numbers<M>, at: usize, m: Motion<M>) {
+    write(numbers, at, m.angular);
+    write(numbers, at + 3, m.linear);
+}
+
+#[inline(always)]
+fn write_force<M: Scalar>(numbers: &mut Numbers<M>, at: usize, f: Force<M>) {
+    write(numbers, at, f.moment);
+    write(numbers, at + 3, f.force);
 }

@@ -364,13 +364,13 @@ impl<S: Scalar> Sum<S> {
 
 /// The twist about a point from which the present one is seen at `d`.
 #[inline(always)]
-fn motion_seen<S: Scalar>(m: Motion<S>, d: Vec3<S>) -> Motion<S> {
+pub(super) fn motion_seen<S: Scalar>(m: Motion<S>, d: Vec3<S>) -> Motion<S> {
     Motion::new(m.angular, d.cross_add(m.angular, m.linear))
 }
 
 /// The wrench about a point from which the present one is seen at `d`.
 #[inline(always)]
-fn force_seen<S: Scalar>(f: Force<S>, d: Vec3<S>) -> Force<S> {
+pub(super) fn force_seen<S: Scalar>(f: Force<S>, d: Vec3<S>) -> Force<S> {
     Force::new(d.cross_add(f.force, f.moment), f.force)
 }
 
@@ -610,7 +610,7 @@ pub(crate) fn into_panel<S: Scalar, P: Parameter<S>, K: Pack<S>>(
 
 /// Base to tips: axes, velocities, accelerations and the bodies' own wrenches, in the axes of the base.
 #[inline(always)]
-fn outwards<S: Scalar, P: Parameter<S>, K: Pack<S>>(
+pub(super) fn outwards<S: Scalar, P: Parameter<S>, K: Pack<S>>(
     model: &Model<P>,
     [q, v, vdot]: [&[S]; 3],
     base: &Base<S>,

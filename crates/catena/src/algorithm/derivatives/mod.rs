@@ -8,6 +8,7 @@ pub mod centroidal;
 pub mod forward;
 pub mod inverse;
 pub(crate) mod pack;
+pub(crate) mod sweeps;
 
 pub use centroidal::{CentroidalMomentum, centroidal_momentum, generalized_jacobian};
 pub use forward::{ForwardDerivatives, ForwardDerivativesWork, forward_dynamics_derivatives};

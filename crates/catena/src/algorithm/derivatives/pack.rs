@@ -4,11 +4,11 @@
 //! the same quantity of neighbouring columns; where the scalar is wide already (many states) or not a plain number, a pack
 //! is one column.
 
-use crate::scalar::Scalar;
-#[cfg(target_arch = "x86_64")]
-use crate::scalar::{Avx2Register, Avx512Register, Fused, Vector, Wide};
-use crate::spatial::{Force, Mat3, Motion, RigidInertia, Vec3};
+use crate::batch::transpose;
+use crate::scalar::{Fused, Scalar, Vector, Wide};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, RigidInertia, Sym3, Vec3};
 use std::fmt::Debug;
+use std::marker::PhantomData;
 
 /// How columns of the scalar `S` are held together.
 pub(crate) trait Pack<S: Scalar>: Copy + Debug + 'static {
@@ -32,6 +32,9 @@ pub(crate) trait Pack<S: Scalar>: Copy + Debug + 'static {
 
     /// The columns into as many numbers.
     fn store(many: Self::Many, to: &mut [S]);
+
+    /// The first packs, as many as columns, as the rows of a square, turned over.
+    fn transpose(square: &mut [Self::Many; 8]);
 }
 
 /// One column at a time.
@@ -62,53 +65,43 @@ impl<S: Scalar> Pack<S> for One {
     fn store(many: S, to: &mut [S]) {
         to[0] = many;
     }
+    #[inline(always)]
+    fn transpose(_square: &mut [S; 8]) {}
 }
 
-/// Four columns in a register of AVX2. Only for code that runs where the processor has it (see [`Vector`]).
-#[cfg(target_arch = "x86_64")]
+/// As many columns as the register has lanes. Only for code that runs where the processor has it (see [`Vector`]).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Four;
+pub(crate) struct Register<V>(PhantomData<V>);
 
-/// Eight columns in a register of AVX-512; likewise.
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Eight;
+impl<V: Vector> Pack<Fused> for Register<V> {
+    const WIDTH: usize = V::LANES;
+    type Many = Wide<V>;
 
-#[cfg(target_arch = "x86_64")]
-macro_rules! register_pack {
-    ($name:ident, $register:ident, $width:literal) => {
-        impl Pack<Fused> for $name {
-            const WIDTH: usize = $width;
-            type Many = Wide<$register>;
-
-            #[inline(always)]
-            fn spread(one: Fused) -> Self::Many {
-                Wide($register::splat(one.0))
-            }
-            #[inline(always)]
-            fn lane(many: &Self::Many, lane: usize) -> Fused {
-                Fused(many.0.lanes()[lane])
-            }
-            #[inline(always)]
-            fn set(many: &mut Self::Many, lane: usize, one: Fused) {
-                many.0.lanes_mut()[lane] = one.0;
-            }
-            #[inline(always)]
-            fn load(from: &[Fused]) -> Self::Many {
-                Wide($register::load(Fused::plain(&from[..$width])))
-            }
-            #[inline(always)]
-            fn store(many: Self::Many, to: &mut [Fused]) {
-                Fused::plain_mut(&mut to[..$width]).copy_from_slice(many.0.lanes());
-            }
-        }
-    };
+    #[inline(always)]
+    fn spread(one: Fused) -> Wide<V> {
+        Wide(V::splat(one.0))
+    }
+    #[inline(always)]
+    fn lane(many: &Wide<V>, lane: usize) -> Fused {
+        Fused(many.0.lanes()[lane])
+    }
+    #[inline(always)]
+    fn set(many: &mut Wide<V>, lane: usize, one: Fused) {
+        many.0.lanes_mut()[lane] = one.0;
+    }
+    #[inline(always)]
+    fn load(from: &[Fused]) -> Wide<V> {
+        Wide(V::load(Fused::plain(&from[..V::LANES])))
+    }
+    #[inline(always)]
+    fn store(many: Wide<V>, to: &mut [Fused]) {
+        Fused::plain_mut(&mut to[..V::LANES]).copy_from_slice(many.0.lanes());
+    }
+    #[inline(always)]
+    fn transpose(square: &mut [Wide<V>; 8]) {
+        transpose(square);
+    }
 }
-
-#[cfg(target_arch = "x86_64")]
-register_pack!(Four, Avx2Register, 4);
-#[cfg(target_arch = "x86_64")]
-register_pack!(Eight, Avx512Register, 8);
 
 /// Sets the vector of one column.
 #[inline(always)]
@@ -157,12 +150,30 @@ pub(crate) fn set_inertia<S: Scalar, K: Pack<S>>(
 ) {
     K::set(&mut many.mass, lane, one.mass);
     set_vec::<S, K>(&mut many.first, lane, one.first);
-    K::set(&mut many.second.xx, lane, one.second.xx);
-    K::set(&mut many.second.yy, lane, one.second.yy);
-    K::set(&mut many.second.zz, lane, one.second.zz);
-    K::set(&mut many.second.xy, lane, one.second.xy);
-    K::set(&mut many.second.xz, lane, one.second.xz);
-    K::set(&mut many.second.yz, lane, one.second.yz);
+    set_symmetric::<S, K>(&mut many.second, lane, one.second);
+}
+
+/// Sets the symmetric matrix of one column.
+#[inline(always)]
+fn set_symmetric<S: Scalar, K: Pack<S>>(many: &mut Sym3<K::Many>, lane: usize, one: Sym3<S>) {
+    K::set(&mut many.xx, lane, one.xx);
+    K::set(&mut many.yy, lane, one.yy);
+    K::set(&mut many.zz, lane, one.zz);
+    K::set(&mut many.xy, lane, one.xy);
+    K::set(&mut many.xz, lane, one.xz);
+    K::set(&mut many.yz, lane, one.yz);
+}
+
+/// Sets the articulated inertia of one column.
+#[inline(always)]
+pub(crate) fn set_articulated<S: Scalar, K: Pack<S>>(
+    many: &mut ArticulatedInertia<K::Many>,
+    lane: usize,
+    one: ArticulatedInertia<S>,
+) {
+    set_symmetric::<S, K>(&mut many.rotational, lane, one.rotational);
+    set_mat::<S, K>(&mut many.coupling, lane, one.coupling);
+    set_symmetric::<S, K>(&mut many.translational, lane, one.translational);
 }
 
 /// The vector of one column, for all.

@@ -136,33 +136,33 @@ impl<V: Vector> Columns<V> {
         let rows = &self.rows[first..first + lanes];
         let force = Vec3::new(block[3], block[4], block[5]);
         let mut moment = Vec3::new(block[0], block[1], block[2]);
-        let mut square = [V::splat(0.0); 8];
+        let mut square = [Wide::zero(); 8];
         for i in (0..lanes).rev() {
             let mut entries = splat::<V>(rows[i].along.angular).dot(moment); // (24)
             if SLIDES {
                 entries += splat::<V>(rows[i].along.linear).dot(force);
             }
-            square[i] = entries.0;
+            square[i] = entries;
             moment = splat::<V>(rows[i].arm).cross_add(force, moment);
         }
         (block[0], block[1], block[2]) = (moment.x, moment.y, moment.z);
         if column + lanes <= freedoms {
             for i in 0..lanes {
                 let at = (first + i) * freedoms + column;
-                Wide(square[i]).store(&mut inertia[at..at + lanes]);
+                square[i].store(&mut inertia[at..at + lanes]);
             }
         } else {
             for i in 0..lanes {
                 let at = (first + i) * freedoms;
                 let room = &mut inertia[at + column..at + freedoms];
                 let count = room.len();
-                room.copy_from_slice(&square[i].lanes()[..count]);
+                room.copy_from_slice(&square[i].0.lanes()[..count]);
             }
         }
         transpose(&mut square);
         for j in 0..lanes.min(freedoms - column) {
             let at = (column + j) * freedoms + first;
-            Wide(square[j]).store(&mut inertia[at..at + lanes]);
+            square[j].store(&mut inertia[at..at + lanes]);
         }
     }
 
