@@ -6,9 +6,7 @@ mod lanes;
 mod question;
 
 pub use advance::Drive;
-pub(crate) use lanes::transpose;
 
-use crate::dynamics::Composite;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::FixedMethod;
 use crate::model::{FrameInfo, Model};
@@ -148,10 +146,6 @@ pub struct Batch {
     cpu: Cpu,
     path: Path,
     base: Base<f64>,
-    /// For matrices too large for lanes.
-    composite: Vec<Composite>,
-    /// For derivatives of models too large for lanes.
-    doors: Vec<(Dynamics, State)>,
     /// States whose factors are kept.
     factorized: usize,
     /// Poses, or motions at the end of their trajectories.
@@ -159,10 +153,6 @@ pub struct Batch {
     failures: Vec<Failure>,
     compiled: Option<Compiled>,
 }
-
-/// Freedoms beyond which an inertia matrix is computed with its columns in the lanes instead of states: so many matrices at
-/// once would not fit the caches.
-const LARGE_MATRIX: usize = 256;
 
 impl Batch {
     /// Workspaces for this model, on the best path this processor has.
@@ -185,8 +175,6 @@ impl Batch {
             cpu,
             path,
             base: Base::fixed(),
-            composite: Vec::new(),
-            doors: Vec::new(),
             factorized: 0,
             poses: Vec::new(),
             failures: Vec::new(),
@@ -309,12 +297,8 @@ impl Batch {
 
     /// The inertia matrix I(q) of every state: nv × nv numbers each, row after row.
     pub fn inertia(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
-        let nv = self.model.nv();
-        if nv <= LARGE_MATRIX {
-            self.ask(Inertia, [q, &[], &[]], &[], inertia, nv * nv)
-        } else {
-            self.large_inertia(q, inertia)
-        }
+        let size = self.model.nv() * self.model.nv();
+        self.ask(Inertia, [q, &[], &[]], &[], inertia, size)
     }
 
     /// Factorizes I(q) = U D Uᵀ of every state and keeps the factors for [`solve`](Self::solve).
@@ -607,51 +591,6 @@ impl Batch {
             first = first.hint(advice);
         }
         Err(first)
-    }
-
-    /// Matrix by matrix, columns in the lanes.
-    fn large_inertia(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
-        let (nq, nv) = (self.model.nq(), self.model.nv());
-        let states = inertia.len() / (nv * nv);
-        check_length("results of a batch", inertia.len(), states * nv * nv)?;
-        check_length("positions of a batch", q.len(), states * nq)?;
-        // the lanes check the states and find where the bodies are; nothing of it is used
-        self.poses.resize(12 * states, 0.0);
-        let mut poses = std::mem::take(&mut self.poses);
-        let ground = FrameInfo {
-            name: String::new(),
-            body: 0,
-            body_from_frame: Pose::identity(),
-        };
-        let checked = self.ask(FramePose(&ground), [q, &[], &[]], &[], &mut poses, 12);
-        self.poses = poses;
-        let threads = self.thread_count();
-        while self.composite.len() < threads {
-            self.composite.push(Composite::new(&self.model, self.cpu));
-        }
-        let model = &self.model;
-        let chunk = states.div_ceil(threads).max(1);
-        let parts = q
-            .chunks(chunk * nq)
-            .zip(inertia.chunks_mut(chunk * nv * nv))
-            .zip(&mut self.composite);
-        let mut tasks: Vec<_> = parts.collect();
-        each(&mut tasks, |((q, inertia), composite)| {
-            for (q, inertia) in q.chunks_exact(nq).zip(inertia.chunks_exact_mut(nv * nv)) {
-                composite.inertia(model, q, inertia);
-            }
-        });
-        checked
-    }
-
-    fn thread_count(&self) -> usize {
-        match &self.path {
-            Path::Baseline(works) => works.len(),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx2(works) => works.len(),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx512(works) => works.len(),
-        }
     }
 }
 

@@ -14,8 +14,10 @@ pub mod forward_dynamics;
 pub mod inertia_matrix;
 pub mod inverse_dynamics;
 pub mod kinematics;
+pub(crate) mod pack;
 pub mod passive;
 pub mod pendulum;
+pub(crate) mod relations;
 
 use crate::integrate;
 use crate::model::Tree;

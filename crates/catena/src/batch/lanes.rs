@@ -1,16 +1,15 @@
 //! States in lanes: how numbers get into registers and out, and the loop over them.
 
 use super::advance::Stages;
-use super::derivatives::Differentials;
-use super::question::Question;
+use super::derivatives::{OfAccelerations, OfEfforts};
+use super::question::{OfInertia, Question};
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::ForwardDynamics;
-use crate::algorithm::inertia_matrix::CompositeBodies;
 use crate::algorithm::inverse_dynamics::InverseDynamics;
 use crate::algorithm::kinematics::Kinematics;
 use crate::model::Model;
 use crate::native::{Lanes, Wides};
-use crate::scalar::{Scalar, Vector, Wide};
+use crate::scalar::{Scalar, Vector, Wide, transpose};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::Base;
 
@@ -69,10 +68,11 @@ pub(crate) struct Work<V: Vector> {
     pub output: Vec<Wide<V>>,
     pub inverse: Option<Box<InverseDynamics<Wide<V>>>>,
     pub forward: Option<Box<ForwardDynamics<Wide<V>>>>,
-    pub composite: Option<Box<CompositeBodies<Wide<V>>>>,
+    pub of_inertia: Option<Box<OfInertia<V>>>,
     pub kinematics: Option<Box<Kinematics<Wide<V>>>>,
     pub stages: Option<Box<Stages<V>>>,
-    pub differentials: Option<Box<Differentials<V>>>,
+    pub of_efforts: Option<Box<OfEfforts<V>>>,
+    pub of_accelerations: Option<Box<OfAccelerations<V>>>,
     /// The factors of this thread's states, register after register.
     pub factors: Vec<Factorization<Wide<V>>>,
     /// States that failed, counted from the first of this thread.
@@ -95,10 +95,11 @@ impl<V: Vector> Work<V> {
             output: Vec::new(),
             inverse: None,
             forward: None,
-            composite: None,
+            of_inertia: None,
             kinematics: None,
             stages: None,
-            differentials: None,
+            of_efforts: None,
+            of_accelerations: None,
             factors: Vec::new(),
             failed: Vec::new(),
             quaternions: bodies
@@ -182,10 +183,22 @@ impl<V: Vector> Work<V> {
             if Q::IN_PLACE {
                 gather(&mut self.output, job.output, size, first, used);
             }
-            bad = question.answer(model, &base, !job.external.is_empty(), group, self, bad);
-            if size > 0 {
-                bad = scatter(&self.output, job.output, size, first, used, bad);
-            }
+            let loaded = !job.external.is_empty();
+            let out = if size > 0 {
+                &mut job.output[first * size..(first + used) * size]
+            } else {
+                &mut []
+            };
+            bad = match question.write(model, &base, loaded, self, bad, out) {
+                Some(bad) => bad,
+                None => {
+                    bad = question.answer(model, &base, loaded, group, self, bad);
+                    if size > 0 {
+                        bad = scatter(&self.output, job.output, size, first, used, bad);
+                    }
+                    bad
+                }
+            };
             if !V::all(bad.0.less(V::splat(1.0))) {
                 for lane in 0..used {
                     if bad.lane(lane).is_nan() {
@@ -276,19 +289,31 @@ fn unlike_one<V: Vector>(p: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
 /// How far the squared length of a quaternion may be from 1.
 pub(crate) const QUATERNION: f64 = 1e-9;
 
-/// The first `LANES` registers as the rows of a square, transposed: zipping the first half of the rows with the second
-/// moves the last bit of a lane's number to the row's, so as many rounds as there are bits exchange the two.
+/// Numbers of freedoms with a state in each lane, as numbers of states with a freedom in each lane: squares, transposed.
 #[inline(always)]
-pub(crate) fn transpose<V: Vector>(square: &mut [Wide<V>; 8]) {
-    let half = V::LANES / 2;
-    let mut round = 1;
-    while round < V::LANES {
-        let rows = *square;
-        for i in 0..half {
-            let (low, high) = rows[i].0.zip(rows[i + half].0);
-            (square[2 * i], square[2 * i + 1]) = (Wide(low), Wide(high));
+pub(crate) fn turn_over<V: Vector, const N: usize>(
+    freedoms: &[[Wide<V>; N]],
+    states: &mut [Vec<[Wide<V>; N]>],
+) {
+    let states = &mut states[..V::LANES];
+    for pack in 0..freedoms.len().div_ceil(V::LANES) {
+        let first = pack * V::LANES;
+        let count = if first + V::LANES < freedoms.len() {
+            V::LANES
+        } else {
+            freedoms.len() - first
+        };
+        let from = &freedoms[first..first + count];
+        for number in 0..N {
+            let mut square = [Wide::zero(); 8];
+            for k in 0..count {
+                square[k] = from[k][number];
+            }
+            transpose(&mut square);
+            for state in 0..V::LANES {
+                states[state][pack][number] = square[state];
+            }
         }
-        round *= 2;
     }
 }
 

@@ -1,15 +1,17 @@
 //! What can be asked of many states at once.
 
-use super::lanes::{Work, not_positive};
+use super::lanes::{Work, not_positive, turn_over};
 use crate::Dynamics;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
+use crate::algorithm::inertia_matrix::entries::{self, Entries};
 use crate::algorithm::inertia_matrix::{CompositeBodies, composite_bodies};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, recursive_newton_euler};
 use crate::algorithm::kinematics::{Kinematics, forward, jacobian};
+use crate::algorithm::pack::Register;
 use crate::error::Result;
 use crate::model::{FrameInfo, Model};
-use crate::scalar::{Vector, Wide};
+use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State};
 
@@ -36,6 +38,21 @@ pub(crate) trait Question: Copy + Sync {
         work: &mut Work<V>,
         bad: Wide<V>,
     ) -> Wide<V>;
+
+    /// The same, but each state's result goes where it belongs, in `out`, as soon as it is there; the caller does not look whether
+    /// it is finite. Nothing if `answer` is to be asked.
+    #[inline(always)]
+    fn write<V: Vector>(
+        self,
+        _model: &Model,
+        _base: &Base<Wide<V>>,
+        _loaded: bool,
+        _work: &mut Work<V>,
+        _bad: Wide<V>,
+        _out: &mut [f64],
+    ) -> Option<Wide<V>> {
+        None
+    }
 
     /// The same for one state through the checked door: why did it fail?
     fn diagnose(
@@ -164,14 +181,20 @@ pub(crate) struct Inertia;
 
 impl Question for Inertia {
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
-        work.composite
-            .get_or_insert_with(|| Box::new(CompositeBodies::new(model)));
+        work.of_inertia.get_or_insert_with(|| {
+            Box::new(OfInertia {
+                composite: CompositeBodies::new(model),
+                freedoms: vec![[Wide::zero(); entries::NUMBERS]; model.nv()],
+                states: for_states(model),
+                entries: Entries::new::<Fused, Register<V>, f64>(model),
+            })
+        });
     }
 
     #[inline(always)]
     fn answer<V: Vector>(
         self,
-        model: &Model,
+        _model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
         _group: usize,
@@ -180,11 +203,38 @@ impl Question for Inertia {
     ) -> Wide<V> {
         if let Some(code) = &mut work.native.inertia {
             code.run(&work.q, &[], &[], &mut work.output);
-        } else if let Some(composite) = &mut work.composite {
-            let size = model.nv() * model.nv();
-            composite_bodies::kernel(model, &work.q, composite, &mut work.output[..size]);
         }
         bad
+    }
+
+    #[inline(always)]
+    fn write<V: Vector>(
+        self,
+        model: &Model,
+        _base: &Base<Wide<V>>,
+        _loaded: bool,
+        work: &mut Work<V>,
+        mut bad: Wide<V>,
+        out: &mut [f64],
+    ) -> Option<Wide<V>> {
+        if work.native.inertia.is_some() {
+            return None;
+        }
+        let OfInertia {
+            composite,
+            freedoms,
+            states,
+            entries,
+        } = &mut **work.of_inertia.as_mut()?;
+        composite_bodies::numbers(model, &work.q, composite, freedoms);
+        turn_over(freedoms, states);
+        let size = model.nv() * model.nv();
+        for lane in 0..out.len() / size {
+            let out = Fused::slice_mut(&mut out[lane * size..(lane + 1) * size]);
+            let unusual = entries.run::<Fused, Register<V>, f64>(model, &states[lane], out);
+            bad = in_lane(bad, lane, unusual);
+        }
+        Some(bad)
     }
 
     fn diagnose(
@@ -196,6 +246,30 @@ impl Question for Inertia {
     ) -> Result<()> {
         dynamics.inertia(state).map(|_| ())
     }
+}
+
+/// Workspaces of inertia matrices, of one thread: bodies with a state in each lane, then state after state with a column in each
+/// lane. Matrices with a state in each lane would be eight times as large as the nearer caches are made for.
+#[derive(Clone, Debug)]
+pub(crate) struct OfInertia<V: Vector> {
+    composite: CompositeBodies<Wide<V>>,
+    freedoms: Vec<entries::Numbers<Wide<V>>>,
+    states: Vec<Vec<entries::Numbers<Wide<V>>>>,
+    entries: Entries<Wide<V>>,
+}
+
+/// Room for the numbers of all freedoms, for each state of a register.
+pub(crate) fn for_states<V: Vector, const N: usize>(model: &Model) -> Vec<Vec<[Wide<V>; N]>> {
+    vec![vec![[Wide::zero(); N]; model.nv().div_ceil(V::LANES)]; V::LANES]
+}
+
+/// `bad`, with a not-a-number for a state if there is any in the columns of its result.
+#[inline(always)]
+pub(crate) fn in_lane<V: Vector>(mut bad: Wide<V>, lane: usize, columns: Wide<V>) -> Wide<V> {
+    if !V::all(columns.0.less(V::splat(1.0))) {
+        bad.0.lanes_mut()[lane] = f64::NAN;
+    }
+    bad
 }
 
 /// Factors of I(q), one set per state, kept.

@@ -2,11 +2,12 @@
 
 use super::{Dynamics, Path, Work, make_square};
 use crate::Cpu;
-use crate::algorithm::derivatives::inverse::{self, Work as InverseWork};
-use crate::algorithm::derivatives::pack::{One, Pack};
+use crate::algorithm::derivatives::inverse::Work as InverseWork;
+use crate::algorithm::derivatives::pairs::Pairs;
 use crate::algorithm::derivatives::sweeps::Sweeps;
 use crate::algorithm::derivatives::{ForwardDerivatives, InverseDerivatives, forward};
 use crate::algorithm::factorization::columns::Columns;
+use crate::algorithm::pack::{One, Pack};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -16,9 +17,8 @@ use crate::state::{Base, State};
 #[cfg(target_arch = "x86_64")]
 use {
     super::lift,
-    crate::algorithm::derivatives::pack::Register,
+    crate::algorithm::pack::Register,
     crate::scalar::{Avx2Register, Avx512Register, Fused},
-
 };
 
 /// Results and workspaces; quadratic in the number of freedoms, made when first asked for.
@@ -34,6 +34,7 @@ pub(super) struct Store {
 #[derive(Clone, Debug)]
 struct Workspace<S: Scalar, K: Pack<S>> {
     inverse: InverseWork<S, K>,
+    pairs: Pairs<K::Many>,
     forward: forward::Recursion<S, K>,
     sweeps: Sweeps<S, K>,
     columns: Columns<S, K>,
@@ -52,6 +53,7 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
     fn new(model: &Model) -> Self {
         Workspace {
             inverse: InverseWork::new(model),
+            pairs: Pairs::new::<S, K, f64>(model),
             forward: forward::Recursion::new(model),
             sweeps: Sweeps::new(model),
             columns: Columns::new(model),
@@ -68,13 +70,15 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
         loaded: bool,
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
-        inverse::recursion(model, state, base, external, None, &mut self.inverse);
+        self.inverse.run(model, state, base, external);
     }
 
     /// After [`inverse_recursion`](Self::inverse_recursion).
     #[inline(always)]
     fn inverse_matrices(&mut self, model: &Model, out: [&mut [S]; 3]) {
-        inverse::sums_over_pairs::<S, f64, K, true>(model, &mut self.inverse, out);
+        self.inverse.fill();
+        let packs = &self.inverse.packs;
+        self.pairs.run::<S, K, f64, true>(model, packs, out);
     }
 
     /// With the factors that forward dynamics has left.
@@ -95,6 +99,7 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
     /// After [`forward_recursion`](Self::forward_recursion).
     #[inline(always)]
     fn forward_matrices(&mut self, model: &Model, out: [&mut [S]; 3]) {
+        self.forward.fill(model);
         self.sweeps.run(model, &self.forward.packs, out);
     }
 

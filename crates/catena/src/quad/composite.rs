@@ -6,16 +6,16 @@
 //! ```
 //!
 //! All in axes of the base, about the body's joint. The entries of large matrices are then made by
-//! `algorithm::inertia_matrix::columns`, a register of columns at a time; in a small matrix each column walks down to the base on its own ([`QuadComposite::by_columns`]).
+//! `algorithm::inertia_matrix::entries`, a register of columns at a time; in a small matrix each column walks down to the base on its own ([`QuadComposite::by_columns`]).
 
 use super::links::Link;
 use super::register::{Quad, QuadMat};
 use crate::algorithm::Angles;
-use crate::algorithm::inertia_matrix::columns::Columns;
+use crate::algorithm::inertia_matrix::entries::Numbers;
 use crate::model::Model;
 use crate::model::joint::{Joint, JointKind, with_joint};
-use crate::scalar::{Fused, Vector};
-use crate::spatial::{Force, Motion, Pose, Vec3};
+use crate::scalar::{Fused, Vector, Wide};
+use crate::spatial::{Pose, Vec3};
 
 /// Mass (in all lanes), first and second moments.
 #[derive(Clone, Copy, Debug)]
@@ -321,23 +321,35 @@ impl QuadComposite {
         }
     }
 
-    /// Directions P and wrenches M̃P of all freedoms, and the arms between them.
+    /// Directions P and wrenches M̃P of all freedoms about the origins of their bodies, and those.
     #[inline(always)]
-    pub fn set_up<V: Vector>(&mut self, model: &Model, q: &[Fused], columns: &mut Columns<V>) {
+    pub fn set_up<V: Vector>(
+        &mut self,
+        model: &Model,
+        q: &[Fused],
+        packs: &mut [Numbers<Wide<V>>],
+    ) {
         self.place(model, q);
         let mut passed = Moments::zero();
         for i in (1..=model.body_count()).rev() {
             let composite = self.composite(i, &mut passed);
             let node = self.links[i].node;
-            let mut arm = self.frame[i].arm.to_fused();
             for k in node.v..node.v + node.kind.nv() {
-                let Direction { turned, linear, .. } = self.direction[k];
-                let along = Motion::new(turned.yzx().to_fused(), linear.to_fused());
+                let Direction {
+                    turned,
+                    linear,
+                    origin,
+                    ..
+                } = self.direction[k];
                 let [moment, force] = self.wrench(i, k, &composite);
-                let wrench = Force::new(moment.to_fused(), force.to_fused());
-                // the way on begins when all freedoms of the joint have been visited, the first one last
-                columns.set(k, along, arm, wrench);
-                arm = Vec3::zero();
+                let (pack, lane) = (&mut packs[k / V::LANES], k % V::LANES);
+                let vectors = [turned.yzx(), linear, moment, force, origin];
+                for (part, vector) in vectors.iter().enumerate() {
+                    let Vec3 { x, y, z } = vector.to_fused();
+                    pack[3 * part].0.lanes_mut()[lane] = x.0;
+                    pack[3 * part + 1].0.lanes_mut()[lane] = y.0;
+                    pack[3 * part + 2].0.lanes_mut()[lane] = z.0;
+                }
             }
         }
     }

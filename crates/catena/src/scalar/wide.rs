@@ -294,6 +294,22 @@ mod x86 {
     vector!(Avx512Register, f64x8, mask64x8, u64x8, Avx512, avx512, 8);
 }
 
+/// The first `LANES` registers as the rows of a square, transposed: zipping the first half of the rows with the second
+/// moves the last bit of a lane's number to the row's, so as many rounds as there are bits exchange the two.
+#[inline(always)]
+pub(crate) fn transpose<V: Vector>(square: &mut [Wide<V>; 8]) {
+    let half = V::LANES / 2;
+    let mut round = 1;
+    while round < V::LANES {
+        let rows = *square;
+        for i in 0..half {
+            let (low, high) = rows[i].0.zip(rows[i + half].0);
+            (square[2 * i], square[2 * i + 1]) = (Wide(low), Wide(high));
+        }
+        round *= 2;
+    }
+}
+
 /// As many numbers as the register `V` has lanes, computed with as one.
 ///
 /// A register of a particular processor must only be used on it: see [`Vector`]. It is only fast when everything from

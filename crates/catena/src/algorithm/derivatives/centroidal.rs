@@ -23,8 +23,8 @@
 //! Where the robot is in the world does not enter (1–4). Cost O(n).
 
 use super::inverse::{self, Work};
-use super::pack::One;
 use crate::algorithm::Card;
+use crate::algorithm::pack::One;
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};

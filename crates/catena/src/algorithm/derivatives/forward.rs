@@ -41,13 +41,14 @@
 //! ([`body_jacobian`](crate::algorithm::kinematics::body_jacobian)); ∂τ/∂w = −Jᵀ.
 
 use super::inverse;
-use super::pack::{
-    One, Pack, set_articulated, set_force, set_mat, set_motion, set_vec,
-};
-use super::sweeps::{self, GROUP, Numbers, Sweeps};
+use super::sweeps::{self, Numbers, Sweeps};
 use crate::algorithm::Card;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
+use crate::algorithm::pack::{
+    GROUP, One, Pack, set_articulated, set_force, set_mat, set_vec, write_force, write_motion,
+    write_vec,
+};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::model::joint::{Joint, with_joint};
@@ -134,37 +135,18 @@ pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
         &mut work.forward,
         &mut derivatives.vdot,
     );
-    kernel(
+    let (state, factors) = ([q, v, &derivatives.vdot], &work.forward.factors);
+    work.recursion.run(model, state, base, external, factors);
+    work.recursion.fill(model);
+    work.sweeps.run(
         model,
-        [q, v, &derivatives.vdot],
-        base,
-        external,
-        &work.forward.factors,
-        &mut work.recursion,
-        &mut work.sweeps,
+        &work.recursion.packs,
         [
             derivatives.dq.as_mut_slice(),
             derivatives.dv.as_mut_slice(),
             derivatives.dtau.as_mut_slice(),
         ],
     );
-}
-
-/// The derivatives at an acceleration already known, with the factors of the configuration. Inlined into the caller so that it
-/// is compiled for the caller's instruction set.
-#[inline(always)]
-pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>>(
-    model: &Model<P>,
-    state: [&[S]; 3],
-    base: &Base<S>,
-    external: &[Force<S>],
-    factors: &Factorization<S>,
-    work: &mut Recursion<S, K>,
-    sweeps: &mut Sweeps<S, K>,
-    out: [&mut [S]; 3],
-) {
-    work.run(model, state, base, external, factors);
-    sweeps.run(model, &work.packs, out);
 }
 
 /// What adds up over everything beyond a joint while the joints beyond are free, about the body's origin.
@@ -357,6 +339,11 @@ impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
                 };
             }
         }
+    }
+
+    /// Then what is done pack by pack, in wider registers.
+    #[inline(always)]
+    pub fn fill<P>(&mut self, model: &Model<P>) {
         if K::WIDTH > 1 {
             for pack in 0..self.packs.len() {
                 self.packs[pack] = self.numbers(model, pack, &self.joined[pack]);
@@ -412,7 +399,8 @@ impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
             forces.times_add(s.angular, of_v.force),
         );
         let carried = Force::new(
-            s.angular.cross_add(force.moment, s.linear.cross(force.force)),
+            s.angular
+                .cross_add(force.moment, s.linear.cross(force.force)),
             s.angular.cross(force.force),
         );
         let reference = model.tree().dofs[pack * K::WIDTH / GROUP * GROUP].body;
@@ -425,33 +413,28 @@ impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
         );
         let mut numbers = [K::Many::zero(); sweeps::NUMBERS];
         write_motion(&mut numbers, sweeps::AXIS, inverse::motion_seen(s, d));
-        write_motion(&mut numbers, sweeps::SECOND, inverse::motion_seen(second, d));
+        write_motion(
+            &mut numbers,
+            sweeps::SECOND,
+            inverse::motion_seen(second, d),
+        );
         write_motion(&mut numbers, sweeps::BOTH, inverse::motion_seen(both, d));
-        write_force(&mut numbers, sweeps::PSI, inverse::force_seen(joined.psi, d));
+        write_force(
+            &mut numbers,
+            sweeps::MINUS_PSI,
+            inverse::force_seen(-joined.psi, d),
+        );
         write_force(&mut numbers, sweeps::BY_Q, inverse::force_seen(by_q, d));
         write_force(&mut numbers, sweeps::BY_V, inverse::force_seen(by_v, d));
-        write_force(&mut numbers, sweeps::CARRIED, inverse::force_seen(carried, d));
-        write(&mut numbers, sweeps::BACK, joined.back);
-        write(&mut numbers, sweeps::FIRST, first.angular);
-        write(&mut numbers, sweeps::ORIGIN, origin);
-        numbers[sweeps::INVERSE] = joined.inverse;
+        write_force(
+            &mut numbers,
+            sweeps::CARRIED,
+            inverse::force_seen(carried, d),
+        );
+        write_vec(&mut numbers, sweeps::MINUS_BACK, -joined.back);
+        write_vec(&mut numbers, sweeps::FIRST, first.angular);
+        write_vec(&mut numbers, sweeps::ORIGIN, origin);
+        numbers[sweeps::MINUS_INVERSE] = -joined.inverse;
         numbers
     }
-}
-
-#[inline(always)]
-fn write<M: Scalar>(numbers: &mut Numbers<M>, at: usize, v: Vec3<M>) {
-    (numbers[at], numbers[at + 1], numbers[at + 2]) = (v.x, v.y, v.z);
-}
-
-#[inline(always)]
-fn write_motion<M: Scalar>(numbers: &mut Numbers<M>, at: usize, m: Motion<M>) {
-    write(numbers, at, m.angular);
-    write(numbers, at + 3, m.linear);
-}
-
-#[inline(always)]
-fn write_force<M: Scalar>(numbers: &mut Numbers<M>, at: usize, f: Force<M>) {
-    write(numbers, at, f.moment);
-    write(numbers, at + 3, f.force);
 }

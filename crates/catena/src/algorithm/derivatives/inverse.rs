@@ -36,17 +36,19 @@
 //! |---|---|
 //! | sₖ, V⁻, V⁻ + V⁺, A⁻ | `Gathered::{axis, before, around, rate}` |
 //! | M̃, K̃, p̃, f̃ | `Gathered::{inertia, convective, momentum, force}` |
-//! | brackets of (4) | `Columns::{by_q, by_v, by_rate}` |
-//! | Ψ̈, Ψ̇ (angular), Φ | `Columns::{second, first, both}` |
+//! | brackets of (4) | `pairs::{BY_Q, BY_V, MOMENTUM}` |
+//! | Ψ̈, Ψ̇ (angular), Φ | `pairs::{SECOND, FIRST, BOTH}` |
 //!
 //! Everything is gathered about body origins; (4) and (5) use the origin of the tree's first body for all its freedoms, so
 //! that a row is a loop of products over contiguous columns (the freedoms beyond a joint are numbered without gaps). Where
 //! the base stands in the world never enters, nor does its linear velocity. Cost O(n d) products, O(n²) entries.
 
-use super::pack::{
-    One, Pack, put, set_force, set_inertia, set_mat, set_motion, set_vec, spread_vec,
-};
+use super::pairs::{self, Numbers, Pairs};
 use crate::algorithm::factorization::Factorization;
+use crate::algorithm::pack::{
+    One, Pack, set_force, set_inertia, set_mat, set_motion, set_vec, write_force, write_motion,
+    write_vec,
+};
 use crate::algorithm::{Angles, Card};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -134,78 +136,14 @@ impl<M: Scalar> Gathered<M> {
     }
 }
 
-/// What (4) and (5) need of a pack of freedoms, about the origin of the tree's first body.
-#[derive(Clone, Copy, Debug)]
-struct Columns<M> {
-    by_q: Force<M>,
-    by_v: Force<M>,
-    by_rate: Force<M>,
-    /// 2B̃ᵀ s, of which only the angular part is not zero.
-    back: Vec3<M>,
-    axis: Motion<M>,
-    first: Vec3<M>,
-    second: Motion<M>,
-    both: Motion<M>,
-    /// One past the last freedom beyond each column.
-    end: M,
-}
-
-/// Which freedoms lie beyond which.
-#[derive(Clone, Debug)]
-struct Reach {
-    /// One past the last freedom beyond freedom k.
-    end: Vec<usize>,
-    /// One past the last freedom of the same rotation.
-    stage: Vec<usize>,
-    /// Least and greatest `end` of every pack.
-    packs: Vec<(usize, usize)>,
-}
-
-impl Reach {
-    fn new<P>(model: &Model<P>, width: usize) -> Self {
-        let tree = model.tree();
-        let (n, nv) = (model.body_count(), model.nv());
-        let mut beyond: Vec<usize> = (0..=n)
-            .map(|i| if i == 0 { nv } else { tree.dof_range(i).end })
-            .collect();
-        for i in (1..=n).rev() {
-            let parent = tree.parent(i);
-            if parent != 0 {
-                beyond[parent] = beyond[parent].max(beyond[i]);
-            }
-        }
-        let (mut end, mut stage) = (vec![0; nv], vec![0; nv]);
-        for i in 1..=n {
-            let range = tree.dof_range(i);
-            let rotation = tree.bodies[i].kind.quaternion().map(|k| range.start + k);
-            for k in range.clone() {
-                end[k] = beyond[i];
-                stage[k] = match rotation {
-                    Some(first) if k >= first => range.end,
-                    _ => k + 1,
-                };
-            }
-        }
-        let packs = end
-            .chunks(width)
-            .map(|ends| {
-                let least = ends.iter().min().copied().unwrap_or(0);
-                let greatest = ends.iter().max().copied().unwrap_or(0);
-                (least, greatest)
-            })
-            .collect();
-        Reach { end, stage, packs }
-    }
-}
-
 /// Workspace of [`inverse_dynamics_derivatives`].
 #[derive(Clone, Debug)]
-pub struct InverseDerivativesWork<S: Scalar>(Work<S, One>);
+pub struct InverseDerivativesWork<S: Scalar>(Work<S, One>, Pairs<S>);
 
 impl<S: Scalar> InverseDerivativesWork<S> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
-        InverseDerivativesWork(Work::new(model))
+        InverseDerivativesWork(Work::new(model), Pairs::new::<S, One, P>(model))
     }
 }
 
@@ -215,9 +153,7 @@ pub(crate) struct Work<S: Scalar, K: Pack<S>> {
     angles: Angles<S>,
     pub(super) body: Vec<Body<S>>,
     pub(super) gathered: Vec<Gathered<K::Many>>,
-    columns: Vec<Columns<K::Many>>,
-    order: K::Many,
-    reach: Reach,
+    pub(crate) packs: Vec<Numbers<K::Many>>,
 }
 
 impl<S: Scalar, K: Pack<S>> Work<S, K> {
@@ -244,37 +180,11 @@ impl<S: Scalar, K: Pack<S>> Work<S, K> {
             momentum: zero,
             force: none,
         };
-        let columns = Columns {
-            by_q: none,
-            by_v: none,
-            by_rate: none,
-            back: zero,
-            axis: still,
-            first: zero,
-            second: still,
-            both: still,
-            end: K::Many::zero(),
-        };
-        let reach = Reach::new(model, K::WIDTH);
-        let mut columns = vec![columns; packs];
-        for (k, &end) in reach.end.iter().enumerate() {
-            K::set(
-                &mut columns[k / K::WIDTH].end,
-                k % K::WIDTH,
-                S::constant(end as f64),
-            );
-        }
-        let mut order = K::Many::zero();
-        for lane in 0..K::WIDTH {
-            K::set(&mut order, lane, S::constant(lane as f64));
-        }
         Work {
             angles: Angles::new(model.tree()),
             body: vec![body; model.body_count() + 1],
             gathered: vec![gathered; packs],
-            columns,
-            order,
-            reach,
+            packs: vec![[K::Many::zero(); pairs::NUMBERS]; packs],
         }
     }
 }
@@ -374,98 +284,36 @@ pub(super) fn force_seen<S: Scalar>(f: Force<S>, d: Vec3<S>) -> Force<S> {
     Force::new(d.cross_add(f.force, f.moment), f.force)
 }
 
-impl<M: Scalar> Columns<M> {
-    /// (1) and the brackets of (4) and (5).
-    #[inline(always)]
-    fn fill(&mut self, g: &Gathered<M>) {
-        let s = g.axis;
-        let first = g.before.cross(s);
-        let second = g.rate.cross(s) + g.before.cross(first);
-        let both = g.around.cross(s); // (1)
-        let minus_two = M::constant(-2.0);
-        let (k, p) = (g.convective, g.momentum);
-        let by_rate = g.inertia.momentum(s);
-        let carried = Force::new(
-            s.angular
-                .cross_add(g.force.moment, s.linear.cross(g.force.force)),
-            s.angular.cross(g.force.force),
-        );
-        let convective_q = Force::new(k * first.angular, p.cross(first.angular)) * minus_two;
-        let convective_v = Force::new(k * s.angular, p.cross(s.angular)) * minus_two;
-        let by_q = carried + g.inertia.momentum(second) + convective_q;
-        let by_v = g.inertia.momentum(both) + convective_v;
-        self.back = s.linear.cross_add(p, k.transpose_times(s.angular)) * minus_two;
-        self.by_q = force_seen(by_q, g.origin);
-        self.by_v = force_seen(by_v, g.origin);
-        self.by_rate = force_seen(by_rate, g.origin);
-        self.axis = motion_seen(s, g.origin);
-        self.first = first.angular;
-        self.second = motion_seen(second, g.origin);
-        self.both = motion_seen(both, g.origin);
-    }
-}
-
-/// Entries (∂τ/∂q, ∂τ/∂v, I) of one row at a pack of columns.
-type Entries<M> = (M, M, M);
-
-/// Row i at columns beyond it, (4).
+/// (1) and the brackets of (4) and (5), of a pack.
 #[inline(always)]
-fn beyond<M: Scalar, const INERTIA: bool>(axis: Motion<M>, c: &Columns<M>) -> Entries<M> {
-    (
-        dot(c.by_q, axis),
-        dot(c.by_v, axis),
-        if INERTIA {
-            dot(c.by_rate, axis)
-        } else {
-            M::zero()
-        },
-    )
-}
-
-/// Row i at columns on the way to the base, (5).
-#[inline(always)]
-fn inwards<M: Scalar, const INERTIA: bool>(
-    momentum: Force<M>,
-    back: Vec3<M>,
-    c: &Columns<M>,
-) -> Entries<M> {
-    (
-        dot_add(momentum, c.second, back.dot(c.first)),
-        dot_add(momentum, c.both, back.dot(c.axis.angular)),
-        if INERTIA {
-            dot(momentum, c.axis)
-        } else {
-            M::zero()
-        },
-    )
-}
-
-#[inline(always)]
-fn dot<M: Scalar>(f: Force<M>, m: Motion<M>) -> M {
-    let angular = f.moment.dot(m.angular);
-    let linear = f.force.dot(m.linear);
-    angular + linear
-}
-
-#[inline(always)]
-fn dot_add<M: Scalar>(f: Force<M>, m: Motion<M>, c: M) -> M {
-    let angular = f.moment.x.mul_add(
-        m.angular.x,
-        f.moment
-            .y
-            .mul_add(m.angular.y, f.moment.z.mul_add(m.angular.z, c)),
+fn numbers<M: Scalar>(g: &Gathered<M>) -> Numbers<M> {
+    let s = g.axis;
+    let first = g.before.cross(s);
+    let second = g.rate.cross(s) + g.before.cross(first);
+    let both = g.around.cross(s); // (1)
+    let minus_two = M::constant(-2.0);
+    let (k, p) = (g.convective, g.momentum);
+    let by_rate = g.inertia.momentum(s);
+    let carried = Force::new(
+        s.angular
+            .cross_add(g.force.moment, s.linear.cross(g.force.force)),
+        s.angular.cross(g.force.force),
     );
-    angular + f.force.dot(m.linear)
-}
-
-/// The first where the mask holds, the second elsewhere.
-#[inline(always)]
-fn merged<M: Scalar>(mask: M::Mask, yes: Entries<M>, no: Entries<M>) -> Entries<M> {
-    (
-        M::select(mask, yes.0, no.0),
-        M::select(mask, yes.1, no.1),
-        M::select(mask, yes.2, no.2),
-    )
+    let convective_q = Force::new(k * first.angular, p.cross(first.angular)) * minus_two;
+    let convective_v = Force::new(k * s.angular, p.cross(s.angular)) * minus_two;
+    let by_q = carried + g.inertia.momentum(second) + convective_q;
+    let by_v = g.inertia.momentum(both) + convective_v;
+    let back = s.linear.cross_add(p, k.transpose_times(s.angular)) * minus_two;
+    let mut numbers = [M::zero(); pairs::NUMBERS];
+    write_motion(&mut numbers, pairs::AXIS, motion_seen(s, g.origin));
+    write_motion(&mut numbers, pairs::SECOND, motion_seen(second, g.origin));
+    write_motion(&mut numbers, pairs::BOTH, motion_seen(both, g.origin));
+    write_force(&mut numbers, pairs::MOMENTUM, force_seen(by_rate, g.origin));
+    write_force(&mut numbers, pairs::BY_Q, force_seen(by_q, g.origin));
+    write_force(&mut numbers, pairs::BY_V, force_seen(by_v, g.origin));
+    write_vec(&mut numbers, pairs::BACK, back);
+    write_vec(&mut numbers, pairs::FIRST, first.angular);
+    numbers
 }
 
 /// ∂τ/∂q, ∂τ/∂v and ∂τ/∂v̇ of [`inverse_dynamics`](crate::algorithm::inverse_dynamics::inverse_dynamics) at (q, v, v̇).
@@ -482,13 +330,11 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     work: &mut InverseDerivativesWork<S>,
     derivatives: &mut InverseDerivatives<S>,
 ) {
-    kernel::<S, P, One, true>(
+    work.0.run(model, [q, v, vdot], base, external);
+    work.0.fill();
+    work.1.run::<S, One, P, true>(
         model,
-        [q, v, vdot],
-        base,
-        external,
-        None,
-        &mut work.0,
+        &work.0.packs,
         [
             derivatives.dq.as_mut_slice(),
             derivatives.dv.as_mut_slice(),
@@ -497,69 +343,28 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     );
 }
 
-/// The recursion itself, inlined into the caller so that it is compiled for the caller's instruction set. Without `INERTIA`
-/// the last output is not touched.
-#[inline(always)]
-pub(crate) fn kernel<S: Scalar, P: Parameter<S>, K: Pack<S>, const INERTIA: bool>(
-    model: &Model<P>,
-    state: [&[S]; 3],
-    base: &Base<S>,
-    external: &[Force<S>],
-    known: Option<&Factorization<S>>,
-    work: &mut Work<S, K>,
-    out: [&mut [S]; 3],
-) {
-    recursion(model, state, base, external, known, work);
-    sums_over_pairs::<S, P, K, INERTIA>(model, work, out);
-}
+impl<S: Scalar, K: Pack<S>> Work<S, K> {
+    /// The half that is linear in the number of bodies. Inlined into the caller so that it is compiled for the caller's
+    /// instruction set.
+    #[inline(always)]
+    pub fn run<P: Parameter<S>>(
+        &mut self,
+        model: &Model<P>,
+        state: [&[S]; 3],
+        base: &Base<S>,
+        external: &[Force<S>],
+    ) {
+        outwards(model, state, base, external, None, self);
+        gather::<S, P, K, false>(model, self);
+    }
 
-/// The second half of the kernel, after [`recursion`].
-#[inline(always)]
-pub(crate) fn sums_over_pairs<S: Scalar, P: Parameter<S>, K: Pack<S>, const INERTIA: bool>(
-    model: &Model<P>,
-    work: &mut Work<S, K>,
-    out: [&mut [S]; 3],
-) {
-    fill(work);
-    let [dq, dv, inertia] = out;
-    pairs::<S, K, INERTIA>(work, dq, dv, inertia);
-    let (tree, nv) = (model.tree(), model.nv());
-    if tree.has_passive_forces {
-        for k in 0..nv {
-            if tree.nodes[tree.dofs[k].body].kind.quaternion().is_none() {
-                dq[k * nv + k] += model.dofs[k].stiffness.lift();
+    /// Then what is done pack by pack, in wider registers.
+    #[inline(always)]
+    pub fn fill(&mut self) {
+        if K::WIDTH > 1 {
+            for k in 0..self.packs.len() {
+                self.packs[k] = numbers(&self.gathered[k]);
             }
-            dv[k * nv + k] += model.dofs[k].damping.lift();
-        }
-    }
-    if INERTIA && tree.has_rotors {
-        for k in 0..nv {
-            inertia[k * nv + k] += model.dofs[k].armature.lift();
-        }
-    }
-}
-
-/// The first half of the kernel, linear in the number of bodies. Factors of the same configuration, where there are any, know
-/// its poses.
-#[inline(always)]
-pub(crate) fn recursion<S: Scalar, P: Parameter<S>, K: Pack<S>>(
-    model: &Model<P>,
-    state: [&[S]; 3],
-    base: &Base<S>,
-    external: &[Force<S>],
-    known: Option<&Factorization<S>>,
-    work: &mut Work<S, K>,
-) {
-    outwards(model, state, base, external, known, work);
-    gather::<S, P, K, false>(model, work);
-}
-
-/// (1) and the brackets of (4) and (5), where the recursion has not done it.
-#[inline(always)]
-fn fill<S: Scalar, K: Pack<S>>(work: &mut Work<S, K>) {
-    if K::WIDTH > 1 {
-        for k in 0..work.columns.len() {
-            work.columns[k].fill(&work.gathered[k]);
         }
     }
 }
@@ -574,38 +379,6 @@ pub(super) fn sums<S: Scalar, P: Parameter<S>>(
 ) {
     outwards(model, state, base, &[], None, work);
     gather::<S, P, One, true>(model, work);
-}
-
-/// ∂τ/∂q and ∂τ/∂v side by side in the first packs of each row of a panel, `width` packs a row.
-#[inline(always)]
-pub(crate) fn into_panel<S: Scalar, P: Parameter<S>, K: Pack<S>>(
-    model: &Model<P>,
-    work: &mut Work<S, K>,
-    panel: &mut [K::Many],
-    width: usize,
-) {
-    fill(work);
-    let work = &*work;
-    let tree = model.tree();
-    let packs = work.columns.len();
-    for i in 0..work.reach.end.len() {
-        let row = Row::of(work, i);
-        let out = &mut panel[i * width..i * width + 2 * packs];
-        let (dq, dv) = out.split_at_mut(packs);
-        for g in 0..packs {
-            let entries = row.entries::<false>(work, g);
-            (dq[g], dv[g]) = (entries.0, entries.1);
-        }
-        if tree.has_passive_forces {
-            let (own, lane) = (i / K::WIDTH, i % K::WIDTH);
-            if tree.nodes[tree.dofs[i].body].kind.quaternion().is_none() {
-                let stiff = K::lane(&dq[own], lane) + model.dofs[i].stiffness.lift();
-                K::set(&mut dq[own], lane, stiff);
-            }
-            let damped = K::lane(&dv[own], lane) + model.dofs[i].damping.lift();
-            K::set(&mut dv[own], lane, damped);
-        }
-    }
 }
 
 /// Base to tips: axes, velocities, accelerations and the bodies' own wrenches, in the axes of the base.
@@ -732,189 +505,10 @@ fn gather<S: Scalar, P, K: Pack<S>, const KEEP: bool>(model: &Model<P>, work: &m
                 // nothing to wait for: the pack is complete, and nobody asks for it later
                 let mut complete = *g;
                 complete.set::<S, K>(lane, sum);
-                work.columns[at].fill(&complete);
+                work.packs[at] = numbers(&complete);
             } else {
                 g.set::<S, K>(lane, sum);
             }
         }
-    }
-}
-
-/// Every entry, row after row; what a pack writes past the end of its row is overwritten by the next.
-#[inline(always)]
-fn pairs<S: Scalar, K: Pack<S>, const INERTIA: bool>(
-    work: &Work<S, K>,
-    dq: &mut [S],
-    dv: &mut [S],
-    inertia: &mut [S],
-) {
-    let reach = &work.reach;
-    let nv = reach.end.len();
-    let packs = work.columns.len();
-    for i in 0..nv {
-        let row = Row::of(work, i);
-        let start = i * nv;
-        let room = packs * K::WIDTH;
-        if start + room <= dq.len() {
-            row.write::<INERTIA>(
-                work,
-                &mut dq[start..start + room],
-                &mut dv[start..start + room],
-                if INERTIA {
-                    &mut inertia[start..start + room]
-                } else {
-                    &mut []
-                },
-            );
-        } else {
-            // the last row: no room past its end
-            for g in 0..packs {
-                let at = start + g * K::WIDTH;
-                let entries = row.entries::<INERTIA>(work, g);
-                put::<S, K>(dq, at, entries.0);
-                put::<S, K>(dv, at, entries.1);
-                if INERTIA {
-                    put::<S, K>(inertia, at, entries.2);
-                }
-            }
-        }
-    }
-}
-
-/// What row i multiplies its columns with.
-#[derive(Clone, Copy)]
-struct Row<S: Scalar, K: Pack<S>> {
-    number: usize,
-    stage: usize,
-    end: usize,
-    axis: Motion<K::Many>,
-    momentum: Force<K::Many>,
-    back: Vec3<K::Many>,
-}
-
-impl<S: Scalar, K: Pack<S>> Row<S, K> {
-    #[inline(always)]
-    fn of(work: &Work<S, K>, i: usize) -> Self {
-        let own = &work.columns[i / K::WIDTH];
-        let lane = i % K::WIDTH;
-        Row {
-            number: i,
-            stage: work.reach.stage[i],
-            end: work.reach.end[i],
-            axis: Motion::new(
-                spread_vec::<S, K>(&own.axis.angular, lane),
-                spread_vec::<S, K>(&own.axis.linear, lane),
-            ),
-            momentum: Force::new(
-                spread_vec::<S, K>(&own.by_rate.moment, lane),
-                spread_vec::<S, K>(&own.by_rate.force, lane),
-            ),
-            back: spread_vec::<S, K>(&own.back, lane),
-        }
-    }
-
-    /// The whole row: columns on the way to the base, the pack where they end, columns beyond, zeros.
-    #[inline(always)]
-    fn write<const INERTIA: bool>(
-        &self,
-        work: &Work<S, K>,
-        dq: &mut [S],
-        dv: &mut [S],
-        inertia: &mut [S],
-    ) {
-        let packs = work.columns.len();
-        let nv = work.reach.end.len();
-        let boundary = (self.stage - 1) / K::WIDTH;
-        // columns whose packs lie beyond this row altogether
-        let whole = if self.end == nv {
-            packs
-        } else {
-            self.end / K::WIDTH
-        };
-        let whole = if whole > boundary {
-            whole
-        } else {
-            boundary + 1
-        };
-        for g in 0..boundary {
-            let (least, greatest) = work.reach.packs[g];
-            let entries = if least > self.number {
-                inwards::<_, INERTIA>(self.momentum, self.back, &work.columns[g])
-            } else if greatest > self.number {
-                self.entries::<INERTIA>(work, g)
-            } else {
-                none()
-            };
-            store::<S, K, INERTIA>(entries, g * K::WIDTH, dq, dv, inertia);
-        }
-        let entries = self.entries::<INERTIA>(work, boundary);
-        store::<S, K, INERTIA>(entries, boundary * K::WIDTH, dq, dv, inertia);
-        let beyond_row = &work.columns[boundary + 1..whole];
-        let mut at = (boundary + 1) * K::WIDTH;
-        for columns in beyond_row {
-            let entries = beyond::<_, INERTIA>(self.axis, columns);
-            store::<S, K, INERTIA>(entries, at, dq, dv, inertia);
-            at += K::WIDTH;
-        }
-        for g in whole..packs {
-            let entries = if g * K::WIDTH < self.end {
-                self.entries::<INERTIA>(work, g)
-            } else {
-                none()
-            };
-            store::<S, K, INERTIA>(entries, g * K::WIDTH, dq, dv, inertia);
-        }
-    }
-
-    /// One pack of the row, whatever it holds.
-    #[inline(always)]
-    fn entries<const INERTIA: bool>(&self, work: &Work<S, K>, g: usize) -> Entries<K::Many> {
-        let c = &work.columns[g];
-        let (least, greatest) = work.reach.packs[g];
-        let first = g * K::WIDTH;
-        let boundary = (self.stage - 1) / K::WIDTH;
-        let mut entries = none();
-        if g <= boundary && greatest > self.number {
-            entries = inwards::<_, INERTIA>(self.momentum, self.back, c);
-            if K::WIDTH > 1 && least <= self.number {
-                let number = K::spread(S::constant(self.number as f64));
-                entries = merged(number.less(c.end), entries, none());
-            }
-        }
-        if g >= boundary && first < self.end && first + K::WIDTH > self.stage {
-            let mut outer = beyond::<_, INERTIA>(self.axis, c);
-            if K::WIDTH > 1 {
-                if self.end < first + K::WIDTH {
-                    let room = K::spread(S::constant((self.end - first) as f64));
-                    outer = merged(work.order.less(room), outer, none());
-                }
-                if g == boundary {
-                    let inner = K::spread(S::constant((self.stage - first) as f64));
-                    outer = merged(work.order.less(inner), entries, outer);
-                }
-            }
-            entries = outer;
-        }
-        entries
-    }
-}
-
-#[inline(always)]
-fn none<M: Scalar>() -> Entries<M> {
-    (M::zero(), M::zero(), M::zero())
-}
-
-#[inline(always)]
-fn store<S: Scalar, K: Pack<S>, const INERTIA: bool>(
-    entries: Entries<K::Many>,
-    at: usize,
-    dq: &mut [S],
-    dv: &mut [S],
-    inertia: &mut [S],
-) {
-    K::store(entries.0, &mut dq[at..at + K::WIDTH]);
-    K::store(entries.1, &mut dv[at..at + K::WIDTH]);
-    if INERTIA {
-        K::store(entries.2, &mut inertia[at..at + K::WIDTH]);
     }
 }

@@ -7,7 +7,7 @@
 pub mod centroidal;
 pub mod forward;
 pub mod inverse;
-pub(crate) mod pack;
+pub(crate) mod pairs;
 pub(crate) mod sweeps;
 
 pub use centroidal::{CentroidalMomentum, centroidal_momentum, generalized_jacobian};

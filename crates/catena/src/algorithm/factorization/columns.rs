@@ -17,8 +17,7 @@
 
 use super::Factorization;
 use crate::algorithm::Card;
-use crate::algorithm::derivatives::inverse::Body;
-use crate::algorithm::derivatives::pack::{One, Pack, put, set_force, set_motion, spread_vec};
+use crate::algorithm::pack::{One, Pack, put, set_force, set_motion, spread_vec};
 use crate::matrix::Matrix;
 use crate::model::joint::{Joint, with_joint};
 use crate::model::{JointKind, Model, Tree};
@@ -196,32 +195,6 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         self.write_out();
     }
 
-    /// The same where it is known already how the bodies stand in the axes of the base, but for
-    /// [`write_out`](Self::write_out).
-    #[inline(always)]
-    pub fn prepare_at<P: Parameter<S>>(
-        &mut self,
-        model: &Model<P>,
-        factors: &Factorization<S>,
-        bodies: &[Body<S>],
-    ) {
-        for i in 1..=model.body_count() {
-            let Body {
-                rotation,
-                origin,
-                step,
-                ..
-            } = bodies[i];
-            self.body[i].step = step;
-            let here = BodyAt {
-                rotation,
-                origin,
-                step,
-            };
-            self.take_over(model, factors, i, here);
-        }
-    }
-
     #[inline(always)]
     fn take_over<P: Parameter<S>>(
         &mut self,
@@ -296,13 +269,6 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 K::store(u, &mut column[g * K::WIDTH..(g + 1) * K::WIDTH]);
             }
         }
-    }
-
-    /// Rows of `width` packs to be filled with right-hand sides, for [`substitute`](Self::substitute).
-    #[inline(always)]
-    pub fn panel(&mut self, width: usize) -> &mut [K::Many] {
-        let rows = self.freedom.len();
-        &mut self.panel[..rows * width]
     }
 
     /// Both sweeps with U written out, over a panel of `width` packs: X = `scale` I⁻¹ B in the first `scaled` packs, I⁻¹ B

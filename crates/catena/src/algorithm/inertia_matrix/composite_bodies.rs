@@ -12,17 +12,19 @@
 //! Everything is in the axes of the base, about the joint it belongs to: no digits are lost to a distant origin, and a wrench
 //! M̃ᵢPᵢ on its way down the path costs six multiply-adds per joint (and three for the entry) instead of twenty-four. Body by
 //! body inward, a row of I is the projection of the wrenches of all freedoms beyond, which are numbered one after another. Cost
-//! O(n d). For one state the entries are made several of a row at a time (`columns.rs`).
+//! O(n d). For single states the entries are made several of a row at a time (`entries.rs`).
 
+use super::entries::{self, Entries, Numbers};
 #[cfg(target_arch = "x86_64")]
-use super::columns::Columns;
+use crate::algorithm::pack::Register;
+use crate::algorithm::pack::{GROUP, write_force, write_motion, write_vec};
 use crate::algorithm::{Angles, Card};
 use crate::model::joint::{Joint, with_joint};
 use crate::model::{JointKind, Model};
 #[cfg(target_arch = "x86_64")]
 use crate::quad::{QuadComposite, SMALL};
 #[cfg(target_arch = "x86_64")]
-use crate::scalar::{Fused, Vector};
+use crate::scalar::{Fused, Vector, Wide};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Mat3, Motion, RigidInertia, Vec3};
 
@@ -43,8 +45,9 @@ pub struct CompositeBodies<S> {
     angles: Angles<S>,
     /// Axes of every body in those of the base.
     axes: Vec<Mat3<S>>,
-    /// From the parent's joint to the body's.
+    /// From the parent's joint to the body's, and from that of the root of the tree.
     arm: Vec<Vec3<S>>,
+    origin: Vec<Vec3<S>>,
     /// Pₖ by freedom.
     along: Vec<Motion<S>>,
     /// M̃ᵢ about the body's origin.
@@ -66,6 +69,7 @@ impl<S: Scalar> CompositeBodies<S> {
             angles: Angles::new(tree),
             axes: vec![Mat3::identity(); n],
             arm: vec![Vec3::zero(); n],
+            origin: vec![Vec3::zero(); n],
             along: vec![Motion::zero(); nv],
             composite: vec![RigidInertia::zero(); n],
             own: vec![Force::zero(); nv],
@@ -110,6 +114,13 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     work: &mut CompositeBodies<S>,
     inertia: &mut [S],
 ) {
+    bodies(model, q, work);
+    rows(model, work, inertia);
+}
+
+/// Directions, arms and wrenches of all freedoms.
+#[inline(always)]
+fn bodies<S: Scalar, P: Parameter<S>>(model: &Model<P>, q: &[S], work: &mut CompositeBodies<S>) {
     let tree = model.tree();
     let n = model.body_count();
     work.angles.fill(tree, q);
@@ -125,6 +136,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
             }
         };
         (work.axes[i], work.arm[i]) = (axes, arm);
+        work.origin[i] = work.origin[info.parent] + arm;
         work.composite[i] = model.inertia(i).turned(axes);
         with_joint!(info.kind, J => {
             let joint = J::<S>::at(setting, &pose);
@@ -154,7 +166,26 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
             };
         }
     }
-    rows(model, work, inertia);
+}
+
+/// What the entries are made from, freedom by freedom, about the reference points of their groups.
+#[inline(always)]
+pub(crate) fn numbers<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    q: &[S],
+    work: &mut CompositeBodies<S>,
+    freedoms: &mut [Numbers<S>],
+) {
+    bodies(model, q, work);
+    let dofs = &model.tree().dofs;
+    for k in 0..model.nv() {
+        let numbers = &mut freedoms[k];
+        write_motion(numbers, entries::AXIS, work.along[k]);
+        write_force(numbers, entries::WRENCH, work.own[k]);
+        write_vec(numbers, entries::ORIGIN, work.origin[dofs[k].body]);
+        let reference = work.origin[dofs[k / GROUP * GROUP].body];
+        entries::refer(numbers, reference.to_array());
+    }
 }
 
 /// The rows of I, when directions, arms and wrenches of all freedoms are known.
@@ -214,23 +245,17 @@ fn add_rotors<S: Scalar, P: Parameter<S>>(model: &Model<P>, inertia: &mut [S]) {
 #[derive(Clone, Debug)]
 pub(crate) struct OneState<V: Vector> {
     quads: QuadComposite,
-    columns: Columns<V>,
+    packs: Vec<Numbers<Wide<V>>>,
+    entries: Entries<Wide<V>>,
 }
 
 #[cfg(target_arch = "x86_64")]
 impl<V: Vector> OneState<V> {
     pub fn new(model: &Model) -> Self {
-        let (tree, end) = (model.tree(), ends(model));
-        let ends: Vec<usize> = tree.dofs.iter().map(|dof| end[dof.body]).collect();
-        let turning = tree.bodies[1..]
-            .iter()
-            .all(|body| body.kind.freedoms().iter().all(|&(_, turns)| turns))
-            && !tree.bodies[1..]
-                .iter()
-                .any(|body| body.kind == JointKind::Helical);
         OneState {
             quads: QuadComposite::new(model),
-            columns: Columns::new(&ends, turning),
+            packs: vec![[Wide::zero(); entries::NUMBERS]; model.nv().div_ceil(V::LANES)],
+            entries: Entries::new::<Fused, Register<V>, f64>(model),
         }
     }
 
@@ -240,11 +265,9 @@ impl<V: Vector> OneState<V> {
         if model.nv() <= SMALL {
             return self.quads.by_columns(model, q, inertia);
         }
-        if !model.tree().is_chain {
-            inertia.fill(Fused(0.0));
-        }
-        self.quads.set_up(model, q, &mut self.columns);
-        self.columns.fill(inertia);
-        add_rotors(model, inertia);
+        self.quads.set_up(model, q, &mut self.packs);
+        Entries::refer::<Fused, Register<V>>(&mut self.packs);
+        self.entries
+            .run::<Fused, Register<V>, f64>(model, &self.packs, inertia);
     }
 }

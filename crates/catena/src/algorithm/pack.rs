@@ -4,7 +4,6 @@
 //! the same quantity of neighbouring columns; where the scalar is wide already (many states) or not a plain number, a pack
 //! is one column.
 
-use crate::batch::transpose;
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, RigidInertia, Sym3, Vec3};
 use std::fmt::Debug;
@@ -33,8 +32,9 @@ pub(crate) trait Pack<S: Scalar>: Copy + Debug + 'static {
     /// The columns into as many numbers.
     fn store(many: Self::Many, to: &mut [S]);
 
-    /// The first packs, as many as columns, as the rows of a square, turned over.
-    fn transpose(square: &mut [Self::Many; 8]);
+    /// What is there will be written soon.
+    #[inline(always)]
+    fn expect(_to: &[S], _at: usize) {}
 }
 
 /// One column at a time.
@@ -65,8 +65,6 @@ impl<S: Scalar> Pack<S> for One {
     fn store(many: S, to: &mut [S]) {
         to[0] = many;
     }
-    #[inline(always)]
-    fn transpose(_square: &mut [S; 8]) {}
 }
 
 /// As many columns as the register has lanes. Only for code that runs where the processor has it (see [`Vector`]).
@@ -98,8 +96,17 @@ impl<V: Vector> Pack<Fused> for Register<V> {
         Fused::plain_mut(&mut to[..V::LANES]).copy_from_slice(many.0.lanes());
     }
     #[inline(always)]
-    fn transpose(square: &mut [Wide<V>; 8]) {
-        transpose(square);
+    fn expect(to: &[Fused], at: usize) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+            let line = to.as_ptr().wrapping_add(at);
+            // SAFETY: a hint, which may point anywhere.
+            #[allow(unsafe_code)]
+            unsafe {
+                _mm_prefetch::<_MM_HINT_ET0>(line.cast());
+            }
+        }
     }
 }
 
@@ -200,4 +207,87 @@ pub(crate) fn put<S: Scalar, K: Pack<S>>(out: &mut [S], at: usize, many: K::Many
             *out = K::lane(&many, lane);
         }
     }
+}
+
+/// Some numbers of a pack.
+#[inline(always)]
+pub(crate) fn part<M: Scalar, const N: usize, const C: usize>(
+    numbers: &[M; N],
+    at: usize,
+) -> [M; C] {
+    let mut part = [M::zero(); C];
+    part.copy_from_slice(&numbers[at..at + C]);
+    part
+}
+
+/// Some numbers of a row, for all columns.
+#[inline(always)]
+pub(crate) fn row_part<S: Scalar, K: Pack<S>, const N: usize, const C: usize>(
+    packs: &[[K::Many; N]],
+    row: usize,
+    at: usize,
+) -> [K::Many; C] {
+    let numbers = &packs[row / K::WIDTH];
+    let mut part = [K::Many::zero(); C];
+    for i in 0..C {
+        part[i] = K::spread(K::lane(&numbers[at + i], row % K::WIDTH));
+    }
+    part
+}
+
+/// Writes a vector among the numbers of a pack.
+#[inline(always)]
+pub(crate) fn write_vec<M: Scalar, const N: usize>(numbers: &mut [M; N], at: usize, v: Vec3<M>) {
+    (numbers[at], numbers[at + 1], numbers[at + 2]) = (v.x, v.y, v.z);
+}
+
+/// Writes a twist likewise.
+#[inline(always)]
+pub(crate) fn write_motion<M: Scalar, const N: usize>(
+    numbers: &mut [M; N],
+    at: usize,
+    m: Motion<M>,
+) {
+    write_vec(numbers, at, m.angular);
+    write_vec(numbers, at + 3, m.linear);
+}
+
+/// Writes a wrench likewise.
+#[inline(always)]
+pub(crate) fn write_force<M: Scalar, const N: usize>(numbers: &mut [M; N], at: usize, f: Force<M>) {
+    write_vec(numbers, at, f.moment);
+    write_vec(numbers, at + 3, f.force);
+}
+
+/// In two sums that do not wait for one another; the same number whichever of the two is the row.
+#[inline(always)]
+pub(crate) fn dot<M: Scalar>(a: &[M; 6], b: &[M; 6]) -> M {
+    let one = a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]));
+    let other = a[5].mul_add(b[5], a[4].mul_add(b[4], a[3] * b[3]));
+    one + other
+}
+
+/// Freedoms that share a reference point.
+pub(crate) const GROUP: usize = 8;
+
+/// What to add to positions about the reference point of one group to have them about the other's; `origin` is where the numbers
+/// of a freedom have the origin of its body.
+#[inline(always)]
+pub(crate) fn between<S: Scalar, K: Pack<S>, const N: usize>(
+    packs: &[[K::Many; N]],
+    origin: usize,
+    from: usize,
+    to: usize,
+) -> [K::Many; 3] {
+    let old = row_part::<S, K, N, 3>(packs, from * GROUP, origin);
+    let new = row_part::<S, K, N, 3>(packs, to * GROUP, origin);
+    [old[0] - new[0], old[1] - new[1], old[2] - new[2]]
+}
+
+/// c ← c + a × b.
+#[inline(always)]
+pub(crate) fn cross_add<M: Scalar>(c: &mut [M], a: [M; 3], b: [M; 3]) {
+    c[0] = a[1].mul_add(b[2], (-a[2]).mul_add(b[1], c[0]));
+    c[1] = a[2].mul_add(b[0], (-a[0]).mul_add(b[2], c[1]));
+    c[2] = a[0].mul_add(b[1], (-a[1]).mul_add(b[0], c[2]));
 }

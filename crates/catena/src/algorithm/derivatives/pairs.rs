@@ -1,0 +1,227 @@
+//! The entries of ∂τ/∂q, ∂τ/∂v and I, a product for every pair of freedoms: (4) and (5) of [`inverse`](super::inverse).
+//!
+//! Columns come in packs. Eight rows meet a pack at a time: what the pack needs is read once for all of them, and few lines and
+//! pages of the result are written to at once.
+
+use crate::algorithm::pack::{Pack, dot, part, put};
+use crate::algorithm::relations::{ROWS, Relation, Relations, block_part};
+use crate::model::Model;
+use crate::scalar::{Parameter, Scalar};
+
+/// What is kept of a freedom, about the origin of the tree's first body.
+pub(crate) type Numbers<M> = [M; NUMBERS];
+pub(crate) const NUMBERS: usize = 42;
+/// s, M̃ s and 2B̃ᵀ s, of which only the angular part is not zero.
+pub(crate) const AXIS: usize = 0;
+pub(crate) const MOMENTUM: usize = 6;
+pub(crate) const BACK: usize = 12;
+/// Brackets of (4).
+pub(crate) const BY_Q: usize = 15;
+pub(crate) const BY_V: usize = 21;
+/// Ψ̇ (angular part), Ψ̈, Φ.
+pub(crate) const FIRST: usize = 27;
+pub(crate) const SECOND: usize = 30;
+pub(crate) const BOTH: usize = 36;
+
+/// Up to this many freedoms the results of a state stay in the nearer caches.
+const NEAR: usize = 64;
+
+/// Which products make which entries.
+#[derive(Clone, Debug)]
+pub(crate) struct Pairs<M>(Relations<M>, usize);
+
+impl<M: Scalar> Pairs<M> {
+    pub fn new<S: Scalar, K: Pack<S, Many = M>, P>(model: &Model<P>) -> Self {
+        Pairs(Relations::new::<S, K, P>(model, true), model.nv())
+    }
+
+    /// All entries by rows. Without `INERTIA` the last matrix is not touched. Zero if all numbers are finite, not a number if any is
+    /// not.
+    #[inline(always)]
+    pub fn run<S: Scalar, K: Pack<S, Many = M>, P: Parameter<S>, const INERTIA: bool>(
+        &self,
+        model: &Model<P>,
+        packs: &[Numbers<M>],
+        [dq, dv, inertia]: [&mut [S]; 3],
+    ) -> M {
+        let nv = model.nv();
+        let mut bad = M::zero();
+        for block in 0..nv.div_ceil(ROWS) {
+            let out = [&mut *dq, &mut *dv, &mut *inertia];
+            bad = if (block + 1) * ROWS <= nv {
+                self.block::<S, K, INERTIA, true>(block, ROWS, packs, out, bad)
+            } else {
+                self.block::<S, K, INERTIA, false>(block, nv % ROWS, packs, out, bad)
+            };
+        }
+        self.passive::<S, P, INERTIA>(model, [dq, dv, inertia]);
+        bad
+    }
+
+    /// Up to eight rows; `WHOLE` if it is that many.
+    #[inline(always)]
+    fn block<S: Scalar, K: Pack<S, Many = M>, const INERTIA: bool, const WHOLE: bool>(
+        &self,
+        block: usize,
+        rows: usize,
+        packs: &[Numbers<M>],
+        [dq, dv, inertia]: [&mut [S]; 3],
+        mut bad: M,
+    ) -> M {
+        let rows = if WHOLE { ROWS } else { rows };
+        let nv = self.1;
+        // a pack may write past the end of its row, into columns that come later
+        for pack in (0..packs.len()).rev() {
+            let own = &packs[pack];
+            let at = block * ROWS * nv + pack * K::WIDTH;
+            if nv > NEAR {
+                for r in 0..rows {
+                    let next = (at + r * nv).saturating_sub(2 * K::WIDTH);
+                    K::expect(dq, next);
+                    K::expect(dv, next);
+                }
+            }
+            let (dq, dv) = (&mut dq[at..], &mut dv[at..]);
+            let inertia = if INERTIA { &mut inertia[at..] } else { &mut [] };
+            match self.0.of_block(block, pack) {
+                Relation::Beyond => {
+                    for r in 0..rows {
+                        let entries = beyond::<S, K, INERTIA>(packs, block, r, own);
+                        let out = [&mut *dq, &mut *dv, &mut *inertia];
+                        bad = write::<S, K, INERTIA>(out, r * nv, entries, bad);
+                    }
+                }
+                Relation::Inwards => {
+                    for r in 0..rows {
+                        let entries = inwards::<S, K, INERTIA>(packs, block, r, own);
+                        let out = [&mut *dq, &mut *dv, &mut *inertia];
+                        bad = write::<S, K, INERTIA>(out, r * nv, entries, bad);
+                    }
+                }
+                Relation::Apart => {
+                    for r in 0..rows {
+                        let out = [&mut *dq, &mut *dv, &mut *inertia];
+                        bad = write::<S, K, INERTIA>(out, r * nv, [M::zero(); 3], bad);
+                    }
+                }
+                Relation::Mixed(mixed) => {
+                    for r in 0..rows {
+                        let relation = self.0.mixed[mixed][r];
+                        let entries = self.any::<S, K, INERTIA>(relation, packs, block, r, own);
+                        let out = [&mut *dq, &mut *dv, &mut *inertia];
+                        bad = write::<S, K, INERTIA>(out, r * nv, entries, bad);
+                    }
+                }
+            }
+        }
+        bad
+    }
+
+    /// One row at one pack, however they lie.
+    #[inline(always)]
+    fn any<S: Scalar, K: Pack<S, Many = M>, const INERTIA: bool>(
+        &self,
+        relation: Relation,
+        packs: &[Numbers<M>],
+        block: usize,
+        r: usize,
+        own: &Numbers<M>,
+    ) -> [M; 3] {
+        match relation {
+            Relation::Beyond => beyond::<S, K, INERTIA>(packs, block, r, own),
+            Relation::Inwards => inwards::<S, K, INERTIA>(packs, block, r, own),
+            Relation::Apart => [M::zero(); 3],
+            Relation::Mixed(sides) => {
+                let sides = self.0.sides[sides];
+                let inner = inwards::<S, K, INERTIA>(packs, block, r, own);
+                let mut entries = beyond::<S, K, INERTIA>(packs, block, r, own);
+                for i in 0..3 {
+                    entries[i] = sides.beyond.mul_add(entries[i], sides.inwards * inner[i]);
+                }
+                entries
+            }
+        }
+    }
+
+    /// Springs, dampers and rotors, on the diagonals.
+    #[inline(always)]
+    fn passive<S: Scalar, P: Parameter<S>, const INERTIA: bool>(
+        &self,
+        model: &Model<P>,
+        [dq, dv, inertia]: [&mut [S]; 3],
+    ) {
+        let (tree, nv) = (model.tree(), model.nv());
+        if tree.has_passive_forces {
+            for k in 0..nv {
+                if tree.nodes[tree.dofs[k].body].kind.quaternion().is_none() {
+                    dq[k * nv + k] += model.dofs[k].stiffness.lift();
+                }
+                dv[k * nv + k] += model.dofs[k].damping.lift();
+            }
+        }
+        if INERTIA && tree.has_rotors {
+            for k in 0..nv {
+                inertia[k * nv + k] += model.dofs[k].armature.lift();
+            }
+        }
+    }
+}
+
+/// (4).
+#[inline(always)]
+fn beyond<S: Scalar, K: Pack<S>, const INERTIA: bool>(
+    packs: &[Numbers<K::Many>],
+    block: usize,
+    r: usize,
+    own: &Numbers<K::Many>,
+) -> [K::Many; 3] {
+    let axis = block_part::<S, K, NUMBERS, 6>(packs, block, r, AXIS);
+    [
+        dot(&axis, &part::<_, NUMBERS, 6>(own, BY_Q)),
+        dot(&axis, &part::<_, NUMBERS, 6>(own, BY_V)),
+        if INERTIA {
+            dot(&axis, &part::<_, NUMBERS, 6>(own, MOMENTUM))
+        } else {
+            K::Many::zero()
+        },
+    ]
+}
+
+/// (5).
+#[inline(always)]
+fn inwards<S: Scalar, K: Pack<S>, const INERTIA: bool>(
+    packs: &[Numbers<K::Many>],
+    block: usize,
+    r: usize,
+    own: &Numbers<K::Many>,
+) -> [K::Many; 3] {
+    let momentum = block_part::<S, K, NUMBERS, 6>(packs, block, r, MOMENTUM);
+    let [x, y, z] = block_part::<S, K, NUMBERS, 3>(packs, block, r, BACK);
+    let q = z.mul_add(own[FIRST + 2], y.mul_add(own[FIRST + 1], x * own[FIRST]));
+    let v = z.mul_add(own[AXIS + 2], y.mul_add(own[AXIS + 1], x * own[AXIS]));
+    [
+        q + dot(&momentum, &part::<_, NUMBERS, 6>(own, SECOND)),
+        v + dot(&momentum, &part::<_, NUMBERS, 6>(own, BOTH)),
+        if INERTIA {
+            dot(&momentum, &part::<_, NUMBERS, 6>(own, AXIS))
+        } else {
+            K::Many::zero()
+        },
+    ]
+}
+
+#[inline(always)]
+fn write<S: Scalar, K: Pack<S>, const INERTIA: bool>(
+    [dq, dv, inertia]: [&mut [S]; 3],
+    at: usize,
+    entries: [K::Many; 3],
+    bad: K::Many,
+) -> K::Many {
+    put::<S, K>(dq, at, entries[0]);
+    put::<S, K>(dv, at, entries[1]);
+    if INERTIA {
+        put::<S, K>(inertia, at, entries[2]);
+    }
+    let zero = K::Many::zero();
+    (entries[0] + entries[1]).mul_add(zero, bad)
+}

@@ -1,0 +1,215 @@
+//! The entries of I, as many columns at a time as a register has lanes.
+//!
+//! An entry is the projection of one freedom's wrench M̃ₖPₖ on the direction of another on its way to the base (24), both in the
+//! axes of the base and about a point near the latter: the origin of the first body in every group of eight freedoms. What lies on
+//! the two sides of the diagonal is the same sum of the same products, so the matrix is symmetric to the last bit.
+
+use crate::algorithm::pack::{GROUP, Pack, between, cross_add, dot, part, put, row_part};
+use crate::algorithm::relations::{ROWS, Relation, Relations, block_part};
+use crate::model::Model;
+use crate::scalar::{Parameter, Scalar};
+
+/// What is kept of a freedom: Pₖ and M̃ₖPₖ about the reference point of its group, and the origin of its body.
+pub(crate) type Numbers<M> = [M; NUMBERS];
+pub(crate) const NUMBERS: usize = 15;
+pub(crate) const AXIS: usize = 0;
+pub(crate) const WRENCH: usize = 6;
+pub(crate) const ORIGIN: usize = 12;
+
+/// Up to this many freedoms a matrix stays in the nearest cache.
+const NEAR: usize = 64;
+
+/// Which products make which entries.
+#[derive(Clone, Debug)]
+pub(crate) struct Entries<M>(Relations<M>, usize);
+
+impl<M: Scalar> Entries<M> {
+    pub fn new<S: Scalar, K: Pack<S, Many = M>, P>(model: &Model<P>) -> Self {
+        Entries(Relations::new::<S, K, P>(model, false), model.nv())
+    }
+
+    /// Directions and wrenches, about the origins of their bodies so far, about the reference points of their groups.
+    #[inline(always)]
+    pub fn refer<S: Scalar, K: Pack<S, Many = M>>(packs: &mut [Numbers<M>]) {
+        for pack in (0..packs.len()).rev() {
+            let group = pack * K::WIDTH / GROUP * GROUP;
+            let reference = row_part::<S, K, NUMBERS, 3>(packs, group, ORIGIN);
+            refer(&mut packs[pack], reference);
+        }
+    }
+
+    /// The whole matrix by rows. Zero if all numbers are finite, not a number if any is not.
+    #[inline(always)]
+    pub fn run<S: Scalar, K: Pack<S, Many = M>, P: Parameter<S>>(
+        &self,
+        model: &Model<P>,
+        packs: &[Numbers<M>],
+        inertia: &mut [S],
+    ) -> M {
+        let nv = model.nv();
+        let mut bad = M::zero();
+        for block in 0..nv / ROWS {
+            bad = self.block::<S, K, true>(block, ROWS, packs, inertia, bad);
+        }
+        if !nv.is_multiple_of(ROWS) {
+            bad = self.block::<S, K, false>(nv / ROWS, nv % ROWS, packs, inertia, bad);
+        }
+        if model.tree().has_rotors {
+            for k in 0..nv {
+                inertia[k * nv + k] += model.dofs[k].armature.lift();
+            }
+        }
+        bad
+    }
+
+    /// Up to eight rows; `WHOLE` if it is that many.
+    #[inline(always)]
+    fn block<S: Scalar, K: Pack<S, Many = M>, const WHOLE: bool>(
+        &self,
+        block: usize,
+        rows: usize,
+        packs: &[Numbers<M>],
+        inertia: &mut [S],
+        mut bad: M,
+    ) -> M {
+        let rows = if WHOLE { ROWS } else { rows };
+        let nv = self.1;
+        let zero = M::zero();
+        // a pack may write past the end of its row, into columns that come later
+        for pack in (0..packs.len()).rev() {
+            let column = pack * K::WIDTH;
+            let at = block * ROWS * nv + column;
+            if nv > NEAR {
+                for r in 0..rows {
+                    K::expect(inertia, (at + r * nv).saturating_sub(2 * K::WIDTH));
+                }
+            }
+            let out = &mut inertia[at..];
+            let relation = self.0.of_block(block, pack);
+            let own = &packs[pack];
+            let group = column / GROUP;
+            let axis = part::<M, NUMBERS, 6>(own, AXIS);
+            let mut wrench = part::<M, NUMBERS, 6>(own, WRENCH);
+            match relation {
+                Relation::Beyond => {
+                    move_wrench::<S, K>(packs, group, block, &mut wrench);
+                    for r in 0..rows {
+                        let entries = beyond::<S, K>(packs, block, r, &wrench);
+                        put::<S, K>(out, r * nv, entries);
+                        bad = entries.mul_add(zero, bad);
+                    }
+                }
+                Relation::Inwards => {
+                    let moments = moments::<S, K>(packs, block, group);
+                    for r in 0..rows {
+                        let entries = inwards::<S, K>(packs, block, r, &moments, &axis);
+                        put::<S, K>(out, r * nv, entries);
+                        bad = entries.mul_add(zero, bad);
+                    }
+                }
+                Relation::Apart => {
+                    for r in 0..rows {
+                        put::<S, K>(out, r * nv, zero);
+                    }
+                }
+                Relation::Mixed(mixed) => {
+                    move_wrench::<S, K>(packs, group, block, &mut wrench);
+                    let moments = moments::<S, K>(packs, block, group);
+                    let relations = &self.0.mixed[mixed];
+                    for r in 0..rows {
+                        let entries = match relations[r] {
+                            Relation::Beyond => beyond::<S, K>(packs, block, r, &wrench),
+                            Relation::Inwards => inwards::<S, K>(packs, block, r, &moments, &axis),
+                            Relation::Apart => zero,
+                            Relation::Mixed(sides) => {
+                                let sides = self.0.sides[sides];
+                                let inner = inwards::<S, K>(packs, block, r, &moments, &axis);
+                                let outer = beyond::<S, K>(packs, block, r, &wrench);
+                                sides.beyond.mul_add(outer, sides.inwards * inner)
+                            }
+                        };
+                        put::<S, K>(out, r * nv, entries);
+                        bad = entries.mul_add(zero, bad);
+                    }
+                }
+            }
+        }
+        bad
+    }
+}
+
+/// About a reference point instead of the origins of the bodies.
+#[inline(always)]
+pub(crate) fn refer<M: Scalar>(numbers: &mut Numbers<M>, reference: [M; 3]) {
+    let d = [
+        numbers[ORIGIN] - reference[0],
+        numbers[ORIGIN + 1] - reference[1],
+        numbers[ORIGIN + 2] - reference[2],
+    ];
+    let turn = part::<M, NUMBERS, 3>(numbers, AXIS);
+    let force = part::<M, NUMBERS, 3>(numbers, WRENCH + 3);
+    cross_add(&mut numbers[AXIS + 3..AXIS + 6], d, turn);
+    cross_add(&mut numbers[WRENCH..WRENCH + 3], d, force);
+}
+
+#[inline(always)]
+fn move_wrench<S: Scalar, K: Pack<S>>(
+    packs: &[Numbers<K::Many>],
+    from: usize,
+    to: usize,
+    wrench: &mut [K::Many; 6],
+) {
+    if from == to {
+        return;
+    }
+    let [_, _, _, x, y, z] = *wrench;
+    let d = between::<S, K, NUMBERS>(packs, ORIGIN, from, to);
+    cross_add(&mut wrench[..3], d, [x, y, z]);
+}
+
+/// Moments of the wrenches of a block of rows about the reference point of another group, in packs.
+#[inline(always)]
+fn moments<S: Scalar, K: Pack<S>>(
+    packs: &[Numbers<K::Many>],
+    block: usize,
+    group: usize,
+) -> [[K::Many; 3]; ROWS] {
+    let mut rows = [[K::Many::zero(); 3]; ROWS];
+    let first = block * ROWS / K::WIDTH;
+    for k in 0..ROWS / K::WIDTH {
+        if first + k < packs.len() {
+            let mut wrench = part::<K::Many, NUMBERS, 6>(&packs[first + k], WRENCH);
+            move_wrench::<S, K>(packs, block, group, &mut wrench);
+            rows[k] = [wrench[0], wrench[1], wrench[2]];
+        }
+    }
+    rows
+}
+
+/// Entries of a row of a block at columns beyond it, whose wrenches are about the row's reference point.
+#[inline(always)]
+fn beyond<S: Scalar, K: Pack<S>>(
+    packs: &[Numbers<K::Many>],
+    block: usize,
+    r: usize,
+    wrench: &[K::Many; 6],
+) -> K::Many {
+    dot(
+        &block_part::<S, K, NUMBERS, 6>(packs, block, r, AXIS),
+        wrench,
+    )
+}
+
+/// Entries of a row of a block at columns on the way to the base, about whose reference point its moment is.
+#[inline(always)]
+fn inwards<S: Scalar, K: Pack<S>>(
+    packs: &[Numbers<K::Many>],
+    block: usize,
+    r: usize,
+    moments: &[[K::Many; 3]; ROWS],
+    axis: &[K::Many; 6],
+) -> K::Many {
+    let [fx, fy, fz] = block_part::<S, K, NUMBERS, 3>(packs, block, r, WRENCH + 3);
+    let [mx, my, mz] = block_part::<S, K, 3, 3>(moments, 0, r, 0);
+    dot(&[mx, my, mz, fx, fy, fz], axis)
+}

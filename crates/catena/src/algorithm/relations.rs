@@ -1,0 +1,136 @@
+//! How do freedoms lie to one another in the tree? For matrices that have a row and a column for every freedom.
+//!
+//! Columns come in packs. Eight rows meet a pack at a time: what the pack needs is read once for all of them, and few lines and
+//! pages of the result are written to at once.
+
+use super::pack::Pack;
+use crate::model::Model;
+use crate::scalar::Scalar;
+
+/// Rows that meet a pack together.
+pub(crate) const ROWS: usize = 8;
+
+/// How columns lie to a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Relation {
+    /// All beyond it.
+    Beyond,
+    /// All on the way to the base, or in one rotation with it, or the row's own freedom.
+    Inwards,
+    /// All on other branches.
+    Apart,
+    /// Some so, some otherwise: which of `sides`, or of `mixed` for several rows.
+    Mixed(usize),
+}
+
+/// One where a column lies on that side, zero elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sides<M> {
+    pub inwards: M,
+    pub beyond: M,
+}
+
+/// How the columns of every pack lie to every row.
+#[derive(Clone, Debug)]
+pub(crate) struct Relations<M> {
+    packs: usize,
+    /// Of every eight rows to every pack.
+    blocks: Vec<Relation>,
+    pub mixed: Vec<[Relation; ROWS]>,
+    pub sides: Vec<Sides<M>>,
+}
+
+impl<M: Scalar> Relations<M> {
+    /// With `rotations`, the freedoms of one rotation all count as on the way to the base for one another; else by their numbers.
+    pub fn new<S: Scalar, K: Pack<S, Many = M>, P>(model: &Model<P>, rotations: bool) -> Self {
+        let tree = model.tree();
+        let (n, nv) = (model.body_count(), model.nv());
+        let mut end = vec![0; n + 1];
+        for i in (1..=n).rev() {
+            end[i] = end[i].max(tree.dof_range(i).end);
+            end[tree.parent(i)] = end[tree.parent(i)].max(end[i]);
+        }
+        let end: Vec<usize> = tree.dofs.iter().map(|dof| end[dof.body]).collect();
+        // one past the last freedom of the same rotation
+        let stage: Vec<usize> = (0..nv)
+            .map(|k| {
+                let (range, kind) = (tree.dof_range(tree.dofs[k].body), tree.dofs[k].body);
+                match tree.bodies[kind].kind.quaternion() {
+                    Some(first) if rotations && k >= range.start + first => range.end,
+                    _ => k + 1,
+                }
+            })
+            .collect();
+        let inwards = |row: usize, column: usize| column < stage[row] && row < end[column];
+        let beyond = |row: usize, column: usize| column >= stage[row] && column < end[row];
+        let mut found = Relations {
+            packs: nv.div_ceil(K::WIDTH),
+            blocks: Vec::new(),
+            mixed: Vec::new(),
+            sides: Vec::new(),
+        };
+        for block in (0..nv).step_by(ROWS) {
+            for first in (0..nv).step_by(K::WIDTH) {
+                let columns = first..nv.min(first + K::WIDTH);
+                let mut relations = [Relation::Apart; ROWS];
+                let rows = ROWS.min(nv - block);
+                for r in 0..rows {
+                    let row = block + r;
+                    relations[r] = if columns.clone().all(|j| inwards(row, j)) {
+                        Relation::Inwards
+                    } else if columns.clone().all(|j| beyond(row, j)) {
+                        Relation::Beyond
+                    } else if columns.clone().any(|j| inwards(row, j) || beyond(row, j)) {
+                        let mut sides = Sides {
+                            inwards: M::zero(),
+                            beyond: M::zero(),
+                        };
+                        for j in columns.clone() {
+                            if inwards(row, j) {
+                                K::set(&mut sides.inwards, j - first, S::one());
+                            } else if beyond(row, j) {
+                                K::set(&mut sides.beyond, j - first, S::one());
+                            }
+                        }
+                        found.sides.push(sides);
+                        Relation::Mixed(found.sides.len() - 1)
+                    } else {
+                        Relation::Apart
+                    };
+                }
+                let same = relations[..rows].iter().all(|r| *r == relations[0]);
+                found.blocks.push(match relations[0] {
+                    Relation::Mixed(_) => Relation::Mixed(found.mixed.len()),
+                    relation if same => relation,
+                    _ => Relation::Mixed(found.mixed.len()),
+                });
+                if let Some(Relation::Mixed(_)) = found.blocks.last() {
+                    found.mixed.push(relations);
+                }
+            }
+        }
+        found
+    }
+
+    /// Of a block of rows to a pack.
+    #[inline(always)]
+    pub fn of_block(&self, block: usize, pack: usize) -> Relation {
+        self.blocks[block * self.packs + pack]
+    }
+}
+
+/// Some numbers of row r of a block, for all columns.
+#[inline(always)]
+pub(crate) fn block_part<S: Scalar, K: Pack<S>, const N: usize, const C: usize>(
+    packs: &[[K::Many; N]],
+    block: usize,
+    r: usize,
+    at: usize,
+) -> [K::Many; C] {
+    let numbers = &packs[block * (ROWS / K::WIDTH) + r / K::WIDTH];
+    let mut part = [K::Many::zero(); C];
+    for i in 0..C {
+        part[i] = K::spread(K::lane(&numbers[at + i], r % K::WIDTH));
+    }
+    part
+}
