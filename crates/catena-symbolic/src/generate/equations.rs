@@ -469,7 +469,7 @@ pub(crate) fn direction(kind: JointKind, k: usize) -> Vec<(usize, Option<(usize,
 }
 
 /// I = U D Uᵀ by reverse elimination of the upper triangle; zeros of a branching tree stay zeros.
-fn eliminated(mut inertia: Matrix<Expr>) -> (Matrix<Expr>, Vec<Expr>) {
+pub(super) fn eliminated(mut inertia: Matrix<Expr>) -> (Matrix<Expr>, Vec<Expr>) {
     let n = inertia.rows();
     let mut u = Matrix::identity(n);
     for k in (0..n).rev() {
@@ -488,7 +488,7 @@ fn eliminated(mut inertia: Matrix<Expr>) -> (Matrix<Expr>, Vec<Expr>) {
 }
 
 /// Solves U D Uᵀ x = b in place.
-fn solve((u, d): &(Matrix<Expr>, Vec<Expr>), x: &mut [Expr]) {
+pub(super) fn solve((u, d): &(Matrix<Expr>, Vec<Expr>), x: &mut [Expr]) {
     let n = x.len();
     for k in (0..n).rev() {
         for i in 0..k {

@@ -20,6 +20,7 @@ mod equations;
 mod matlab;
 mod python;
 mod question;
+mod reference;
 mod rust;
 mod sample;
 mod steps;

@@ -7,10 +7,14 @@
 //! t = cos (p − u) − sin (q + r)
 //! [p q; r u]' = [u + t cos,  q + t sin;  r + t sin,  p − t cos]                              (1)
 //! ```
+//!
+//! and three where the angle is a number: t is then divided by the larger of its sine and cosine.
 
 use crate::Expr;
-use catena::Scalar;
+use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::model::JointKind;
 use catena::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, RigidInertia, Sym3, Vec3};
+use catena::{Base, Model, Scalar};
 
 /// One step from a body to its parent.
 #[derive(Clone, Copy)]
@@ -39,8 +43,26 @@ fn turn_matrix(m: Mat3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Mat3<Expr> {
     let (i, j) = plane(axis);
     let mut x = m.rows();
     let (p, q, r, u) = (x[i][i], x[i][j], x[j][i], x[j][j]);
-    let t = cos * (p - u) - sin * (q + r);
-    let (tc, ts) = (t * cos, t * sin);
+    let difference = p - u;
+    let (tc, ts) = match (sin.value(), cos.value()) {
+        (Some(s), Some(c)) if c.abs() >= s.abs() => {
+            let t = difference - Expr::constant(s / c) * (q + r);
+            (t * Expr::constant(c * c), t * Expr::constant(s * c))
+        }
+        (Some(s), Some(c)) => {
+            // half of it if the matrix is symmetric: q + r then takes no operation
+            let (sum, half) = if q == r { (q, 0.5) } else { (q + r, 1.0) };
+            let t = Expr::constant(half * c / s) * difference - sum;
+            (
+                t * Expr::constant(s * c / half),
+                t * Expr::constant(s * s / half),
+            )
+        }
+        _ => {
+            let t = cos * difference - sin * (q + r);
+            (t * cos, t * sin)
+        }
+    };
     (x[i][i], x[i][j], x[j][i], x[j][j]) = (u + tc, q + ts, r + ts, p - tc);
     let k = axis;
     (x[i][k], x[j][k]) = (cos * x[i][k] - sin * x[j][k], sin * x[i][k] + cos * x[j][k]);
@@ -88,18 +110,20 @@ impl Step {
         }
     }
 
+    /// A vector, from the parent to the body: shifts do nothing to it.
+    pub fn vector_in(self, v: Vec3<Expr>) -> Vec3<Expr> {
+        match self {
+            Step::Turn { axis, sin, cos } => turn_vector(v, axis, -sin, cos),
+            Step::Rotate(rotation) => rotation.transpose_times(v),
+            Step::Shift(_) => v,
+        }
+    }
+
     /// From the parent to the body; shifts are for twists and their rates.
     pub fn motion_in(self, m: Motion<Expr>) -> Motion<Expr> {
         match self {
-            Step::Turn { axis, sin, cos } => Motion::new(
-                turn_vector(m.angular, axis, -sin, cos),
-                turn_vector(m.linear, axis, -sin, cos),
-            ),
-            Step::Rotate(rotation) => Motion::new(
-                rotation.transpose_times(m.angular),
-                rotation.transpose_times(m.linear),
-            ),
             Step::Shift(arm) => Motion::new(m.angular, m.linear + m.angular.cross(arm)),
+            _ => Motion::new(self.vector_in(m.angular), self.vector_in(m.linear)),
         }
     }
 }
@@ -128,4 +152,60 @@ pub(super) fn placed(place: Pose<Expr>) -> Vec<Step> {
         }
     }
     vec![turn, Step::Shift(t)]
+}
+
+/// A joint: what happens inside, and the steps to the parent.
+pub(super) struct Way {
+    pub inner: Vec<Step>,
+    pub outer: Vec<Step>,
+    /// Is the joint's own motion e_z q̇, about z, which the inner steps leave alone?
+    pub turning: bool,
+}
+
+impl Way {
+    /// From the parent to the body.
+    pub fn motion_in(&self, mut motion: Motion<Expr>) -> Motion<Expr> {
+        for step in self.inner.iter().chain(&self.outer).rev() {
+            motion = step.motion_in(motion);
+        }
+        motion
+    }
+}
+
+/// The ways of all bodies, the first of the base, and the kinematics of the model at rest.
+pub(super) fn ways(model: &Model<Expr>, q: &[Expr]) -> (Vec<Way>, Kinematics<Expr>) {
+    let (n, tree) = (model.body_count(), model.tree());
+    let rest = vec![Expr::zero(); model.nv()];
+    let zero = vec![Expr::zero(); model.nq()];
+    let (mut kinematics, mut home) = (Kinematics::new(model), Kinematics::new(model));
+    forward_kinematics(model, q, &rest, &rest, &Base::fixed(), &mut kinematics);
+    // where coordinates are zero, the pose of a turning joint is its placement
+    forward_kinematics(model, &zero, &rest, &rest, &Base::fixed(), &mut home);
+    let mut ways = vec![Way {
+        inner: Vec::new(),
+        outer: Vec::new(),
+        turning: false,
+    }];
+    for i in 1..=n {
+        let body = &tree.bodies[i];
+        ways.push(match body.kind {
+            JointKind::Revolute | JointKind::Continuous => {
+                let (sin, cos) = q[body.q].sin_cos();
+                Way {
+                    inner: vec![Step::Turn { axis: 2, sin, cos }],
+                    outer: placed(home.parent_from_body(i)),
+                    turning: true,
+                }
+            }
+            _ => {
+                let pose = kinematics.parent_from_body(i);
+                Way {
+                    inner: Vec::new(),
+                    outer: vec![Step::Rotate(pose.rotation), Step::Shift(pose.translation)],
+                    turning: false,
+                }
+            }
+        });
+    }
+    (ways, kinematics)
 }
