@@ -109,19 +109,45 @@ fn cost(program: &Program) -> u64 {
     count.multiplications + count.additions + 8 * (count.divisions + count.square_roots)
 }
 
-/// The ways to answer a question.
+/// The ways to answer a question. With parameters, the inertias as they are and those regrouped by the code are two.
 pub(super) fn programs(
     model: &Model,
     question: Question,
     options: &Options,
 ) -> Result<Vec<(Program, &'static str)>> {
+    let mut ways = traced_ways(model, question, options, false)?;
+    let kinematic = matches!(
+        question,
+        Question::Jacobian | Question::Pose | Question::Energy
+    );
+    if options.parameters != Keep::default() && !kinematic {
+        ways.extend(traced_ways(model, question, options, true)?);
+    }
+    Ok(ways)
+}
+
+fn traced_ways(
+    model: &Model,
+    question: Question,
+    options: &Options,
+    regroup: bool,
+) -> Result<Vec<(Program, &'static str)>> {
     let reduced = match options.parameters == Keep::default() {
         true => model.reduced(options.dust),
         false => unchanged(model, options),
     };
+    let traced = || {
+        let traced = Traced::new(&reduced, options);
+        match regroup {
+            true => Traced {
+                model: traced.model.regrouped(),
+                ..traced
+            },
+            false => traced,
+        }
+    };
     let one = |work: &dyn Fn(&Traced<'_>) -> Vec<Expr>, method| {
-        let program = scope(|| Program::new(&work(&Traced::new(&reduced, options))));
-        vec![(program, method)]
+        vec![(scope(|| Program::new(&work(&traced()))), method)]
     };
     let newton_euler = "recursive Newton–Euler";
     Ok(match question {
@@ -136,7 +162,7 @@ pub(super) fn programs(
             },
             "composite bodies, elimination",
         ),
-        Question::Forward => forward_ways(&|| Traced::new(&reduced, options), false),
+        Question::Forward => forward_ways(&traced, false),
         Question::InverseByPosition => one(
             &|t| t.by_position(&t.inverse(&t.v(), &t.x("vdot"))),
             "derivative of recursive Newton–Euler",
@@ -268,7 +294,7 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
     ways
 }
 
-/// A model as it is, but for dust: with parameters nothing can be regrouped beforehand.
+/// A model as it is, but for dust: with parameters it keeps its frames.
 fn unchanged(model: &Model, options: &Options) -> Reduced {
     Reduced {
         model: model.clone().swept(options.dust),

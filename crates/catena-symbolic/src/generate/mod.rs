@@ -70,7 +70,8 @@ pub struct Options {
     /// Frame of the Jacobian and the pose; the last frame of the model if empty.
     pub frame: String,
     /// Numbers of the model that are passed to the functions in an array `p` instead of being written into the code; those that are zero stay
-    /// zero. The model is then taken in its own frames, and nothing is regrouped.
+    /// zero. The model is then taken in its own frames, and inertias are regrouped by the code where
+    /// that makes it shorter.
     pub parameters: Keep,
 }
 
