@@ -103,10 +103,12 @@ fn array(name: &'static str, length: usize, meaning: &str) -> Array {
     }
 }
 
-/// What is compared between two ways to the same result.
+/// What is compared between two ways to the same result: operations, and cycles that the longest chain of them takes. Both in equal parts
+/// puts the ways to the accelerations of chains and arms in the order of their measured times; operations alone do not.
 fn cost(program: &Program) -> u64 {
     let count = program.operation_count();
-    count.multiplications + count.additions + 8 * (count.divisions + count.square_roots)
+    let work = count.multiplications + count.additions + 8 * (count.divisions + count.square_roots);
+    work + program.longest_chain()
 }
 
 /// The ways to answer a question. With parameters, the inertias as they are and those regrouped by the code are two.

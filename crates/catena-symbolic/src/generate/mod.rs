@@ -246,7 +246,8 @@ impl Module {
     }
 }
 
-/// The ways to answer a question, each with the algorithm it was traced from; [`Module::new`] takes the cheapest. For forward
+/// The ways to answer a question, each with the algorithm it was traced from; [`Module::new`] takes the one with the fewest operations, all of them
+/// and those that wait for each other. For forward
 /// dynamics these are articulated bodies and, up to 40 freedoms, composite bodies with elimination; otherwise there is one.
 pub fn programs(
     model: &Model,

@@ -362,7 +362,7 @@ impl Counts {
              first axis is vertical. Exact zeros and ones among the model's numbers cost nothing.\n\
              * **DH frames**: the same chain and recursion in frames along common normals (`Model::in_common_normal_frames`).\n\
              * **DH, regrouped**: inertias regrouped as well (`Model::reduced`).\n\
-             * **program**: the recursion in elementary steps, traced in expressions on the reduced model and simplified: what `catena generate` writes, if it is the shortest.\n\
+             * **program**: the recursion in elementary steps, traced in expressions on the reduced model and simplified: what `catena generate` chooses from.\n\
              * **program, right angles**: the same where every axis is at right angles to the one before, with full inertias and offsets.\n\n\
              U D Uᵀ is Saha's scheme: Newton–Euler at v̇ = 0, recursive factorization, two substitutions. Formulas are exact for all n from the \
              third on, or from where they say, up to 30; – where there is none of third degree.\n\n",
