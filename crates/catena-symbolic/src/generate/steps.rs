@@ -8,7 +8,14 @@
 //! [p q; r u]' = [u + t cos,  q + t sin;  r + t sin,  p − t cos]                              (1)
 //! ```
 //!
-//! and three where the angle is a number: t is then divided by the larger of its sine and cosine.
+//! and three where the angle is a number. Angles up to 45° then turn by
+//!
+//! ```text
+//! y = sin cos (p − u) − sin² (q + r),   x = tan (y + q + r)
+//! [p q; r u]' = [p − x,  q + y;  r + y,  u + x]                                              (2)
+//! ```
+//!
+//! which leaves small entries beside large ones right, and larger ones first by a right angle.
 
 use crate::Expr;
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
@@ -38,36 +45,38 @@ fn turn_vector(v: Vec3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Vec3<Expr> {
     Vec3::from_array(x)
 }
 
-/// Rows and columns turned: (1) in the plane, two vectors beside it.
+/// Rows and columns turned: (1) or (2) in the plane, two vectors beside it.
 fn turn_matrix(m: Mat3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Mat3<Expr> {
     let (i, j) = plane(axis);
     let mut x = m.rows();
-    let (p, q, r, u) = (x[i][i], x[i][j], x[j][i], x[j][j]);
-    let difference = p - u;
-    let (tc, ts) = match (sin.value(), cos.value()) {
-        (Some(s), Some(c)) if c.abs() >= s.abs() => {
-            let t = difference - Expr::constant(s / c) * (q + r);
-            (t * Expr::constant(c * c), t * Expr::constant(s * c))
-        }
+    let block = [x[i][i], x[i][j], x[j][i], x[j][j]];
+    let turned = match (sin.value(), cos.value()) {
+        (Some(s), Some(c)) if c.abs() >= s.abs() => turn_little(block, s, c),
         (Some(s), Some(c)) => {
-            // half of it if the matrix is symmetric: q + r then takes no operation
-            let (sum, half) = if q == r { (q, 0.5) } else { (q + r, 1.0) };
-            let t = Expr::constant(half * c / s) * difference - sum;
-            (
-                t * Expr::constant(s * c / half),
-                t * Expr::constant(s * s / half),
-            )
+            let [p, q, r, u] = turn_little(block, -c, s);
+            [u, -r, -q, p]
         }
         _ => {
-            let t = cos * difference - sin * (q + r);
-            (t * cos, t * sin)
+            let [p, q, r, u] = block;
+            let t = cos * (p - u) - sin * (q + r);
+            let (tc, ts) = (t * cos, t * sin);
+            [u + tc, q + ts, r + ts, p - tc]
         }
     };
-    (x[i][i], x[i][j], x[j][i], x[j][j]) = (u + tc, q + ts, r + ts, p - tc);
+    [x[i][i], x[i][j], x[j][i], x[j][j]] = turned;
     let k = axis;
     (x[i][k], x[j][k]) = (cos * x[i][k] - sin * x[j][k], sin * x[i][k] + cos * x[j][k]);
     (x[k][i], x[k][j]) = (cos * x[k][i] - sin * x[k][j], sin * x[k][i] + cos * x[k][j]);
     Mat3::from_rows(x)
+}
+
+/// (2).
+fn turn_little([p, q, r, u]: [Expr; 4], sin: f64, cos: f64) -> [Expr; 4] {
+    let k = Expr::constant;
+    let y = k(sin * cos) * (p - u) - k(sin * sin) * (q + r);
+    let (above, below) = (q + y, r + y);
+    let x = k(sin / cos) * (above + r);
+    [p - x, above, below, u + x]
 }
 
 fn turn_symmetric(s: Sym3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Sym3<Expr> {
