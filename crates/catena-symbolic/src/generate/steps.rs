@@ -58,7 +58,11 @@ fn turn_matrix(m: Mat3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Mat3<Expr> {
         }
         _ => {
             let [p, q, r, u] = block;
-            let t = cos * (p - u) - sin * (q + r);
+            // twice the sine serves all symmetric matrices
+            let t = match q == r {
+                true => cos * (p - u) - (sin + sin) * q,
+                false => cos * (p - u) - sin * (q + r),
+            };
             let (tc, ts) = (t * cos, t * sin);
             [u + tc, q + ts, r + ts, p - tc]
         }
@@ -73,14 +77,54 @@ fn turn_matrix(m: Mat3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Mat3<Expr> {
 /// (2).
 fn turn_little([p, q, r, u]: [Expr; 4], sin: f64, cos: f64) -> [Expr; 4] {
     let k = Expr::constant;
-    let y = k(sin * cos) * (p - u) - k(sin * sin) * (q + r);
-    let (above, below) = (q + y, r + y);
+    let across = k(sin * cos) * (p - u);
+    let (above, below) = match q == r {
+        true => {
+            let both = across + k(1.0 - 2.0 * sin * sin) * q;
+            (both, both)
+        }
+        false => {
+            let y = across - k(sin * sin) * (q + r);
+            (q + y, r + y)
+        }
+    };
     let x = k(sin / cos) * (above + r);
     [p - x, above, below, u + x]
 }
 
 fn turn_symmetric(s: Sym3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Sym3<Expr> {
     Sym3::from_upper(turn_matrix(s.full(), axis, sin, cos))
+}
+
+/// [`ArticulatedInertia::shifted`], along one axis with every length taken out of its bracket: nothing is left to be gathered later.
+fn shift(m: ArticulatedInertia<Expr>, arm: Vec3<Expr>) -> ArticulatedInertia<Expr> {
+    let arms = arm.to_array();
+    let along: Vec<usize> = (0..3).filter(|&k| !arms[k].is_zero()).collect();
+    let [k] = along[..] else {
+        return m.shifted(arm);
+    };
+    let ((i, j), length) = (plane(k), arms[k]);
+    let (mut a, b) = (m.rotational.full().rows(), m.coupling.rows());
+    let (c, mut new) = (m.translational.full().rows(), b);
+    for column in 0..3 {
+        new[i][column] -= length * c[j][column];
+        new[j][column] += length * c[i][column];
+    }
+    a[i][i] -= length * (b[i][j] + new[i][j]);
+    a[j][j] += length * (b[j][i] + new[j][i]);
+    for (x, y, sum) in [
+        (i, j, new[i][i] - b[j][j]),
+        (k, i, -b[k][j]),
+        (k, j, b[k][i]),
+    ] {
+        a[x][y] += length * sum;
+        a[y][x] = a[x][y];
+    }
+    ArticulatedInertia {
+        rotational: Sym3::from_upper(Mat3::from_rows(a)),
+        coupling: Mat3::from_rows(new),
+        translational: m.translational,
+    }
 }
 
 impl Step {
@@ -92,7 +136,7 @@ impl Step {
                 translational: turn_symmetric(m.translational, axis, sin, cos),
             },
             Step::Rotate(rotation) => m.turned(rotation),
-            Step::Shift(arm) => m.shifted(arm),
+            Step::Shift(arm) => shift(m, arm),
         }
     }
 
