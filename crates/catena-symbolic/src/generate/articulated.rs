@@ -14,7 +14,7 @@
 
 use super::equations::{eliminated, solve};
 use super::reference::Reference;
-use super::steps::ways;
+use super::steps::{Way, ways};
 use crate::Expr;
 use catena::model::JointKind;
 use catena::spatial::{ArticulatedInertia, Force, Motion, Vec3};
@@ -48,23 +48,8 @@ pub(super) fn forward_dynamics(
         .map(|l| effort[l] - Expr::constant(rotors[l]) * reference.vdot[l])
         .collect();
 
-    // base to tips: the twists of a body by leading freedoms, while there are no others
-    let mut twists: Vec<Option<Vec<Twist>>> = vec![None; n + 1];
-    let mut leads = vec![false; n + 1];
-    (twists[0], leads[0]) = (Some(Vec::new()), true);
-    for i in 1..=n {
-        let parent = tree.parent(i);
-        let Some(carried) = twists[parent].as_ref().filter(|_| leads[parent]) else {
-            continue;
-        };
-        let into = |(l, twist): &Twist| (*l, ways[i].motion_in(*twist));
-        let mut own: Vec<Twist> = carried.iter().map(into).collect();
-        if own.len() + tree.dof_range(i).len() <= LEADING {
-            leads[i] = true;
-            own.extend(tree.dof_range(i).zip(columns(i)));
-        }
-        twists[i] = Some(own);
-    }
+    // base to tips
+    let (twists, leads) = leading_twists(model, &ways, &columns);
 
     // tips to base
     let mut inertia: Vec<ArticulatedInertia<Expr>> = (0..=n)
@@ -153,25 +138,15 @@ pub(super) fn forward_dynamics(
     }
 
     // the leading freedoms
-    let mut delta = vec![Expr::zero(); nv];
     let first: Vec<usize> = (1..=n)
         .filter(|i| leads[*i])
         .flat_map(|i| tree.dof_range(i))
         .collect();
-    let mut matrix = Matrix::zeros(first.len(), first.len());
-    for (row, &k) in first.iter().enumerate() {
-        for (column, &l) in first.iter().enumerate().skip(row) {
-            matrix[(row, column)] = h[(k, l)];
-        }
-        matrix[(row, row)] += Expr::constant(rotors[k]);
+    for &k in &first {
+        h[(k, k)] += Expr::constant(rotors[k]);
     }
-    let solved = eliminated(matrix);
-    let mut x: Vec<Expr> = first.iter().map(|l| freed[*l]).collect();
-    solve(&solved, &mut x);
-    for (row, &l) in first.iter().enumerate() {
-        delta[l] = x[row];
-        inverse[l] = solved.1[row].recip();
-    }
+    let mut delta = vec![Expr::zero(); nv];
+    solve_some(&h, &first, &freed, &mut delta, &mut inverse);
 
     // base to tips
     let mut rate = vec![Motion::<Expr>::zero(); n + 1];
@@ -219,6 +194,49 @@ pub(super) fn forward_dynamics(
         rate[i] = own;
     }
     (vdot, inverse)
+}
+
+/// The twists of each body by the leading freedoms before it, and its own if it leads; none behind bodies that do not lead.
+fn leading_twists(
+    model: &Model<Expr>,
+    ways: &[Way],
+    columns: &dyn Fn(usize) -> Vec<Motion<Expr>>,
+) -> (Vec<Option<Vec<Twist>>>, Vec<bool>) {
+    let (n, tree) = (model.body_count(), model.tree());
+    let mut twists: Vec<Option<Vec<Twist>>> = vec![None; n + 1];
+    let mut leads = vec![false; n + 1];
+    (twists[0], leads[0]) = (Some(Vec::new()), true);
+    for i in 1..=n {
+        let parent = tree.parent(i);
+        let Some(carried) = twists[parent].as_ref().filter(|_| leads[parent]) else {
+            continue;
+        };
+        let into = |(l, twist): &Twist| (*l, ways[i].motion_in(*twist));
+        let mut own: Vec<Twist> = carried.iter().map(into).collect();
+        if own.len() + tree.dof_range(i).len() <= LEADING {
+            leads[i] = true;
+            own.extend(tree.dof_range(i).zip(columns(i)));
+        }
+        twists[i] = Some(own);
+    }
+    (twists, leads)
+}
+
+/// H x = b for the freedoms `of`, by the upper triangle of H, and the inverses of the pivots.
+fn solve_some(h: &Matrix<Expr>, of: &[usize], b: &[Expr], x: &mut [Expr], inverse: &mut [Expr]) {
+    let mut matrix = Matrix::zeros(of.len(), of.len());
+    for (row, &k) in of.iter().enumerate() {
+        for (column, &l) in of.iter().enumerate().skip(row) {
+            matrix[(row, column)] = h[(k, l)];
+        }
+    }
+    let factors = eliminated(matrix);
+    let mut solution: Vec<Expr> = of.iter().map(|l| b[*l]).collect();
+    solve(&factors, &mut solution);
+    for (row, &l) in of.iter().enumerate() {
+        x[l] = solution[row];
+        inverse[l] = factors.1[row].recip();
+    }
 }
 
 /// (1): an inertia and a wrench as the leading freedoms feel them, through `twists` the wrench and through `seen` the inertia.
