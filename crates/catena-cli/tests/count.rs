@@ -30,16 +30,32 @@ fn exact_numbers() {
     // Walker and Orin at n = 6: the formula, not the misprint
     assert_eq!(record["table_2"][2]["additions"][5], 475);
     let ours = record["catena"].as_array().expect("a list");
-    let inverse = ours
-        .iter()
-        .find(|line| {
-            line["algorithm"] == "inverse dynamics, Newton–Euler" && line["way"] == "any frames"
-        })
-        .expect("inverse dynamics");
-    let count = |key: &str, n: usize| inverse[key][n - 1].as_i64().expect("a number");
+    let counts = |algorithm: &str, way: &str, n: usize| {
+        let line = ours
+            .iter()
+            .find(|line| line["algorithm"] == algorithm && line["way"] == way)
+            .expect("the line");
+        ["multiplications", "additions"].map(|key| line[key][n - 1].as_i64().expect("a number"))
+    };
+    let inverse = "inverse dynamics, Newton–Euler";
+    let forward = "forward dynamics, articulated bodies";
     for n in 1..=30 {
-        assert!(count("multiplications", n) <= 120 * n as i64 - 44);
-        assert!(n < 2 || count("multiplications", n) > count("multiplications", n - 1));
+        let [m, _] = counts(inverse, "any frames", n);
+        assert!(m <= 120 * n as i64 - 44);
+        assert!(n < 2 || m > counts(inverse, "any frames", n - 1)[0]);
+        // no more than the paper's own counts, multiplications and additions each
+        for way in ["DH frames", "DH, regrouped", "program"] {
+            let [m, a] = counts(inverse, way, n);
+            assert!(
+                m <= 120 * n as i64 - 44 && a <= 97 * n as i64 - 55,
+                "{way}, n = {n}"
+            );
+        }
+        for way in ["program", "program, right angles"] {
+            let [m, a] = counts(forward, way, n);
+            let less = m <= 201 * n as i64 - 335 && a <= 193 * n as i64 - 361;
+            assert!(n < 3 || less, "{way}, n = {n}");
+        }
     }
     // the same programs as those of `generate`
     let one: Value =

@@ -1,8 +1,9 @@
 //! A reduced model has the efforts, accelerations and inertia matrix of the model it was made from.
 
-use catena::model::embedded;
+use catena::model::{Inertial, JointKind, JointSpec, embedded};
 use catena::random::Random;
-use catena::{Dynamics, State};
+use catena::spatial::{Mat3, Pose, Sym3, Vec3};
+use catena::{Dynamics, ModelBuilder, State};
 
 /// Relative to the largest number; the regrouped moments lose a digit or two where bodies are far from the ground.
 const TOLERANCE: f64 = 1e-11;
@@ -110,4 +111,48 @@ fn revolute_chains_lose_their_masses() {
         assert_eq!(reduced.moments(body).first.z, 0.0);
         assert_eq!(reduced.moments(body).second.zz, 0.0);
     }
+}
+
+/// The last body of a chain has its origin on the common normal with the axis before, and its mass centre over x.
+#[test]
+fn tips() {
+    let mut builder = ModelBuilder::new("tip");
+    let mut parent = "world";
+    for (k, name) in ["one", "two", "three"].into_iter().enumerate() {
+        let inertial = Inertial {
+            mass: 1.0,
+            centre: Vec3::new(0.1, 0.2, 0.3),
+            tensor: Sym3::new(0.1, 0.11, 0.12, 0.01, 0.02, 0.015),
+        };
+        builder.link(name, inertial);
+        let mut joint = JointSpec::new(&format!("joint{k}"), JointKind::Revolute, parent, name);
+        let turn = Mat3::from_quaternion(Random::new(k as u64).quaternion());
+        joint.parent_from_joint = Pose::new(turn, Vec3::new(0.3, 0.4, 0.5));
+        builder.joint(joint);
+        parent = name;
+    }
+    let model = builder.build().unwrap();
+    let reduced = model.reduced(1e-14);
+    let place = reduced.model.placement(3);
+    assert_eq!(place.translation.y, 0.0);
+    assert_eq!(place.translation.z, 0.0);
+    let h = reduced.model.moments(3).first;
+    assert!(h.x > 0.0 && h.y == 0.0 && h.z == 0.0, "{h:?}");
+    // in the frames of kinematics nothing is done for the mass
+    let aligned = model.in_common_normal_frames(1e-14).model;
+    assert!(aligned.moments(3).first.y != 0.0);
+    let state = State::random(&model, 3);
+    let mut moved = state.clone();
+    for (q, offset) in moved.q.iter_mut().zip(&reduced.offset) {
+        *q += offset;
+    }
+    let tau = [0.3, -0.2, 0.1];
+    let mut ours = Dynamics::new(&reduced.model);
+    let mut own = Dynamics::new(&model);
+    close(
+        "tip",
+        "accelerations",
+        own.forward(&state, &tau, &[]).unwrap(),
+        ours.forward(&moved, &tau, &[]).unwrap(),
+    );
 }

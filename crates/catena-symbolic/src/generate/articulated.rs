@@ -2,49 +2,29 @@
 //!
 //! Saha (1999), section 5.2 and appendix B, as in [`catena::algorithm::forward_dynamics`]. There M̂ is taken to the parent by whole rotations,
 //! which is best for numbers. For expressions every step is one angle in one plane or a shift along one axis (see [`steps`](super::steps)), and
-//! what the elimination left as zeros stays zero for longer. Velocity products enter where they are shortest: ω × e q̇ between the two turns,
-//! ω × (ω × a) in the axes of the parent.
+//! what the elimination left as zeros stays zero for longer. Velocities enter through the [`Reference`] alone: the recursion is that of
+//! δ = v̇ − v̇° at rest.
+//!
+//! A body that few freedoms move is not worth an articulated inertia of 21 numbers. The first two freedoms of every path are solved
+//! together: of the bodies behind them only that part of M̂ is wanted which they move, with T the twists of a body by the freedoms before it,
+//!
+//! ```text
+//! H += Tᵀ M̂' T,     M̂' = M̂ − M̂ p D⁻¹ pᵀ M̂,     H δ = φ − Σ Tᵀ f                          (1)
+//! ```
 
-use super::steps::{Step, placed};
-use crate::{Expr, rates};
-use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use super::equations::{eliminated, solve};
+use super::reference::Reference;
+use super::steps::{Way, ways};
+use crate::Expr;
 use catena::model::JointKind;
-use catena::spatial::{ArticulatedInertia, Force, Mat3, Motion, Sym3, Vec3};
-use catena::{Base, Model, Scalar};
+use catena::spatial::{ArticulatedInertia, Force, Motion, Vec3};
+use catena::{Matrix, Model, Scalar};
 
-/// A joint: what happens inside, and the steps to the parent.
-struct Way {
-    inner: Vec<Step>,
-    outer: Vec<Step>,
-    /// The whole translation, in the axes of the parent; the last outer step is a shift.
-    arm: Vec3<Expr>,
-    /// Is the joint's own motion e_z q̇, about z, which the inner steps leave alone?
-    turning: bool,
-}
+/// Freedoms along a path that are solved together: with three, six numbers of M̂ would be projected, which takes longer than to carry it on.
+const LEADING: usize = 2;
 
-/// Ω = ω ωᵀ − ω·ω 1: six products, whatever it is multiplied with.
-fn centripetal(omega: Vec3<Expr>) -> Mat3<Expr> {
-    let Vec3 { x, y, z } = omega;
-    let (xx, yy, zz) = (x * x, y * y, z * z);
-    let (xy, xz, yz) = (x * y, x * z, y * z);
-    Mat3::from_rows([
-        [-(yy + zz), xy, xz],
-        [xy, -(xx + zz), yz],
-        [xz, yz, -(xx + yy)],
-    ])
-}
-
-/// −ω × Σ ω by the products of ω, which the centripetal terms have too: four products with numbers for each component.
-fn gyroscopic(s: Sym3<Expr>, omega: Vec3<Expr>) -> Vec3<Expr> {
-    let Vec3 { x, y, z } = omega;
-    let (xx, yy, zz) = (x * x, y * y, z * z);
-    let (xy, xz, yz) = (x * y, x * z, y * z);
-    Vec3::new(
-        (s.yy - s.zz) * yz + s.yz * (zz - yy) + s.xy * xz - s.xz * xy,
-        (s.zz - s.xx) * xz + s.xz * (xx - zz) + s.yz * xy - s.xy * yz,
-        (s.xx - s.yy) * xy + s.xy * (yy - xx) + s.xz * yz - s.yz * xz,
-    )
-}
+/// A freedom and the twist of a body by it.
+type Twist = (usize, Motion<Expr>);
 
 /// v̇ at (q, v, τ), of a model with rotor inertias `rotors`, and the inverses of the pivots; `effort` is τ less passive forces.
 pub(super) fn forward_dynamics(
@@ -55,104 +35,21 @@ pub(super) fn forward_dynamics(
     effort: &[Expr],
 ) -> (Vec<Expr>, Vec<Expr>) {
     let (n, nv, tree) = (model.body_count(), model.nv(), model.tree());
-    let rest = vec![Expr::zero(); nv];
-    let zero = vec![Expr::zero(); model.nq()];
-    let (mut kinematics, mut home) = (Kinematics::new(model), Kinematics::new(model));
-    forward_kinematics(model, q, &rest, &rest, &Base::fixed(), &mut kinematics);
-    forward_kinematics(model, &zero, &rest, &rest, &Base::fixed(), &mut home);
-    let turning = |i: usize| {
-        matches!(
-            tree.bodies[i].kind,
-            JointKind::Revolute | JointKind::Continuous
-        )
-    };
-    let ways: Vec<Way> = (0..=n)
-        .map(|i| match i {
-            0 => Way {
-                inner: Vec::new(),
-                outer: Vec::new(),
-                arm: Vec3::zero(),
-                turning: false,
-            },
-            _ if turning(i) => {
-                let (sin, cos) = q[tree.bodies[i].q].sin_cos();
-                let place = home.parent_from_body(i);
-                Way {
-                    inner: vec![Step::Turn { axis: 2, sin, cos }],
-                    outer: placed(place),
-                    arm: place.translation,
-                    turning: true,
-                }
-            }
-            _ => {
-                let pose = kinematics.parent_from_body(i);
-                Way {
-                    inner: Vec::new(),
-                    outer: vec![Step::Rotate(pose.rotation), Step::Shift(pose.translation)],
-                    arm: pose.translation,
-                    turning: false,
-                }
-            }
-        })
-        .collect();
+    let (ways, kinematics) = ways(model, q);
+    let reference = Reference::new(model, &kinematics, &ways, q, v);
     let columns = |i: usize| -> Vec<Motion<Expr>> {
         let count = tree.dof_range(i).len();
         (0..count)
             .map(|k| kinematics.joint_column(model, i, k))
             .collect()
     };
+    // what the rotors take of the efforts
+    let effort: Vec<Expr> = (0..nv)
+        .map(|l| effort[l] - Expr::constant(rotors[l]) * reference.vdot[l])
+        .collect();
 
-    // base to tips: velocities and what comes of their products
-    let still = Motion::new(Vec3::zero(), Vec3::zero());
-    let mut omega = vec![Vec3::<Expr>::zero(); n + 1];
-    // ω̇ and r̈ of the body when no freedom and no parent accelerates: after the outer steps, and after the inner ones
-    let (mut beta_outer, mut beta_inner) = (vec![still; n + 1], vec![still; n + 1]);
-    let mut carried_linear = vec![Vec3::<Expr>::zero(); n + 1];
-    let mut z = vec![Force::<Expr>::zero(); n + 1];
-    for i in 1..=n {
-        let way = &ways[i];
-        let parent = omega[tree.parent(i)];
-        carried_linear[i] = centripetal(parent) * way.arm;
-        let mut carried = Motion::new(parent, Vec3::zero());
-        for step in way.outer.iter().rev() {
-            carried = step.motion_in(Motion::new(carried.angular, Vec3::zero()));
-        }
-        let range = tree.dof_range(i);
-        if way.turning {
-            let rate = v[range.start];
-            let mid = carried.angular;
-            // ω × e q̇ is the same before and after the turn about e
-            beta_outer[i].angular = Vec3::new(mid.y * rate, -(mid.x * rate), Expr::zero());
-            for step in way.inner.iter().rev() {
-                carried = step.motion_in(carried);
-            }
-            omega[i] = carried.angular + Vec3::new(Expr::zero(), Expr::zero(), rate);
-        } else {
-            let seeds = seeds(model, q, v, i);
-            let (mut own, mut rate) = (Motion::zero(), Motion::zero());
-            for (column, l) in columns(i).iter().zip(range) {
-                own = own + *column * v[l];
-                let changing = rates(&column.to_array(), &seeds);
-                let changing = Motion::new(
-                    Vec3::new(changing[0], changing[1], changing[2]),
-                    Vec3::new(changing[3], changing[4], changing[5]),
-                );
-                rate = rate + changing * v[l];
-            }
-            let inside = carried.angular;
-            omega[i] = inside + own.angular;
-            let two = Expr::constant(2.0);
-            beta_inner[i] = Motion::new(
-                rate.angular + omega[i].cross(own.angular),
-                rate.linear + inside.cross(own.linear) * two + own.angular.cross(own.linear),
-            );
-        }
-        let moments = model.moments(i);
-        z[i] = Force::new(
-            gyroscopic(moments.second, omega[i]),
-            centripetal(omega[i]) * moments.first,
-        );
-    }
+    // base to tips
+    let (twists, leads) = leading_twists(model, &ways, &columns);
 
     // tips to base
     let mut inertia: Vec<ArticulatedInertia<Expr>> = (0..=n)
@@ -161,13 +58,50 @@ pub(super) fn forward_dynamics(
             _ => model.moments(i).articulated(),
         })
         .collect();
+    let mut load = reference.load;
     let mut psi = vec![Force::<Expr>::zero(); nv];
-    let (mut freed, mut inverse) = (rest.clone(), rest.clone());
+    let (mut freed, mut inverse) = (effort.clone(), vec![Expr::zero(); nv]);
+    let mut h = Matrix::<Expr>::zeros(nv, nv);
+    // D⁻¹ pᵀ M̂ T of turning joints that leading freedoms carry
+    let mut factors: Vec<Option<Vec<Expr>>> = vec![None; n + 1];
     for i in (1..=n).rev() {
-        let way = &ways[i];
+        let (way, parent) = (&ways[i], tree.parent(i));
+        let (mut own, mut wrench) = (inertia[i], load[i]);
         let range = tree.dof_range(i);
-        let (mut own, mut load) = (inertia[i], z[i]);
-        for (column, l) in columns(i).into_iter().zip(range.clone()).rev() {
+        if let (true, Some(twists)) = (leads[i], &twists[i]) {
+            project(own, wrench, twists, twists, &mut h, &mut freed);
+            continue;
+        }
+        if let (true, true, Some(twists)) = (way.turning, parent != 0, &twists[i]) {
+            // (1) without M̂'
+            let l = range.start;
+            let (a, b) = (own.rotational, own.coupling);
+            let row = Force::new(Vec3::new(a.xz, a.yz, a.zz), Vec3::new(b.x.z, b.y.z, b.z.z));
+            inverse[l] = (a.zz + Expr::constant(rotors[l])).recip();
+            freed[l] -= wrench.moment.z;
+            let mut seen = twists.clone();
+            if rotors[l] == 0.0 {
+                // along the joint nothing but the effort is left
+                wrench.moment.z = effort[l];
+                for (_, twist) in &mut seen {
+                    twist.angular.z = Expr::zero();
+                }
+            }
+            let mut factor: Vec<Expr> = Vec::new();
+            for (at, (k, twist)) in seen.iter().enumerate() {
+                let reached = row.dot(*twist);
+                factor.push(reached * inverse[l]);
+                for (before, (j, _)) in factor.iter().zip(&seen[..=at]) {
+                    h[(*j, *k)] -= *before * reached;
+                }
+                let carried = factor[at] * freed[l];
+                freed[*k] -= carried;
+            }
+            project(own, wrench, twists, &seen, &mut h, &mut freed);
+            factors[i] = Some(factor);
+            continue;
+        }
+        for (column, l) in columns(i).into_iter().zip(range).rev() {
             let rotor = Expr::constant(rotors[l]);
             let kind = tree.bodies[i].kind;
             let reduced = match kind {
@@ -178,83 +112,149 @@ pub(super) fn forward_dynamics(
             own = reduced.rest;
             psi[l] = reduced.psi;
             inverse[l] = reduced.inverse;
-            freed[l] = effort[l] - load.dot(column);
-            load += psi[l] * freed[l];
+            freed[l] -= wrench.dot(column);
+            wrench += psi[l] * freed[l];
             if rotors[l] == 0.0 {
-                // along the joint nothing but the effort is left
                 match kind {
-                    JointKind::Revolute | JointKind::Continuous => load.moment.z = effort[l],
-                    JointKind::Prismatic => load.force.z = effort[l],
+                    JointKind::Revolute | JointKind::Continuous => wrench.moment.z = effort[l],
+                    JointKind::Prismatic => wrench.force.z = effort[l],
                     _ => {}
                 }
             }
         }
-        let parent = tree.parent(i);
         if parent == 0 {
             continue;
         }
-        load += own.times(beta_inner[i]);
-        for step in &way.inner {
-            own = step.inertia(own);
-            load = step.force(load);
+        if let Some(twists) = &twists[i] {
+            project(own, wrench, twists, twists, &mut h, &mut freed);
+            continue;
         }
-        load += own.times(beta_outer[i]);
-        let (last, first) = way.outer.split_last().expect("a shift comes last");
-        for step in first {
+        for step in way.inner.iter().chain(&way.outer) {
             own = step.inertia(own);
-            load = step.force(load);
+            wrench = step.force(wrench);
         }
-        // the centripetal part of r̈ is shortest in the axes of the parent, which these are
-        load += own.times(Motion::new(Vec3::zero(), carried_linear[i]));
-        own = last.inertia(own);
-        load = last.force(load);
         inertia[parent] = inertia[parent] + own;
-        z[parent] += load;
+        load[parent] += wrench;
     }
 
+    // the leading freedoms
+    let first: Vec<usize> = (1..=n)
+        .filter(|i| leads[*i])
+        .flat_map(|i| tree.dof_range(i))
+        .collect();
+    for &k in &first {
+        h[(k, k)] += Expr::constant(rotors[k]);
+    }
+    let mut delta = vec![Expr::zero(); nv];
+    solve_some(&h, &first, &freed, &mut delta, &mut inverse);
+
     // base to tips
-    let gravity = model.gravity();
-    let mut rate = vec![Motion::new(Vec3::zero(), -gravity); n + 1];
-    let mut vdot = rest;
+    let mut rate = vec![Motion::<Expr>::zero(); n + 1];
+    let mut vdot = vec![Expr::zero(); nv];
     for i in 1..=n {
-        let way = &ways[i];
-        let mut own = rate[tree.parent(i)];
-        own.linear += carried_linear[i];
-        for step in way.outer.iter().rev() {
-            own = step.motion_in(own);
+        let range = tree.dof_range(i);
+        if leads[i] {
+            for l in range {
+                vdot[l] = delta[l] + reference.vdot[l];
+            }
+            continue;
         }
-        own = own + beta_outer[i];
-        for step in way.inner.iter().rev() {
-            own = step.motion_in(own);
-        }
-        own = own + beta_inner[i];
-        for (column, l) in columns(i).into_iter().zip(tree.dof_range(i)) {
-            vdot[l] = freed[l] * inverse[l] - psi[l].dot(own);
-            own = own + column * vdot[l];
+        let mut own = match &twists[i] {
+            Some(twists) => {
+                let mut sum = Motion::zero();
+                for (l, twist) in twists {
+                    sum = sum + *twist * delta[*l];
+                }
+                sum
+            }
+            None => ways[i].motion_in(rate[tree.parent(i)]),
+        };
+        for (column, l) in columns(i).into_iter().zip(range) {
+            // the acceleration about an axis without a rotor does not depend on what it would have been
+            let free = ways[i].turning && rotors[l] == 0.0;
+            let before = own.angular.z;
+            if free {
+                own.angular.z = Expr::zero();
+            }
+            let mut change = freed[l] * inverse[l];
+            match (&factors[i], &twists[i]) {
+                (Some(factor), Some(twists)) => {
+                    for (factor, (k, _)) in factor.iter().zip(twists) {
+                        change -= *factor * delta[*k];
+                    }
+                }
+                _ => change -= psi[l].dot(own),
+            }
+            own = own + column * change;
+            if free {
+                change -= before;
+            }
+            vdot[l] = change + reference.vdot[l];
         }
         rate[i] = own;
     }
     (vdot, inverse)
 }
 
-/// How the positions of a joint move with its velocities.
-fn seeds(model: &Model<Expr>, q: &[Expr], v: &[Expr], body: usize) -> Vec<(Expr, Expr)> {
-    let info = &model.tree().bodies[body];
-    let mut seeds: Vec<(Expr, Expr)> = Vec::new();
-    for k in 0..info.kind.nv() {
-        for (at, from) in super::direction(info.kind, k) {
-            let rate = match from {
-                None => v[info.v + k],
-                Some((from, half)) => q[info.q + from] * Expr::constant(half) * v[info.v + k],
-            };
-            let place = q[info.q + at];
-            match seeds.iter_mut().find(|(known, _)| *known == place) {
-                Some((_, sum)) => *sum += rate,
-                None => seeds.push((place, rate)),
-            }
+/// The twists of each body by the leading freedoms before it, and its own if it leads; none behind bodies that do not lead.
+fn leading_twists(
+    model: &Model<Expr>,
+    ways: &[Way],
+    columns: &dyn Fn(usize) -> Vec<Motion<Expr>>,
+) -> (Vec<Option<Vec<Twist>>>, Vec<bool>) {
+    let (n, tree) = (model.body_count(), model.tree());
+    let mut twists: Vec<Option<Vec<Twist>>> = vec![None; n + 1];
+    let mut leads = vec![false; n + 1];
+    (twists[0], leads[0]) = (Some(Vec::new()), true);
+    for i in 1..=n {
+        let parent = tree.parent(i);
+        let Some(carried) = twists[parent].as_ref().filter(|_| leads[parent]) else {
+            continue;
+        };
+        let into = |(l, twist): &Twist| (*l, ways[i].motion_in(*twist));
+        let mut own: Vec<Twist> = carried.iter().map(into).collect();
+        if own.len() + tree.dof_range(i).len() <= LEADING {
+            leads[i] = true;
+            own.extend(tree.dof_range(i).zip(columns(i)));
+        }
+        twists[i] = Some(own);
+    }
+    (twists, leads)
+}
+
+/// H x = b for the freedoms `of`, by the upper triangle of H, and the inverses of the pivots.
+fn solve_some(h: &Matrix<Expr>, of: &[usize], b: &[Expr], x: &mut [Expr], inverse: &mut [Expr]) {
+    let mut matrix = Matrix::zeros(of.len(), of.len());
+    for (row, &k) in of.iter().enumerate() {
+        for (column, &l) in of.iter().enumerate().skip(row) {
+            matrix[(row, column)] = h[(k, l)];
         }
     }
-    seeds
+    let factors = eliminated(matrix);
+    let mut solution: Vec<Expr> = of.iter().map(|l| b[*l]).collect();
+    solve(&factors, &mut solution);
+    for (row, &l) in of.iter().enumerate() {
+        x[l] = solution[row];
+        inverse[l] = factors.1[row].recip();
+    }
+}
+
+/// (1): an inertia and a wrench as the leading freedoms feel them, through `twists` the wrench and through `seen` the inertia.
+fn project(
+    inertia: ArticulatedInertia<Expr>,
+    wrench: Force<Expr>,
+    twists: &[Twist],
+    seen: &[Twist],
+    h: &mut Matrix<Expr>,
+    freed: &mut [Expr],
+) {
+    for (at, (k, twist)) in twists.iter().enumerate() {
+        freed[*k] -= wrench.dot(*twist);
+        let moved = inertia.times(seen[at].1);
+        for (j, other) in &seen[..=at] {
+            h[(*j, *k)] += moved.dot(*other);
+        }
+    }
 }
 
 /// One freedom of any direction taken out.

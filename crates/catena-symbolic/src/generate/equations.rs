@@ -104,25 +104,53 @@ fn array(name: &'static str, length: usize, meaning: &str) -> Array {
     }
 }
 
-/// What is compared between two ways to the same result.
+/// What is compared between two ways to the same result: operations, and cycles that the longest chain of them takes. Both in equal parts
+/// puts the ways to the accelerations of chains and arms in the order of their measured times; operations alone do not.
 fn cost(program: &Program) -> u64 {
     let count = program.operation_count();
-    count.multiplications + count.additions + 8 * (count.divisions + count.square_roots)
+    let work = count.multiplications + count.additions + 8 * (count.divisions + count.square_roots);
+    work + program.longest_chain()
 }
 
-/// The ways to answer a question.
+/// The ways to answer a question. With parameters, the inertias as they are and those regrouped by the code are two.
 pub(super) fn programs(
     model: &Model,
     question: Question,
     options: &Options,
 ) -> Result<Vec<(Program, &'static str)>> {
+    let mut ways = traced_ways(model, question, options, false)?;
+    let kinematic = matches!(
+        question,
+        Question::Jacobian | Question::Pose | Question::Energy
+    );
+    if options.parameters != Keep::default() && !kinematic {
+        ways.extend(traced_ways(model, question, options, true)?);
+    }
+    Ok(ways)
+}
+
+fn traced_ways(
+    model: &Model,
+    question: Question,
+    options: &Options,
+    regroup: bool,
+) -> Result<Vec<(Program, &'static str)>> {
     let reduced = match options.parameters == Keep::default() {
         true => model.reduced(options.dust),
         false => unchanged(model, options),
     };
+    let traced = || {
+        let traced = Traced::new(&reduced, options);
+        match regroup {
+            true => Traced {
+                model: traced.model.regrouped(),
+                ..traced
+            },
+            false => traced,
+        }
+    };
     let one = |work: &dyn Fn(&Traced<'_>) -> Vec<Expr>, method| {
-        let program = scope(|| Program::new(&work(&Traced::new(&reduced, options))));
-        vec![(program, method)]
+        vec![(scope(|| Program::new(&work(&traced()))), method)]
     };
     let newton_euler = "recursive Newton–Euler";
     Ok(match question {
@@ -137,7 +165,7 @@ pub(super) fn programs(
             },
             "composite bodies, elimination",
         ),
-        Question::Forward => forward_ways(&|| Traced::new(&reduced, options), false),
+        Question::Forward => forward_ways(&traced, false),
         Question::InverseByPosition => one(
             &|t| t.by_position(&t.inverse(&t.v(), &t.x("vdot"))),
             "derivative of recursive Newton–Euler",
@@ -275,7 +303,7 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
     ways
 }
 
-/// A model as it is, but for dust: with parameters nothing can be regrouped beforehand.
+/// A model as it is, but for dust: with parameters it keeps its frames.
 fn unchanged(model: &Model, options: &Options) -> Reduced {
     Reduced {
         model: model.clone().swept(options.dust),
@@ -476,7 +504,7 @@ pub(crate) fn direction(kind: JointKind, k: usize) -> Vec<(usize, Option<(usize,
 }
 
 /// I = U D Uᵀ by reverse elimination of the upper triangle; zeros of a branching tree stay zeros.
-fn eliminated(mut inertia: Matrix<Expr>) -> (Matrix<Expr>, Vec<Expr>) {
+pub(super) fn eliminated(mut inertia: Matrix<Expr>) -> (Matrix<Expr>, Vec<Expr>) {
     let n = inertia.rows();
     let mut u = Matrix::identity(n);
     for k in (0..n).rev() {
@@ -495,7 +523,7 @@ fn eliminated(mut inertia: Matrix<Expr>) -> (Matrix<Expr>, Vec<Expr>) {
 }
 
 /// Solves U D Uᵀ x = b in place.
-fn solve((u, d): &(Matrix<Expr>, Vec<Expr>), x: &mut [Expr]) {
+pub(super) fn solve((u, d): &(Matrix<Expr>, Vec<Expr>), x: &mut [Expr]) {
     let n = x.len();
     for k in (0..n).rev() {
         for i in 0..k {

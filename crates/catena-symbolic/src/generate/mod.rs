@@ -20,6 +20,7 @@ mod equations;
 mod matlab;
 mod python;
 mod question;
+mod reference;
 mod rust;
 mod sample;
 mod steps;
@@ -69,7 +70,8 @@ pub struct Options {
     /// Frame of the Jacobian and the pose; the last frame of the model if empty.
     pub frame: String,
     /// Numbers of the model that are passed to the functions in an array `p` instead of being written into the code; those that are zero stay
-    /// zero. The model is then taken in its own frames, and nothing is regrouped.
+    /// zero. The model is then taken in its own frames, and inertias are regrouped by the code where
+    /// that makes it shorter.
     pub parameters: Keep,
 }
 
@@ -244,7 +246,8 @@ impl Module {
     }
 }
 
-/// The ways to answer a question, each with the algorithm it was traced from; [`Module::new`] takes the cheapest. For forward
+/// The ways to answer a question, each with the algorithm it was traced from; [`Module::new`] takes the one with the fewest operations, all of them
+/// and those that wait for each other. For forward
 /// dynamics these are articulated bodies and, up to 40 freedoms, composite bodies with elimination; otherwise there is one.
 pub fn programs(
     model: &Model,

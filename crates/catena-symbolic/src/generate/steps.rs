@@ -7,10 +7,21 @@
 //! t = cos (p − u) − sin (q + r)
 //! [p q; r u]' = [u + t cos,  q + t sin;  r + t sin,  p − t cos]                              (1)
 //! ```
+//!
+//! and three where the angle is a number. Angles up to 45° then turn by
+//!
+//! ```text
+//! y = sin cos (p − u) − sin² (q + r),   x = tan (y + q + r)
+//! [p q; r u]' = [p − x,  q + y;  r + y,  u + x]                                              (2)
+//! ```
+//!
+//! which leaves small entries beside large ones right, and larger ones first by a right angle.
 
 use crate::Expr;
-use catena::Scalar;
+use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::model::JointKind;
 use catena::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, RigidInertia, Sym3, Vec3};
+use catena::{Base, Model, Scalar};
 
 /// One step from a body to its parent.
 #[derive(Clone, Copy)]
@@ -34,22 +45,86 @@ fn turn_vector(v: Vec3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Vec3<Expr> {
     Vec3::from_array(x)
 }
 
-/// Rows and columns turned: (1) in the plane, two vectors beside it.
+/// Rows and columns turned: (1) or (2) in the plane, two vectors beside it.
 fn turn_matrix(m: Mat3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Mat3<Expr> {
     let (i, j) = plane(axis);
     let mut x = m.rows();
-    let (p, q, r, u) = (x[i][i], x[i][j], x[j][i], x[j][j]);
-    let t = cos * (p - u) - sin * (q + r);
-    let (tc, ts) = (t * cos, t * sin);
-    (x[i][i], x[i][j], x[j][i], x[j][j]) = (u + tc, q + ts, r + ts, p - tc);
+    let block = [x[i][i], x[i][j], x[j][i], x[j][j]];
+    let turned = match (sin.value(), cos.value()) {
+        (Some(s), Some(c)) if c.abs() >= s.abs() => turn_little(block, s, c),
+        (Some(s), Some(c)) => {
+            let [p, q, r, u] = turn_little(block, -c, s);
+            [u, -r, -q, p]
+        }
+        _ => {
+            let [p, q, r, u] = block;
+            // twice the sine serves all symmetric matrices
+            let t = match q == r {
+                true => cos * (p - u) - (sin + sin) * q,
+                false => cos * (p - u) - sin * (q + r),
+            };
+            let (tc, ts) = (t * cos, t * sin);
+            [u + tc, q + ts, r + ts, p - tc]
+        }
+    };
+    [x[i][i], x[i][j], x[j][i], x[j][j]] = turned;
     let k = axis;
     (x[i][k], x[j][k]) = (cos * x[i][k] - sin * x[j][k], sin * x[i][k] + cos * x[j][k]);
     (x[k][i], x[k][j]) = (cos * x[k][i] - sin * x[k][j], sin * x[k][i] + cos * x[k][j]);
     Mat3::from_rows(x)
 }
 
+/// (2).
+fn turn_little([p, q, r, u]: [Expr; 4], sin: f64, cos: f64) -> [Expr; 4] {
+    let k = Expr::constant;
+    let across = k(sin * cos) * (p - u);
+    let (above, below) = match q == r {
+        true => {
+            let both = across + k(1.0 - 2.0 * sin * sin) * q;
+            (both, both)
+        }
+        false => {
+            let y = across - k(sin * sin) * (q + r);
+            (q + y, r + y)
+        }
+    };
+    let x = k(sin / cos) * (above + r);
+    [p - x, above, below, u + x]
+}
+
 fn turn_symmetric(s: Sym3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Sym3<Expr> {
     Sym3::from_upper(turn_matrix(s.full(), axis, sin, cos))
+}
+
+/// [`ArticulatedInertia::shifted`], along one axis with every length taken out of its bracket: nothing is left to be gathered later.
+fn shift(m: ArticulatedInertia<Expr>, arm: Vec3<Expr>) -> ArticulatedInertia<Expr> {
+    let arms = arm.to_array();
+    let along: Vec<usize> = (0..3).filter(|&k| !arms[k].is_zero()).collect();
+    let [k] = along[..] else {
+        return m.shifted(arm);
+    };
+    let ((i, j), length) = (plane(k), arms[k]);
+    let (mut a, b) = (m.rotational.full().rows(), m.coupling.rows());
+    let (c, mut new) = (m.translational.full().rows(), b);
+    for column in 0..3 {
+        new[i][column] -= length * c[j][column];
+        new[j][column] += length * c[i][column];
+    }
+    a[i][i] -= length * (b[i][j] + new[i][j]);
+    a[j][j] += length * (b[j][i] + new[j][i]);
+    for (x, y, sum) in [
+        (i, j, new[i][i] - b[j][j]),
+        (k, i, -b[k][j]),
+        (k, j, b[k][i]),
+    ] {
+        a[x][y] += length * sum;
+        a[y][x] = a[x][y];
+    }
+    ArticulatedInertia {
+        rotational: Sym3::from_upper(Mat3::from_rows(a)),
+        coupling: Mat3::from_rows(new),
+        translational: m.translational,
+    }
 }
 
 impl Step {
@@ -61,7 +136,7 @@ impl Step {
                 translational: turn_symmetric(m.translational, axis, sin, cos),
             },
             Step::Rotate(rotation) => m.turned(rotation),
-            Step::Shift(arm) => m.shifted(arm),
+            Step::Shift(arm) => shift(m, arm),
         }
     }
 
@@ -88,18 +163,20 @@ impl Step {
         }
     }
 
+    /// A vector, from the parent to the body: shifts do nothing to it.
+    pub fn vector_in(self, v: Vec3<Expr>) -> Vec3<Expr> {
+        match self {
+            Step::Turn { axis, sin, cos } => turn_vector(v, axis, -sin, cos),
+            Step::Rotate(rotation) => rotation.transpose_times(v),
+            Step::Shift(_) => v,
+        }
+    }
+
     /// From the parent to the body; shifts are for twists and their rates.
     pub fn motion_in(self, m: Motion<Expr>) -> Motion<Expr> {
         match self {
-            Step::Turn { axis, sin, cos } => Motion::new(
-                turn_vector(m.angular, axis, -sin, cos),
-                turn_vector(m.linear, axis, -sin, cos),
-            ),
-            Step::Rotate(rotation) => Motion::new(
-                rotation.transpose_times(m.angular),
-                rotation.transpose_times(m.linear),
-            ),
             Step::Shift(arm) => Motion::new(m.angular, m.linear + m.angular.cross(arm)),
+            _ => Motion::new(self.vector_in(m.angular), self.vector_in(m.linear)),
         }
     }
 }
@@ -128,4 +205,60 @@ pub(super) fn placed(place: Pose<Expr>) -> Vec<Step> {
         }
     }
     vec![turn, Step::Shift(t)]
+}
+
+/// A joint: what happens inside, and the steps to the parent.
+pub(super) struct Way {
+    pub inner: Vec<Step>,
+    pub outer: Vec<Step>,
+    /// Is the joint's own motion e_z q̇, about z, which the inner steps leave alone?
+    pub turning: bool,
+}
+
+impl Way {
+    /// From the parent to the body.
+    pub fn motion_in(&self, mut motion: Motion<Expr>) -> Motion<Expr> {
+        for step in self.inner.iter().chain(&self.outer).rev() {
+            motion = step.motion_in(motion);
+        }
+        motion
+    }
+}
+
+/// The ways of all bodies, the first of the base, and the kinematics of the model at rest.
+pub(super) fn ways(model: &Model<Expr>, q: &[Expr]) -> (Vec<Way>, Kinematics<Expr>) {
+    let (n, tree) = (model.body_count(), model.tree());
+    let rest = vec![Expr::zero(); model.nv()];
+    let zero = vec![Expr::zero(); model.nq()];
+    let (mut kinematics, mut home) = (Kinematics::new(model), Kinematics::new(model));
+    forward_kinematics(model, q, &rest, &rest, &Base::fixed(), &mut kinematics);
+    // where coordinates are zero, the pose of a turning joint is its placement
+    forward_kinematics(model, &zero, &rest, &rest, &Base::fixed(), &mut home);
+    let mut ways = vec![Way {
+        inner: Vec::new(),
+        outer: Vec::new(),
+        turning: false,
+    }];
+    for i in 1..=n {
+        let body = &tree.bodies[i];
+        ways.push(match body.kind {
+            JointKind::Revolute | JointKind::Continuous => {
+                let (sin, cos) = q[body.q].sin_cos();
+                Way {
+                    inner: vec![Step::Turn { axis: 2, sin, cos }],
+                    outer: placed(home.parent_from_body(i)),
+                    turning: true,
+                }
+            }
+            _ => {
+                let pose = kinematics.parent_from_body(i);
+                Way {
+                    inner: Vec::new(),
+                    outer: vec![Step::Rotate(pose.rotation), Step::Shift(pose.translation)],
+                    turning: false,
+                }
+            }
+        });
+    }
+    (ways, kinematics)
 }

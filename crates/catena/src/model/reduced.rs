@@ -3,7 +3,8 @@
 //! A body on a joint about or along z may have its frame turned about z and shifted along z: both commute with the joint.
 //! [`Model::reduced`] uses that freedom to put x on the common normal of the joint's axis and the next one (Khalil and
 //! Kleinfinger's modified DH frames): the placement of a joint then is Tx(a) Rx(α) Rz(θ) Tz(d), and the angle θ goes into the
-//! coordinate.
+//! coordinate. The last body of a chain has no next axis: for dynamics its origin is on the common normal with the axis before, and its
+//! mass centre is over x.
 //!
 //! Part of a body's inertia moves its parent as if it belonged to it, whatever the joint does. It is given to the parent
 //! (Gautier and Khalil's base parameters, in second moments):
@@ -43,6 +44,11 @@ fn is_axial(kind: JointKind) -> bool {
             | JointKind::Helical
             | JointKind::Cylindrical
     )
+}
+
+/// One angle about z.
+fn is_hinge(kind: JointKind) -> bool {
+    matches!(kind, JointKind::Revolute | JointKind::Continuous)
 }
 
 /// The first coordinate is an angle about z, and nothing else depends on it.
@@ -95,6 +101,10 @@ impl Model {
                 let child = heir[i];
                 let placement = self.bodies[child].placement * shift[child];
                 shift[i] = along_common_normal(placement, is_axial(tree.nodes[child].kind));
+            } else if ground && heir[i] == 0 && is_hinge(tree.nodes[i].kind) {
+                let parent = tree.nodes[i].parent;
+                let has_axis = parent != 0 && is_axial(tree.nodes[parent].kind);
+                shift[i] = at_tip(self.bodies[i].placement, has_axis, self.bodies[i].inertia);
             }
         }
         let mut model = self.clone();
@@ -251,6 +261,29 @@ fn along_common_normal(child: Pose<f64>, has_axis: bool) -> Pose<f64> {
         }
     };
     Pose::new(Mat3::rotation_z(y, x), Vec3::new(0.0, 0.0, foot))
+}
+
+/// The turn about and shift along z of a body at the end of a chain: to the foot of the common normal with the z axis of the frame
+/// `placement` is given in, if it is one of a joint, and x towards the mass centre. If that is on the axis, a product of inertia vanishes
+/// instead.
+fn at_tip(placement: Pose<f64>, has_axis: bool, inertia: RigidInertia<f64>) -> Pose<f64> {
+    let (p, u) = (placement.translation, placement.rotation.z);
+    let sine = u.x.hypot(u.y);
+    let foot = match has_axis && sine > 1e-9 {
+        true => -(p.x * u.x + p.y * u.y) / (sine * sine),
+        false => 0.0,
+    };
+    let (h, s) = (inertia.first, inertia.second);
+    let across = h.x.hypot(h.y);
+    let turn = if across > 1e-12 * h.norm() {
+        Mat3::rotation_z(h.y / across, h.x / across)
+    } else if s.xy.abs() > 1e-12 * (s.xx.abs() + s.yy.abs()) {
+        let (sin, cos) = (0.5 * (2.0 * s.xy).atan2(s.xx - s.yy)).sin_cos();
+        Mat3::rotation_z(sin, cos)
+    } else {
+        Mat3::identity()
+    };
+    Pose::new(turn, Vec3::new(0.0, 0.0, foot))
 }
 
 /// Rz(ψ) Rx(α) with the z axis of `r`, x in the xy plane: what is left of a rotation without its last turn about z.

@@ -362,7 +362,7 @@ impl Counts {
              first axis is vertical. Exact zeros and ones among the model's numbers cost nothing.\n\
              * **DH frames**: the same chain and recursion in frames along common normals (`Model::in_common_normal_frames`).\n\
              * **DH, regrouped**: inertias regrouped as well (`Model::reduced`).\n\
-             * **program**: the recursion traced in expressions on the reduced model, simplified: what `catena generate` writes.\n\
+             * **program**: the recursion in elementary steps, traced in expressions on the reduced model and simplified: what `catena generate` chooses from.\n\
              * **program, right angles**: the same where every axis is at right angles to the one before, with full inertias and offsets.\n\n\
              U D Uᵀ is Saha's scheme: Newton–Euler at v̇ = 0, recursive factorization, two substitutions. Formulas are exact for all n from the \
              third on, or from where they say, up to 30; – where there is none of third degree.\n\n",
@@ -409,18 +409,28 @@ impl Counts {
         let goal = |row: Row| format!("{} M {} A", row.1[0].at(6), row.1[1].at(6));
         format!(
             "At n = 6 inverse dynamics takes {} in any frames, {} in DH frames and {} simplified, against Saha's {}. Forward dynamics by \
-             articulated bodies takes {}, {} and {} against {}: chains without right angles do not reach the paper's counts at any n. Where \
-             every axis is at right angles to the one before, the program takes {}; the table says from which n on that is no more in both. The paper \
-             does not list its operations one by one, so we do not know which structure its formulas presume.\n",
+             articulated bodies takes {} simplified against {}, and {} where every axis is at right angles to the one before; the table says from \
+             which n on that is no more in both. The paper does not list its operations one by one.\n\n\
+             What the program of forward dynamics does differently:\n\n\
+             * Velocities enter through a reference motion alone, Newton–Euler at accelerations v̇° chosen so that no body has an angular acceleration \
+             about its own axis: ω̇° then has two components, and no articulated inertia is multiplied with velocity products.\n\
+             * A joint is an angle about z, a shift along z, an angle about x, a shift along x. The row that the elimination leaves empty stays empty \
+             for the first two; a symmetric matrix turns in a plane by four products, by three if the angle is a number.\n\
+             * The first two freedoms are solved together: of the third body's inertia only the three numbers are formed that they can feel.\n\
+             * The last body's frame is on the common normal with the axis before it, its mass centre over x (`Model::reduced`).\n\n\
+             The recursion in numbers takes {} in any frames and {} in DH frames. One code serves any tree, joint, base and wrench there: it turns \
+             inertias by whole rotations, also where a placement is a single angle, keeps the bodies' own masses, so that reactions and energies \
+             are those of the model, and carries every body's inertia on. Where these operations matter, code is made for the model \
+             (`catena generate`, `native::compile`).\n",
             six(Algorithm::Inverse, Way::Any),
             six(Algorithm::Inverse, Way::Dh),
             six(Algorithm::Inverse, Way::Program),
             goal(SAHA_INVERSE),
-            six(Algorithm::Articulated, Way::Any),
-            six(Algorithm::Articulated, Way::Dh),
             six(Algorithm::Articulated, Way::Program),
             goal(SAHA_FORWARD),
             six(Algorithm::Articulated, Way::RightAngles),
+            six(Algorithm::Articulated, Way::Any),
+            six(Algorithm::Articulated, Way::Dh),
         )
     }
 
