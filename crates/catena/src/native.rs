@@ -4,9 +4,6 @@
 //! velocities and one more vector, and writes results; with one number per place, or with a register of numbers, one per state. The
 //! sines and cosines of the joint angles are computed before it is entered.
 
-use crate::algorithm::derivatives::pairs::{self, Pairs};
-use crate::algorithm::derivatives::sweeps::{self, Sweeps};
-use crate::algorithm::pack::One;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -30,22 +27,16 @@ pub enum Kernel {
     InverseDerivatives,
     /// ∂v̇/∂q, ∂v̇/∂v, I⁻¹, v̇ and the pivots D.
     ForwardDerivatives,
-    /// What the derivatives of inverse dynamics are made from, linear in the number of freedoms; the rest is a loop over pairs.
-    InverseColumns,
-    /// The same for forward dynamics, with v̇ and the pivots D.
-    ForwardColumns,
 }
 
 impl Kernel {
     /// All of them.
-    pub const ALL: [Kernel; 7] = [
+    pub const ALL: [Kernel; 5] = [
         Kernel::Inverse,
         Kernel::Forward,
         Kernel::Inertia,
         Kernel::InverseDerivatives,
         Kernel::ForwardDerivatives,
-        Kernel::InverseColumns,
-        Kernel::ForwardColumns,
     ];
 
     /// Its name in messages.
@@ -56,8 +47,6 @@ impl Kernel {
             Kernel::Inertia => "the inertia matrix",
             Kernel::InverseDerivatives => "derivatives of inverse dynamics",
             Kernel::ForwardDerivatives => "derivatives of forward dynamics",
-            Kernel::InverseColumns => "columns of derivatives of inverse dynamics",
-            Kernel::ForwardColumns => "columns of derivatives of forward dynamics",
         }
     }
 
@@ -70,35 +59,6 @@ impl Kernel {
             Kernel::InverseDerivatives if width.lanes > 1 => (2 * nv * nv, 0),
             Kernel::InverseDerivatives => (3 * nv * nv, 0),
             Kernel::ForwardDerivatives => (3 * nv * nv + nv, nv),
-            Kernel::InverseColumns => (pairs::NUMBERS * nv, 0),
-            Kernel::ForwardColumns => ((sweeps::NUMBERS + 1) * nv, nv),
-        }
-    }
-
-    /// Results as the general recursions give them, from those of the code.
-    pub fn finished(self, model: &Model, mut found: Vec<f64>) -> Vec<f64> {
-        let size = model.nv() * model.nv();
-        let mut matrices = vec![0.0; 3 * size];
-        let (first, rest) = matrices.split_at_mut(size);
-        let (second, third) = rest.split_at_mut(size);
-        let out = [first, second, third];
-        match self {
-            Kernel::InverseColumns => {
-                let pairs = Pairs::new::<f64, One, f64>(model);
-                let (packs, _) = found.as_chunks();
-                pairs.run::<f64, One, f64, true>(model, packs, out);
-                matrices
-            }
-            Kernel::ForwardColumns => {
-                let (packs, _) = found[..sweeps::NUMBERS * model.nv()].as_chunks();
-                Sweeps::<f64, One>::new(model).run(model, packs, out);
-                matrices
-            }
-            Kernel::Forward => {
-                found.truncate(model.nv());
-                found
-            }
-            _ => found,
         }
     }
 
@@ -109,11 +69,11 @@ impl Kernel {
             Kernel::Inverse => dynamics.inverse(state, x, &[])?.to_vec(),
             Kernel::Forward => dynamics.forward(state, x, &[])?.to_vec(),
             Kernel::Inertia => dynamics.inertia(state)?.as_slice().to_vec(),
-            Kernel::InverseDerivatives | Kernel::InverseColumns => {
+            Kernel::InverseDerivatives => {
                 let of_tau = dynamics.inverse_derivatives(state, x, &[])?;
                 flat([&of_tau.dq, &of_tau.dv, &of_tau.inertia])
             }
-            Kernel::ForwardDerivatives | Kernel::ForwardColumns => {
+            Kernel::ForwardDerivatives => {
                 let of_vdot = dynamics.forward_derivatives(state, x, &[])?;
                 flat([&of_vdot.dq, &of_vdot.dv, &of_vdot.dtau])
             }
@@ -372,8 +332,6 @@ impl Compiled {
             inertia: find(Kernel::Inertia),
             inverse_derivatives: find(Kernel::InverseDerivatives),
             forward_derivatives: find(Kernel::ForwardDerivatives),
-            inverse_columns: find(Kernel::InverseColumns),
-            forward_columns: find(Kernel::ForwardColumns),
         }
     }
 
@@ -394,8 +352,6 @@ impl Compiled {
             inertia: find(Kernel::Inertia),
             inverse_derivatives: find(Kernel::InverseDerivatives),
             forward_derivatives: find(Kernel::ForwardDerivatives),
-            inverse_columns: find(Kernel::InverseColumns),
-            forward_columns: find(Kernel::ForwardColumns),
         }
     }
 }
@@ -411,8 +367,6 @@ pub(crate) struct Singles {
     pub inertia: Option<Box<Single>>,
     pub inverse_derivatives: Option<Box<Single>>,
     pub forward_derivatives: Option<Box<Single>>,
-    pub inverse_columns: Option<Box<Single>>,
-    pub forward_columns: Option<Box<Single>>,
 }
 
 /// Code for one state, with its memory.
@@ -493,8 +447,6 @@ pub(crate) struct Lanes {
     pub inertia: Option<Wides>,
     pub inverse_derivatives: Option<Wides>,
     pub forward_derivatives: Option<Wides>,
-    pub inverse_columns: Option<Wides>,
-    pub forward_columns: Option<Wides>,
 }
 
 /// Code for a register of states, with its memory.

@@ -4,7 +4,6 @@ use super::sample::samples;
 use super::{Array, Function, Options, Question, articulated, composite, shifted};
 use crate::derive::{Keep, parametric};
 use crate::{Expr, Program, jacobian, scope};
-use catena::algorithm::derivatives::{forward_columns, inverse_columns};
 use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
@@ -237,12 +236,6 @@ pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &Optio
             outputs.extend(vdot);
             outputs.extend(factors.1.iter().map(|d| d.recip()));
             outputs
-        })],
-        Kernel::InverseColumns => vec![traced(&|t| {
-            inverse_columns(&t.model, &t.q, &t.v(), &t.x("vdot"))
-        })],
-        Kernel::ForwardColumns => vec![traced(&|t| {
-            forward_columns(&t.model, &t.q, &t.v(), &t.x("tau"))
         })],
     };
     ways.into_iter()

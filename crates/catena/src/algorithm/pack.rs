@@ -4,7 +4,7 @@
 //! the same quantity of neighbouring columns; where the scalar is wide already (many states) or not a plain number, a pack
 //! is one column.
 
-use crate::scalar::{Fused, Scalar, Vector, Wide, transpose};
+use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, RigidInertia, Sym3, Vec3};
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -31,9 +31,6 @@ pub(crate) trait Pack<S: Scalar>: Copy + Debug + 'static {
 
     /// The columns into as many numbers.
     fn store(many: Self::Many, to: &mut [S]);
-
-    /// The first packs, as many as columns, as the rows of a square, turned over.
-    fn transpose(square: &mut [Self::Many; 8]);
 
     /// What is there will be written soon.
     #[inline(always)]
@@ -68,8 +65,6 @@ impl<S: Scalar> Pack<S> for One {
     fn store(many: S, to: &mut [S]) {
         to[0] = many;
     }
-    #[inline(always)]
-    fn transpose(_square: &mut [S; 8]) {}
 }
 
 /// As many columns as the register has lanes. Only for code that runs where the processor has it (see [`Vector`]).
@@ -99,10 +94,6 @@ impl<V: Vector> Pack<Fused> for Register<V> {
     #[inline(always)]
     fn store(many: Wide<V>, to: &mut [Fused]) {
         Fused::plain_mut(&mut to[..V::LANES]).copy_from_slice(many.0.lanes());
-    }
-    #[inline(always)]
-    fn transpose(square: &mut [Wide<V>; 8]) {
-        transpose(square);
     }
     #[inline(always)]
     fn expect(to: &[Fused], at: usize) {
@@ -214,36 +205,6 @@ pub(crate) fn put<S: Scalar, K: Pack<S>>(out: &mut [S], at: usize, many: K::Many
     } else {
         for (lane, out) in room.iter_mut().enumerate() {
             *out = K::lane(&many, lane);
-        }
-    }
-}
-
-/// Packs from the numbers of one freedom after another: squares, turned over, the last one ending where the numbers end.
-#[inline(always)]
-pub(crate) fn gather<S: Scalar, K: Pack<S>, const N: usize>(
-    freedoms: &[S],
-    packs: &mut [[K::Many; N]],
-) {
-    let count = freedoms.len() / N;
-    for pack in 0..packs.len() {
-        let mut number = 0;
-        while number < N {
-            let start = if number + K::WIDTH <= N {
-                number
-            } else {
-                N - K::WIDTH
-            };
-            let mut square = [K::Many::zero(); 8];
-            for lane in 0..K::WIDTH {
-                let freedom = pack * K::WIDTH + lane;
-                if freedom < count {
-                    let at = freedom * N + start;
-                    square[lane] = K::load(&freedoms[at..at + K::WIDTH]);
-                }
-            }
-            K::transpose(&mut square);
-            packs[pack][start..start + K::WIDTH].copy_from_slice(&square[..K::WIDTH]);
-            number += K::WIDTH;
         }
     }
 }

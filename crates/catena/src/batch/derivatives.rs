@@ -88,13 +88,7 @@ impl Question for OfInverse {
             pairs,
         } = &mut **work.of_efforts.as_mut()?;
         let state = [&work.q[..], &work.v, &work.input[..nv]];
-        match &mut work.native.inverse_columns {
-            Some(code) if work.still && !loaded => {
-                let numbers = recursion.packs.as_flattened_mut();
-                code.run(state[0], state[1], state[2], numbers);
-            }
-            _ => recursion.run(model, state, base, external),
-        }
+        recursion.run(model, state, base, external);
         turn_over(&recursion.packs, states);
         for lane in 0..out.len() / (2 * size) {
             let out = &mut out[lane * 2 * size..(lane + 1) * 2 * size];
@@ -180,35 +174,21 @@ impl Question for OfForward {
             sweeps,
             vdot,
         } = &mut **work.of_accelerations.as_mut()?;
-        let mut bad = match &mut work.native.forward_columns {
-            Some(code) if work.still && !loaded => {
-                let input = &work.input[..nv];
-                code.run(
-                    &work.q,
-                    &work.v,
-                    input,
-                    recursion.numbers.as_flattened_mut(),
-                );
-                not_positive(recursion.pivots(), bad)
-            }
-            _ => {
-                let forward = work.forward.as_mut()?;
-                articulated_bodies::kernel(
-                    model,
-                    &work.q,
-                    &work.v,
-                    &work.input[..nv],
-                    base,
-                    external,
-                    forward,
-                    vdot,
-                );
-                let state = [&work.q[..], &work.v, vdot];
-                recursion.run(model, state, base, external, &forward.factors);
-                not_positive(&forward.factors.inverse, bad)
-            }
-        };
-        turn_over(recursion.packs(), states);
+        let forward = work.forward.as_mut()?;
+        articulated_bodies::kernel(
+            model,
+            &work.q,
+            &work.v,
+            &work.input[..nv],
+            base,
+            external,
+            forward,
+            vdot,
+        );
+        let mut bad = not_positive(&forward.factors.inverse, bad);
+        let state = [&work.q[..], &work.v, vdot];
+        recursion.run(model, state, base, external, &forward.factors);
+        turn_over(&recursion.packs, states);
         for lane in 0..out.len() / (3 * size) {
             let out = &mut out[lane * 3 * size..(lane + 1) * 3 * size];
             let (dq, rest) = Fused::slice_mut(out).split_at_mut(size);

@@ -3,11 +3,11 @@
 use super::{Dynamics, Path, Work, make_square};
 use crate::Cpu;
 use crate::algorithm::derivatives::inverse::Work as InverseWork;
-use crate::algorithm::derivatives::pairs::{self, Pairs};
-use crate::algorithm::derivatives::sweeps::{self, Sweeps};
+use crate::algorithm::derivatives::pairs::Pairs;
+use crate::algorithm::derivatives::sweeps::Sweeps;
 use crate::algorithm::derivatives::{ForwardDerivatives, InverseDerivatives, forward};
 use crate::algorithm::factorization::columns::Columns;
-use crate::algorithm::pack::{One, Pack, gather};
+use crate::algorithm::pack::{One, Pack};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -73,13 +73,10 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
         self.inverse.run(model, state, base, external);
     }
 
-    /// After [`inverse_recursion`](Self::inverse_recursion), or from what compiled code found instead.
+    /// After [`inverse_recursion`](Self::inverse_recursion).
     #[inline(always)]
-    fn inverse_matrices(&mut self, model: &Model, found: Option<&[S]>, out: [&mut [S]; 3]) {
-        match found {
-            Some(found) => gather::<S, K, { pairs::NUMBERS }>(found, &mut self.inverse.packs),
-            None => self.inverse.fill(),
-        }
+    fn inverse_matrices(&mut self, model: &Model, out: [&mut [S]; 3]) {
+        self.inverse.fill();
         let packs = &self.inverse.packs;
         self.pairs.run::<S, K, f64, true>(model, packs, out);
     }
@@ -99,14 +96,11 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
         (self.forward).run(model, state, base, external, factors);
     }
 
-    /// After [`forward_recursion`](Self::forward_recursion), or from what compiled code found instead.
+    /// After [`forward_recursion`](Self::forward_recursion).
     #[inline(always)]
-    fn forward_matrices(&mut self, model: &Model, found: Option<&[S]>, out: [&mut [S]; 3]) {
-        match found {
-            Some(found) => gather::<S, K, { sweeps::NUMBERS }>(found, self.forward.packs_mut()),
-            None => self.forward.fill(model),
-        }
-        self.sweeps.run(model, self.forward.packs(), out);
+    fn forward_matrices(&mut self, model: &Model, out: [&mut [S]; 3]) {
+        self.forward.fill(model);
+        self.sweeps.run(model, &self.forward.packs, out);
     }
 
     /// With the factors that are there.
@@ -162,10 +156,9 @@ mod compiled {
             pub(crate) fn $name(
                 work: &mut Workspace<Fused, $pack>,
                 model: &Model,
-                found: Option<&[Fused]>,
                 out: [&mut [Fused]; 3],
             ) {
-                work.$name(model, found, out);
+                work.$name(model, out);
             }
         };
     }
@@ -242,21 +235,10 @@ impl Dynamics {
             finite_matrix("∂τ/∂v", model, &derivatives.dv)?;
             return Ok(derivatives);
         }
-        let found = match &mut self.native {
-            Some(native) if !loaded && state.base == Base::fixed() => {
-                native.codes.inverse_columns.as_mut().map(|code| {
-                    code.run(&state.q, &state.v, vdot);
-                    code.results().0
-                })
-            }
-            _ => None,
-        };
         match (&mut store.workspaces, &self.path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                if found.is_none() {
-                    work.inverse_recursion(door, model, slices, &state.base, loaded);
-                }
-                work.inverse_matrices(model, found, out);
+                work.inverse_recursion(door, model, slices, &state.base, loaded);
+                work.inverse_matrices(model, out);
             }
             // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
@@ -264,20 +246,16 @@ impl Dynamics {
             (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                if found.is_none() {
-                    compiled::avx2::inverse_recursion(work, door, model, slices, &base, loaded);
-                }
-                compiled::avx2::inverse_matrices(work, model, found.map(Fused::slice), out);
+                compiled::avx2::inverse_recursion(work, door, model, slices, &base, loaded);
+                compiled::avx2::inverse_matrices(work, model, out);
             },
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                if found.is_none() {
-                    compiled::avx512::inverse_recursion(work, door, model, slices, &base, loaded);
-                }
-                compiled::avx512::inverse_matrices(work, model, found.map(Fused::slice), out);
+                compiled::avx512::inverse_recursion(work, door, model, slices, &base, loaded);
+                compiled::avx512::inverse_matrices(work, model, out);
             },
             #[cfg(target_arch = "x86_64")]
             _ => unreachable!("workspaces are made for the path"),
@@ -295,22 +273,15 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&ForwardDerivatives> {
-        let mut columns = false;
         if let Some(native) = &self.native
+            && native.codes.forward_derivatives.is_some()
             && external.is_empty()
             && state.base == Base::fixed()
         {
-            if native.codes.forward_derivatives.is_some() {
-                return self.compiled_forward_derivatives(state, tau);
-            }
-            columns = native.codes.forward_columns.is_some();
+            return self.compiled_forward_derivatives(state, tau);
         }
-        if columns {
-            self.compiled_columns(state, tau)?;
-        } else {
-            self.general_forward(state, tau, external)?;
-            self.export_factors();
-        }
+        self.general_forward(state, tau, external)?;
+        self.export_factors();
         let loaded = !external.is_empty();
         let model = &self.model;
         let store = self
@@ -323,17 +294,10 @@ impl Dynamics {
         vdot.copy_from_slice(&self.vdot);
         let slices = [&state.q[..], &state.v, vdot];
         let out = [dq, dv, dtau].map(Matrix::as_mut_slice);
-        let found = match &self.native {
-            Some(native) if columns => native.codes.forward_columns.as_ref(),
-            _ => None,
-        };
-        let found = found.map(|code| &code.results().0[..sweeps::NUMBERS * model.nv()]);
         match (&mut store.workspaces, &self.path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                if found.is_none() {
-                    work.forward_recursion(door, model, slices, &state.base, loaded);
-                }
-                work.forward_matrices(model, found, out);
+                work.forward_recursion(door, model, slices, &state.base, loaded);
+                work.forward_matrices(model, out);
             }
             // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
@@ -341,20 +305,16 @@ impl Dynamics {
             (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                if found.is_none() {
-                    compiled::avx2::forward_recursion(work, door, model, slices, &base, loaded);
-                }
-                compiled::avx2::forward_matrices(work, model, found.map(Fused::slice), out);
+                compiled::avx2::forward_recursion(work, door, model, slices, &base, loaded);
+                compiled::avx2::forward_matrices(work, model, out);
             },
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                if found.is_none() {
-                    compiled::avx512::forward_recursion(work, door, model, slices, &base, loaded);
-                }
-                compiled::avx512::forward_matrices(work, model, found.map(Fused::slice), out);
+                compiled::avx512::forward_recursion(work, door, model, slices, &base, loaded);
+                compiled::avx512::forward_matrices(work, model, out);
             },
             #[cfg(target_arch = "x86_64")]
             _ => unreachable!("workspaces are made for the path"),
@@ -362,29 +322,6 @@ impl Dynamics {
         finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
         finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;
         Ok(derivatives)
-    }
-
-    /// v̇, and what its derivatives are made from, by code made for the model.
-    fn compiled_columns(&mut self, state: &State, tau: &[f64]) -> Result<()> {
-        self.model.expect_tree()?;
-        self.check_forward(state, tau, &[])?;
-        self.factorized = false;
-        let model = &self.model;
-        if let Some(native) = &mut self.native
-            && let Some(code) = &mut native.codes.forward_columns
-        {
-            code.run(&state.q, &state.v, tau);
-            let (found, inverse_pivots) = code.results();
-            self.vdot
-                .copy_from_slice(&found[found.len() - model.nv()..]);
-            if let Some(k) = super::not_positive(inverse_pivots) {
-                return Err(super::singular(model, k));
-            }
-            native.positions.copy_from_slice(&state.q);
-            native.factors_wanted = true;
-            self.factorized = true;
-        }
-        super::finite_result("accelerations", model, &self.vdot)
     }
 
     /// The same by code made for the model.

@@ -140,33 +140,13 @@ pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     work.recursion.fill(model);
     work.sweeps.run(
         model,
-        work.recursion.packs(),
+        &work.recursion.packs,
         [
             derivatives.dq.as_mut_slice(),
             derivatives.dv.as_mut_slice(),
             derivatives.dtau.as_mut_slice(),
         ],
     );
-}
-
-/// What the sweeps are made from, freedom by freedom, then v̇, then the inverse pivots 1/m̂, for those who compile the recursion: see
-/// [`crate::native::Kernel`].
-pub fn forward_columns<S: Scalar, P: Parameter<S>>(
-    model: &Model<P>,
-    q: &[S],
-    v: &[S],
-    tau: &[S],
-) -> Vec<S> {
-    let base = Base::fixed();
-    let mut forward = ForwardDynamics::new(model);
-    let mut vdot = vec![S::zero(); model.nv()];
-    articulated_bodies::kernel(model, q, v, tau, &base, &[], &mut forward, &mut vdot);
-    let mut recursion = Recursion::<S, One>::new(model);
-    recursion.run(model, [q, v, &vdot], &base, &[], &forward.factors);
-    let mut numbers = recursion.packs().concat();
-    numbers.extend(vdot);
-    numbers.extend_from_slice(forward.factors.inverse_pivots());
-    numbers
 }
 
 /// What adds up over everything beyond a joint while the joints beyond are free, about the body's origin.
@@ -281,8 +261,7 @@ pub(crate) struct Recursion<S: Scalar, K: Pack<S>> {
     /// The child that is numbered last comes first.
     comes_first: Vec<bool>,
     joined: Vec<Joined<K::Many>>,
-    /// The numbers of all packs; behind them room for v̇ and the inverse pivots that compiled code leaves.
-    pub numbers: Vec<Numbers<K::Many>>,
+    pub packs: Vec<Numbers<K::Many>>,
 }
 
 impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
@@ -310,27 +289,8 @@ impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
                 };
                 packs
             ],
-            numbers: vec![
-                [K::Many::zero(); sweeps::NUMBERS];
-                packs + (2 * packs).div_ceil(sweeps::NUMBERS)
-            ],
+            packs: vec![[K::Many::zero(); sweeps::NUMBERS]; packs],
         }
-    }
-
-    /// What the sweeps need.
-    pub fn packs(&self) -> &[Numbers<K::Many>] {
-        &self.numbers[..self.joined.len()]
-    }
-
-    /// The same, for writing.
-    pub fn packs_mut(&mut self) -> &mut [Numbers<K::Many>] {
-        &mut self.numbers[..self.joined.len()]
-    }
-
-    /// The inverse pivots, if compiled code has left them.
-    pub fn pivots(&self) -> &[K::Many] {
-        let packs = self.joined.len();
-        &self.numbers.as_flattened()[(sweeps::NUMBERS + 1) * packs..(sweeps::NUMBERS + 2) * packs]
     }
 
     /// From the state, its acceleration and its factors to the numbers of every freedom.
@@ -385,8 +345,8 @@ impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
     #[inline(always)]
     pub fn fill<P>(&mut self, model: &Model<P>) {
         if K::WIDTH > 1 {
-            for pack in 0..self.joined.len() {
-                self.numbers[pack] = self.numbers_of(model, pack, &self.joined[pack]);
+            for pack in 0..self.packs.len() {
+                self.packs[pack] = self.numbers(model, pack, &self.joined[pack]);
             }
         }
     }
@@ -405,13 +365,13 @@ impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
         K::set(&mut pack.inverse, lane, one.inverse);
         if K::WIDTH == 1 {
             // nothing to wait for
-            self.numbers[at] = self.numbers_of(model, at, &self.joined[at]);
+            self.packs[at] = self.numbers(model, at, &self.joined[at]);
         }
     }
 
     /// What the sweeps need of a pack, about the reference point of its group.
     #[inline(always)]
-    fn numbers_of<P>(
+    fn numbers<P>(
         &self,
         model: &Model<P>,
         pack: usize,

@@ -343,18 +343,6 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     );
 }
 
-/// What (4) and (5) are made from, freedom by freedom, for those who compile the recursion: see [`crate::native::Kernel`].
-pub fn inverse_columns<S: Scalar, P: Parameter<S>>(
-    model: &Model<P>,
-    q: &[S],
-    v: &[S],
-    vdot: &[S],
-) -> Vec<S> {
-    let mut work = Work::<S, One>::new(model);
-    work.run(model, [q, v, vdot], &Base::fixed(), &[]);
-    work.packs.concat()
-}
-
 impl<S: Scalar, K: Pack<S>> Work<S, K> {
     /// The half that is linear in the number of bodies. Inlined into the caller so that it is compiled for the caller's
     /// instruction set.

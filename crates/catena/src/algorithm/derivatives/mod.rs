@@ -11,9 +11,5 @@ pub(crate) mod pairs;
 pub(crate) mod sweeps;
 
 pub use centroidal::{CentroidalMomentum, centroidal_momentum, generalized_jacobian};
-pub use forward::{
-    ForwardDerivatives, ForwardDerivativesWork, forward_columns, forward_dynamics_derivatives,
-};
-pub use inverse::{
-    InverseDerivatives, InverseDerivativesWork, inverse_columns, inverse_dynamics_derivatives,
-};
+pub use forward::{ForwardDerivatives, ForwardDerivativesWork, forward_dynamics_derivatives};
+pub use inverse::{InverseDerivatives, InverseDerivativesWork, inverse_dynamics_derivatives};
