@@ -196,6 +196,20 @@ pub(crate) fn spread_vec<S: Scalar, K: Pack<S>>(
     )
 }
 
+/// Writes a pack at `at`, where there is `ROOM` for all of it, or as far as there is.
+#[inline(always)]
+pub(crate) fn write<S: Scalar, K: Pack<S>, const ROOM: bool>(
+    out: &mut [S],
+    at: usize,
+    many: K::Many,
+) {
+    if ROOM {
+        K::store(many, &mut out[at..at + K::WIDTH]);
+    } else {
+        put::<S, K>(out, at, many);
+    }
+}
+
 /// Writes a pack to a row that starts at `at`, as far as there is room.
 #[inline(always)]
 pub(crate) fn put<S: Scalar, K: Pack<S>>(out: &mut [S], at: usize, many: K::Many) {

@@ -3,7 +3,7 @@
 //! Columns come in packs. Eight rows meet a pack at a time: what the pack needs is read once for all of them, and few lines and
 //! pages of the result are written to at once.
 
-use crate::algorithm::pack::{Pack, dot, part, put};
+use crate::algorithm::pack::{Pack, dot, part, write};
 use crate::algorithm::relations::{ROWS, Relation, Relations, block_part};
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
@@ -47,70 +47,78 @@ impl<M: Scalar> Pairs<M> {
         let nv = model.nv();
         let mut bad = M::zero();
         for block in 0..nv.div_ceil(ROWS) {
-            let out = [&mut *dq, &mut *dv, &mut *inertia];
-            bad = if (block + 1) * ROWS <= nv {
-                self.block::<S, K, INERTIA, true>(block, ROWS, packs, out, bad)
-            } else {
-                self.block::<S, K, INERTIA, false>(block, nv % ROWS, packs, out, bad)
-            };
+            // a pack may write past the end of its row, into columns that come later
+            for pack in (0..packs.len()).rev() {
+                let last = (block * ROWS + ROWS - 1) * nv + (pack + 1) * K::WIDTH;
+                let room = last <= dq.len();
+                let out = [&mut *dq, &mut *dv, &mut *inertia];
+                bad = if room {
+                    self.meet::<S, K, INERTIA, true>(block, ROWS, pack, packs, out, bad)
+                } else {
+                    let rows = if block * ROWS + ROWS <= nv {
+                        ROWS
+                    } else {
+                        nv % ROWS
+                    };
+                    self.meet::<S, K, INERTIA, false>(block, rows, pack, packs, out, bad)
+                };
+            }
         }
         self.passive::<S, P, INERTIA>(model, [dq, dv, inertia]);
         bad
     }
 
-    /// Up to eight rows; `WHOLE` if it is that many.
+    /// Up to eight rows at one pack; `WHOLE` if it is that many, and there is room for all of the pack.
     #[inline(always)]
-    fn block<S: Scalar, K: Pack<S, Many = M>, const INERTIA: bool, const WHOLE: bool>(
+    fn meet<S: Scalar, K: Pack<S, Many = M>, const INERTIA: bool, const WHOLE: bool>(
         &self,
         block: usize,
         rows: usize,
+        pack: usize,
         packs: &[Numbers<M>],
         [dq, dv, inertia]: [&mut [S]; 3],
         mut bad: M,
     ) -> M {
         let rows = if WHOLE { ROWS } else { rows };
         let nv = self.1;
-        // a pack may write past the end of its row, into columns that come later
-        for pack in (0..packs.len()).rev() {
-            let own = &packs[pack];
-            let at = block * ROWS * nv + pack * K::WIDTH;
-            if nv > NEAR {
+        let own = &packs[pack];
+        let at = block * ROWS * nv + pack * K::WIDTH;
+        if nv > NEAR {
+            for r in 0..rows {
+                let next = (at + r * nv).saturating_sub(2 * K::WIDTH);
+                K::expect(dq, next);
+                K::expect(dv, next);
+            }
+        }
+        let (dq, dv) = (&mut dq[at..], &mut dv[at..]);
+        let inertia = if INERTIA { &mut inertia[at..] } else { &mut [] };
+        match self.0.of_block(block, pack) {
+            Relation::Beyond => {
                 for r in 0..rows {
-                    let next = (at + r * nv).saturating_sub(2 * K::WIDTH);
-                    K::expect(dq, next);
-                    K::expect(dv, next);
+                    let entries = beyond::<S, K, INERTIA>(packs, block, r, own);
+                    let out = [&mut *dq, &mut *dv, &mut *inertia];
+                    bad = write_row::<S, K, INERTIA, WHOLE>(out, r * nv, entries, bad);
                 }
             }
-            let (dq, dv) = (&mut dq[at..], &mut dv[at..]);
-            let inertia = if INERTIA { &mut inertia[at..] } else { &mut [] };
-            match self.0.of_block(block, pack) {
-                Relation::Beyond => {
-                    for r in 0..rows {
-                        let entries = beyond::<S, K, INERTIA>(packs, block, r, own);
-                        let out = [&mut *dq, &mut *dv, &mut *inertia];
-                        bad = write::<S, K, INERTIA>(out, r * nv, entries, bad);
-                    }
+            Relation::Inwards => {
+                for r in 0..rows {
+                    let entries = inwards::<S, K, INERTIA>(packs, block, r, own);
+                    let out = [&mut *dq, &mut *dv, &mut *inertia];
+                    bad = write_row::<S, K, INERTIA, WHOLE>(out, r * nv, entries, bad);
                 }
-                Relation::Inwards => {
-                    for r in 0..rows {
-                        let entries = inwards::<S, K, INERTIA>(packs, block, r, own);
-                        let out = [&mut *dq, &mut *dv, &mut *inertia];
-                        bad = write::<S, K, INERTIA>(out, r * nv, entries, bad);
-                    }
+            }
+            Relation::Apart => {
+                for r in 0..rows {
+                    let out = [&mut *dq, &mut *dv, &mut *inertia];
+                    bad = write_row::<S, K, INERTIA, WHOLE>(out, r * nv, [M::zero(); 3], bad);
                 }
-                Relation::Apart => {
-                    for r in 0..rows {
-                        let out = [&mut *dq, &mut *dv, &mut *inertia];
-                        bad = write::<S, K, INERTIA>(out, r * nv, [M::zero(); 3], bad);
-                    }
-                }
-                Relation::Mixed(mixed) => {
-                    for r in 0..rows {
-                        let relation = self.0.mixed[mixed][r];
-                        let entries = self.any::<S, K, INERTIA>(relation, packs, block, r, own);
-                        let out = [&mut *dq, &mut *dv, &mut *inertia];
-                        bad = write::<S, K, INERTIA>(out, r * nv, entries, bad);
-                    }
+            }
+            Relation::Mixed(mixed) => {
+                for r in 0..rows {
+                    let relation = self.0.mixed[mixed][r];
+                    let entries = self.any::<S, K, INERTIA>(relation, packs, block, r, own);
+                    let out = [&mut *dq, &mut *dv, &mut *inertia];
+                    bad = write_row::<S, K, INERTIA, WHOLE>(out, r * nv, entries, bad);
                 }
             }
         }
@@ -210,17 +218,18 @@ fn inwards<S: Scalar, K: Pack<S>, const INERTIA: bool>(
     ]
 }
 
+/// A row at a pack, into all matrices.
 #[inline(always)]
-fn write<S: Scalar, K: Pack<S>, const INERTIA: bool>(
+fn write_row<S: Scalar, K: Pack<S>, const INERTIA: bool, const ROOM: bool>(
     [dq, dv, inertia]: [&mut [S]; 3],
     at: usize,
     entries: [K::Many; 3],
     bad: K::Many,
 ) -> K::Many {
-    put::<S, K>(dq, at, entries[0]);
-    put::<S, K>(dv, at, entries[1]);
+    write::<S, K, ROOM>(dq, at, entries[0]);
+    write::<S, K, ROOM>(dv, at, entries[1]);
     if INERTIA {
-        put::<S, K>(inertia, at, entries[2]);
+        write::<S, K, ROOM>(inertia, at, entries[2]);
     }
     let zero = K::Many::zero();
     (entries[0] + entries[1]).mul_add(zero, bad)

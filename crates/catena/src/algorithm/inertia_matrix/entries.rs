@@ -4,7 +4,7 @@
 //! axes of the base and about a point near the latter: the origin of the first body in every group of eight freedoms. What lies on
 //! the two sides of the diagonal is the same sum of the same products, so the matrix is symmetric to the last bit.
 
-use crate::algorithm::pack::{GROUP, Pack, between, cross_add, dot, part, put, row_part};
+use crate::algorithm::pack::{GROUP, Pack, between, cross_add, dot, part, row_part, write};
 use crate::algorithm::relations::{ROWS, Relation, Relations, block_part};
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
@@ -48,11 +48,21 @@ impl<M: Scalar> Entries<M> {
     ) -> M {
         let nv = model.nv();
         let mut bad = M::zero();
-        for block in 0..nv / ROWS {
-            bad = self.block::<S, K, true>(block, ROWS, packs, inertia, bad);
-        }
-        if !nv.is_multiple_of(ROWS) {
-            bad = self.block::<S, K, false>(nv / ROWS, nv % ROWS, packs, inertia, bad);
+        for block in 0..nv.div_ceil(ROWS) {
+            // a pack may write past the end of its row, into columns that come later
+            for pack in (0..packs.len()).rev() {
+                let last = (block * ROWS + ROWS - 1) * nv + (pack + 1) * K::WIDTH;
+                bad = if last <= inertia.len() {
+                    self.meet::<S, K, true>(block, ROWS, pack, packs, inertia, bad)
+                } else {
+                    let rows = if block * ROWS + ROWS <= nv {
+                        ROWS
+                    } else {
+                        nv % ROWS
+                    };
+                    self.meet::<S, K, false>(block, rows, pack, packs, inertia, bad)
+                };
+            }
         }
         if model.tree().has_rotors {
             for k in 0..nv {
@@ -62,12 +72,13 @@ impl<M: Scalar> Entries<M> {
         bad
     }
 
-    /// Up to eight rows; `WHOLE` if it is that many.
+    /// Up to eight rows at one pack; `WHOLE` if it is that many, and there is room for all of the pack.
     #[inline(always)]
-    fn block<S: Scalar, K: Pack<S, Many = M>, const WHOLE: bool>(
+    fn meet<S: Scalar, K: Pack<S, Many = M>, const WHOLE: bool>(
         &self,
         block: usize,
         rows: usize,
+        pack: usize,
         packs: &[Numbers<M>],
         inertia: &mut [S],
         mut bad: M,
@@ -75,62 +86,58 @@ impl<M: Scalar> Entries<M> {
         let rows = if WHOLE { ROWS } else { rows };
         let nv = self.1;
         let zero = M::zero();
-        // a pack may write past the end of its row, into columns that come later
-        for pack in (0..packs.len()).rev() {
-            let column = pack * K::WIDTH;
-            let at = block * ROWS * nv + column;
-            if nv > NEAR {
+        let column = pack * K::WIDTH;
+        let at = block * ROWS * nv + column;
+        if nv > NEAR {
+            for r in 0..rows {
+                K::expect(inertia, (at + r * nv).saturating_sub(2 * K::WIDTH));
+            }
+        }
+        let out = &mut inertia[at..];
+        let own = &packs[pack];
+        let group = column / GROUP;
+        let axis = part::<M, NUMBERS, 6>(own, AXIS);
+        let mut wrench = part::<M, NUMBERS, 6>(own, WRENCH);
+        match self.0.of_block(block, pack) {
+            Relation::Beyond => {
+                move_wrench::<S, K>(packs, group, block, &mut wrench);
                 for r in 0..rows {
-                    K::expect(inertia, (at + r * nv).saturating_sub(2 * K::WIDTH));
+                    let entries = beyond::<S, K>(packs, block, r, &wrench);
+                    write::<S, K, WHOLE>(out, r * nv, entries);
+                    bad = entries.mul_add(zero, bad);
                 }
             }
-            let out = &mut inertia[at..];
-            let relation = self.0.of_block(block, pack);
-            let own = &packs[pack];
-            let group = column / GROUP;
-            let axis = part::<M, NUMBERS, 6>(own, AXIS);
-            let mut wrench = part::<M, NUMBERS, 6>(own, WRENCH);
-            match relation {
-                Relation::Beyond => {
-                    move_wrench::<S, K>(packs, group, block, &mut wrench);
-                    for r in 0..rows {
-                        let entries = beyond::<S, K>(packs, block, r, &wrench);
-                        put::<S, K>(out, r * nv, entries);
-                        bad = entries.mul_add(zero, bad);
-                    }
+            Relation::Inwards => {
+                let moments = moments::<S, K>(packs, block, group);
+                for r in 0..rows {
+                    let entries = inwards::<S, K>(packs, block, r, &moments, &axis);
+                    write::<S, K, WHOLE>(out, r * nv, entries);
+                    bad = entries.mul_add(zero, bad);
                 }
-                Relation::Inwards => {
-                    let moments = moments::<S, K>(packs, block, group);
-                    for r in 0..rows {
-                        let entries = inwards::<S, K>(packs, block, r, &moments, &axis);
-                        put::<S, K>(out, r * nv, entries);
-                        bad = entries.mul_add(zero, bad);
-                    }
+            }
+            Relation::Apart => {
+                for r in 0..rows {
+                    write::<S, K, WHOLE>(out, r * nv, zero);
                 }
-                Relation::Apart => {
-                    for r in 0..rows {
-                        put::<S, K>(out, r * nv, zero);
-                    }
-                }
-                Relation::Mixed(mixed) => {
-                    move_wrench::<S, K>(packs, group, block, &mut wrench);
-                    let moments = moments::<S, K>(packs, block, group);
-                    let relations = &self.0.mixed[mixed];
-                    for r in 0..rows {
-                        let entries = match relations[r] {
-                            Relation::Beyond => beyond::<S, K>(packs, block, r, &wrench),
-                            Relation::Inwards => inwards::<S, K>(packs, block, r, &moments, &axis),
-                            Relation::Apart => zero,
-                            Relation::Mixed(sides) => {
-                                let sides = self.0.sides[sides];
-                                let inner = inwards::<S, K>(packs, block, r, &moments, &axis);
-                                let outer = beyond::<S, K>(packs, block, r, &wrench);
-                                sides.beyond.mul_add(outer, sides.inwards * inner)
-                            }
-                        };
-                        put::<S, K>(out, r * nv, entries);
-                        bad = entries.mul_add(zero, bad);
-                    }
+            }
+            Relation::Mixed(mixed) => {
+                move_wrench::<S, K>(packs, group, block, &mut wrench);
+                let moments = moments::<S, K>(packs, block, group);
+                let relations = &self.0.mixed[mixed];
+                for r in 0..rows {
+                    let entries = match relations[r] {
+                        Relation::Beyond => beyond::<S, K>(packs, block, r, &wrench),
+                        Relation::Inwards => inwards::<S, K>(packs, block, r, &moments, &axis),
+                        Relation::Apart => zero,
+                        Relation::Mixed(sides) => {
+                            let sides = self.0.sides[sides];
+                            let inner = inwards::<S, K>(packs, block, r, &moments, &axis);
+                            let outer = beyond::<S, K>(packs, block, r, &wrench);
+                            sides.beyond.mul_add(outer, sides.inwards * inner)
+                        }
+                    };
+                    write::<S, K, WHOLE>(out, r * nv, entries);
+                    bad = entries.mul_add(zero, bad);
                 }
             }
         }
