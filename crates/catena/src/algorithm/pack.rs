@@ -110,6 +110,18 @@ impl<V: Vector> Pack<Fused> for Register<V> {
     }
 }
 
+/// Where the numbers of freedoms go, the last freedom first.
+pub(crate) trait Sink<M, const N: usize> {
+    fn take(&mut self, freedom: usize, numbers: [M; N]);
+}
+
+impl<M: Copy, const N: usize> Sink<M, N> for [[M; N]] {
+    #[inline(always)]
+    fn take(&mut self, freedom: usize, numbers: [M; N]) {
+        self[freedom] = numbers;
+    }
+}
+
 /// Sets the vector of one column.
 #[inline(always)]
 pub(crate) fn set_vec<S: Scalar, K: Pack<S>>(many: &mut Vec3<K::Many>, lane: usize, one: Vec3<S>) {

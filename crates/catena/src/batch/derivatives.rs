@@ -1,8 +1,8 @@
 //! Derivatives of many states at once.
 
 use super::Batch;
-use super::lanes::{Work, not_positive, turn_over};
-use super::question::{Question, for_states, in_lane};
+use super::lanes::{Turned, Work, not_positive};
+use super::question::{Question, in_lane};
 use crate::Dynamics;
 use crate::algorithm::derivatives::pairs::{self, Pairs};
 use crate::algorithm::derivatives::sweeps::{self, Sweeps};
@@ -20,7 +20,7 @@ use crate::state::{Base, State};
 #[derive(Clone, Debug)]
 pub(crate) struct OfEfforts<V: Vector> {
     recursion: inverse::Work<Wide<V>, One>,
-    states: Vec<Vec<pairs::Numbers<Wide<V>>>>,
+    turned: Turned<V, { pairs::NUMBERS }>,
     pairs: Pairs<Wide<V>>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct OfEfforts<V: Vector> {
 #[derive(Clone, Debug)]
 pub(crate) struct OfAccelerations<V: Vector> {
     recursion: forward::Recursion<Wide<V>, One>,
-    states: Vec<Vec<sweeps::Numbers<Wide<V>>>>,
+    turned: Turned<V, { sweeps::NUMBERS }>,
     sweeps: Sweeps<Fused, Register<V>>,
     vdot: Vec<Wide<V>>,
 }
@@ -44,7 +44,7 @@ impl Question for OfInverse {
         work.of_efforts.get_or_insert_with(|| {
             Box::new(OfEfforts {
                 recursion: inverse::Work::new(model),
-                states: for_states(model),
+                turned: Turned::new(model),
                 pairs: Pairs::new::<Fused, Register<V>, f64>(model),
             })
         });
@@ -84,17 +84,17 @@ impl Question for OfInverse {
         let size = nv * nv;
         let OfEfforts {
             recursion,
-            states,
+            turned,
             pairs,
         } = &mut **work.of_efforts.as_mut()?;
         let state = [&work.q[..], &work.v, &work.input[..nv]];
-        recursion.run(model, state, base, external);
-        turn_over(&recursion.packs, states);
+        recursion.run_into(model, state, base, external, turned);
         for lane in 0..out.len() / (2 * size) {
             let out = &mut out[lane * 2 * size..(lane + 1) * 2 * size];
             let (dq, dv) = Fused::slice_mut(out).split_at_mut(size);
             let out = [dq, dv, &mut []];
-            let unusual = pairs.run::<Fused, Register<V>, f64, false>(model, &states[lane], out);
+            let unusual =
+                pairs.run::<Fused, Register<V>, f64, false>(model, &turned.states[lane], out);
             bad = in_lane(bad, lane, unusual);
         }
         Some(bad)
@@ -124,7 +124,7 @@ impl Question for OfForward {
         work.of_accelerations.get_or_insert_with(|| {
             Box::new(OfAccelerations {
                 recursion: forward::Recursion::new(model),
-                states: for_states(model),
+                turned: Turned::new(model),
                 sweeps: Sweeps::new(model),
                 vdot: vec![Wide::zero(); model.nv()],
             })
@@ -170,7 +170,7 @@ impl Question for OfForward {
         let size = nv * nv;
         let OfAccelerations {
             recursion,
-            states,
+            turned,
             sweeps,
             vdot,
         } = &mut **work.of_accelerations.as_mut()?;
@@ -187,13 +187,13 @@ impl Question for OfForward {
         );
         let mut bad = not_positive(&forward.factors.inverse, bad);
         let state = [&work.q[..], &work.v, vdot];
-        recursion.run(model, state, base, external, &forward.factors);
-        turn_over(&recursion.packs, states);
+        let factors = &forward.factors;
+        recursion.run_into(model, state, base, external, factors, turned);
         for lane in 0..out.len() / (3 * size) {
             let out = &mut out[lane * 3 * size..(lane + 1) * 3 * size];
             let (dq, rest) = Fused::slice_mut(out).split_at_mut(size);
             let (dv, dtau) = rest.split_at_mut(size);
-            let unusual = sweeps.run(model, &states[lane], [dq, dv, dtau]);
+            let unusual = sweeps.run(model, &turned.states[lane], [dq, dv, dtau]);
             bad = in_lane(bad, lane, unusual);
         }
         Some(bad)

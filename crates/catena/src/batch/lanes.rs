@@ -7,6 +7,7 @@ use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::ForwardDynamics;
 use crate::algorithm::inverse_dynamics::InverseDynamics;
 use crate::algorithm::kinematics::Kinematics;
+use crate::algorithm::pack::Sink;
 use crate::model::Model;
 use crate::native::{Lanes, Wides};
 use crate::scalar::{Scalar, Vector, Wide, transpose};
@@ -289,25 +290,43 @@ fn unlike_one<V: Vector>(p: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
 /// How far the squared length of a quaternion may be from 1.
 pub(crate) const QUATERNION: f64 = 1e-9;
 
-/// Numbers of freedoms with a state in each lane, as numbers of states with a freedom in each lane: squares, transposed.
-#[inline(always)]
-pub(crate) fn turn_over<V: Vector, const N: usize>(
-    freedoms: &[[Wide<V>; N]],
-    states: &mut [Vec<[Wide<V>; N]>],
-) {
-    let states = &mut states[..V::LANES];
-    for pack in 0..freedoms.len().div_ceil(V::LANES) {
-        let first = pack * V::LANES;
-        let count = if first + V::LANES < freedoms.len() {
-            V::LANES
-        } else {
-            freedoms.len() - first
-        };
-        let from = &freedoms[first..first + count];
+/// Numbers of freedoms with a state in each lane become numbers of states with a freedom in each lane: squares, transposed as soon as
+/// they are complete.
+#[derive(Clone, Debug)]
+pub(crate) struct Turned<V: Vector, const N: usize> {
+    nv: usize,
+    /// Numbers of the last few freedoms.
+    freedoms: Vec<[Wide<V>; N]>,
+    /// Of each state.
+    pub states: Vec<Vec<[Wide<V>; N]>>,
+}
+
+impl<V: Vector, const N: usize> Turned<V, N> {
+    pub fn new(model: &Model) -> Self {
+        let packs = model.nv().div_ceil(V::LANES);
+        Turned {
+            nv: model.nv(),
+            freedoms: vec![[Wide::zero(); N]; V::LANES],
+            states: vec![vec![[Wide::zero(); N]; packs]; V::LANES],
+        }
+    }
+}
+
+impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Turned<V, N> {
+    #[inline(always)]
+    fn take(&mut self, freedom: usize, numbers: [Wide<V>; N]) {
+        let (pack, lane) = (freedom / V::LANES, freedom % V::LANES);
+        self.freedoms[lane] = numbers;
+        if lane > 0 {
+            return;
+        }
+        let (freedoms, states) = (&self.freedoms[..V::LANES], &mut self.states[..V::LANES]);
         for number in 0..N {
             let mut square = [Wide::zero(); 8];
-            for k in 0..count {
-                square[k] = from[k][number];
+            for k in 0..V::LANES {
+                if freedom + k < self.nv {
+                    square[k] = freedoms[k][number];
+                }
             }
             transpose(&mut square);
             for state in 0..V::LANES {

@@ -1,6 +1,6 @@
 //! What can be asked of many states at once.
 
-use super::lanes::{Work, not_positive, turn_over};
+use super::lanes::{Turned, Work, not_positive};
 use crate::Dynamics;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
@@ -11,7 +11,7 @@ use crate::algorithm::kinematics::{Kinematics, forward, jacobian};
 use crate::algorithm::pack::Register;
 use crate::error::Result;
 use crate::model::{FrameInfo, Model};
-use crate::scalar::{Fused, Scalar, Vector, Wide};
+use crate::scalar::{Fused, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State};
 
@@ -184,8 +184,7 @@ impl Question for Inertia {
         work.of_inertia.get_or_insert_with(|| {
             Box::new(OfInertia {
                 composite: CompositeBodies::new(model),
-                freedoms: vec![[Wide::zero(); entries::NUMBERS]; model.nv()],
-                states: for_states(model),
+                turned: Turned::new(model),
                 entries: Entries::new::<Fused, Register<V>, f64>(model),
             })
         });
@@ -222,16 +221,14 @@ impl Question for Inertia {
         }
         let OfInertia {
             composite,
-            freedoms,
-            states,
+            turned,
             entries,
         } = &mut **work.of_inertia.as_mut()?;
-        composite_bodies::numbers(model, &work.q, composite, freedoms);
-        turn_over(freedoms, states);
+        composite_bodies::numbers(model, &work.q, composite, turned);
         let size = model.nv() * model.nv();
         for lane in 0..out.len() / size {
             let out = Fused::slice_mut(&mut out[lane * size..(lane + 1) * size]);
-            let unusual = entries.run::<Fused, Register<V>, f64>(model, &states[lane], out);
+            let unusual = entries.run::<Fused, Register<V>, f64>(model, &turned.states[lane], out);
             bad = in_lane(bad, lane, unusual);
         }
         Some(bad)
@@ -253,14 +250,8 @@ impl Question for Inertia {
 #[derive(Clone, Debug)]
 pub(crate) struct OfInertia<V: Vector> {
     composite: CompositeBodies<Wide<V>>,
-    freedoms: Vec<entries::Numbers<Wide<V>>>,
-    states: Vec<Vec<entries::Numbers<Wide<V>>>>,
+    turned: Turned<V, { entries::NUMBERS }>,
     entries: Entries<Wide<V>>,
-}
-
-/// Room for the numbers of all freedoms, for each state of a register.
-pub(crate) fn for_states<V: Vector, const N: usize>(model: &Model) -> Vec<Vec<[Wide<V>; N]>> {
-    vec![vec![[Wide::zero(); N]; model.nv().div_ceil(V::LANES)]; V::LANES]
 }
 
 /// `bad`, with a not-a-number for a state if there is any in the columns of its result.

@@ -46,8 +46,8 @@ use crate::algorithm::Card;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::pack::{
-    GROUP, One, Pack, set_articulated, set_force, set_mat, set_vec, write_force, write_motion,
-    write_vec,
+    GROUP, One, Pack, Sink, set_articulated, set_force, set_mat, set_vec, write_force,
+    write_motion, write_vec,
 };
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -303,6 +303,22 @@ impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
         external: &[Force<S>],
         factors: &Factorization<S>,
     ) {
+        let mut packs = std::mem::take(&mut self.packs);
+        self.run_into(model, state, base, external, factors, &mut packs[..]);
+        self.packs = packs;
+    }
+
+    /// The same, with the numbers of freedoms handed on as they are found, where each is a pack.
+    #[inline(always)]
+    pub fn run_into<P: Parameter<S>, T: Sink<K::Many, { sweeps::NUMBERS }> + ?Sized>(
+        &mut self,
+        model: &Model<P>,
+        state: [&[S]; 3],
+        base: &Base<S>,
+        external: &[Force<S>],
+        factors: &Factorization<S>,
+        sink: &mut T,
+    ) {
         let known = Some(factors);
         inverse::outwards(model, state, base, external, known, &mut self.inverse);
         let tree = model.tree();
@@ -326,7 +342,7 @@ impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
                     let inverse = factors.inverse[at];
                     let (rest, back) = free.without(axis, psi, inverse); // (1)
                     free = rest;
-                    self.join(model, at, Joined { free: whole, psi, back, inverse });
+                    self.join(model, at, sink, Joined { free: whole, psi, back, inverse });
                 }
             });
             if info.parent != 0 {
@@ -353,7 +369,13 @@ impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
 
     /// Puts a freedom into its pack.
     #[inline(always)]
-    fn join<P>(&mut self, model: &Model<P>, at: usize, one: Joined<S>) {
+    fn join<P, T: Sink<K::Many, { sweeps::NUMBERS }> + ?Sized>(
+        &mut self,
+        model: &Model<P>,
+        at: usize,
+        sink: &mut T,
+        one: Joined<S>,
+    ) {
         let lane = at % K::WIDTH;
         let pack = &mut self.joined[at / K::WIDTH];
         set_articulated::<S, K>(&mut pack.free.inertia, lane, one.free.inertia);
@@ -365,7 +387,7 @@ impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
         K::set(&mut pack.inverse, lane, one.inverse);
         if K::WIDTH == 1 {
             // nothing to wait for
-            self.packs[at] = self.numbers(model, at, &self.joined[at]);
+            sink.take(at, self.numbers(model, at, &self.joined[at]));
         }
     }
 

@@ -46,8 +46,8 @@
 use super::pairs::{self, Numbers, Pairs};
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::pack::{
-    One, Pack, set_force, set_inertia, set_mat, set_motion, set_vec, write_force, write_motion,
-    write_vec,
+    One, Pack, Sink, set_force, set_inertia, set_mat, set_motion, set_vec, write_force,
+    write_motion, write_vec,
 };
 use crate::algorithm::{Angles, Card};
 use crate::matrix::Matrix;
@@ -354,8 +354,23 @@ impl<S: Scalar, K: Pack<S>> Work<S, K> {
         base: &Base<S>,
         external: &[Force<S>],
     ) {
+        let mut packs = std::mem::take(&mut self.packs);
+        self.run_into(model, state, base, external, &mut packs[..]);
+        self.packs = packs;
+    }
+
+    /// The same, with the numbers of freedoms handed on as they are found, where each is a pack.
+    #[inline(always)]
+    pub fn run_into<P: Parameter<S>, T: Sink<K::Many, { pairs::NUMBERS }> + ?Sized>(
+        &mut self,
+        model: &Model<P>,
+        state: [&[S]; 3],
+        base: &Base<S>,
+        external: &[Force<S>],
+        sink: &mut T,
+    ) {
         outwards(model, state, base, external, None, self);
-        gather::<S, P, K, false>(model, self);
+        gather::<S, P, K, T, false>(model, self, sink);
     }
 
     /// Then what is done pack by pack, in wider registers.
@@ -378,7 +393,7 @@ pub(super) fn sums<S: Scalar, P: Parameter<S>>(
     work: &mut Work<S, One>,
 ) {
     outwards(model, state, base, &[], None, work);
-    gather::<S, P, One, true>(model, work);
+    gather::<S, P, One, [Numbers<S>], true>(model, work, &mut []);
 }
 
 /// Base to tips: axes, velocities, accelerations and the bodies' own wrenches, in the axes of the base.
@@ -488,7 +503,17 @@ pub(super) fn outwards<S: Scalar, P: Parameter<S>, K: Pack<S>>(
 
 /// Tips to base: sums over everything beyond each joint.
 #[inline(always)]
-fn gather<S: Scalar, P, K: Pack<S>, const KEEP: bool>(model: &Model<P>, work: &mut Work<S, K>) {
+fn gather<
+    S: Scalar,
+    P,
+    K: Pack<S>,
+    T: Sink<K::Many, { pairs::NUMBERS }> + ?Sized,
+    const KEEP: bool,
+>(
+    model: &Model<P>,
+    work: &mut Work<S, K>,
+    sink: &mut T,
+) {
     let tree = model.tree();
     for i in (1..=model.body_count()).rev() {
         let info = tree.nodes[i];
@@ -498,14 +523,14 @@ fn gather<S: Scalar, P, K: Pack<S>, const KEEP: bool>(model: &Model<P>, work: &m
             let parent = &mut work.body[info.parent];
             parent.sum = parent.sum.plus(shifted);
         }
-        for at in info.v..info.v + info.kind.nv() {
+        for at in (info.v..info.v + info.kind.nv()).rev() {
             let g = &mut work.gathered[at / K::WIDTH];
             let lane = at % K::WIDTH;
             if K::WIDTH == 1 && !KEEP {
                 // nothing to wait for: the pack is complete, and nobody asks for it later
                 let mut complete = *g;
                 complete.set::<S, K>(lane, sum);
-                work.packs[at] = numbers(&complete);
+                sink.take(at, numbers(&complete));
             } else {
                 g.set::<S, K>(lane, sum);
             }

@@ -17,7 +17,7 @@
 use super::entries::{self, Entries, Numbers};
 #[cfg(target_arch = "x86_64")]
 use crate::algorithm::pack::Register;
-use crate::algorithm::pack::{GROUP, write_force, write_motion, write_vec};
+use crate::algorithm::pack::{GROUP, Sink, write_force, write_motion, write_vec};
 use crate::algorithm::{Angles, Card};
 use crate::model::joint::{Joint, with_joint};
 use crate::model::{JointKind, Model};
@@ -170,21 +170,22 @@ fn bodies<S: Scalar, P: Parameter<S>>(model: &Model<P>, q: &[S], work: &mut Comp
 
 /// What the entries are made from, freedom by freedom, about the reference points of their groups.
 #[inline(always)]
-pub(crate) fn numbers<S: Scalar, P: Parameter<S>>(
+pub(crate) fn numbers<S: Scalar, P: Parameter<S>, T: Sink<S, { entries::NUMBERS }>>(
     model: &Model<P>,
     q: &[S],
     work: &mut CompositeBodies<S>,
-    freedoms: &mut [Numbers<S>],
+    sink: &mut T,
 ) {
     bodies(model, q, work);
     let dofs = &model.tree().dofs;
-    for k in 0..model.nv() {
-        let numbers = &mut freedoms[k];
-        write_motion(numbers, entries::AXIS, work.along[k]);
-        write_force(numbers, entries::WRENCH, work.own[k]);
-        write_vec(numbers, entries::ORIGIN, work.origin[dofs[k].body]);
+    for k in (0..model.nv()).rev() {
+        let mut numbers = [S::zero(); entries::NUMBERS];
+        write_motion(&mut numbers, entries::AXIS, work.along[k]);
+        write_force(&mut numbers, entries::WRENCH, work.own[k]);
+        write_vec(&mut numbers, entries::ORIGIN, work.origin[dofs[k].body]);
         let reference = work.origin[dofs[k / GROUP * GROUP].body];
-        entries::refer(numbers, reference.to_array());
+        entries::refer(&mut numbers, reference.to_array());
+        sink.take(k, numbers);
     }
 }
 
