@@ -32,8 +32,13 @@ from speed_models import Body, Entry
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE / "build" / "generated"
-QUESTIONS = {"inverse": ["inverse"], "forward": ["forward_local", "forward_world"], "inertia": ["inertia_local", "inertia_world", "inertia_local_upper", "inertia_world_upper"]}
-INPUTS = {"inverse": 3, "forward": 3, "inertia": 1}
+QUESTIONS = {
+    "inverse": ["inverse"],
+    "forward": ["forward_local", "forward_world"],
+    "inertia": ["inertia_local", "inertia_world"],
+    "inertia_upper": ["inertia_local_upper", "inertia_world_upper"],
+}
+INPUTS = {"inverse": 3, "forward": 3, "inertia": 1, "inertia_upper": 1}
 FLAGS = ["-O3", "-march=native"]
 ONE, EIGHT = 0.8, 0.2  # the goals
 HUMANOID = "talos"
@@ -197,6 +202,14 @@ def filled(library, name, numbers, n):
     return matrix.ravel()
 
 
+def filled_by_tables(header, numbers, n):
+    """The symmetric matrix of catena's upper triangle, by the tables in its header."""
+    text, matrix = header.read_text(encoding="utf-8"), np.zeros((n, n))
+    rows, columns = ([int(x) for x in re.search(rf"_{what} {{(.*)}}", text).group(1).split(",")] for what in ("ROWS", "COLUMNS"))
+    matrix[rows, columns] = matrix[columns, rows] = numbers[: len(rows)]
+    return matrix.ravel()
+
+
 def check(entry, libraries, question):
     """CasADi's code against Pinocchio; catena's against it too where the coordinates are the same (no free base)."""
     model = speed_models.pinocchio_model(entry)
@@ -204,7 +217,7 @@ def check(entry, libraries, question):
         model.appendBodyToJoint(k + 1, body.inertia, pin.SE3.Identity())
     model.gravity.linear = speed_models.GRAVITY
     data, rng, worst = model.createData(), np.random.default_rng(3), 0.0
-    length = entry.nv if question != "inertia" else entry.nv**2
+    length = entry.nv**2 if question.startswith("inertia") else entry.nv
     for _ in range(5):
         q = pin.normalize(model, rng.uniform(-1, 1, model.nq)) if model.nq != model.nv else rng.uniform(-3, 3, model.nq)
         v, x = rng.uniform(-1, 1, (2, model.nv))
@@ -220,6 +233,9 @@ def check(entry, libraries, question):
                 found = np.zeros(length)
                 pointers = [np.ascontiguousarray(x).ctypes.data_as(ctypes.c_void_p) for x in inputs]
                 getattr(ctypes.CDLL(str(library)), name)(*pointers, found.ctypes.data_as(ctypes.c_void_p))
+                if name.endswith("upper"):
+                    header = name.removesuffix("_inertia_upper") + ".h"
+                    found = filled_by_tables(library.with_name(header), found, model.nv)
             else:
                 continue
             worst = max(worst, np.abs(found - expected).max() / size)
@@ -246,7 +262,7 @@ def measured(entry, program, trace, bench, core, rounds):
     own = "stanford" if entry.name == "stanford" else folder / "model.json"
     started = time.monotonic()
     counts = json.loads(subprocess.run(
-        [program.path, "generate", own, "--prefix", name, "-o", folder, "--json"], capture_output=True, text=True, check=True).stdout)  # fmt: skip
+        [program.path, "generate", own, "--function", ",".join(QUESTIONS), "--prefix", name, "-o", folder, "--json"], capture_output=True, text=True, check=True).stdout)  # fmt: skip
     seconds = time.monotonic() - started
     counts = {function["function"]: function for function in counts["functions"]}
     found = compilers()
@@ -269,7 +285,7 @@ def measured(entry, program, trace, bench, core, rounds):
         difference = check(entry, libraries, question)
         if not difference < 1e-9:
             raise SystemExit(f"error: {entry.name}, {question}: results differ by {difference:.1e}")
-        length = entry.nv if question != "inertia" else entry.nv**2
+        length = entry.nv**2 if question.startswith("inertia") else entry.nv
         words = [str(word) for triple in libraries for word in triple]
         sizes = [str(n) for n in (entry.nq, entry.nv, INPUTS[question], length, rounds)]
         lines = subprocess.run(["taskset", "-c", str(core), bench, *sizes, *words], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -319,8 +335,10 @@ def page(rows, program, rounds):
 
 C that catena generates (`catena generate`) beside C that CasADi writes from Pinocchio's `rnea`, `aba` and `crba` traced in CasADi expressions
 (`SX`), for the same trees: right angles exact for both. Compiled by {flags} with `{" ".join(FLAGS)}`; the faster compiler counts for each side, and the
-fastest of Pinocchio's conventions (local, world), for the inertia matrix also its upper triangle alone without zeros, which is less than catena writes. Both are called through a pointer on 64 random states in turn, {rounds} rounds, all variants
-in one process taking turns on one core, results written to the same place by every call; best ns per state. `×8` is catena's same file with `-DCATENA_LANES=8`; an inertia matrix of the humanoid is then 92 kB, more than the first cache holds. Load of the machine at the
+fastest of Pinocchio's conventions (local, world). `inertia` is the whole matrix for both, `inertia_upper` its upper triangle without the zeros of
+a branching tree, also for both. Both are called through a pointer on 64 random states in turn, {rounds} rounds, all variants
+in one process taking turns on one core, results written to the same place by every call; best ns per state. `×8` is catena's same file with `-DCATENA_LANES=8`; a whole inertia matrix of the humanoid is then 92 kB, more than the first cache holds,
+and writing that much takes most of its time. Load of the machine at the
 start: {os.getloadavg()[0]:.1f}. CasADi's code calls `sin` and `cos` of the C library, catena's brings its own (1.5 units in the last place up to 1e5 rad).
 
 Goals: at most {ONE} of CasADi's time for one state at a time, {EIGHT} per state in eight lanes. {verdict}
@@ -342,7 +360,7 @@ For the Stanford arm the literature on symbolic Newton–Euler with regrouped pa
 
 ## Generation
 
-Seconds for all three functions with their tests (catena), for seven traces (CasADi); kB of catena's C for the three functions. Goals: 2 s for seven
+Seconds for all four functions with their tests (catena), for seven traces (CasADi); kB of catena's C for the four functions. Goals: 2 s for seven
 joints, 30 s and 1000 kB for a humanoid.
 
 {report.markdown(["robot", "freedoms", "catena s", "CasADi s", "catena kB"], sources)}"""

@@ -45,7 +45,16 @@ const ROBOTS: [&str; 11] = [
 fn main_questions() -> Vec<Question> {
     use Question::*;
     vec![
-        Inverse, Forward, Inertia, Factor, Bias, Gravity, Jacobian, Pose, Energy,
+        Inverse,
+        Forward,
+        Inertia,
+        InertiaUpper,
+        Factor,
+        Bias,
+        Gravity,
+        Jacobian,
+        Pose,
+        Energy,
     ]
 }
 
@@ -258,6 +267,26 @@ fn python_agrees_with_the_library() {
         let module = module(name, &main_questions());
         write(&folder.0, &module, Language::Python);
         run(&folder.0, "python3", &[&format!("test_{}.py", module.name)]);
+    }
+}
+
+/// The tables of rows and columns say where the entries of the triangle belong; everything else of the matrix is zero.
+#[test]
+fn the_triangle_is_that_of_the_matrix() {
+    let folder = Folder::new("triangle");
+    for name in ["zoo", "random-7-2", "floating-chain-24"] {
+        let module = module(name, &[Question::Inertia, Question::InertiaUpper]);
+        write(&folder.0, &module, Language::Python);
+        let (nq, nv) = (model(name).nq(), model(name).nv());
+        let text = format!(
+            "import {file} as m\nq = [0.3 + 0.1 * k for k in range({nq})]\nmatrix, filled = m.inertia(q), [0.0] * {nv} ** 2\n\
+             for i, j, x in zip(m.INERTIA_UPPER_ROWS, m.INERTIA_UPPER_COLUMNS, m.inertia_upper(q), strict=True):\n    \
+             filled[i * {nv} + j] = filled[j * {nv} + i] = x\n\
+             assert max(abs(a - b) for a, b in zip(matrix, filled)) <= 1e-12 * max(matrix)\n",
+            file = module.name
+        );
+        std::fs::write(folder.0.join("compare.py"), text).expect("a file can be written");
+        run(&folder.0, "python3", &["-B", "compare.py"]);
     }
 }
 

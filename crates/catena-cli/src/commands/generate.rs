@@ -17,8 +17,8 @@ pub struct Arguments {
     #[command(flatten)]
     model: ModelArgument,
 
-    /// Functions, with commas between them: inverse, forward, inertia, factor, bias, gravity, jacobian, pose, energy,
-    /// inverse_dq, inverse_dv, forward_dq, forward_dv, forward_dtau, or all
+    /// Functions, with commas between them: inverse, forward, inertia, inertia_upper, factor, bias, gravity, jacobian,
+    /// pose, energy, inverse_dq, inverse_dv, forward_dq, forward_dv, forward_dtau, or all
     #[arg(
         short,
         long,

@@ -44,6 +44,11 @@ pub(super) fn function(model: &Model, question: Question, options: &Options) -> 
         Question::Inverse => (vec![q, v, vdot], vec![tau]),
         Question::Forward => (vec![q, v, tau], vec![vdot]),
         Question::Inertia => (vec![q], vec![square("inertia", "inertia matrix")]),
+        Question::InertiaUpper => {
+            let upper = upper_places(model).len();
+            let meaning = "entries of the upper triangle";
+            (vec![q], vec![array("upper", upper, meaning)])
+        }
         Question::Factor => (
             vec![q],
             vec![square("u", "U"), array("d", nv, "diagonal of D")],
@@ -129,6 +134,14 @@ pub(super) fn programs(
         Question::Bias => one(&|t| t.inverse(&t.v(), &t.rest()), newton_euler),
         Question::Gravity => one(&|t| t.inverse(&t.rest(), &t.rest()), newton_euler),
         Question::Inertia => one(&|t| t.inertia().as_slice().to_vec(), "composite bodies"),
+        Question::InertiaUpper => one(
+            &|t| {
+                let inertia = t.inertia();
+                let places = upper_places(model).into_iter();
+                places.map(|place| inertia[place]).collect()
+            },
+            "composite bodies",
+        ),
         Question::Factor => one(
             &|t| {
                 let (u, d) = eliminated(t.inertia());
@@ -466,6 +479,28 @@ pub(crate) fn direction(kind: JointKind, k: usize) -> Vec<(usize, Option<(usize,
     let rows = table[k - first].iter().enumerate();
     rows.map(|(row, &(from, half))| (first + row, Some((first + from, half))))
         .collect()
+}
+
+/// Rows and columns of the entries of I on and above its diagonal, row after row, but for those that are zero in every position:
+/// freedoms of bodies of which neither carries the other.
+pub(super) fn upper_places(model: &Model) -> Vec<(usize, usize)> {
+    let tree = model.tree();
+    let carries = |row: usize, column: usize| {
+        let (lower, mut at) = (tree.dofs[row].body, tree.dofs[column].body);
+        while at > lower {
+            at = tree.bodies[at].parent;
+        }
+        at == lower
+    };
+    let mut places = Vec::new();
+    for row in 0..model.nv() {
+        places.extend(
+            (row..model.nv())
+                .filter(|&column| carries(row, column))
+                .map(|column| (row, column)),
+        );
+    }
+    places
 }
 
 /// I = U D Uᵀ by reverse elimination of the upper triangle; zeros of a branching tree stay zeros.

@@ -225,6 +225,12 @@ impl Module {
         lines
     }
 
+    /// Rows and columns of the entries that a function writes, where it writes only some of a matrix.
+    fn places(&self, function: &Function) -> Option<(Vec<usize>, Vec<usize>)> {
+        let written = function.question == Question::InertiaUpper;
+        written.then(|| equations::upper_places(&self.model).into_iter().unzip())
+    }
+
     /// What is said about a function, line by line.
     fn describe(&self, function: &Function) -> Vec<String> {
         let count = function.operations();

@@ -69,6 +69,18 @@ pub(super) fn files(module: &Module) -> Vec<File> {
 fn definition(module: &Module, function: &Function) -> String {
     let body = body(function, &Rust);
     let mut text = String::new();
+    if let Some((rows, columns)) = module.places(function) {
+        let name = function.question.name();
+        for (what, list) in [("rows", rows), ("columns", columns)] {
+            let _ = writeln!(
+                text,
+                "/// The {what} of the entries that [`{name}`] writes.\n#[allow(dead_code)]\npub const {}_{}: [u16; {}] = {list:?};\n",
+                name.to_uppercase(),
+                what.to_uppercase(),
+                list.len()
+            );
+        }
+    }
     for line in module.describe(function) {
         let line = format!("/// {line}");
         let _ = writeln!(text, "{}", line.trim_end());

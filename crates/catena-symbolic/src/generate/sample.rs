@@ -1,6 +1,6 @@
 //! Numbers for the tests of generated code, computed by the library on the model as it was given.
 
-use super::equations::{chosen_frame, direction, parameters};
+use super::equations::{chosen_frame, direction, parameters, upper_places};
 use super::{Options, Question};
 use crate::derive::with_parameters;
 use catena::error::Result;
@@ -119,6 +119,11 @@ fn sample(
         Question::Inverse => dynamics.inverse(&state, &x, &[])?.to_vec(),
         Question::Forward => dynamics.forward(&state, &x, &[])?.to_vec(),
         Question::Inertia => dynamics.inertia(&state)?.as_slice().to_vec(),
+        Question::InertiaUpper => {
+            let inertia = dynamics.inertia(&state)?;
+            let places = upper_places(model).into_iter();
+            places.map(|place| inertia[place]).collect()
+        }
         Question::Factor => {
             let factors = dynamics.factorization(&state)?;
             let mut numbers = factors.u(model).as_slice().to_vec();
