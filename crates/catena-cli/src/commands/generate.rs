@@ -44,7 +44,7 @@ pub struct Arguments {
     frame: Option<String>,
 
     /// Numbers of the model that are passed to the functions in an array p instead of being written into the code, with commas between them:
-    /// masses, lengths, inertias, gravity, or all
+    /// masses, lengths, inertias, gravity, rotors, passive (springs, damping, friction), rotations, or all
     #[arg(long, value_name = "NAMES", default_value = "")]
     parameters: String,
 
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
         name: arguments.prefix.clone().unwrap_or_default(),
         dust: arguments.snap,
         frame: arguments.frame.clone().unwrap_or_default(),
-        parameters: kept("--parameters", &arguments.parameters)?,
+        parameters: kept("--parameters", &arguments.parameters, true)?,
     };
     let module = Module::new(&model, &questions, &options)?;
     let mut outcome = Outcome::text(if json {

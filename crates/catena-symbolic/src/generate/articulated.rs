@@ -49,7 +49,7 @@ fn gyroscopic(s: Sym3<Expr>, omega: Vec3<Expr>) -> Vec3<Expr> {
 /// v̇ at (q, v, τ), of a model with rotor inertias `rotors`, and the inverses of the pivots; `effort` is τ less passive forces.
 pub(super) fn forward_dynamics(
     model: &Model<Expr>,
-    rotors: &[f64],
+    rotors: &[Expr],
     q: &[Expr],
     v: &[Expr],
     effort: &[Expr],
@@ -168,7 +168,7 @@ pub(super) fn forward_dynamics(
         let range = tree.dof_range(i);
         let (mut own, mut load) = (inertia[i], z[i]);
         for (column, l) in columns(i).into_iter().zip(range.clone()).rev() {
-            let rotor = Expr::constant(rotors[l]);
+            let rotor = rotors[l];
             let kind = tree.bodies[i].kind;
             let reduced = match kind {
                 JointKind::Revolute | JointKind::Continuous => own.eliminate_rotation_z(rotor),
@@ -180,7 +180,7 @@ pub(super) fn forward_dynamics(
             inverse[l] = reduced.inverse;
             freed[l] = effort[l] - load.dot(column);
             load += psi[l] * freed[l];
-            if rotors[l] == 0.0 {
+            if rotors[l].value() == Some(0.0) {
                 // along the joint nothing but the effort is left
                 match kind {
                     JointKind::Revolute | JointKind::Continuous => load.moment.z = effort[l],

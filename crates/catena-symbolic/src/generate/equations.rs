@@ -258,9 +258,8 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
         for (k, effort) in effort.iter_mut().enumerate() {
             *effort -= passive_force(&t.model, &t.q, &v, k);
         }
-        let rotors = t.rotors();
         let (mut vdot, inverse) =
-            articulated::forward_dynamics(&t.model, &rotors, &t.q, &v, &effort);
+            articulated::forward_dynamics(&t.model, &t.rotors, &t.q, &v, &effort);
         if pivots {
             vdot.extend(inverse);
         }
@@ -303,6 +302,8 @@ pub(super) fn parameters(model: &Model, options: &Options) -> Vec<(String, f64)>
 struct Traced<'a> {
     model: Model<Expr>,
     numbers: &'a Model,
+    /// Rotor inertias.
+    rotors: Vec<Expr>,
     q: Vec<Expr>,
 }
 
@@ -311,11 +312,19 @@ impl<'a> Traced<'a> {
         let numbers = &reduced.model;
         // coordinates first: among equal choices the optimiser takes the oldest factor
         let q = shifted(&reduced.offset);
-        let model = match options.parameters == Keep::default() {
-            true => numbers.map(Expr::constant),
+        let (model, rotors) = match options.parameters == Keep::default() {
+            true => {
+                let rotors = (0..numbers.nv()).map(|k| Expr::constant(numbers.dof(k).armature));
+                (numbers.map(Expr::constant), rotors.collect())
+            }
             false => parametric(numbers, options.parameters, &mut Vec::new()),
         };
-        Traced { model, numbers, q }
+        Traced {
+            model,
+            numbers,
+            rotors,
+            q,
+        }
     }
 
     fn v(&self) -> Vec<Expr> {
@@ -346,13 +355,8 @@ impl<'a> Traced<'a> {
         tau
     }
 
-    fn rotors(&self) -> Vec<f64> {
-        let freedoms = 0..self.numbers.nv();
-        freedoms.map(|k| self.numbers.dof(k).armature).collect()
-    }
-
     fn inertia(&self) -> Matrix<Expr> {
-        composite::inertia_matrix(&self.model, &self.rotors(), &self.q)
+        composite::inertia_matrix(&self.model, &self.rotors, &self.q)
     }
 
     /// I v̇ = τ − bias, and the factors of I.
