@@ -40,6 +40,8 @@ QUESTIONS = {
 }
 INPUTS = {"inverse": 3, "forward": 3, "inertia": 1, "inertia_upper": 1}
 FLAGS = ["-O3", "-march=native"]
+RUST_FLAGS = ["-Copt-level=3", "-Ctarget-cpu=native"]
+RUST_FREEDOMS = 8  # beyond, rustc takes minutes for eight lanes
 ONE, EIGHT = 0.8, 0.2  # the goals
 HUMANOID = "talos"
 BOOST = [
@@ -135,6 +137,32 @@ def compilers():
 def shared(compiler, source, target, *flags):
     subprocess.run([compiler, *FLAGS, "-w", "-fPIC", "-shared", *flags, source, "-o", target, "-lm"], check=True)
     return target
+
+
+def rust_library(program, own, folder, name):
+    """catena's Rust for one state and for eight, as a library with the names of the C functions; None for large robots, over which
+    rustc takes minutes, and without rustc."""
+    if not shutil.which("rustc"):
+        return None
+    subprocess.run(
+        [program.path, "generate", own, "--function", ",".join(QUESTIONS), "--language", "rust", "--prefix", name, "-o", folder],
+        capture_output=True, check=True)  # fmt: skip
+    text = f'#![crate_type = "cdylib"]\n#[path = "{name}.rs"]\nmod code;\n'
+    functions = re.findall(r"pub fn (\w+)<T: Number>\((.*)\) {", (folder / f"{name}.rs").read_text(encoding="utf-8"))
+    for function, arguments in functions:
+        values = ", ".join(argument.split(":")[0] for argument in arguments.split(", "))
+        for suffix, number in (("", "f64"), ("_lanes", "code::Lanes<8>")):
+            typed = arguments.replace("[T;", f"[{number};")
+            text += f'#[no_mangle]\npub extern "C" fn {name}_{function}{suffix}({typed}) {{\n    code::{function}({values})\n}}\n'
+    (folder / "library.rs").write_text(text, encoding="utf-8")
+    target = folder / f"{name}-rust.so"
+    subprocess.run(["rustc", "--edition", "2021", "-Awarnings", *RUST_FLAGS, "library.rs", "-o", target], cwd=folder, check=True)
+    return target
+
+
+def rustc_version():
+    found = shutil.which("rustc")
+    return subprocess.run([found, "--version"], capture_output=True, text=True).stdout.strip() if found else "rustc, which is not here,"
 
 
 def casadi_counts(path):
@@ -267,9 +295,13 @@ def measured(entry, program, trace, bench, core, rounds):
     counts = {function["function"]: function for function in counts["functions"]}
     found = compilers()
     own_test(next(iter(found.values())), folder, name)
+    rust = rust_library(program, own, folder, name) if entry.nv <= RUST_FREEDOMS else None
     rows = []
     for question, traces in QUESTIONS.items():
         libraries, tags = [], []
+        if rust:
+            libraries += [("single", rust, f"{name}_{question}"), ("lanes", rust, f"{name}_{question}_lanes")]
+            tags += [("rust_one", "rustc", question), ("rust_eight", "rustc", question)]
         for compiler, path in found.items():
             for one in traces:
                 library = shared(path, folder / f"{one}.c", folder / f"{one}-{compiler}.so")
@@ -299,6 +331,7 @@ def measured(entry, program, trace, bench, core, rounds):
             "model": entry.name, "title": entry.title, "freedoms": entry.nv, "question": question,
             "casadi_ns": peer[0], "casadi_with": f"{peer[1][1]}, {peer[1][2]}",
             "one_ns": single[0], "one_with": single[1][1], "eight_ns": lanes[0], "eight_with": lanes[1][1],
+            "rust_one_ns": min(times["rust_one"])[0] if rust else "", "rust_eight_ns": min(times["rust_eight"])[0] if rust else "",
             "one_ratio": single[0] / peer[0], "eight_ratio": lanes[0] / peer[0],
             "casadi_multiplications": peer_counts["multiplications"], "casadi_additions": peer_counts["additions"],
             "multiplications": count["multiplications"], "additions": count["additions"], "divisions": count["divisions"],
@@ -324,6 +357,9 @@ def page(rows, program, rounds):
         f"{row['title']}", row["question"], f"{row['casadi_multiplications']} M {row['casadi_additions']} A", row["casadi_instructions"],
         f"{row['multiplications']} M {row['additions']} A {row['divisions']} D", row["instructions"],
     ] for row in rows]  # fmt: skip
+    rust = [[
+        row["title"], row["question"], f"{row['one_ns']:.1f}", f"{row['rust_one_ns']:.1f}", f"{row['eight_ns']:.2f}", f"{row['rust_eight_ns']:.2f}",
+    ] for row in rows if row["rust_one_ns"]]  # fmt: skip
     made = {row["model"]: row for row in rows}.values()
     sources = [[row["title"], row["freedoms"], f"{row['seconds']:.2f}", f"{row['casadi_seconds']:.2f}", f"{row['source_bytes'] / 1000:.0f}"] for row in made]
     flags = ", ".join(subprocess.run([path, "--version"], capture_output=True, text=True).stdout.splitlines()[0] for path in compilers().values())
@@ -350,6 +386,12 @@ The free base of the humanoid has its linear velocity in world axes in catena an
 was timed: CasADi's code with Pinocchio to {max(row["difference"] for row in rows):.0e} of the largest number, catena's with Pinocchio (fixed bases) and with the
 library (all, to 1e-12).
 
+## Rust
+
+The same functions as `catena generate --language rust` writes them, for `f64` and for `Lanes<8>`, compiled by {rustc_version()} with
+`{" ".join(RUST_FLAGS)}`, in the same run; ns per state. Robots with more than {RUST_FREEDOMS} freedoms are left out: rustc takes minutes for their eight lanes.
+
+{report.markdown(["robot", "function", "C ns", "Rust ns", "C ×8 ns", "Rust ×8 ns"], rust)}
 ## Operations
 
 Multiplications (M), additions and subtractions (A), divisions (D) in the source, sines and cosines apart; and machine instructions of the function as

@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 /// Registers of AVX2 and of 64-bit ARM without the upper half.
 const REGISTERS: usize = 16;
 
-/// Loads and stores of numbers that found no register; reading inputs and constants and writing outputs apart, but for those that are read again.
+/// How often a number is read that is in no register, inputs and constants included, and how often one is put away for later. Writing
+/// outputs is not counted: every order does it once.
 pub(crate) fn traffic(program: &Program) -> usize {
     let operations = &program.operations;
     let fusible = program.usage().fusible;
@@ -83,4 +84,28 @@ fn collect(operations: &[Node], fusible: &[bool], at: usize, list: &mut Vec<usiz
         true => collect(operations, fusible, x.node(), list),
         false => list.push(x.node()),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Expr, scope};
+    use catena::Scalar;
+
+    /// The sum and the product of n squares: all squares wait for the second.
+    fn squares(n: usize) -> usize {
+        scope(|| {
+            let squares: Vec<Expr> = Expr::symbols("a", n).iter().map(|a| *a * *a).collect();
+            let sum = squares.iter().fold(Expr::zero(), |sum, x| sum + *x);
+            let product = squares.iter().fold(Expr::one(), |product, x| product * *x);
+            traffic(&Program::unoptimized(&[sum, product]))
+        })
+    }
+
+    #[test]
+    fn registers_suffice_or_not() {
+        assert_eq!(squares(10), 10);
+        // one register holds the sum: what finds no register is stored once and read once
+        assert_eq!(squares(30), 30 + 2 * (30 - (REGISTERS - 1)));
+    }
 }
