@@ -141,6 +141,13 @@ fn model(name: &str) -> Model {
     match name {
         "ur5-like" => return ur5_like(),
         "panda-like" => return panda_like(),
+        "tilted" => {
+            // on a slope: gravity is along no axis
+            let mut builder = embedded::builder("planar3").expect("the model is embedded");
+            builder.name = "tilted".into();
+            builder.gravity = Vec3::new(2.0, 0.0, -9.0);
+            return builder.build().expect("the model is sound");
+        }
         _ => {}
     }
     let builder: ModelBuilder = embedded::builder(name).expect("the model is embedded");
@@ -464,6 +471,7 @@ fn parameters_are_passed_in() {
     let mut kinds: Vec<String> = Vec::new();
     for (name, parameters) in [
         ("planar3", Keep::ALL),
+        ("tilted", Keep::EVERYTHING),
         ("stanford", Keep::EVERYTHING),
         ("ur5-like", Keep::EVERYTHING),
         ("panda-like", only_masses),
@@ -479,6 +487,8 @@ fn parameters_are_passed_in() {
         let module = Module::new(&model, &main_questions(), &options).expect("it can be generated");
         assert!(module.parameters.len() >= 3);
         let names = module.parameters.iter().map(|(name, _)| name);
+        let slopes = names.clone().filter(|name| name.starts_with("g."));
+        assert!(name != "tilted" || slopes.count() == 2);
         kinds.extend(names.map(|name| name.split(['[', '.']).next().unwrap_or("").to_string()));
         write(&folder.0, &module, Language::C);
         write(&folder.0, &module, Language::Rust);
