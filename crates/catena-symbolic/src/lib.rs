@@ -34,6 +34,7 @@ pub mod native;
 mod number;
 mod optimize;
 mod program;
+mod traffic;
 
 pub use calculus::{evaluate, gradient, jacobian, rates, substitute};
 pub use expr::{Comparison, Expr, node_count, scope};

@@ -2,8 +2,9 @@
 
 use crate::calculus::{operands, reachable};
 use crate::expr::{Expr, with_graph};
-use crate::graph::{Handle, Node};
+use crate::graph::{Graph, Handle, Node};
 use crate::optimize::optimized;
+use crate::traffic::traffic;
 use catena::scalar::Operations;
 
 /// A list of operations, each of earlier results, that computes the values of some expressions.
@@ -58,22 +59,36 @@ impl Program {
 
     /// The program that computes these expressions, with as few operations as the optimiser finds.
     pub fn new(outputs: &[Expr]) -> Self {
-        let roots: Vec<Handle> = outputs.iter().map(|e| e.handle()).collect();
+        let given: Vec<Handle> = outputs.iter().map(|e| e.handle()).collect();
         with_graph(|graph| {
-            let roots = optimized(graph, &roots);
-            Self::scheduled(graph, &roots)
+            let roots = optimized(graph, &given);
+            Self::scheduled_well(graph, &given, &roots)
         })
     }
 
     /// The program that computes these expressions as they stand.
     pub fn unoptimized(outputs: &[Expr]) -> Self {
         let roots: Vec<Handle> = outputs.iter().map(|e| e.handle()).collect();
-        with_graph(|graph| Self::scheduled(graph, &roots))
+        with_graph(|graph| Self::scheduled_well(graph, &roots, &roots))
+    }
+
+    /// In the order in which the outputs are given, from the last to the first, or in the order in which the expressions were made,
+    /// whichever keeps fewer numbers waiting: the entries of an inertia matrix come from the tips of a tree to its base.
+    fn scheduled_well(graph: &Graph, given: &[Handle], roots: &[Handle]) -> Self {
+        let plain: Vec<usize> = (0..roots.len()).collect();
+        let backward: Vec<usize> = plain.iter().rev().copied().collect();
+        let mut as_made = plain.clone();
+        as_made.sort_by_key(|&at| given[at].node());
+        [plain, backward, as_made]
+            .into_iter()
+            .map(|order| Self::scheduled(graph, roots, order))
+            .min_by_key(traffic)
+            .expect("there are three orders")
     }
 
     /// Puts the operations in order, depth first: what was just computed is used at once where that is possible, so that
-    /// few results wait in registers.
-    fn scheduled(graph: &crate::graph::Graph, roots: &[Handle]) -> Self {
+    /// few results wait in registers. Outputs are begun in the order that is given.
+    fn scheduled(graph: &Graph, roots: &[Handle], order: Vec<usize>) -> Self {
         let nodes = reachable(graph, roots);
         // how many results an operand's evaluation holds at least (Sethi and Ullman): the most demanding operand goes first
         let mut need = vec![0u32; graph.nodes.len()];
@@ -92,8 +107,8 @@ impl Program {
         let mut place: Vec<Option<usize>> = vec![None; graph.nodes.len()];
         let mut symbol_at: Vec<Option<u32>> = vec![None; graph.names.len()];
         let mut stack: Vec<(usize, bool)> = Vec::new();
-        for root in roots {
-            stack.push((root.node(), false));
+        for at in order {
+            stack.push((roots[at].node(), false));
             while let Some((node, ready)) = stack.pop() {
                 if place[node].is_some() {
                     continue;
@@ -142,6 +157,8 @@ impl Program {
                 place[node] = Some(program.operations.len());
                 program.operations.push(operation);
             }
+        }
+        for root in roots {
             let at = place[root.node()].expect("the root was placed");
             program.outputs.push(Handle::new(at, root.negative()));
         }

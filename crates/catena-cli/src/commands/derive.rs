@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         None if model.nv() <= SMALL => Style::Closed,
         None => Style::Recursive,
     };
-    let keep = kept("--symbols", &arguments.symbols)?;
+    let keep = kept("--symbols", &arguments.symbols, false)?;
     let derivation = Derivation::new(&model, keep, style, arguments.elimination)?;
     let text = match (as_json, arguments.format) {
         (true, _) => json::text(&record(&derivation)),
@@ -98,8 +98,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The kinds of numbers named by an option.
-pub fn kept(option: &str, text: &str) -> Result<Keep> {
+/// The kinds of numbers named by an option; for generated code there are more of them.
+pub fn kept(option: &str, text: &str, code: bool) -> Result<Keep> {
     let mut keep = Keep::default();
     let list = text.split(',').map(str::trim);
     for name in list.filter(|name| !name.is_empty()) {
@@ -108,10 +108,17 @@ pub fn kept(option: &str, text: &str) -> Result<Keep> {
             "lengths" => keep.lengths = true,
             "inertias" => keep.inertias = true,
             "gravity" => keep.gravity = true,
+            "rotors" if code => keep.rotors = true,
+            "passive" if code => keep.passive = true,
+            "rotations" if code => keep.rotations = true,
+            "all" if code => keep = Keep::EVERYTHING,
             "all" => keep = Keep::ALL,
             _ => {
-                let known = ["masses", "lengths", "inertias", "gravity", "all"];
-                let hint = match names::nearest(name, known) {
+                let mut known = vec!["masses", "lengths", "inertias", "gravity", "all"];
+                if code {
+                    known.extend(["rotors", "passive", "rotations"]);
+                }
+                let hint = match names::nearest(name, known.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("known are {}", known.join(", ")),
                 };

@@ -17,8 +17,8 @@ pub struct Arguments {
     #[command(flatten)]
     model: ModelArgument,
 
-    /// Functions, with commas between them: inverse, forward, inertia, factor, bias, gravity, jacobian, pose, energy,
-    /// inverse_dq, inverse_dv, forward_dq, forward_dv, forward_dtau, or all
+    /// Functions, with commas between them: inverse, forward, inertia, inertia_upper, factor, bias, gravity, jacobian,
+    /// pose, energy, inverse_dq, inverse_dv, forward_dq, forward_dv, forward_dtau, or all
     #[arg(
         short,
         long,
@@ -44,7 +44,7 @@ pub struct Arguments {
     frame: Option<String>,
 
     /// Numbers of the model that are passed to the functions in an array p instead of being written into the code, with commas between them:
-    /// masses, lengths, inertias, gravity, or all
+    /// masses, lengths, inertias, gravity, rotors, passive (springs, damping, friction), rotations, or all
     #[arg(long, value_name = "NAMES", default_value = "")]
     parameters: String,
 
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
         name: arguments.prefix.clone().unwrap_or_default(),
         dust: arguments.snap,
         frame: arguments.frame.clone().unwrap_or_default(),
-        parameters: kept("--parameters", &arguments.parameters)?,
+        parameters: kept("--parameters", &arguments.parameters, true)?,
     };
     let module = Module::new(&model, &questions, &options)?;
     let mut outcome = Outcome::text(if json {

@@ -39,15 +39,33 @@ pub struct Keep {
     pub inertias: bool,
     /// The acceleration of gravity `g`, where it is along an axis of the world.
     pub gravity: bool,
+    /// Rotor inertias `rotor[k]` of the freedoms. This and what follows is for generated code; formulas have the numbers.
+    pub rotors: bool,
+    /// `damping[k]`, `friction[k]`, `stiffness[k]` and, where there is a spring, `rest[k]`.
+    pub passive: bool,
+    /// Rotations between a joint and the body before it that are more than right angles, by the three angles of Rz Rx Rz:
+    /// `angle[i].first`, `.second`, `.third`, those that are not zero.
+    pub rotations: bool,
 }
 
 impl Keep {
-    /// Everything.
+    /// Everything that formulas can have as symbols.
     pub const ALL: Keep = Keep {
         masses: true,
         lengths: true,
         inertias: true,
         gravity: true,
+        rotors: false,
+        passive: false,
+        rotations: false,
+    };
+
+    /// Everything that generated code can be given.
+    pub const EVERYTHING: Keep = Keep {
+        rotors: true,
+        passive: true,
+        rotations: true,
+        ..Keep::ALL
     };
 }
 

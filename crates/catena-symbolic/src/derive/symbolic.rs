@@ -2,29 +2,41 @@
 
 use super::Keep;
 use crate::{Expr, evaluate, scope};
-use catena::spatial::{Mat3, Vec3};
+use catena::spatial::Mat3;
 use catena::{Model, Scalar};
 use std::cell::Cell;
 
 /// The model with symbols for the numbers that are kept.
 pub(super) fn symbolic(model: &Model, keep: Keep, values: &mut Vec<(String, f64)>) -> Model<Expr> {
-    with_symbols(model, keep, false, &|name, _| Expr::symbol(name), values)
+    let symbol = |name: &str, _: usize| Expr::symbol(name);
+    with_symbols(model, keep, Purpose::Formulas, &symbol, values).0
 }
 
-/// The same with the symbols `p[0]`, `p[1]`, … in the order of `values`.
+/// What the symbols are for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To be read.
+    Formulas,
+    /// To be passed to generated code.
+    Code,
+    /// To hold whatever the numbers are.
+    Proof,
+}
+
+/// The same with the symbols `p[0]`, `p[1]`, … in the order of `values`; rotor inertias beside it.
 pub(crate) fn parametric(
     model: &Model,
     keep: Keep,
     values: &mut Vec<(String, f64)>,
-) -> Model<Expr> {
+) -> (Model<Expr>, Vec<Expr>) {
     let symbol = |_: &str, k: usize| Expr::symbol(&format!("p[{k}]"));
-    with_symbols(model, keep, false, &symbol, values)
+    with_symbols(model, keep, Purpose::Code, &symbol, values)
 }
 
 /// The model with other values of the numbers that may be symbols, in their order.
 pub(crate) fn with_parameters(model: &Model, keep: Keep, parameters: &[f64]) -> Model {
     scope(|| {
-        let symbolic = parametric(model, keep, &mut Vec::new());
+        let (symbolic, _) = parametric(model, keep, &mut Vec::new());
         let value = |name: &str| {
             let index = name.trim_start_matches("p[").trim_end_matches(']');
             let index: usize = index.parse().expect("symbols are entries of p");
@@ -37,46 +49,42 @@ pub(crate) fn with_parameters(model: &Model, keep: Keep, parameters: &[f64]) -> 
 /// The model with symbols for everything that is not 0 or ±1, rotations too: three angles each. What holds for it holds exactly, whatever
 /// the numbers are. Rotor inertias beside it.
 pub(super) fn general(model: &Model) -> (Model<Expr>, Vec<Expr>) {
-    let rotor = |k: usize| match model.dof(k).armature {
-        0.0 => Expr::zero(),
-        _ => Expr::symbol(&format!("rotor[{k}]")),
+    let symbol = |name: &str, _: usize| Expr::symbol(name);
+    let keep = Keep {
+        rotors: true,
+        rotations: true,
+        ..Keep::ALL
     };
-    (
-        with_symbols(
-            model,
-            Keep::ALL,
-            true,
-            &|name, _| Expr::symbol(name),
-            &mut Vec::new(),
-        ),
-        (0..model.nv()).map(rotor).collect(),
-    )
+    with_symbols(model, keep, Purpose::Proof, &symbol, &mut Vec::new())
 }
 
-/// A rotation by three angles, unless its entries are 0 and ±1.
-fn rotation(body: usize, rotation: Mat3<f64>, general: bool) -> [Vec3<Expr>; 3] {
-    let columns = [rotation.x, rotation.y, rotation.z];
-    let exact = |x: &f64| x.fract() == 0.0;
-    if !general || columns.iter().all(|c| c.to_array().iter().all(exact)) {
-        return columns.map(|c| c.map(Expr::constant));
+/// The angles of R = Rz(first) Rx(second) Rz(third), with as few and as small ones about z as possible.
+fn angles(rotation: Mat3<f64>) -> [f64; 3] {
+    use std::f64::consts::PI;
+    let (x, y, z) = (rotation.x, rotation.y, rotation.z);
+    let sine = z.x.hypot(z.y);
+    if sine < 1e-12 {
+        return [x.y.atan2(x.x), sine.atan2(z.z), 0.0];
     }
-    let [first, second, third] = ["first", "second", "third"]
-        .map(|angle| Expr::symbol(&format!("{angle}[{body}]")).sin_cos());
-    let r = Mat3::rotation_z(first.0, first.1)
-        * Mat3::rotation_x(second.0, second.1)
-        * Mat3::rotation_z(third.0, third.1);
-    [r.x, r.y, r.z]
+    // z = (sin first sin second, −cos first sin second, cos second), the last row likewise with third
+    let one = [z.x.atan2(-z.y), sine.atan2(z.z), x.z.atan2(y.z)];
+    let opposite = |angle: f64| if angle > 0.0 { angle - PI } else { angle + PI };
+    let other = [opposite(one[0]), -one[1], opposite(one[2])];
+    let size = |a: [f64; 3]| a[0].abs() + a[2].abs();
+    let chosen = if size(other) < size(one) { other } else { one };
+    chosen.map(|angle| if angle.abs() < 1e-15 { 0.0 } else { angle })
 }
 
 fn with_symbols(
     model: &Model,
     keep: Keep,
-    general: bool,
+    purpose: Purpose,
     symbol: &dyn Fn(&str, usize) -> Expr,
     values: &mut Vec<(String, f64)>,
-) -> Model<Expr> {
+) -> (Model<Expr>, Vec<Expr>) {
     let mut kept = |is_kept: bool, name: String, value: f64| {
-        if is_kept && value != 0.0 {
+        // a spring that rests at zero may be moved
+        if is_kept && (value != 0.0 || name.starts_with("rest")) {
             let made = symbol(&name, values.len());
             values.push((name, value));
             made
@@ -89,7 +97,31 @@ fn with_symbols(
     let mut numbers: Vec<Expr> = Vec::new();
     for i in 0..=model.body_count() {
         let (placement, moments) = (model.placement(i), model.moments(i));
-        for column in rotation(i, placement.rotation, general) {
+        let r = placement.rotation;
+        let exact = |x: &f64| x.fract() == 0.0;
+        let right = [r.x, r.y, r.z]
+            .iter()
+            .all(|c| c.to_array().iter().all(exact));
+        let columns = if keep.rotations && purpose != Purpose::Formulas && !right {
+            let mut of = angles(r).into_iter().zip(["first", "second", "third"]);
+            let [first, second, third] = [0; 3].map(|_| {
+                let (angle, name) = of.next().expect("there are three");
+                // in a proof no angle is special
+                let angle = if purpose == Purpose::Proof {
+                    1.0
+                } else {
+                    angle
+                };
+                kept(true, format!("angle[{i}].{name}"), angle).sin_cos()
+            });
+            let r = Mat3::rotation_z(first.0, first.1)
+                * Mat3::rotation_x(second.0, second.1)
+                * Mat3::rotation_z(third.0, third.1);
+            [r.x, r.y, r.z]
+        } else {
+            [r.x, r.y, r.z].map(|c| c.map(Expr::constant))
+        };
+        for column in columns {
             numbers.extend(column.to_array());
         }
         for (x, axis) in placement.translation.to_array().into_iter().zip(xyz) {
@@ -127,19 +159,31 @@ fn with_symbols(
             numbers.push(mass * c[0] * c[2] - xz);
             numbers.push(mass * c[1] * c[2] - yz);
         }
-        numbers.push(kept(general, format!("pitch[{i}]"), model.pitch(i)));
+        let pitch = purpose == Purpose::Proof;
+        numbers.push(kept(pitch, format!("pitch[{i}]"), model.pitch(i)));
     }
+    let mut rotors = Vec::new();
+    let passive = keep.passive && purpose == Purpose::Code;
     for k in 0..model.nv() {
         let dof = model.dof(k);
-        numbers.push(kept(general, format!("rotor[{k}]"), dof.armature));
-        let of = [dof.damping, dof.friction, dof.stiffness, dof.rest];
-        numbers.extend(of.map(Expr::constant));
+        let rotor = keep.rotors && purpose != Purpose::Formulas;
+        rotors.push(kept(rotor, format!("rotor[{k}]"), dof.armature));
+        numbers.push(rotors[k]);
+        numbers.push(kept(passive, format!("damping[{k}]"), dof.damping));
+        numbers.push(kept(passive, format!("friction[{k}]"), dof.friction));
+        numbers.push(kept(passive, format!("stiffness[{k}]"), dof.stiffness));
+        let spring = passive && dof.stiffness != 0.0;
+        numbers.push(kept(spring, format!("rest[{k}]"), dof.rest));
     }
     let gravity = model.gravity().to_array();
     let along_axis = gravity.iter().filter(|x| **x != 0.0).count() == 1;
-    for x in gravity {
-        let size = kept(keep.gravity && along_axis, "g".into(), x.abs());
-        numbers.push(if x < 0.0 { -size } else { size });
+    for (x, axis) in gravity.into_iter().zip(xyz) {
+        if along_axis || purpose != Purpose::Code {
+            let size = kept(keep.gravity && along_axis, "g".into(), x.abs());
+            numbers.push(if x < 0.0 { -size } else { size });
+        } else {
+            numbers.push(kept(keep.gravity, format!("g.{axis}"), x));
+        }
     }
     let next = Cell::new(0);
     let mapped = model.map(|_| {
@@ -147,5 +191,5 @@ fn with_symbols(
         numbers[at]
     });
     debug_assert_eq!(next.get(), numbers.len());
-    mapped
+    (mapped, rotors)
 }

@@ -29,7 +29,7 @@ type Twist = (usize, Motion<Expr>);
 /// v̇ at (q, v, τ), of a model with rotor inertias `rotors`, and the inverses of the pivots; `effort` is τ less passive forces.
 pub(super) fn forward_dynamics(
     model: &Model<Expr>,
-    rotors: &[f64],
+    rotors: &[Expr],
     q: &[Expr],
     v: &[Expr],
     effort: &[Expr],
@@ -45,7 +45,7 @@ pub(super) fn forward_dynamics(
     };
     // what the rotors take of the efforts
     let effort: Vec<Expr> = (0..nv)
-        .map(|l| effort[l] - Expr::constant(rotors[l]) * reference.vdot[l])
+        .map(|l| effort[l] - rotors[l] * reference.vdot[l])
         .collect();
 
     // base to tips
@@ -77,10 +77,10 @@ pub(super) fn forward_dynamics(
             let l = range.start;
             let (a, b) = (own.rotational, own.coupling);
             let row = Force::new(Vec3::new(a.xz, a.yz, a.zz), Vec3::new(b.x.z, b.y.z, b.z.z));
-            inverse[l] = (a.zz + Expr::constant(rotors[l])).recip();
+            inverse[l] = (a.zz + rotors[l]).recip();
             freed[l] -= wrench.moment.z;
             let mut seen = twists.clone();
-            if rotors[l] == 0.0 {
+            if rotors[l].value() == Some(0.0) {
                 // along the joint nothing but the effort is left
                 wrench.moment.z = effort[l];
                 for (_, twist) in &mut seen {
@@ -102,7 +102,7 @@ pub(super) fn forward_dynamics(
             continue;
         }
         for (column, l) in columns(i).into_iter().zip(range).rev() {
-            let rotor = Expr::constant(rotors[l]);
+            let rotor = rotors[l];
             let kind = tree.bodies[i].kind;
             let reduced = match kind {
                 JointKind::Revolute | JointKind::Continuous => own.eliminate_rotation_z(rotor),
@@ -114,7 +114,8 @@ pub(super) fn forward_dynamics(
             inverse[l] = reduced.inverse;
             freed[l] -= wrench.dot(column);
             wrench += psi[l] * freed[l];
-            if rotors[l] == 0.0 {
+            if rotors[l].value() == Some(0.0) {
+                // along the joint nothing but the effort is left
                 match kind {
                     JointKind::Revolute | JointKind::Continuous => wrench.moment.z = effort[l],
                     JointKind::Prismatic => wrench.force.z = effort[l],
@@ -143,7 +144,7 @@ pub(super) fn forward_dynamics(
         .flat_map(|i| tree.dof_range(i))
         .collect();
     for &k in &first {
-        h[(k, k)] += Expr::constant(rotors[k]);
+        h[(k, k)] += rotors[k];
     }
     let mut delta = vec![Expr::zero(); nv];
     solve_some(&h, &first, &freed, &mut delta, &mut inverse);
@@ -171,7 +172,7 @@ pub(super) fn forward_dynamics(
         };
         for (column, l) in columns(i).into_iter().zip(range) {
             // the acceleration about an axis without a rotor does not depend on what it would have been
-            let free = ways[i].turning && rotors[l] == 0.0;
+            let free = ways[i].turning && rotors[l].value() == Some(0.0);
             let before = own.angular.z;
             if free {
                 own.angular.z = Expr::zero();

@@ -12,7 +12,7 @@ use catena::spatial::RigidInertia;
 use catena::{Base, Matrix, Model, Scalar};
 
 /// I(q), rotor inertias on its diagonal.
-pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[f64], q: &[Expr]) -> Matrix<Expr> {
+pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[Expr], q: &[Expr]) -> Matrix<Expr> {
     let (n, nv) = (model.body_count(), model.nv());
     let tree = model.tree();
     let rest = vec![Expr::zero(); nv];
@@ -75,7 +75,7 @@ pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[f64], q: &[Expr]) ->
         }
     }
     for k in 0..nv {
-        inertia[(k, k)] += Expr::constant(rotors[k]);
+        inertia[(k, k)] += rotors[k];
     }
     inertia
 }

@@ -44,6 +44,11 @@ pub(super) fn function(model: &Model, question: Question, options: &Options) -> 
         Question::Inverse => (vec![q, v, vdot], vec![tau]),
         Question::Forward => (vec![q, v, tau], vec![vdot]),
         Question::Inertia => (vec![q], vec![square("inertia", "inertia matrix")]),
+        Question::InertiaUpper => {
+            let upper = upper_places(model).len();
+            let meaning = "entries of the upper triangle";
+            (vec![q], vec![array("upper", upper, meaning)])
+        }
         Question::Factor => (
             vec![q],
             vec![square("u", "U"), array("d", nv, "diagonal of D")],
@@ -157,6 +162,14 @@ fn traced_ways(
         Question::Bias => one(&|t| t.inverse(&t.v(), &t.rest()), newton_euler),
         Question::Gravity => one(&|t| t.inverse(&t.rest(), &t.rest()), newton_euler),
         Question::Inertia => one(&|t| t.inertia().as_slice().to_vec(), "composite bodies"),
+        Question::InertiaUpper => one(
+            &|t| {
+                let inertia = t.inertia();
+                let places = upper_places(model).into_iter();
+                places.map(|place| inertia[place]).collect()
+            },
+            "composite bodies",
+        ),
         Question::Factor => one(
             &|t| {
                 let (u, d) = eliminated(t.inertia());
@@ -273,9 +286,8 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
         for (k, effort) in effort.iter_mut().enumerate() {
             *effort -= passive_force(&t.model, &t.q, &v, k);
         }
-        let rotors = t.rotors();
         let (mut vdot, inverse) =
-            articulated::forward_dynamics(&t.model, &rotors, &t.q, &v, &effort);
+            articulated::forward_dynamics(&t.model, &t.rotors, &t.q, &v, &effort);
         if pivots {
             vdot.extend(inverse);
         }
@@ -318,6 +330,8 @@ pub(super) fn parameters(model: &Model, options: &Options) -> Vec<(String, f64)>
 struct Traced<'a> {
     model: Model<Expr>,
     numbers: &'a Model,
+    /// Rotor inertias.
+    rotors: Vec<Expr>,
     q: Vec<Expr>,
 }
 
@@ -326,11 +340,19 @@ impl<'a> Traced<'a> {
         let numbers = &reduced.model;
         // coordinates first: among equal choices the optimiser takes the oldest factor
         let q = shifted(&reduced.offset);
-        let model = match options.parameters == Keep::default() {
-            true => numbers.map(Expr::constant),
+        let (model, rotors) = match options.parameters == Keep::default() {
+            true => {
+                let rotors = (0..numbers.nv()).map(|k| Expr::constant(numbers.dof(k).armature));
+                (numbers.map(Expr::constant), rotors.collect())
+            }
             false => parametric(numbers, options.parameters, &mut Vec::new()),
         };
-        Traced { model, numbers, q }
+        Traced {
+            model,
+            numbers,
+            rotors,
+            q,
+        }
     }
 
     fn v(&self) -> Vec<Expr> {
@@ -361,13 +383,8 @@ impl<'a> Traced<'a> {
         tau
     }
 
-    fn rotors(&self) -> Vec<f64> {
-        let freedoms = 0..self.numbers.nv();
-        freedoms.map(|k| self.numbers.dof(k).armature).collect()
-    }
-
     fn inertia(&self) -> Matrix<Expr> {
-        composite::inertia_matrix(&self.model, &self.rotors(), &self.q)
+        composite::inertia_matrix(&self.model, &self.rotors, &self.q)
     }
 
     /// I v̇ = τ − bias, and the factors of I.
@@ -494,6 +511,28 @@ pub(crate) fn direction(kind: JointKind, k: usize) -> Vec<(usize, Option<(usize,
     let rows = table[k - first].iter().enumerate();
     rows.map(|(row, &(from, half))| (first + row, Some((first + from, half))))
         .collect()
+}
+
+/// Rows and columns of the entries of I on and above its diagonal, row after row, but for those that are zero in every position:
+/// freedoms of bodies of which neither carries the other.
+pub(super) fn upper_places(model: &Model) -> Vec<(usize, usize)> {
+    let tree = model.tree();
+    let carries = |row: usize, column: usize| {
+        let (lower, mut at) = (tree.dofs[row].body, tree.dofs[column].body);
+        while at > lower {
+            at = tree.bodies[at].parent;
+        }
+        at == lower
+    };
+    let mut places = Vec::new();
+    for row in 0..model.nv() {
+        places.extend(
+            (row..model.nv())
+                .filter(|&column| carries(row, column))
+                .map(|column| (row, column)),
+        );
+    }
+    places
 }
 
 /// I = U D Uᵀ by reverse elimination of the upper triangle; zeros of a branching tree stay zeros.

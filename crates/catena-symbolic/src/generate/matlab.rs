@@ -80,6 +80,18 @@ fn definition(module: &Module, function: &Function) -> String {
         let line = format!("% {line}");
         let _ = writeln!(text, "{}", line.trim_end());
     }
+    if let Some((rows, columns)) = module.places(function) {
+        // in lines that can be copied
+        let _ = writeln!(
+            text,
+            "% Row and column of each entry, for sparse(rows, columns, {}):",
+            function.outputs[0].name
+        );
+        for (what, list) in [("rows", rows), ("columns", columns)] {
+            let list: Vec<usize> = list.iter().map(|x| x + 1).collect();
+            let _ = writeln!(text, "% {what} = {list:?};");
+        }
+    }
     for array in &function.outputs {
         let _ = writeln!(text, "{} = zeros({}, 1);", array.name, array.length);
     }

@@ -219,12 +219,19 @@ impl Module {
         }
         if !self.parameters.is_empty() {
             lines.push("Parameters p, with the values of the model: m mass, c mass centre and J inertia tensor about it, both in the axes".into());
-            lines.push("of the body whose z is the joint axis, a origin of the joint in the frame of the body before, g gravity:".into());
+            lines.push("of the body whose z is the joint axis, a origin of the joint in the frame of the body before, g gravity; angle of Rz Rx Rz,".into());
+            lines.push("the rotation from the joint to the body before; of freedoms: rotor inertia, damping, friction, stiffness, rest of springs:".into());
             for (k, (name, value)) in self.parameters.iter().enumerate() {
                 lines.push(format!("  {k:3}  {name} = {value:?}"));
             }
         }
         lines
+    }
+
+    /// Rows and columns of the entries that a function writes, where it writes only some of a matrix.
+    fn places(&self, function: &Function) -> Option<(Vec<usize>, Vec<usize>)> {
+        let written = function.question == Question::InertiaUpper;
+        written.then(|| equations::upper_places(&self.model).into_iter().unzip())
     }
 
     /// What is said about a function, line by line.

@@ -53,7 +53,16 @@ fn definition(module: &Module, function: &Function) -> String {
     let body = body(function, &Python);
     let inputs: Vec<&str> = function.inputs.iter().map(|a| a.name).collect();
     let outputs: Vec<&str> = function.outputs.iter().map(|a| a.name).collect();
-    let mut text = format!(
+    let mut text = String::new();
+    if let Some((rows, columns)) = module.places(function) {
+        let name = function.question.name().to_uppercase();
+        let _ = write!(
+            text,
+            "\n\n# row and column of each entry\n{name}_ROWS = {rows:?}\n{name}_COLUMNS = {columns:?}\n"
+        );
+    }
+    let _ = write!(
+        text,
         "\n\ndef {}({}):\n    \"\"\"{}\n\n",
         function.question.name(),
         inputs.join(", "),

@@ -9,6 +9,8 @@ pub enum Question {
     Forward,
     /// Inertia matrix.
     Inertia,
+    /// Upper triangle of the inertia matrix, without the zeros of a branching tree.
+    InertiaUpper,
     /// Factors of the inertia matrix.
     Factor,
     /// Efforts at v̇ = 0.
@@ -35,10 +37,11 @@ pub enum Question {
 
 impl Question {
     /// All of them, with the names of the functions.
-    pub const ALL: [(&'static str, Question); 14] = [
+    pub const ALL: [(&'static str, Question); 15] = [
         ("inverse", Question::Inverse),
         ("forward", Question::Forward),
         ("inertia", Question::Inertia),
+        ("inertia_upper", Question::InertiaUpper),
         ("factor", Question::Factor),
         ("bias", Question::Bias),
         ("gravity", Question::Gravity),
@@ -64,6 +67,9 @@ impl Question {
             Question::Inverse => "Efforts tau that produce the accelerations vdot at (q, v)",
             Question::Forward => "Accelerations vdot that the efforts tau produce at (q, v)",
             Question::Inertia => "The inertia matrix at q, rotor inertias on its diagonal",
+            Question::InertiaUpper => {
+                "The upper triangle of the inertia matrix at q, row after row, without the zeros between branches"
+            }
             Question::Factor => {
                 "The factors of the inertia matrix, U D U^T: U unit upper triangular, D its pivots"
             }

@@ -1,6 +1,6 @@
 //! Numbers for the tests of generated code, computed by the library on the model as it was given.
 
-use super::equations::{chosen_frame, direction, parameters};
+use super::equations::{chosen_frame, direction, parameters, upper_places};
 use super::{Options, Question};
 use crate::derive::with_parameters;
 use catena::error::Result;
@@ -53,7 +53,8 @@ pub(super) fn samples(
     Ok((samples, error))
 }
 
-/// With the parameters of the model first, and then with others: masses and tensors 1.2, lengths 0.9 times as large.
+/// With the parameters of the model first, and then with others: masses and tensors 1.2, everything else 0.9 times as large, springs at rest
+/// elsewhere.
 fn parametric_samples(
     model: &Model,
     question: Question,
@@ -66,10 +67,11 @@ fn parametric_samples(
     for seed in 0..COUNT {
         let numbers: Vec<f64> = parameters
             .iter()
-            .map(|(name, value)| match (seed, name.starts_with(['m', 'J'])) {
-                (0, _) => *value,
-                (_, true) => 1.2 * value,
-                (_, false) => 0.9 * value,
+            .map(|(name, value)| match name {
+                _ if seed == 0 => *value,
+                name if name.starts_with(['m', 'J']) => 1.2 * value,
+                name if name.starts_with("rest") => 0.9 * value + 0.1,
+                _ => 0.9 * value,
             })
             .collect();
         let changed = match seed {
@@ -119,6 +121,11 @@ fn sample(
         Question::Inverse => dynamics.inverse(&state, &x, &[])?.to_vec(),
         Question::Forward => dynamics.forward(&state, &x, &[])?.to_vec(),
         Question::Inertia => dynamics.inertia(&state)?.as_slice().to_vec(),
+        Question::InertiaUpper => {
+            let inertia = dynamics.inertia(&state)?;
+            let places = upper_places(model).into_iter();
+            places.map(|place| inertia[place]).collect()
+        }
         Question::Factor => {
             let factors = dynamics.factorization(&state)?;
             let mut numbers = factors.u(model).as_slice().to_vec();
