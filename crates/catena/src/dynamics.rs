@@ -140,14 +140,14 @@ impl Quads {
 pub struct Dynamics {
     model: Model,
     path: Path,
-    composite: Composite,
     kinematics: Kinematics<f64>,
     coriolis_work: CoriolisMatrix<f64>,
     tau: Vec<f64>,
     vdot: Vec<f64>,
     still: Vec<f64>,
     at_rest: State,
-    inertia: Matrix<f64>, // this and the next are made when first asked for: they are the only quadratic memory
+    inertia: Matrix<f64>, // this and the next two are made when first asked for: they are the only quadratic memory
+    composite: Option<Composite>,
     coriolis: Matrix<f64>,
     jacobian: Matrix<f64>,
     /// The widest registers that loops over columns may use.
@@ -193,7 +193,6 @@ impl Dynamics {
         Dynamics {
             model: model.clone(),
             path,
-            composite: Composite::new(model, cpu),
             kinematics: Kinematics::new(model),
             coriolis_work: CoriolisMatrix::new(model),
             tau: vec![0.0; nv],
@@ -201,6 +200,7 @@ impl Dynamics {
             still: vec![0.0; nv],
             at_rest: State::neutral(model),
             inertia: Matrix::zeros(0, 0),
+            composite: None,
             coriolis: Matrix::zeros(0, 0),
             jacobian: Matrix::zeros(6, nv),
             widest: cpu.min(Cpu::best()),
@@ -430,7 +430,12 @@ impl Dynamics {
                     code.run_into(&state.q, &[], &[], inertia);
                 }
             }
-            _ => self.composite.inertia(&self.model, &state.q, inertia),
+            _ => {
+                let (model, widest) = (&self.model, self.widest);
+                self.composite
+                    .get_or_insert_with(|| Composite::new(model, widest))
+                    .inertia(model, &state.q, inertia);
+            }
         }
         Ok(&self.inertia)
     }

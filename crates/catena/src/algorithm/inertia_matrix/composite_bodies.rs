@@ -136,7 +136,6 @@ fn bodies<S: Scalar, P: Parameter<S>>(model: &Model<P>, q: &[S], work: &mut Comp
             }
         };
         (work.axes[i], work.arm[i]) = (axes, arm);
-        work.origin[i] = work.origin[info.parent] + arm;
         work.composite[i] = model.inertia(i).turned(axes);
         with_joint!(info.kind, J => {
             let joint = J::<S>::at(setting, &pose);
@@ -177,7 +176,10 @@ pub(crate) fn numbers<S: Scalar, P: Parameter<S>, T: Sink<S, { entries::NUMBERS 
     sink: &mut T,
 ) {
     bodies(model, q, work);
-    let dofs = &model.tree().dofs;
+    let (nodes, dofs) = (&model.tree().nodes, &model.tree().dofs);
+    for i in 1..=model.body_count() {
+        work.origin[i] = work.origin[nodes[i].parent] + work.arm[i];
+    }
     for k in (0..model.nv()).rev() {
         let mut numbers = [S::zero(); entries::NUMBERS];
         write_motion(&mut numbers, entries::AXIS, work.along[k]);
