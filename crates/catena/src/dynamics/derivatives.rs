@@ -119,8 +119,8 @@ mod compiled {
 
     macro_rules! compiled {
         ($pack:ty, $features:literal) => {
-            compiled!(@recursion $pack, inverse_recursion);
-            compiled!(@recursion $pack, forward_recursion);
+            compiled!(@recursion $pack, $features, inverse_recursion);
+            compiled!(@recursion $pack, $features, forward_recursion);
             compiled!(@matrices $pack, $features, inverse_matrices);
             compiled!(@matrices $pack, $features, forward_matrices);
 
@@ -134,11 +134,9 @@ mod compiled {
                 work.inverse_inertia(door, model, out);
             }
         };
-        // a recursion from body to body gains nothing from wider registers: never inlined into code that has them
-        (@recursion $pack:ty, $name:ident) => {
-            #[target_feature(
-                enable = "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave"
-            )]
+        // a recursion from body to body gains from the number of registers, not from their width
+        (@recursion $pack:ty, $features:literal, $name:ident) => {
+            #[target_feature(enable = $features)]
             #[inline(never)]
             pub(crate) fn $name(
                 work: &mut Workspace<Fused, $pack>,
