@@ -2,7 +2,7 @@
 
 use super::Batch;
 use super::lanes::{Turned, Work, not_positive};
-use super::question::{Question, in_lane};
+use super::question::{Question, SMALL, in_lane};
 use crate::Dynamics;
 use crate::algorithm::derivatives::pairs::{self, Pairs};
 use crate::algorithm::derivatives::sweeps::{self, Sweeps};
@@ -21,6 +21,7 @@ use crate::state::{Base, State};
 pub(crate) struct OfEfforts<V: Vector> {
     recursion: inverse::Work<Wide<V>, One>,
     turned: Turned<V, { pairs::NUMBERS }>,
+    /// Of packs of columns, or of columns if states are in the lanes to the end.
     pairs: Pairs<Wide<V>>,
 }
 
@@ -30,6 +31,7 @@ pub(crate) struct OfAccelerations<V: Vector> {
     recursion: forward::Recursion<Wide<V>, One>,
     turned: Turned<V, { sweeps::NUMBERS }>,
     sweeps: Sweeps<Fused, Register<V>>,
+    in_lanes: Option<Sweeps<Wide<V>, One>>,
     vdot: Vec<Wide<V>>,
 }
 
@@ -45,7 +47,10 @@ impl Question for OfInverse {
             Box::new(OfEfforts {
                 recursion: inverse::Work::new(model),
                 turned: Turned::new(model),
-                pairs: Pairs::new::<Fused, Register<V>, f64>(model),
+                pairs: match model.nv() <= SMALL {
+                    true => Pairs::new::<Wide<V>, One, f64>(model),
+                    false => Pairs::new::<Fused, Register<V>, f64>(model),
+                },
             })
         });
     }
@@ -53,15 +58,29 @@ impl Question for OfInverse {
     #[inline(always)]
     fn answer<V: Vector>(
         self,
-        _model: &Model,
-        _base: &Base<Wide<V>>,
-        _loaded: bool,
+        model: &Model,
+        base: &Base<Wide<V>>,
+        loaded: bool,
         _group: usize,
         work: &mut Work<V>,
         bad: Wide<V>,
     ) -> Wide<V> {
-        if let Some(code) = &mut work.native.inverse_derivatives {
+        if let Some(code) = &mut work.native.inverse_derivatives
+            && work.still
+            && !loaded
+        {
             code.run(&work.q, &work.v, &work.input, &mut work.output);
+        } else if let Some(of_efforts) = &mut work.of_efforts {
+            let external = if loaded { &work.external[..] } else { &[] };
+            let size = model.nv() * model.nv();
+            let state = [&work.q[..], &work.v, &work.input[..model.nv()]];
+            let OfEfforts {
+                recursion, pairs, ..
+            } = &mut **of_efforts;
+            recursion.run(model, state, base, external);
+            let (dq, dv) = work.output[..2 * size].split_at_mut(size);
+            let out = [dq, dv, &mut []];
+            pairs.run::<Wide<V>, One, f64, false>(model, &recursion.packs, out);
         }
         bad
     }
@@ -76,7 +95,8 @@ impl Question for OfInverse {
         mut bad: Wide<V>,
         out: &mut [f64],
     ) -> Option<Wide<V>> {
-        if work.native.inverse_derivatives.is_some() && work.still && !loaded {
+        let compiled = work.native.inverse_derivatives.is_some() && work.still && !loaded;
+        if compiled || model.nv() <= SMALL {
             return None;
         }
         let external = if loaded { &work.external[..] } else { &[] };
@@ -126,6 +146,7 @@ impl Question for OfForward {
                 recursion: forward::Recursion::new(model),
                 turned: Turned::new(model),
                 sweeps: Sweeps::new(model),
+                in_lanes: (model.nv() <= SMALL).then(|| Sweeps::new(model)),
                 vdot: vec![Wide::zero(); model.nv()],
             })
         });
@@ -138,18 +159,42 @@ impl Question for OfForward {
     fn answer<V: Vector>(
         self,
         model: &Model,
-        _base: &Base<Wide<V>>,
-        _loaded: bool,
+        base: &Base<Wide<V>>,
+        loaded: bool,
         _group: usize,
         work: &mut Work<V>,
         bad: Wide<V>,
     ) -> Wide<V> {
         let (size, nv) = (model.nv() * model.nv(), model.nv());
-        if let Some(code) = &mut work.native.forward_derivatives {
+        if let Some(code) = &mut work.native.forward_derivatives
+            && work.still
+            && !loaded
+        {
             code.run(&work.q, &work.v, &work.input, &mut work.output);
             return not_positive(&work.output[3 * size + nv..3 * size + 2 * nv], bad);
         }
-        bad
+        let external = if loaded { &work.external[..] } else { &[] };
+        let (Some(of_accelerations), Some(forward)) =
+            (&mut work.of_accelerations, &mut work.forward)
+        else {
+            return bad;
+        };
+        let OfAccelerations {
+            recursion,
+            in_lanes: Some(sweeps),
+            vdot,
+            ..
+        } = &mut **of_accelerations
+        else {
+            return bad;
+        };
+        let (q, v, input) = (&work.q, &work.v, &work.input[..nv]);
+        articulated_bodies::kernel(model, q, v, input, base, external, forward, vdot);
+        recursion.run(model, [q, v, vdot], base, external, &forward.factors);
+        let (dq, rest) = work.output[..3 * size].split_at_mut(size);
+        let (dv, dtau) = rest.split_at_mut(size);
+        sweeps.run(model, &recursion.packs, [dq, dv, dtau]);
+        not_positive(&forward.factors.inverse, bad)
     }
 
     #[inline(always)]
@@ -162,7 +207,8 @@ impl Question for OfForward {
         bad: Wide<V>,
         out: &mut [f64],
     ) -> Option<Wide<V>> {
-        if work.native.forward_derivatives.is_some() && work.still && !loaded {
+        let compiled = work.native.forward_derivatives.is_some() && work.still && !loaded;
+        if compiled || model.nv() <= SMALL {
             return None;
         }
         let external = if loaded { &work.external[..] } else { &[] };
@@ -173,6 +219,7 @@ impl Question for OfForward {
             turned,
             sweeps,
             vdot,
+            ..
         } = &mut **work.of_accelerations.as_mut()?;
         let forward = work.forward.as_mut()?;
         articulated_bodies::kernel(

@@ -193,7 +193,7 @@ impl Question for Inertia {
     #[inline(always)]
     fn answer<V: Vector>(
         self,
-        _model: &Model,
+        model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
         _group: usize,
@@ -202,6 +202,10 @@ impl Question for Inertia {
     ) -> Wide<V> {
         if let Some(code) = &mut work.native.inertia {
             code.run(&work.q, &[], &[], &mut work.output);
+        } else if let Some(of_inertia) = &mut work.of_inertia {
+            let size = model.nv() * model.nv();
+            let (composite, out) = (&mut of_inertia.composite, &mut work.output[..size]);
+            composite_bodies::kernel(model, &work.q, composite, out);
         }
         bad
     }
@@ -216,7 +220,7 @@ impl Question for Inertia {
         mut bad: Wide<V>,
         out: &mut [f64],
     ) -> Option<Wide<V>> {
-        if work.native.inertia.is_some() {
+        if work.native.inertia.is_some() || model.nv() <= SMALL {
             return None;
         }
         let OfInertia {
@@ -244,6 +248,9 @@ impl Question for Inertia {
         dynamics.inertia(state).map(|_| ())
     }
 }
+
+/// Up to this many freedoms the matrices of all lanes are small enough to be made with a state in each.
+pub(crate) const SMALL: usize = 20;
 
 /// Workspaces of inertia matrices, of one thread: bodies with a state in each lane, then state after state with a column in each
 /// lane. Matrices with a state in each lane would be eight times as large as the nearer caches are made for.
