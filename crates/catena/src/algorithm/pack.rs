@@ -317,3 +317,17 @@ pub(crate) fn cross_add<M: Scalar>(c: &mut [M], a: [M; 3], b: [M; 3]) {
     c[1] = a[2].mul_add(b[0], (-a[0]).mul_add(b[2], c[1]));
     c[2] = a[0].mul_add(b[1], (-a[1]).mul_add(b[0], c[2]));
 }
+
+/// A wrench about a point from which the present one is seen at `d`.
+#[inline(always)]
+pub(crate) fn move_wrench<M: Scalar>(wrench: &mut [M; 6], d: [M; 3]) {
+    let [_, _, _, x, y, z] = *wrench;
+    cross_add(&mut wrench[..3], d, [x, y, z]);
+}
+
+/// A motion likewise.
+#[inline(always)]
+pub(crate) fn move_motion<M: Scalar>(motion: &mut [M; 6], d: [M; 3]) {
+    let [x, y, z, _, _, _] = *motion;
+    cross_add(&mut motion[3..], d, [x, y, z]);
+}

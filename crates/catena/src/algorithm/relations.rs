@@ -26,8 +26,18 @@ pub(crate) enum Relation {
 /// One where a column lies on that side, zero elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sides<M> {
-    pub inwards: M,
-    pub beyond: M,
+    inwards: M,
+    beyond: M,
+}
+
+impl<M: Scalar> Sides<M> {
+    /// Of every column what belongs to its side, or zero.
+    #[inline(always)]
+    pub fn choose(&self, inwards: M, beyond: M) -> M {
+        let zero = M::zero();
+        let inner = M::select(zero.less(self.inwards), inwards, zero);
+        M::select(zero.less(self.beyond), beyond, inner)
+    }
 }
 
 /// How the columns of every pack lie to every row.
@@ -44,13 +54,9 @@ impl<M: Scalar> Relations<M> {
     /// With `rotations`, the freedoms of one rotation all count as on the way to the base for one another; else by their numbers.
     pub fn new<S: Scalar, K: Pack<S, Many = M>, P>(model: &Model<P>, rotations: bool) -> Self {
         let tree = model.tree();
-        let (n, nv) = (model.body_count(), model.nv());
-        let mut end = vec![0; n + 1];
-        for i in (1..=n).rev() {
-            end[i] = end[i].max(tree.dof_range(i).end);
-            end[tree.parent(i)] = end[tree.parent(i)].max(end[i]);
-        }
-        let end: Vec<usize> = tree.dofs.iter().map(|dof| end[dof.body]).collect();
+        let nv = model.nv();
+        let beyond = tree.ends();
+        let end: Vec<usize> = tree.dofs.iter().map(|dof| beyond[dof.body]).collect();
         // one past the last freedom of the same rotation
         let stage: Vec<usize> = (0..nv)
             .map(|k| {

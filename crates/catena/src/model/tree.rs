@@ -122,6 +122,16 @@ impl Tree {
         b.v..b.v + b.kind.nv()
     }
 
+    /// One past the last velocity coordinate of the subtree on each body; those of a subtree follow one another.
+    pub(crate) fn ends(&self) -> Vec<usize> {
+        let mut end = vec![0; self.bodies.len()];
+        for i in (1..self.bodies.len()).rev() {
+            end[i] = end[i].max(self.dof_range(i).end);
+            end[self.parent(i)] = end[self.parent(i)].max(end[i]);
+        }
+        end
+    }
+
     /// Position coordinates of the joint that carries a body.
     pub fn q_range(&self, body: usize) -> std::ops::Range<usize> {
         let b = &self.bodies[body];

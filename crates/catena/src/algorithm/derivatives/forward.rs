@@ -204,10 +204,7 @@ impl<S: Scalar> Free<S> {
                 z: d.cross_add(f.z, m.z),
             },
             forces: f,
-            force: Force::new(
-                d.cross_add(self.force.force, self.force.moment),
-                self.force.force,
-            ),
+            force: inverse::force_seen(self.force, d),
         }
     }
 

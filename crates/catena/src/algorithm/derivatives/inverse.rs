@@ -254,10 +254,7 @@ impl<S: Scalar> Sum<S> {
                 z: p.scale_add(d.z, Vec3::new(k.z.x, k.z.y, k.z.z + along)),
             },
             momentum: p,
-            force: Force::new(
-                d.cross_add(self.force.force, self.force.moment),
-                self.force.force,
-            ),
+            force: force_seen(self.force, d),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Columns come in packs. Eight rows meet a pack at a time: what the pack needs is read once for all of them, and few lines and
 //! pages of the result are written to at once.
 
+use crate::algorithm::inertia_matrix::composite_bodies::add_rotors;
 use crate::algorithm::pack::{Pack, dot, part, write};
 use crate::algorithm::relations::{ROWS, Relation, Relations, block_part};
 use crate::model::Model;
@@ -144,7 +145,7 @@ impl<M: Scalar> Pairs<M> {
                 let inner = inwards::<S, K, INERTIA>(packs, block, r, own);
                 let mut entries = beyond::<S, K, INERTIA>(packs, block, r, own);
                 for i in 0..3 {
-                    entries[i] = sides.beyond.mul_add(entries[i], sides.inwards * inner[i]);
+                    entries[i] = sides.choose(inner[i], entries[i]);
                 }
                 entries
             }
@@ -167,10 +168,8 @@ impl<M: Scalar> Pairs<M> {
                 dv[k * nv + k] += model.dofs[k].damping.lift();
             }
         }
-        if INERTIA && tree.has_rotors {
-            for k in 0..nv {
-                inertia[k * nv + k] += model.dofs[k].armature.lift();
-            }
+        if INERTIA {
+            add_rotors(model, inertia);
         }
     }
 }

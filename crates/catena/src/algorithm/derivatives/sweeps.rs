@@ -4,7 +4,9 @@
 //! the reference point stays, and all columns of the pack are treated alike; what changes from run to run is done between them, and
 //! on the way along a run everything is in registers.
 
-use crate::algorithm::pack::{GROUP, Pack, between, cross_add, dot, part, put, row_part};
+use crate::algorithm::pack::{
+    GROUP, Pack, between, dot, move_motion, move_wrench, part, put, row_part,
+};
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 
@@ -145,13 +147,8 @@ fn runs<P>(model: &Model<P>) -> (Vec<Run>, usize) {
 impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
     pub fn new<P>(model: &Model<P>) -> Self {
         let tree = model.tree();
-        let (n, nv) = (model.body_count(), model.nv());
-        // one past the last freedom beyond each body
-        let mut end = vec![0; n + 1];
-        for i in (1..=n).rev() {
-            end[i] = end[i].max(tree.dof_range(i).end);
-            end[tree.parent(i)] = end[tree.parent(i)].max(end[i]);
-        }
+        let nv = model.nv();
+        let end = tree.ends();
         let body: Vec<usize> = tree.dofs.iter().map(|dof| dof.body).collect();
         let range: Vec<_> = body.iter().map(|&i| tree.dof_range(i)).collect();
         let rotation = |k: usize| match tree.bodies[body[k]].kind.quaternion() {
@@ -353,14 +350,8 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
                         ];
                         let axis = row_part::<S, K, NUMBERS, 6>(packs, row, AXIS);
                         add_to_all(&mut motion, &axis, &x);
-                        let at = row * nv + column;
-                        put::<S, K>(dq, at, x[0]);
-                        put::<S, K>(dv, at, x[1]);
-                        put::<S, K>(dtau, at, x[2]);
-                        let next = at + AHEAD * nv;
-                        K::expect(dq, next);
-                        K::expect(dv, next);
-                        K::expect(dtau, next);
+                        let out = [&mut *dq, &mut *dv, &mut *dtau];
+                        write_row::<S, K>(out, row, nv, column, x);
                     }
                 }
                 Lie::Outside => {
@@ -374,14 +365,8 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
                         ];
                         let axis = row_part::<S, K, NUMBERS, 6>(packs, row, AXIS);
                         add_to_all(&mut motion, &axis, &x);
-                        let at = row * nv + column;
-                        put::<S, K>(dq, at, x[0]);
-                        put::<S, K>(dv, at, x[1]);
-                        put::<S, K>(dtau, at, x[2]);
-                        let next = at + AHEAD * nv;
-                        K::expect(dq, next);
-                        K::expect(dv, next);
-                        K::expect(dtau, next);
+                        let out = [&mut *dq, &mut *dv, &mut *dtau];
+                        write_row::<S, K>(out, row, nv, column, x);
                     }
                 }
                 Lie::Mixed(first) => {
@@ -407,14 +392,8 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
                             w.turning[0][i] = ends.mul_add(own[FIRST + i], w.turning[0][i]);
                             w.turning[1][i] = ends.mul_add(own[AXIS + i], w.turning[1][i]);
                         }
-                        let at = row * nv + column;
-                        put::<S, K>(dq, at, x[0]);
-                        put::<S, K>(dv, at, x[1]);
-                        put::<S, K>(dtau, at, x[2]);
-                        let next = at + AHEAD * nv;
-                        K::expect(dq, next);
-                        K::expect(dv, next);
-                        K::expect(dtau, next);
+                        let out = [&mut *dq, &mut *dv, &mut *dtau];
+                        write_row::<S, K>(out, row, nv, column, x);
                     }
                 }
             }
@@ -460,20 +439,6 @@ fn finite<M: Scalar>(w: &Moving<M>, mut bad: M) -> M {
     bad
 }
 
-/// A wrench about a point from which the present one is seen at `d`.
-#[inline(always)]
-fn move_wrench<M: Scalar>(wrench: &mut [M; 6], d: [M; 3]) {
-    let [_, _, _, x, y, z] = *wrench;
-    cross_add(&mut wrench[..3], d, [x, y, z]);
-}
-
-/// A motion likewise.
-#[inline(always)]
-fn move_motion<M: Scalar>(motion: &mut [M; 6], d: [M; 3]) {
-    let [x, y, z, _, _, _] = *motion;
-    cross_add(&mut motion[3..], d, [x, y, z]);
-}
-
 #[inline(always)]
 fn dot_three<M: Scalar>(a: &[M; 3], b: &[M; 3]) -> M {
     a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]))
@@ -495,4 +460,23 @@ fn add_to_all<M: Scalar>(to: &mut [[M; 6]; 3], vector: &[M; 6], factors: &[M; 3]
             to[c][i] = factors[c].mul_add(vector[i], to[c][i]);
         }
     }
+}
+
+/// A row of a pack of columns, of all three matrices; a later row's place is asked for.
+#[inline(always)]
+fn write_row<S: Scalar, K: Pack<S>>(
+    [dq, dv, dtau]: [&mut [S]; 3],
+    row: usize,
+    nv: usize,
+    column: usize,
+    x: [K::Many; 3],
+) {
+    let at = row * nv + column;
+    put::<S, K>(dq, at, x[0]);
+    put::<S, K>(dv, at, x[1]);
+    put::<S, K>(dtau, at, x[2]);
+    let next = at + AHEAD * nv;
+    K::expect(dq, next);
+    K::expect(dv, next);
+    K::expect(dtau, next);
 }

@@ -101,15 +101,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         let (n, nv) = (model.body_count() + 1, model.nv());
         let mut shape = Vec::with_capacity(nv);
         let mut end = vec![0; nv];
-        let mut beyond: Vec<usize> = (0..n)
-            .map(|i| if i == 0 { nv } else { tree.dof_range(i).end })
-            .collect();
-        for i in (1..n).rev() {
-            let parent = tree.parent(i);
-            if parent != 0 {
-                beyond[parent] = beyond[parent].max(beyond[i]);
-            }
-        }
+        let beyond = tree.ends();
         for i in 1..n {
             let kind = tree.bodies[i].kind;
             for (k, &(_, rotation)) in tree.dof_range(i).zip(kind.freedoms()) {

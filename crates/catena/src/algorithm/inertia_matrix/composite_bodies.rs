@@ -74,7 +74,7 @@ impl<S: Scalar> CompositeBodies<S> {
             composite: vec![RigidInertia::zero(); n],
             own: vec![Force::zero(); nv],
             wrenches: vec![Force::zero(); nv],
-            end: ends(model),
+            end: tree.ends(),
         }
     }
 
@@ -82,18 +82,6 @@ impl<S: Scalar> CompositeBodies<S> {
     pub fn composite(&self, body: usize) -> RigidInertia<S> {
         self.composite[body].turned(self.axes[body].transpose())
     }
-}
-
-/// One past the last freedom of the subtree on each body.
-fn ends<P>(model: &Model<P>) -> Vec<usize> {
-    let (tree, n) = (model.tree(), model.body_count());
-    let mut end = vec![0; n + 1];
-    for i in (1..=n).rev() {
-        let info = tree.nodes[i];
-        end[i] = end[i].max(info.v + info.kind.nv());
-        end[info.parent] = end[info.parent].max(end[i]);
-    }
-    end
 }
 
 /// I(q), with rotor inertias on its diagonal, into a slice of nv × nv numbers, row after row.
@@ -234,8 +222,9 @@ fn rows<S: Scalar, P: Parameter<S>>(
     add_rotors(model, inertia);
 }
 
+/// Rotor inertias, on the diagonal.
 #[inline(always)]
-fn add_rotors<S: Scalar, P: Parameter<S>>(model: &Model<P>, inertia: &mut [S]) {
+pub(crate) fn add_rotors<S: Scalar, P: Parameter<S>>(model: &Model<P>, inertia: &mut [S]) {
     if model.tree().has_rotors {
         for k in 0..model.nv() {
             inertia[k * model.nv() + k] += model.dofs[k].armature.lift();

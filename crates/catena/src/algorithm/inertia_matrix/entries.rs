@@ -4,7 +4,10 @@
 //! axes of the base and about a point near the latter: the origin of the first body in every group of eight freedoms. What lies on
 //! the two sides of the diagonal is the same sum of the same products, so the matrix is symmetric to the last bit.
 
-use crate::algorithm::pack::{GROUP, Pack, between, cross_add, dot, part, row_part, write};
+use super::composite_bodies::add_rotors;
+use crate::algorithm::pack::{
+    GROUP, Pack, between, cross_add, dot, move_wrench, part, row_part, write,
+};
 use crate::algorithm::relations::{ROWS, Relation, Relations, block_part};
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
@@ -64,11 +67,7 @@ impl<M: Scalar> Entries<M> {
                 };
             }
         }
-        if model.tree().has_rotors {
-            for k in 0..nv {
-                inertia[k * nv + k] += model.dofs[k].armature.lift();
-            }
-        }
+        add_rotors(model, inertia);
         bad
     }
 
@@ -97,10 +96,10 @@ impl<M: Scalar> Entries<M> {
         let own = &packs[pack];
         let group = column / GROUP;
         let axis = part::<M, NUMBERS, 6>(own, AXIS);
-        let mut wrench = part::<M, NUMBERS, 6>(own, WRENCH);
+        let wrench = part::<M, NUMBERS, 6>(own, WRENCH);
         match self.0.of_block(block, pack) {
             Relation::Beyond => {
-                move_wrench::<S, K>(packs, group, block, &mut wrench);
+                let wrench = moved::<S, K>(packs, group, block, wrench);
                 for r in 0..rows {
                     let entries = beyond::<S, K>(packs, block, r, &wrench);
                     write::<S, K, WHOLE>(out, r * nv, entries);
@@ -121,7 +120,7 @@ impl<M: Scalar> Entries<M> {
                 }
             }
             Relation::Mixed(mixed) => {
-                move_wrench::<S, K>(packs, group, block, &mut wrench);
+                let wrench = moved::<S, K>(packs, group, block, wrench);
                 let moments = moments::<S, K>(packs, block, group);
                 let relations = &self.0.mixed[mixed];
                 for r in 0..rows {
@@ -133,7 +132,7 @@ impl<M: Scalar> Entries<M> {
                             let sides = self.0.sides[sides];
                             let inner = inwards::<S, K>(packs, block, r, &moments, &axis);
                             let outer = beyond::<S, K>(packs, block, r, &wrench);
-                            sides.beyond.mul_add(outer, sides.inwards * inner)
+                            sides.choose(inner, outer)
                         }
                     };
                     write::<S, K, WHOLE>(out, r * nv, entries);
@@ -159,19 +158,19 @@ pub(crate) fn refer<M: Scalar>(numbers: &mut Numbers<M>, reference: [M; 3]) {
     cross_add(&mut numbers[WRENCH..WRENCH + 3], d, force);
 }
 
+/// A wrench about the reference point of another group.
 #[inline(always)]
-fn move_wrench<S: Scalar, K: Pack<S>>(
+fn moved<S: Scalar, K: Pack<S>>(
     packs: &[Numbers<K::Many>],
     from: usize,
     to: usize,
-    wrench: &mut [K::Many; 6],
-) {
-    if from == to {
-        return;
+    mut wrench: [K::Many; 6],
+) -> [K::Many; 6] {
+    if from != to {
+        let d = between::<S, K, NUMBERS>(packs, ORIGIN, from, to);
+        move_wrench(&mut wrench, d);
     }
-    let [_, _, _, x, y, z] = *wrench;
-    let d = between::<S, K, NUMBERS>(packs, ORIGIN, from, to);
-    cross_add(&mut wrench[..3], d, [x, y, z]);
+    wrench
 }
 
 /// Moments of the wrenches of a block of rows about the reference point of another group, in packs.
@@ -185,8 +184,8 @@ fn moments<S: Scalar, K: Pack<S>>(
     let first = block * ROWS / K::WIDTH;
     for k in 0..ROWS / K::WIDTH {
         if first + k < packs.len() {
-            let mut wrench = part::<K::Many, NUMBERS, 6>(&packs[first + k], WRENCH);
-            move_wrench::<S, K>(packs, block, group, &mut wrench);
+            let wrench = part::<K::Many, NUMBERS, 6>(&packs[first + k], WRENCH);
+            let wrench = moved::<S, K>(packs, block, group, wrench);
             rows[k] = [wrench[0], wrench[1], wrench[2]];
         }
     }
