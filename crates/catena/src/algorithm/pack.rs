@@ -5,7 +5,7 @@
 //! is one column.
 
 use crate::scalar::{Fused, Scalar, Vector, Wide};
-use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, RigidInertia, Sym3, Vec3};
+use crate::spatial::{Force, Motion, Vec3};
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
@@ -112,13 +112,24 @@ impl<V: Vector> Pack<Fused> for Register<V> {
 
 /// Where the numbers of freedoms go, the last freedom first.
 pub(crate) trait Sink<M, const N: usize> {
-    fn take(&mut self, freedom: usize, numbers: [M; N]);
-}
+    /// Room for those of a freedom.
+    fn room(&mut self, freedom: usize) -> &mut [M; N];
 
-impl<M: Copy, const N: usize> Sink<M, N> for [[M; N]] {
+    /// They are there.
+    #[inline(always)]
+    fn filled(&mut self, _freedom: usize) {}
+
     #[inline(always)]
     fn take(&mut self, freedom: usize, numbers: [M; N]) {
-        self[freedom] = numbers;
+        *self.room(freedom) = numbers;
+        self.filled(freedom);
+    }
+}
+
+impl<M, const N: usize> Sink<M, N> for [[M; N]] {
+    #[inline(always)]
+    fn room(&mut self, freedom: usize) -> &mut [M; N] {
+        &mut self[freedom]
     }
 }
 
@@ -150,49 +161,6 @@ pub(crate) fn set_force<S: Scalar, K: Pack<S>>(
 ) {
     set_vec::<S, K>(&mut many.moment, lane, one.moment);
     set_vec::<S, K>(&mut many.force, lane, one.force);
-}
-
-/// Sets the matrix of one column.
-#[inline(always)]
-pub(crate) fn set_mat<S: Scalar, K: Pack<S>>(many: &mut Mat3<K::Many>, lane: usize, one: Mat3<S>) {
-    set_vec::<S, K>(&mut many.x, lane, one.x);
-    set_vec::<S, K>(&mut many.y, lane, one.y);
-    set_vec::<S, K>(&mut many.z, lane, one.z);
-}
-
-/// Sets the inertia of one column.
-#[inline(always)]
-pub(crate) fn set_inertia<S: Scalar, K: Pack<S>>(
-    many: &mut RigidInertia<K::Many>,
-    lane: usize,
-    one: RigidInertia<S>,
-) {
-    K::set(&mut many.mass, lane, one.mass);
-    set_vec::<S, K>(&mut many.first, lane, one.first);
-    set_symmetric::<S, K>(&mut many.second, lane, one.second);
-}
-
-/// Sets the symmetric matrix of one column.
-#[inline(always)]
-fn set_symmetric<S: Scalar, K: Pack<S>>(many: &mut Sym3<K::Many>, lane: usize, one: Sym3<S>) {
-    K::set(&mut many.xx, lane, one.xx);
-    K::set(&mut many.yy, lane, one.yy);
-    K::set(&mut many.zz, lane, one.zz);
-    K::set(&mut many.xy, lane, one.xy);
-    K::set(&mut many.xz, lane, one.xz);
-    K::set(&mut many.yz, lane, one.yz);
-}
-
-/// Sets the articulated inertia of one column.
-#[inline(always)]
-pub(crate) fn set_articulated<S: Scalar, K: Pack<S>>(
-    many: &mut ArticulatedInertia<K::Many>,
-    lane: usize,
-    one: ArticulatedInertia<S>,
-) {
-    set_symmetric::<S, K>(&mut many.rotational, lane, one.rotational);
-    set_mat::<S, K>(&mut many.coupling, lane, one.coupling);
-    set_symmetric::<S, K>(&mut many.translational, lane, one.translational);
 }
 
 /// The vector of one column, for all.

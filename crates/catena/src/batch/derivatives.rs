@@ -19,7 +19,7 @@ use crate::state::{Base, State};
 /// with a column in each lane.
 #[derive(Clone, Debug)]
 pub(crate) struct OfEfforts<V: Vector> {
-    recursion: inverse::Work<Wide<V>, One>,
+    recursion: inverse::Work<Wide<V>>,
     turned: Turned<V, { pairs::NUMBERS }>,
     /// Of packs of columns, or of columns if states are in the lanes to the end.
     pairs: Pairs<Wide<V>>,
@@ -28,7 +28,7 @@ pub(crate) struct OfEfforts<V: Vector> {
 /// The same for forward dynamics.
 #[derive(Clone, Debug)]
 pub(crate) struct OfAccelerations<V: Vector> {
-    recursion: forward::Recursion<Wide<V>, One>,
+    recursion: forward::Recursion<Wide<V>>,
     turned: Turned<V, { sweeps::NUMBERS }>,
     sweeps: Sweeps<Fused, Register<V>>,
     in_lanes: Option<Sweeps<Wide<V>, One>>,
@@ -80,7 +80,7 @@ impl Question for OfInverse {
             recursion.run(model, state, base, external);
             let (dq, dv) = work.output[..2 * size].split_at_mut(size);
             let out = [dq, dv, &mut []];
-            pairs.run::<Wide<V>, One, f64, false>(model, &recursion.packs, out);
+            pairs.run::<Wide<V>, One, f64, false>(model, &recursion.freedoms, out);
         }
         bad
     }
@@ -193,7 +193,7 @@ impl Question for OfForward {
         recursion.run(model, [q, v, vdot], base, external, &forward.factors);
         let (dq, rest) = work.output[..3 * size].split_at_mut(size);
         let (dv, dtau) = rest.split_at_mut(size);
-        sweeps.run(model, &recursion.packs, [dq, dv, dtau]);
+        sweeps.run(model, &recursion.freedoms, [dq, dv, dtau]);
         not_positive(&forward.factors.inverse, bad)
     }
 

@@ -314,9 +314,13 @@ impl<V: Vector, const N: usize> Turned<V, N> {
 
 impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Turned<V, N> {
     #[inline(always)]
-    fn take(&mut self, freedom: usize, numbers: [Wide<V>; N]) {
+    fn room(&mut self, freedom: usize) -> &mut [Wide<V>; N] {
+        &mut self.freedoms[freedom % V::LANES]
+    }
+
+    #[inline(always)]
+    fn filled(&mut self, freedom: usize) {
         let (pack, lane) = (freedom / V::LANES, freedom % V::LANES);
-        self.freedoms[lane] = numbers;
         if lane > 0 {
             return;
         }

@@ -7,18 +7,19 @@ use crate::algorithm::derivatives::pairs::Pairs;
 use crate::algorithm::derivatives::sweeps::Sweeps;
 use crate::algorithm::derivatives::{ForwardDerivatives, InverseDerivatives, forward};
 use crate::algorithm::factorization::columns::Columns;
-use crate::algorithm::pack::{One, Pack};
+use crate::algorithm::pack::One;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::scalar::Scalar;
 use crate::spatial::Force;
 use crate::state::{Base, State};
 #[cfg(target_arch = "x86_64")]
 use {
-    super::lift,
+    super::{Quads, lift},
+    crate::algorithm::derivatives::{pairs, sweeps},
     crate::algorithm::pack::Register,
-    crate::scalar::{Avx2Register, Avx512Register, Fused},
+    crate::quad::QuadDerivatives,
+    crate::scalar::{Avx2Register, Avx512Register, Fused, Scalar, Vector, Wide},
 };
 
 /// Results and workspaces; quadratic in the number of freedoms, made when first asked for.
@@ -30,31 +31,99 @@ pub(super) struct Store {
     workspaces: Workspaces,
 }
 
-/// The workspaces of one scalar and the packs it comes in.
+/// The workspaces of generic recursions.
 #[derive(Clone, Debug)]
-struct Workspace<S: Scalar, K: Pack<S>> {
-    inverse: InverseWork<S, K>,
-    pairs: Pairs<K::Many>,
-    forward: forward::Recursion<S, K>,
-    sweeps: Sweeps<S, K>,
-    columns: Columns<S, K>,
+struct Plain {
+    inverse: InverseWork<f64>,
+    pairs: Pairs<f64>,
+    forward: forward::Recursion<f64>,
+    sweeps: Sweeps<f64, One>,
+    columns: Columns<f64, One>,
 }
 
 #[derive(Clone, Debug)]
 enum Workspaces {
-    Baseline(Workspace<f64, One>),
+    Baseline(Plain),
     #[cfg(target_arch = "x86_64")]
-    Avx2(Workspace<Fused, Register<Avx2Register>>),
+    Avx2(Registers<Avx2Register>),
     #[cfg(target_arch = "x86_64")]
-    Avx512(Workspace<Fused, Register<Avx512Register>>),
+    Avx512(Registers<Avx512Register>),
 }
 
-impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
+impl Plain {
     fn new(model: &Model) -> Self {
-        Workspace {
+        Plain {
             inverse: InverseWork::new(model),
-            pairs: Pairs::new::<S, K, f64>(model),
+            pairs: Pairs::new::<f64, One, f64>(model),
             forward: forward::Recursion::new(model),
+            sweeps: Sweeps::new(model),
+            columns: Columns::new(model),
+        }
+    }
+
+    /// Are all entries found finite?
+    fn inverse(
+        &mut self,
+        door: &Work<f64>,
+        model: &Model,
+        state: [&[f64]; 3],
+        base: &Base<f64>,
+        loaded: bool,
+        out: [&mut [f64]; 3],
+    ) -> bool {
+        let external = if loaded { &door.external[..] } else { &[] };
+        self.inverse.run(model, state, base, external);
+        let freedoms = &self.inverse.freedoms;
+        let bad = (self.pairs).run::<f64, One, f64, true>(model, freedoms, out);
+        !bad.is_nan()
+    }
+
+    /// With the factors that forward dynamics has left. Are all entries found finite?
+    fn forward(
+        &mut self,
+        door: &Work<f64>,
+        model: &Model,
+        state: [&[f64]; 3],
+        base: &Base<f64>,
+        loaded: bool,
+        out: [&mut [f64]; 3],
+    ) -> bool {
+        let external = if loaded { &door.external[..] } else { &[] };
+        let factors = &door.forward.factors;
+        (self.forward).run(model, state, base, external, factors);
+        !(self.sweeps)
+            .run(model, &self.forward.freedoms, out)
+            .is_nan()
+    }
+
+    /// With the factors that are there.
+    fn inverse_inertia(&mut self, door: &Work<f64>, model: &Model, out: &mut [f64]) {
+        self.columns.prepare(model, &door.forward.factors);
+        self.columns.inverse(model, out);
+    }
+}
+
+/// The workspaces where bodies have a vector in a register, and matrices several columns.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Debug)]
+struct Registers<V: Vector> {
+    recursion: QuadDerivatives,
+    of_efforts: Vec<pairs::Numbers<Wide<V>>>,
+    pairs: Pairs<Wide<V>>,
+    of_accelerations: Vec<sweeps::Numbers<Wide<V>>>,
+    sweeps: Sweeps<Fused, Register<V>>,
+    columns: Columns<Fused, Register<V>>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<V: Vector> Registers<V> {
+    fn new(model: &Model) -> Self {
+        let packs = model.nv().div_ceil(V::LANES);
+        Registers {
+            recursion: QuadDerivatives::new(model),
+            of_efforts: vec![[Wide::zero(); pairs::NUMBERS]; packs],
+            pairs: Pairs::new::<Fused, Register<V>, f64>(model),
+            of_accelerations: vec![[Wide::zero(); sweeps::NUMBERS]; packs],
             sweeps: Sweeps::new(model),
             columns: Columns::new(model),
         }
@@ -63,49 +132,52 @@ impl<S: Scalar, K: Pack<S>> Workspace<S, K> {
     #[inline(always)]
     fn inverse_recursion(
         &mut self,
-        door: &Work<S>,
+        (door, quads): (&Work<Fused>, &Quads),
         model: &Model,
-        state: [&[S]; 3],
-        base: &Base<S>,
+        state: [&[Fused]; 3],
+        base: &Base<Fused>,
         loaded: bool,
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
-        self.inverse.run(model, state, base, external);
+        (self.recursion).of_efforts(model, &quads.links, state, base, external);
     }
 
-    /// After [`inverse_recursion`](Self::inverse_recursion).
+    /// After [`inverse_recursion`](Self::inverse_recursion). Are all entries found finite?
     #[inline(always)]
-    fn inverse_matrices(&mut self, model: &Model, out: [&mut [S]; 3]) {
-        self.inverse.fill();
-        let packs = &self.inverse.packs;
-        self.pairs.run::<S, K, f64, true>(model, packs, out);
+    fn inverse_matrices(&mut self, model: &Model, out: [&mut [Fused]; 3]) -> bool {
+        self.recursion.fill_of_efforts(&mut self.of_efforts);
+        let packs = &self.of_efforts;
+        let bad = (self.pairs).run::<Fused, Register<V>, f64, true>(model, packs, out);
+        V::all(bad.0.less(V::splat(1.0)))
     }
 
     /// With the factors that forward dynamics has left.
     #[inline(always)]
     fn forward_recursion(
         &mut self,
-        door: &Work<S>,
+        (door, quads): (&Work<Fused>, &Quads),
         model: &Model,
-        state: [&[S]; 3],
-        base: &Base<S>,
+        state: [&[Fused]; 3],
+        base: &Base<Fused>,
         loaded: bool,
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
-        let factors = &door.forward.factors;
-        (self.forward).run(model, state, base, external, factors);
+        let (links, factors) = (&quads.links, &quads.forward);
+        (self.recursion).of_accelerations(model, links, factors, state, base, external);
     }
 
-    /// After [`forward_recursion`](Self::forward_recursion).
+    /// After [`forward_recursion`](Self::forward_recursion). Are all entries found finite?
     #[inline(always)]
-    fn forward_matrices(&mut self, model: &Model, out: [&mut [S]; 3]) {
-        self.forward.fill(model);
-        self.sweeps.run(model, &self.forward.packs, out);
+    fn forward_matrices(&mut self, model: &Model, out: [&mut [Fused]; 3]) -> bool {
+        self.recursion
+            .fill_of_accelerations(model, &mut self.of_accelerations);
+        let bad = self.sweeps.run(model, &self.of_accelerations, out);
+        V::all(bad.0.less(V::splat(1.0)))
     }
 
     /// With the factors that are there.
     #[inline(always)]
-    fn inverse_inertia(&mut self, door: &Work<S>, model: &Model, out: &mut [S]) {
+    fn inverse_inertia(&mut self, door: &Work<Fused>, model: &Model, out: &mut [Fused]) {
         self.columns.prepare(model, &door.forward.factors);
         self.columns.inverse(model, out);
     }
@@ -118,15 +190,15 @@ mod compiled {
     use super::*;
 
     macro_rules! compiled {
-        ($pack:ty, $features:literal) => {
-            compiled!(@recursion $pack, $features, inverse_recursion);
-            compiled!(@recursion $pack, $features, forward_recursion);
-            compiled!(@matrices $pack, $features, inverse_matrices);
-            compiled!(@matrices $pack, $features, forward_matrices);
+        ($register:ty, $features:literal) => {
+            compiled!(@recursion $register, $features, inverse_recursion);
+            compiled!(@recursion $register, $features, forward_recursion);
+            compiled!(@matrices $register, $features, inverse_matrices);
+            compiled!(@matrices $register, $features, forward_matrices);
 
             #[target_feature(enable = $features)]
             pub(crate) fn inverse_inertia(
-                work: &mut Workspace<Fused, $pack>,
+                work: &mut Registers<$register>,
                 door: &Work<Fused>,
                 model: &Model,
                 out: &mut [Fused],
@@ -135,12 +207,12 @@ mod compiled {
             }
         };
         // a recursion from body to body gains from the number of registers, not from their width
-        (@recursion $pack:ty, $features:literal, $name:ident) => {
+        (@recursion $register:ty, $features:literal, $name:ident) => {
             #[target_feature(enable = $features)]
             #[inline(never)]
             pub(crate) fn $name(
-                work: &mut Workspace<Fused, $pack>,
-                door: &Work<Fused>,
+                work: &mut Registers<$register>,
+                door: (&Work<Fused>, &Quads),
                 model: &Model,
                 state: [&[Fused]; 3],
                 base: &Base<Fused>,
@@ -149,14 +221,14 @@ mod compiled {
                 work.$name(door, model, state, base, loaded);
             }
         };
-        (@matrices $pack:ty, $features:literal, $name:ident) => {
+        (@matrices $register:ty, $features:literal, $name:ident) => {
             #[target_feature(enable = $features)]
             pub(crate) fn $name(
-                work: &mut Workspace<Fused, $pack>,
+                work: &mut Registers<$register>,
                 model: &Model,
                 out: [&mut [Fused]; 3],
-            ) {
-                work.$name(model, out);
+            ) -> bool {
+                work.$name(model, out)
             }
         };
     }
@@ -164,7 +236,7 @@ mod compiled {
     pub(super) mod avx2 {
         use super::*;
         compiled!(
-            Register<Avx2Register>,
+            Avx2Register,
             "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave"
         );
     }
@@ -172,7 +244,7 @@ mod compiled {
     pub(super) mod avx512 {
         use super::*;
         compiled!(
-            Register<Avx512Register>,
+            Avx512Register,
             "adx,aes,avx512bitalg,avx512bw,avx512cd,avx512dq,avx512f,avx512ifma,avx512vbmi,avx512vbmi2,avx512vl,avx512vnni,avx512vpopcntdq,bmi1,bmi2,cmpxchg16b,fma,fxsr,gfni,lzcnt,movbe,pclmulqdq,popcnt,rdrand,rdseed,sha,vaes,vpclmulqdq,xsave,xsavec,xsaveopt,xsaves"
         );
     }
@@ -185,13 +257,13 @@ impl Store {
             forward: None,
             inverse_inertia: Matrix::zeros(0, 0),
             workspaces: match path {
-                Path::Baseline(_) => Workspaces::Baseline(Workspace::new(model)),
+                Path::Baseline(_) => Workspaces::Baseline(Plain::new(model)),
                 #[cfg(target_arch = "x86_64")]
                 Path::Fused(..) if widest == Cpu::Avx512 => {
-                    Workspaces::Avx512(Workspace::new(model))
+                    Workspaces::Avx512(Registers::new(model))
                 }
                 #[cfg(target_arch = "x86_64")]
-                Path::Fused(..) => Workspaces::Avx2(Workspace::new(model)),
+                Path::Fused(..) => Workspaces::Avx2(Registers::new(model)),
             },
         }
     }
@@ -233,33 +305,49 @@ impl Dynamics {
             finite_matrix("∂τ/∂v", model, &derivatives.dv)?;
             return Ok(derivatives);
         }
-        match (&mut store.workspaces, &self.path) {
+        let finite = match (&mut store.workspaces, &self.path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                work.inverse_recursion(door, model, slices, &state.base, loaded);
-                work.inverse_matrices(model, out);
+                work.inverse(door, model, slices, &state.base, loaded, out)
             }
             // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
-            (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
+            (Workspaces::Avx2(work), Path::Fused(door, quads)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                compiled::avx2::inverse_recursion(work, door, model, slices, &base, loaded);
-                compiled::avx2::inverse_matrices(work, model, out);
+                compiled::avx2::inverse_recursion(
+                    work,
+                    (door, quads),
+                    model,
+                    slices,
+                    &base,
+                    loaded,
+                );
+                compiled::avx2::inverse_matrices(work, model, out)
             },
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
-            (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {
+            (Workspaces::Avx512(work), Path::Fused(door, quads)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                compiled::avx512::inverse_recursion(work, door, model, slices, &base, loaded);
-                compiled::avx512::inverse_matrices(work, model, out);
+                compiled::avx512::inverse_recursion(
+                    work,
+                    (door, quads),
+                    model,
+                    slices,
+                    &base,
+                    loaded,
+                );
+                compiled::avx512::inverse_matrices(work, model, out)
             },
             #[cfg(target_arch = "x86_64")]
             _ => unreachable!("workspaces are made for the path"),
+        };
+        // springs and dampers come after the entries have been looked at
+        if !finite || model.tree().has_passive_forces {
+            finite_matrix("∂τ/∂q", model, &derivatives.dq)?;
+            finite_matrix("∂τ/∂v", model, &derivatives.dv)?;
         }
-        finite_matrix("∂τ/∂q", model, &derivatives.dq)?;
-        finite_matrix("∂τ/∂v", model, &derivatives.dv)?;
         Ok(derivatives)
     }
 
@@ -279,7 +367,6 @@ impl Dynamics {
             return self.compiled_forward_derivatives(state, tau);
         }
         self.general_forward(state, tau, external)?;
-        self.export_factors();
         let loaded = !external.is_empty();
         let model = &self.model;
         let store = self
@@ -292,33 +379,48 @@ impl Dynamics {
         vdot.copy_from_slice(&self.vdot);
         let slices = [&state.q[..], &state.v, vdot];
         let out = [dq, dv, dtau].map(Matrix::as_mut_slice);
-        match (&mut store.workspaces, &self.path) {
+        let finite = match (&mut store.workspaces, &self.path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                work.forward_recursion(door, model, slices, &state.base, loaded);
-                work.forward_matrices(model, out);
+                work.forward(door, model, slices, &state.base, loaded, out)
             }
             // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
-            (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
+            (Workspaces::Avx2(work), Path::Fused(door, quads)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                compiled::avx2::forward_recursion(work, door, model, slices, &base, loaded);
-                compiled::avx2::forward_matrices(work, model, out);
+                compiled::avx2::forward_recursion(
+                    work,
+                    (door, quads),
+                    model,
+                    slices,
+                    &base,
+                    loaded,
+                );
+                compiled::avx2::forward_matrices(work, model, out)
             },
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
-            (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {
+            (Workspaces::Avx512(work), Path::Fused(door, quads)) => unsafe {
                 let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
                 let base = lift(&state.base);
-                compiled::avx512::forward_recursion(work, door, model, slices, &base, loaded);
-                compiled::avx512::forward_matrices(work, model, out);
+                compiled::avx512::forward_recursion(
+                    work,
+                    (door, quads),
+                    model,
+                    slices,
+                    &base,
+                    loaded,
+                );
+                compiled::avx512::forward_matrices(work, model, out)
             },
             #[cfg(target_arch = "x86_64")]
             _ => unreachable!("workspaces are made for the path"),
+        };
+        if !finite || model.tree().has_passive_forces {
+            finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
+            finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;
         }
-        finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
-        finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;
         Ok(derivatives)
     }
 

@@ -158,32 +158,17 @@ impl Inertia {
     }
 
     /// The inertia left at a body seen from its parent, together with the parent's own.
-    ///
-    /// With everything turned, D' = D − C p̃ and A' = A + W + Wᵀ, W = ½ p̃ (D + D'). What is added last is what is ready last.
     #[inline(always)]
     fn onto(self, parent: &Link, body: &Body, translation_yzx: Quad) -> Self {
         let (rotation, translation) = (&body.rotation, &body.translation);
         let a = turned_symmetric(self.rotational, rotation);
         let d = turned(self.coupling, rotation);
         let c = turned_symmetric(self.translational, rotation);
-        let p = translation.spread_from_memory();
-        // columns of C p̃: C_y p.z − C_z p.y and so on around
-        let shifted = QuadMat {
-            x: c.z.mul_add(p[1], c.y.taken_from(p[2], d.x)),
-            y: c.x.mul_add(p[2], c.z.taken_from(p[0], d.y)),
-            z: c.y.mul_add(p[0], c.x.taken_from(p[1], d.z)),
-        };
-        let half = Quad::splat(0.5);
-        let (arm, half_yzx) = (*translation * half, translation_yzx * half);
-        let sum = d.plus(shifted);
-        let w = QuadMat {
-            x: Quad::cross_of(arm, half_yzx, sum.x) + (a.x + parent.tensor.x) * half,
-            y: Quad::cross_of(arm, half_yzx, sum.y) + (a.y + parent.tensor.y) * half,
-            z: Quad::cross_of(arm, half_yzx, sum.z) + (a.z + parent.tensor.z) * half,
-        };
+        let (rotational, shifted) =
+            moved(a.plus(parent.tensor), d, c, translation, translation_yzx);
         let mirrored = mirrored(c);
         Inertia {
-            rotational: w.plus(w.transpose()),
+            rotational,
             coupling: shifted.plus(parent.lever),
             translational: QuadMat {
                 x: mirrored.x + Quad::zero().blend::<0b0001>(parent.mass),
@@ -212,9 +197,37 @@ impl Inertia {
     }
 }
 
+/// A and D of an inertia about a point from which the present one is seen at p: D' = D − C p̃ and A' = A + W + Wᵀ,
+/// W = ½ p̃ (D + D'). What is added last is what is ready last.
+#[inline(always)]
+pub(super) fn moved(
+    a: QuadMat,
+    d: QuadMat,
+    c: QuadMat,
+    translation: &Quad,
+    translation_yzx: Quad,
+) -> (QuadMat, QuadMat) {
+    let p = translation.spread_from_memory();
+    // columns of C p̃: C_y p.z − C_z p.y and so on around
+    let shifted = QuadMat {
+        x: c.z.mul_add(p[1], c.y.taken_from(p[2], d.x)),
+        y: c.x.mul_add(p[2], c.z.taken_from(p[0], d.y)),
+        z: c.y.mul_add(p[0], c.x.taken_from(p[1], d.z)),
+    };
+    let half = Quad::splat(0.5);
+    let (arm, half_yzx) = (*translation * half, translation_yzx * half);
+    let sum = d.plus(shifted);
+    let w = QuadMat {
+        x: Quad::cross_of(arm, half_yzx, sum.x) + a.x * half,
+        y: Quad::cross_of(arm, half_yzx, sum.y) + a.y * half,
+        z: Quad::cross_of(arm, half_yzx, sum.z) + a.z * half,
+    };
+    (w.plus(w.transpose()), shifted)
+}
+
 /// c − b bᵀ scale, symmetric to the last bit.
 #[inline(always)]
-fn minus_outer(c: QuadMat, b: Quad, spread: [Quad; 3], scale: Quad) -> QuadMat {
+pub(super) fn minus_outer(c: QuadMat, b: Quad, spread: [Quad; 3], scale: Quad) -> QuadMat {
     QuadMat {
         x: (b * spread[0]).taken_from(scale, c.x),
         y: (b * spread[1]).taken_from(scale, c.y),
@@ -224,7 +237,7 @@ fn minus_outer(c: QuadMat, b: Quad, spread: [Quad; 3], scale: Quad) -> QuadMat {
 
 /// R M Rᵀ of a symmetric M, symmetric up to round-off: (M Rᵀ)ᵀ Rᵀ.
 #[inline(always)]
-fn turned_symmetric(m: QuadMat, r: &QuadMat) -> QuadMat {
+pub(super) fn turned_symmetric(m: QuadMat, r: &QuadMat) -> QuadMat {
     m.times_transposed(r).transpose().times_transposed(r)
 }
 
@@ -252,21 +265,21 @@ fn mirrored(m: QuadMat) -> QuadMat {
 
 /// Moment and force on a body.
 #[derive(Clone, Copy, Debug)]
-struct Wrench {
-    moment: Quad,
-    force: Quad,
+pub(super) struct Wrench {
+    pub moment: Quad,
+    pub force: Quad,
 }
 
 impl Wrench {
     #[inline(always)]
-    fn zero() -> Self {
+    pub fn zero() -> Self {
         Wrench {
             moment: Quad::zero(),
             force: Quad::zero(),
         }
     }
     #[inline(always)]
-    fn plus(self, b: Self) -> Self {
+    pub fn plus(self, b: Self) -> Self {
         Wrench {
             moment: self.moment + b.moment,
             force: self.force + b.force,
@@ -396,6 +409,35 @@ impl QuadForward {
     /// 1/m̂ of every freedom, after a call.
     pub fn inverse(&self) -> &[Fused] {
         &self.inverse
+    }
+
+    /// Sines and cosines, likewise.
+    pub(super) fn angles(&self) -> &Angles<Fused> {
+        &self.angles
+    }
+
+    /// Rotation and translation of a body in its parent, likewise.
+    #[inline(always)]
+    pub(super) fn placed(&self, body: usize) -> (QuadMat, Quad) {
+        (self.body[body].rotation, self.body[body].translation)
+    }
+
+    /// ψ of a freedom of a body, likewise.
+    #[inline(always)]
+    pub(super) fn psi_of(&self, model: &Model, body: usize, freedom: usize) -> Wrench {
+        match model.tree().nodes[body].kind {
+            JointKind::Revolute | JointKind::Continuous | JointKind::Prismatic => {
+                self.body[body].psi
+            }
+            kind => {
+                let pose = self.body[body].pose();
+                let setting = model.setting(body, &self.angles);
+                let psi = self.several[freedom];
+                Wrench::from_fused(with_joint!(kind, J => {
+                    J::<Fused>::at(setting, &pose).restore(psi)
+                }))
+            }
+        }
     }
 
     /// The factors as the generic recursions take them.

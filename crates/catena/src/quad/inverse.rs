@@ -37,23 +37,25 @@ impl Moving {
     #[inline(always)]
     fn new(omega: Quad, alpha: Quad, linear: Quad) -> Self {
         let spread = omega.spread();
-        let [x, y, z] = spread;
-        let squared = x.mul_add(x, y.mul_add(y, z * z));
-        // columns of ω̃̇: (0, α.z, −α.y), (−α.z, 0, α.x), (α.y, −α.x, 0)
-        let skew_x = alpha.permuted::<0b11_01_10_00>() * Quad::new(0.0, 1.0, -1.0);
-        let skew_y = alpha.permuted::<0b11_00_01_10>() * Quad::new(-1.0, 0.0, 1.0);
-        let skew_z = alpha.swapped() * Quad::new(1.0, -1.0, 0.0);
-        let turning = QuadMat {
-            x: squared.taken_from(Quad::new(1.0, 0.0, 0.0), omega.mul_add(x, skew_x)),
-            y: squared.taken_from(Quad::new(0.0, 1.0, 0.0), omega.mul_add(y, skew_y)),
-            z: squared.taken_from(Quad::new(0.0, 0.0, 1.0), omega.mul_add(z, skew_z)),
-        };
+        let turning = turning(omega, spread, alpha);
         Moving {
             omega: spread,
             alpha,
             linear,
             turning,
         }
+    }
+}
+
+/// Ω = ω̃̇ + ω̃ ω̃.
+#[inline(always)]
+pub(super) fn turning(omega: Quad, [x, y, z]: [Quad; 3], alpha: Quad) -> QuadMat {
+    let squared = x.mul_add(x, y.mul_add(y, z * z));
+    let skew = QuadMat::skew(alpha, 1.0);
+    QuadMat {
+        x: squared.taken_from(Quad::new(1.0, 0.0, 0.0), omega.mul_add(x, skew.x)),
+        y: squared.taken_from(Quad::new(0.0, 1.0, 0.0), omega.mul_add(y, skew.y)),
+        z: squared.taken_from(Quad::new(0.0, 0.0, 1.0), omega.mul_add(z, skew.z)),
     }
 }
 
@@ -281,6 +283,6 @@ impl QuadInverse {
 /// a × b + c, all with their components still to be taken around once (`yzx`): sums of such products are taken around
 /// together.
 #[inline(always)]
-fn around(a: Quad, a_yzx: Quad, b: Quad, c: Quad) -> Quad {
+pub(super) fn around(a: Quad, a_yzx: Quad, b: Quad, c: Quad) -> Quad {
     a.mul_add(b.yzx(), a_yzx.taken_from(b, c))
 }

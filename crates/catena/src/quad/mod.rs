@@ -1,20 +1,22 @@
 //! One state at a time, with a three-vector in each register.
 //!
 //! The recursions of `algorithm` are written once for all scalars, and that is what lanes, derivatives and symbols run. For one
-//! state of plain numbers that leaves three quarters of a register empty. Here the inverse and forward recursions stand a second
-//! time, line for line, over a register that holds a whole vector: a rotation is three multiply-adds instead of nine. Joints
+//! state of plain numbers that leaves three quarters of a register empty. Here the recursions of inverse and forward dynamics and of their derivatives stand a
+//! second time, line for line, over a register that holds a whole vector: a rotation is three multiply-adds instead of nine. Joints
 //! with one freedom are written out; all others are set up, projected and eliminated by their one and only definition
 //! (`model::joint`), between registers and numbers.
 //!
 //! The generic recursions are the witness: `tests/paths.rs` compares both on every model.
 
 mod composite;
+mod derivatives;
 mod forward;
 mod inverse;
 mod links;
 mod register;
 
 pub(crate) use composite::{QuadComposite, SMALL};
+pub(crate) use derivatives::QuadDerivatives;
 pub(crate) use forward::QuadForward;
 pub(crate) use inverse::QuadInverse;
 pub(crate) use links::Link;

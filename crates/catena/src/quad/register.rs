@@ -139,6 +139,13 @@ impl Quad {
         Quad::splat(unsafe { *std::ptr::from_ref(self).cast::<f64>().add(lane) })
     }
 
+    /// The lanes of many.
+    #[inline(always)]
+    pub fn numbers(many: &[Quad]) -> &[f64] {
+        // SAFETY: a `Quad` is four doubles in memory.
+        unsafe { std::slice::from_raw_parts(many.as_ptr().cast(), 4 * many.len()) }
+    }
+
     /// z.
     #[inline(always)]
     pub fn z(self) -> f64 {
@@ -233,6 +240,17 @@ impl QuadMat {
     pub fn zero() -> Self {
         let o = Quad::zero();
         QuadMat { x: o, y: o, z: o }
+    }
+
+    /// ã times a factor: what a × gives, by columns.
+    #[inline(always)]
+    pub fn skew(a: Quad, factor: f64) -> Self {
+        // (0, a.z, −a.y), (−a.z, 0, a.x), (a.y, −a.x, 0)
+        QuadMat {
+            x: a.permuted::<0b11_01_10_00>() * Quad::new(0.0, factor, -factor),
+            y: a.permuted::<0b11_00_01_10>() * Quad::new(-factor, 0.0, factor),
+            z: a.swapped() * Quad::new(factor, -factor, 0.0),
+        }
     }
 
     #[inline(always)]

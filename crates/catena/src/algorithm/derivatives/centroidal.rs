@@ -22,9 +22,8 @@
 //!
 //! Where the robot is in the world does not enter (1–4). Cost O(n).
 
-use super::inverse::{self, Work};
+use super::inverse::{Beyond, Body, Freedom, Gathered, Outward, Sum, Visit, carried};
 use crate::algorithm::Card;
-use crate::algorithm::pack::One;
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};
@@ -59,7 +58,9 @@ pub struct CentroidalMomentum<S: Scalar = f64> {
     /// Inertia tensor of all bodies as one, about the mass centre.
     pub inertia: Sym3<S>,
     to_world: Mat3<S>,
-    work: Work<S, One>,
+    outward: Outward<S>,
+    forks: Vec<Sum<S>>,
+    gathered: Vec<Gathered<S>>,
     still: Vec<S>,
     spin: Vec<Vec3<S>>,
     offset: Vec<Vec3<S>>,
@@ -77,7 +78,9 @@ impl<S: Scalar> CentroidalMomentum<S> {
             centre: Vec3::zero(),
             inertia: Sym3::zero(),
             to_world: Mat3::identity(),
-            work: Work::new(model),
+            outward: Outward::new(model),
+            forks: vec![Sum::none(); n],
+            gathered: vec![Gathered::none(); nv],
             still: vec![S::zero(); nv],
             spin: vec![Vec3::zero(); n],
             offset: vec![Vec3::zero(); n],
@@ -95,13 +98,16 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
 ) {
     let tree = model.tree();
     let n = model.body_count();
-    let work = &mut result.work;
-    inverse::sums(model, [q, v, &result.still], base, work);
+    let state = [q, v, &result.still];
+    result.outward.run(model, state, base, None);
+    let mut keep = Keep(&mut result.gathered);
+    (result.outward).back(model, state, &[], None, &mut result.forks, &mut keep);
+    let (bodies, gathered) = (&result.outward.body, &result.gathered);
 
     // origins from that of body 1; angular momenta about body origins, summed from the tips
-    let first = work.body[1].step;
+    let first = bodies[1].step;
     for i in 1..=n {
-        let body = &work.body[i];
+        let body = &bodies[i];
         result.offset[i] = match tree.parent(i) {
             0 => body.step - first,
             parent => result.offset[parent] + body.step,
@@ -109,7 +115,7 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
         result.spin[i] = Vec3::zero();
     }
     for i in (1..=n).rev() {
-        let body = &work.body[i];
+        let body = &bodies[i];
         let own = model.inertia::<S>(i);
         let r = body.rotation;
         // ω and v in body axes: the momentum of one body needs no turned inertia
@@ -120,14 +126,15 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
         result.spin[i] += r * own.momentum(velocity).moment;
         let parent = tree.parent(i);
         if parent != 0 {
-            let moment = body.step.cross_add(body.sum.momentum, result.spin[i]);
+            let sum = &gathered[tree.nodes[i].v].sum;
+            let moment = body.step.cross_add(sum.momentum, result.spin[i]);
             result.spin[parent] += moment;
         }
     }
     let (mut mass, mut moment, mut momentum) = (S::zero(), Vec3::zero(), Vec3::zero());
     for i in 1..=n {
         if tree.parent(i) == 0 {
-            let sum = &work.body[i].sum;
+            let sum = &gathered[tree.nodes[i].v].sum;
             mass += sum.inertia.mass;
             moment += result.offset[i].scale_add(sum.inertia.mass, sum.inertia.first);
             momentum += sum.momentum;
@@ -138,7 +145,7 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
     let mut second = Sym3::zero();
     for i in 1..=n {
         if tree.parent(i) == 0 {
-            let sum = &work.body[i].sum;
+            let sum = &gathered[tree.nodes[i].v].sum;
             second = second + sum.shifted(result.offset[i] - centre).inertia.second;
         }
     }
@@ -152,20 +159,16 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
     let mut bias = Force::zero();
     for k in 0..model.nv() {
         let body = tree.dofs[k].body;
-        let g = &work.gathered[k];
+        let Gathered { freedom, sum, .. } = &gathered[k];
         let arm = result.offset[body] - centre;
-        let s = g.axis;
-        let column = g.inertia.momentum(s); // (1)
-        let turning = g.around - g.before;
-        let beyond = Force::new(result.spin[body], g.momentum);
-        let carried = Force::new(
-            s.angular
-                .cross_add(beyond.moment, s.linear.cross(beyond.force)),
-            s.angular.cross(beyond.force),
-        );
+        let s = freedom.axis;
+        let column = sum.inertia.momentum(s); // (1)
+        let turning = freedom.around - freedom.before;
+        let beyond = Force::new(result.spin[body], sum.momentum);
+        let carried = carried(s, beyond);
         let convective =
-            Force::new(g.convective * s.angular, g.momentum.cross(s.angular)) * minus_two;
-        let rate = g.inertia.momentum(turning.cross(s)) + convective - carried; // (2)
+            Force::new(sum.convective * s.angular, sum.momentum.cross(s.angular)) * minus_two;
+        let rate = sum.inertia.momentum(turning.cross(s)) + convective - carried; // (2)
         let about_centre = arm.cross_add(column.force, column.moment);
         let mut rate_moment = arm.cross_add(rate.force, rate.moment);
         rate_moment -= centre_velocity.cross(column.force);
@@ -185,6 +188,28 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
     result.bias = bias;
 }
 
+/// Keeps what is found at every freedom.
+struct Keep<'a, S>(&'a mut [Gathered<S>]);
+
+impl<S: Scalar> Visit<S> for Keep<'_, S> {
+    type Beyond = Sum<S>;
+
+    fn freedom(
+        &mut self,
+        at: usize,
+        body: &Body<S>,
+        freedom: &Freedom<S>,
+        sum: &Sum<S>,
+        _rest: &mut Sum<S>,
+    ) {
+        self.0[at] = Gathered {
+            freedom: *freedom,
+            origin: body.origin,
+            sum: *sum,
+        };
+    }
+}
+
 /// J* of a frame of a free-floating robot, 6 × (nv − 6): its twist (world axes, at its origin) is J* θ̇ while the momentum is
 /// zero. The first body must hang on the ground by a free joint and carry all others.
 ///
@@ -195,7 +220,7 @@ pub fn generalized_jacobian<S: Scalar>(
     jacobian: &Matrix<S>,
     generalized: &mut Matrix<S>,
 ) {
-    let body = &centroidal.work.body[frame.body];
+    let body = &centroidal.outward.body[frame.body];
     let at = body.rotation.times_add(
         frame.body_from_frame.translation.lift(),
         centroidal.offset[frame.body],

@@ -40,15 +40,12 @@
 //! ∂v̇/∂w = I⁻¹ Jᵀ with the body Jacobian J
 //! ([`body_jacobian`](crate::algorithm::kinematics::body_jacobian)); ∂τ/∂w = −Jᵀ.
 
-use super::inverse;
+use super::inverse::{self, Beyond, Body, Freedom, Outward, Sum, Visit, force_seen, motion_seen};
 use super::sweeps::{self, Numbers, Sweeps};
 use crate::algorithm::Card;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
-use crate::algorithm::pack::{
-    GROUP, One, Pack, Sink, set_articulated, set_force, set_mat, set_vec, write_force,
-    write_motion, write_vec,
-};
+use crate::algorithm::pack::{GROUP, One, Sink, write_force, write_motion, write_vec};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::model::joint::{Joint, with_joint};
@@ -96,7 +93,7 @@ impl<S: Scalar> ForwardDerivatives<S> {
 #[derive(Clone, Debug)]
 pub struct ForwardDerivativesWork<S: Scalar> {
     forward: ForwardDynamics<S>,
-    recursion: Recursion<S, One>,
+    recursion: Recursion<S>,
     sweeps: Sweeps<S, One>,
 }
 
@@ -137,10 +134,9 @@ pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     );
     let (state, factors) = ([q, v, &derivatives.vdot], &work.forward.factors);
     work.recursion.run(model, state, base, external, factors);
-    work.recursion.fill(model);
     work.sweeps.run(
         model,
-        &work.recursion.packs,
+        &work.recursion.freedoms,
         [
             derivatives.dq.as_mut_slice(),
             derivatives.dv.as_mut_slice(),
@@ -151,18 +147,18 @@ pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
 
 /// What adds up over everything beyond a joint while the joints beyond are free, about the body's origin.
 #[derive(Clone, Copy, Debug)]
-struct Free<S> {
-    inertia: ArticulatedInertia<S>,
+pub(crate) struct Free<S> {
+    pub(crate) inertia: ArticulatedInertia<S>,
     /// B̂: moments and forces by angular motion.
-    moments: Mat3<S>,
-    forces: Mat3<S>,
+    pub(crate) moments: Mat3<S>,
+    pub(crate) forces: Mat3<S>,
     /// f̃, which needs no freedom.
-    force: Force<S>,
+    pub(crate) force: Force<S>,
 }
 
-impl<S: Scalar> Free<S> {
+impl<S: Scalar> Beyond<S> for Free<S> {
     #[inline(always)]
-    fn zero() -> Self {
+    fn none() -> Self {
         Free {
             inertia: ArticulatedInertia::zero(),
             moments: Mat3::zero(),
@@ -172,13 +168,13 @@ impl<S: Scalar> Free<S> {
     }
 
     #[inline(always)]
-    fn of(body: &inverse::Sum<S>) -> Self {
+    fn of(own: Sum<S>) -> Self {
         let minus_two = S::constant(-2.0);
         Free {
-            inertia: body.inertia.articulated(),
-            moments: body.convective * minus_two,
-            forces: Mat3::skew(body.momentum) * minus_two,
-            force: body.force,
+            inertia: own.inertia.articulated(),
+            moments: own.convective * minus_two,
+            forces: Mat3::skew(own.momentum) * minus_two,
+            force: own.force,
         }
     }
 
@@ -192,7 +188,6 @@ impl<S: Scalar> Free<S> {
         }
     }
 
-    /// About a point from which the present one is seen at `d`.
     #[inline(always)]
     fn shifted(self, d: Vec3<S>) -> Self {
         let (m, f) = (self.moments, self.forces);
@@ -204,10 +199,12 @@ impl<S: Scalar> Free<S> {
                 z: d.cross_add(f.z, m.z),
             },
             forces: f,
-            force: inverse::force_seen(self.force, d),
+            force: force_seen(self.force, d),
         }
     }
+}
 
+impl<S: Scalar> Free<S> {
     /// Takes out a freedom, (1): what is left, and β.
     #[inline(always)]
     fn without(self, axis: Motion<S>, psi: Force<S>, inverse: S) -> (Self, Vec3<S>) {
@@ -239,54 +236,30 @@ impl<S: Scalar> Free<S> {
     }
 }
 
-/// What the columns of a pack of freedoms need of their bodies and joints, about the bodies' origins.
+/// What a column needs of its body and joint, about the body's origin.
 #[derive(Clone, Copy, Debug)]
-struct Joined<M> {
-    free: Free<M>,
-    psi: Force<M>,
-    back: Vec3<M>,
-    inverse: M,
+pub(crate) struct Joined<M> {
+    pub(crate) free: Free<M>,
+    pub(crate) psi: Force<M>,
+    pub(crate) back: Vec3<M>,
+    pub(crate) inverse: M,
 }
 
 /// Workspace of the half that is linear in the number of bodies.
 #[derive(Clone, Debug)]
-pub(crate) struct Recursion<S: Scalar, K: Pack<S>> {
-    pub inverse: inverse::Work<S, K>,
-    /// Sums over the children of a body.
-    free: Vec<Free<S>>,
-    has_children: Vec<bool>,
-    /// The child that is numbered last comes first.
-    comes_first: Vec<bool>,
-    joined: Vec<Joined<K::Many>>,
-    pub packs: Vec<Numbers<K::Many>>,
+pub(crate) struct Recursion<S: Scalar> {
+    outward: Outward<S>,
+    forks: Vec<Free<S>>,
+    pub freedoms: Vec<Numbers<S>>,
 }
 
-impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
+impl<S: Scalar> Recursion<S> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
-        let packs = model.nv().div_ceil(K::WIDTH);
-        let n = model.body_count();
-        let (mut has_children, mut comes_first) = (vec![false; n + 1], vec![false; n + 1]);
-        for i in (1..=n).rev() {
-            let parent = model.tree().parent(i);
-            comes_first[i] = !has_children[parent];
-            has_children[parent] = true;
-        }
         Recursion {
-            inverse: inverse::Work::new(model),
-            free: vec![Free::zero(); n + 1],
-            has_children,
-            comes_first,
-            joined: vec![
-                Joined {
-                    free: Free::zero(),
-                    psi: Force::zero(),
-                    back: Vec3::zero(),
-                    inverse: K::Many::zero(),
-                };
-                packs
-            ],
-            packs: vec![[K::Many::zero(); sweeps::NUMBERS]; packs],
+            outward: Outward::new(model),
+            forks: vec![Free::none(); model.body_count() + 1],
+            freedoms: vec![[S::zero(); sweeps::NUMBERS]; model.nv()],
         }
     }
 
@@ -300,14 +273,14 @@ impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
         external: &[Force<S>],
         factors: &Factorization<S>,
     ) {
-        let mut packs = std::mem::take(&mut self.packs);
-        self.run_into(model, state, base, external, factors, &mut packs[..]);
-        self.packs = packs;
+        let mut freedoms = std::mem::take(&mut self.freedoms);
+        self.run_into(model, state, base, external, factors, &mut freedoms[..]);
+        self.freedoms = freedoms;
     }
 
-    /// The same, with the numbers of freedoms handed on as they are found, where each is a pack.
+    /// The same, with the numbers of freedoms handed on as they are found.
     #[inline(always)]
-    pub fn run_into<P: Parameter<S>, T: Sink<K::Many, { sweeps::NUMBERS }> + ?Sized>(
+    pub fn run_into<P: Parameter<S>, T: Sink<S, { sweeps::NUMBERS }> + ?Sized>(
         &mut self,
         model: &Model<P>,
         state: [&[S]; 3],
@@ -317,143 +290,101 @@ impl<S: Scalar, K: Pack<S>> Recursion<S, K> {
         sink: &mut T,
     ) {
         let known = Some(factors);
-        inverse::outwards(model, state, base, external, known, &mut self.inverse);
-        let tree = model.tree();
-        for i in (1..=model.body_count()).rev() {
-            let info = tree.nodes[i];
-            let body = &self.inverse.body[i];
-            let (rotation, step) = (body.rotation, body.step);
-            let mut free = Free::of(&body.sum);
-            if self.has_children[i] {
-                free = free.plus(self.free[i]);
-            }
-            let whole = free;
-            let setting = model.setting(i, &factors.angles);
-            with_joint!(info.kind, J => {
-                let joint = J::<S>::at(setting, &factors.pose[i]);
-                for k in (0..J::<S>::NV).rev() {
-                    let at = info.v + k;
-                    let psi = joint.restore(factors.psi[at]);
-                    let psi = Force::new(rotation * psi.moment, rotation * psi.force);
-                    let axis = joint.column_in(k, rotation);
-                    let inverse = factors.inverse[at];
-                    let (rest, back) = free.without(axis, psi, inverse); // (1)
-                    free = rest;
-                    self.join(model, at, sink, Joined { free: whole, psi, back, inverse });
-                }
-            });
-            if info.parent != 0 {
-                let shifted = free.shifted(step);
-                let parent = &mut self.free[info.parent];
-                *parent = if self.comes_first[i] {
-                    shifted
-                } else {
-                    parent.plus(shifted)
-                };
-            }
-        }
+        self.outward.run(model, state, base, known);
+        let Recursion { outward, forks, .. } = self;
+        let mut visit = TakeOut {
+            model,
+            bodies: &outward.body,
+            factors,
+            sink,
+        };
+        outward.back(model, state, external, known, forks, &mut visit);
     }
+}
 
-    /// Then what is done pack by pack, in wider registers.
-    #[inline(always)]
-    pub fn fill<P>(&mut self, model: &Model<P>) {
-        if K::WIDTH > 1 {
-            for pack in 0..self.packs.len() {
-                self.packs[pack] = self.numbers(model, pack, &self.joined[pack]);
-            }
-        }
-    }
+/// Takes out every freedom and hands on its numbers.
+struct TakeOut<'a, S, P, T: ?Sized> {
+    model: &'a Model<P>,
+    bodies: &'a [Body<S>],
+    factors: &'a Factorization<S>,
+    sink: &'a mut T,
+}
 
-    /// Puts a freedom into its pack.
+impl<S: Scalar, P: Parameter<S>, T: Sink<S, { sweeps::NUMBERS }> + ?Sized> Visit<S>
+    for TakeOut<'_, S, P, T>
+{
+    type Beyond = Free<S>;
+
     #[inline(always)]
-    fn join<P, T: Sink<K::Many, { sweeps::NUMBERS }> + ?Sized>(
+    fn freedom(
         &mut self,
-        model: &Model<P>,
         at: usize,
-        sink: &mut T,
-        one: Joined<S>,
+        body: &Body<S>,
+        freedom: &Freedom<S>,
+        whole: &Free<S>,
+        rest: &mut Free<S>,
     ) {
-        let lane = at % K::WIDTH;
-        let pack = &mut self.joined[at / K::WIDTH];
-        set_articulated::<S, K>(&mut pack.free.inertia, lane, one.free.inertia);
-        set_mat::<S, K>(&mut pack.free.moments, lane, one.free.moments);
-        set_mat::<S, K>(&mut pack.free.forces, lane, one.free.forces);
-        set_force::<S, K>(&mut pack.free.force, lane, one.free.force);
-        set_force::<S, K>(&mut pack.psi, lane, one.psi);
-        set_vec::<S, K>(&mut pack.back, lane, one.back);
-        K::set(&mut pack.inverse, lane, one.inverse);
-        if K::WIDTH == 1 {
-            // nothing to wait for
-            sink.take(at, self.numbers(model, at, &self.joined[at]));
-        }
+        let tree = self.model.tree();
+        let (i, factors) = (tree.dofs[at].body, self.factors);
+        let setting = self.model.setting(i, &factors.angles);
+        let psi = with_joint!(tree.nodes[i].kind, J => {
+            J::<S>::at(setting, &factors.pose[i]).restore(factors.psi[at])
+        });
+        let psi = Force::new(body.rotation * psi.moment, body.rotation * psi.force);
+        let inverse = factors.inverse[at];
+        let (left, back) = rest.without(freedom.axis, psi, inverse); // (1)
+        *rest = left;
+        let joined = Joined {
+            free: *whole,
+            psi,
+            back,
+            inverse,
+        };
+        let reference = self.bodies[tree.dofs[at / GROUP * GROUP].body].origin;
+        let room = self.sink.room(at);
+        numbers(freedom, body.origin, reference, &joined, room);
+        self.sink.filled(at);
     }
+}
 
-    /// What the sweeps need of a pack, about the reference point of its group.
-    #[inline(always)]
-    fn numbers<P>(
-        &self,
-        model: &Model<P>,
-        pack: usize,
-        joined: &Joined<K::Many>,
-    ) -> Numbers<K::Many> {
-        let known = &self.inverse.gathered[pack];
-        let Free {
-            inertia,
-            moments,
-            forces,
-            force,
-        } = joined.free;
-        let s = known.axis;
-        let first = known.before.cross(s);
-        let second = known.rate.cross(s) + known.before.cross(first);
-        let both = known.around.cross(s);
-        let of_q = inertia.times(second);
-        let of_v = inertia.times(both);
-        let by_q = Force::new(
-            moments.times_add(first.angular, of_q.moment),
-            forces.times_add(first.angular, of_q.force),
-        );
-        let by_v = Force::new(
-            moments.times_add(s.angular, of_v.moment),
-            forces.times_add(s.angular, of_v.force),
-        );
-        let carried = Force::new(
-            s.angular
-                .cross_add(force.moment, s.linear.cross(force.force)),
-            s.angular.cross(force.force),
-        );
-        let reference = model.tree().dofs[pack * K::WIDTH / GROUP * GROUP].body;
-        let reference = self.inverse.body[reference].origin;
-        let origin = known.origin;
-        let d = Vec3::new(
-            origin.x - K::spread(reference.x),
-            origin.y - K::spread(reference.y),
-            origin.z - K::spread(reference.z),
-        );
-        let mut numbers = [K::Many::zero(); sweeps::NUMBERS];
-        write_motion(&mut numbers, sweeps::AXIS, inverse::motion_seen(s, d));
-        write_motion(
-            &mut numbers,
-            sweeps::SECOND,
-            inverse::motion_seen(second, d),
-        );
-        write_motion(&mut numbers, sweeps::BOTH, inverse::motion_seen(both, d));
-        write_force(
-            &mut numbers,
-            sweeps::MINUS_PSI,
-            inverse::force_seen(-joined.psi, d),
-        );
-        write_force(&mut numbers, sweeps::BY_Q, inverse::force_seen(by_q, d));
-        write_force(&mut numbers, sweeps::BY_V, inverse::force_seen(by_v, d));
-        write_force(
-            &mut numbers,
-            sweeps::CARRIED,
-            inverse::force_seen(carried, d),
-        );
-        write_vec(&mut numbers, sweeps::MINUS_BACK, -joined.back);
-        write_vec(&mut numbers, sweeps::FIRST, first.angular);
-        write_vec(&mut numbers, sweeps::ORIGIN, origin);
-        numbers[sweeps::MINUS_INVERSE] = -joined.inverse;
-        numbers
-    }
+/// What the sweeps need of a freedom, about a reference point; that and the body's origin are seen from the same point.
+#[inline(always)]
+pub(crate) fn numbers<M: Scalar>(
+    freedom: &Freedom<M>,
+    origin: Vec3<M>,
+    reference: Vec3<M>,
+    joined: &Joined<M>,
+    numbers: &mut Numbers<M>,
+) {
+    let Free {
+        inertia,
+        moments,
+        forces,
+        force,
+    } = joined.free;
+    let s = freedom.axis;
+    let [first, second, both] = freedom.columns();
+    let of_q = inertia.times(second);
+    let of_v = inertia.times(both);
+    let by_q = Force::new(
+        moments.times_add(first.angular, of_q.moment),
+        forces.times_add(first.angular, of_q.force),
+    );
+    let by_v = Force::new(
+        moments.times_add(s.angular, of_v.moment),
+        forces.times_add(s.angular, of_v.force),
+    );
+    let carried = inverse::carried(s, force);
+    let d = origin - reference;
+    write_motion(numbers, sweeps::AXIS, motion_seen(s, d));
+    write_motion(numbers, sweeps::SECOND, motion_seen(second, d));
+    write_motion(numbers, sweeps::BOTH, motion_seen(both, d));
+    write_force(numbers, sweeps::MINUS_PSI, force_seen(-joined.psi, d));
+    write_force(numbers, sweeps::BY_Q, force_seen(by_q, d));
+    write_force(numbers, sweeps::BY_V, force_seen(by_v, d));
+    write_force(numbers, sweeps::CARRIED, force_seen(carried, d));
+    write_vec(numbers, sweeps::MINUS_BACK, -joined.back);
+    write_vec(numbers, sweeps::FIRST, first.angular);
+    write_vec(numbers, sweeps::ORIGIN, origin);
+    numbers[sweeps::MINUS_INVERSE] = -joined.inverse;
 }

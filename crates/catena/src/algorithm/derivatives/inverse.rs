@@ -34,8 +34,8 @@
 //!
 //! | symbol | in code |
 //! |---|---|
-//! | sₖ, V⁻, V⁻ + V⁺, A⁻ | `Gathered::{axis, before, around, rate}` |
-//! | M̃, K̃, p̃, f̃ | `Gathered::{inertia, convective, momentum, force}` |
+//! | sₖ, V⁻, V⁻ + V⁺, A⁻ | `Freedom::{axis, before, around, rate}` |
+//! | M̃, K̃, p̃, f̃ | `Sum::{inertia, convective, momentum, force}` |
 //! | brackets of (4) | `pairs::{BY_Q, BY_V, MOMENTUM}` |
 //! | Ψ̈, Ψ̇ (angular), Φ | `pairs::{SECOND, FIRST, BOTH}` |
 //!
@@ -45,14 +45,11 @@
 
 use super::pairs::{self, Numbers, Pairs};
 use crate::algorithm::factorization::Factorization;
-use crate::algorithm::pack::{
-    One, Pack, Sink, set_force, set_inertia, set_mat, set_motion, set_vec, write_force,
-    write_motion, write_vec,
-};
+use crate::algorithm::pack::{One, Sink, write_force, write_motion, write_vec};
 use crate::algorithm::{Angles, Card};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::model::joint::{Joint, with_joint};
+use crate::model::joint::{Joint, JointKind, with_joint};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{AngularRate, Force, Mat3, Motion, RigidInertia, Sym3, Vec3};
 use crate::state::Base;
@@ -90,7 +87,7 @@ impl<S: Scalar> InverseDerivatives<S> {
     }
 }
 
-/// One body on the way out and back.
+/// One body, as the way out leaves it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body<S> {
     pub(crate) rotation: Mat3<S>,
@@ -100,45 +97,69 @@ pub(crate) struct Body<S> {
     pub(crate) step: Vec3<S>,
     pub(super) velocity: Motion<S>,
     pub(super) rate: Motion<S>,
-    pub(super) sum: Sum<S>,
 }
 
 /// What adds up over everything beyond a joint, about the body's origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sum<S> {
-    pub(super) inertia: RigidInertia<S>,
-    pub(super) convective: Mat3<S>,
-    pub(super) momentum: Vec3<S>,
-    pub(super) force: Force<S>,
+    pub(crate) inertia: RigidInertia<S>,
+    pub(crate) convective: Mat3<S>,
+    pub(crate) momentum: Vec3<S>,
+    pub(crate) force: Force<S>,
 }
 
-/// What (1–3) need of a pack of freedoms, about the origins of their bodies.
+/// A freedom and the motions around it, about the origin of its body: sₖ, V⁻, V⁻ + V⁺, A⁻.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gathered<M> {
-    pub(super) axis: Motion<M>,
-    pub(super) before: Motion<M>,
-    pub(super) around: Motion<M>,
-    pub(super) rate: Motion<M>,
-    pub(super) origin: Vec3<M>,
-    pub(super) inertia: RigidInertia<M>,
-    pub(super) convective: Mat3<M>,
-    pub(super) momentum: Vec3<M>,
-    pub(super) force: Force<M>,
+pub(crate) struct Freedom<M> {
+    pub(crate) axis: Motion<M>,
+    pub(crate) before: Motion<M>,
+    pub(crate) around: Motion<M>,
+    pub(crate) rate: Motion<M>,
+}
+
+impl<M: Scalar> Freedom<M> {
+    /// (1): Ψ̇, Ψ̈, Φ.
+    #[inline(always)]
+    pub(super) fn columns(&self) -> [Motion<M>; 3] {
+        let s = self.axis;
+        let first = self.before.cross(s);
+        let second = self.rate.cross(s) + self.before.cross(first);
+        [first, second, self.around.cross(s)]
+    }
+
+    #[inline(always)]
+    pub(crate) fn none() -> Self {
+        Freedom {
+            axis: Motion::zero(),
+            before: Motion::zero(),
+            around: Motion::zero(),
+            rate: Motion::zero(),
+        }
+    }
+}
+
+/// What (1–3) need of a freedom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gathered<M> {
+    pub(crate) freedom: Freedom<M>,
+    /// Of the body.
+    pub(crate) origin: Vec3<M>,
+    pub(crate) sum: Sum<M>,
 }
 
 impl<M: Scalar> Gathered<M> {
-    #[inline(always)]
-    fn set<S: Scalar, K: Pack<S, Many = M>>(&mut self, lane: usize, sum: Sum<S>) {
-        set_inertia::<S, K>(&mut self.inertia, lane, sum.inertia);
-        set_mat::<S, K>(&mut self.convective, lane, sum.convective);
-        set_vec::<S, K>(&mut self.momentum, lane, sum.momentum);
-        set_force::<S, K>(&mut self.force, lane, sum.force);
+    pub(super) fn none() -> Self {
+        Gathered {
+            freedom: Freedom::none(),
+            origin: Vec3::zero(),
+            sum: Sum::none(),
+        }
     }
 }
 
 /// Workspace of [`inverse_dynamics_derivatives`].
 #[derive(Clone, Debug)]
-pub struct InverseDerivativesWork<S: Scalar>(Work<S, One>, Pairs<S>);
+pub struct InverseDerivativesWork<S: Scalar>(Work<S>, Pairs<S>);
 
 impl<S: Scalar> InverseDerivativesWork<S> {
     /// A workspace for this model.
@@ -149,47 +170,80 @@ impl<S: Scalar> InverseDerivativesWork<S> {
 
 /// Workspace of the kernel.
 #[derive(Clone, Debug)]
-pub(crate) struct Work<S: Scalar, K: Pack<S>> {
-    angles: Angles<S>,
-    pub(super) body: Vec<Body<S>>,
-    pub(super) gathered: Vec<Gathered<K::Many>>,
-    pub(crate) packs: Vec<Numbers<K::Many>>,
+pub(crate) struct Work<S: Scalar> {
+    outward: Outward<S>,
+    forks: Vec<Sum<S>>,
+    pub(crate) freedoms: Vec<Numbers<S>>,
 }
 
-impl<S: Scalar, K: Pack<S>> Work<S, K> {
+impl<S: Scalar> Work<S> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
-        let (zero, still, none) = (Vec3::zero(), Motion::zero(), Force::zero());
-        let packs = model.nv().div_ceil(K::WIDTH);
-        let body = Body {
-            rotation: Mat3::identity(),
-            origin: Vec3::zero(),
-            step: Vec3::zero(),
-            velocity: Motion::zero(),
-            rate: Motion::zero(),
-            sum: Sum::none(),
-        };
-        let gathered = Gathered {
-            axis: still,
-            before: still,
-            around: still,
-            rate: still,
-            origin: zero,
-            inertia: RigidInertia::zero(),
-            convective: Mat3::zero(),
-            momentum: zero,
-            force: none,
-        };
         Work {
-            angles: Angles::new(model.tree()),
-            body: vec![body; model.body_count() + 1],
-            gathered: vec![gathered; packs],
-            packs: vec![[K::Many::zero(); pairs::NUMBERS]; packs],
+            outward: Outward::new(model),
+            forks: vec![Sum::none(); model.body_count() + 1],
+            freedoms: vec![[S::zero(); pairs::NUMBERS]; model.nv()],
         }
+    }
+
+    /// The half that is linear in the number of bodies. Inlined into the caller so that it is compiled for the caller's
+    /// instruction set.
+    #[inline(always)]
+    pub fn run<P: Parameter<S>>(
+        &mut self,
+        model: &Model<P>,
+        state: [&[S]; 3],
+        base: &Base<S>,
+        external: &[Force<S>],
+    ) {
+        let mut freedoms = std::mem::take(&mut self.freedoms);
+        self.run_into(model, state, base, external, &mut freedoms[..]);
+        self.freedoms = freedoms;
+    }
+
+    /// The same, with the numbers of freedoms handed on as they are found.
+    #[inline(always)]
+    pub fn run_into<P: Parameter<S>, T: Sink<S, { pairs::NUMBERS }> + ?Sized>(
+        &mut self,
+        model: &Model<P>,
+        state: [&[S]; 3],
+        base: &Base<S>,
+        external: &[Force<S>],
+        sink: &mut T,
+    ) {
+        self.outward.run(model, state, base, None);
+        let mut visit = IntoNumbers(sink);
+        let Work { outward, forks, .. } = self;
+        outward.back(model, state, external, None, forks, &mut visit);
     }
 }
 
-impl<S: Scalar> Sum<S> {
+/// The numbers of every freedom.
+struct IntoNumbers<'a, T: ?Sized>(&'a mut T);
+
+impl<S: Scalar, T: Sink<S, { pairs::NUMBERS }> + ?Sized> Visit<S> for IntoNumbers<'_, T> {
+    type Beyond = Sum<S>;
+
+    #[inline(always)]
+    fn freedom(
+        &mut self,
+        at: usize,
+        body: &Body<S>,
+        freedom: &Freedom<S>,
+        sum: &Sum<S>,
+        _rest: &mut Sum<S>,
+    ) {
+        let gathered = Gathered {
+            freedom: *freedom,
+            origin: body.origin,
+            sum: *sum,
+        };
+        numbers(&gathered, self.0.room(at));
+        self.0.filled(at);
+    }
+}
+
+impl<S: Scalar> Beyond<S> for Sum<S> {
     #[inline(always)]
     fn none() -> Self {
         Sum {
@@ -200,32 +254,13 @@ impl<S: Scalar> Sum<S> {
         }
     }
 
-    /// A single body, in the common axes about its own origin.
     #[inline(always)]
-    fn of_body(inertia: RigidInertia<S>, velocity: Motion<S>, rate: Motion<S>) -> Self {
-        let (omega, v) = (velocity.angular, velocity.linear);
-        let turning = AngularRate::new(omega, rate.angular);
-        let of_origin = omega.cross_add(v, rate.linear);
-        let h = inertia.first;
-        // K = ω̃ Σ + h̃ ṽ, and h̃ ṽ = v hᵀ − (h·v) 1
-        let spun = inertia.second.full().cross_columns(omega);
-        let along = -h.dot(v);
-        let convective = Mat3 {
-            x: v.scale_add(h.x, Vec3::new(spun.x.x + along, spun.x.y, spun.x.z)),
-            y: v.scale_add(h.y, Vec3::new(spun.y.x, spun.y.y + along, spun.y.z)),
-            z: v.scale_add(h.z, Vec3::new(spun.z.x, spun.z.y, spun.z.z + along)),
-        };
-        Sum {
-            inertia,
-            convective, // (3)
-            momentum: omega.cross_add(h, v * inertia.mass),
-            force: inertia.newton_euler(turning, of_origin),
-        }
+    fn of(own: Sum<S>) -> Self {
+        own
     }
 
-    /// The same about a point from which the present one is seen at `d`.
     #[inline(always)]
-    pub(super) fn shifted(self, d: Vec3<S>) -> Self {
+    fn shifted(self, d: Vec3<S>) -> Self {
         let RigidInertia {
             mass,
             first: h,
@@ -269,6 +304,31 @@ impl<S: Scalar> Sum<S> {
     }
 }
 
+impl<S: Scalar> Sum<S> {
+    /// A single body, in the common axes about its own origin.
+    #[inline(always)]
+    fn of_body(inertia: RigidInertia<S>, velocity: Motion<S>, rate: Motion<S>) -> Self {
+        let (omega, v) = (velocity.angular, velocity.linear);
+        let turning = AngularRate::new(omega, rate.angular);
+        let of_origin = omega.cross_add(v, rate.linear);
+        let h = inertia.first;
+        // K = ω̃ Σ + h̃ ṽ, and h̃ ṽ = v hᵀ − (h·v) 1
+        let spun = inertia.second.full().cross_columns(omega);
+        let along = -h.dot(v);
+        let convective = Mat3 {
+            x: v.scale_add(h.x, Vec3::new(spun.x.x + along, spun.x.y, spun.x.z)),
+            y: v.scale_add(h.y, Vec3::new(spun.y.x, spun.y.y + along, spun.y.z)),
+            z: v.scale_add(h.z, Vec3::new(spun.z.x, spun.z.y, spun.z.z + along)),
+        };
+        Sum {
+            inertia,
+            convective, // (3)
+            momentum: omega.cross_add(h, v * inertia.mass),
+            force: inertia.newton_euler(turning, of_origin),
+        }
+    }
+}
+
 /// The twist about a point from which the present one is seen at `d`.
 #[inline(always)]
 pub(super) fn motion_seen<S: Scalar>(m: Motion<S>, d: Vec3<S>) -> Motion<S> {
@@ -281,36 +341,42 @@ pub(super) fn force_seen<S: Scalar>(f: Force<S>, d: Vec3<S>) -> Force<S> {
     Force::new(d.cross_add(f.force, f.moment), f.force)
 }
 
-/// (1) and the brackets of (4) and (5), of a pack.
+/// s ×* f.
 #[inline(always)]
-fn numbers<M: Scalar>(g: &Gathered<M>) -> Numbers<M> {
-    let s = g.axis;
-    let first = g.before.cross(s);
-    let second = g.rate.cross(s) + g.before.cross(first);
-    let both = g.around.cross(s); // (1)
+pub(super) fn carried<M: Scalar>(s: Motion<M>, f: Force<M>) -> Force<M> {
+    Force::new(
+        s.angular.cross_add(f.moment, s.linear.cross(f.force)),
+        s.angular.cross(f.force),
+    )
+}
+
+/// The brackets of (4) and (5).
+#[inline(always)]
+pub(crate) fn numbers<M: Scalar>(g: &Gathered<M>, numbers: &mut Numbers<M>) {
+    let s = g.freedom.axis;
+    let [first, second, both] = g.freedom.columns();
     let minus_two = M::constant(-2.0);
-    let (k, p) = (g.convective, g.momentum);
-    let by_rate = g.inertia.momentum(s);
-    let carried = Force::new(
-        s.angular
-            .cross_add(g.force.moment, s.linear.cross(g.force.force)),
-        s.angular.cross(g.force.force),
-    );
+    let Sum {
+        inertia,
+        convective: k,
+        momentum: p,
+        force,
+    } = g.sum;
+    let by_rate = inertia.momentum(s);
+    let carried = carried(s, force);
     let convective_q = Force::new(k * first.angular, p.cross(first.angular)) * minus_two;
     let convective_v = Force::new(k * s.angular, p.cross(s.angular)) * minus_two;
-    let by_q = carried + g.inertia.momentum(second) + convective_q;
-    let by_v = g.inertia.momentum(both) + convective_v;
+    let by_q = carried + inertia.momentum(second) + convective_q;
+    let by_v = inertia.momentum(both) + convective_v;
     let back = s.linear.cross_add(p, k.transpose_times(s.angular)) * minus_two;
-    let mut numbers = [M::zero(); pairs::NUMBERS];
-    write_motion(&mut numbers, pairs::AXIS, motion_seen(s, g.origin));
-    write_motion(&mut numbers, pairs::SECOND, motion_seen(second, g.origin));
-    write_motion(&mut numbers, pairs::BOTH, motion_seen(both, g.origin));
-    write_force(&mut numbers, pairs::MOMENTUM, force_seen(by_rate, g.origin));
-    write_force(&mut numbers, pairs::BY_Q, force_seen(by_q, g.origin));
-    write_force(&mut numbers, pairs::BY_V, force_seen(by_v, g.origin));
-    write_vec(&mut numbers, pairs::BACK, back);
-    write_vec(&mut numbers, pairs::FIRST, first.angular);
-    numbers
+    write_motion(numbers, pairs::AXIS, motion_seen(s, g.origin));
+    write_motion(numbers, pairs::SECOND, motion_seen(second, g.origin));
+    write_motion(numbers, pairs::BOTH, motion_seen(both, g.origin));
+    write_force(numbers, pairs::MOMENTUM, force_seen(by_rate, g.origin));
+    write_force(numbers, pairs::BY_Q, force_seen(by_q, g.origin));
+    write_force(numbers, pairs::BY_V, force_seen(by_v, g.origin));
+    write_vec(numbers, pairs::BACK, back);
+    write_vec(numbers, pairs::FIRST, first.angular);
 }
 
 /// ∂τ/∂q, ∂τ/∂v and ∂τ/∂v̇ of [`inverse_dynamics`](crate::algorithm::inverse_dynamics::inverse_dynamics) at (q, v, v̇).
@@ -328,10 +394,9 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     derivatives: &mut InverseDerivatives<S>,
 ) {
     work.0.run(model, [q, v, vdot], base, external);
-    work.0.fill();
     work.1.run::<S, One, P, true>(
         model,
-        &work.0.packs,
+        &work.0.freedoms,
         [
             derivatives.dq.as_mut_slice(),
             derivatives.dv.as_mut_slice(),
@@ -340,197 +405,220 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     );
 }
 
-impl<S: Scalar, K: Pack<S>> Work<S, K> {
-    /// The half that is linear in the number of bodies. Inlined into the caller so that it is compiled for the caller's
-    /// instruction set.
+/// What adds up on the way back, about body origins.
+pub(super) trait Beyond<S: Scalar>: Copy {
+    /// Of no body.
+    fn none() -> Self;
+
+    /// Of a body alone.
+    fn of(own: Sum<S>) -> Self;
+
+    fn plus(self, b: Self) -> Self;
+
+    /// The same about a point from which the present one is seen at `d`.
+    fn shifted(self, d: Vec3<S>) -> Self;
+}
+
+/// What is done at every freedom on the way back, the last one first.
+pub(super) trait Visit<S: Scalar> {
+    type Beyond: Beyond<S>;
+
+    /// `whole`: of everything beyond the joint; `rest` is what the parent gets to see of it.
+    fn freedom(
+        &mut self,
+        at: usize,
+        body: &Body<S>,
+        freedom: &Freedom<S>,
+        whole: &Self::Beyond,
+        rest: &mut Self::Beyond,
+    );
+}
+
+/// The way from the base to the tips, and what it leaves. It leaves little: what can be found again from two neighbouring bodies
+/// is, on the way back, because many states in lanes do not fit into the nearest cache.
+#[derive(Clone, Debug)]
+pub(crate) struct Outward<S> {
+    angles: Angles<S>,
+    pub(super) body: Vec<Body<S>>,
+}
+
+impl<S: Scalar> Outward<S> {
+    pub fn new<P>(model: &Model<P>) -> Self {
+        let body = Body {
+            rotation: Mat3::identity(),
+            origin: Vec3::zero(),
+            step: Vec3::zero(),
+            velocity: Motion::zero(),
+            rate: Motion::zero(),
+        };
+        Outward {
+            angles: Angles::new(model.tree()),
+            body: vec![body; model.body_count() + 1],
+        }
+    }
+
+    /// Base to tips: rotations, velocities and accelerations, in the axes of the base. Poses are known with factors.
     #[inline(always)]
     pub fn run<P: Parameter<S>>(
         &mut self,
         model: &Model<P>,
-        state: [&[S]; 3],
+        [q, v, vdot]: [&[S]; 3],
         base: &Base<S>,
-        external: &[Force<S>],
+        known: Option<&Factorization<S>>,
     ) {
-        let mut packs = std::mem::take(&mut self.packs);
-        self.run_into(model, state, base, external, &mut packs[..]);
-        self.packs = packs;
+        let tree = model.tree();
+        match known {
+            None => self.angles.fill(tree, q),
+            Some(factors) => {
+                self.angles.sin.copy_from_slice(&factors.angles.sin);
+                self.angles.cos.copy_from_slice(&factors.angles.cos);
+            }
+        }
+        let to_base = base.pose.rotation;
+        let ground = &mut self.body[0];
+        // seen by an observer who flies along with the base's origin
+        ground.velocity = Motion::new(to_base.transpose_times(base.velocity.angular), Vec3::zero());
+        ground.rate = Motion::new(
+            to_base.transpose_times(base.acceleration.angular),
+            to_base.transpose_times(base.acceleration.linear - model.gravity.lift()),
+        );
+        for i in 1..=model.body_count() {
+            let info = tree.nodes[i];
+            let parent = &self.body[info.parent];
+            let setting = model.setting(i, &self.angles);
+            self.body[i] = with_joint!(info.kind, J => {
+                let pose = match known {
+                    None => J::<S>::pose(setting, &q[info.q..]),
+                    Some(factors) => factors.pose[i],
+                };
+                let (rotation, step, origin) = if info.parent == 0 {
+                    (pose.rotation, pose.translation, Vec3::zero())
+                } else {
+                    let step = parent.rotation * pose.translation;
+                    (parent.rotation * pose.rotation, step, parent.origin + step)
+                };
+                let joint = J::<S>::at(setting, &pose);
+                let (before, rates) = (carried_along(parent, step), [&v[info.v..], &vdot[info.v..]]);
+                let [velocity, rate] =
+                    through(joint, info.kind, rotation, before, rates, &mut [Freedom::none(); 6]);
+                Body { rotation, origin, step, velocity, rate }
+            });
+        }
     }
 
-    /// The same, with the numbers of freedoms handed on as they are found, where each is a pack.
+    /// Tips to base: what adds up over everything beyond each joint.
     #[inline(always)]
-    pub fn run_into<P: Parameter<S>, T: Sink<K::Many, { pairs::NUMBERS }> + ?Sized>(
-        &mut self,
+    pub(super) fn back<P: Parameter<S>, W: Visit<S>>(
+        &self,
         model: &Model<P>,
-        state: [&[S]; 3],
-        base: &Base<S>,
+        [q, v, vdot]: [&[S]; 3],
         external: &[Force<S>],
-        sink: &mut T,
+        known: Option<&Factorization<S>>,
+        forks: &mut [W::Beyond],
+        visit: &mut W,
     ) {
-        outwards(model, state, base, external, None, self);
-        gather::<S, P, K, T, false>(model, self, sink);
-    }
-
-    /// Then what is done pack by pack, in wider registers.
-    #[inline(always)]
-    pub fn fill(&mut self) {
-        if K::WIDTH > 1 {
-            for k in 0..self.packs.len() {
-                self.packs[k] = numbers(&self.gathered[k]);
+        let tree = model.tree();
+        for i in 1..=model.body_count() {
+            if tree.nodes[i].gathers {
+                forks[i] = W::Beyond::none();
             }
         }
-    }
-}
-
-/// Sums over everything beyond each joint, without their derivatives.
-#[inline(always)]
-pub(super) fn sums<S: Scalar, P: Parameter<S>>(
-    model: &Model<P>,
-    state: [&[S]; 3],
-    base: &Base<S>,
-    work: &mut Work<S, One>,
-) {
-    outwards(model, state, base, &[], None, work);
-    gather::<S, P, One, [Numbers<S>], true>(model, work, &mut []);
-}
-
-/// Base to tips: axes, velocities, accelerations and the bodies' own wrenches, in the axes of the base.
-#[inline(always)]
-pub(super) fn outwards<S: Scalar, P: Parameter<S>, K: Pack<S>>(
-    model: &Model<P>,
-    [q, v, vdot]: [&[S]; 3],
-    base: &Base<S>,
-    external: &[Force<S>],
-    known: Option<&Factorization<S>>,
-    work: &mut Work<S, K>,
-) {
-    let tree = model.tree();
-    match known {
-        None => work.angles.fill(tree, q),
-        Some(factors) => {
-            work.angles.sin.copy_from_slice(&factors.angles.sin);
-            work.angles.cos.copy_from_slice(&factors.angles.cos);
-        }
-    }
-    let to_base = base.pose.rotation;
-    let ground = &mut work.body[0];
-    // seen by an observer who flies along with the base's origin
-    ground.velocity = Motion::new(to_base.transpose_times(base.velocity.angular), Vec3::zero());
-    ground.rate = Motion::new(
-        to_base.transpose_times(base.acceleration.angular),
-        to_base.transpose_times(base.acceleration.linear - model.gravity.lift()),
-    );
-    for i in 1..=model.body_count() {
-        let info = tree.nodes[i];
-        let parent = &work.body[info.parent];
-        let setting = model.setting(i, &work.angles);
-        let pose = match known {
-            None => with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) }),
-            Some(factors) => factors.pose[i],
-        };
-        let (rotation, step, origin) = if info.parent == 0 {
-            (pose.rotation, pose.translation, Vec3::zero())
-        } else {
-            let step = parent.rotation * pose.translation;
-            (parent.rotation * pose.rotation, step, parent.origin + step)
-        };
-        // the parent's motion at the new origin
-        let (before, rate_before) = (parent.velocity, parent.rate);
-        let mut velocity = Motion::new(
-            before.angular,
-            before.angular.cross_add(step, before.linear),
-        );
-        let mut rate = Motion::new(
-            rate_before.angular,
-            rate_before.angular.cross_add(step, rate_before.linear),
-        );
-        let rotation_start = match info.kind.quaternion() {
-            Some(first) => first,
-            None => usize::MAX,
-        };
-        with_joint!(info.kind, J => {
-            let joint = J::<S>::at(setting, &pose);
-            let mut held = velocity;
-            let mut held_rate = rate;
-            for k in 0..J::<S>::NV {
-                let at = info.v + k;
-                let axis = joint.column_in(k, rotation);
-                if k <= rotation_start {
-                    (held, held_rate) = (velocity, rate);
-                }
-                let first = held.cross(axis);
-                velocity = velocity + axis * v[at];
-                rate = rate + axis * vdot[at] + first * v[at];
-                let g = &mut work.gathered[at / K::WIDTH];
-                let lane = at % K::WIDTH;
-                set_motion::<S, K>(&mut g.axis, lane, axis);
-                set_motion::<S, K>(&mut g.before, lane, held);
-                set_motion::<S, K>(&mut g.around, lane, held + velocity);
-                set_motion::<S, K>(&mut g.rate, lane, held_rate);
-                set_vec::<S, K>(&mut g.origin, lane, origin);
+        let mut freedoms = [Freedom::none(); 6];
+        // of the body after this one, if it is a child
+        let mut next = W::Beyond::none();
+        for i in (1..=model.body_count()).rev() {
+            let info = tree.nodes[i];
+            let body = &self.body[i];
+            let own = model.inertia::<S>(i);
+            let turned = RigidInertia {
+                mass: own.mass,
+                first: body.rotation * own.first,
+                second: own.second.conjugate(body.rotation),
+            };
+            let mut own = Sum::of_body(turned, body.velocity, body.rate);
+            if !external.is_empty() {
+                let (w, turn) = (external[i], body.rotation);
+                own.force = own.force - Force::new(turn * w.moment, turn * w.force);
             }
-            if J::<S>::NV > 1 && rotation_start < J::<S>::NV {
-                // one rotation: all its axes turn with the body
-                for k in rotation_start..J::<S>::NV {
-                    let at = info.v + k;
-                    set_motion::<S, K>(&mut work.gathered[at / K::WIDTH].around, at % K::WIDTH, held + velocity);
-                }
+            let mut whole = W::Beyond::of(own).plus(next);
+            if info.gathers {
+                whole = whole.plus(forks[i]);
             }
-        });
-        let own = model.inertia::<S>(i);
-        let turned = RigidInertia {
-            mass: own.mass,
-            first: rotation * own.first,
-            second: own.second.conjugate(rotation),
-        };
-        let mut sum = Sum::of_body(turned, velocity, rate);
-        if !external.is_empty() {
-            let w = external[i];
-            sum.force = sum.force - Force::new(rotation * w.moment, rotation * w.force);
-        }
-        work.body[i] = Body {
-            rotation,
-            origin,
-            step,
-            velocity,
-            rate,
-            sum,
-        };
-    }
-}
-
-/// Tips to base: sums over everything beyond each joint.
-#[inline(always)]
-fn gather<
-    S: Scalar,
-    P,
-    K: Pack<S>,
-    T: Sink<K::Many, { pairs::NUMBERS }> + ?Sized,
-    const KEEP: bool,
->(
-    model: &Model<P>,
-    work: &mut Work<S, K>,
-    sink: &mut T,
-) {
-    let tree = model.tree();
-    for i in (1..=model.body_count()).rev() {
-        let info = tree.nodes[i];
-        let sum = work.body[i].sum;
-        if info.parent != 0 {
-            let shifted = sum.shifted(work.body[i].step);
-            let parent = &mut work.body[info.parent];
-            parent.sum = parent.sum.plus(shifted);
-        }
-        for at in (info.v..info.v + info.kind.nv()).rev() {
-            let g = &mut work.gathered[at / K::WIDTH];
-            let lane = at % K::WIDTH;
-            if K::WIDTH == 1 && !KEEP {
-                // nothing to wait for: the pack is complete, and nobody asks for it later
-                let mut complete = *g;
-                complete.set::<S, K>(lane, sum);
-                sink.take(at, numbers(&complete));
+            let mut rest = whole;
+            let setting = model.setting(i, &self.angles);
+            with_joint!(info.kind, J => {
+                let pose = match known {
+                    None => J::<S>::pose(setting, &q[info.q..]),
+                    Some(factors) => factors.pose[i],
+                };
+                let joint = J::<S>::at(setting, &pose);
+                let before = carried_along(&self.body[info.parent], body.step);
+                let rates = [&v[info.v..], &vdot[info.v..]];
+                through(joint, info.kind, body.rotation, before, rates, &mut freedoms);
+            });
+            for k in (0..info.kind.nv()).rev() {
+                visit.freedom(info.v + k, body, &freedoms[k], &whole, &mut rest);
+            }
+            if info.parent == 0 {
+                next = W::Beyond::none();
+            } else if info.parent + 1 == i {
+                next = rest.shifted(body.step);
             } else {
-                g.set::<S, K>(lane, sum);
+                forks[info.parent] = forks[info.parent].plus(rest.shifted(body.step));
+                next = W::Beyond::none();
             }
         }
     }
+}
+
+/// Velocity and acceleration of a point of the parent at the body's origin.
+#[inline(always)]
+fn carried_along<S: Scalar>(parent: &Body<S>, step: Vec3<S>) -> [Motion<S>; 2] {
+    let (velocity, rate) = (parent.velocity, parent.rate);
+    [
+        Motion::new(
+            velocity.angular,
+            velocity.angular.cross_add(step, velocity.linear),
+        ),
+        Motion::new(rate.angular, rate.angular.cross_add(step, rate.linear)),
+    ]
+}
+
+/// Through the freedoms of a joint, one after another: the motion beyond the last.
+#[inline(always)]
+pub(crate) fn through<S: Scalar, J: Joint<S>>(
+    joint: J,
+    kind: JointKind,
+    rotation: Mat3<S>,
+    [mut velocity, mut rate]: [Motion<S>; 2],
+    [v, vdot]: [&[S]; 2],
+    freedoms: &mut [Freedom<S>; 6],
+) -> [Motion<S>; 2] {
+    let one_rotation = match kind.quaternion() {
+        Some(first) => first,
+        None => usize::MAX,
+    };
+    let (mut held, mut held_rate) = (velocity, rate);
+    for k in 0..J::NV {
+        let axis = joint.column_in(k, rotation);
+        if k <= one_rotation {
+            (held, held_rate) = (velocity, rate);
+        }
+        let first = held.cross(axis);
+        velocity = velocity + axis * v[k];
+        rate = rate + axis * vdot[k] + first * v[k];
+        freedoms[k] = Freedom {
+            axis,
+            before: held,
+            around: held + velocity,
+            rate: held_rate,
+        };
+    }
+    if J::NV > 1 && one_rotation < J::NV {
+        // all axes of one rotation turn with the body
+        for k in one_rotation..J::NV {
+            freedoms[k].around = held + velocity;
+        }
+    }
+    [velocity, rate]
 }

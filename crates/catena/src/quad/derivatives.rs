@@ -1,0 +1,801 @@
+//! The half of the derivatives that goes from body to body: `algorithm::derivatives` with a vector per register.
+//!
+//! Names and equations are those of `inverse` and `forward` there. What is found for a freedom lies in memory as one record of
+//! vectors; records are turned over into packs of freedoms, and what is done to each freedom on its own is done pack by pack by the
+//! generic code.
+
+use super::forward::{QuadForward, Wrench, minus_outer, moved, turned_symmetric};
+use super::inverse::{around, turning};
+use super::links::{Link, QuadPose};
+use super::register::{Quad, QuadMat};
+use crate::algorithm::Angles;
+use crate::algorithm::derivatives::forward::{self, Joined};
+use crate::algorithm::derivatives::inverse::{self, Freedom, Gathered};
+use crate::algorithm::derivatives::{pairs, sweeps};
+use crate::algorithm::pack::GROUP;
+use crate::model::Model;
+use crate::model::joint::{Joint, JointKind, with_joint};
+use crate::scalar::{Fused, Vector, Wide, transpose};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, RigidInertia, Sym3, Vec3};
+use crate::state::Base;
+
+/// Where the vectors of a freedom are in its record, two by two: first what the way out finds,
+const AXIS: usize = 0;
+const BEFORE: usize = 2;
+const AROUND: usize = 4;
+const RATE: usize = 6;
+const ORIGIN: usize = 8;
+/// then sums over rigid bodies, the mass in the fourth lane of the first moment,
+const FIRST: usize = 9;
+const SECOND: usize = 10;
+const CONVECTIVE: usize = 13;
+const MOMENTUM: usize = 16;
+const FORCE: usize = 17;
+const OF_EFFORTS: usize = 20;
+/// or over bodies that are free to move, 1/m̂ in the fourth lane of β m̂.
+const BACK: usize = 9;
+const PSI: usize = 10;
+const FREE_FORCE: usize = 12;
+const ROTATIONAL: usize = 14;
+const COUPLING: usize = 17;
+const TRANSLATIONAL: usize = 20;
+const MOMENTS: usize = 23;
+const FORCES: usize = 26;
+const OF_ACCELERATIONS: usize = 30;
+
+/// Velocity or acceleration of a body.
+#[derive(Clone, Copy, Debug)]
+struct Twist {
+    angular: Quad,
+    linear: Quad,
+}
+
+impl Twist {
+    #[inline(always)]
+    fn zero() -> Self {
+        Twist {
+            angular: Quad::zero(),
+            linear: Quad::zero(),
+        }
+    }
+
+    #[inline(always)]
+    fn to_fused(self) -> Motion<Fused> {
+        Motion::new(self.angular.to_fused(), self.linear.to_fused())
+    }
+
+    #[inline(always)]
+    fn from_fused(m: Motion<Fused>) -> Self {
+        Twist {
+            angular: Quad::from_fused(m.angular),
+            linear: Quad::from_fused(m.linear),
+        }
+    }
+
+    /// Of a point that is seen at `step`.
+    #[inline(always)]
+    fn at(self, step: Quad) -> Self {
+        Twist {
+            angular: self.angular,
+            linear: self.linear + self.angular.cross(step),
+        }
+    }
+}
+
+/// One body, as the way out leaves it.
+#[derive(Clone, Copy, Debug)]
+struct Body {
+    rotation: QuadMat,
+    origin: Quad,
+    step: Quad,
+    velocity: Twist,
+    rate: Twist,
+}
+
+/// Sums over rigid bodies.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    /// In all lanes.
+    mass: Quad,
+    first: Quad,
+    second: QuadMat,
+    convective: QuadMat,
+    momentum: Quad,
+    force: Wrench,
+}
+
+impl Sum {
+    #[inline(always)]
+    fn none() -> Self {
+        Sum {
+            mass: Quad::zero(),
+            first: Quad::zero(),
+            second: QuadMat::zero(),
+            convective: QuadMat::zero(),
+            momentum: Quad::zero(),
+            force: Wrench::zero(),
+        }
+    }
+
+    /// A single body.
+    #[inline(always)]
+    fn of_body(link: &Link, body: &Body, load: Option<&Force<Fused>>) -> Self {
+        let rotation = &body.rotation;
+        let first = rotation.times(link.first.spread_from_memory());
+        let second = turned_symmetric(link.second, rotation);
+        let (omega, v) = (body.velocity.angular, body.velocity.linear);
+        let omega_yzx = omega.yzx();
+        let turning = turning(omega, omega.spread(), body.rate.angular);
+        let of_origin = Quad::cross_of(omega, omega_yzx, v) + body.rate.linear;
+        let h = first.spread();
+        let moment = around(first, first.yzx(), of_origin, Quad::zero());
+        let moment = around(second.x, second.x.yzx(), turning.x, moment);
+        let moment = around(second.y, second.y.yzx(), turning.y, moment);
+        let moment = around(second.z, second.z.yzx(), turning.z, moment);
+        let mut force = Wrench {
+            moment: moment.yzx(),
+            force: turning.times_add(h, of_origin * link.mass),
+        };
+        if let Some(load) = load {
+            let (m, f) = (Quad::from_fused(load.moment), Quad::from_fused(load.force));
+            force.moment = force.moment - rotation.times(m.spread());
+            force.force = force.force - rotation.times(f.spread());
+        }
+        // K = ω̃ Σ + v hᵀ − (h·v) 1
+        let spun = QuadMat {
+            x: v.mul_add(h[0], Quad::cross_of(omega, omega_yzx, second.x)),
+            y: v.mul_add(h[1], Quad::cross_of(omega, omega_yzx, second.y)),
+            z: v.mul_add(h[2], Quad::cross_of(omega, omega_yzx, second.z)),
+        };
+        Sum {
+            mass: link.mass,
+            first,
+            second,
+            convective: less_diagonal(spun, Quad::splat((first * v).sum())),
+            momentum: v.mul_add(link.mass, Quad::cross_of(omega, omega_yzx, first)),
+            force,
+        }
+    }
+
+    #[inline(always)]
+    fn plus(self, b: Self) -> Self {
+        Sum {
+            mass: self.mass + b.mass,
+            first: self.first + b.first,
+            second: self.second.plus(b.second),
+            convective: self.convective.plus(b.convective),
+            momentum: self.momentum + b.momentum,
+            force: self.force.plus(b.force),
+        }
+    }
+
+    /// About a point from which the present one is seen at `d`.
+    #[inline(always)]
+    fn shifted(self, d: &Quad) -> Self {
+        let (s, h, k, p) = (self.second, self.first, self.convective, self.momentum);
+        let first = d.mul_add(self.mass, h);
+        let [x, y, z] = d.spread_from_memory();
+        let moments = first.spread();
+        let turned = QuadMat {
+            x: p.mul_add(x, k.x),
+            y: p.mul_add(y, k.y),
+            z: p.mul_add(z, k.z),
+        };
+        Sum {
+            mass: self.mass,
+            first,
+            second: QuadMat {
+                x: h.mul_add(x, d.mul_add(moments[0], s.x)),
+                y: h.mul_add(y, d.mul_add(moments[1], s.y)),
+                z: h.mul_add(z, d.mul_add(moments[2], s.z)),
+            },
+            convective: less_diagonal(turned, Quad::splat((*d * p).sum())),
+            momentum: p,
+            force: force_seen(self.force, *d),
+        }
+    }
+}
+
+/// Sums over bodies whose joints are free; D = Bᵀ in the place of the coupling, as in `forward`.
+#[derive(Clone, Copy, Debug)]
+struct Free {
+    rotational: QuadMat,
+    coupling: QuadMat,
+    translational: QuadMat,
+    moments: QuadMat,
+    forces: QuadMat,
+    force: Wrench,
+}
+
+impl Free {
+    #[inline(always)]
+    fn none() -> Self {
+        let zero = QuadMat::zero();
+        Free {
+            rotational: zero,
+            coupling: zero,
+            translational: zero,
+            moments: zero,
+            forces: zero,
+            force: Wrench::zero(),
+        }
+    }
+
+    #[inline(always)]
+    fn of(own: Sum, link: &Link) -> Self {
+        let s = own.second;
+        let k = own.convective;
+        let minus_two = Quad::splat(-2.0);
+        Free {
+            rotational: QuadMat {
+                x: Quad::zero().blend::<0b0001>(link.trace) - s.x,
+                y: Quad::zero().blend::<0b0010>(link.trace) - s.y,
+                z: Quad::zero().blend::<0b0100>(link.trace) - s.z,
+            },
+            coupling: QuadMat::skew(own.first, -1.0),
+            translational: QuadMat {
+                x: Quad::zero().blend::<0b0001>(own.mass),
+                y: Quad::zero().blend::<0b0010>(own.mass),
+                z: Quad::zero().blend::<0b0100>(own.mass),
+            },
+            moments: QuadMat {
+                x: k.x * minus_two,
+                y: k.y * minus_two,
+                z: k.z * minus_two,
+            },
+            forces: QuadMat::skew(own.momentum, -2.0),
+            force: own.force,
+        }
+    }
+
+    #[inline(always)]
+    fn plus(self, b: Self) -> Self {
+        Free {
+            rotational: self.rotational.plus(b.rotational),
+            coupling: self.coupling.plus(b.coupling),
+            translational: self.translational.plus(b.translational),
+            moments: self.moments.plus(b.moments),
+            forces: self.forces.plus(b.forces),
+            force: self.force.plus(b.force),
+        }
+    }
+
+    #[inline(always)]
+    fn shifted(self, d: &Quad) -> Self {
+        let (m, f, d_yzx) = (self.moments, self.forces, d.yzx());
+        let (rotational, coupling) =
+            moved(self.rotational, self.coupling, self.translational, d, d_yzx);
+        Free {
+            rotational,
+            coupling,
+            translational: self.translational,
+            moments: QuadMat {
+                x: m.x + Quad::cross_of(*d, d_yzx, f.x),
+                y: m.y + Quad::cross_of(*d, d_yzx, f.y),
+                z: m.z + Quad::cross_of(*d, d_yzx, f.z),
+            },
+            forces: f,
+            force: force_seen(self.force, *d),
+        }
+    }
+
+    /// Takes out a freedom: what is left, and β m̂.
+    #[inline(always)]
+    fn without(self, axis: Twist, psi: Wrench, inverse: f64) -> (Self, Quad) {
+        let pivot = Quad::splat(1.0 / inverse);
+        let (m, f) = (psi.moment.spread(), psi.force.spread());
+        let (a, l) = (axis.angular, axis.linear);
+        let back = Quad::sums(
+            a.mul_add(self.moments.x, l * self.forces.x),
+            a.mul_add(self.moments.y, l * self.forces.y),
+            a.mul_add(self.moments.z, l * self.forces.z),
+        );
+        let b = back.spread();
+        let d = self.coupling;
+        let rest = Free {
+            rotational: minus_outer(self.rotational, psi.moment, m, pivot),
+            coupling: QuadMat {
+                x: (psi.force * m[0]).taken_from(pivot, d.x),
+                y: (psi.force * m[1]).taken_from(pivot, d.y),
+                z: (psi.force * m[2]).taken_from(pivot, d.z),
+            },
+            translational: minus_outer(self.translational, psi.force, f, pivot),
+            moments: QuadMat {
+                x: psi.moment.taken_from(b[0], self.moments.x),
+                y: psi.moment.taken_from(b[1], self.moments.y),
+                z: psi.moment.taken_from(b[2], self.moments.z),
+            },
+            forces: QuadMat {
+                x: psi.force.taken_from(b[0], self.forces.x),
+                y: psi.force.taken_from(b[1], self.forces.y),
+                z: psi.force.taken_from(b[2], self.forces.z),
+            },
+            force: self.force,
+        };
+        (rest, back)
+    }
+}
+
+/// m − x 1.
+#[inline(always)]
+fn less_diagonal(m: QuadMat, x: Quad) -> QuadMat {
+    QuadMat {
+        x: m.x - Quad::zero().blend::<0b0001>(x),
+        y: m.y - Quad::zero().blend::<0b0010>(x),
+        z: m.z - Quad::zero().blend::<0b0100>(x),
+    }
+}
+
+/// The wrench about a point from which the present one is seen at `d`.
+#[inline(always)]
+fn force_seen(f: Wrench, d: Quad) -> Wrench {
+    Wrench {
+        moment: f.moment + d.cross(f.force),
+        force: f.force,
+    }
+}
+
+/// Workspace.
+#[derive(Clone, Debug)]
+pub(crate) struct QuadDerivatives {
+    angles: Angles<Fused>,
+    body: Vec<Body>,
+    sums: Vec<Sum>,
+    free: Vec<Free>,
+    of_efforts: Vec<[Quad; OF_EFFORTS]>,
+    of_accelerations: Vec<[Quad; OF_ACCELERATIONS]>,
+}
+
+impl QuadDerivatives {
+    /// A workspace for this model.
+    pub fn new(model: &Model) -> Self {
+        let n = model.body_count() + 1;
+        let (zero, one) = (Quad::zero(), Quad::splat(1.0));
+        let body = Body {
+            rotation: QuadMat {
+                x: zero.blend::<0b0001>(one),
+                y: zero.blend::<0b0010>(one),
+                z: zero.blend::<0b0100>(one),
+            },
+            origin: zero,
+            step: zero,
+            velocity: Twist::zero(),
+            rate: Twist::zero(),
+        };
+        // whole packs of any width
+        let freedoms = model.nv().next_multiple_of(8);
+        QuadDerivatives {
+            angles: Angles::padded(model.tree()),
+            body: vec![body; n],
+            sums: vec![Sum::none(); n],
+            free: vec![Free::none(); n],
+            of_efforts: vec![[zero; OF_EFFORTS]; freedoms],
+            of_accelerations: vec![[zero; OF_ACCELERATIONS]; freedoms],
+        }
+    }
+
+    /// For derivatives of inverse dynamics.
+    #[inline(always)]
+    pub fn of_efforts(
+        &mut self,
+        model: &Model,
+        links: &[Link],
+        state: [&[Fused]; 3],
+        base: &Base<Fused>,
+        external: &[Force<Fused>],
+    ) {
+        let mut records = std::mem::take(&mut self.of_efforts);
+        self.angles.fill_by_four(model.tree(), state[0]);
+        self.outward(model, links, None, state, base, &mut records);
+        let n = model.body_count();
+        for i in 1..=n {
+            if links[i].node.gathers {
+                self.sums[i] = Sum::none();
+            }
+        }
+        let mut next = Sum::none();
+        for i in (1..=n).rev() {
+            let (link, body) = (&links[i], &self.body[i]);
+            let info = link.node;
+            let mut sum = Sum::of_body(link, body, external.get(i)).plus(next);
+            if info.gathers {
+                sum = sum.plus(self.sums[i]);
+            }
+            for record in &mut records[info.v..info.v + info.kind.nv()] {
+                record[FIRST] = sum.first.blend::<0b1000>(sum.mass);
+                write_matrix(record, SECOND, sum.second);
+                write_matrix(record, CONVECTIVE, sum.convective);
+                record[MOMENTUM] = sum.momentum;
+                record[FORCE] = sum.force.moment;
+                record[FORCE + 1] = sum.force.force;
+            }
+            if info.parent == 0 {
+                next = Sum::none();
+            } else if info.parent + 1 == i {
+                next = sum.shifted(&body.step);
+            } else {
+                self.sums[info.parent] = self.sums[info.parent].plus(sum.shifted(&body.step));
+                next = Sum::none();
+            }
+        }
+        self.of_efforts = records;
+    }
+
+    /// For derivatives of forward dynamics, with its factors.
+    #[inline(always)]
+    pub fn of_accelerations(
+        &mut self,
+        model: &Model,
+        links: &[Link],
+        factors: &QuadForward,
+        state: [&[Fused]; 3],
+        base: &Base<Fused>,
+        external: &[Force<Fused>],
+    ) {
+        let mut records = std::mem::take(&mut self.of_accelerations);
+        self.angles.fill_from(factors.angles());
+        self.outward(model, links, Some(factors), state, base, &mut records);
+        let n = model.body_count();
+        for i in 1..=n {
+            if links[i].node.gathers {
+                self.free[i] = Free::none();
+            }
+        }
+        let mut next = Free::none();
+        for i in (1..=n).rev() {
+            let (link, body) = (&links[i], &self.body[i]);
+            let info = link.node;
+            let own = Sum::of_body(link, body, external.get(i));
+            let mut whole = Free::of(own, link).plus(next);
+            if info.gathers {
+                whole = whole.plus(self.free[i]);
+            }
+            let mut rest = whole;
+            for at in (info.v..info.v + info.kind.nv()).rev() {
+                let psi = factors.psi_of(model, i, at);
+                let psi = Wrench {
+                    moment: body.rotation.times(psi.moment.spread_from_memory()),
+                    force: body.rotation.times(psi.force.spread_from_memory()),
+                };
+                let inverse = factors.inverse()[at].0;
+                let record = &mut records[at];
+                let axis = Twist {
+                    angular: record[AXIS],
+                    linear: record[AXIS + 1],
+                };
+                let (left, back) = rest.without(axis, psi, inverse);
+                rest = left;
+                write_matrix(record, ROTATIONAL, whole.rotational);
+                write_matrix(record, COUPLING, whole.coupling);
+                write_matrix(record, TRANSLATIONAL, whole.translational);
+                write_matrix(record, MOMENTS, whole.moments);
+                write_matrix(record, FORCES, whole.forces);
+                record[FREE_FORCE] = whole.force.moment;
+                record[FREE_FORCE + 1] = whole.force.force;
+                record[PSI] = psi.moment;
+                record[PSI + 1] = psi.force;
+                record[BACK] = back.blend::<0b1000>(Quad::splat(inverse));
+            }
+            if info.parent == 0 {
+                next = Free::none();
+            } else if info.parent + 1 == i {
+                next = rest.shifted(&body.step);
+            } else {
+                self.free[info.parent] = self.free[info.parent].plus(rest.shifted(&body.step));
+                next = Free::none();
+            }
+        }
+        self.of_accelerations = records;
+    }
+
+    /// Base to tips: rotations, velocities, accelerations, and the motions around every freedom.
+    #[inline(always)]
+    fn outward<const N: usize>(
+        &mut self,
+        model: &Model,
+        links: &[Link],
+        factors: Option<&QuadForward>,
+        [q, v, vdot]: [&[Fused]; 3],
+        base: &Base<Fused>,
+        records: &mut [[Quad; N]],
+    ) {
+        let to_base = base.pose.rotation;
+        let lift = base.acceleration.linear - model.gravity.lift();
+        self.body[0].velocity = Twist {
+            angular: Quad::from_fused(to_base.transpose_times(base.velocity.angular)),
+            linear: Quad::zero(),
+        };
+        self.body[0].rate = Twist {
+            angular: Quad::from_fused(to_base.transpose_times(base.acceleration.angular)),
+            linear: Quad::from_fused(to_base.transpose_times(lift)),
+        };
+        for i in 1..=model.body_count() {
+            let link = &links[i];
+            let info = link.node;
+            let parent = &self.body[info.parent];
+            let (turn, translation) = match (factors, info.kind) {
+                (Some(factors), _) => factors.placed(i),
+                (None, JointKind::Revolute | JointKind::Continuous) => {
+                    let (sin, cos) = (self.angles.sin[info.angle], self.angles.cos[info.angle]);
+                    let pose = QuadPose::revolute(link, sin, cos);
+                    (pose.columns, pose.translation)
+                }
+                (None, JointKind::Prismatic) => {
+                    let pose = QuadPose::prismatic(link, q[info.q]);
+                    (pose.columns, pose.translation)
+                }
+                (None, kind) => {
+                    let setting = model.setting(i, &self.angles);
+                    let pose = with_joint!(kind, J => { J::<Fused>::pose(setting, &q[info.q..]) });
+                    (
+                        QuadMat::from_fused(pose.rotation),
+                        Quad::from_fused(pose.translation),
+                    )
+                }
+            };
+            let step = parent.rotation.times(translation.spread());
+            let rotation = QuadMat {
+                x: parent.rotation.times(turn.x.spread()),
+                y: parent.rotation.times(turn.y.spread()),
+                z: parent.rotation.times(turn.z.spread()),
+            };
+            let origin = if info.parent == 0 {
+                Quad::zero()
+            } else {
+                parent.origin + step
+            };
+            let before = parent.velocity.at(step);
+            let rate_before = parent.rate.at(step);
+            let axis = rotation.z;
+            let (velocity, rate) = match info.kind {
+                JointKind::Revolute | JointKind::Continuous => {
+                    let (v, vdot) = (Quad::splat(v[info.v].0), Quad::splat(vdot[info.v].0));
+                    let velocity = Twist {
+                        angular: axis.mul_add(v, before.angular),
+                        linear: before.linear,
+                    };
+                    let rate = Twist {
+                        angular: before
+                            .angular
+                            .cross(axis)
+                            .mul_add(v, axis.mul_add(vdot, rate_before.angular)),
+                        linear: before.linear.cross(axis).mul_add(v, rate_before.linear),
+                    };
+                    let axis = Twist {
+                        angular: axis,
+                        linear: Quad::zero(),
+                    };
+                    write_freedom(
+                        &mut records[info.v],
+                        origin,
+                        axis,
+                        before,
+                        velocity,
+                        rate_before,
+                    );
+                    (velocity, rate)
+                }
+                JointKind::Prismatic => {
+                    let (v, vdot) = (Quad::splat(v[info.v].0), Quad::splat(vdot[info.v].0));
+                    let velocity = Twist {
+                        angular: before.angular,
+                        linear: axis.mul_add(v, before.linear),
+                    };
+                    let rate = Twist {
+                        angular: rate_before.angular,
+                        linear: before
+                            .angular
+                            .cross(axis)
+                            .mul_add(v, axis.mul_add(vdot, rate_before.linear)),
+                    };
+                    let axis = Twist {
+                        angular: Quad::zero(),
+                        linear: axis,
+                    };
+                    write_freedom(
+                        &mut records[info.v],
+                        origin,
+                        axis,
+                        before,
+                        velocity,
+                        rate_before,
+                    );
+                    (velocity, rate)
+                }
+                kind => {
+                    let setting = model.setting(i, &self.angles);
+                    let pose = Pose::new(turn.to_fused(), translation.to_fused());
+                    let moving = [before.to_fused(), rate_before.to_fused()];
+                    let rates = [&v[info.v..], &vdot[info.v..]];
+                    with_joint!(kind, J => {
+                        let joint = J::<Fused>::at(setting, &pose);
+                        let mut freedoms = [Freedom::none(); 6];
+                        let turn = rotation.to_fused();
+                        let [velocity, rate] =
+                            inverse::through(joint, kind, turn, moving, rates, &mut freedoms);
+                        for k in 0..J::<Fused>::NV {
+                            let record = &mut records[info.v + k];
+                            let Freedom { axis, before, around, rate } = freedoms[k];
+                            write_twist(record, AXIS, Twist::from_fused(axis));
+                            write_twist(record, BEFORE, Twist::from_fused(before));
+                            write_twist(record, AROUND, Twist::from_fused(around));
+                            write_twist(record, RATE, Twist::from_fused(rate));
+                            record[ORIGIN] = origin;
+                        }
+                        (Twist::from_fused(velocity), Twist::from_fused(rate))
+                    })
+                }
+            };
+            self.body[i] = Body {
+                rotation,
+                origin,
+                step,
+                velocity,
+                rate,
+            };
+        }
+    }
+
+    /// What the entries of derivatives of inverse dynamics need, pack by pack.
+    #[inline(always)]
+    pub fn fill_of_efforts<V: Vector>(&self, packs: &mut [pairs::Numbers<Wide<V>>]) {
+        for pack in 0..packs.len() {
+            let records = &self.of_efforts[pack * V::LANES..(pack + 1) * V::LANES];
+            let [origin, first] = pair::<V, _>(records, ORIGIN);
+            let [second_x, second_y] = vectors::<V, _>(records, SECOND);
+            let [second_z, convective_x] = vectors(records, SECOND + 2);
+            let [convective_y, convective_z] = vectors(records, CONVECTIVE + 1);
+            let [momentum, moment] = vectors(records, MOMENTUM);
+            let [force, _] = vectors(records, FORCE + 1);
+            let gathered = Gathered {
+                freedom: freedom(records),
+                origin: vector(origin),
+                sum: inverse::Sum {
+                    inertia: RigidInertia {
+                        mass: first[3],
+                        first: vector(first),
+                        second: symmetric(second_x, second_y, second_z),
+                    },
+                    convective: Mat3::from_columns(convective_x, convective_y, convective_z),
+                    momentum,
+                    force: Force::new(moment, force),
+                },
+            };
+            inverse::numbers(&gathered, &mut packs[pack]);
+        }
+    }
+
+    /// The same for the sweeps of derivatives of forward dynamics.
+    #[inline(always)]
+    pub fn fill_of_accelerations<V: Vector>(
+        &self,
+        model: &Model,
+        packs: &mut [sweeps::Numbers<Wide<V>>],
+    ) {
+        for pack in 0..packs.len() {
+            let records = &self.of_accelerations[pack * V::LANES..(pack + 1) * V::LANES];
+            let first = pack * V::LANES / GROUP * GROUP;
+            let reference = self.body[model.tree().dofs[first].body].origin.to_fused();
+            let reference = Vec3::new(
+                Wide(V::splat(reference.x.0)),
+                Wide(V::splat(reference.y.0)),
+                Wide(V::splat(reference.z.0)),
+            );
+            let [origin, back] = pair::<V, _>(records, ORIGIN);
+            let [psi_moment, psi_force] = vectors(records, PSI);
+            let [moment, force] = vectors(records, FREE_FORCE);
+            let [rotational_x, rotational_y] = vectors(records, ROTATIONAL);
+            let [rotational_z, coupling_x] = vectors(records, ROTATIONAL + 2);
+            let [coupling_y, coupling_z] = vectors(records, COUPLING + 1);
+            let [translational_x, translational_y] = vectors(records, TRANSLATIONAL);
+            let [translational_z, moments_x] = vectors(records, TRANSLATIONAL + 2);
+            let [moments_y, moments_z] = vectors(records, MOMENTS + 1);
+            let [forces_x, forces_y] = vectors(records, FORCES);
+            let [forces_z, _] = vectors(records, FORCES + 2);
+            let joined = Joined {
+                free: forward::Free {
+                    inertia: ArticulatedInertia {
+                        rotational: symmetric(rotational_x, rotational_y, rotational_z),
+                        coupling: Mat3::from_columns(coupling_x, coupling_y, coupling_z)
+                            .transpose(),
+                        translational: symmetric(translational_x, translational_y, translational_z),
+                    },
+                    moments: Mat3::from_columns(moments_x, moments_y, moments_z),
+                    forces: Mat3::from_columns(forces_x, forces_y, forces_z),
+                    force: Force::new(moment, force),
+                },
+                psi: Force::new(psi_moment, psi_force),
+                back: vector(back) * back[3],
+                inverse: back[3],
+            };
+            let (origin, numbers) = (vector(origin), &mut packs[pack]);
+            forward::numbers(&freedom(records), origin, reference, &joined, numbers);
+        }
+    }
+}
+
+#[inline(always)]
+fn write_twist<const N: usize>(record: &mut [Quad; N], at: usize, twist: Twist) {
+    record[at] = twist.angular;
+    record[at + 1] = twist.linear;
+}
+
+#[inline(always)]
+fn write_matrix<const N: usize>(record: &mut [Quad; N], at: usize, m: QuadMat) {
+    record[at] = m.x;
+    record[at + 1] = m.y;
+    record[at + 2] = m.z;
+}
+
+/// A joint's only freedom.
+#[inline(always)]
+fn write_freedom<const N: usize>(
+    record: &mut [Quad; N],
+    origin: Quad,
+    axis: Twist,
+    before: Twist,
+    after: Twist,
+    rate: Twist,
+) {
+    write_twist(record, AXIS, axis);
+    write_twist(record, BEFORE, before);
+    let around = Twist {
+        angular: before.angular + after.angular,
+        linear: before.linear + after.linear,
+    };
+    write_twist(record, AROUND, around);
+    write_twist(record, RATE, rate);
+    record[ORIGIN] = origin;
+}
+
+/// Two vectors of as many freedoms as there are lanes, with a freedom in each lane.
+#[inline(always)]
+fn pair<V: Vector, const N: usize>(records: &[[Quad; N]], at: usize) -> [[Wide<V>; 4]; 2] {
+    let mut turned = [Wide(V::splat(0.0)); 8];
+    let mut done = 0;
+    while done < 8 {
+        let mut square = [Wide(V::splat(0.0)); 8];
+        for lane in 0..V::LANES {
+            let numbers = &Quad::numbers(&records[lane])[4 * at + done..];
+            square[lane] = Wide(V::load(&numbers[..V::LANES]));
+        }
+        transpose(&mut square);
+        turned[done..done + V::LANES].copy_from_slice(&square[..V::LANES]);
+        done += V::LANES;
+    }
+    let [a, b, c, d, e, f, g, h] = turned;
+    [[a, b, c, d], [e, f, g, h]]
+}
+
+#[inline(always)]
+fn vector<V: Vector>(lanes: [Wide<V>; 4]) -> Vec3<Wide<V>> {
+    Vec3::new(lanes[0], lanes[1], lanes[2])
+}
+
+#[inline(always)]
+fn vectors<V: Vector, const N: usize>(records: &[[Quad; N]], at: usize) -> [Vec3<Wide<V>>; 2] {
+    let [one, other] = pair(records, at);
+    [vector(one), vector(other)]
+}
+
+#[inline(always)]
+fn motion<V: Vector, const N: usize>(records: &[[Quad; N]], at: usize) -> Motion<Wide<V>> {
+    let [angular, linear] = vectors(records, at);
+    Motion::new(angular, linear)
+}
+
+/// A symmetric matrix from its columns.
+#[inline(always)]
+fn symmetric<V: Vector>(x: Vec3<Wide<V>>, y: Vec3<Wide<V>>, z: Vec3<Wide<V>>) -> Sym3<Wide<V>> {
+    Sym3::from_upper(Mat3::from_columns(x, y, z))
+}
+
+#[inline(always)]
+fn freedom<V: Vector, const N: usize>(records: &[[Quad; N]]) -> Freedom<Wide<V>> {
+    Freedom {
+        axis: motion(records, AXIS),
+        before: motion(records, BEFORE),
+        around: motion(records, AROUND),
+        rate: motion(records, RATE),
+    }
+}
