@@ -441,6 +441,7 @@ impl QuadDerivatives {
                 self.free[i] = Free::none();
             }
         }
+        let mut several = [Wrench::zero(); 6];
         let mut next = Free::none();
         for i in (1..=n).rev() {
             let (link, body) = (&links[i], &self.body[i]);
@@ -451,8 +452,13 @@ impl QuadDerivatives {
                 whole = whole.plus(self.free[i]);
             }
             let mut rest = whole;
-            for at in (info.v..info.v + info.kind.nv()).rev() {
-                let psi = factors.psi_of(model, i, at);
+            for (k, psi) in factors
+                .psi_of(model, i, &mut several)
+                .iter()
+                .enumerate()
+                .rev()
+            {
+                let at = info.v + k;
                 let psi = Wrench {
                     moment: body.rotation.times(psi.moment.spread_from_memory()),
                     force: body.rotation.times(psi.force.spread_from_memory()),

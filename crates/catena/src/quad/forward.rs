@@ -422,20 +422,29 @@ impl QuadForward {
         (self.body[body].rotation, self.body[body].translation)
     }
 
-    /// ψ of a freedom of a body, likewise.
+    /// ψ of the freedoms of a body, likewise; there is room for several.
     #[inline(always)]
-    pub(super) fn psi_of(&self, model: &Model, body: usize, freedom: usize) -> Wrench {
-        match model.tree().nodes[body].kind {
+    pub(super) fn psi_of<'a>(
+        &'a self,
+        model: &Model,
+        body: usize,
+        several: &'a mut [Wrench; 6],
+    ) -> &'a [Wrench] {
+        let node = model.tree().nodes[body];
+        match node.kind {
             JointKind::Revolute | JointKind::Continuous | JointKind::Prismatic => {
-                self.body[body].psi
+                std::slice::from_ref(&self.body[body].psi)
             }
             kind => {
                 let pose = self.body[body].pose();
                 let setting = model.setting(body, &self.angles);
-                let psi = self.several[freedom];
-                Wrench::from_fused(with_joint!(kind, J => {
-                    J::<Fused>::at(setting, &pose).restore(psi)
-                }))
+                with_joint!(kind, J => {
+                    let joint = J::<Fused>::at(setting, &pose);
+                    for k in 0..J::<Fused>::NV {
+                        several[k] = Wrench::from_fused(joint.restore(self.several[node.v + k]));
+                    }
+                    &several[..J::<Fused>::NV]
+                })
             }
         }
     }

@@ -86,7 +86,7 @@ impl<M: Scalar> Pairs<M> {
         let at = block * ROWS * nv + pack * K::WIDTH;
         if nv > NEAR {
             for r in 0..rows {
-                let next = (at + r * nv).saturating_sub(2 * K::WIDTH);
+                let next = (at + r * nv).wrapping_sub(2 * K::WIDTH);
                 K::expect(dq, next);
                 K::expect(dv, next);
             }
@@ -95,15 +95,17 @@ impl<M: Scalar> Pairs<M> {
         let inertia = if INERTIA { &mut inertia[at..] } else { &mut [] };
         match self.0.of_block(block, pack) {
             Relation::Beyond => {
+                let own = Beyond::<M>::of::<INERTIA>(own);
                 for r in 0..rows {
-                    let entries = beyond::<S, K, INERTIA>(packs, block, r, own);
+                    let entries = own.at::<S, K, INERTIA>(packs, block, r);
                     let out = [&mut *dq, &mut *dv, &mut *inertia];
                     bad = write_row::<S, K, INERTIA, WHOLE>(out, r * nv, entries, bad);
                 }
             }
             Relation::Inwards => {
+                let own = Inwards::<M>::of(own);
                 for r in 0..rows {
-                    let entries = inwards::<S, K, INERTIA>(packs, block, r, own);
+                    let entries = own.at::<S, K, INERTIA>(packs, block, r);
                     let out = [&mut *dq, &mut *dv, &mut *inertia];
                     bad = write_row::<S, K, INERTIA, WHOLE>(out, r * nv, entries, bad);
                 }
@@ -137,13 +139,16 @@ impl<M: Scalar> Pairs<M> {
         own: &Numbers<M>,
     ) -> [M; 3] {
         match relation {
-            Relation::Beyond => beyond::<S, K, INERTIA>(packs, block, r, own),
-            Relation::Inwards => inwards::<S, K, INERTIA>(packs, block, r, own),
+            Relation::Beyond => {
+                Beyond::<M>::of::<INERTIA>(own).at::<S, K, INERTIA>(packs, block, r)
+            }
+            Relation::Inwards => Inwards::<M>::of(own).at::<S, K, INERTIA>(packs, block, r),
             Relation::Apart => [M::zero(); 3],
             Relation::Mixed(sides) => {
                 let sides = self.0.sides[sides];
-                let inner = inwards::<S, K, INERTIA>(packs, block, r, own);
-                let mut entries = beyond::<S, K, INERTIA>(packs, block, r, own);
+                let inner = Inwards::<M>::of(own).at::<S, K, INERTIA>(packs, block, r);
+                let mut entries =
+                    Beyond::<M>::of::<INERTIA>(own).at::<S, K, INERTIA>(packs, block, r);
                 for i in 0..3 {
                     entries[i] = sides.choose(inner[i], entries[i]);
                 }
@@ -174,47 +179,90 @@ impl<M: Scalar> Pairs<M> {
     }
 }
 
-/// (4).
-#[inline(always)]
-fn beyond<S: Scalar, K: Pack<S>, const INERTIA: bool>(
-    packs: &[Numbers<K::Many>],
-    block: usize,
-    r: usize,
-    own: &Numbers<K::Many>,
-) -> [K::Many; 3] {
-    let axis = block_part::<S, K, NUMBERS, 6>(packs, block, r, AXIS);
-    [
-        dot(&axis, &part::<_, NUMBERS, 6>(own, BY_Q)),
-        dot(&axis, &part::<_, NUMBERS, 6>(own, BY_V)),
-        if INERTIA {
-            dot(&axis, &part::<_, NUMBERS, 6>(own, MOMENTUM))
-        } else {
-            K::Many::zero()
-        },
-    ]
+/// (4): what a pack of columns brings, in registers for all rows that it is beyond of.
+#[derive(Clone, Copy)]
+struct Beyond<M> {
+    by_q: [M; 6],
+    by_v: [M; 6],
+    momentum: [M; 6],
 }
 
-/// (5).
-#[inline(always)]
-fn inwards<S: Scalar, K: Pack<S>, const INERTIA: bool>(
-    packs: &[Numbers<K::Many>],
-    block: usize,
-    r: usize,
-    own: &Numbers<K::Many>,
-) -> [K::Many; 3] {
-    let momentum = block_part::<S, K, NUMBERS, 6>(packs, block, r, MOMENTUM);
-    let [x, y, z] = block_part::<S, K, NUMBERS, 3>(packs, block, r, BACK);
-    let q = z.mul_add(own[FIRST + 2], y.mul_add(own[FIRST + 1], x * own[FIRST]));
-    let v = z.mul_add(own[AXIS + 2], y.mul_add(own[AXIS + 1], x * own[AXIS]));
-    [
-        q + dot(&momentum, &part::<_, NUMBERS, 6>(own, SECOND)),
-        v + dot(&momentum, &part::<_, NUMBERS, 6>(own, BOTH)),
-        if INERTIA {
-            dot(&momentum, &part::<_, NUMBERS, 6>(own, AXIS))
-        } else {
-            K::Many::zero()
-        },
-    ]
+impl<M: Scalar> Beyond<M> {
+    #[inline(always)]
+    fn of<const INERTIA: bool>(own: &Numbers<M>) -> Self {
+        Beyond {
+            by_q: part(own, BY_Q),
+            by_v: part(own, BY_V),
+            momentum: if INERTIA {
+                part(own, MOMENTUM)
+            } else {
+                [M::zero(); 6]
+            },
+        }
+    }
+
+    #[inline(always)]
+    fn at<S: Scalar, K: Pack<S, Many = M>, const INERTIA: bool>(
+        &self,
+        packs: &[Numbers<M>],
+        block: usize,
+        r: usize,
+    ) -> [M; 3] {
+        let axis = block_part::<S, K, NUMBERS, 6>(packs, block, r, AXIS);
+        [
+            dot(&axis, &self.by_q),
+            dot(&axis, &self.by_v),
+            if INERTIA {
+                dot(&axis, &self.momentum)
+            } else {
+                M::zero()
+            },
+        ]
+    }
+}
+
+/// (5): the same for all rows that are beyond it.
+#[derive(Clone, Copy)]
+struct Inwards<M> {
+    first: [M; 3],
+    second: [M; 6],
+    both: [M; 6],
+    axis: [M; 6],
+}
+
+impl<M: Scalar> Inwards<M> {
+    #[inline(always)]
+    fn of(own: &Numbers<M>) -> Self {
+        Inwards {
+            first: part(own, FIRST),
+            second: part(own, SECOND),
+            both: part(own, BOTH),
+            axis: part(own, AXIS),
+        }
+    }
+
+    #[inline(always)]
+    fn at<S: Scalar, K: Pack<S, Many = M>, const INERTIA: bool>(
+        &self,
+        packs: &[Numbers<M>],
+        block: usize,
+        r: usize,
+    ) -> [M; 3] {
+        let momentum = block_part::<S, K, NUMBERS, 6>(packs, block, r, MOMENTUM);
+        let [x, y, z] = block_part::<S, K, NUMBERS, 3>(packs, block, r, BACK);
+        let (first, axis) = (&self.first, &self.axis);
+        let q = z.mul_add(first[2], y.mul_add(first[1], x * first[0]));
+        let v = z.mul_add(axis[2], y.mul_add(axis[1], x * axis[0]));
+        [
+            q + dot(&momentum, &self.second),
+            v + dot(&momentum, &self.both),
+            if INERTIA {
+                dot(&momentum, axis)
+            } else {
+                M::zero()
+            },
+        ]
+    }
 }
 
 /// A row at a pack, into all matrices.
