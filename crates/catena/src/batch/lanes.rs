@@ -10,7 +10,7 @@ use crate::algorithm::kinematics::Kinematics;
 use crate::algorithm::pack::Sink;
 use crate::model::Model;
 use crate::native::{Lanes, Wides};
-use crate::scalar::{Scalar, Vector, Wide, transpose};
+use crate::scalar::{Scalar, Vector, Wide, expect};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::Base;
 
@@ -321,16 +321,17 @@ impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Turned<V, N> {
             return;
         }
         let (freedoms, states) = (&self.freedoms[..V::LANES], &mut self.states[..V::LANES]);
+        let zero = Wide::<V>::zero();
         for number in 0..N {
-            let mut square = [Wide::zero(); 8];
+            let mut rows: [&[f64]; 8] = [zero.0.lanes(); 8];
             for k in 0..V::LANES {
                 if freedom + k < self.nv {
-                    square[k] = freedoms[k][number];
+                    rows[k] = freedoms[k][number].0.lanes();
                 }
             }
-            transpose(&mut square);
+            let square = V::transposed(rows);
             for state in 0..V::LANES {
-                states[state][pack][number] = square[state];
+                states[state][pack][number] = Wide(square[state]);
             }
         }
     }
@@ -367,13 +368,16 @@ fn gather<V: Vector>(into: &mut [Wide<V>], from: &[f64], size: usize, first: usi
     }
     for square in 0..size.div_ceil(V::LANES) {
         let column = square_start::<V>(square, size);
-        let mut rows = [Wide::zero(); 8];
+        let mut rows: [&[f64]; 8] = [&[]; 8];
         for lane in 0..V::LANES {
             let start = (first + lane) * size + column;
-            rows[lane] = Wide(V::load(&from[start..start + V::LANES]));
+            rows[lane] = &from[start..start + V::LANES];
         }
-        transpose(&mut rows);
-        into[column..column + V::LANES].copy_from_slice(&rows[..V::LANES]);
+        let square = V::transposed(rows);
+        let into = &mut into[column..column + V::LANES];
+        for k in 0..V::LANES {
+            into[k] = Wide(square[k]);
+        }
     }
 }
 
@@ -430,19 +434,32 @@ fn scatter<V: Vector>(
         let rows = square(from);
         for lane in 0..V::LANES {
             let at = (first + lane) * size + column;
+            if column + AHEAD < size {
+                expect(into, at + AHEAD);
+            }
             rows[lane].store(&mut into[at..at + V::LANES]);
         }
     }
     bad
 }
 
+/// How many numbers before they are written the lines of a result are asked for.
+const AHEAD: usize = 32;
+
 /// The first registers, as many as lanes, transposed.
 #[inline(always)]
 fn square<V: Vector>(from: &[Wide<V>]) -> [Wide<V>; 8] {
-    let mut rows = [Wide::zero(); 8];
-    rows[..V::LANES].copy_from_slice(&from[..V::LANES]);
-    transpose(&mut rows);
-    rows
+    let from = &from[..V::LANES];
+    let mut rows: [&[f64]; 8] = [&[]; 8];
+    for k in 0..V::LANES {
+        rows[k] = from[k].0.lanes();
+    }
+    let square = V::transposed(rows);
+    let mut turned = [Wide::zero(); 8];
+    for k in 0..V::LANES {
+        turned[k] = Wide(square[k]);
+    }
+    turned
 }
 
 /// The same, number by number.
