@@ -9,7 +9,7 @@ use crate::algorithm::inverse_dynamics::InverseDynamics;
 use crate::algorithm::kinematics::Kinematics;
 use crate::algorithm::pack::Sink;
 use crate::model::Model;
-use crate::native::{Lanes, Wides};
+use crate::native::Lanes;
 use crate::scalar::{Scalar, Vector, Wide, expect};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::Base;
@@ -115,9 +115,7 @@ impl<V: Vector> Work<V> {
     /// Makes what is missing, before the hot part.
     pub fn prepare<Q: Question>(&mut self, question: Q, model: &Model, job: &Job<'_>) {
         let size = job.output.len() / job.states.max(1);
-        if self.output.len() < size {
-            self.output = padded(size);
-        }
+        self.make_room(size);
         if !job.external.is_empty() && self.external.is_empty() {
             self.external = vec![Force::zero(); model.body_count() + 1];
         }
@@ -125,14 +123,10 @@ impl<V: Vector> Work<V> {
         question.prepare(model, self, job.states.div_ceil(V::LANES));
     }
 
-    /// Code writes pivots behind its results.
-    pub fn make_room_for_code(&mut self) {
-        let codes = [&self.native.forward, &self.native.forward_derivatives];
-        let size = codes.into_iter().flatten().map(Wides::outputs).max();
-        if let Some(size) = size
-            && self.output.len() < size
-        {
-            self.output = padded(size);
+    /// Room for so many registers of output.
+    pub fn make_room(&mut self, registers: usize) {
+        if self.output.len() < registers {
+            self.output = padded(registers);
         }
     }
 
