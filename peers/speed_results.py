@@ -73,7 +73,7 @@ def from_pinocchio(quantity, parts, coordinates, point, others):
         return [back @ (parts[0] - coordinates.transform_rate_times_velocity(point.q, point.v))]
     if quantity == "factorization":
         return [back @ parts[0]]
-    if quantity == "inertia":
+    if quantity in ("inertia", "inertia-upper"):
         return [back @ parts[0] @ transform]
     by_q, by_v, by_input = parts
     if quantity == "inverse-derivatives":
@@ -101,7 +101,7 @@ def weights(quantity, part, inertia):
         return 1 / root
     if quantity == "forward":
         return root
-    if quantity == "inertia" or part == 2:
+    if quantity in ("inertia", "inertia-upper") or part == 2:
         return np.outer(1 / root, 1 / root)
     return (1 / root)[:, None]
 

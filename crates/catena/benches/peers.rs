@@ -45,6 +45,9 @@ struct Many {
     run: fn(&mut Batch, &Inputs<'_>, &mut [f64]) -> catena::Result<()>,
 }
 
+/// The upper triangle of the inertia matrix: what Pinocchio fills.
+const UPPER: &str = "inertia-upper";
+
 /// What can be asked of [`Dynamics`].
 const SINGLE: &[Single] = &[
     Single {
@@ -70,6 +73,13 @@ const SINGLE: &[Single] = &[
     Single {
         quantity: "inertia",
         run: |b, k| Ok([b.doors[b.route].inertia(&b.states[k])?.as_slice(), &[], &[]]),
+    },
+    Single {
+        quantity: UPPER,
+        run: |b, k| {
+            let upper = b.doors[b.route].inertia_upper(&b.states[k])?;
+            Ok([upper.as_slice(), &[], &[]])
+        },
     },
     Single {
         quantity: "factorization",
@@ -111,6 +121,11 @@ const MANY: &[Many] = &[
         quantity: "inertia",
         results: |nv| nv * nv,
         run: |batch, at, out| batch.inertia(at.q, out),
+    },
+    Many {
+        quantity: UPPER,
+        results: |nv| nv * nv,
+        run: |batch, at, out| batch.inertia_upper(at.q, out),
     },
     Many {
         quantity: "factorization",
@@ -316,6 +331,10 @@ impl Bench {
         let mut numbers = Vec::new();
         let (call, route) = find(call)?;
         self.route = route;
+        let quantity = match call {
+            Call::Single(single) => single.quantity,
+            Call::Many(many) => many.quantity,
+        };
         match call {
             Call::Single(single) => {
                 for k in 0..count {
@@ -336,6 +355,12 @@ impl Bench {
                     numbers.clone_from_slice(&self.table.tau[..count * self.model().nv()]);
                     self.batches[self.route].solve(&mut numbers)?;
                 }
+            }
+        }
+        if quantity == UPPER {
+            let nv = self.model().nv();
+            for matrix in numbers.chunks_exact_mut(nv * nv) {
+                mirror(matrix, nv);
             }
         }
         let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -371,6 +396,15 @@ impl Bench {
                     Ok(())
                 })
             }
+        }
+    }
+}
+
+/// Writes the upper triangle of a matrix over the lower one.
+fn mirror(matrix: &mut [f64], nv: usize) {
+    for row in 1..nv {
+        for column in 0..row {
+            matrix[row * nv + column] = matrix[column * nv + row];
         }
     }
 }

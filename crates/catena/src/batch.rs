@@ -4,9 +4,11 @@ mod advance;
 mod derivatives;
 mod lanes;
 mod question;
+mod squares;
 
 pub use advance::Drive;
 
+use crate::algorithm::inertia_matrix::Part;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::FixedMethod;
 use crate::model::{FrameInfo, Model};
@@ -298,7 +300,17 @@ impl Batch {
     /// The inertia matrix I(q) of every state: nv × nv numbers each, row after row.
     pub fn inertia(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
         let size = self.model.nv() * self.model.nv();
-        self.ask(Inertia, [q, &[], &[]], &[], inertia, size)
+        let question = Inertia(Part::Whole);
+        self.ask(question, [q, &[], &[]], &[], inertia, size)
+    }
+
+    /// The upper triangle of the inertia matrix I(q) of every state, for those who read no other: nv × nv numbers each, row after
+    /// row, of which those on the diagonal and above it are those of [`inertia`](Self::inertia). **What is below the diagonal is
+    /// unspecified.**
+    pub fn inertia_upper(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
+        let size = self.model.nv() * self.model.nv();
+        let question = Inertia(Part::Upper);
+        self.ask(question, [q, &[], &[]], &[], inertia, size)
     }
 
     /// Factorizes I(q) = U D Uᵀ of every state and keeps the factors for [`solve`](Self::solve).

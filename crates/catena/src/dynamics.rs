@@ -8,7 +8,7 @@ use crate::Cpu;
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
-use crate::algorithm::inertia_matrix::{CoriolisMatrix, coriolis_matrix};
+use crate::algorithm::inertia_matrix::{CoriolisMatrix, Part, coriolis_matrix};
 use crate::algorithm::inverse_dynamics::{
     InverseDynamics, inverse_dynamics, recursive_newton_euler,
 };
@@ -421,6 +421,16 @@ impl Dynamics {
 
     /// The inertia matrix I(q).
     pub fn inertia(&mut self, state: &State) -> Result<&Matrix> {
+        self.fill_inertia(state, Part::Whole)
+    }
+
+    /// The upper triangle of the inertia matrix I(q), for those who read no other: the entries on its diagonal and above it are
+    /// those of [`inertia`](Self::inertia). **What is below the diagonal is unspecified.** It takes less time for large models.
+    pub fn inertia_upper(&mut self, state: &State) -> Result<&Matrix> {
+        self.fill_inertia(state, Part::Upper)
+    }
+
+    fn fill_inertia(&mut self, state: &State, part: Part) -> Result<&Matrix> {
         self.check_state(state)?;
         make_square(&mut self.inertia, self.model.nv());
         let inertia = self.inertia.as_mut_slice();
@@ -434,7 +444,7 @@ impl Dynamics {
                 let (model, widest) = (&self.model, self.widest);
                 self.composite
                     .get_or_insert_with(|| Composite::new(model, widest))
-                    .inertia(model, &state.q, inertia);
+                    .inertia(model, &state.q, part, inertia);
             }
         }
         Ok(&self.inertia)

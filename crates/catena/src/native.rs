@@ -50,6 +50,17 @@ impl Kernel {
         }
     }
 
+    /// How many numbers it gives, the matrices that come first, for a model of nv freedoms in lanes. A register of code may stand for
+    /// several of them, and none for those that are always zero.
+    pub fn matrices(self, nv: usize) -> usize {
+        match self {
+            Kernel::Inverse | Kernel::Forward => 0,
+            Kernel::Inertia => nv * nv,
+            Kernel::InverseDerivatives => 2 * nv * nv,
+            Kernel::ForwardDerivatives => 3 * nv * nv,
+        }
+    }
+
     /// How many numbers it gives for a model of nv freedoms, and how many inverse pivots follow them.
     fn results(self, nv: usize, width: Width) -> (usize, usize) {
         match self {
@@ -149,6 +160,8 @@ pub struct Code {
     inputs: [usize; 3],
     frame: usize,
     outputs: usize,
+    /// Where the results are among the outputs; nowhere if they are always zero.
+    places: Arc<[Option<u32>]>,
 }
 
 impl std::fmt::Debug for Code {
@@ -171,6 +184,8 @@ impl Code {
     /// output, for instructions this processor has. It may read the constants, `frame` registers of the frame (sines of the angles
     /// first, then their cosines) and the first `inputs` registers of q, v and input, and write the frame and `outputs` registers of
     /// the output. It must not write anything else, nor call or keep anything.
+    ///
+    /// `places` tells for every result in which register of the output it is; nowhere if it is always zero.
     #[allow(unsafe_code)]
     pub unsafe fn new(
         entry: *const u8,
@@ -182,7 +197,10 @@ impl Code {
         inputs: [usize; 3],
         frame: usize,
         outputs: usize,
+        places: Vec<Option<u32>>,
     ) -> Self {
+        let known = places.iter().flatten().all(|&k| (k as usize) < outputs);
+        assert!(known, "results are among the outputs");
         Code {
             // SAFETY: the caller promises that a function of this kind begins there.
             entry: unsafe { std::mem::transmute::<*const u8, Entry>(entry) },
@@ -194,6 +212,7 @@ impl Code {
             inputs,
             frame,
             outputs,
+            places: places.into(),
         }
     }
 
@@ -229,7 +248,7 @@ impl Code {
         }
     }
 
-    /// The results at one state, in every lane the same; pivots left out. For tests: it allocates.
+    /// The results at one state, in every lane the same. For tests: it allocates.
     pub fn try_out(&self, q: &[f64], v: &[f64], input: &[f64]) -> Vec<f64> {
         let lanes = self.width.lanes;
         let spread = |x: &[f64]| -> Vec<f64> {
@@ -250,8 +269,10 @@ impl Code {
         let (q, v, input) = (spread(q), spread(v), spread(input));
         self.enter(&mut frame, &q, &v, &input, flat(&mut output));
         let output = flat(&mut output);
-        (0..self.outputs)
-            .map(|k| output[k * lanes + lanes - 1])
+        let number = |k: u32| output[k as usize * lanes + lanes - 1];
+        self.places
+            .iter()
+            .map(|place| place.map_or(0.0, number))
             .collect()
     }
 }
@@ -281,7 +302,7 @@ impl Compiled {
         for (kernel, code) in &codes {
             let (results, pivots) = kernel.results(model.nv(), code.width);
             assert_eq!(
-                code.outputs,
+                code.places.len(),
                 results + pivots,
                 "code for {} of `{}`",
                 kernel.name(),
@@ -460,6 +481,11 @@ impl Wides {
     /// How many registers it writes.
     pub fn outputs(&self) -> usize {
         self.code.outputs
+    }
+
+    /// Where the first results are among them.
+    pub fn places(&self, results: usize) -> &[Option<u32>] {
+        &self.code.places[..results]
     }
 
     /// From states in lanes to results in lanes.

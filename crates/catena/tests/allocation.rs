@@ -106,6 +106,7 @@ fn the_checked_door_does_not_allocate() {
             dynamics.inverse(&s, &x, &[]).unwrap();
             dynamics.forward(&s, &x, &[]).unwrap();
             dynamics.inertia(&s).unwrap();
+            dynamics.inertia_upper(&s).unwrap();
             dynamics.coriolis(&s).unwrap();
             dynamics.gravity(&s).unwrap();
             dynamics.factorize(&s).unwrap();
@@ -134,8 +135,11 @@ fn batches_do_not_allocate() {
             batch
                 .forward_derivatives(&s.q, &s.v, &x, &mut of_forward)
                 .unwrap();
+            let inertia = &mut of_forward[..nv * nv];
+            batch.inertia(&s.q, inertia).unwrap();
+            batch.inertia_upper(&s.q, inertia).unwrap();
         };
-        // the workspaces of derivatives are made at the first call
+        // the workspaces are made at the first call
         run();
         assert_eq!(allocations(run), 0, "{name}");
     }

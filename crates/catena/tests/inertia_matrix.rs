@@ -1,7 +1,7 @@
 //! The inertia matrix is what inverse dynamics says it is, on every path.
 
 use catena::model::embedded;
-use catena::{Cpu, Dynamics, State};
+use catena::{Batch, Cpu, Dynamics, State};
 
 /// Column k is the effort for unit acceleration of freedom k, at rest and without gravity. Agreement is measured against
 /// √(Iᵢᵢ Iⱼⱼ), the largest an entry can be: 1e-12 of it on chains of hundreds of joints, where both routes add up as many
@@ -54,6 +54,63 @@ fn columns_are_efforts_of_unit_accelerations() {
                     );
                 }
                 unit[k] = 0.0;
+            }
+        }
+    }
+}
+
+/// The upper triangle alone has the bits of the whole matrix, one state at a time and in batches with remainders, whatever was in
+/// its room before: trees of all joints, matrices with a state in each lane and with columns in the lanes.
+#[test]
+fn the_upper_triangle_is_that_of_the_whole_matrix() {
+    let mut names: Vec<String> = ["chain-1", "chain-2", "stanford", "zoo", "space-robot"]
+        .map(String::from)
+        .to_vec();
+    names.extend(["floating-chain-12", "spherical-chain-10", "chain-100"].map(String::from));
+    names.extend((1..41).map(|seed| format!("random-{}-{seed}", 1 + seed % 33)));
+    for name in &names {
+        let model = embedded::model(name).unwrap();
+        let nv = model.nv();
+        let states: Vec<State> = (0..13).map(|k| State::random(&model, k)).collect();
+        let q: Vec<f64> = states.iter().flat_map(|s| s.q.clone()).collect();
+        let bits = |matrix: &[f64]| -> Vec<u64> {
+            let entries = matrix.iter().enumerate();
+            entries
+                .filter(|(k, _)| k % nv >= k / nv)
+                .map(|(_, x)| x.to_bits())
+                .collect()
+        };
+        for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
+            let mut dynamics = Dynamics::with_cpu(&model, cpu);
+            for state in &states[..3] {
+                let whole = bits(dynamics.inertia(state).unwrap().as_slice());
+                dynamics.inertia(&states[4]).unwrap();
+                let upper = bits(dynamics.inertia_upper(state).unwrap().as_slice());
+                assert_eq!(whole, upper, "{name} {cpu:?}");
+                assert_eq!(
+                    whole,
+                    bits(dynamics.inertia(state).unwrap().as_slice()),
+                    "{name} {cpu:?}"
+                );
+            }
+            let mut batch = Batch::with_cpu(&model, cpu);
+            for count in [1, 8, 13] {
+                let q = &q[..count * model.nq()];
+                let mut whole = vec![f64::NAN; count * nv * nv];
+                let mut upper = whole.clone();
+                batch.inertia(q, &mut whole).unwrap();
+                batch.inertia_upper(q, &mut upper).unwrap();
+                for (k, (whole, upper)) in
+                    whole.chunks(nv * nv).zip(upper.chunks(nv * nv)).enumerate()
+                {
+                    assert_eq!(bits(whole), bits(upper), "{name} {cpu:?}: {k} of {count}");
+                    // and it is symmetric
+                    for entry in 0..nv * nv {
+                        let (row, column) = (entry / nv, entry % nv);
+                        let (one, other) = (whole[entry], whole[column * nv + row]);
+                        assert_eq!(one.to_bits(), other.to_bits(), "{name} {cpu:?}");
+                    }
+                }
             }
         }
     }

@@ -69,9 +69,32 @@ pub(super) struct Steps {
     pub inputs: [usize; 3],
 }
 
-/// The steps of a program whose symbols are entries of `q`, `v` and one of `vdot` and `tau`.
-pub(super) fn lowered(program: &Program) -> Result<Steps> {
-    Lowering::new(program)?.done()
+/// The steps of a program whose symbols are entries of `q`, `v` and one of `vdot` and `tau`, with its results in these places.
+pub(super) fn lowered(program: &Program, places: &[Option<u32>]) -> Result<Steps> {
+    Lowering::new(program)?.done(places)
+}
+
+/// Where results go among the outputs of code: of the first few each number once, and zeros nowhere; the others one after another.
+/// And how many outputs that makes.
+pub(super) fn places(program: &Program, shared: usize) -> (Vec<Option<u32>>, usize) {
+    let mut known: HashMap<Handle, u32> = HashMap::new();
+    let mut places = Vec::with_capacity(program.outputs.len());
+    let mut count = 0;
+    for (k, &output) in program.outputs.iter().enumerate() {
+        let zero =
+            matches!(program.operations[output.node()], Node::Constant(x) if x.value() == 0.0);
+        let place = match known.get(&output) {
+            _ if k < shared && zero => None,
+            Some(&place) if k < shared => Some(place),
+            _ => {
+                known.insert(output, count);
+                count += 1;
+                Some(count - 1)
+            }
+        };
+        places.push(place);
+    }
+    (places, count as usize)
 }
 
 struct Lowering<'a> {
@@ -256,10 +279,15 @@ impl<'a> Lowering<'a> {
         self.value[at] = Some(to);
     }
 
-    fn done(mut self) -> Result<Steps> {
+    fn done(mut self, places: &[Option<u32>]) -> Result<Steps> {
         let mut stores: Vec<Vec<(u32, bool)>> = vec![Vec::new(); self.program.operations.len()];
-        for (k, output) in self.program.outputs.iter().enumerate() {
-            stores[output.node()].push((k as u32, output.negative()));
+        for (place, output) in places.iter().zip(&self.program.outputs) {
+            let (stores, negative) = (&mut stores[output.node()], output.negative());
+            if let Some(place) = *place
+                && !stores.contains(&(place, negative))
+            {
+                stores.push((place, negative));
+            }
         }
         for at in 0..self.program.operations.len() {
             match self.program.operations[at] {

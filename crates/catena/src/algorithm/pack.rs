@@ -97,16 +97,7 @@ impl<V: Vector> Pack<Fused> for Register<V> {
     }
     #[inline(always)]
     fn expect(to: &[Fused], at: usize) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-            let line = to.as_ptr().wrapping_add(at);
-            // SAFETY: a hint, which may point anywhere.
-            #[allow(unsafe_code)]
-            unsafe {
-                _mm_prefetch::<_MM_HINT_ET0>(line.cast());
-            }
-        }
+        crate::scalar::expect(Fused::plain(to), at);
     }
 }
 

@@ -9,6 +9,7 @@ use crate::Dynamics;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
+use crate::native::Wides;
 use crate::scalar::{Scalar, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State, step_kernel};
@@ -210,7 +211,7 @@ impl Question for Advance {
             .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
         work.stages
             .get_or_insert_with(|| Box::new(Stages::new(model)));
-        work.make_room_for_code();
+        work.make_room(work.native.forward.as_ref().map_or(0, Wides::outputs));
     }
 
     #[inline(always)]

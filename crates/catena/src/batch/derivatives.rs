@@ -3,6 +3,7 @@
 use super::Batch;
 use super::lanes::{Turned, Work, not_positive};
 use super::question::{Question, SMALL, in_lane};
+use super::squares::Squares;
 use crate::Dynamics;
 use crate::algorithm::derivatives::pairs::{self, Pairs};
 use crate::algorithm::derivatives::sweeps::{self, Sweeps};
@@ -11,6 +12,7 @@ use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::pack::{One, Register};
 use crate::error::Result;
 use crate::model::Model;
+use crate::native::{Kernel, Wides};
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State};
@@ -23,6 +25,8 @@ pub(crate) struct OfEfforts<V: Vector> {
     turned: Turned<V, { pairs::NUMBERS }>,
     /// Of packs of columns, or of columns if states are in the lanes to the end.
     pairs: Pairs<Wide<V>>,
+    /// Where the numbers that code makes go.
+    squares: Option<Squares>,
 }
 
 /// The same for forward dynamics.
@@ -33,6 +37,15 @@ pub(crate) struct OfAccelerations<V: Vector> {
     sweeps: Sweeps<Fused, Register<V>>,
     in_lanes: Option<Sweeps<Wide<V>, One>>,
     vdot: Vec<Wide<V>>,
+    /// Where the numbers that code makes go.
+    squares: Option<Squares>,
+}
+
+/// Where the matrices go that code makes with a state in each lane.
+fn squares<V: Vector>(kernel: Kernel, model: &Model, code: Option<&Wides>) -> Option<Squares> {
+    let code = code?;
+    let places = code.places(kernel.matrices(model.nv()));
+    Some(Squares::new::<V>(places, code.outputs(), |_| true))
 }
 
 /// ∂τ/∂q, then ∂τ/∂v.
@@ -43,7 +56,8 @@ impl Question for OfInverse {
     const NEEDS_VELOCITIES: bool = true;
 
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
-        work.of_efforts.get_or_insert_with(|| {
+        let native = &work.native.inverse_derivatives;
+        let of_efforts = work.of_efforts.get_or_insert_with(|| {
             Box::new(OfEfforts {
                 recursion: inverse::Work::new(model),
                 turned: Turned::new(model),
@@ -51,8 +65,11 @@ impl Question for OfInverse {
                     true => Pairs::new::<Wide<V>, One, f64>(model),
                     false => Pairs::new::<Fused, Register<V>, f64>(model),
                 },
+                squares: squares::<V>(Kernel::InverseDerivatives, model, native.as_ref()),
             })
         });
+        let registers = of_efforts.squares.as_ref().map_or(0, Squares::registers);
+        work.make_room(registers);
     }
 
     #[inline(always)]
@@ -65,12 +82,7 @@ impl Question for OfInverse {
         work: &mut Work<V>,
         bad: Wide<V>,
     ) -> Wide<V> {
-        if let Some(code) = &mut work.native.inverse_derivatives
-            && work.still
-            && !loaded
-        {
-            code.run(&work.q, &work.v, &work.input, &mut work.output);
-        } else if let Some(of_efforts) = &mut work.of_efforts {
+        if let Some(of_efforts) = &mut work.of_efforts {
             let external = if loaded { &work.external[..] } else { &[] };
             let size = model.nv() * model.nv();
             let state = [&work.q[..], &work.v, &work.input[..model.nv()]];
@@ -95,18 +107,25 @@ impl Question for OfInverse {
         mut bad: Wide<V>,
         out: &mut [f64],
     ) -> Option<Wide<V>> {
-        let compiled = work.native.inverse_derivatives.is_some() && work.still && !loaded;
-        if compiled || model.nv() <= SMALL {
+        let OfEfforts {
+            recursion,
+            turned,
+            pairs,
+            squares,
+        } = &mut **work.of_efforts.as_mut()?;
+        if let (Some(code), Some(squares)) = (&mut work.native.inverse_derivatives, squares)
+            && work.still
+            && !loaded
+        {
+            code.run(&work.q, &work.v, &work.input, &mut work.output);
+            return Some(squares.write(&mut work.output, out, bad));
+        }
+        if model.nv() <= SMALL {
             return None;
         }
         let external = if loaded { &work.external[..] } else { &[] };
         let nv = model.nv();
         let size = nv * nv;
-        let OfEfforts {
-            recursion,
-            turned,
-            pairs,
-        } = &mut **work.of_efforts.as_mut()?;
         let state = [&work.q[..], &work.v, &work.input[..nv]];
         recursion.run_into(model, state, base, external, turned);
         for lane in 0..out.len() / (2 * size) {
@@ -141,18 +160,22 @@ impl Question for OfForward {
     const NEEDS_VELOCITIES: bool = true;
 
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
-        work.of_accelerations.get_or_insert_with(|| {
+        let native = &work.native.forward_derivatives;
+        let of_accelerations = work.of_accelerations.get_or_insert_with(|| {
             Box::new(OfAccelerations {
                 recursion: forward::Recursion::new(model),
                 turned: Turned::new(model),
                 sweeps: Sweeps::new(model),
                 in_lanes: (model.nv() <= SMALL).then(|| Sweeps::new(model)),
                 vdot: vec![Wide::zero(); model.nv()],
+                squares: squares::<V>(Kernel::ForwardDerivatives, model, native.as_ref()),
             })
         });
+        let squares = of_accelerations.squares.as_ref();
+        let registers = squares.map_or(0, Squares::registers);
         work.forward
             .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
-        work.make_room_for_code();
+        work.make_room(registers);
     }
 
     #[inline(always)]
@@ -166,13 +189,6 @@ impl Question for OfForward {
         bad: Wide<V>,
     ) -> Wide<V> {
         let (size, nv) = (model.nv() * model.nv(), model.nv());
-        if let Some(code) = &mut work.native.forward_derivatives
-            && work.still
-            && !loaded
-        {
-            code.run(&work.q, &work.v, &work.input, &mut work.output);
-            return not_positive(&work.output[3 * size + nv..3 * size + 2 * nv], bad);
-        }
         let external = if loaded { &work.external[..] } else { &[] };
         let (Some(of_accelerations), Some(forward)) =
             (&mut work.of_accelerations, &mut work.forward)
@@ -207,20 +223,30 @@ impl Question for OfForward {
         bad: Wide<V>,
         out: &mut [f64],
     ) -> Option<Wide<V>> {
-        let compiled = work.native.forward_derivatives.is_some() && work.still && !loaded;
-        if compiled || model.nv() <= SMALL {
-            return None;
-        }
-        let external = if loaded { &work.external[..] } else { &[] };
         let nv = model.nv();
-        let size = nv * nv;
         let OfAccelerations {
             recursion,
             turned,
             sweeps,
             vdot,
+            squares,
             ..
         } = &mut **work.of_accelerations.as_mut()?;
+        if let (Some(code), Some(squares)) = (&mut work.native.forward_derivatives, squares)
+            && work.still
+            && !loaded
+        {
+            code.run(&work.q, &work.v, &work.input, &mut work.output);
+            // the inverses of the pivots come last
+            let pivots = &work.output[code.outputs() - nv..code.outputs()];
+            let bad = not_positive(pivots, bad);
+            return Some(squares.write(&mut work.output, out, bad));
+        }
+        if nv <= SMALL {
+            return None;
+        }
+        let external = if loaded { &work.external[..] } else { &[] };
+        let size = nv * nv;
         let forward = work.forward.as_mut()?;
         articulated_bodies::kernel(
             model,

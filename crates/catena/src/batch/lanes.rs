@@ -9,8 +9,8 @@ use crate::algorithm::inverse_dynamics::InverseDynamics;
 use crate::algorithm::kinematics::Kinematics;
 use crate::algorithm::pack::Sink;
 use crate::model::Model;
-use crate::native::{Lanes, Wides};
-use crate::scalar::{Scalar, Vector, Wide, transpose};
+use crate::native::Lanes;
+use crate::scalar::{Scalar, Vector, Wide, expect};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::Base;
 
@@ -115,9 +115,7 @@ impl<V: Vector> Work<V> {
     /// Makes what is missing, before the hot part.
     pub fn prepare<Q: Question>(&mut self, question: Q, model: &Model, job: &Job<'_>) {
         let size = job.output.len() / job.states.max(1);
-        if self.output.len() < size {
-            self.output = padded(size);
-        }
+        self.make_room(size);
         if !job.external.is_empty() && self.external.is_empty() {
             self.external = vec![Force::zero(); model.body_count() + 1];
         }
@@ -125,14 +123,10 @@ impl<V: Vector> Work<V> {
         question.prepare(model, self, job.states.div_ceil(V::LANES));
     }
 
-    /// Code writes pivots behind its results.
-    pub fn make_room_for_code(&mut self) {
-        let codes = [&self.native.forward, &self.native.forward_derivatives];
-        let size = codes.into_iter().flatten().map(Wides::outputs).max();
-        if let Some(size) = size
-            && self.output.len() < size
-        {
-            self.output = padded(size);
+    /// Room for so many registers of output.
+    pub fn make_room(&mut self, registers: usize) {
+        if self.output.len() < registers {
+            self.output = padded(registers);
         }
     }
 
@@ -325,16 +319,17 @@ impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Turned<V, N> {
             return;
         }
         let (freedoms, states) = (&self.freedoms[..V::LANES], &mut self.states[..V::LANES]);
+        let zero = Wide::<V>::zero();
         for number in 0..N {
-            let mut square = [Wide::zero(); 8];
+            let mut rows: [&[f64]; 8] = [zero.0.lanes(); 8];
             for k in 0..V::LANES {
                 if freedom + k < self.nv {
-                    square[k] = freedoms[k][number];
+                    rows[k] = freedoms[k][number].0.lanes();
                 }
             }
-            transpose(&mut square);
+            let square = V::transposed(rows);
             for state in 0..V::LANES {
-                states[state][pack][number] = square[state];
+                states[state][pack][number] = Wide(square[state]);
             }
         }
     }
@@ -371,13 +366,16 @@ fn gather<V: Vector>(into: &mut [Wide<V>], from: &[f64], size: usize, first: usi
     }
     for square in 0..size.div_ceil(V::LANES) {
         let column = square_start::<V>(square, size);
-        let mut rows = [Wide::zero(); 8];
+        let mut rows: [&[f64]; 8] = [&[]; 8];
         for lane in 0..V::LANES {
             let start = (first + lane) * size + column;
-            rows[lane] = Wide(V::load(&from[start..start + V::LANES]));
+            rows[lane] = &from[start..start + V::LANES];
         }
-        transpose(&mut rows);
-        into[column..column + V::LANES].copy_from_slice(&rows[..V::LANES]);
+        let square = V::transposed(rows);
+        let into = &mut into[column..column + V::LANES];
+        for k in 0..V::LANES {
+            into[k] = Wide(square[k]);
+        }
     }
 }
 
@@ -434,19 +432,32 @@ fn scatter<V: Vector>(
         let rows = square(from);
         for lane in 0..V::LANES {
             let at = (first + lane) * size + column;
+            if column + AHEAD < size {
+                expect(into, at + AHEAD);
+            }
             rows[lane].store(&mut into[at..at + V::LANES]);
         }
     }
     bad
 }
 
+/// How many numbers before they are written the lines of a result are asked for.
+const AHEAD: usize = 32;
+
 /// The first registers, as many as lanes, transposed.
 #[inline(always)]
 fn square<V: Vector>(from: &[Wide<V>]) -> [Wide<V>; 8] {
-    let mut rows = [Wide::zero(); 8];
-    rows[..V::LANES].copy_from_slice(&from[..V::LANES]);
-    transpose(&mut rows);
-    rows
+    let from = &from[..V::LANES];
+    let mut rows: [&[f64]; 8] = [&[]; 8];
+    for k in 0..V::LANES {
+        rows[k] = from[k].0.lanes();
+    }
+    let square = V::transposed(rows);
+    let mut turned = [Wide::zero(); 8];
+    for k in 0..V::LANES {
+        turned[k] = Wide(square[k]);
+    }
+    turned
 }
 
 /// The same, number by number.

@@ -1,16 +1,18 @@
 //! What can be asked of many states at once.
 
 use super::lanes::{Turned, Work, not_positive};
+use super::squares::Squares;
 use crate::Dynamics;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::inertia_matrix::entries::{self, Entries};
-use crate::algorithm::inertia_matrix::{CompositeBodies, composite_bodies};
+use crate::algorithm::inertia_matrix::{CompositeBodies, Part, composite_bodies};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, recursive_newton_euler};
 use crate::algorithm::kinematics::{Kinematics, forward, jacobian};
 use crate::algorithm::pack::Register;
 use crate::error::Result;
 use crate::model::{FrameInfo, Model};
+use crate::native::Wides;
 use crate::scalar::{Fused, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State};
@@ -128,7 +130,8 @@ impl Question for Forward {
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
         work.forward
             .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
-        work.make_room_for_code();
+        // code writes pivots behind its results
+        work.make_room(work.native.forward.as_ref().map_or(0, Wides::outputs));
     }
 
     #[inline(always)]
@@ -176,37 +179,50 @@ impl Question for Forward {
     }
 }
 
+/// The inertia matrix, or a part of it.
 #[derive(Clone, Copy)]
-pub(crate) struct Inertia;
+pub(crate) struct Inertia(pub Part);
 
 impl Question for Inertia {
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
-        work.of_inertia.get_or_insert_with(|| {
+        let of_inertia = work.of_inertia.get_or_insert_with(|| {
             Box::new(OfInertia {
                 composite: CompositeBodies::new(model),
                 turned: Turned::new(model),
                 entries: Entries::new::<Fused, Register<V>, f64>(model),
+                whole: None,
+                upper: None,
             })
         });
+        let code = work.native.inertia.as_ref();
+        if code.is_none() && model.nv() > SMALL {
+            return;
+        }
+        let nv = model.nv();
+        let squares = match self.0 {
+            Part::Whole => &mut of_inertia.whole,
+            Part::Upper => &mut of_inertia.upper,
+        };
+        let wanted = |k: usize| self.0 == Part::Whole || k % nv >= k / nv;
+        let squares = squares.get_or_insert_with(|| match code {
+            Some(code) => Squares::new::<V>(code.places(nv * nv), code.outputs(), wanted),
+            None => Squares::new::<V>(&upper_entries(model), nv * nv, wanted),
+        });
+        let registers = squares.registers();
+        work.make_room(registers);
     }
 
+    /// Each result is written where it belongs.
     #[inline(always)]
     fn answer<V: Vector>(
         self,
-        model: &Model,
+        _model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
         _group: usize,
-        work: &mut Work<V>,
+        _work: &mut Work<V>,
         bad: Wide<V>,
     ) -> Wide<V> {
-        if let Some(code) = &mut work.native.inertia {
-            code.run(&work.q, &[], &[], &mut work.output);
-        } else if let Some(of_inertia) = &mut work.of_inertia {
-            let size = model.nv() * model.nv();
-            let (composite, out) = (&mut of_inertia.composite, &mut work.output[..size]);
-            composite_bodies::kernel(model, &work.q, composite, out);
-        }
         bad
     }
 
@@ -220,19 +236,32 @@ impl Question for Inertia {
         mut bad: Wide<V>,
         out: &mut [f64],
     ) -> Option<Wide<V>> {
-        if work.native.inertia.is_some() || model.nv() <= SMALL {
-            return None;
-        }
         let OfInertia {
             composite,
             turned,
             entries,
+            whole,
+            upper,
         } = &mut **work.of_inertia.as_mut()?;
-        composite_bodies::numbers(model, &work.q, composite, turned);
         let size = model.nv() * model.nv();
+        let squares = match self.0 {
+            Part::Whole => whole,
+            Part::Upper => upper,
+        };
+        if let Some(squares) = squares {
+            if let Some(code) = &mut work.native.inertia {
+                code.run(&work.q, &[], &[], &mut work.output);
+            } else {
+                let upper = &mut work.output[..size];
+                composite_bodies::kernel(model, &work.q, composite, Part::Upper, upper);
+            }
+            return Some(squares.write(&mut work.output, out, bad));
+        }
+        composite_bodies::numbers(model, &work.q, composite, turned);
         for lane in 0..out.len() / size {
             let out = Fused::slice_mut(&mut out[lane * size..(lane + 1) * size]);
-            let unusual = entries.run::<Fused, Register<V>, f64>(model, &turned.states[lane], out);
+            let packs = &turned.states[lane];
+            let unusual = entries.run::<Fused, Register<V>, f64>(model, packs, self.0, out);
             bad = in_lane(bad, lane, unusual);
         }
         Some(bad)
@@ -259,6 +288,20 @@ pub(crate) struct OfInertia<V: Vector> {
     composite: CompositeBodies<Wide<V>>,
     turned: Turned<V, { entries::NUMBERS }>,
     entries: Entries<Wide<V>>,
+    /// Where the numbers of small matrices, and of those that code makes, go.
+    whole: Option<Squares>,
+    upper: Option<Squares>,
+}
+
+/// Where the entries of I are among those of its upper triangle by rows; nowhere between branches of the tree.
+fn upper_entries(model: &Model) -> Vec<Option<u32>> {
+    let (nv, tree) = (model.nv(), model.tree());
+    let ends = tree.ends();
+    let entry = |k: usize| {
+        let (row, column) = ((k / nv).min(k % nv), (k / nv).max(k % nv));
+        (column < ends[tree.dofs[row].body]).then_some((row * nv + column) as u32)
+    };
+    (0..nv * nv).map(entry).collect()
 }
 
 /// `bad`, with a not-a-number for a state if there is any in the columns of its result.

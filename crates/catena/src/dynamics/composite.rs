@@ -3,7 +3,7 @@
 use crate::Cpu;
 #[cfg(target_arch = "x86_64")]
 use crate::algorithm::inertia_matrix::composite_bodies::OneState;
-use crate::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
+use crate::algorithm::inertia_matrix::{CompositeBodies, Part, composite_bodies};
 use crate::model::Model;
 #[cfg(target_arch = "x86_64")]
 use crate::scalar::{Avx2Register, Avx512Register, Fused};
@@ -24,14 +24,14 @@ mod compiled {
     use crate::cpu::{with_avx2, with_avx512};
 
     with_avx2! {
-        pub(super) fn avx2(model: &Model, q: &[Fused], work: &mut OneState<Avx2Register>, inertia: &mut [Fused]) {
-            work.inertia(model, q, inertia);
+        pub(super) fn avx2(model: &Model, q: &[Fused], work: &mut OneState<Avx2Register>, part: Part, inertia: &mut [Fused]) {
+            work.inertia(model, q, part, inertia);
         }
     }
 
     with_avx512! {
-        pub(super) fn avx512(model: &Model, q: &[Fused], work: &mut OneState<Avx512Register>, inertia: &mut [Fused]) {
-            work.inertia(model, q, inertia);
+        pub(super) fn avx512(model: &Model, q: &[Fused], work: &mut OneState<Avx512Register>, part: Part, inertia: &mut [Fused]) {
+            work.inertia(model, q, part, inertia);
         }
     }
 }
@@ -48,22 +48,34 @@ impl Composite {
         }
     }
 
-    /// I(q) into a slice of nv × nv numbers.
-    pub fn inertia(&mut self, model: &Model, q: &[f64], inertia: &mut [f64]) {
+    /// I(q), or a part of it, into a slice of nv × nv numbers.
+    pub fn inertia(&mut self, model: &Model, q: &[f64], part: Part, inertia: &mut [f64]) {
         match self {
             Composite::Baseline(work) => {
-                inertia_matrix(model, q, work, inertia);
+                composite_bodies::kernel(model, q, work, part, inertia);
             }
             // SAFETY: these paths exist only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             Composite::Avx2(work) => unsafe {
-                compiled::avx2(model, Fused::slice(q), work, Fused::slice_mut(inertia));
+                compiled::avx2(
+                    model,
+                    Fused::slice(q),
+                    work,
+                    part,
+                    Fused::slice_mut(inertia),
+                );
             },
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             Composite::Avx512(work) => unsafe {
-                compiled::avx512(model, Fused::slice(q), work, Fused::slice_mut(inertia));
+                compiled::avx512(
+                    model,
+                    Fused::slice(q),
+                    work,
+                    part,
+                    Fused::slice_mut(inertia),
+                );
             },
         }
     }

@@ -11,6 +11,7 @@
 use super::links::Link;
 use super::register::{Quad, QuadMat};
 use crate::algorithm::Angles;
+use crate::algorithm::inertia_matrix::Part;
 use crate::algorithm::inertia_matrix::entries::Numbers;
 use crate::model::Model;
 use crate::model::joint::{Joint, JointKind, with_joint};
@@ -279,9 +280,9 @@ impl QuadComposite {
         }
     }
 
-    /// The whole matrix, each column walking down to the base; for small matrices.
+    /// The matrix, each column walking down to the base; for small matrices.
     #[inline(always)]
-    pub fn by_columns(&mut self, model: &Model, q: &[Fused], inertia: &mut [Fused]) {
+    pub fn by_columns(&mut self, model: &Model, q: &[Fused], part: Part, inertia: &mut [Fused]) {
         let (n, nv) = (model.body_count(), model.nv());
         self.place(model, q);
         if !model.tree().is_chain {
@@ -305,8 +306,10 @@ impl QuadComposite {
                     let there = arm.mul_add(force_yzx, arm_yzx.taken_from(force, moment));
                     let entry = at.turned.mul_add(there, at.linear * force);
                     let entry = Fused(entry.sum()); // (24)
-                    inertia[k * nv + row] = entry;
                     inertia[row * nv + k] = entry;
+                    if part == Part::Whole {
+                        inertia[k * nv + row] = entry;
+                    }
                     if at.next == row {
                         break;
                     }

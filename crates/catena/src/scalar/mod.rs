@@ -28,7 +28,7 @@ pub use count::{Count, Operations};
 pub use double_double::DoubleDouble;
 pub use dual::Dual;
 pub use float::Fused;
-pub(crate) use wide::transpose;
+pub(crate) use wide::expect;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use wide::{Avx2Register, Avx512Register};
 pub use wide::{Lanes, Vector, Wide};

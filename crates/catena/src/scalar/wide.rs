@@ -50,6 +50,28 @@ pub trait Vector: Copy + Debug + 'static {
     /// Sine and cosine of an angle, given those of an angle smaller by a number of quarter turns, which modulo four is
     /// in the last two bits of `quarters`.
     fn turn(quarters: Self, sin: Self, cos: Self) -> (Self, Self);
+
+    /// The square of the first [`LANES`](Self::LANES) rows, each of as many numbers, transposed; there are at most eight.
+    ///
+    /// Zipping the first half of the rows with the second moves the last bit of a lane's number to the row's, so as many rounds
+    /// as there are bits exchange the two.
+    #[inline(always)]
+    fn transposed(rows: [&[f64]; 8]) -> [Self; 8] {
+        let mut square = [Self::splat(0.0); 8];
+        for i in 0..Self::LANES {
+            square[i] = Self::load(rows[i]);
+        }
+        let half = Self::LANES / 2;
+        let mut round = 1;
+        while round < Self::LANES {
+            let before = square;
+            for i in 0..half {
+                (square[2 * i], square[2 * i + 1]) = before[i].zip(before[i + half]);
+            }
+            round *= 2;
+        }
+        square
+    }
 }
 
 /// An array is a register on any processor. Its `mul_add` is not fused.
@@ -172,12 +194,17 @@ pub(crate) use x86::{Avx2Register, Avx512Register};
 mod x86 {
     use super::Vector;
     use fearless_simd::{
-        Avx2, Avx512, Bytes, Level, Select, SimdBase, SimdFloat, SimdMask, f64x4, f64x8, mask64x4,
-        mask64x8, u64x4, u64x8,
+        Avx2, Avx512, Bytes, Level, Select, SimdBase, SimdFloat, SimdInto, SimdMask, f64x4, f64x8,
+        mask64x4, mask64x8, u64x4, u64x8,
+    };
+    use std::arch::x86_64::{
+        __m512d, _mm256_loadu_pd, _mm512_castpd256_pd512, _mm512_insertf64x4,
+        _mm512_permutex2var_pd, _mm512_setr_epi64, _mm512_setzero_pd, _mm512_unpackhi_pd,
+        _mm512_unpacklo_pd,
     };
 
     macro_rules! vector {
-        ($name:ident, $register:ident, $mask:ident, $bits:ident, $token:ident, $proof:ident, $lanes:literal) => {
+        ($name:ident, $register:ident, $mask:ident, $bits:ident, $token:ident, $proof:ident, $lanes:literal $(, $own:item)?) => {
             /// A register of one kind of processor. Private to the crate: only code that the dispatcher runs on such a
             /// processor may make one.
             #[derive(Clone, Copy, Debug)]
@@ -265,6 +292,7 @@ mod x86 {
                         $name((cos ^ swap ^ cos_sign).bitcast()),
                     )
                 }
+                $($own)?
             }
         };
     }
@@ -291,23 +319,89 @@ mod x86 {
     proof!(avx2, Avx2, as_avx2);
     proof!(avx512, Avx512, as_avx512);
     vector!(Avx2Register, f64x4, mask64x4, u64x4, Avx2, avx2, 4);
-    vector!(Avx512Register, f64x8, mask64x8, u64x8, Avx512, avx512, 8);
+    vector!(
+        Avx512Register,
+        f64x8,
+        mask64x8,
+        u64x8,
+        Avx512,
+        avx512,
+        8,
+        #[inline(always)]
+        fn transposed(rows: [&[f64]; 8]) -> [Self; 8] {
+            for row in rows {
+                assert!(row.len() >= 8, "eight rows of eight");
+            }
+            let rows = [
+                rows[0].as_ptr(),
+                rows[1].as_ptr(),
+                rows[2].as_ptr(),
+                rows[3].as_ptr(),
+                rows[4].as_ptr(),
+                rows[5].as_ptr(),
+                rows[6].as_ptr(),
+                rows[7].as_ptr(),
+            ];
+            // SAFETY: there are eight numbers at each, and the contract of `Vector`.
+            #[allow(unsafe_code)]
+            let square = unsafe { transposed(rows) };
+            let mut turned = [<Self as Vector>::splat(0.0); 8];
+            for i in 0..8 {
+                turned[i] = Avx512Register(SimdInto::simd_into(square[i], avx512()));
+            }
+            turned
+        }
+    );
+
+    /// Halves of rows are put together as they are read, which leaves the unit that shuffles two rounds instead of three.
+    ///
+    /// # Safety
+    ///
+    /// Eight numbers at every row, on a processor with AVX-512.
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    unsafe fn transposed(rows: [*const f64; 8]) -> [__m512d; 8] {
+        // SAFETY: as promised.
+        unsafe {
+            let even = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+            let odd = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+            let mut square = [_mm512_setzero_pd(); 8];
+            for side in 0..2 {
+                let mut halves = [_mm512_setzero_pd(); 4];
+                for i in 0..4 {
+                    let first = _mm256_loadu_pd(rows[i].add(4 * side));
+                    let second = _mm256_loadu_pd(rows[i + 4].add(4 * side));
+                    halves[i] = _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(first), second);
+                }
+                let low = _mm512_unpacklo_pd(halves[0], halves[1]);
+                let high = _mm512_unpackhi_pd(halves[0], halves[1]);
+                let next_low = _mm512_unpacklo_pd(halves[2], halves[3]);
+                let next_high = _mm512_unpackhi_pd(halves[2], halves[3]);
+                square[4 * side] = _mm512_permutex2var_pd(low, even, next_low);
+                square[4 * side + 1] = _mm512_permutex2var_pd(high, even, next_high);
+                square[4 * side + 2] = _mm512_permutex2var_pd(low, odd, next_low);
+                square[4 * side + 3] = _mm512_permutex2var_pd(high, odd, next_high);
+            }
+            square
+        }
+    }
 }
 
-/// The first `LANES` registers as the rows of a square, transposed: zipping the first half of the rows with the second
-/// moves the last bit of a lane's number to the row's, so as many rounds as there are bits exchange the two.
+/// What lies there will be written soon: a hint.
 #[inline(always)]
-pub(crate) fn transpose<V: Vector>(square: &mut [Wide<V>; 8]) {
-    let half = V::LANES / 2;
-    let mut round = 1;
-    while round < V::LANES {
-        let rows = *square;
-        for i in 0..half {
-            let (low, high) = rows[i].0.zip(rows[i + half].0);
-            (square[2 * i], square[2 * i + 1]) = (Wide(low), Wide(high));
+pub(crate) fn expect(to: &[f64], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        let line = to.as_ptr().wrapping_add(at);
+        // SAFETY: a hint, which may point anywhere.
+        #[allow(unsafe_code)]
+        unsafe {
+            _mm_prefetch::<_MM_HINT_ET0>(line.cast());
         }
-        round *= 2;
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (to, at);
 }
 
 /// As many numbers as the register `V` has lanes, computed with as one.

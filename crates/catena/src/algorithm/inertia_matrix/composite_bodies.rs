@@ -14,6 +14,7 @@
 //! body inward, a row of I is the projection of the wrenches of all freedoms beyond, which are numbered one after another. Cost
 //! O(n d). For single states the entries are made several of a row at a time (`entries.rs`).
 
+use super::Part;
 use super::entries::{self, Entries, Numbers};
 #[cfg(target_arch = "x86_64")]
 use crate::algorithm::pack::Register;
@@ -91,7 +92,7 @@ pub fn inertia_matrix<S: Scalar, P: Parameter<S>>(
     work: &mut CompositeBodies<S>,
     inertia: &mut [S],
 ) {
-    kernel(model, q, work, inertia);
+    kernel(model, q, work, Part::Whole, inertia);
 }
 
 /// The recursion itself, inlined into the caller so that it is compiled for the caller's instruction set.
@@ -100,10 +101,11 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     q: &[S],
     work: &mut CompositeBodies<S>,
+    part: Part,
     inertia: &mut [S],
 ) {
     bodies(model, q, work);
-    rows(model, work, inertia);
+    rows(model, work, part, inertia);
 }
 
 /// Directions, arms and wrenches of all freedoms.
@@ -184,8 +186,10 @@ pub(crate) fn numbers<S: Scalar, P: Parameter<S>, T: Sink<S, { entries::NUMBERS 
 fn rows<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     work: &mut CompositeBodies<S>,
+    part: Part,
     inertia: &mut [S],
 ) {
+    let whole = part == Part::Whole;
     let tree = model.tree();
     let (n, nv) = (model.body_count(), model.nv());
     for i in (1..=n).rev() {
@@ -204,12 +208,16 @@ fn rows<S: Scalar, P: Parameter<S>>(
                     (false, _) => along.linear.dot(wrench.force),
                 };
                 inertia[k * nv + column] = entry; // (24)
-                inertia[column * nv + k] = entry;
+                if whole {
+                    inertia[column * nv + k] = entry;
+                }
             }
             // other branches
             for column in end..nv {
                 inertia[k * nv + column] = S::zero();
-                inertia[column * nv + k] = S::zero();
+                if whole {
+                    inertia[column * nv + k] = S::zero();
+                }
             }
         }
         if info.parent != 0 {
@@ -253,13 +261,13 @@ impl<V: Vector> OneState<V> {
 
     /// I(q) for one state: with a vector in each register where it goes body by body, and several columns in each after that.
     #[inline(always)]
-    pub fn inertia(&mut self, model: &Model, q: &[Fused], inertia: &mut [Fused]) {
+    pub fn inertia(&mut self, model: &Model, q: &[Fused], part: Part, inertia: &mut [Fused]) {
         if model.nv() <= SMALL {
-            return self.quads.by_columns(model, q, inertia);
+            return self.quads.by_columns(model, q, part, inertia);
         }
         self.quads.set_up(model, q, &mut self.packs);
         Entries::refer::<Fused, Register<V>>(&mut self.packs);
         self.entries
-            .run::<Fused, Register<V>, f64>(model, &self.packs, inertia);
+            .run::<Fused, Register<V>, f64>(model, &self.packs, part, inertia);
     }
 }

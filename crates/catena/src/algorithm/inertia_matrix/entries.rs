@@ -4,6 +4,7 @@
 //! axes of the base and about a point near the latter: the origin of the first body in every group of eight freedoms. What lies on
 //! the two sides of the diagonal is the same sum of the same products, so the matrix is symmetric to the last bit.
 
+use super::Part;
 use super::composite_bodies::add_rotors;
 use crate::algorithm::pack::{
     GROUP, Pack, between, cross_add, dot, move_wrench, part, row_part, write,
@@ -41,19 +42,24 @@ impl<M: Scalar> Entries<M> {
         }
     }
 
-    /// The whole matrix by rows. Zero if all numbers are finite, not a number if any is not.
+    /// The matrix by rows. Zero if all numbers are finite, not a number if any is not.
     #[inline(always)]
     pub fn run<S: Scalar, K: Pack<S, Many = M>, P: Parameter<S>>(
         &self,
         model: &Model<P>,
         packs: &[Numbers<M>],
+        part: Part,
         inertia: &mut [S],
     ) -> M {
         let nv = model.nv();
         let mut bad = M::zero();
         for block in 0..nv.div_ceil(ROWS) {
-            // a pack may write past the end of its row, into columns that come later
-            for pack in (0..packs.len()).rev() {
+            let first = match part {
+                Part::Whole => 0,
+                Part::Upper => block * ROWS / K::WIDTH,
+            };
+            // a pack may write past the end of its row, into columns that come later or are not wanted
+            for pack in (first..packs.len()).rev() {
                 let last = (block * ROWS + ROWS - 1) * nv + (pack + 1) * K::WIDTH;
                 bad = if last <= inertia.len() {
                     self.meet::<S, K, true>(block, ROWS, pack, packs, inertia, bad)

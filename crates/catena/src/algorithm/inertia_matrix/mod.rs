@@ -4,5 +4,13 @@ pub mod composite_bodies;
 pub mod coriolis;
 pub(crate) mod entries;
 
+/// Which entries of a symmetric matrix are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Whole,
+    /// Those on the diagonal and above it; what is below may be anything.
+    Upper,
+}
+
 pub use composite_bodies::{CompositeBodies, inertia_matrix};
 pub use coriolis::{CoriolisMatrix, coriolis_matrix};
