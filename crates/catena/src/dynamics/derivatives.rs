@@ -170,7 +170,7 @@ impl<V: Vector> Registers<V> {
     #[inline(always)]
     fn forward_matrices(&mut self, model: &Model, out: [&mut [Fused]; 3]) -> bool {
         self.recursion
-            .fill_of_accelerations(model, &mut self.of_accelerations);
+            .fill_of_accelerations(&mut self.of_accelerations);
         let bad = self.sweeps.run(model, &self.of_accelerations, out);
         V::all(bad.0.less(V::splat(1.0)))
     }

@@ -1,47 +1,24 @@
 //! The half of the derivatives that goes from body to body: `algorithm::derivatives` with a vector per register.
 //!
 //! Names and equations are those of `inverse` and `forward` there. What is found for a freedom lies in memory as one record of
-//! vectors; records are turned over into packs of freedoms, and what is done to each freedom on its own is done pack by pack by the
-//! generic code.
+//! vectors (`records`); what is done to each freedom on its own is done pack by pack by the generic code.
 
 use super::forward::{QuadForward, Wrench, minus_outer, moved, turned_symmetric};
 use super::inverse::{around, turning};
 use super::links::{Link, QuadPose};
+use super::records::{
+    AROUND, AXIS, BACK, BEFORE, CONVECTIVE, COUPLING, FIRST, FORCE, FORCES, FREE_FORCE, MOMENTS,
+    MOMENTUM, OF_ACCELERATIONS, OF_EFFORTS, ORIGIN, PSI, RATE, ROTATIONAL, SECOND, TRANSLATIONAL,
+    fill_of_accelerations, fill_of_efforts,
+};
 use super::register::{Quad, QuadMat};
 use crate::algorithm::Angles;
-use crate::algorithm::derivatives::forward::{self, Joined};
-use crate::algorithm::derivatives::inverse::{self, Freedom, Gathered};
 use crate::algorithm::derivatives::{pairs, sweeps};
-use crate::algorithm::pack::GROUP;
 use crate::model::Model;
 use crate::model::joint::{Joint, JointKind, with_joint};
-use crate::scalar::{Fused, Vector, Wide, transpose};
-use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, RigidInertia, Sym3, Vec3};
+use crate::scalar::{Fused, Vector, Wide};
+use crate::spatial::{Force, Motion, Pose};
 use crate::state::Base;
-
-/// Where the vectors of a freedom are in its record, two by two: first what the way out finds,
-const AXIS: usize = 0;
-const BEFORE: usize = 2;
-const AROUND: usize = 4;
-const RATE: usize = 6;
-const ORIGIN: usize = 8;
-/// then sums over rigid bodies, the mass in the fourth lane of the first moment,
-const FIRST: usize = 9;
-const SECOND: usize = 10;
-const CONVECTIVE: usize = 13;
-const MOMENTUM: usize = 16;
-const FORCE: usize = 17;
-const OF_EFFORTS: usize = 20;
-/// or over bodies that are free to move, 1/m̂ in the fourth lane of β m̂.
-const BACK: usize = 9;
-const PSI: usize = 10;
-const FREE_FORCE: usize = 12;
-const ROTATIONAL: usize = 14;
-const COUPLING: usize = 17;
-const TRANSLATIONAL: usize = 20;
-const MOMENTS: usize = 23;
-const FORCES: usize = 26;
-const OF_ACCELERATIONS: usize = 30;
 
 /// Velocity or acceleration of a body.
 #[derive(Clone, Copy, Debug)]
@@ -60,15 +37,20 @@ impl Twist {
     }
 
     #[inline(always)]
-    fn to_fused(self) -> Motion<Fused> {
-        Motion::new(self.angular.to_fused(), self.linear.to_fused())
-    }
-
-    #[inline(always)]
     fn from_fused(m: Motion<Fused>) -> Self {
         Twist {
             angular: Quad::from_fused(m.angular),
             linear: Quad::from_fused(m.linear),
+        }
+    }
+
+    /// With another, times a factor.
+    #[inline(always)]
+    fn plus(self, other: Twist, factor: Fused) -> Self {
+        let factor = Quad::splat(factor.0);
+        Twist {
+            angular: other.angular.mul_add(factor, self.angular),
+            linear: other.linear.mul_add(factor, self.linear),
         }
     }
 
@@ -494,6 +476,18 @@ impl QuadDerivatives {
         self.of_accelerations = records;
     }
 
+    /// What the entries of derivatives of inverse dynamics need, pack by pack.
+    #[inline(always)]
+    pub fn fill_of_efforts<V: Vector>(&self, packs: &mut [pairs::Numbers<Wide<V>>]) {
+        fill_of_efforts(&self.of_efforts, packs);
+    }
+
+    /// The same for the sweeps of derivatives of forward dynamics.
+    #[inline(always)]
+    pub fn fill_of_accelerations<V: Vector>(&self, packs: &mut [sweeps::Numbers<Wide<V>>]) {
+        fill_of_accelerations(&self.of_accelerations, packs);
+    }
+
     /// Base to tips: rotations, velocities, accelerations, and the motions around every freedom.
     #[inline(always)]
     fn outward<const N: usize>(
@@ -611,25 +605,18 @@ impl QuadDerivatives {
                 kind => {
                     let setting = model.setting(i, &self.angles);
                     let pose = Pose::new(turn.to_fused(), translation.to_fused());
-                    let moving = [before.to_fused(), rate_before.to_fused()];
-                    let rates = [&v[info.v..], &vdot[info.v..]];
+                    let mut columns = [Motion::zero(); 6];
                     with_joint!(kind, J => {
                         let joint = J::<Fused>::at(setting, &pose);
-                        let mut freedoms = [Freedom::none(); 6];
-                        let turn = rotation.to_fused();
-                        let [velocity, rate] =
-                            inverse::through(joint, kind, turn, moving, rates, &mut freedoms);
                         for k in 0..J::<Fused>::NV {
-                            let record = &mut records[info.v + k];
-                            let Freedom { axis, before, around, rate } = freedoms[k];
-                            write_twist(record, AXIS, Twist::from_fused(axis));
-                            write_twist(record, BEFORE, Twist::from_fused(before));
-                            write_twist(record, AROUND, Twist::from_fused(around));
-                            write_twist(record, RATE, Twist::from_fused(rate));
-                            record[ORIGIN] = origin;
+                            columns[k] = joint.column(k);
                         }
-                        (Twist::from_fused(velocity), Twist::from_fused(rate))
-                    })
+                    });
+                    let range = info.v..info.v + kind.nv();
+                    let rates = [&v[range.clone()], &vdot[range.clone()]];
+                    let records = &mut records[range];
+                    let moving = [before, rate_before];
+                    through(&columns, kind, &rotation, moving, rates, origin, records)
                 }
             };
             self.body[i] = Body {
@@ -639,83 +626,6 @@ impl QuadDerivatives {
                 velocity,
                 rate,
             };
-        }
-    }
-
-    /// What the entries of derivatives of inverse dynamics need, pack by pack.
-    #[inline(always)]
-    pub fn fill_of_efforts<V: Vector>(&self, packs: &mut [pairs::Numbers<Wide<V>>]) {
-        for pack in 0..packs.len() {
-            let records = &self.of_efforts[pack * V::LANES..(pack + 1) * V::LANES];
-            let [origin, first] = pair::<V, _>(records, ORIGIN);
-            let [second_x, second_y] = vectors::<V, _>(records, SECOND);
-            let [second_z, convective_x] = vectors(records, SECOND + 2);
-            let [convective_y, convective_z] = vectors(records, CONVECTIVE + 1);
-            let [momentum, moment] = vectors(records, MOMENTUM);
-            let [force, _] = vectors(records, FORCE + 1);
-            let gathered = Gathered {
-                freedom: freedom(records),
-                origin: vector(origin),
-                sum: inverse::Sum {
-                    inertia: RigidInertia {
-                        mass: first[3],
-                        first: vector(first),
-                        second: symmetric(second_x, second_y, second_z),
-                    },
-                    convective: Mat3::from_columns(convective_x, convective_y, convective_z),
-                    momentum,
-                    force: Force::new(moment, force),
-                },
-            };
-            inverse::numbers(&gathered, &mut packs[pack]);
-        }
-    }
-
-    /// The same for the sweeps of derivatives of forward dynamics.
-    #[inline(always)]
-    pub fn fill_of_accelerations<V: Vector>(
-        &self,
-        model: &Model,
-        packs: &mut [sweeps::Numbers<Wide<V>>],
-    ) {
-        for pack in 0..packs.len() {
-            let records = &self.of_accelerations[pack * V::LANES..(pack + 1) * V::LANES];
-            let first = pack * V::LANES / GROUP * GROUP;
-            let reference = self.body[model.tree().dofs[first].body].origin.to_fused();
-            let reference = Vec3::new(
-                Wide(V::splat(reference.x.0)),
-                Wide(V::splat(reference.y.0)),
-                Wide(V::splat(reference.z.0)),
-            );
-            let [origin, back] = pair::<V, _>(records, ORIGIN);
-            let [psi_moment, psi_force] = vectors(records, PSI);
-            let [moment, force] = vectors(records, FREE_FORCE);
-            let [rotational_x, rotational_y] = vectors(records, ROTATIONAL);
-            let [rotational_z, coupling_x] = vectors(records, ROTATIONAL + 2);
-            let [coupling_y, coupling_z] = vectors(records, COUPLING + 1);
-            let [translational_x, translational_y] = vectors(records, TRANSLATIONAL);
-            let [translational_z, moments_x] = vectors(records, TRANSLATIONAL + 2);
-            let [moments_y, moments_z] = vectors(records, MOMENTS + 1);
-            let [forces_x, forces_y] = vectors(records, FORCES);
-            let [forces_z, _] = vectors(records, FORCES + 2);
-            let joined = Joined {
-                free: forward::Free {
-                    inertia: ArticulatedInertia {
-                        rotational: symmetric(rotational_x, rotational_y, rotational_z),
-                        coupling: Mat3::from_columns(coupling_x, coupling_y, coupling_z)
-                            .transpose(),
-                        translational: symmetric(translational_x, translational_y, translational_z),
-                    },
-                    moments: Mat3::from_columns(moments_x, moments_y, moments_z),
-                    forces: Mat3::from_columns(forces_x, forces_y, forces_z),
-                    force: Force::new(moment, force),
-                },
-                psi: Force::new(psi_moment, psi_force),
-                back: vector(back) * back[3],
-                inverse: back[3],
-            };
-            let (origin, numbers) = (vector(origin), &mut packs[pack]);
-            forward::numbers(&freedom(records), origin, reference, &joined, numbers);
         }
     }
 }
@@ -745,63 +655,44 @@ fn write_freedom<const N: usize>(
 ) {
     write_twist(record, AXIS, axis);
     write_twist(record, BEFORE, before);
-    let around = Twist {
-        angular: before.angular + after.angular,
-        linear: before.linear + after.linear,
-    };
-    write_twist(record, AROUND, around);
+    write_twist(record, AROUND, before.plus(after, Fused(1.0)));
     write_twist(record, RATE, rate);
     record[ORIGIN] = origin;
 }
 
-/// Two vectors of as many freedoms as there are lanes, with a freedom in each lane.
+/// Through the freedoms of a joint, one after another: the motion beyond the last. Columns are in body axes.
 #[inline(always)]
-fn pair<V: Vector, const N: usize>(records: &[[Quad; N]], at: usize) -> [[Wide<V>; 4]; 2] {
-    let mut turned = [Wide(V::splat(0.0)); 8];
-    let mut done = 0;
-    while done < 8 {
-        let mut square = [Wide(V::splat(0.0)); 8];
-        for lane in 0..V::LANES {
-            let numbers = &Quad::numbers(&records[lane])[4 * at + done..];
-            square[lane] = Wide(V::load(&numbers[..V::LANES]));
+fn through<const N: usize>(
+    columns: &[Motion<Fused>; 6],
+    kind: JointKind,
+    rotation: &QuadMat,
+    [mut velocity, mut rate]: [Twist; 2],
+    [v, vdot]: [&[Fused]; 2],
+    origin: Quad,
+    records: &mut [[Quad; N]],
+) -> (Twist, Twist) {
+    let one_rotation = kind.quaternion().unwrap_or(usize::MAX);
+    let (mut held, mut held_rate) = (velocity, rate);
+    for k in 0..records.len() {
+        let column = Twist::from_fused(columns[k]);
+        let axis = Twist {
+            angular: rotation.times(column.angular.spread()),
+            linear: rotation.times(column.linear.spread()),
+        };
+        if k <= one_rotation {
+            (held, held_rate) = (velocity, rate);
         }
-        transpose(&mut square);
-        turned[done..done + V::LANES].copy_from_slice(&square[..V::LANES]);
-        done += V::LANES;
+        let first = Twist {
+            angular: held.angular.cross(axis.angular),
+            linear: held.angular.cross(axis.linear) + held.linear.cross(axis.angular),
+        };
+        velocity = velocity.plus(axis, v[k]);
+        rate = rate.plus(axis, vdot[k]).plus(first, v[k]);
+        write_freedom(&mut records[k], origin, axis, held, velocity, held_rate);
     }
-    let [a, b, c, d, e, f, g, h] = turned;
-    [[a, b, c, d], [e, f, g, h]]
-}
-
-#[inline(always)]
-fn vector<V: Vector>(lanes: [Wide<V>; 4]) -> Vec3<Wide<V>> {
-    Vec3::new(lanes[0], lanes[1], lanes[2])
-}
-
-#[inline(always)]
-fn vectors<V: Vector, const N: usize>(records: &[[Quad; N]], at: usize) -> [Vec3<Wide<V>>; 2] {
-    let [one, other] = pair(records, at);
-    [vector(one), vector(other)]
-}
-
-#[inline(always)]
-fn motion<V: Vector, const N: usize>(records: &[[Quad; N]], at: usize) -> Motion<Wide<V>> {
-    let [angular, linear] = vectors(records, at);
-    Motion::new(angular, linear)
-}
-
-/// A symmetric matrix from its columns.
-#[inline(always)]
-fn symmetric<V: Vector>(x: Vec3<Wide<V>>, y: Vec3<Wide<V>>, z: Vec3<Wide<V>>) -> Sym3<Wide<V>> {
-    Sym3::from_upper(Mat3::from_columns(x, y, z))
-}
-
-#[inline(always)]
-fn freedom<V: Vector, const N: usize>(records: &[[Quad; N]]) -> Freedom<Wide<V>> {
-    Freedom {
-        axis: motion(records, AXIS),
-        before: motion(records, BEFORE),
-        around: motion(records, AROUND),
-        rate: motion(records, RATE),
+    for k in one_rotation..records.len() {
+        // all axes of one rotation turn with the body
+        write_twist(&mut records[k], AROUND, held.plus(velocity, Fused(1.0)));
     }
+    (velocity, rate)
 }

@@ -13,6 +13,7 @@ mod derivatives;
 mod forward;
 mod inverse;
 mod links;
+mod records;
 mod register;
 
 pub(crate) use composite::{QuadComposite, SMALL};

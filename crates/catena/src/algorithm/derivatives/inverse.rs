@@ -128,7 +128,7 @@ impl<M: Scalar> Freedom<M> {
     }
 
     #[inline(always)]
-    pub(crate) fn none() -> Self {
+    fn none() -> Self {
         Freedom {
             axis: Motion::zero(),
             before: Motion::zero(),
@@ -586,7 +586,7 @@ fn carried_along<S: Scalar>(parent: &Body<S>, step: Vec3<S>) -> [Motion<S>; 2] {
 
 /// Through the freedoms of a joint, one after another: the motion beyond the last.
 #[inline(always)]
-pub(crate) fn through<S: Scalar, J: Joint<S>>(
+fn through<S: Scalar, J: Joint<S>>(
     joint: J,
     kind: JointKind,
     rotation: Mat3<S>,
