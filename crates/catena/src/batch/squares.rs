@@ -182,7 +182,7 @@ impl Squares {
     /// The same, number by number.
     #[inline(never)]
     fn write_slowly<V: Vector>(&self, from: &[Wide<V>], out: &mut [f64]) {
-        for (lane, out) in out.chunks_exact_mut(self.places.len()).enumerate() {
+        for (lane, out) in out.chunks_exact_mut(self.places.len().max(1)).enumerate() {
             for (out, &place) in out.iter_mut().zip(&self.places) {
                 *out = from[place as usize].lane(lane);
             }
