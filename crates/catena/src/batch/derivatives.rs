@@ -117,6 +117,7 @@ impl Question for OfInverse {
             && work.still
             && !loaded
         {
+            squares.expect_first::<V>(out);
             code.run(&work.q, &work.v, &work.input, &mut work.output);
             return Some(squares.write(&mut work.output, out, bad));
         }
@@ -236,6 +237,7 @@ impl Question for OfForward {
             && work.still
             && !loaded
         {
+            squares.expect_first::<V>(out);
             code.run(&work.q, &work.v, &work.input, &mut work.output);
             // the inverses of the pivots come last
             let pivots = &work.output[code.outputs() - nv..code.outputs()];

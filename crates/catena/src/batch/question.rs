@@ -249,6 +249,7 @@ impl Question for Inertia {
             Part::Upper => upper,
         };
         if let Some(squares) = squares {
+            squares.expect_first::<V>(out);
             if let Some(code) = &mut work.native.inertia {
                 code.run(&work.q, &[], &[], &mut work.output);
             } else {

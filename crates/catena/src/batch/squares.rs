@@ -99,6 +99,19 @@ impl Squares {
         self.zero + 1
     }
 
+    /// The lines of the first squares will be written soon.
+    #[inline(always)]
+    pub fn expect_first<V: Vector>(&self, out: &[f64]) {
+        let (size, count) = (self.places.len(), self.squares.len().min(AHEAD));
+        for square in &self.squares[..count] {
+            for lane in 0..V::LANES {
+                let at = lane * size + square.at as usize;
+                expect(out, at);
+                expect(out, at + V::LANES - 1);
+            }
+        }
+    }
+
     /// From registers to the results of as many states as `out` has room for, at most one register of them. Returns `bad`, with
     /// not-a-numbers where a number is not finite.
     #[allow(unsafe_code)]
@@ -169,7 +182,7 @@ impl Squares {
     /// The same, number by number.
     #[inline(never)]
     fn write_slowly<V: Vector>(&self, from: &[Wide<V>], out: &mut [f64]) {
-        for (lane, out) in out.chunks_exact_mut(self.places.len()).enumerate() {
+        for (lane, out) in out.chunks_exact_mut(self.places.len().max(1)).enumerate() {
             for (out, &place) in out.iter_mut().zip(&self.places) {
                 *out = from[place as usize].lane(lane);
             }

@@ -111,49 +111,63 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
 /// Directions, arms and wrenches of all freedoms.
 #[inline(always)]
 fn bodies<S: Scalar, P: Parameter<S>>(model: &Model<P>, q: &[S], work: &mut CompositeBodies<S>) {
-    let tree = model.tree();
-    let n = model.body_count();
-    work.angles.fill(tree, q);
-    for i in 1..=n {
-        let info = tree.nodes[i];
-        let setting = model.setting(i, &work.angles);
-        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
-        let (axes, arm) = match info.parent {
-            0 => (pose.rotation, Vec3::zero()),
-            parent => {
-                let parent = work.axes[parent];
-                (parent * pose.rotation, parent * pose.translation)
-            }
-        };
-        (work.axes[i], work.arm[i]) = (axes, arm);
-        work.composite[i] = model.inertia(i).turned(axes);
-        with_joint!(info.kind, J => {
-            let joint = J::<S>::at(setting, &pose);
-            for k in 0..J::<S>::NV {
-                work.along[info.v + k] = joint.column_in(k, axes);
-            }
-        });
+    work.angles.fill(model.tree(), q);
+    for i in 1..=model.body_count() {
+        place(model, q, work, i);
     }
-    for i in (1..=n).rev() {
-        let info = tree.nodes[i];
-        let composite = work.composite[i];
-        if info.parent != 0 {
-            work.composite[info.parent] =
-                work.composite[info.parent] + composite.shifted(work.arm[i]); // (23b)
+    for i in (1..=model.body_count()).rev() {
+        gather(model, work, i);
+    }
+}
+
+/// Base to tips: axes, arm, inertia and directions of body i in the axes of the base.
+#[inline(always)]
+fn place<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    q: &[S],
+    work: &mut CompositeBodies<S>,
+    i: usize,
+) {
+    let info = model.tree().nodes[i];
+    let setting = model.setting(i, &work.angles);
+    let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+    let (axes, arm) = match info.parent {
+        0 => (pose.rotation, Vec3::zero()),
+        parent => {
+            let parent = work.axes[parent];
+            (parent * pose.rotation, parent * pose.translation)
         }
-        if let JointKind::Revolute | JointKind::Continuous = info.kind {
-            let axis = work.along[info.v].angular;
-            work.own[info.v] = composite.momentum_of_turning(axis);
-            continue;
+    };
+    (work.axes[i], work.arm[i]) = (axes, arm);
+    work.composite[i] = model.inertia(i).turned(axes);
+    with_joint!(info.kind, J => {
+        let joint = J::<S>::at(setting, &pose);
+        for k in 0..J::<S>::NV {
+            work.along[info.v + k] = joint.column_in(k, axes);
         }
-        for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
-            let along = work.along[k];
-            work.own[k] = match (turns, info.kind) {
-                (_, JointKind::Helical) => composite.momentum(along),
-                (true, _) => composite.momentum_of_turning(along.angular),
-                (false, _) => composite.momentum_of_sliding(along.linear),
-            };
-        }
+    });
+}
+
+/// Tips to base: body i and all beyond it, passed on to its parent, and the wrenches of its freedoms.
+#[inline(always)]
+fn gather<S: Scalar, P: Parameter<S>>(model: &Model<P>, work: &mut CompositeBodies<S>, i: usize) {
+    let info = model.tree().nodes[i];
+    let composite = work.composite[i];
+    if info.parent != 0 {
+        work.composite[info.parent] = work.composite[info.parent] + composite.shifted(work.arm[i]); // (23b)
+    }
+    if let JointKind::Revolute | JointKind::Continuous = info.kind {
+        let axis = work.along[info.v].angular;
+        work.own[info.v] = composite.momentum_of_turning(axis);
+        return;
+    }
+    for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
+        let along = work.along[k];
+        work.own[k] = match (turns, info.kind) {
+            (_, JointKind::Helical) => composite.momentum(along),
+            (true, _) => composite.momentum_of_turning(along.angular),
+            (false, _) => composite.momentum_of_sliding(along.linear),
+        };
     }
 }
 
@@ -165,19 +179,23 @@ pub(crate) fn numbers<S: Scalar, P: Parameter<S>, T: Sink<S, { entries::NUMBERS 
     work: &mut CompositeBodies<S>,
     sink: &mut T,
 ) {
-    bodies(model, q, work);
     let (nodes, dofs) = (&model.tree().nodes, &model.tree().dofs);
+    work.angles.fill(model.tree(), q);
     for i in 1..=model.body_count() {
+        place(model, q, work, i);
         work.origin[i] = work.origin[nodes[i].parent] + work.arm[i];
     }
-    for k in (0..model.nv()).rev() {
-        let mut numbers = [S::zero(); entries::NUMBERS];
-        write_motion(&mut numbers, entries::AXIS, work.along[k]);
-        write_force(&mut numbers, entries::WRENCH, work.own[k]);
-        write_vec(&mut numbers, entries::ORIGIN, work.origin[dofs[k].body]);
-        let reference = work.origin[dofs[k / GROUP * GROUP].body];
-        entries::refer(&mut numbers, reference.to_array());
-        sink.take(k, numbers);
+    for i in (1..=model.body_count()).rev() {
+        gather(model, work, i);
+        for k in (nodes[i].v..nodes[i].v + nodes[i].kind.nv()).rev() {
+            let mut numbers = [S::zero(); entries::NUMBERS];
+            write_motion(&mut numbers, entries::AXIS, work.along[k]);
+            write_force(&mut numbers, entries::WRENCH, work.own[k]);
+            write_vec(&mut numbers, entries::ORIGIN, work.origin[i]);
+            let reference = work.origin[dofs[k / GROUP * GROUP].body];
+            entries::refer(&mut numbers, reference.to_array());
+            sink.take(k, numbers);
+        }
     }
 }
 

@@ -94,8 +94,10 @@ impl<M: Scalar> Entries<M> {
         let column = pack * K::WIDTH;
         let at = block * ROWS * nv + column;
         if nv > NEAR {
-            for r in 0..rows {
-                K::expect(inertia, (at + r * nv).saturating_sub(2 * K::WIDTH));
+            let mut ahead = at.wrapping_sub(2 * K::WIDTH);
+            for _ in 0..rows {
+                K::expect(inertia, ahead);
+                ahead = ahead.wrapping_add(nv);
             }
         }
         let out = &mut inertia[at..];
