@@ -447,7 +447,13 @@ impl Dynamics {
                     .inertia(model, &state.q, part, inertia);
             }
         }
-        Ok(&self.inertia)
+        // no entry is larger than the largest on the diagonal
+        let nv = self.model.nv();
+        let overflows = (0..nv).find(|&k| !self.inertia[(k, k)].is_finite());
+        match overflows {
+            None => Ok(&self.inertia),
+            Some(k) => Err(overflow("inertia matrix", &self.model, k)),
+        }
     }
 
     /// Factorizes I(q) = U D Uᵀ in O(n), for [`solve`](Self::solve).
@@ -838,14 +844,17 @@ fn finite_result(what: &str, model: &Model, x: &[f64]) -> Result<()> {
         return Ok(());
     }
     let k = x.iter().position(|x| !x.is_finite()).unwrap_or(0);
-    Err(Error::new(
+    Err(overflow(what, model, k))
+}
+
+#[cold]
+fn overflow(what: &str, model: &Model, freedom: usize) -> Error {
+    let name = &model.tree().dofs[freedom].name;
+    Error::new(
         ErrorKind::Input,
-        format!(
-            "{what}: the result for `{}` overflows",
-            model.tree().dofs[k].name
-        ),
+        format!("{what}: the result for `{name}` overflows"),
     )
-    .hint("positions, velocities or forces are too large for double precision"))
+    .hint("positions, velocities or forces are too large for double precision")
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -115,3 +115,24 @@ fn the_upper_triangle_is_that_of_the_whole_matrix() {
         }
     }
 }
+
+/// A slide that is pushed out too far: its distance squared is no number any more, and neither route says one.
+#[test]
+fn what_overflows_is_refused() {
+    let model = embedded::model("stanford").unwrap();
+    let slide = (0..model.nv())
+        .find(|&k| model.tree().dofs[k].force_unit == "N")
+        .unwrap();
+    let mut state = State::random(&model, 1);
+    state.q[slide] = 1e200;
+    for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
+        let mut dynamics = Dynamics::with_cpu(&model, cpu);
+        let whole = dynamics.inertia(&state).unwrap_err().to_string();
+        assert!(whole.contains("overflows"), "{whole}");
+        let upper = dynamics.inertia_upper(&state).unwrap_err().to_string();
+        assert_eq!(whole, upper);
+        let mut out = vec![0.0; model.nv() * model.nv()];
+        let batch = Batch::with_cpu(&model, cpu).inertia(&state.q, &mut out);
+        assert!(batch.unwrap_err().to_string().contains("overflows"));
+    }
+}
