@@ -2,7 +2,7 @@
 //!
 //! Orin, Goswami & Lee (2013): h_G = A_G v is the momentum of all bodies, angular about their mass centre G. Column k is what
 //! freedom k alone gives everything beyond it, M̃ₖ sₖ, seen from G. Its rate follows from the operators of
-//! [`inverse`], because V ×* M − M V × = 2B − (M V) ×̄*:
+//! [`inverse`](super::inverse), because V ×* M − M V × = 2B − (M V) ×̄*:
 //!
 //! ```text
 //! A_G: column k = M̃ₖ sₖ                                                        (1)
