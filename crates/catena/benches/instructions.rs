@@ -15,11 +15,13 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-const CALLS: [&str; 8] = [
+const CALLS: [&str; 10] = [
     "inverse",
     "forward",
     "inertia",
     "factorize",
+    "inverse-derivatives",
+    "forward-derivatives",
     "batch-inverse",
     "batch-forward",
     "batch-inertia",
@@ -52,6 +54,12 @@ fn twice(call: &str, model: &str) {
             "forward" => drop(black_box(single.forward(&state, &x, &[]))),
             "inertia" => drop(black_box(single.inertia(&state))),
             "factorize" => drop(black_box(single.factorize(&state))),
+            "inverse-derivatives" => {
+                drop(black_box(single.inverse_derivatives(&state, &x, &[])));
+            }
+            "forward-derivatives" => {
+                drop(black_box(single.forward_derivatives(&state, &x, &[])));
+            }
             "batch-inverse" => drop(black_box(batch.inverse(&q, &v, &input, &mut out))),
             "batch-forward" => drop(black_box(batch.forward(&q, &v, &input, &mut out))),
             "batch-inertia" => drop(black_box(batch.inertia(&q, &mut out))),

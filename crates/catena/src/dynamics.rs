@@ -146,6 +146,8 @@ pub struct Dynamics {
     vdot: Vec<f64>,
     still: Vec<f64>,
     at_rest: State,
+    /// Are masses, lengths and moments of the model far from overflowing?
+    modest: bool,
     inertia: Matrix<f64>, // this and the next two are made when first asked for: they are the only quadratic memory
     composite: Option<Composite>,
     coriolis: Matrix<f64>,
@@ -199,6 +201,7 @@ impl Dynamics {
             vdot: vec![0.0; nv],
             still: vec![0.0; nv],
             at_rest: State::neutral(model),
+            modest: modest_model(model),
             inertia: Matrix::zeros(0, 0),
             composite: None,
             coriolis: Matrix::zeros(0, 0),
@@ -447,13 +450,17 @@ impl Dynamics {
                     .inertia(model, &state.q, part, inertia);
             }
         }
-        // no entry is larger than the largest on the diagonal
-        let nv = self.model.nv();
-        let overflows = (0..nv).find(|&k| !self.inertia[(k, k)].is_finite());
-        match overflows {
-            None => Ok(&self.inertia),
-            Some(k) => Err(overflow("inertia matrix", &self.model, k)),
+        // masses and squared distances that cannot overflow need no look at every entry
+        if self.modest && modest(&state.q) {
+            return Ok(&self.inertia);
         }
+        for (k, row) in inertia.chunks_exact(self.model.nv().max(1)).enumerate() {
+            let from = if part == Part::Upper { k } else { 0 };
+            if !all_finite(&row[from..]) {
+                return Err(overflow("inertia matrix", &self.model, k));
+            }
+        }
+        Ok(&self.inertia)
     }
 
     /// Factorizes I(q) = U D Uᵀ in O(n), for [`solve`](Self::solve).
@@ -832,6 +839,34 @@ fn make_square(matrix: &mut Matrix, n: usize) {
 /// The last freedom whose inverse pivot is not a positive number.
 fn not_positive(inverse: &[f64]) -> Option<usize> {
     inverse.iter().rposition(|x| !(x.is_finite() && *x > 0.0))
+}
+
+/// Are all numbers so small that products of five of them and a million summands are finite?
+fn modest(x: &[f64]) -> bool {
+    let mut all = true;
+    for x in x {
+        all &= x.abs() < 1e50;
+    }
+    all
+}
+
+/// The same of all numbers of a model that make its inertia matrix.
+fn modest_model(model: &Model) -> bool {
+    let bodies = model.bodies().all(|i| {
+        let (body, s) = (&model.bodies[i], model.bodies[i].inertia.second);
+        modest(&[
+            body.pitch,
+            body.inertia.mass,
+            s.xx,
+            s.yy,
+            s.zz,
+            s.xy,
+            s.xz,
+            s.yz,
+        ]) && modest(&body.inertia.first.to_array())
+            && modest(&body.placement.translation.to_array())
+    });
+    bodies && model.dofs.iter().all(|dof| modest(&[dof.armature]))
 }
 
 fn all_finite(x: &[f64]) -> bool {

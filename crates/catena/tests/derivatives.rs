@@ -309,25 +309,20 @@ fn long_chains() {
         let analytic = case.inverse_derivatives();
         assert_close(&analytic.dq, &case.dual_efforts(true), TOLERANCE, name);
         assert_close(&analytic.dv, &case.dual_efforts(false), TOLERANCE, name);
-        let mut dynamics = Dynamics::new(&case.model);
-        let d = dynamics
-            .forward_derivatives(&case.state, &tau, &[])
-            .unwrap();
-        assert_close(&d.dq, &case.dual_accelerations(true, &tau), TOLERANCE, name);
-        assert_close(
-            &d.dv,
-            &case.dual_accelerations(false, &tau),
-            TOLERANCE,
-            name,
-        );
-        let inverse = d.dtau.clone();
-        let mut factors = dynamics.factorization(&case.state).unwrap();
-        assert_close(
-            &inverse,
-            &factors.inverse_matrix(&case.model),
-            TOLERANCE,
-            name,
-        );
+        let by_q = case.dual_accelerations(true, &tau);
+        let by_v = case.dual_accelerations(false, &tau);
+        for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
+            let mut dynamics = Dynamics::with_cpu(&case.model, cpu);
+            let d = dynamics
+                .forward_derivatives(&case.state, &tau, &[])
+                .unwrap();
+            assert_close(&d.dq, &by_q, TOLERANCE, name);
+            assert_close(&d.dv, &by_v, TOLERANCE, name);
+            let inverse = d.dtau.clone();
+            let mut factors = dynamics.factorization(&case.state).unwrap();
+            let expected = factors.inverse_matrix(&case.model);
+            assert_close(&inverse, &expected, TOLERANCE, name);
+        }
     }
 }
 
@@ -663,14 +658,31 @@ fn operational_space() {
 /// Lanes give what single calls give, for any number of states, on every path.
 #[test]
 fn batches() {
-    for name in ["zoo", "chain-7", "random-30-5"] {
+    for name in [
+        "zoo",
+        "chain-7",
+        "random-30-5",
+        "floating-chain-20",
+        "spherical-chain-10",
+        "random-40-9",
+    ] {
         let model = embedded::model(name).unwrap();
         let nv = model.nv();
-        let states: Vec<State> = (0..11).map(|k| State::random(&model, k)).collect();
+        let base = match name {
+            "random-40-9" => Case::new(name, 2).state.base,
+            _ => Base::fixed(),
+        };
+        let states: Vec<State> = (0..11)
+            .map(|k| State {
+                base,
+                ..State::random(&model, k)
+            })
+            .collect();
         let input: Vec<f64> = (0..11 * nv).map(|k| (k as f64 * 0.7).sin()).collect();
         let mut dynamics = Dynamics::new(&model);
         for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
             let mut batch = Batch::with_cpu(&model, cpu).threads(2);
+            batch.set_base(base).unwrap();
             for count in [1, 8, 11] {
                 let q: Vec<f64> = states[..count].iter().flat_map(|s| s.q.clone()).collect();
                 let v: Vec<f64> = states[..count].iter().flat_map(|s| s.v.clone()).collect();
@@ -698,6 +710,58 @@ fn batches() {
                     assert_close(&of(&forward, 3 * k + 2), &single.dtau, TOLERANCE, name);
                 }
             }
+        }
+    }
+}
+
+/// One freedom turns so fast that its square is no number any more: no route hands out anything. It is the last one, in a register
+/// that is not full, or on one branch of several.
+#[test]
+fn what_overflows_is_refused() {
+    for name in ["chain-9", "chain-24", "random-30-5", "zoo"] {
+        let model = embedded::model(name).unwrap();
+        let nv = model.nv();
+        let mut fast = State::random(&model, 1);
+        fast.v[nv - 1] = 1e200;
+        let x = vec![0.5; nv];
+        let usual = State::random(&model, 2);
+        let (q, v) = (
+            [&usual.q[..], &fast.q].concat(),
+            [&usual.v[..], &fast.v].concat(),
+        );
+        let many = [&x[..], &x].concat();
+        for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
+            let mut dynamics = Dynamics::with_cpu(&model, cpu);
+            let told = |error: catena::Error| {
+                let told = error.to_string();
+                assert!(told.contains("overflows"), "{name} {cpu:?}: {told}");
+            };
+            told(
+                dynamics
+                    .inverse_derivatives(&fast, &x, &[])
+                    .map(drop)
+                    .unwrap_err(),
+            );
+            told(
+                dynamics
+                    .forward_derivatives(&fast, &x, &[])
+                    .map(drop)
+                    .unwrap_err(),
+            );
+            dynamics.inverse_derivatives(&usual, &x, &[]).unwrap();
+            let mut batch = Batch::with_cpu(&model, cpu);
+            let mut out = vec![0.0; 6 * nv * nv];
+            let inverse = &mut out[..4 * nv * nv];
+            told(
+                batch
+                    .inverse_derivatives(&q, &v, &many, inverse)
+                    .unwrap_err(),
+            );
+            told(
+                batch
+                    .forward_derivatives(&q, &v, &many, &mut out)
+                    .unwrap_err(),
+            );
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct OfEfforts<V: Vector> {
     /// Of packs of columns, or of columns if states are in the lanes to the end.
     pairs: Pairs<Wide<V>>,
     /// Where the numbers that code makes go.
-    squares: Option<Squares>,
+    squares: Option<Squares<V>>,
 }
 
 /// The same for forward dynamics.
@@ -38,14 +38,14 @@ pub(crate) struct OfAccelerations<V: Vector> {
     in_lanes: Option<Sweeps<Wide<V>, One>>,
     vdot: Vec<Wide<V>>,
     /// Where the numbers that code makes go.
-    squares: Option<Squares>,
+    squares: Option<Squares<V>>,
 }
 
 /// Where the matrices go that code makes with a state in each lane.
-fn squares<V: Vector>(kernel: Kernel, model: &Model, code: Option<&Wides>) -> Option<Squares> {
+fn squares<V: Vector>(kernel: Kernel, model: &Model, code: Option<&Wides>) -> Option<Squares<V>> {
     let code = code?;
     let places = code.places(kernel.matrices(model.nv()));
-    Some(Squares::new::<V>(places, code.outputs(), |_| true))
+    Some(Squares::new(places, code.outputs(), |_| true))
 }
 
 /// ∂τ/∂q, then ∂τ/∂v.
@@ -117,7 +117,7 @@ impl Question for OfInverse {
             && work.still
             && !loaded
         {
-            squares.expect_first::<V>(out);
+            squares.expect_first(out);
             code.run(&work.q, &work.v, &work.input, &mut work.output);
             return Some(squares.write(&mut work.output, out, bad));
         }
@@ -136,6 +136,9 @@ impl Question for OfInverse {
             let unusual =
                 pairs.run::<Fused, Register<V>, f64, false>(model, &turned.states[lane], out);
             bad = in_lane(bad, lane, unusual);
+        }
+        if model.tree().has_passive_forces {
+            bad = overflowing(bad, 2 * size, out);
         }
         Some(bad)
     }
@@ -237,7 +240,7 @@ impl Question for OfForward {
             && work.still
             && !loaded
         {
-            squares.expect_first::<V>(out);
+            squares.expect_first(out);
             code.run(&work.q, &work.v, &work.input, &mut work.output);
             // the inverses of the pivots come last
             let pivots = &work.output[code.outputs() - nv..code.outputs()];
@@ -271,6 +274,9 @@ impl Question for OfForward {
             let unusual = sweeps.run(model, &turned.states[lane], [dq, dv, dtau]);
             bad = in_lane(bad, lane, unusual);
         }
+        if model.tree().has_passive_forces {
+            bad = overflowing(bad, 3 * size, out);
+        }
         Some(bad)
     }
 
@@ -285,6 +291,17 @@ impl Question for OfForward {
             .forward_derivatives(state, input, external)
             .map(|_| ())
     }
+}
+
+/// `bad`, with not-a-numbers for states with results that are not finite: springs and dampers come after the entries have been
+/// looked at.
+fn overflowing<V: Vector>(mut bad: Wide<V>, size: usize, out: &[f64]) -> Wide<V> {
+    for (lane, result) in out.chunks_exact(size.max(1)).enumerate() {
+        if result.iter().any(|x| !x.is_finite()) {
+            bad.0.lanes_mut()[lane] = f64::NAN;
+        }
+    }
+    bad
 }
 
 impl Batch {

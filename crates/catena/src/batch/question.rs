@@ -205,14 +205,14 @@ impl Question for Inertia {
         };
         let wanted = |k: usize| self.0 == Part::Whole || k % nv >= k / nv;
         let squares = squares.get_or_insert_with(|| match code {
-            Some(code) => Squares::new::<V>(code.places(nv * nv), code.outputs(), wanted),
-            None => Squares::new::<V>(&upper_entries(model), nv * nv, wanted),
+            Some(code) => Squares::new(code.places(nv * nv), code.outputs(), wanted),
+            None => Squares::new(&upper_entries(model), nv * nv, wanted),
         });
         let registers = squares.registers();
         work.make_room(registers);
     }
 
-    /// Each result is written where it belongs.
+    /// Never asked: each result is written where it belongs.
     #[inline(always)]
     fn answer<V: Vector>(
         self,
@@ -221,9 +221,9 @@ impl Question for Inertia {
         _loaded: bool,
         _group: usize,
         _work: &mut Work<V>,
-        bad: Wide<V>,
+        _bad: Wide<V>,
     ) -> Wide<V> {
-        bad
+        Wide(V::splat(f64::NAN))
     }
 
     #[inline(always)]
@@ -249,7 +249,7 @@ impl Question for Inertia {
             Part::Upper => upper,
         };
         if let Some(squares) = squares {
-            squares.expect_first::<V>(out);
+            squares.expect_first(out);
             if let Some(code) = &mut work.native.inertia {
                 code.run(&work.q, &[], &[], &mut work.output);
             } else {
@@ -290,8 +290,8 @@ pub(crate) struct OfInertia<V: Vector> {
     turned: Turned<V, { entries::NUMBERS }>,
     entries: Entries<Wide<V>>,
     /// Where the numbers of small matrices, and of those that code makes, go.
-    whole: Option<Squares>,
-    upper: Option<Squares>,
+    whole: Option<Squares<V>>,
+    upper: Option<Squares<V>>,
 }
 
 /// Where the entries of I are among those of its upper triangle by rows; nowhere between branches of the tree.

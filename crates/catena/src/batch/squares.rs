@@ -5,10 +5,11 @@
 //! always zero (between branches of a tree), so each square tells what it is made from.
 
 use crate::scalar::{Scalar, Vector, Wide, expect};
+use std::marker::PhantomData;
 
 /// All that is written of one kind of result.
 #[derive(Clone, Debug)]
-pub(crate) struct Squares {
+pub(crate) struct Squares<V> {
     squares: Vec<Square>,
     /// The register of every number of the result; `zero` for those that are zero.
     places: Vec<u32>,
@@ -17,6 +18,7 @@ pub(crate) struct Squares {
     share: usize,
     /// A register behind all others, kept zero.
     zero: usize,
+    lanes: PhantomData<V>,
 }
 
 /// Numbers of a result that follow one another.
@@ -35,14 +37,10 @@ struct Square {
 /// How many squares before they are written their lines are asked for.
 const AHEAD: usize = 2;
 
-impl Squares {
+impl<V: Vector> Squares<V> {
     /// For results whose numbers are found in these registers of so many, or are zero. The wanted numbers are written; the others may
     /// be written over, by anything.
-    pub fn new<V: Vector>(
-        places: &[Option<u32>],
-        registers: usize,
-        wanted: impl Fn(usize) -> bool,
-    ) -> Self {
+    pub fn new(places: &[Option<u32>], registers: usize, wanted: impl Fn(usize) -> bool) -> Self {
         let size = places.len();
         let places: Vec<u32> = places
             .iter()
@@ -91,6 +89,7 @@ impl Squares {
             places,
             read,
             zero: registers,
+            lanes: PhantomData,
         }
     }
 
@@ -101,7 +100,7 @@ impl Squares {
 
     /// The lines of the first squares will be written soon.
     #[inline(always)]
-    pub fn expect_first<V: Vector>(&self, out: &[f64]) {
+    pub fn expect_first(&self, out: &[f64]) {
         let (size, count) = (self.places.len(), self.squares.len().min(AHEAD));
         for square in &self.squares[..count] {
             for lane in 0..V::LANES {
@@ -116,12 +115,7 @@ impl Squares {
     /// not-a-numbers where a number is not finite.
     #[allow(unsafe_code)]
     #[inline(always)]
-    pub fn write<V: Vector>(
-        &self,
-        from: &mut [Wide<V>],
-        out: &mut [f64],
-        mut bad: Wide<V>,
-    ) -> Wide<V> {
+    pub fn write(&self, from: &mut [Wide<V>], out: &mut [f64], mut bad: Wide<V>) -> Wide<V> {
         let size = self.places.len();
         let zero = Wide::<V>::zero();
         from[self.zero] = zero;
@@ -181,7 +175,7 @@ impl Squares {
 
     /// The same, number by number.
     #[inline(never)]
-    fn write_slowly<V: Vector>(&self, from: &[Wide<V>], out: &mut [f64]) {
+    fn write_slowly(&self, from: &[Wide<V>], out: &mut [f64]) {
         for (lane, out) in out.chunks_exact_mut(self.places.len().max(1)).enumerate() {
             for (out, &place) in out.iter_mut().zip(&self.places) {
                 *out = from[place as usize].lane(lane);
@@ -209,7 +203,7 @@ mod tests {
                 let places: Vec<_> = (0..size).map(place).collect();
                 for upper in [false, true] {
                     let wanted = |k: usize| !upper || k % nv >= k / nv;
-                    let squares = Squares::new::<V>(&places, size, wanted);
+                    let squares = Squares::<V>::new(&places, size, wanted);
                     let mut from = vec![Wide::<V>::constant(f64::NAN); squares.registers()];
                     for place in places.iter().flatten() {
                         for lane in 0..V::LANES {

@@ -206,7 +206,6 @@ mod compiled {
                 work.inverse_inertia(door, model, out);
             }
         };
-        // a recursion from body to body gains from the number of registers, not from their width
         (@recursion $register:ty, $features:literal, $name:ident) => {
             #[target_feature(enable = $features)]
             #[inline(never)]
@@ -303,6 +302,7 @@ impl Dynamics {
             share_out(code.results().0, out);
             finite_matrix("∂τ/∂q", model, &derivatives.dq)?;
             finite_matrix("∂τ/∂v", model, &derivatives.dv)?;
+            finite_matrix("∂τ/∂v̇", model, &derivatives.inertia)?;
             return Ok(derivatives);
         }
         let finite = match (&mut store.workspaces, &self.path) {
@@ -325,6 +325,7 @@ impl Dynamics {
                 );
                 compiled::avx2::inverse_matrices(work, model, out)
             },
+            // SAFETY: likewise.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             (Workspaces::Avx512(work), Path::Fused(door, quads)) => unsafe {
@@ -343,10 +344,12 @@ impl Dynamics {
             #[cfg(target_arch = "x86_64")]
             _ => unreachable!("workspaces are made for the path"),
         };
-        // springs and dampers come after the entries have been looked at
-        if !finite || model.tree().has_passive_forces {
+        // springs, dampers and rotors come after the entries have been looked at
+        let tree = model.tree();
+        if !finite || tree.has_passive_forces || tree.has_rotors {
             finite_matrix("∂τ/∂q", model, &derivatives.dq)?;
             finite_matrix("∂τ/∂v", model, &derivatives.dv)?;
+            finite_matrix("∂τ/∂v̇", model, &derivatives.inertia)?;
         }
         Ok(derivatives)
     }
@@ -399,6 +402,7 @@ impl Dynamics {
                 );
                 compiled::avx2::forward_matrices(work, model, out)
             },
+            // SAFETY: likewise.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             (Workspaces::Avx512(work), Path::Fused(door, quads)) => unsafe {
@@ -420,6 +424,7 @@ impl Dynamics {
         if !finite || model.tree().has_passive_forces {
             finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
             finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;
+            finite_matrix("∂v̇/∂τ", model, &derivatives.dtau)?;
         }
         Ok(derivatives)
     }
@@ -459,6 +464,7 @@ impl Dynamics {
         super::finite_result("accelerations", model, &self.vdot)?;
         finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
         finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;
+        finite_matrix("∂v̇/∂τ", model, &derivatives.dtau)?;
         Ok(derivatives)
     }
 
@@ -481,6 +487,7 @@ impl Dynamics {
             (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
                 compiled::avx2::inverse_inertia(work, door, model, Fused::slice_mut(out));
             },
+            // SAFETY: likewise.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {

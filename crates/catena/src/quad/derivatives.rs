@@ -123,7 +123,7 @@ impl Sum {
             force.moment = force.moment - rotation.times(m.spread());
             force.force = force.force - rotation.times(f.spread());
         }
-        // K = ω̃ Σ + v hᵀ − (h·v) 1
+        // (3) of `inverse`: K = ω̃ Σ + v hᵀ − (h·v) 1
         let spun = QuadMat {
             x: v.mul_add(h[0], Quad::cross_of(omega, omega_yzx, second.x)),
             y: v.mul_add(h[1], Quad::cross_of(omega, omega_yzx, second.y)),
@@ -151,7 +151,7 @@ impl Sum {
         }
     }
 
-    /// About a point from which the present one is seen at `d`.
+    /// About a point from which the present one is seen at `d`: K + p dᵀ − (d·p) 1.
     #[inline(always)]
     fn shifted(self, d: &Quad) -> Self {
         let (s, h, k, p) = (self.second, self.first, self.convective, self.momentum);
@@ -261,7 +261,7 @@ impl Free {
         }
     }
 
-    /// Takes out a freedom: what is left, and β m̂.
+    /// (1) of `forward`: takes out a freedom; what is left, and β m̂.
     #[inline(always)]
     fn without(self, axis: Twist, psi: Wrench, inverse: f64) -> (Self, Quad) {
         let pivot = Quad::splat(1.0 / inverse);

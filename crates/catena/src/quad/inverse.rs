@@ -12,6 +12,7 @@
 //!
 //! σⱼ and Ωⱼ are columns of the second moment Σ and of Ω = ω̃̇ + ω̃ ω̃.
 
+use super::forward::Wrench;
 use super::links::{Link, QuadPose, along_z, cross_z, fused_pair};
 use super::register::{Quad, QuadMat};
 use crate::algorithm::inverse_dynamics::recursive_newton_euler;
@@ -57,13 +58,6 @@ pub(super) fn turning(omega: Quad, [x, y, z]: [Quad; 3], alpha: Quad) -> QuadMat
         y: squared.taken_from(Quad::new(0.0, 1.0, 0.0), omega.mul_add(y, skew.y)),
         z: squared.taken_from(Quad::new(0.0, 0.0, 1.0), omega.mul_add(z, skew.z)),
     }
-}
-
-/// Moment and force on a body.
-#[derive(Clone, Copy, Debug)]
-struct Wrench {
-    moment: Quad,
-    force: Quad,
 }
 
 /// Workspace.

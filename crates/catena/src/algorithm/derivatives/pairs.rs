@@ -37,7 +37,7 @@ impl<M: Scalar> Pairs<M> {
     }
 
     /// All entries by rows. Without `INERTIA` the last matrix is not touched. Zero if all numbers are finite, not a number if any is
-    /// not.
+    /// not; springs, dampers and rotors are added after that.
     #[inline(always)]
     pub fn run<S: Scalar, K: Pack<S, Many = M>, P: Parameter<S>, const INERTIA: bool>(
         &self,
@@ -278,6 +278,9 @@ fn write_row<S: Scalar, K: Pack<S>, const INERTIA: bool, const ROOM: bool>(
     if INERTIA {
         write::<S, K, ROOM>(inertia, at, entries[2]);
     }
-    let zero = K::Many::zero();
-    (entries[0] + entries[1]).mul_add(zero, bad)
+    let mut sum = entries[0] + entries[1];
+    if INERTIA {
+        sum += entries[2];
+    }
+    sum.mul_add(K::Many::zero(), bad)
 }

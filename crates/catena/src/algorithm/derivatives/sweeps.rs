@@ -208,7 +208,8 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
         }
     }
 
-    /// All columns: ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ by rows. Zero if all numbers are finite, not a number if any is not.
+    /// All columns: ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ by rows. Zero if all numbers are finite, not a number if any is not; springs and dampers
+    /// are added after that.
     #[inline(always)]
     pub fn run<P: Parameter<S>>(
         &mut self,
