@@ -30,6 +30,11 @@ const CALLS: [&str; 10] = [
 
 const MODELS: [&str; 2] = ["chain-7", "chain-100"];
 
+/// Derivatives of long chains take too long to step through.
+fn is_short(call: &str, model: &str) -> bool {
+    model == "chain-7" || !call.ends_with("derivatives")
+}
+
 /// Counts may differ by this part before it is a failure. They repeat exactly on one machine; another C library may copy
 /// memory in other ways.
 const TOLERANCE: f64 = 0.01;
@@ -198,6 +203,9 @@ fn measure(update: bool) -> Result<bool, String> {
     );
     let mut good = true;
     for (call, model) in MODELS.into_iter().flat_map(|m| CALLS.map(|c| (c, m))) {
+        if !is_short(call, model) {
+            continue;
+        }
         let name = format!("{call} {model}");
         let count = count(call, model)?;
         text += &format!("\"{name}\" = {count}\n");
