@@ -32,6 +32,7 @@ KINDS = {
     "JointModelPZ": "prismatic",
     "JointModelPrismaticUnaligned": "prismatic",
 }
+LENGTHS = (6, 7, 12, 24, 50, 100, 300, 1000)  # of chains, on the ground and on a free base
 SIZES = {"free": (7, 6), "spherical": (4, 3)}  # positions and velocities; the others have one of each
 
 
@@ -106,7 +107,7 @@ def robot(urdf, free=False, locked=()):
 def entries():
     """All models, small before large."""
     fingers = ["panda_finger_joint1", "panda_finger_joint2"]
-    arms = [Entry(f"chain-{n}", f"chain, {n} revolute joints", "arm", chain(n)) for n in (6, 7, 12, 24, 50, 100, 300, 1000)]
+    arms = [Entry(f"chain-{n}", f"chain, {n} revolute joints", "arm", chain(n)) for n in LENGTHS]
     arms.append(Entry("panda", "Panda, fingers locked", "arm", robot("panda_description/urdf/panda.urdf", locked=fingers)))
     arms.append(Entry("ur5", "UR5", "arm", robot("ur_description/urdf/ur5_robot.urdf")))
     legs = [
@@ -115,7 +116,7 @@ def entries():
         Entry("g1", "G1, free", "legs", robot("g1_description/urdf/g1_29dof_rev_1_0.urdf", True)),
         Entry("talos", "Talos, reduced, free", "legs", robot("talos_data/robots/talos_reduced.urdf", True)),
     ]
-    floating = [Entry(f"floating-chain-{n}", f"free base and {n} joints", "", chain(n, floating=True)) for n in (6, 12, 24, 50)]
+    floating = [Entry(f"floating-chain-{n}", f"free base and {n} joints", "", chain(n, floating=True)) for n in LENGTHS]
     balls = [Entry(f"spherical-chain-{n}", f"chain, {n} spherical joints", "", chain(n, "spherical")) for n in (10, 20)]
     return arms + legs + floating + balls
 

@@ -109,12 +109,6 @@ pub(crate) trait Sink<M, const N: usize> {
     /// They are there.
     #[inline(always)]
     fn filled(&mut self, _freedom: usize) {}
-
-    #[inline(always)]
-    fn take(&mut self, freedom: usize, numbers: [M; N]) {
-        *self.room(freedom) = numbers;
-        self.filled(freedom);
-    }
 }
 
 impl<M, const N: usize> Sink<M, N> for [[M; N]] {

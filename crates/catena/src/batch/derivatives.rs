@@ -82,18 +82,19 @@ impl Question for OfInverse {
         work: &mut Work<V>,
         bad: Wide<V>,
     ) -> Wide<V> {
-        if let Some(of_efforts) = &mut work.of_efforts {
-            let external = if loaded { &work.external[..] } else { &[] };
-            let size = model.nv() * model.nv();
-            let state = [&work.q[..], &work.v, &work.input[..model.nv()]];
-            let OfEfforts {
-                recursion, pairs, ..
-            } = &mut **of_efforts;
-            recursion.run(model, state, base, external);
-            let (dq, dv) = work.output[..2 * size].split_at_mut(size);
-            let out = [dq, dv, &mut []];
-            pairs.run::<Wide<V>, One, f64, false>(model, &recursion.freedoms, out);
-        }
+        let Some(of_efforts) = &mut work.of_efforts else {
+            return Wide(V::splat(f64::NAN)); // not prepared
+        };
+        let external = if loaded { &work.external[..] } else { &[] };
+        let size = model.nv() * model.nv();
+        let state = [&work.q[..], &work.v, &work.input[..model.nv()]];
+        let OfEfforts {
+            recursion, pairs, ..
+        } = &mut **of_efforts;
+        recursion.run(model, state, base, external);
+        let (dq, dv) = work.output[..2 * size].split_at_mut(size);
+        let out = [dq, dv, &mut []];
+        pairs.run::<Wide<V>, One, f64, false>(model, &recursion.freedoms, out);
         bad
     }
 
@@ -197,7 +198,7 @@ impl Question for OfForward {
         let (Some(of_accelerations), Some(forward)) =
             (&mut work.of_accelerations, &mut work.forward)
         else {
-            return bad;
+            return Wide(V::splat(f64::NAN)); // not prepared
         };
         let OfAccelerations {
             recursion,
@@ -206,7 +207,7 @@ impl Question for OfForward {
             ..
         } = &mut **of_accelerations
         else {
-            return bad;
+            return Wide(V::splat(f64::NAN));
         };
         let (q, v, input) = (&work.q, &work.v, &work.input[..nv]);
         articulated_bodies::kernel(model, q, v, input, base, external, forward, vdot);

@@ -505,18 +505,6 @@ mod tests {
                 }
             }
         }
-        check::<[f64; 4]>();
-        check::<[f64; 8]>();
-        #[cfg(target_arch = "x86_64")]
-        {
-            use crate::Cpu;
-            use crate::scalar::{Avx2Register, Avx512Register};
-            if Cpu::best() >= Cpu::Avx2 {
-                check::<Avx2Register>();
-            }
-            if Cpu::best() >= Cpu::Avx512 {
-                check::<Avx512Register>();
-            }
-        }
+        crate::scalar::in_every_register!(check);
     }
 }

@@ -7,10 +7,11 @@ use crate::algorithm::derivatives::pairs::Pairs;
 use crate::algorithm::derivatives::sweeps::Sweeps;
 use crate::algorithm::derivatives::{ForwardDerivatives, InverseDerivatives, forward};
 use crate::algorithm::factorization::columns::Columns;
-use crate::algorithm::pack::One;
+use crate::algorithm::pack::{One, Pack};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
+use crate::scalar::Scalar;
 use crate::spatial::Force;
 use crate::state::{Base, State};
 #[cfg(target_arch = "x86_64")]
@@ -19,7 +20,7 @@ use {
     crate::algorithm::derivatives::{pairs, sweeps},
     crate::algorithm::pack::Register,
     crate::quad::QuadDerivatives,
-    crate::scalar::{Avx2Register, Avx512Register, Fused, Scalar, Vector, Wide},
+    crate::scalar::{Avx2Register, Avx512Register, Fused, Vector, Wide},
 };
 
 /// Results and workspaces; quadratic in the number of freedoms, made when first asked for.
@@ -29,6 +30,14 @@ pub(super) struct Store {
     forward: Option<ForwardDerivatives>,
     inverse_inertia: Matrix,
     workspaces: Workspaces,
+}
+
+/// Of which dynamics?
+#[derive(Clone, Copy)]
+enum Of {
+    Inverse,
+    /// With the factors that forward dynamics has left.
+    Forward,
 }
 
 /// The workspaces of generic recursions.
@@ -61,9 +70,10 @@ impl Plain {
         }
     }
 
-    /// Are all entries found finite?
-    fn inverse(
+    /// All three matrices. Are all entries found finite?
+    fn run(
         &mut self,
+        of: Of,
         door: &Work<f64>,
         model: &Model,
         state: [&[f64]; 3],
@@ -72,34 +82,19 @@ impl Plain {
         out: [&mut [f64]; 3],
     ) -> bool {
         let external = if loaded { &door.external[..] } else { &[] };
-        self.inverse.run(model, state, base, external);
-        let freedoms = &self.inverse.freedoms;
-        let bad = (self.pairs).run::<f64, One, f64, true>(model, freedoms, out);
+        let bad = match of {
+            Of::Inverse => {
+                self.inverse.run(model, state, base, external);
+                let freedoms = &self.inverse.freedoms;
+                (self.pairs).run::<f64, One, f64, true>(model, freedoms, out)
+            }
+            Of::Forward => {
+                let factors = &door.forward.factors;
+                (self.forward).run(model, state, base, external, factors);
+                self.sweeps.run(model, &self.forward.freedoms, out)
+            }
+        };
         !bad.is_nan()
-    }
-
-    /// With the factors that forward dynamics has left. Are all entries found finite?
-    fn forward(
-        &mut self,
-        door: &Work<f64>,
-        model: &Model,
-        state: [&[f64]; 3],
-        base: &Base<f64>,
-        loaded: bool,
-        out: [&mut [f64]; 3],
-    ) -> bool {
-        let external = if loaded { &door.external[..] } else { &[] };
-        let factors = &door.forward.factors;
-        (self.forward).run(model, state, base, external, factors);
-        !(self.sweeps)
-            .run(model, &self.forward.freedoms, out)
-            .is_nan()
-    }
-
-    /// With the factors that are there.
-    fn inverse_inertia(&mut self, door: &Work<f64>, model: &Model, out: &mut [f64]) {
-        self.columns.prepare(model, &door.forward.factors);
-        self.columns.inverse(model, out);
     }
 }
 
@@ -129,9 +124,11 @@ impl<V: Vector> Registers<V> {
         }
     }
 
+    /// From body to body.
     #[inline(always)]
-    fn inverse_recursion(
+    fn recursion(
         &mut self,
+        of: Of,
         (door, quads): (&Work<Fused>, &Quads),
         model: &Model,
         state: [&[Fused]; 3],
@@ -139,113 +136,161 @@ impl<V: Vector> Registers<V> {
         loaded: bool,
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
-        (self.recursion).of_efforts(model, &quads.links, state, base, external);
+        let (recursion, links) = (&mut self.recursion, &quads.links);
+        match of {
+            Of::Inverse => recursion.of_efforts(model, links, state, base, external),
+            Of::Forward => {
+                let factors = &quads.forward;
+                recursion.of_accelerations(model, links, factors, state, base, external);
+            }
+        }
     }
 
-    /// After [`inverse_recursion`](Self::inverse_recursion). Are all entries found finite?
+    /// After that all three matrices. Are all entries found finite?
     #[inline(always)]
-    fn inverse_matrices(&mut self, model: &Model, out: [&mut [Fused]; 3]) -> bool {
-        self.recursion.fill_of_efforts(&mut self.of_efforts);
-        let packs = &self.of_efforts;
-        let bad = (self.pairs).run::<Fused, Register<V>, f64, true>(model, packs, out);
+    fn matrices(&mut self, of: Of, model: &Model, out: [&mut [Fused]; 3]) -> bool {
+        let bad = match of {
+            Of::Inverse => {
+                let packs = &mut self.of_efforts;
+                self.recursion.fill_of_efforts(packs);
+                (self.pairs).run::<Fused, Register<V>, f64, true>(model, packs, out)
+            }
+            Of::Forward => {
+                let packs = &mut self.of_accelerations;
+                self.recursion.fill_of_accelerations(packs);
+                self.sweeps.run(model, packs, out)
+            }
+        };
         V::all(bad.0.less(V::splat(1.0)))
-    }
-
-    /// With the factors that forward dynamics has left.
-    #[inline(always)]
-    fn forward_recursion(
-        &mut self,
-        (door, quads): (&Work<Fused>, &Quads),
-        model: &Model,
-        state: [&[Fused]; 3],
-        base: &Base<Fused>,
-        loaded: bool,
-    ) {
-        let external = if loaded { &door.external[..] } else { &[] };
-        let (links, factors) = (&quads.links, &quads.forward);
-        (self.recursion).of_accelerations(model, links, factors, state, base, external);
-    }
-
-    /// After [`forward_recursion`](Self::forward_recursion). Are all entries found finite?
-    #[inline(always)]
-    fn forward_matrices(&mut self, model: &Model, out: [&mut [Fused]; 3]) -> bool {
-        self.recursion
-            .fill_of_accelerations(&mut self.of_accelerations);
-        let bad = self.sweeps.run(model, &self.of_accelerations, out);
-        V::all(bad.0.less(V::splat(1.0)))
-    }
-
-    /// With the factors that are there.
-    #[inline(always)]
-    fn inverse_inertia(&mut self, door: &Work<Fused>, model: &Model, out: &mut [Fused]) {
-        self.columns.prepare(model, &door.forward.factors);
-        self.columns.inverse(model, out);
     }
 }
 
-/// The same functions compiled with AVX2 and fused multiply-add, and with AVX-512; the features are those the registers ask
-/// for.
+/// I⁻¹ with the factors that are there.
+#[inline(always)]
+fn inverse_inertia<S: Scalar, K: Pack<S>>(
+    columns: &mut Columns<S, K>,
+    door: &Work<S>,
+    model: &Model,
+    out: &mut [S],
+) {
+    columns.prepare(model, &door.forward.factors);
+    columns.inverse(model, out);
+}
+
+/// The same functions compiled with AVX2 and fused multiply-add, and with AVX-512.
 #[cfg(target_arch = "x86_64")]
 mod compiled {
     use super::*;
+    use crate::cpu::{with_avx2, with_avx512};
 
     macro_rules! compiled {
-        ($register:ty, $features:literal) => {
-            compiled!(@recursion $register, $features, inverse_recursion);
-            compiled!(@recursion $register, $features, forward_recursion);
-            compiled!(@matrices $register, $features, inverse_matrices);
-            compiled!(@matrices $register, $features, forward_matrices);
+        ($with:ident, $register:ty) => {
+            use super::*;
 
-            #[target_feature(enable = $features)]
-            pub(crate) fn inverse_inertia(
-                work: &mut Registers<$register>,
-                door: &Work<Fused>,
-                model: &Model,
-                out: &mut [Fused],
-            ) {
-                work.inverse_inertia(door, model, out);
-            }
-        };
-        (@recursion $register:ty, $features:literal, $name:ident) => {
-            #[target_feature(enable = $features)]
-            #[inline(never)]
-            pub(crate) fn $name(
-                work: &mut Registers<$register>,
-                door: (&Work<Fused>, &Quads),
-                model: &Model,
-                state: [&[Fused]; 3],
-                base: &Base<Fused>,
-                loaded: bool,
-            ) {
-                work.$name(door, model, state, base, loaded);
-            }
-        };
-        (@matrices $register:ty, $features:literal, $name:ident) => {
-            #[target_feature(enable = $features)]
-            pub(crate) fn $name(
-                work: &mut Registers<$register>,
-                model: &Model,
-                out: [&mut [Fused]; 3],
-            ) -> bool {
-                work.$name(model, out)
+            $with! {
+                #[inline(never)]
+                pub(crate) fn recursion(
+                    work: &mut Registers<$register>,
+                    of: Of,
+                    door: (&Work<Fused>, &Quads),
+                    model: &Model,
+                    state: [&[Fused]; 3],
+                    base: &Base<Fused>,
+                    loaded: bool,
+                ) {
+                    work.recursion(of, door, model, state, base, loaded);
+                }
+
+                pub(crate) fn matrices(
+                    work: &mut Registers<$register>,
+                    of: Of,
+                    model: &Model,
+                    out: [&mut [Fused]; 3],
+                ) -> bool {
+                    work.matrices(of, model, out)
+                }
+
+                pub(crate) fn inverse_inertia(
+                    work: &mut Registers<$register>,
+                    door: &Work<Fused>,
+                    model: &Model,
+                    out: &mut [Fused],
+                ) {
+                    super::super::inverse_inertia(&mut work.columns, door, model, out);
+                }
             }
         };
     }
 
     pub(super) mod avx2 {
-        use super::*;
-        compiled!(
-            Avx2Register,
-            "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave"
-        );
+        compiled!(with_avx2, Avx2Register);
     }
 
     pub(super) mod avx512 {
-        use super::*;
-        compiled!(
-            Avx512Register,
-            "adx,aes,avx512bitalg,avx512bw,avx512cd,avx512dq,avx512f,avx512ifma,avx512vbmi,avx512vbmi2,avx512vl,avx512vnni,avx512vpopcntdq,bmi1,bmi2,cmpxchg16b,fma,fxsr,gfni,lzcnt,movbe,pclmulqdq,popcnt,rdrand,rdseed,sha,vaes,vpclmulqdq,xsave,xsavec,xsaveopt,xsaves"
-        );
+        compiled!(with_avx512, Avx512Register);
+    }
+}
+
+impl Workspaces {
+    /// All three matrices. Are all entries found finite? Springs, dampers and rotors come after that.
+    fn run(
+        &mut self,
+        of: Of,
+        path: &Path,
+        model: &Model,
+        state: [&[f64]; 3],
+        base: &Base<f64>,
+        loaded: bool,
+        out: [&mut [f64]; 3],
+    ) -> bool {
+        match (self, path) {
+            (Workspaces::Baseline(work), Path::Baseline(door)) => {
+                work.run(of, door, model, state, base, loaded, out)
+            }
+            // SAFETY: this path exists only where the processor has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            (Workspaces::Avx2(work), Path::Fused(door, quads)) => unsafe {
+                let (state, out) = (state.map(Fused::slice), out.map(Fused::slice_mut));
+                let (door, base) = ((&**door, &**quads), lift(base));
+                compiled::avx2::recursion(work, of, door, model, state, &base, loaded);
+                compiled::avx2::matrices(work, of, model, out)
+            },
+            // SAFETY: likewise.
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            (Workspaces::Avx512(work), Path::Fused(door, quads)) => unsafe {
+                let (state, out) = (state.map(Fused::slice), out.map(Fused::slice_mut));
+                let (door, base) = ((&**door, &**quads), lift(base));
+                compiled::avx512::recursion(work, of, door, model, state, &base, loaded);
+                compiled::avx512::matrices(work, of, model, out)
+            },
+            #[cfg(target_arch = "x86_64")]
+            _ => unreachable!("workspaces are made for the path"),
+        }
+    }
+
+    /// I⁻¹ with the factors that are there.
+    fn inverse_inertia(&mut self, path: &Path, model: &Model, out: &mut [f64]) {
+        match (self, path) {
+            (Workspaces::Baseline(work), Path::Baseline(door)) => {
+                inverse_inertia(&mut work.columns, door, model, out);
+            }
+            // SAFETY: this path exists only where the processor has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
+                compiled::avx2::inverse_inertia(work, door, model, Fused::slice_mut(out));
+            },
+            // SAFETY: likewise.
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {
+                compiled::avx512::inverse_inertia(work, door, model, Fused::slice_mut(out));
+            },
+            #[cfg(target_arch = "x86_64")]
+            _ => unreachable!("workspaces are made for the path"),
+        }
     }
 }
 
@@ -300,56 +345,15 @@ impl Dynamics {
         {
             code.run(&state.q, &state.v, vdot);
             share_out(code.results().0, out);
-            finite_matrix("∂τ/∂q", model, &derivatives.dq)?;
-            finite_matrix("∂τ/∂v", model, &derivatives.dv)?;
-            finite_matrix("∂τ/∂v̇", model, &derivatives.inertia)?;
+            derivatives.check(model)?;
             return Ok(derivatives);
         }
-        let finite = match (&mut store.workspaces, &self.path) {
-            (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                work.inverse(door, model, slices, &state.base, loaded, out)
-            }
-            // SAFETY: these paths exist only where the processor has the instructions.
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            (Workspaces::Avx2(work), Path::Fused(door, quads)) => unsafe {
-                let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
-                let base = lift(&state.base);
-                compiled::avx2::inverse_recursion(
-                    work,
-                    (door, quads),
-                    model,
-                    slices,
-                    &base,
-                    loaded,
-                );
-                compiled::avx2::inverse_matrices(work, model, out)
-            },
-            // SAFETY: likewise.
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            (Workspaces::Avx512(work), Path::Fused(door, quads)) => unsafe {
-                let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
-                let base = lift(&state.base);
-                compiled::avx512::inverse_recursion(
-                    work,
-                    (door, quads),
-                    model,
-                    slices,
-                    &base,
-                    loaded,
-                );
-                compiled::avx512::inverse_matrices(work, model, out)
-            },
-            #[cfg(target_arch = "x86_64")]
-            _ => unreachable!("workspaces are made for the path"),
-        };
+        let (base, path) = (&state.base, &self.path);
+        let finite = (store.workspaces).run(Of::Inverse, path, model, slices, base, loaded, out);
         // springs, dampers and rotors come after the entries have been looked at
         let tree = model.tree();
         if !finite || tree.has_passive_forces || tree.has_rotors {
-            finite_matrix("∂τ/∂q", model, &derivatives.dq)?;
-            finite_matrix("∂τ/∂v", model, &derivatives.dv)?;
-            finite_matrix("∂τ/∂v̇", model, &derivatives.inertia)?;
+            derivatives.check(model)?;
         }
         Ok(derivatives)
     }
@@ -382,49 +386,10 @@ impl Dynamics {
         vdot.copy_from_slice(&self.vdot);
         let slices = [&state.q[..], &state.v, vdot];
         let out = [dq, dv, dtau].map(Matrix::as_mut_slice);
-        let finite = match (&mut store.workspaces, &self.path) {
-            (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                work.forward(door, model, slices, &state.base, loaded, out)
-            }
-            // SAFETY: these paths exist only where the processor has the instructions.
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            (Workspaces::Avx2(work), Path::Fused(door, quads)) => unsafe {
-                let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
-                let base = lift(&state.base);
-                compiled::avx2::forward_recursion(
-                    work,
-                    (door, quads),
-                    model,
-                    slices,
-                    &base,
-                    loaded,
-                );
-                compiled::avx2::forward_matrices(work, model, out)
-            },
-            // SAFETY: likewise.
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            (Workspaces::Avx512(work), Path::Fused(door, quads)) => unsafe {
-                let (slices, out) = (slices.map(Fused::slice), out.map(Fused::slice_mut));
-                let base = lift(&state.base);
-                compiled::avx512::forward_recursion(
-                    work,
-                    (door, quads),
-                    model,
-                    slices,
-                    &base,
-                    loaded,
-                );
-                compiled::avx512::forward_matrices(work, model, out)
-            },
-            #[cfg(target_arch = "x86_64")]
-            _ => unreachable!("workspaces are made for the path"),
-        };
+        let (base, path) = (&state.base, &self.path);
+        let finite = (store.workspaces).run(Of::Forward, path, model, slices, base, loaded, out);
         if !finite || model.tree().has_passive_forces {
-            finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
-            finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;
-            finite_matrix("∂v̇/∂τ", model, &derivatives.dtau)?;
+            derivatives.check(model)?;
         }
         Ok(derivatives)
     }
@@ -462,9 +427,7 @@ impl Dynamics {
             self.factorized = true;
         }
         super::finite_result("accelerations", model, &self.vdot)?;
-        finite_matrix("∂v̇/∂q", model, &derivatives.dq)?;
-        finite_matrix("∂v̇/∂v", model, &derivatives.dv)?;
-        finite_matrix("∂v̇/∂τ", model, &derivatives.dtau)?;
+        derivatives.check(model)?;
         Ok(derivatives)
     }
 
@@ -477,26 +440,26 @@ impl Dynamics {
             .get_or_insert_with(|| Box::new(Store::new(model, &self.path, self.widest)));
         make_square(&mut store.inverse_inertia, model.nv());
         let out = store.inverse_inertia.as_mut_slice();
-        match (&mut store.workspaces, &self.path) {
-            (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                work.inverse_inertia(door, model, out);
-            }
-            // SAFETY: these paths exist only where the processor has the instructions.
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
-                compiled::avx2::inverse_inertia(work, door, model, Fused::slice_mut(out));
-            },
-            // SAFETY: likewise.
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {
-                compiled::avx512::inverse_inertia(work, door, model, Fused::slice_mut(out));
-            },
-            #[cfg(target_arch = "x86_64")]
-            _ => unreachable!("workspaces are made for the path"),
-        }
+        (store.workspaces).inverse_inertia(&self.path, model, out);
         Ok(&store.inverse_inertia)
+    }
+}
+
+impl InverseDerivatives {
+    /// Are all entries finite?
+    fn check(&self, model: &Model) -> Result<()> {
+        finite_matrix("∂τ/∂q", model, &self.dq)?;
+        finite_matrix("∂τ/∂v", model, &self.dv)?;
+        finite_matrix("∂τ/∂v̇", model, &self.inertia)
+    }
+}
+
+impl ForwardDerivatives {
+    /// Are all entries finite?
+    fn check(&self, model: &Model) -> Result<()> {
+        finite_matrix("∂v̇/∂q", model, &self.dq)?;
+        finite_matrix("∂v̇/∂v", model, &self.dv)?;
+        finite_matrix("∂v̇/∂τ", model, &self.dtau)
     }
 }
 

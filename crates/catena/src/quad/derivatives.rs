@@ -86,7 +86,7 @@ struct Sum {
     force: Wrench,
 }
 
-impl Sum {
+impl Beyond for Sum {
     #[inline(always)]
     fn none() -> Self {
         Sum {
@@ -99,6 +99,46 @@ impl Sum {
         }
     }
 
+    #[inline(always)]
+    fn plus(self, b: Self) -> Self {
+        Sum {
+            mass: self.mass + b.mass,
+            first: self.first + b.first,
+            second: self.second.plus(b.second),
+            convective: self.convective.plus(b.convective),
+            momentum: self.momentum + b.momentum,
+            force: self.force.plus(b.force),
+        }
+    }
+
+    #[inline(always)]
+    fn shifted(self, d: &Quad) -> Self {
+        let (s, h, k, p) = (self.second, self.first, self.convective, self.momentum);
+        let first = d.mul_add(self.mass, h);
+        let [x, y, z] = d.spread_from_memory();
+        let moments = first.spread();
+        // K + p dᵀ − (d·p) 1
+        let turned = QuadMat {
+            x: p.mul_add(x, k.x),
+            y: p.mul_add(y, k.y),
+            z: p.mul_add(z, k.z),
+        };
+        Sum {
+            mass: self.mass,
+            first,
+            second: QuadMat {
+                x: h.mul_add(x, d.mul_add(moments[0], s.x)),
+                y: h.mul_add(y, d.mul_add(moments[1], s.y)),
+                z: h.mul_add(z, d.mul_add(moments[2], s.z)),
+            },
+            convective: less_diagonal(turned, Quad::splat((*d * p).sum())),
+            momentum: p,
+            force: force_seen(self.force, *d),
+        }
+    }
+}
+
+impl Sum {
     /// A single body.
     #[inline(always)]
     fn of_body(link: &Link, body: &Body, load: Option<&Force<Fused>>) -> Self {
@@ -138,44 +178,6 @@ impl Sum {
             force,
         }
     }
-
-    #[inline(always)]
-    fn plus(self, b: Self) -> Self {
-        Sum {
-            mass: self.mass + b.mass,
-            first: self.first + b.first,
-            second: self.second.plus(b.second),
-            convective: self.convective.plus(b.convective),
-            momentum: self.momentum + b.momentum,
-            force: self.force.plus(b.force),
-        }
-    }
-
-    /// About a point from which the present one is seen at `d`: K + p dᵀ − (d·p) 1.
-    #[inline(always)]
-    fn shifted(self, d: &Quad) -> Self {
-        let (s, h, k, p) = (self.second, self.first, self.convective, self.momentum);
-        let first = d.mul_add(self.mass, h);
-        let [x, y, z] = d.spread_from_memory();
-        let moments = first.spread();
-        let turned = QuadMat {
-            x: p.mul_add(x, k.x),
-            y: p.mul_add(y, k.y),
-            z: p.mul_add(z, k.z),
-        };
-        Sum {
-            mass: self.mass,
-            first,
-            second: QuadMat {
-                x: h.mul_add(x, d.mul_add(moments[0], s.x)),
-                y: h.mul_add(y, d.mul_add(moments[1], s.y)),
-                z: h.mul_add(z, d.mul_add(moments[2], s.z)),
-            },
-            convective: less_diagonal(turned, Quad::splat((*d * p).sum())),
-            momentum: p,
-            force: force_seen(self.force, *d),
-        }
-    }
 }
 
 /// Sums over bodies whose joints are free; D = Bᵀ in the place of the coupling, as in `forward`.
@@ -189,7 +191,7 @@ struct Free {
     force: Wrench,
 }
 
-impl Free {
+impl Beyond for Free {
     #[inline(always)]
     fn none() -> Self {
         let zero = QuadMat::zero();
@@ -200,33 +202,6 @@ impl Free {
             moments: zero,
             forces: zero,
             force: Wrench::zero(),
-        }
-    }
-
-    #[inline(always)]
-    fn of(own: Sum, link: &Link) -> Self {
-        let s = own.second;
-        let k = own.convective;
-        let minus_two = Quad::splat(-2.0);
-        Free {
-            rotational: QuadMat {
-                x: Quad::zero().blend::<0b0001>(link.trace) - s.x,
-                y: Quad::zero().blend::<0b0010>(link.trace) - s.y,
-                z: Quad::zero().blend::<0b0100>(link.trace) - s.z,
-            },
-            coupling: QuadMat::skew(own.first, -1.0),
-            translational: QuadMat {
-                x: Quad::zero().blend::<0b0001>(own.mass),
-                y: Quad::zero().blend::<0b0010>(own.mass),
-                z: Quad::zero().blend::<0b0100>(own.mass),
-            },
-            moments: QuadMat {
-                x: k.x * minus_two,
-                y: k.y * minus_two,
-                z: k.z * minus_two,
-            },
-            forces: QuadMat::skew(own.momentum, -2.0),
-            force: own.force,
         }
     }
 
@@ -258,6 +233,35 @@ impl Free {
             },
             forces: f,
             force: force_seen(self.force, *d),
+        }
+    }
+}
+
+impl Free {
+    #[inline(always)]
+    fn of(own: Sum, link: &Link) -> Self {
+        let s = own.second;
+        let k = own.convective;
+        let minus_two = Quad::splat(-2.0);
+        Free {
+            rotational: QuadMat {
+                x: Quad::zero().blend::<0b0001>(link.trace) - s.x,
+                y: Quad::zero().blend::<0b0010>(link.trace) - s.y,
+                z: Quad::zero().blend::<0b0100>(link.trace) - s.z,
+            },
+            coupling: QuadMat::skew(own.first, -1.0),
+            translational: QuadMat {
+                x: Quad::zero().blend::<0b0001>(own.mass),
+                y: Quad::zero().blend::<0b0010>(own.mass),
+                z: Quad::zero().blend::<0b0100>(own.mass),
+            },
+            moments: QuadMat {
+                x: k.x * minus_two,
+                y: k.y * minus_two,
+                z: k.z * minus_two,
+            },
+            forces: QuadMat::skew(own.momentum, -2.0),
+            force: own.force,
         }
     }
 
@@ -317,6 +321,38 @@ fn force_seen(f: Wrench, d: Quad) -> Wrench {
     }
 }
 
+/// What adds up on the way back.
+trait Beyond: Copy {
+    fn none() -> Self;
+    fn plus(self, b: Self) -> Self;
+    /// About a point from which the present one is seen at `d`.
+    fn shifted(self, d: &Quad) -> Self;
+}
+
+/// Nothing has been handed on yet.
+#[inline(always)]
+fn clear<B: Beyond>(links: &[Link], forks: &mut [B]) {
+    for i in 1..links.len() {
+        if links[i].node.gathers {
+            forks[i] = B::none();
+        }
+    }
+}
+
+/// Hands on what the parent of body i gets to see: what body i − 1 starts with.
+#[inline(always)]
+fn handed_on<B: Beyond>(rest: B, i: usize, parent: usize, step: &Quad, forks: &mut [B]) -> B {
+    if parent == 0 {
+        return B::none();
+    }
+    let seen = rest.shifted(step);
+    if parent + 1 == i {
+        return seen;
+    }
+    forks[parent] = forks[parent].plus(seen);
+    B::none()
+}
+
 /// Workspace.
 #[derive(Clone, Debug)]
 pub(crate) struct QuadDerivatives {
@@ -370,11 +406,7 @@ impl QuadDerivatives {
         self.angles.fill_by_four(model.tree(), state[0]);
         self.outward(model, links, None, state, base, &mut records);
         let n = model.body_count();
-        for i in 1..=n {
-            if links[i].node.gathers {
-                self.sums[i] = Sum::none();
-            }
-        }
+        clear(links, &mut self.sums);
         let mut next = Sum::none();
         for i in (1..=n).rev() {
             let (link, body) = (&links[i], &self.body[i]);
@@ -391,14 +423,7 @@ impl QuadDerivatives {
                 record[FORCE] = sum.force.moment;
                 record[FORCE + 1] = sum.force.force;
             }
-            if info.parent == 0 {
-                next = Sum::none();
-            } else if info.parent + 1 == i {
-                next = sum.shifted(&body.step);
-            } else {
-                self.sums[info.parent] = self.sums[info.parent].plus(sum.shifted(&body.step));
-                next = Sum::none();
-            }
+            next = handed_on(sum, i, info.parent, &body.step, &mut self.sums);
         }
         self.of_efforts = records;
     }
@@ -418,11 +443,7 @@ impl QuadDerivatives {
         self.angles.fill_from(factors.angles());
         self.outward(model, links, Some(factors), state, base, &mut records);
         let n = model.body_count();
-        for i in 1..=n {
-            if links[i].node.gathers {
-                self.free[i] = Free::none();
-            }
-        }
+        clear(links, &mut self.free);
         let mut several = [Wrench::zero(); 6];
         let mut next = Free::none();
         for i in (1..=n).rev() {
@@ -464,14 +485,7 @@ impl QuadDerivatives {
                 record[PSI + 1] = psi.force;
                 record[BACK] = back.blend::<0b1000>(Quad::splat(inverse));
             }
-            if info.parent == 0 {
-                next = Free::none();
-            } else if info.parent + 1 == i {
-                next = rest.shifted(&body.step);
-            } else {
-                self.free[info.parent] = self.free[info.parent].plus(rest.shifted(&body.step));
-                next = Free::none();
-            }
+            next = handed_on(rest, i, info.parent, &body.step, &mut self.free);
         }
         self.of_accelerations = records;
     }

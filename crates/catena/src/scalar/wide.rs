@@ -551,6 +551,28 @@ impl<V: Vector> Parameter<Wide<V>> for Wide<V> {
     }
 }
 
+/// A check, in arrays and in every register that this processor has.
+#[cfg(test)]
+macro_rules! in_every_register {
+    ($check:ident) => {
+        $check::<[f64; 4]>();
+        $check::<[f64; 8]>();
+        #[cfg(target_arch = "x86_64")]
+        {
+            use $crate::Cpu;
+            use $crate::scalar::{Avx2Register, Avx512Register};
+            if Cpu::best() >= Cpu::Avx2 {
+                $check::<Avx2Register>();
+            }
+            if Cpu::best() >= Cpu::Avx512 {
+                $check::<Avx512Register>();
+            }
+        }
+    };
+}
+#[cfg(test)]
+pub(crate) use in_every_register;
+
 #[cfg(test)]
 mod tests {
     use super::*;

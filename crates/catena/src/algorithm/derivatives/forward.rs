@@ -40,7 +40,7 @@
 //! ∂v̇/∂w = I⁻¹ Jᵀ with the body Jacobian J
 //! ([`body_jacobian`](crate::algorithm::kinematics::body_jacobian)); ∂τ/∂w = −Jᵀ.
 
-use super::inverse::{self, Beyond, Body, Freedom, Outward, Sum, Visit, force_seen, motion_seen};
+use super::inverse::{self, Beyond, Body, Freedom, Sum, Visit, force_seen, motion_seen};
 use super::sweeps::{self, Numbers, Sweeps};
 use crate::algorithm::Card;
 use crate::algorithm::factorization::Factorization;
@@ -246,23 +246,9 @@ pub(crate) struct Joined<M> {
 }
 
 /// Workspace of the half that is linear in the number of bodies.
-#[derive(Clone, Debug)]
-pub(crate) struct Recursion<S: Scalar> {
-    outward: Outward<S>,
-    forks: Vec<Free<S>>,
-    pub freedoms: Vec<Numbers<S>>,
-}
+pub(crate) type Recursion<S> = inverse::Recursion<S, Free<S>, { sweeps::NUMBERS }>;
 
 impl<S: Scalar> Recursion<S> {
-    /// A workspace for this model.
-    pub fn new<P>(model: &Model<P>) -> Self {
-        Recursion {
-            outward: Outward::new(model),
-            forks: vec![Free::none(); model.body_count() + 1],
-            freedoms: vec![[S::zero(); sweeps::NUMBERS]; model.nv()],
-        }
-    }
-
     /// From the state, its acceleration and its factors to the numbers of every freedom.
     #[inline(always)]
     pub fn run<P: Parameter<S>>(
@@ -291,7 +277,7 @@ impl<S: Scalar> Recursion<S> {
     ) {
         let known = Some(factors);
         self.outward.run(model, state, base, known);
-        let Recursion { outward, forks, .. } = self;
+        let inverse::Recursion { outward, forks, .. } = self;
         let mut visit = TakeOut {
             model,
             bodies: &outward.body,

@@ -168,24 +168,30 @@ impl<S: Scalar> InverseDerivativesWork<S> {
     }
 }
 
-/// Workspace of the kernel.
+/// Workspace of a recursion from body to body and back, and the numbers it finds of every freedom.
 #[derive(Clone, Debug)]
-pub(crate) struct Work<S: Scalar> {
-    outward: Outward<S>,
-    forks: Vec<Sum<S>>,
-    pub(crate) freedoms: Vec<Numbers<S>>,
+pub(crate) struct Recursion<S, B, const N: usize> {
+    pub(super) outward: Outward<S>,
+    /// What children that do not follow at once have handed on.
+    pub(super) forks: Vec<B>,
+    pub(crate) freedoms: Vec<[S; N]>,
 }
 
-impl<S: Scalar> Work<S> {
+impl<S: Scalar, B: Beyond<S>, const N: usize> Recursion<S, B, N> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
-        Work {
+        Recursion {
             outward: Outward::new(model),
-            forks: vec![Sum::none(); model.body_count() + 1],
-            freedoms: vec![[S::zero(); pairs::NUMBERS]; model.nv()],
+            forks: vec![B::none(); model.body_count() + 1],
+            freedoms: vec![[S::zero(); N]; model.nv()],
         }
     }
+}
 
+/// That of derivatives of inverse dynamics.
+pub(crate) type Work<S> = Recursion<S, Sum<S>, { pairs::NUMBERS }>;
+
+impl<S: Scalar> Work<S> {
     /// The half that is linear in the number of bodies. Inlined into the caller so that it is compiled for the caller's
     /// instruction set.
     #[inline(always)]
@@ -213,7 +219,7 @@ impl<S: Scalar> Work<S> {
     ) {
         self.outward.run(model, state, base, None);
         let mut visit = IntoNumbers(sink);
-        let Work { outward, forks, .. } = self;
+        let Recursion { outward, forks, .. } = self;
         outward.back(model, state, external, None, forks, &mut visit);
     }
 }
@@ -406,7 +412,7 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
 }
 
 /// What adds up on the way back, about body origins.
-pub(super) trait Beyond<S: Scalar>: Copy {
+pub(crate) trait Beyond<S: Scalar>: Copy {
     /// Of no body.
     fn none() -> Self;
 
@@ -529,12 +535,7 @@ impl<S: Scalar> Outward<S> {
         for i in (1..=model.body_count()).rev() {
             let info = tree.nodes[i];
             let body = &self.body[i];
-            let own = model.inertia::<S>(i);
-            let turned = RigidInertia {
-                mass: own.mass,
-                first: body.rotation * own.first,
-                second: own.second.conjugate(body.rotation),
-            };
+            let turned = model.inertia::<S>(i).turned(body.rotation);
             let mut own = Sum::of_body(turned, body.velocity, body.rate);
             if !external.is_empty() {
                 let (w, turn) = (external[i], body.rotation);
