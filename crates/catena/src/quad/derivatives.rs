@@ -339,18 +339,24 @@ fn clear<B: Beyond>(links: &[Link], forks: &mut [B]) {
     }
 }
 
-/// Hands on what the parent of body i gets to see: what body i − 1 starts with.
+/// Hands on what the parent of body i gets to see; `next` is what body i − 1 starts with.
 #[inline(always)]
-fn handed_on<B: Beyond>(rest: B, i: usize, parent: usize, step: &Quad, forks: &mut [B]) -> B {
+fn hand_on<B: Beyond>(
+    rest: B,
+    i: usize,
+    parent: usize,
+    step: &Quad,
+    forks: &mut [B],
+    next: &mut B,
+) {
     if parent == 0 {
-        return B::none();
+        *next = B::none();
+    } else if parent + 1 == i {
+        *next = rest.shifted(step);
+    } else {
+        forks[parent] = forks[parent].plus(rest.shifted(step));
+        *next = B::none();
     }
-    let seen = rest.shifted(step);
-    if parent + 1 == i {
-        return seen;
-    }
-    forks[parent] = forks[parent].plus(seen);
-    B::none()
 }
 
 /// Workspace.
@@ -423,7 +429,8 @@ impl QuadDerivatives {
                 record[FORCE] = sum.force.moment;
                 record[FORCE + 1] = sum.force.force;
             }
-            next = handed_on(sum, i, info.parent, &body.step, &mut self.sums);
+            let (step, forks) = (&body.step, &mut self.sums);
+            hand_on(sum, i, info.parent, step, forks, &mut next);
         }
         self.of_efforts = records;
     }
@@ -485,7 +492,8 @@ impl QuadDerivatives {
                 record[PSI + 1] = psi.force;
                 record[BACK] = back.blend::<0b1000>(Quad::splat(inverse));
             }
-            next = handed_on(rest, i, info.parent, &body.step, &mut self.free);
+            let (step, forks) = (&body.step, &mut self.free);
+            hand_on(rest, i, info.parent, step, forks, &mut next);
         }
         self.of_accelerations = records;
     }

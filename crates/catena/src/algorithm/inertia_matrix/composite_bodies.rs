@@ -188,12 +188,13 @@ pub(crate) fn numbers<S: Scalar, P: Parameter<S>, T: Sink<S, { entries::NUMBERS 
     for i in (1..=model.body_count()).rev() {
         gather(model, work, i);
         for k in (nodes[i].v..nodes[i].v + nodes[i].kind.nv()).rev() {
-            let numbers = sink.room(k);
-            write_motion(numbers, entries::AXIS, work.along[k]);
-            write_force(numbers, entries::WRENCH, work.own[k]);
-            write_vec(numbers, entries::ORIGIN, work.origin[i]);
+            let mut numbers = [S::zero(); entries::NUMBERS];
+            write_motion(&mut numbers, entries::AXIS, work.along[k]);
+            write_force(&mut numbers, entries::WRENCH, work.own[k]);
+            write_vec(&mut numbers, entries::ORIGIN, work.origin[i]);
             let reference = work.origin[dofs[k / GROUP * GROUP].body];
-            entries::refer(numbers, reference.to_array());
+            entries::refer(&mut numbers, reference.to_array());
+            *sink.room(k) = numbers;
             sink.filled(k);
         }
     }
