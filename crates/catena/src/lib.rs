@@ -18,6 +18,7 @@
 
 pub mod algorithm;
 mod batch;
+mod box_minimum;
 pub mod check;
 mod cpu;
 pub mod dense;

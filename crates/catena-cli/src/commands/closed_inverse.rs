@@ -7,7 +7,7 @@ use crate::json;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::residual::{largest, relative};
-use crate::situation::{self, Situation};
+use crate::situation::{self, Moved, Situation};
 use catena::algorithm::constrained::{ClosedChain, ClosedEfforts};
 use catena::error::Result;
 use catena::{Dynamics, Model};
@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 struct Solved {
     situation: Situation,
+    /// Where the state was a guess.
+    assembled: Option<Moved>,
     found: ClosedEfforts,
     /// Largest change that made the accelerations those of the closed mechanism.
     moved: f64,
@@ -40,9 +42,7 @@ pub fn run(
         .into_iter()
         .map(|mut situation| {
             let time = situation.time.unwrap_or(0.0);
-            if guesses {
-                situation.state = chain.assemble(time, &situation.state, &[])?.state;
-            }
+            let assembled = situation::close(&mut chain, time, &mut situation.state, guesses)?;
             let external = situation.external(&mut dynamics)?;
             let state = &situation.state;
             let vdot = chain.consistent_accelerations(time, state, &situation.acceleration)?;
@@ -63,6 +63,7 @@ pub fn run(
             situation.effort.clone_from(&found.efforts);
             Ok(Solved {
                 situation,
+                assembled,
                 found,
                 moved,
                 returned,
@@ -93,6 +94,9 @@ fn to_text(model: &Model, actuators: &[usize], solved: &[Solved]) -> String {
                 counted(one.found.surplus, "effort", "efforts")
             );
         }
+        if let Some(assembled) = one.assembled {
+            text += &format!("  {}\n", assembled.sentence());
+        }
         if one.moved > 1e-9 {
             text += &format!(
                 "  The accelerations given would open loops; these are the nearest that do not (changed by up to {}).\n",
@@ -121,6 +125,7 @@ fn to_json(model: &Model, actuators: &[usize], solved: &[Solved]) -> Value {
             state.insert(
                 "checks".into(),
                 json!({
+                    "assembly_moved": one.assembled.map(Moved::to_json),
                     "actuators": names,
                     "freedoms": one.found.freedoms,
                     "surplus": one.found.surplus,
