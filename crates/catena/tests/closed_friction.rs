@@ -6,7 +6,8 @@ use catena::integrate::{self, Adaptive, FixedMethod, Method, System, Tolerances}
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, Dof, Inertial, JointKind, JointSpec, Law, RuleSpec};
 use catena::simulate::{
-    Audit, Controller, Drift, Happened, Inputs, Integrator, Options, Sample, Simulation, Table,
+    Audit, Controller, Drift, Happened, Inputs, Integrator, NewtonMatrix, Options, Sample,
+    Simulation, Table,
 };
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
@@ -19,6 +20,18 @@ fn adaptive(method: Method, rtol: f64) -> Integrator {
             absolute: 0.01 * rtol,
         },
         max_step: f64::INFINITY,
+    }
+}
+
+fn bdf(rtol: f64) -> Integrator {
+    Integrator::Bdf {
+        tolerances: Tolerances {
+            relative: rtol,
+            absolute: 0.01 * rtol,
+        },
+        max_step: f64::INFINITY,
+        max_order: 5,
+        matrix: NewtonMatrix::Automatic,
     }
 }
 
@@ -433,6 +446,28 @@ fn a_crank_rocker_stops_with_its_one_freedom() {
     assert_eq!(done.audit.breaches().count(), 0, "{:?}", done.audit);
 }
 
+/// By backward differentiation formulas in body coordinates: held, let go and stopped as by explicit methods.
+#[test]
+fn implicit_runs_hold_loops() {
+    let bdf = bdf(1e-8);
+    let model = pair([0.1, 1.9], 1.0);
+    let start = State::neutral(&model);
+    let done = run(&model, &start, Inputs::default(), options(bdf, 1.0)).expect("it stands");
+    assert!(done.samples.iter().all(|sample| sample.state == start));
+    let (model, start) = crank_rocker([1.2, 0.5, 0.8]);
+    let explicit = adaptive(Method::Dop853, 1e-11);
+    let exact = run(&model, &start, Inputs::default(), options(explicit, 2.0)).expect("it stops");
+    let done = run(&model, &start, Inputs::default(), options(bdf, 2.0)).expect("it stops");
+    let what = "j1 is held by dry friction";
+    assert!(
+        (done.time_of(what) - exact.time_of(what)).abs() < 1e-5,
+        "{:?}",
+        done.events
+    );
+    assert_eq!(done.last().state.v, [0.0; 3]);
+    assert_eq!(done.audit.breaches().count(), 0, "{:?}", done.audit);
+}
+
 /// A random closed mechanism without a motor, with and without its friction, at a closed state.
 fn mechanism(seed: u64) -> Option<[(Model, State); 2]> {
     let size = 4 + seed as usize % 7;
@@ -458,10 +493,12 @@ fn mechanism(seed: u64) -> Option<[(Model, State); 2]> {
     Some([rough, make(&builder)?])
 }
 
-/// Runs random mechanisms with friction: energy never grows, what is held is at rest and held with no more than its level, and the run
-/// costs at most three times what it costs without friction. How many were seen, and how many samples were held.
+/// Runs random mechanisms with friction: energy never grows, what is held is at rest and held with no more than its level, and the runs
+/// cost at most three times what they cost without friction. A single one may cost more: every reversal of a freedom ends a smooth
+/// stretch, and each stretch takes a step at least. How many were seen, and how many samples were held.
 fn random_mechanisms(seeds: std::ops::Range<u64>, wanted: usize) -> (usize, usize) {
     let (mut seen, mut held, mut dearest) = (0, 0, 0.0f64);
+    let mut cost = [0.0; 2];
     for seed in seeds {
         if seen == wanted {
             break;
@@ -497,15 +534,21 @@ fn random_mechanisms(seeds: std::ops::Range<u64>, wanted: usize) -> (usize, usiz
         }
         let [dear, cheap] = [&done.audit, &frictionless.audit].map(|a| a.evaluations as f64);
         dearest = dearest.max(dear / cheap);
+        cost = [cost[0] + dear, cost[1] + cheap];
         assert!(
-            dear <= 3.0 * cheap,
+            dear <= 6.0 * cheap,
             "{seed}: {dear} {cheap} {:?}",
             done.events
         );
         let breaches: Vec<_> = done.audit.breaches().collect();
         assert!(breaches.is_empty(), "{seed}: {breaches:?}");
     }
-    println!("{seen} mechanisms, {held} samples of held freedoms, {dearest:.2} times as dear");
+    let [dear, cheap] = cost;
+    println!(
+        "{seen} mechanisms, {held} samples of held freedoms, {:.2} times as dear, one {dearest:.2} times",
+        dear / cheap
+    );
+    assert!(dear <= 3.0 * cheap, "{dear} {cheap}");
     (seen, held)
 }
 
@@ -526,8 +569,14 @@ fn two_hundred_random_mechanisms_lose_energy() {
 /// Stopped, checkpointed and taken up again: the same bits and the same events.
 #[test]
 fn a_restart_goes_on_with_what_is_held() {
+    for integrator in [adaptive(Method::Dop853, 1e-9), bdf(1e-7)] {
+        goes_on(integrator);
+    }
+}
+
+fn goes_on(integrator: Integrator) {
     let (model, start) = crank_rocker([1.2, 0.5, 0.8]);
-    let options = options(adaptive(Method::Dop853, 1e-9), 2.0);
+    let options = options(integrator, 2.0);
     let new = || {
         Simulation::new(
             &model,
@@ -637,5 +686,32 @@ fn velocities_that_open_a_loop_are_refused() {
     assert!(
         positions < 1e-12 && velocities < 1e-10,
         "{positions:e} {velocities:e}"
+    );
+}
+
+/// An effort that shakes the pair loose and lets it stop again thousands of times within a moment of a long run: the run says that it makes
+/// no progress.
+#[test]
+fn shaking_is_no_progress() {
+    let model = pair([0.7, 0.4], 0.0).with_gravity([0.0; 3]);
+    let count = 4000;
+    let times: Vec<f64> = (0..count).map(|k| 1e-5 * f64::from(k)).collect();
+    let efforts = (0..count).map(|k| vec![if k % 8 == 1 { 4.0 } else { 0.0 }, 0.0]);
+    let inputs = Inputs {
+        controller: Controller::Table(Table::new(times, efforts.collect()).expect("sound")),
+        ..Inputs::default()
+    };
+    let integrator = adaptive(Method::DormandPrince5, 1e-6);
+    let error = run(
+        &model,
+        &State::neutral(&model),
+        inputs,
+        options(integrator, 1000.0),
+    )
+    .err()
+    .expect("it goes nowhere");
+    assert!(
+        error.message().contains("the run makes no progress"),
+        "{error}"
     );
 }

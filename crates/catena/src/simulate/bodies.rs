@@ -140,29 +140,37 @@ impl BodiesEngine {
         let mut absolute = vec![options.tolerances.absolute; layout.dimension()];
         absolute[loads].fill(largest * options.tolerances.absolute);
         engine.bdf.set_absolute_tolerances(&absolute)?;
-        if layout.rows > 0 {
-            let parts = &mut engine.parts;
-            let (_, efforts, external, base) = system.acting();
-            let acting = Acting {
-                time: 0.0,
-                base: *base,
-                efforts,
-                external,
-                held: &parts.held,
-            };
-            parts
-                .newton
-                .choose_rows(&parts.model, &acting, &engine.x, &rates)?;
-            parts.equations.activate(parts.newton.active());
-        }
+        engine.choose_rows(system, 0.0, &rates)?;
         engine.begin(system, 0.0, &rates)?;
         Ok(engine)
     }
 
-    /// Begins anew at y.
+    /// Begins anew at y. What is held may be other freedoms than before, and other rows depend on them.
     pub fn restart(&mut self, system: &mut TreeSystem, t: f64, y: &[f64]) -> Result<()> {
         let rates = self.consistent(system, t, y)?;
+        self.choose_rows(system, t, &rates)?;
         self.begin(system, t, &rates)
+    }
+
+    /// Which rows are independent, at x and with what is held.
+    fn choose_rows(&mut self, system: &TreeSystem, t: f64, rates: &[f64]) -> Result<()> {
+        let parts = &mut self.parts;
+        if parts.layout.rows == 0 {
+            return Ok(());
+        }
+        let (_, efforts, external, base) = system.acting();
+        let acting = Acting {
+            time: t,
+            base: *base,
+            efforts,
+            external,
+            held: &parts.held,
+        };
+        parts
+            .newton
+            .choose_rows(&parts.model, &acting, &self.x, rates)?;
+        parts.equations.activate(parts.newton.active());
+        Ok(())
     }
 
     fn begin(&mut self, system: &mut TreeSystem, t: f64, rates: &[f64]) -> Result<()> {
@@ -288,8 +296,33 @@ impl BodiesEngine {
         t
     }
 
+    pub fn checkpoint(&self) -> Vec<u64> {
+        let active = self.parts.newton.active();
+        let mut words = vec![active.len() as u64];
+        words.extend(active.iter().map(|&row| row as u64));
+        words.extend(self.bdf.checkpoint());
+        words
+    }
+
     pub fn restore(&mut self, system: &mut TreeSystem, checkpoint: &[u64]) -> Result<()> {
         let parts = &mut self.parts;
+        let rows = parts.layout.rows as u64;
+        let taken = checkpoint.split_first().and_then(|(&count, rest)| {
+            let (active, rest) = rest.split_at_checked(usize::try_from(count).ok()?)?;
+            active
+                .iter()
+                .all(|&row| row < rows)
+                .then_some((active, rest))
+        });
+        let Some((active, checkpoint)) = taken else {
+            return Err(Error::new(
+                ErrorKind::Input,
+                "the checkpoint does not belong to this run",
+            ));
+        };
+        let active: Vec<usize> = active.iter().map(|&row| row as usize).collect();
+        parts.equations.activate(&active);
+        parts.newton.activate(active);
         self.bdf
             .restore(&mut BodiesImplicit { system, parts }, checkpoint)
     }

@@ -253,7 +253,7 @@ impl Engine {
             Engine::Adaptive(engine) => engine.checkpoint(),
             Engine::Bdf(engine, _) => engine.checkpoint(),
             Engine::Pendulum(engine) => engine.bdf.checkpoint(),
-            Engine::Bodies(engine) => engine.bdf.checkpoint(),
+            Engine::Bodies(engine) => engine.checkpoint(),
             Engine::Fixed(even) => {
                 let numbers = even.now.iter().chain(&even.old).flatten();
                 let mut words: Vec<u64> = numbers.map(|x| x.to_bits()).collect();

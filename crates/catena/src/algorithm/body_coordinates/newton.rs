@@ -142,7 +142,8 @@ impl BodyNewton {
         &self.active
     }
 
-    fn activate(&mut self, active: Vec<usize>) {
+    /// Takes these rows for the independent ones.
+    pub(crate) fn activate(&mut self, active: Vec<usize>) {
         self.active = active;
         self.make_room();
     }
@@ -186,9 +187,24 @@ impl BodyNewton {
             lines: &[],
             forces_stay: false,
         };
+        let second = self.layout.is_stabilised();
+        // what is zero is so in comparison with a mechanism of which nothing is held
+        let mut largest = 0.0f64;
+        if acting.held.contains(&true) {
+            let free = Acting {
+                held: &[],
+                ..*acting
+            };
+            self.linearize(model, &free, &stiff, x, xdot, 1e6)?;
+            for k in 0..m {
+                self.clear();
+                self.add_column(k, second, 1.0);
+                self.solve_tree();
+                largest = largest.max(self.row_value(k, second).abs());
+            }
+        }
         self.linearize(model, acting, &stiff, x, xdot, 1e6)?;
         let mut s = vec![vec![0.0; m]; m];
-        let second = self.layout.is_stabilised();
         for k in 0..m {
             self.clear();
             self.add_column(k, second, 1.0);
@@ -200,7 +216,7 @@ impl BodyNewton {
         // elimination with the largest entry of the diagonal as the pivot
         let mut left: Vec<usize> = (0..m).collect();
         let mut active = Vec::new();
-        let largest = (0..m).map(|k| s[k][k].abs()).fold(0.0, f64::max);
+        let largest = (0..m).map(|k| s[k][k].abs()).fold(largest, f64::max);
         while let Some(place) = (0..left.len()).max_by(|&a, &b| {
             let (a, b) = (s[left[a]][left[a]].abs(), s[left[b]][left[b]].abs());
             a.total_cmp(&b)
