@@ -58,8 +58,8 @@ pub struct Options {
     /// How the root link is held. A URDF file does not say (default: fixed); in catena's own format this overrides the
     /// key `base`.
     pub base: Option<BaseOption>,
-    /// Accept inertias that break the triangle inequality.
-    pub allow_unphysical: bool,
+    /// Refuse inertias that no rigid body can have, which are otherwise read with a warning.
+    pub strict: bool,
 }
 
 /// The file formats.

@@ -89,7 +89,7 @@ pub(crate) fn read(
     if let Some(allow) = file.get("allow_unphysical") {
         builder.allow_unphysical = allow.truth()?;
     }
-    builder.allow_unphysical |= options.allow_unphysical;
+    builder.strict = options.strict;
     if let Some(assumptions) = file.get("assumptions") {
         for assumption in assumptions.list()? {
             builder.assumptions.push(assumption.text()?.into());

@@ -42,7 +42,7 @@ pub(crate) fn read(
         ground_is_a_link: false,
         notes: Notes::default(),
     };
-    reading.builder.allow_unphysical = options.allow_unphysical;
+    reading.builder.strict = options.strict;
     reading.robot(document.root_element())?;
     reading.finish(options)
 }
@@ -266,7 +266,11 @@ impl Reading<'_> {
             ],
         )?;
         if let Some(mimic) = mimic {
-            self.mimic(name, mimic)?;
+            if kind == JointKind::Fixed {
+                self.notes.without_effect("<mimic> of fixed joints");
+            } else {
+                self.mimic(name, mimic)?;
+            }
         }
         let mut joint = JointSpec::new(
             name,

@@ -338,16 +338,28 @@ fn a_moving_base_is_noted() {
 }
 
 #[test]
-fn unphysical_inertia_is_accepted_on_request() {
+fn unphysical_inertia_is_read_with_a_warning_and_refused_by_strict() {
     let text = "format = \"catena/1\"\n[[link]]\nname = \"a\"\nmass = 1\ninertia = [1, 1, 3]\n[[joint]]\n\
                 name = \"j\"\ntype = \"revolute\"\nchild = \"a\"";
-    let refused = model_from_toml(text, "a.toml", &Options::default()).expect_err("not physical");
-    assert_eq!(refused.kind(), ErrorKind::Physics);
-    let options = Options {
-        allow_unphysical: true,
+    let model = model_from_toml(text, "a.toml", &Options::default()).expect("read");
+    let [warning] = &model.tree().warnings[..] else {
+        panic!("one warning, not {:?}", model.tree().warnings);
+    };
+    assert_eq!(
+        warning.to_string(),
+        "inertia of link `a` breaks the triangle inequality: its largest principal moment 3.000000e0 kg·m² exceeds the sum of \
+         the others 2.000000e0 kg·m² by 50.00 %\n  --> a.toml:2"
+    );
+    let strict = Options {
+        strict: true,
         ..Options::default()
     };
-    let model = model_from_toml(text, "a.toml", &options).expect("accepted");
+    let refused = model_from_toml(text, "a.toml", &strict).expect_err("not physical");
+    assert_eq!(refused.kind(), ErrorKind::Physics);
+    assert_eq!(refused.message(), warning.message);
+    let in_file = text.replace("\n[[link]]", "\nallow_unphysical = true\n[[link]]");
+    let model = model_from_toml(&in_file, "a.toml", &Options::default()).expect("read");
+    assert!(model.tree().warnings.is_empty());
     assert!(
         model
             .tree()
@@ -355,8 +367,6 @@ fn unphysical_inertia_is_accepted_on_request() {
             .iter()
             .any(|note| note.starts_with("accepted on request"))
     );
-    let in_file = text.replace("\n[[link]]", "\nallow_unphysical = true\n[[link]]");
-    assert!(model_from_toml(&in_file, "a.toml", &Options::default()).is_ok());
 }
 
 #[test]

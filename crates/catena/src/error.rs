@@ -125,5 +125,24 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Something unusual in a model that does not keep it from being used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// What is unusual, with names and units.
+    pub message: String,
+    /// Where it was found.
+    pub place: Place,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if self.place != Place::default() {
+            write!(f, "\n  --> {}", self.place)?;
+        }
+        Ok(())
+    }
+}
+
 /// A value, or the error that prevented it.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -39,7 +39,7 @@ pub mod trajectory;
 pub use batch::{Batch, Drive, Failure};
 pub use cpu::Cpu;
 pub use dynamics::Dynamics;
-pub use error::{Error, ErrorKind, Place, Result};
+pub use error::{Error, ErrorKind, Place, Result, Warning};
 pub use matrix::Matrix;
 pub use model::{Model, ModelBuilder};
 pub use scalar::{Parameter, Scalar};

@@ -3,7 +3,7 @@
 use super::constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Rule, RuleSpec};
 use super::tree::{BodyInfo, DofInfo, FrameInfo, Node, Tree};
 use super::{BodyNumbers, DofNumbers, JointKind, Model, check};
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Error, ErrorKind, Place, Result, Warning};
 use crate::spatial::{Mat3, Pose, RigidInertia, Sym3, Vec3};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -203,9 +203,13 @@ pub struct ModelBuilder {
     pub constraints: Vec<ConstraintSpec>,
     /// What a reader assumed or left out; shown by `catena info`.
     pub assumptions: Vec<String>,
-    /// Accept inertias that break the triangle inequality (noted as an assumption); negative masses and inertias are
-    /// refused always.
+    /// What a reader found unusual; shown by every command.
+    pub warnings: Vec<Warning>,
+    /// The author knows of inertias that no rigid body can have: they are noted as assumptions instead of warnings.
     pub allow_unphysical: bool,
+    /// Refuse inertias that no rigid body can have. Negative masses, non-finite numbers and freedoms without inertia are
+    /// always refused.
+    pub strict: bool,
 }
 
 /// Name of the ground in model files.
@@ -222,7 +226,9 @@ impl ModelBuilder {
             frames: Vec::new(),
             constraints: Vec::new(),
             assumptions: Vec::new(),
+            warnings: Vec::new(),
             allow_unphysical: false,
+            strict: false,
         }
     }
 
@@ -307,6 +313,7 @@ impl Making {
                 body_from_frame: Pose::identity(),
             }],
             assumptions: builder.assumptions.clone(),
+            warnings: builder.warnings.clone(),
             nq: 0,
             nv: 0,
             angles: Vec::new(),
@@ -536,11 +543,16 @@ impl Making {
                 first.join(", ")
             ));
         }
-        if builder.allow_unphysical {
-            for link in &builder.links {
-                if let Some(warning) = check::triangle_inequality(link) {
-                    self.note(format!("accepted on request: {}", warning.message()));
+        for link in &builder.links {
+            match check::unphysical_inertia(link) {
+                None => {}
+                Some(message) if builder.allow_unphysical => {
+                    self.note(format!("accepted on request: {message}"));
                 }
+                Some(message) => self.tree.warnings.push(Warning {
+                    message,
+                    place: link.place.clone(),
+                }),
             }
         }
         Model {

@@ -385,13 +385,12 @@ pub(super) fn numbers(builder: &ModelBuilder) -> Result<()> {
     finite_vector(builder.gravity, &Place::default(), || "gravity".into())?;
     for link in &builder.links {
         inertial(link)?;
-        if !builder.allow_unphysical
-            && let Some(error) = triangle_inequality(link)
+        if builder.strict
+            && let Some(message) = unphysical_inertia(link)
         {
-            return Err(error.hint(
-                "tensors computed from a CAD program obey it; check units and axes, \
-                 or accept it with `allow_unphysical` (`--allow-unphysical`)",
-            ));
+            return Err(Error::new(ErrorKind::Physics, message)
+                .at(link.place.clone())
+                .hint("check units and axes of the tensor, or load it with a warning by leaving out `--strict`"));
         }
     }
     for joint in &builder.joints {
@@ -463,41 +462,49 @@ fn inertial(link: &LinkSpec) -> Result<()> {
     {
         return refuse(format!("inertia of link `{}` is not finite", link.name));
     }
-    let [smallest, _, largest] = eigenvalues(tensor);
-    // tensors in files are rounded, and what is left of a zero may be negative: 1e-15 m² is a radius of gyration of 0.03 µm
-    if smallest < -(1e-9 * largest.abs()).max(1e-15 * inertial.mass) {
-        return refuse(format!(
-            "inertia of link `{}` is not positive: a principal moment is {smallest:.6e} kg·m²",
-            link.name
-        ));
-    }
-    if inertial.mass == 0.0 && largest > 0.0 {
-        return refuse(format!(
-            "link `{}` has inertia ({largest:.3e} kg·m²) but no mass",
-            link.name
-        ));
-    }
     Ok(())
 }
 
-/// The largest principal moment is at most the sum of the other two.
+/// What is wrong with an inertia that no rigid body can have, though its equations of motion can be solved: a negative principal
+/// moment, inertia without mass, a broken triangle inequality (the largest principal moment is at most the sum of the others).
 ///
-/// The tolerance of 1e-6 (relative) is for tensors that were rounded to six digits when they were written to a file.
-pub(super) fn triangle_inequality(link: &LinkSpec) -> Option<Error> {
+/// Tensors in files are rounded. The inequality has a relative tolerance of 1e-6, for tensors written with six digits; what is left
+/// of a zero may be negative: 1e-15 m² is a radius of gyration of 0.03 µm.
+pub(super) fn unphysical_inertia(link: &LinkSpec) -> Option<String> {
     let inertial = link.inertial?;
+    let (name, mass) = (&link.name, inertial.mass);
     let [small, middle, large] = eigenvalues(inertial.tensor);
-    (large > (small + middle) * (1.0 + 1e-6) + (1e-15 * inertial.mass).max(1e-300)).then(|| {
-        Error::new(
-            ErrorKind::Physics,
-            format!(
-                "inertia of link `{}` breaks the triangle inequality: \
-                 its largest principal moment {large:.6e} exceeds the sum of the others {:.6e} kg·m²",
-                link.name,
-                small + middle
-            ),
+    if small < -(1e-9 * large.abs()).max(1e-15 * mass) {
+        return Some(format!(
+            "inertia of link `{name}` is not positive: a principal moment is {small:.6e} kg·m²"
+        ));
+    }
+    if mass == 0.0 && large > 0.0 {
+        return Some(format!(
+            "link `{name}` has inertia ({large:.3e} kg·m²) but no mass"
+        ));
+    }
+    let sum = small + middle;
+    (large > sum * (1.0 + 1e-6) + (1e-15 * mass).max(1e-300)).then(|| {
+        let excess = if sum > 0.0 {
+            format!(" by {}", percent(large / sum - 1.0))
+        } else {
+            String::new()
+        };
+        format!(
+            "inertia of link `{name}` breaks the triangle inequality: its largest principal moment {large:.6e} kg·m² exceeds \
+             the sum of the others {sum:.6e} kg·m²{excess}"
         )
-        .at(link.place.clone())
     })
+}
+
+/// A fraction as per cent with two digits, large ones as a factor.
+fn percent(fraction: f64) -> String {
+    if fraction < 10.0 {
+        format!("{:.2} %", 100.0 * fraction)
+    } else {
+        format!("a factor of {:.1e}", fraction + 1.0)
+    }
 }
 
 /// Eigenvalues of a symmetric 3×3 matrix in ascending order, by Jacobi rotations.
