@@ -9,16 +9,17 @@ use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::inertia_matrix::{CoriolisMatrix, Part, coriolis_matrix};
-use crate::algorithm::inverse_dynamics::{
-    InverseDynamics, inverse_dynamics, recursive_newton_euler,
-};
+use crate::algorithm::inverse_dynamics::recursive_newton_euler::{self, NewtonEuler};
+use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
+#[cfg(target_arch = "x86_64")]
+use crate::arch::{Link, Links, Registers};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
 use crate::native::{Compiled, Singles};
 #[cfg(target_arch = "x86_64")]
-use crate::quad::{Link, QuadForward, QuadInverse};
+use crate::quad::QuadForward;
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};
@@ -26,7 +27,7 @@ pub(crate) use composite::Composite;
 
 /// The workspaces of one scalar.
 #[derive(Clone, Debug)]
-struct Work<S> {
+struct Work<S: Scalar> {
     inverse: InverseDynamics<S>,
     forward: ForwardDynamics<S>,
     external: Vec<Force<S>>,
@@ -85,7 +86,8 @@ mod fused {
     compiled_for_avx2! {
         fn inverse(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, tau: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
-            quads.inverse.run(model, &quads.links, state, base, external, tau);
+            let constants = Links { model, links: &quads.links };
+            quads.inverse.run(model, &constants, state, base, external, tau);
         }
         fn forward(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
@@ -113,7 +115,7 @@ enum Path {
 #[derive(Clone, Debug)]
 struct Quads {
     links: Vec<Link>,
-    inverse: QuadInverse,
+    inverse: NewtonEuler<Registers>,
     forward: QuadForward,
     /// Are the factors of the last call also where the generic recursions look for them?
     exported: bool,
@@ -124,7 +126,7 @@ impl Quads {
     fn new(model: &Model) -> Self {
         Quads {
             links: Link::all(model),
-            inverse: QuadInverse::new(model),
+            inverse: NewtonEuler::new(model),
             forward: QuadForward::new(model),
             exported: true,
         }

@@ -21,7 +21,7 @@ pub(crate) enum Composite {
 #[cfg(target_arch = "x86_64")]
 mod compiled {
     use super::*;
-    use crate::cpu::{with_avx2, with_avx512};
+    use crate::arch::{with_avx2, with_avx512};
 
     with_avx2! {
         pub(super) fn avx2(model: &Model, q: &[Fused], work: &mut OneState<Avx2Register>, part: Part, inertia: &mut [Fused]) {

@@ -181,7 +181,7 @@ fn inverse_inertia<S: Scalar, K: Pack<S>>(
 #[cfg(target_arch = "x86_64")]
 mod compiled {
     use super::*;
-    use crate::cpu::{with_avx2, with_avx512};
+    use crate::arch::{with_avx2, with_avx512};
 
     macro_rules! compiled {
         ($with:ident, $register:ty) => {

@@ -8,11 +8,11 @@
 //! All in axes of the base, about the body's joint. The entries of large matrices are then made by
 //! `algorithm::inertia_matrix::entries`, a register of columns at a time; in a small matrix each column walks down to the base on its own ([`QuadComposite::by_columns`]).
 
-use super::links::Link;
-use super::register::{Quad, QuadMat};
 use crate::algorithm::Angles;
 use crate::algorithm::inertia_matrix::Part;
 use crate::algorithm::inertia_matrix::entries::Numbers;
+use crate::arch::Link;
+use crate::arch::{Quad, QuadMat};
 use crate::model::Model;
 use crate::model::joint::{Joint, JointKind, with_joint};
 use crate::scalar::{Fused, Vector, Wide};

@@ -4,16 +4,16 @@
 //! vectors (`records`); what is done to each freedom on its own is done pack by pack by the generic code.
 
 use super::forward::{QuadForward, Wrench, minus_outer, moved, turned_symmetric};
-use super::inverse::{around, turning};
-use super::links::{Link, QuadPose};
+use super::poses::QuadPose;
 use super::records::{
     AROUND, AXIS, BACK, BEFORE, CONVECTIVE, COUPLING, FIRST, FORCE, FORCES, FREE_FORCE, MOMENTS,
     MOMENTUM, OF_ACCELERATIONS, OF_EFFORTS, ORIGIN, PSI, RATE, ROTATIONAL, SECOND, TRANSLATIONAL,
     fill_of_accelerations, fill_of_efforts,
 };
-use super::register::{Quad, QuadMat};
 use crate::algorithm::Angles;
 use crate::algorithm::derivatives::{pairs, sweeps};
+use crate::arch::Link;
+use crate::arch::{Quad, QuadMat, around, turning};
 use crate::model::Model;
 use crate::model::joint::{Joint, JointKind, with_joint};
 use crate::scalar::{Fused, Vector, Wide};

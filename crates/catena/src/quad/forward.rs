@@ -14,10 +14,11 @@
 //! matrix and its transpose), and M̂' p is written, not subtracted: what keeps long chains right in the generic recursion
 //! keeps them right here.
 
-use super::links::{Link, QuadPose, along_z, cross_z, fused_pair, symmetric};
-use super::register::{Quad, QuadMat};
+use super::poses::{QuadPose, along_z, cross_z, fused_pair, symmetric};
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::{Angles, passive};
+use crate::arch::Link;
+use crate::arch::{Quad, QuadMat};
 use crate::model::Model;
 use crate::model::joint::{Joint, JointKind, Pivots, PivotsMut, with_joint};
 use crate::scalar::Fused;

@@ -11,13 +11,9 @@
 mod composite;
 mod derivatives;
 mod forward;
-mod inverse;
-mod links;
+mod poses;
 mod records;
-mod register;
 
 pub(crate) use composite::{QuadComposite, SMALL};
 pub(crate) use derivatives::QuadDerivatives;
 pub(crate) use forward::QuadForward;
-pub(crate) use inverse::QuadInverse;
-pub(crate) use links::Link;

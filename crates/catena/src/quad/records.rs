@@ -1,10 +1,10 @@
 //! What is found for a freedom on the way through the bodies: a record of vectors, and how records become packs of freedoms.
 
-use super::register::Quad;
 use crate::algorithm::derivatives::forward::{self, Joined};
 use crate::algorithm::derivatives::inverse::{self, Freedom, Gathered};
 use crate::algorithm::derivatives::{pairs, sweeps};
 use crate::algorithm::pack::GROUP;
+use crate::arch::Quad;
 use crate::scalar::{Vector, Wide};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, RigidInertia, Sym3, Vec3};
 

@@ -1,0 +1,311 @@
+//! A vector in one AVX2 register: one state of plain numbers.
+
+use super::links::Link;
+use super::quad::{Quad, QuadMat, around, turning};
+use crate::algorithm::Angles;
+use crate::model::joint::Setting;
+use crate::model::{BodyNumbers, Model, Node, Tree};
+use crate::scalar::Fused;
+use crate::space::{Constants, Space};
+use crate::spatial::{Pose, Vec3};
+
+/// Vectors in AVX2 registers. Recursions over them run only where [`crate::Dynamics`] has seen AVX2 and FMA.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Registers;
+
+/// The constants of a model: laid out for registers, and in numbers for the rarer joints.
+#[derive(Clone, Copy)]
+pub(crate) struct Links<'m> {
+    pub model: &'m Model,
+    pub links: &'m [Link],
+}
+
+/// Of one joint.
+#[derive(Clone, Copy)]
+pub(crate) struct LinkSetting<'a> {
+    link: &'a Link,
+    body: &'a BodyNumbers<f64>,
+    angles: &'a Angles<Fused>,
+}
+
+impl Constants<Registers> for Links<'_> {
+    #[inline(always)]
+    fn node(&self, i: usize) -> Node {
+        self.links[i].node
+    }
+
+    #[inline(always)]
+    fn setting<'a>(&'a self, i: usize, angles: &'a Angles<Fused>) -> LinkSetting<'a> {
+        LinkSetting {
+            link: &self.links[i],
+            body: &self.model.bodies[i],
+            angles,
+        }
+    }
+
+    #[inline(always)]
+    fn inertia(&self, i: usize) -> &Link {
+        &self.links[i]
+    }
+}
+
+/// Where a body stands in its parent: rotation by columns, and translation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeptPose {
+    pub rotation: QuadMat,
+    pub translation: Quad,
+}
+
+/// The same, with the rotation also by rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QuadPose {
+    pub kept: KeptPose,
+    pub rows: QuadMat,
+}
+
+impl QuadPose {
+    /// Turned about the joint's z by an angle.
+    #[inline(always)]
+    pub fn revolute(link: &Link, sin: Fused, cos: Fused) -> Self {
+        let (s, c) = (Quad::splat(sin.0), Quad::splat(cos.0));
+        let (x, y) = (link.columns.x, link.columns.y);
+        let one = Quad::splat(1.0);
+        let along = c.blend::<0b1100>(one); // (c, c, 1, 1)
+        let across = s * Quad::new(1.0, -1.0, 0.0); // (s, −s, 0, 0)
+        QuadPose {
+            kept: KeptPose {
+                rotation: QuadMat {
+                    x: x.mul_add(c, y * s),
+                    y: x.taken_from(s, y * c),
+                    z: link.columns.z,
+                },
+                translation: link.translation,
+            },
+            rows: QuadMat {
+                x: link.rows.x.mul_add(along, link.rows.x.swapped() * across),
+                y: link.rows.y.mul_add(along, link.rows.y.swapped() * across),
+                z: link.rows.z.mul_add(along, link.rows.z.swapped() * across),
+            },
+        }
+    }
+
+    /// Moved along the joint's z.
+    #[inline(always)]
+    pub fn prismatic(link: &Link, q: Fused) -> Self {
+        let translation = link.columns.z.mul_add(Quad::splat(q.0), link.translation);
+        QuadPose {
+            kept: KeptPose {
+                rotation: link.columns,
+                translation,
+            },
+            rows: link.rows,
+        }
+    }
+
+    /// Any pose.
+    #[inline(always)]
+    pub fn general(pose: Pose<Fused>) -> Self {
+        QuadPose {
+            kept: KeptPose {
+                rotation: QuadMat::from_fused(pose.rotation),
+                translation: Quad::from_fused(pose.translation),
+            },
+            rows: QuadMat::from_fused(pose.rotation.transpose()),
+        }
+    }
+}
+
+/// Moment and force on a body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QuadWrench {
+    pub moment: Quad,
+    pub force: Quad,
+}
+
+/// A vector, and its components taken around.
+#[derive(Clone, Copy)]
+pub(crate) struct QuadLever {
+    v: Quad,
+    yzx: Quad,
+}
+
+/// Cross products that still have to be taken around.
+#[derive(Clone, Copy)]
+pub(crate) struct QuadCrosses(Quad);
+
+impl Space for Registers {
+    type Number = Fused;
+    type Vector = Quad;
+    type Spread = [Quad; 3];
+    type Lever = QuadLever;
+    type Crosses = QuadCrosses;
+    type Wrench = QuadWrench;
+    type Matrix = QuadMat;
+    type Pose = QuadPose;
+    type Kept = KeptPose;
+    type Setting<'a> = LinkSetting<'a>;
+    type Inertia<'a> = &'a Link;
+
+    fn angles(tree: &Tree) -> Angles<Fused> {
+        Angles::padded(tree)
+    }
+    #[inline(always)]
+    fn fill(angles: &mut Angles<Fused>, tree: &Tree, q: &[Fused]) {
+        angles.fill_by_four(tree, q);
+    }
+
+    #[inline(always)]
+    fn zero() -> Quad {
+        Quad::zero()
+    }
+    #[inline(always)]
+    fn vector(v: Vec3<Fused>) -> Quad {
+        Quad::from_fused(v)
+    }
+    #[inline(always)]
+    fn components(v: Quad) -> Vec3<Fused> {
+        v.to_fused()
+    }
+    #[inline(always)]
+    fn spread(v: Quad) -> [Quad; 3] {
+        v.spread()
+    }
+    #[inline(always)]
+    fn z(v: Quad) -> Fused {
+        Fused(v.z())
+    }
+    #[inline(always)]
+    fn across_z(v: Quad, rate: Fused, along: Fused) -> Quad {
+        v.swapped() * (Quad::splat(rate.0) * Quad::new(1.0, -1.0, 0.0)) + along_z(along)
+    }
+
+    #[inline(always)]
+    fn lever(v: Quad) -> QuadLever {
+        QuadLever { v, yzx: v.yzx() }
+    }
+    #[inline(always)]
+    fn cross(a: QuadLever, b: Quad) -> Quad {
+        Quad::cross_of(a.v, a.yzx, b)
+    }
+    #[inline(always)]
+    fn settle(sum: QuadCrosses) -> Quad {
+        sum.0.yzx()
+    }
+
+    #[inline(always)]
+    fn wrench(moment: Quad, force: Quad) -> QuadWrench {
+        QuadWrench { moment, force }
+    }
+    #[inline(always)]
+    fn moment(f: &QuadWrench) -> Quad {
+        f.moment
+    }
+    #[inline(always)]
+    fn force(f: &QuadWrench) -> Quad {
+        f.force
+    }
+
+    #[inline(always)]
+    fn times_plus(m: &QuadMat, v: [Quad; 3], c: Quad) -> Quad {
+        m.times(v) + c
+    }
+    #[inline(always)]
+    fn angular_rate(omega: Quad, spread: [Quad; 3], alpha: Quad) -> QuadMat {
+        turning(omega, spread, alpha)
+    }
+
+    #[inline(always)]
+    fn pose(pose: Pose<Fused>) -> QuadPose {
+        QuadPose::general(pose)
+    }
+    #[inline(always)]
+    fn turned(setting: LinkSetting<'_>) -> QuadPose {
+        let LinkSetting { link, angles, .. } = setting;
+        let k = link.node.angle;
+        QuadPose::revolute(link, angles.sin[k], angles.cos[k])
+    }
+    #[inline(always)]
+    fn slid(setting: LinkSetting<'_>, q: Fused) -> QuadPose {
+        QuadPose::prismatic(setting.link, q)
+    }
+    #[inline(always)]
+    fn kept(pose: &QuadPose) -> &KeptPose {
+        &pose.kept
+    }
+    #[inline(always)]
+    fn pose_numbers(kept: &KeptPose) -> Pose<Fused> {
+        Pose::new(kept.rotation.to_fused(), kept.translation.to_fused())
+    }
+    #[inline(always)]
+    fn translation(kept: &KeptPose) -> Quad {
+        kept.translation
+    }
+    #[inline(always)]
+    fn back(pose: &QuadPose, v: [Quad; 3]) -> Quad {
+        pose.rows.times(v)
+    }
+    #[inline(always)]
+    fn back_plus(pose: &QuadPose, v: [Quad; 3], c: Quad) -> Quad {
+        pose.rows.times_add(v, c)
+    }
+    #[inline(always)]
+    fn back_plus_z(pose: &QuadPose, v: [Quad; 3], z: Fused) -> Quad {
+        pose.rows.times_add(v, along_z(z))
+    }
+    #[inline(always)]
+    fn turn(kept: &KeptPose, v: [Quad; 3]) -> Quad {
+        kept.rotation.times(v)
+    }
+    #[inline(always)]
+    fn turn_plus(kept: &KeptPose, v: [Quad; 3], c: Quad) -> Quad {
+        kept.rotation.times_add(v, c)
+    }
+
+    #[inline(always)]
+    fn setting<'a: 'a>(setting: LinkSetting<'a>) -> Setting<'a, Fused> {
+        let LinkSetting { link, body, angles } = setting;
+        Setting {
+            placement: body.placement.lift(),
+            pitch: Fused(body.pitch),
+            sin: &angles.sin[link.node.angle..],
+            cos: &angles.cos[link.node.angle..],
+        }
+    }
+    #[inline(always)]
+    fn arm(setting: LinkSetting<'_>) -> QuadLever {
+        QuadLever {
+            v: setting.link.translation,
+            yzx: setting.link.translation_yzx,
+        }
+    }
+    #[inline(always)]
+    fn times_arm_plus(m: &QuadMat, setting: LinkSetting<'_>, c: Quad) -> Quad {
+        m.times(setting.link.translation.spread_from_memory()) + c
+    }
+
+    #[inline(always)]
+    fn mass_times(inertia: &Link, a: Quad) -> Quad {
+        a * inertia.mass
+    }
+    #[inline(always)]
+    fn times_first_plus(m: &QuadMat, inertia: &Link, c: Quad) -> Quad {
+        m.times_add(inertia.first.spread_from_memory(), c)
+    }
+    #[inline(always)]
+    fn first_cross(inertia: &Link, a: Quad) -> QuadCrosses {
+        QuadCrosses(around(inertia.first, inertia.first_yzx, a, Quad::zero()))
+    }
+    #[inline(always)]
+    fn second_crosses_plus(inertia: &Link, m: &QuadMat, c: QuadCrosses) -> QuadCrosses {
+        let (s, s_yzx) = (&inertia.second, &inertia.second_yzx);
+        let sum = around(s.x, s_yzx.x, m.x, c.0);
+        let sum = around(s.y, s_yzx.y, m.y, sum);
+        QuadCrosses(around(s.z, s_yzx.z, m.z, sum))
+    }
+}
+
+/// (0, 0, x, 0).
+#[inline(always)]
+fn along_z(x: Fused) -> Quad {
+    Quad::zero().blend::<0b0100>(Quad::splat(x.0))
+}

@@ -1,0 +1,168 @@
+//! Three-dimensional space as the recursions see it: vectors, matrices, poses and the constants of bodies, without saying how
+//! they are held.
+//!
+//! A recursion written over a [`Space`] is one page for every number it runs in. [`Components`] holds a vector as three numbers,
+//! of any [`Scalar`]: plain, lanes of states, dual numbers, counts, symbols. `arch::Registers` holds a vector of one state in one
+//! AVX2 register: a rotation is three multiply-adds instead of nine. `tests/paths.rs` compares both on every model.
+//!
+//! What differs between them is layout, not mathematics. Hence a few types that are all vectors in components:
+//!
+//! | type | in registers |
+//! |---|---|
+//! | [`Spread`](Space::Spread) | each component in all lanes: a vector about to be multiplied by a matrix |
+//! | [`Lever`](Space::Lever) | with its components taken around: a left factor of cross products |
+//! | [`Crosses`](Space::Crosses) | a sum of cross products that still has to be taken around, once for all of them |
+//!
+//! Functions are `#[inline(always)]` and free of closures, which would not be compiled for the caller's instruction set.
+
+mod components;
+mod joints;
+
+pub(crate) use components::Components;
+pub(crate) use joints::{JointIn, Moving, Other, Sliding, Turning, in_space};
+
+use crate::algorithm::Angles;
+use crate::model::joint::Setting;
+use crate::model::{Node, Tree};
+use crate::scalar::Scalar;
+use crate::spatial::{Force, Pose, Vec3};
+use std::fmt::Debug;
+use std::ops::{Add, Sub};
+
+/// How vectors and matrices are held, and what can be done with them.
+pub(crate) trait Space: Copy + Debug + 'static {
+    /// A coordinate, a rate, an effort.
+    type Number: Scalar;
+    /// A vector.
+    type Vector: Copy + Debug + Add<Output = Self::Vector> + Sub<Output = Self::Vector>;
+    /// A vector whose components are ready to be factors.
+    type Spread: Copy + Debug;
+    /// A vector ready to be the left factor of cross products.
+    type Lever: Copy;
+    /// A sum of cross products.
+    type Crosses: Copy;
+    /// Moment about a body's origin, and force.
+    type Wrench: Copy + Debug;
+    /// A matrix.
+    type Matrix: Copy + Debug;
+    /// Where a body stands in its parent, to be used both ways.
+    type Pose: Copy + Debug;
+    /// What of it the way from the body to its parent needs.
+    type Kept: Copy + Debug;
+    /// The constants of a joint and the sines and cosines of its angles.
+    type Setting<'a>: Copy;
+    /// Mass and moments of a body.
+    type Inertia<'a>: Copy;
+
+    /// Room for the sines and cosines of a model.
+    fn angles(tree: &Tree) -> Angles<Self::Number>;
+    /// Sines and cosines at these positions.
+    fn fill(angles: &mut Angles<Self::Number>, tree: &Tree, q: &[Self::Number]);
+
+    /// 0.
+    fn zero() -> Self::Vector;
+    /// From its components.
+    fn vector(v: Vec3<Self::Number>) -> Self::Vector;
+    /// Its components.
+    fn components(v: Self::Vector) -> Vec3<Self::Number>;
+    /// Ready to be multiplied by matrices.
+    fn spread(v: Self::Vector) -> Self::Spread;
+    /// Its third component.
+    fn z(v: Self::Vector) -> Self::Number;
+    /// v × (0, 0, rate) + (0, 0, along).
+    fn across_z(v: Self::Vector, rate: Self::Number, along: Self::Number) -> Self::Vector;
+
+    /// Ready to be crossed with others.
+    fn lever(v: Self::Vector) -> Self::Lever;
+    /// a × b.
+    fn cross(a: Self::Lever, b: Self::Vector) -> Self::Vector;
+    /// The vector that a sum of cross products is.
+    fn settle(sum: Self::Crosses) -> Self::Vector;
+
+    /// From moment and force.
+    fn wrench(moment: Self::Vector, force: Self::Vector) -> Self::Wrench;
+    /// The moment of a wrench.
+    fn moment(f: &Self::Wrench) -> Self::Vector;
+    /// The force of a wrench.
+    fn force(f: &Self::Wrench) -> Self::Vector;
+    /// A wrench from numbers.
+    #[inline(always)]
+    fn wrench_of(f: Force<Self::Number>) -> Self::Wrench {
+        Self::wrench(Self::vector(f.moment), Self::vector(f.force))
+    }
+    /// A wrench in numbers.
+    #[inline(always)]
+    fn wrench_numbers(f: &Self::Wrench) -> Force<Self::Number> {
+        Force::new(
+            Self::components(Self::moment(f)),
+            Self::components(Self::force(f)),
+        )
+    }
+
+    /// M v + c.
+    fn times_plus(m: &Self::Matrix, v: Self::Spread, c: Self::Vector) -> Self::Vector;
+    /// Ω = ω̃̇ + ω̃ ω̃: the acceleration of a point ρ of a turning body is a + Ω ρ.
+    fn angular_rate(omega: Self::Vector, spread: Self::Spread, alpha: Self::Vector)
+    -> Self::Matrix;
+
+    /// A pose from numbers.
+    fn pose(pose: Pose<Self::Number>) -> Self::Pose;
+    /// The placement of the joint, turned about its z by its angle.
+    fn turned(setting: Self::Setting<'_>) -> Self::Pose;
+    /// The placement of the joint, moved along its z.
+    fn slid(setting: Self::Setting<'_>, q: Self::Number) -> Self::Pose;
+    /// What the way back needs of a pose.
+    fn kept(pose: &Self::Pose) -> &Self::Kept;
+    /// A pose in numbers.
+    fn pose_numbers(kept: &Self::Kept) -> Pose<Self::Number>;
+    /// r, of a pose.
+    fn translation(kept: &Self::Kept) -> Self::Vector;
+    /// Rᵀ v.
+    fn back(pose: &Self::Pose, v: Self::Spread) -> Self::Vector;
+    /// Rᵀ v + c.
+    fn back_plus(pose: &Self::Pose, v: Self::Spread, c: Self::Vector) -> Self::Vector;
+    /// Rᵀ v + (0, 0, z).
+    fn back_plus_z(pose: &Self::Pose, v: Self::Spread, z: Self::Number) -> Self::Vector;
+    /// R v.
+    fn turn(kept: &Self::Kept, v: Self::Spread) -> Self::Vector;
+    /// R v + c.
+    fn turn_plus(kept: &Self::Kept, v: Self::Spread, c: Self::Vector) -> Self::Vector;
+
+    /// The joint's constants in numbers.
+    fn setting<'a: 'a>(setting: Self::Setting<'a>) -> Setting<'a, Self::Number>;
+    /// Translation of the joint's placement.
+    fn arm(setting: Self::Setting<'_>) -> Self::Lever;
+    /// M r + c, with r the translation of the joint's placement.
+    fn times_arm_plus(
+        m: &Self::Matrix,
+        setting: Self::Setting<'_>,
+        c: Self::Vector,
+    ) -> Self::Vector;
+
+    /// m a, with the mass of a body.
+    fn mass_times(inertia: Self::Inertia<'_>, a: Self::Vector) -> Self::Vector;
+    /// M h + c, with the first moment of a body.
+    fn times_first_plus(
+        m: &Self::Matrix,
+        inertia: Self::Inertia<'_>,
+        c: Self::Vector,
+    ) -> Self::Vector;
+    /// h × a, with the first moment of a body.
+    fn first_cross(inertia: Self::Inertia<'_>, a: Self::Vector) -> Self::Crosses;
+    /// Σⱼ σⱼ × Mⱼ + c = vee(M Σ) + c, over the columns of the second moment Σ of a body and of M.
+    fn second_crosses_plus(
+        inertia: Self::Inertia<'_>,
+        m: &Self::Matrix,
+        c: Self::Crosses,
+    ) -> Self::Crosses;
+}
+
+/// Where a space finds the constants of a model.
+pub(crate) trait Constants<E: Space> {
+    /// Body i in the tree.
+    fn node(&self, i: usize) -> Node;
+    /// Of the joint that carries body i.
+    fn setting<'a>(&'a self, i: usize, angles: &'a Angles<E::Number>) -> E::Setting<'a>;
+    /// Of body i.
+    fn inertia(&self, i: usize) -> E::Inertia<'_>;
+}
