@@ -7,7 +7,10 @@ mod tasks;
 use crate::Cpu;
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
-use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
+#[cfg(target_arch = "x86_64")]
+use crate::algorithm::factorization::Factors;
+use crate::algorithm::forward_dynamics::ForwardDynamics;
+use crate::algorithm::forward_dynamics::articulated_bodies::{self, ArticulatedBodies};
 use crate::algorithm::inertia_matrix::{CoriolisMatrix, Part, coriolis_matrix};
 use crate::algorithm::inverse_dynamics::recursive_newton_euler::{self, NewtonEuler};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
@@ -18,8 +21,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
 use crate::native::{Compiled, Singles};
-#[cfg(target_arch = "x86_64")]
-use crate::quad::QuadForward;
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};
@@ -91,7 +92,9 @@ mod fused {
         }
         fn forward(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
-            quads.forward.run(model, &quads.links, state, base, external, vdot);
+            let constants = Links { model, links: &quads.links };
+            let factors = quads.factors.parts();
+            quads.forward.run(model, &constants, state, base, external, factors, vdot);
             quads.exported = false;
         }
         fn factorize(work: &mut Work<Fused>, model: &Model, q: &[Fused]) {
@@ -116,7 +119,8 @@ enum Path {
 struct Quads {
     links: Vec<Link>,
     inverse: NewtonEuler<Registers>,
-    forward: QuadForward,
+    forward: ArticulatedBodies<Registers>,
+    factors: Factors<Registers>,
     /// Are the factors of the last call also where the generic recursions look for them?
     exported: bool,
 }
@@ -127,7 +131,8 @@ impl Quads {
         Quads {
             links: Link::all(model),
             inverse: NewtonEuler::new(model),
-            forward: QuadForward::new(model),
+            forward: ArticulatedBodies::new(model),
+            factors: Factors::new(model),
             exported: true,
         }
     }
@@ -792,7 +797,7 @@ impl Dynamics {
         if let Path::Fused(work, quads) = &mut self.path
             && !quads.exported
         {
-            quads.forward.export(&self.model, &mut work.forward.factors);
+            quads.factors.export(&mut work.forward.factors);
             quads.exported = true;
         }
     }
@@ -805,7 +810,7 @@ impl Dynamics {
                 let inverse = if quads.exported {
                     &work.forward.factors.inverse
                 } else {
-                    quads.forward.inverse()
+                    &quads.factors.inverse
                 };
                 not_positive(Fused::plain(inverse))
             }

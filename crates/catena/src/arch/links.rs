@@ -9,8 +9,6 @@ use crate::spatial::{Mat3, RigidInertia};
 pub(crate) struct Link {
     /// Where the body is in the tree, and its coordinates.
     pub node: Node,
-    /// Rotor inertia, of a joint with one freedom.
-    pub rotor: f64,
     /// Rotation of the joint's placement, by columns and by rows.
     pub columns: QuadMat,
     pub rows: QuadMat,
@@ -52,7 +50,6 @@ impl Link {
                 let node = model.tree().nodes[i];
                 Link {
                     node,
-                    rotor: model.dofs.get(node.v).map_or(0.0, |dof| dof.armature),
                     columns: QuadMat::from_columns(body.placement.rotation),
                     rows: QuadMat::from_columns(body.placement.rotation.transpose()),
                     translation,

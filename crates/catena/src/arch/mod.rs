@@ -3,6 +3,8 @@
 mod cpu;
 
 #[cfg(target_arch = "x86_64")]
+mod articulated;
+#[cfg(target_arch = "x86_64")]
 mod links;
 #[cfg(target_arch = "x86_64")]
 mod quad;
@@ -12,8 +14,9 @@ mod registers;
 pub use cpu::Cpu;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use {
+    articulated::{minus_outer, moved, turned_symmetric},
     cpu::{with_avx2, with_avx512},
     links::Link,
     quad::{Quad, QuadMat, around, turning},
-    registers::{Links, Registers},
+    registers::{Links, QuadPose, QuadWrench, Registers},
 };

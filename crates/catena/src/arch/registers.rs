@@ -1,13 +1,14 @@
 //! A vector in one AVX2 register: one state of plain numbers.
 
+use super::articulated::QuadArticulated;
 use super::links::Link;
 use super::quad::{Quad, QuadMat, around, turning};
 use crate::algorithm::Angles;
 use crate::model::joint::Setting;
 use crate::model::{BodyNumbers, Model, Node, Tree};
-use crate::scalar::Fused;
-use crate::space::{Constants, Space};
-use crate::spatial::{Pose, Vec3};
+use crate::scalar::{Avx2Register, Fused, Scalar, Wide};
+use crate::space::{Constants, Eliminated, Space};
+use crate::spatial::{ArticulatedInertia, Force, Pose, Vec3};
 
 /// Vectors in AVX2 registers. Recursions over them run only where [`crate::Dynamics`] has seen AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +123,13 @@ pub(crate) struct QuadWrench {
     pub force: Quad,
 }
 
+/// A twist or a twist rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QuadMotion {
+    pub angular: Quad,
+    pub linear: Quad,
+}
+
 /// A vector, and its components taken around.
 #[derive(Clone, Copy)]
 pub(crate) struct QuadLever {
@@ -140,18 +148,39 @@ impl Space for Registers {
     type Lever = QuadLever;
     type Crosses = QuadCrosses;
     type Wrench = QuadWrench;
+    type Motion = QuadMotion;
     type Matrix = QuadMat;
+    type Articulated = QuadArticulated;
     type Pose = QuadPose;
     type Kept = KeptPose;
     type Setting<'a> = LinkSetting<'a>;
     type Inertia<'a> = &'a Link;
 
+    const KEEPS_INERTIAS: bool = false;
+
+    /// Room for whole registers of four angles.
     fn angles(tree: &Tree) -> Angles<Fused> {
-        Angles::padded(tree)
+        let zero = vec![Fused(0.0); tree.angles.len().next_multiple_of(4)];
+        Angles {
+            angle: zero.clone(),
+            sin: zero.clone(),
+            cos: zero,
+        }
     }
+    /// Four angles at a time.
     #[inline(always)]
     fn fill(angles: &mut Angles<Fused>, tree: &Tree, q: &[Fused]) {
-        angles.fill_by_four(tree, q);
+        for (angle, &k) in angles.angle.iter_mut().zip(&tree.angles) {
+            *angle = q[k];
+        }
+        let sines = Fused::plain_mut(&mut angles.sin).chunks_exact_mut(4);
+        let cosines = Fused::plain_mut(&mut angles.cos).chunks_exact_mut(4);
+        let angles = Fused::plain(&angles.angle).chunks_exact(4);
+        for ((angle, sin_out), cos_out) in angles.zip(sines).zip(cosines) {
+            let (sin, cos) = Wide::<Avx2Register>::from_lanes(angle).sin_cos();
+            sin.store(sin_out);
+            cos.store(cos_out);
+        }
     }
 
     #[inline(always)]
@@ -175,8 +204,21 @@ impl Space for Registers {
         Fused(v.z())
     }
     #[inline(always)]
+    fn with_z(v: Quad, z: Fused) -> Quad {
+        v.blend::<0b0100>(Quad::splat(z.0))
+    }
+    #[inline(always)]
+    fn plus_z(v: Quad, z: Fused) -> Quad {
+        v + along_z(z)
+    }
+    #[inline(always)]
+    fn cross_z(v: Quad, rate: Fused) -> Quad {
+        // (y, −x, 0) rate
+        v.swapped() * (Quad::splat(rate.0) * Quad::new(1.0, -1.0, 0.0))
+    }
+    #[inline(always)]
     fn across_z(v: Quad, rate: Fused, along: Fused) -> Quad {
-        v.swapped() * (Quad::splat(rate.0) * Quad::new(1.0, -1.0, 0.0)) + along_z(along)
+        Self::cross_z(v, rate) + along_z(along)
     }
 
     #[inline(always)]
@@ -203,6 +245,32 @@ impl Space for Registers {
     #[inline(always)]
     fn force(f: &QuadWrench) -> Quad {
         f.force
+    }
+
+    #[inline(always)]
+    fn add_scaled(f: &QuadWrench, g: &QuadWrench, x: Fused) -> QuadWrench {
+        let x = Quad::splat(x.0);
+        QuadWrench {
+            moment: g.moment.mul_add(x, f.moment),
+            force: g.force.mul_add(x, f.force),
+        }
+    }
+
+    #[inline(always)]
+    fn motion(angular: Quad, linear: Quad) -> QuadMotion {
+        QuadMotion { angular, linear }
+    }
+    #[inline(always)]
+    fn angular(m: &QuadMotion) -> Quad {
+        m.angular
+    }
+    #[inline(always)]
+    fn linear(m: &QuadMotion) -> Quad {
+        m.linear
+    }
+    #[inline(always)]
+    fn linear_at(m: &QuadMotion, r: QuadLever) -> Quad {
+        m.linear - Quad::cross_of(r.v, r.yzx, m.angular)
     }
 
     #[inline(always)]
@@ -262,6 +330,13 @@ impl Space for Registers {
     }
 
     #[inline(always)]
+    fn centripetal(pose: &QuadPose, _omega: [Quad; 3], turned: Quad, r: [Quad; 3]) -> Quad {
+        let turned_yzx = turned.yzx();
+        let velocity = Quad::cross_of(turned, turned_yzx, pose.rows.times(r));
+        Quad::cross_of(turned, turned_yzx, velocity)
+    }
+
+    #[inline(always)]
     fn setting<'a: 'a>(setting: LinkSetting<'a>) -> Setting<'a, Fused> {
         let LinkSetting { link, body, angles } = setting;
         Setting {
@@ -277,6 +352,10 @@ impl Space for Registers {
             v: setting.link.translation,
             yzx: setting.link.translation_yzx,
         }
+    }
+    #[inline(always)]
+    fn arm_spread(setting: LinkSetting<'_>) -> [Quad; 3] {
+        setting.link.translation.spread_from_memory()
     }
     #[inline(always)]
     fn times_arm_plus(m: &QuadMat, setting: LinkSetting<'_>, c: Quad) -> Quad {
@@ -301,6 +380,102 @@ impl Space for Registers {
         let sum = around(s.x, s_yzx.x, m.x, c.0);
         let sum = around(s.y, s_yzx.y, m.y, sum);
         QuadCrosses(around(s.z, s_yzx.z, m.z, sum))
+    }
+    #[inline(always)]
+    fn first(inertia: &Link) -> Quad {
+        inertia.first
+    }
+    #[inline(always)]
+    fn second_times(inertia: &Link, v: [Quad; 3]) -> Quad {
+        inertia.second.times(v)
+    }
+
+    #[inline(always)]
+    fn no_inertia() -> QuadArticulated {
+        QuadArticulated::zero()
+    }
+    #[inline(always)]
+    fn rigid(inertia: &Link) -> QuadArticulated {
+        QuadArticulated::rigid(inertia)
+    }
+    #[inline(always)]
+    fn articulated(inertia: ArticulatedInertia<Fused>) -> QuadArticulated {
+        QuadArticulated::from_fused(inertia)
+    }
+    #[inline(always)]
+    fn articulated_numbers(inertia: QuadArticulated) -> ArticulatedInertia<Fused> {
+        inertia.to_fused()
+    }
+    #[inline(always)]
+    fn joined(a: QuadArticulated, b: QuadArticulated) -> QuadArticulated {
+        a.plus(b)
+    }
+    #[inline(always)]
+    fn inertia_times(inertia: &QuadArticulated, m: &QuadMotion) -> QuadWrench {
+        inertia.times(m)
+    }
+    #[inline(always)]
+    fn seen(rest: QuadArticulated, pose: &QuadPose, r: QuadLever) -> QuadArticulated {
+        rest.seen(&pose.kept, r.yzx)
+    }
+    #[inline(always)]
+    fn seen_with(
+        rest: QuadArticulated,
+        pose: &QuadPose,
+        r: QuadLever,
+        parent: &Link,
+    ) -> QuadArticulated {
+        rest.seen_with(&pose.kept, r.yzx, parent)
+    }
+    #[inline(always)]
+    fn without_rotation_z(inertia: QuadArticulated, rotor: Fused) -> Eliminated<Self> {
+        inertia.eliminate_rotation_z(rotor.0)
+    }
+    #[inline(always)]
+    fn without_translation_z(inertia: QuadArticulated, rotor: Fused) -> Eliminated<Self> {
+        inertia.eliminate_translation_z(rotor.0)
+    }
+    /// As (Bᵀψ)ᵀ ṫₚ + ψᵀβ: only one product waits for the parent.
+    #[inline(always)]
+    fn along(
+        psi: &QuadWrench,
+        _rate: &QuadMotion,
+        parent: &QuadMotion,
+        beta: &QuadMotion,
+        pose: &QuadPose,
+        r: QuadLever,
+    ) -> Fused {
+        let rotation = &pose.kept.rotation;
+        let force = rotation.times(psi.force.spread_from_memory());
+        let moment =
+            rotation.times(psi.moment.spread_from_memory()) + Quad::cross_of(r.v, r.yzx, force);
+        let own = psi.moment.mul_add(beta.angular, psi.force * beta.linear);
+        let along = moment.mul_add(parent.angular, force.mul_add(parent.linear, own));
+        Fused(along.sum())
+    }
+
+    #[inline(always)]
+    fn psi_room<'a>(
+        _psi: &'a mut [QuadWrench],
+        room: &'a mut [Force<Fused>; 6],
+    ) -> &'a mut [Force<Fused>] {
+        room
+    }
+    #[inline(always)]
+    fn psi_written(psi: &mut [QuadWrench], room: &[Force<Fused>; 6]) {
+        for (psi, numbers) in psi.iter_mut().zip(room) {
+            *psi = Self::wrench_of(*numbers);
+        }
+    }
+    #[inline(always)]
+    fn psi_numbers<'a>(
+        psi: &'a [QuadWrench],
+        room: &'a mut [Force<Fused>; 6],
+    ) -> &'a [Force<Fused>] {
+        for (numbers, psi) in room.iter_mut().zip(psi) {
+            *numbers = Self::wrench_numbers(psi);
+        }
+        room
     }
 }
 

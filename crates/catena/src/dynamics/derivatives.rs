@@ -140,7 +140,7 @@ impl<V: Vector> Registers<V> {
         match of {
             Of::Inverse => recursion.of_efforts(model, links, state, base, external),
             Of::Forward => {
-                let factors = &quads.forward;
+                let factors = &quads.factors;
                 recursion.of_accelerations(model, links, factors, state, base, external);
             }
         }

@@ -11,11 +11,12 @@
 use crate::algorithm::Angles;
 use crate::algorithm::inertia_matrix::Part;
 use crate::algorithm::inertia_matrix::entries::Numbers;
-use crate::arch::Link;
+use crate::arch::{Link, Registers};
 use crate::arch::{Quad, QuadMat};
 use crate::model::Model;
 use crate::model::joint::{Joint, JointKind, with_joint};
 use crate::scalar::{Fused, Vector, Wide};
+use crate::space::Space;
 use crate::spatial::{Pose, Vec3};
 
 /// Mass (in all lanes), first and second moments.
@@ -145,7 +146,7 @@ impl QuadComposite {
             .collect();
         QuadComposite {
             links: Link::all(model),
-            angles: Angles::padded(tree),
+            angles: Registers::angles(tree),
             frame: vec![frame; model.body_count() + 1],
             direction,
         }
@@ -155,7 +156,7 @@ impl QuadComposite {
     #[inline(always)]
     fn place(&mut self, model: &Model, q: &[Fused]) {
         let n = model.body_count();
-        self.angles.fill_by_four(model.tree(), q);
+        Registers::fill(&mut self.angles, model.tree(), q);
         let (links, frames) = (&self.links[..=n], &mut self.frame[..=n]);
         for i in 1..=n {
             let link = &links[i];

@@ -3,8 +3,6 @@
 //! Names and equations are those of `inverse` and `forward` there. What is found for a freedom lies in memory as one record of
 //! vectors (`records`); what is done to each freedom on its own is done pack by pack by the generic code.
 
-use super::forward::{QuadForward, Wrench, minus_outer, moved, turned_symmetric};
-use super::poses::QuadPose;
 use super::records::{
     AROUND, AXIS, BACK, BEFORE, CONVECTIVE, COUPLING, FIRST, FORCE, FORCES, FREE_FORCE, MOMENTS,
     MOMENTUM, OF_ACCELERATIONS, OF_EFFORTS, ORIGIN, PSI, RATE, ROTATIONAL, SECOND, TRANSLATIONAL,
@@ -12,11 +10,15 @@ use super::records::{
 };
 use crate::algorithm::Angles;
 use crate::algorithm::derivatives::{pairs, sweeps};
-use crate::arch::Link;
+use crate::algorithm::factorization::Factors;
+use crate::arch::{
+    Link, QuadPose, QuadWrench as Wrench, Registers, minus_outer, moved, turned_symmetric,
+};
 use crate::arch::{Quad, QuadMat, around, turning};
 use crate::model::Model;
 use crate::model::joint::{Joint, JointKind, with_joint};
 use crate::scalar::{Fused, Vector, Wide};
+use crate::space::Space;
 use crate::spatial::{Force, Motion, Pose};
 use crate::state::Base;
 
@@ -95,7 +97,7 @@ impl Beyond for Sum {
             second: QuadMat::zero(),
             convective: QuadMat::zero(),
             momentum: Quad::zero(),
-            force: Wrench::zero(),
+            force: no_wrench(),
         }
     }
 
@@ -107,7 +109,7 @@ impl Beyond for Sum {
             second: self.second.plus(b.second),
             convective: self.convective.plus(b.convective),
             momentum: self.momentum + b.momentum,
-            force: self.force.plus(b.force),
+            force: joined(self.force, b.force),
         }
     }
 
@@ -201,7 +203,7 @@ impl Beyond for Free {
             translational: zero,
             moments: zero,
             forces: zero,
-            force: Wrench::zero(),
+            force: no_wrench(),
         }
     }
 
@@ -213,7 +215,7 @@ impl Beyond for Free {
             translational: self.translational.plus(b.translational),
             moments: self.moments.plus(b.moments),
             forces: self.forces.plus(b.forces),
-            force: self.force.plus(b.force),
+            force: joined(self.force, b.force),
         }
     }
 
@@ -300,6 +302,16 @@ impl Free {
         };
         (rest, back)
     }
+}
+
+#[inline(always)]
+fn no_wrench() -> Wrench {
+    Registers::wrench(Quad::zero(), Quad::zero())
+}
+
+#[inline(always)]
+fn joined(a: Wrench, b: Wrench) -> Wrench {
+    Registers::wrench(a.moment + b.moment, a.force + b.force)
 }
 
 /// m − x 1.
@@ -389,7 +401,7 @@ impl QuadDerivatives {
         // whole packs of any width
         let freedoms = model.nv().next_multiple_of(8);
         QuadDerivatives {
-            angles: Angles::padded(model.tree()),
+            angles: Registers::angles(model.tree()),
             body: vec![body; n],
             sums: vec![Sum::none(); n],
             free: vec![Free::none(); n],
@@ -409,7 +421,7 @@ impl QuadDerivatives {
         external: &[Force<Fused>],
     ) {
         let mut records = std::mem::take(&mut self.of_efforts);
-        self.angles.fill_by_four(model.tree(), state[0]);
+        Registers::fill(&mut self.angles, model.tree(), state[0]);
         self.outward(model, links, None, state, base, &mut records);
         let n = model.body_count();
         clear(links, &mut self.sums);
@@ -441,17 +453,17 @@ impl QuadDerivatives {
         &mut self,
         model: &Model,
         links: &[Link],
-        factors: &QuadForward,
+        factors: &Factors<Registers>,
         state: [&[Fused]; 3],
         base: &Base<Fused>,
         external: &[Force<Fused>],
     ) {
         let mut records = std::mem::take(&mut self.of_accelerations);
-        self.angles.fill_from(factors.angles());
+        self.angles.fill_from(&factors.angles);
         self.outward(model, links, Some(factors), state, base, &mut records);
         let n = model.body_count();
         clear(links, &mut self.free);
-        let mut several = [Wrench::zero(); 6];
+        let mut several = [no_wrench(); 6];
         let mut next = Free::none();
         for i in (1..=n).rev() {
             let (link, body) = (&links[i], &self.body[i]);
@@ -462,18 +474,14 @@ impl QuadDerivatives {
                 whole = whole.plus(self.free[i]);
             }
             let mut rest = whole;
-            for (k, psi) in factors
-                .psi_of(model, i, &mut several)
-                .iter()
-                .enumerate()
-                .rev()
-            {
+            let found = psi_of(factors, model, i, &mut several);
+            for (k, psi) in found.iter().enumerate().rev() {
                 let at = info.v + k;
                 let psi = Wrench {
                     moment: body.rotation.times(psi.moment.spread_from_memory()),
                     force: body.rotation.times(psi.force.spread_from_memory()),
                 };
-                let inverse = factors.inverse()[at].0;
+                let inverse = factors.inverse[at].0;
                 let record = &mut records[at];
                 let axis = Twist {
                     angular: record[AXIS],
@@ -516,7 +524,7 @@ impl QuadDerivatives {
         &mut self,
         model: &Model,
         links: &[Link],
-        factors: Option<&QuadForward>,
+        factors: Option<&Factors<Registers>>,
         [q, v, vdot]: [&[Fused]; 3],
         base: &Base<Fused>,
         records: &mut [[Quad; N]],
@@ -536,15 +544,18 @@ impl QuadDerivatives {
             let info = link.node;
             let parent = &self.body[info.parent];
             let (turn, translation) = match (factors, info.kind) {
-                (Some(factors), _) => factors.placed(i),
+                (Some(factors), _) => {
+                    let placed = &factors.pose[i].kept;
+                    (placed.rotation, placed.translation)
+                }
                 (None, JointKind::Revolute | JointKind::Continuous) => {
                     let (sin, cos) = (self.angles.sin[info.angle], self.angles.cos[info.angle]);
                     let pose = QuadPose::revolute(link, sin, cos);
-                    (pose.columns, pose.translation)
+                    (pose.kept.rotation, pose.kept.translation)
                 }
                 (None, JointKind::Prismatic) => {
                     let pose = QuadPose::prismatic(link, q[info.q]);
-                    (pose.columns, pose.translation)
+                    (pose.kept.rotation, pose.kept.translation)
                 }
                 (None, kind) => {
                     let setting = model.setting(i, &self.angles);
@@ -648,6 +659,33 @@ impl QuadDerivatives {
                 velocity,
                 rate,
             };
+        }
+    }
+}
+
+/// ψ of the freedoms of a body in body axes; there is room for several.
+#[inline(always)]
+fn psi_of<'a>(
+    factors: &'a Factors<Registers>,
+    model: &Model,
+    body: usize,
+    several: &'a mut [Wrench; 6],
+) -> &'a [Wrench] {
+    let node = model.tree().nodes[body];
+    let psi = &factors.psi[node.v..node.v + node.kind.nv()];
+    match node.kind {
+        JointKind::Revolute | JointKind::Continuous | JointKind::Prismatic => psi,
+        kind => {
+            let pose = Registers::pose_numbers(&factors.pose[body].kept);
+            let setting = model.setting(body, &factors.angles);
+            with_joint!(kind, J => {
+                let joint = J::<Fused>::at(setting, &pose);
+                for k in 0..J::<Fused>::NV {
+                    let numbers = joint.restore(Registers::wrench_numbers(&psi[k]));
+                    several[k] = Registers::wrench_of(numbers);
+                }
+            });
+            &several[..psi.len()]
         }
     }
 }

@@ -10,10 +10,7 @@
 
 mod composite;
 mod derivatives;
-mod forward;
-mod poses;
 mod records;
 
 pub(crate) use composite::{QuadComposite, SMALL};
 pub(crate) use derivatives::QuadDerivatives;
-pub(crate) use forward::QuadForward;

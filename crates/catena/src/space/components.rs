@@ -1,11 +1,13 @@
 //! A vector as three numbers, of any scalar.
 
-use super::{Constants, Space};
+use super::{Constants, Eliminated, Space};
 use crate::algorithm::Angles;
 use crate::model::joint::{Joint, Prismatic, Revolute, Setting};
 use crate::model::{Model, Node, Tree};
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{AngularRate, Force, Mat3, Pose, RigidInertia, Vec3};
+use crate::spatial::{
+    self, AngularRate, ArticulatedInertia, Force, Mat3, Motion, Pose, RigidInertia, Vec3,
+};
 use std::marker::PhantomData;
 
 /// Vectors of three numbers.
@@ -36,11 +38,15 @@ impl<S: Scalar> Space for Components<S> {
     type Lever = Vec3<S>;
     type Crosses = Vec3<S>;
     type Wrench = Force<S>;
+    type Motion = Motion<S>;
     type Matrix = Mat3<S>;
+    type Articulated = ArticulatedInertia<S>;
     type Pose = Pose<S>;
     type Kept = Pose<S>;
     type Setting<'a> = Setting<'a, S>;
     type Inertia<'a> = RigidInertia<S>;
+
+    const KEEPS_INERTIAS: bool = true;
 
     fn angles(tree: &Tree) -> Angles<S> {
         Angles::new(tree)
@@ -71,6 +77,18 @@ impl<S: Scalar> Space for Components<S> {
         v.z
     }
     #[inline(always)]
+    fn with_z(v: Vec3<S>, z: S) -> Vec3<S> {
+        Vec3::new(v.x, v.y, z)
+    }
+    #[inline(always)]
+    fn plus_z(v: Vec3<S>, z: S) -> Vec3<S> {
+        Vec3::new(v.x, v.y, v.z + z)
+    }
+    #[inline(always)]
+    fn cross_z(v: Vec3<S>, rate: S) -> Vec3<S> {
+        Vec3::new(v.y * rate, -(v.x * rate), S::zero())
+    }
+    #[inline(always)]
     fn across_z(v: Vec3<S>, rate: S, along: S) -> Vec3<S> {
         Vec3::new(v.y * rate, -(v.x * rate), along)
     }
@@ -99,6 +117,28 @@ impl<S: Scalar> Space for Components<S> {
     #[inline(always)]
     fn force(f: &Force<S>) -> Vec3<S> {
         f.force
+    }
+
+    #[inline(always)]
+    fn add_scaled(f: &Force<S>, g: &Force<S>, x: S) -> Force<S> {
+        f.add_scaled(*g, x)
+    }
+
+    #[inline(always)]
+    fn motion(angular: Vec3<S>, linear: Vec3<S>) -> Motion<S> {
+        Motion::new(angular, linear)
+    }
+    #[inline(always)]
+    fn angular(m: &Motion<S>) -> Vec3<S> {
+        m.angular
+    }
+    #[inline(always)]
+    fn linear(m: &Motion<S>) -> Vec3<S> {
+        m.linear
+    }
+    #[inline(always)]
+    fn linear_at(m: &Motion<S>, r: Vec3<S>) -> Vec3<S> {
+        m.angular.cross_add(r, m.linear)
     }
 
     #[inline(always)]
@@ -158,11 +198,20 @@ impl<S: Scalar> Space for Components<S> {
     }
 
     #[inline(always)]
+    fn centripetal(pose: &Pose<S>, omega: Vec3<S>, _turned: Vec3<S>, r: Vec3<S>) -> Vec3<S> {
+        pose.rotation.transpose_times(omega.cross(omega.cross(r)))
+    }
+
+    #[inline(always)]
     fn setting<'a: 'a>(setting: Setting<'a, S>) -> Setting<'a, S> {
         setting
     }
     #[inline(always)]
     fn arm(setting: Setting<'_, S>) -> Vec3<S> {
+        setting.placement.translation
+    }
+    #[inline(always)]
+    fn arm_spread(setting: Setting<'_, S>) -> Vec3<S> {
         setting.placement.translation
     }
     #[inline(always)]
@@ -190,5 +239,83 @@ impl<S: Scalar> Space for Components<S> {
             row.x.dot_add(s.z, c.y) - row.z.dot(s.x),
             row.y.dot_add(s.x, c.z) - row.x.dot(s.y),
         )
+    }
+    #[inline(always)]
+    fn first(inertia: RigidInertia<S>) -> Vec3<S> {
+        inertia.first
+    }
+    #[inline(always)]
+    fn second_times(inertia: RigidInertia<S>, v: Vec3<S>) -> Vec3<S> {
+        inertia.second * v
+    }
+
+    #[inline(always)]
+    fn no_inertia() -> ArticulatedInertia<S> {
+        ArticulatedInertia::zero()
+    }
+    #[inline(always)]
+    fn rigid(inertia: RigidInertia<S>) -> ArticulatedInertia<S> {
+        inertia.articulated()
+    }
+    #[inline(always)]
+    fn articulated(inertia: ArticulatedInertia<S>) -> ArticulatedInertia<S> {
+        inertia
+    }
+    #[inline(always)]
+    fn articulated_numbers(inertia: ArticulatedInertia<S>) -> ArticulatedInertia<S> {
+        inertia
+    }
+    #[inline(always)]
+    fn joined(a: ArticulatedInertia<S>, b: ArticulatedInertia<S>) -> ArticulatedInertia<S> {
+        a + b
+    }
+    #[inline(always)]
+    fn inertia_times(inertia: &ArticulatedInertia<S>, m: &Motion<S>) -> Force<S> {
+        inertia.times(*m)
+    }
+    #[inline(always)]
+    fn seen(rest: ArticulatedInertia<S>, pose: &Pose<S>, _r: Vec3<S>) -> ArticulatedInertia<S> {
+        rest.seen_from(*pose)
+    }
+    #[inline(always)]
+    fn seen_with(
+        rest: ArticulatedInertia<S>,
+        pose: &Pose<S>,
+        _r: Vec3<S>,
+        parent: RigidInertia<S>,
+    ) -> ArticulatedInertia<S> {
+        parent.articulated() + rest.seen_from(*pose)
+    }
+    #[inline(always)]
+    fn without_rotation_z(inertia: ArticulatedInertia<S>, rotor: S) -> Eliminated<Self> {
+        let spatial::Eliminated { rest, psi, inverse } = inertia.eliminate_rotation_z(rotor);
+        Eliminated { rest, psi, inverse }
+    }
+    #[inline(always)]
+    fn without_translation_z(inertia: ArticulatedInertia<S>, rotor: S) -> Eliminated<Self> {
+        let spatial::Eliminated { rest, psi, inverse } = inertia.eliminate_translation_z(rotor);
+        Eliminated { rest, psi, inverse }
+    }
+    #[inline(always)]
+    fn along(
+        psi: &Force<S>,
+        rate: &Motion<S>,
+        _parent: &Motion<S>,
+        _beta: &Motion<S>,
+        _pose: &Pose<S>,
+        _r: Vec3<S>,
+    ) -> S {
+        psi.dot(*rate)
+    }
+
+    #[inline(always)]
+    fn psi_room<'a>(psi: &'a mut [Force<S>], _room: &'a mut [Force<S>; 6]) -> &'a mut [Force<S>] {
+        psi
+    }
+    #[inline(always)]
+    fn psi_written(_psi: &mut [Force<S>], _room: &[Force<S>; 6]) {}
+    #[inline(always)]
+    fn psi_numbers<'a>(psi: &'a [Force<S>], _room: &'a mut [Force<S>; 6]) -> &'a [Force<S>] {
+        psi
     }
 }

@@ -3,9 +3,11 @@
 //! Joints about and along z have forms of their own, since they are what machines are made of. All others are set up,
 //! projected and eliminated in numbers, by their one definition in `model::joint`.
 
-use super::Space;
-use crate::model::joint::{Joint, JointKind, with_joint};
-use crate::spatial::{Motion, Vec3};
+use super::{Eliminated, Space};
+use crate::model::DofNumbers;
+use crate::model::joint::{Joint, JointKind, Pivots, PivotsMut, with_joint};
+use crate::scalar::Parameter;
+use crate::spatial::{Force, Motion, Vec3};
 use std::marker::PhantomData;
 
 /// What a body hands on to its children in inverse dynamics.
@@ -34,6 +36,16 @@ impl<E: Space> Moving<E> {
     }
 }
 
+/// What the elimination of a joint leaves behind, beginning with its first freedom.
+pub(crate) struct Freed<'a, E: Space> {
+    /// ψ, in the axes the joint eliminates in.
+    pub psi: &'a mut [E::Wrench],
+    /// 1/m̂.
+    pub inverse: &'a mut [E::Number],
+    /// τ̂/m̂, the acceleration with the parent held.
+    pub freed: &'a mut [E::Number],
+}
+
 /// A joint at one state. All quantities are in the axes and at the origin of the carried body.
 pub(crate) trait JointIn<E: Space>: Copy {
     /// `parent_from_body` at these coordinates.
@@ -54,6 +66,55 @@ pub(crate) trait JointIn<E: Space>: Copy {
 
     /// Pᵀ f, into the joint's efforts.
     fn project(self, setting: E::Setting<'_>, kept: &E::Kept, f: &E::Wrench, tau: &mut [E::Number]);
+
+    /// ω of the body, and its twist rate when v̇ = 0 and the parent does not accelerate, from ω of the parent.
+    fn bias(
+        self,
+        setting: E::Setting<'_>,
+        pose: &E::Pose,
+        omega: E::Spread,
+        v: &[E::Number],
+    ) -> (E::Vector, E::Motion);
+
+    /// Tips to base: takes the joint's freedoms out of the articulated inertia of its body, and what the efforts carry out of the
+    /// wrench `z` that needs no acceleration. The component of z along a freedom is written, not summed: it is τ − J τ̂/m̂.
+    fn eliminate<P: Parameter<E::Number>>(
+        self,
+        setting: E::Setting<'_>,
+        pose: &E::Pose,
+        inertia: E::Articulated,
+        z: &E::Wrench,
+        effort: &[E::Number],
+        dofs: &[DofNumbers<P>],
+        out: Freed<'_, E>,
+    ) -> (E::Articulated, E::Wrench);
+
+    /// Base to tips: accelerations of the joint and twist rate of the body, from that of the parent and `beta`.
+    fn outward<P: Parameter<E::Number>>(
+        self,
+        setting: E::Setting<'_>,
+        pose: &E::Pose,
+        parent: &E::Motion,
+        beta: &E::Motion,
+        dofs: &[DofNumbers<P>],
+        found: Freed<'_, E>,
+        vdot: &mut [E::Number],
+    ) -> E::Motion;
+}
+
+/// B ṫₚ + β: twist rate of a body whose joint does not accelerate; `r` is the translation of the pose.
+#[inline(always)]
+fn carried<E: Space>(
+    pose: &E::Pose,
+    r: E::Lever,
+    parent: &E::Motion,
+    beta: &E::Motion,
+) -> E::Motion {
+    let at_joint = E::linear_at(parent, r);
+    E::motion(
+        E::back_plus(pose, E::spread(E::angular(parent)), E::angular(beta)),
+        E::back_plus(pose, E::spread(at_joint), E::linear(beta)),
+    )
 }
 
 /// Revolute: rotation about z.
@@ -99,6 +160,68 @@ impl<E: Space> JointIn<E> for Turning<E> {
         tau: &mut [E::Number],
     ) {
         tau[0] = E::z(E::moment(f));
+    }
+
+    #[inline(always)]
+    fn bias(
+        self,
+        setting: E::Setting<'_>,
+        pose: &E::Pose,
+        omega: E::Spread,
+        v: &[E::Number],
+    ) -> (E::Vector, E::Motion) {
+        let turned = E::back(pose, omega);
+        let own = E::plus_z(turned, v[0]);
+        let r = E::arm_spread(setting);
+        let beta = E::motion(
+            E::cross_z(own, v[0]),
+            E::centripetal(pose, omega, turned, r),
+        );
+        (own, beta)
+    }
+
+    #[inline(always)]
+    fn eliminate<P: Parameter<E::Number>>(
+        self,
+        _setting: E::Setting<'_>,
+        _pose: &E::Pose,
+        inertia: E::Articulated,
+        z: &E::Wrench,
+        effort: &[E::Number],
+        dofs: &[DofNumbers<P>],
+        out: Freed<'_, E>,
+    ) -> (E::Articulated, E::Wrench) {
+        let (effort, rotor) = (effort[0], dofs[0].armature.lift());
+        let Eliminated { rest, psi, inverse } = E::without_rotation_z(inertia, rotor);
+        let left = effort - E::z(E::moment(z));
+        let freed = left * inverse;
+        let through = E::add_scaled(z, &psi, left);
+        out.inverse[0] = inverse;
+        out.freed[0] = freed;
+        out.psi[0] = psi;
+        let along = effort - rotor * freed;
+        let moment = E::with_z(E::moment(&through), along);
+        let through = E::wrench(moment, E::force(&through));
+        (rest, through)
+    }
+
+    #[inline(always)]
+    fn outward<P: Parameter<E::Number>>(
+        self,
+        setting: E::Setting<'_>,
+        pose: &E::Pose,
+        parent: &E::Motion,
+        beta: &E::Motion,
+        _dofs: &[DofNumbers<P>],
+        found: Freed<'_, E>,
+        vdot: &mut [E::Number],
+    ) -> E::Motion {
+        let r = self.lever(setting, E::kept(pose));
+        let rate = carried::<E>(pose, r, parent, beta);
+        let along = E::along(&found.psi[0], &rate, parent, beta, pose, r);
+        let acceleration = found.freed[0] - along;
+        vdot[0] = acceleration;
+        E::motion(E::plus_z(E::angular(&rate), acceleration), E::linear(&rate))
     }
 }
 
@@ -147,6 +270,65 @@ impl<E: Space> JointIn<E> for Sliding<E> {
         tau: &mut [E::Number],
     ) {
         tau[0] = E::z(E::force(f));
+    }
+
+    #[inline(always)]
+    fn bias(
+        self,
+        _setting: E::Setting<'_>,
+        pose: &E::Pose,
+        omega: E::Spread,
+        v: &[E::Number],
+    ) -> (E::Vector, E::Motion) {
+        let own = E::back(pose, omega);
+        let r = E::spread(E::translation(E::kept(pose)));
+        let coriolis = E::cross_z(own, v[0] + v[0]);
+        let linear = E::centripetal(pose, omega, own, r) + coriolis;
+        (own, E::motion(E::zero(), linear))
+    }
+
+    #[inline(always)]
+    fn eliminate<P: Parameter<E::Number>>(
+        self,
+        _setting: E::Setting<'_>,
+        _pose: &E::Pose,
+        inertia: E::Articulated,
+        z: &E::Wrench,
+        effort: &[E::Number],
+        dofs: &[DofNumbers<P>],
+        out: Freed<'_, E>,
+    ) -> (E::Articulated, E::Wrench) {
+        let (effort, rotor) = (effort[0], dofs[0].armature.lift());
+        let Eliminated { rest, psi, inverse } = E::without_translation_z(inertia, rotor);
+        let left = effort - E::z(E::force(z));
+        let freed = left * inverse;
+        let through = E::add_scaled(z, &psi, left);
+        out.inverse[0] = inverse;
+        out.freed[0] = freed;
+        out.psi[0] = psi;
+        let along = effort - rotor * freed;
+        let force = E::with_z(E::force(&through), along);
+        let through = E::wrench(E::moment(&through), force);
+        (rest, through)
+    }
+
+    #[inline(always)]
+    fn outward<P: Parameter<E::Number>>(
+        self,
+        setting: E::Setting<'_>,
+        pose: &E::Pose,
+        parent: &E::Motion,
+        beta: &E::Motion,
+        _dofs: &[DofNumbers<P>],
+        found: Freed<'_, E>,
+        vdot: &mut [E::Number],
+    ) -> E::Motion {
+        let r = self.lever(setting, E::kept(pose));
+        let rate = carried::<E>(pose, r, parent, beta);
+        let along = E::along(&found.psi[0], &rate, parent, beta, pose, r);
+        let acceleration = found.freed[0] - along;
+        vdot[0] = acceleration;
+        E::motion(E::angular(&rate), E::plus_z(E::linear(&rate), acceleration))
     }
 }
 
@@ -210,6 +392,90 @@ impl<E: Space> JointIn<E> for Other<E> {
             let joint = J::<E::Number>::at(setting, &kept);
             joint.project(E::wrench_numbers(f), &mut tau[..J::<E::Number>::NV]);
         });
+    }
+
+    #[inline(always)]
+    fn bias(
+        self,
+        setting: E::Setting<'_>,
+        pose: &E::Pose,
+        omega: E::Spread,
+        v: &[E::Number],
+    ) -> (E::Vector, E::Motion) {
+        let kept = E::kept(pose);
+        let turned = E::back(pose, omega);
+        let r = E::spread(E::translation(kept));
+        let centripetal = E::centripetal(pose, omega, turned, r);
+        let turned = E::components(turned);
+        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
+        let (twist, bias) = with_joint!(self.0, J => {
+            let joint = J::<E::Number>::at(setting, &kept);
+            (
+                joint.plus(Motion::new(turned, Vec3::zero()), v),
+                joint.bias(turned, v),
+            )
+        });
+        let linear = E::vector(bias.linear) + centripetal;
+        (
+            E::vector(twist.angular),
+            E::motion(E::vector(bias.angular), linear),
+        )
+    }
+
+    #[inline(always)]
+    fn eliminate<P: Parameter<E::Number>>(
+        self,
+        setting: E::Setting<'_>,
+        pose: &E::Pose,
+        inertia: E::Articulated,
+        z: &E::Wrench,
+        effort: &[E::Number],
+        dofs: &[DofNumbers<P>],
+        out: Freed<'_, E>,
+    ) -> (E::Articulated, E::Wrench) {
+        let (inertia, z) = (E::articulated_numbers(inertia), E::wrench_numbers(z));
+        let (setting, kept) = (E::setting(setting), E::pose_numbers(E::kept(pose)));
+        let mut room = [Force::zero(); 6];
+        let psi = E::psi_room(out.psi, &mut room);
+        let (rest, through) = with_joint!(self.0, J => {
+            let joint = J::<E::Number>::at(setting, &kept);
+            let nv = J::<E::Number>::NV;
+            let (psi, inverse) = (&mut psi[..nv], &mut out.inverse[..nv]);
+            let dofs = &dofs[..nv];
+            let rest = joint.eliminate(inertia, PivotsMut { psi: &mut *psi, inverse: &mut *inverse, dofs });
+            let pivots = Pivots { psi, inverse, dofs };
+            (rest, joint.inward(z, &effort[..nv], pivots, &mut out.freed[..nv]))
+        });
+        E::psi_written(&mut out.psi[..self.0.nv()], &room);
+        (E::articulated(rest), E::wrench_of(through))
+    }
+
+    #[inline(always)]
+    fn outward<P: Parameter<E::Number>>(
+        self,
+        setting: E::Setting<'_>,
+        pose: &E::Pose,
+        parent: &E::Motion,
+        beta: &E::Motion,
+        dofs: &[DofNumbers<P>],
+        found: Freed<'_, E>,
+        vdot: &mut [E::Number],
+    ) -> E::Motion {
+        let r = self.lever(setting, E::kept(pose));
+        let rate = E::motion_numbers(&carried::<E>(pose, r, parent, beta));
+        let (setting, kept) = (E::setting(setting), E::pose_numbers(E::kept(pose)));
+        let mut room = [Force::zero(); 6];
+        let psi = E::psi_numbers(&found.psi[..self.0.nv()], &mut room);
+        E::motion_of(with_joint!(self.0, J => {
+            let joint = J::<E::Number>::at(setting, &kept);
+            let nv = J::<E::Number>::NV;
+            let pivots = Pivots {
+                psi: &psi[..nv],
+                inverse: &found.inverse[..nv],
+                dofs: &dofs[..nv],
+            };
+            joint.outward(rate, &found.freed[..nv], pivots, &mut vdot[..nv])
+        }))
     }
 }
 

@@ -19,13 +19,13 @@ mod components;
 mod joints;
 
 pub(crate) use components::Components;
-pub(crate) use joints::{JointIn, Moving, Other, Sliding, Turning, in_space};
+pub(crate) use joints::{Freed, JointIn, Moving, Other, Sliding, Turning, in_space};
 
 use crate::algorithm::Angles;
 use crate::model::joint::Setting;
 use crate::model::{Node, Tree};
 use crate::scalar::Scalar;
-use crate::spatial::{Force, Pose, Vec3};
+use crate::spatial::{ArticulatedInertia, Force, Motion, Pose, Vec3};
 use std::fmt::Debug;
 use std::ops::{Add, Sub};
 
@@ -43,8 +43,12 @@ pub(crate) trait Space: Copy + Debug + 'static {
     type Crosses: Copy;
     /// Moment about a body's origin, and force.
     type Wrench: Copy + Debug;
+    /// A twist or a twist rate: angular part, and linear part of the body's origin.
+    type Motion: Copy + Debug;
     /// A matrix.
     type Matrix: Copy + Debug;
+    /// An articulated inertia.
+    type Articulated: Copy + Debug;
     /// Where a body stands in its parent, to be used both ways.
     type Pose: Copy + Debug;
     /// What of it the way from the body to its parent needs.
@@ -53,6 +57,9 @@ pub(crate) trait Space: Copy + Debug + 'static {
     type Setting<'a>: Copy;
     /// Mass and moments of a body.
     type Inertia<'a>: Copy;
+
+    /// Do recursions leave the articulated inertias of all bodies behind?
+    const KEEPS_INERTIAS: bool;
 
     /// Room for the sines and cosines of a model.
     fn angles(tree: &Tree) -> Angles<Self::Number>;
@@ -69,6 +76,12 @@ pub(crate) trait Space: Copy + Debug + 'static {
     fn spread(v: Self::Vector) -> Self::Spread;
     /// Its third component.
     fn z(v: Self::Vector) -> Self::Number;
+    /// With another third component.
+    fn with_z(v: Self::Vector, z: Self::Number) -> Self::Vector;
+    /// v + (0, 0, z).
+    fn plus_z(v: Self::Vector, z: Self::Number) -> Self::Vector;
+    /// v × (0, 0, rate).
+    fn cross_z(v: Self::Vector, rate: Self::Number) -> Self::Vector;
     /// v × (0, 0, rate) + (0, 0, along).
     fn across_z(v: Self::Vector, rate: Self::Number, along: Self::Number) -> Self::Vector;
 
@@ -99,6 +112,31 @@ pub(crate) trait Space: Copy + Debug + 'static {
         )
     }
 
+    /// f + g x.
+    fn add_scaled(f: &Self::Wrench, g: &Self::Wrench, x: Self::Number) -> Self::Wrench;
+
+    /// From angular and linear part.
+    fn motion(angular: Self::Vector, linear: Self::Vector) -> Self::Motion;
+    /// The angular part of a motion.
+    fn angular(m: &Self::Motion) -> Self::Vector;
+    /// The linear part of a motion.
+    fn linear(m: &Self::Motion) -> Self::Vector;
+    /// A motion from numbers.
+    #[inline(always)]
+    fn motion_of(m: Motion<Self::Number>) -> Self::Motion {
+        Self::motion(Self::vector(m.angular), Self::vector(m.linear))
+    }
+    /// A motion in numbers.
+    #[inline(always)]
+    fn motion_numbers(m: &Self::Motion) -> Motion<Self::Number> {
+        Motion::new(
+            Self::components(Self::angular(m)),
+            Self::components(Self::linear(m)),
+        )
+    }
+    /// Linear part of a motion at r: v + ω × r.
+    fn linear_at(m: &Self::Motion, r: Self::Lever) -> Self::Vector;
+
     /// M v + c.
     fn times_plus(m: &Self::Matrix, v: Self::Spread, c: Self::Vector) -> Self::Vector;
     /// Ω = ω̃̇ + ω̃ ω̃: the acceleration of a point ρ of a turning body is a + Ω ρ.
@@ -128,10 +166,21 @@ pub(crate) trait Space: Copy + Debug + 'static {
     /// R v + c.
     fn turn_plus(kept: &Self::Kept, v: Self::Spread, c: Self::Vector) -> Self::Vector;
 
+    /// Acceleration at r in the parent due to its angular velocity ω, in body axes: Rᵀ (ω × (ω × r)) = ω' × (ω' × Rᵀ r) with
+    /// ω' = Rᵀ ω, which is known too.
+    fn centripetal(
+        pose: &Self::Pose,
+        omega: Self::Spread,
+        turned: Self::Vector,
+        r: Self::Spread,
+    ) -> Self::Vector;
+
     /// The joint's constants in numbers.
     fn setting<'a: 'a>(setting: Self::Setting<'a>) -> Setting<'a, Self::Number>;
     /// Translation of the joint's placement.
     fn arm(setting: Self::Setting<'_>) -> Self::Lever;
+    /// The same, ready to be multiplied by matrices.
+    fn arm_spread(setting: Self::Setting<'_>) -> Self::Spread;
     /// M r + c, with r the translation of the joint's placement.
     fn times_arm_plus(
         m: &Self::Matrix,
@@ -155,6 +204,68 @@ pub(crate) trait Space: Copy + Debug + 'static {
         m: &Self::Matrix,
         c: Self::Crosses,
     ) -> Self::Crosses;
+    /// h, the first moment of a body.
+    fn first(inertia: Self::Inertia<'_>) -> Self::Vector;
+    /// Σ v, with the second moment of a body.
+    fn second_times(inertia: Self::Inertia<'_>, v: Self::Spread) -> Self::Vector;
+
+    /// No inertia.
+    fn no_inertia() -> Self::Articulated;
+    /// That of a rigid body.
+    fn rigid(inertia: Self::Inertia<'_>) -> Self::Articulated;
+    /// An articulated inertia from numbers.
+    fn articulated(inertia: ArticulatedInertia<Self::Number>) -> Self::Articulated;
+    /// An articulated inertia in numbers.
+    fn articulated_numbers(inertia: Self::Articulated) -> ArticulatedInertia<Self::Number>;
+    /// The sum of two.
+    fn joined(a: Self::Articulated, b: Self::Articulated) -> Self::Articulated;
+    /// The wrench that gives a twist rate.
+    fn inertia_times(inertia: &Self::Articulated, m: &Self::Motion) -> Self::Wrench;
+    /// What is left at a body, seen from its parent; `r` is the translation of the pose.
+    fn seen(rest: Self::Articulated, pose: &Self::Pose, r: Self::Lever) -> Self::Articulated;
+    /// The same together with the inertia of the parent.
+    fn seen_with(
+        rest: Self::Articulated,
+        pose: &Self::Pose,
+        r: Self::Lever,
+        parent: Self::Inertia<'_>,
+    ) -> Self::Articulated;
+    /// Takes out the rotation about z, with this rotor inertia: `spatial::elimination`.
+    fn without_rotation_z(inertia: Self::Articulated, rotor: Self::Number) -> Eliminated<Self>;
+    /// Takes out the translation along z.
+    fn without_translation_z(inertia: Self::Articulated, rotor: Self::Number) -> Eliminated<Self>;
+    /// ψᵀ ṫ of a body whose twist rate is ṫ = B ṫₚ + β; `r` is the translation of the pose.
+    fn along(
+        psi: &Self::Wrench,
+        rate: &Self::Motion,
+        parent: &Self::Motion,
+        beta: &Self::Motion,
+        pose: &Self::Pose,
+        r: Self::Lever,
+    ) -> Self::Number;
+
+    /// Where ψ of a joint with several freedoms is written in numbers: in its place or in this room.
+    fn psi_room<'a>(
+        psi: &'a mut [Self::Wrench],
+        room: &'a mut [Force<Self::Number>; 6],
+    ) -> &'a mut [Force<Self::Number>];
+    /// Puts what was written into the room in its place.
+    fn psi_written(psi: &mut [Self::Wrench], room: &[Force<Self::Number>; 6]);
+    /// ψ of a joint with several freedoms in numbers, from its place or by way of this room.
+    fn psi_numbers<'a>(
+        psi: &'a [Self::Wrench],
+        room: &'a mut [Force<Self::Number>; 6],
+    ) -> &'a [Force<Self::Number>];
+}
+
+/// What is left of an articulated inertia, and what the elimination needed.
+pub(crate) struct Eliminated<E: Space> {
+    /// M̂'.
+    pub rest: E::Articulated,
+    /// ψ = M̂ p / m̂.
+    pub psi: E::Wrench,
+    /// 1/m̂.
+    pub inverse: E::Number,
 }
 
 /// Where a space finds the constants of a model.
