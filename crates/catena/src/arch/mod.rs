@@ -5,7 +5,11 @@ mod cpu;
 #[cfg(target_arch = "x86_64")]
 mod articulated;
 #[cfg(target_arch = "x86_64")]
+mod columns;
+#[cfg(target_arch = "x86_64")]
 mod links;
+#[cfg(target_arch = "x86_64")]
+mod moments;
 #[cfg(target_arch = "x86_64")]
 mod quad;
 #[cfg(target_arch = "x86_64")]
@@ -15,6 +19,7 @@ pub use cpu::Cpu;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use {
     articulated::{minus_outer, moved, turned_symmetric},
+    columns::{Columns, SMALL},
     cpu::{with_avx2, with_avx512},
     links::Link,
     quad::{Quad, QuadMat, around, turning},

@@ -2,13 +2,14 @@
 
 use super::articulated::QuadArticulated;
 use super::links::Link;
+use super::moments::QuadMoments;
 use super::quad::{Quad, QuadMat, around, turning};
 use crate::algorithm::Angles;
 use crate::model::joint::Setting;
 use crate::model::{BodyNumbers, Model, Node, Tree};
 use crate::scalar::{Avx2Register, Fused, Scalar, Wide};
 use crate::space::{Constants, Eliminated, Space};
-use crate::spatial::{ArticulatedInertia, Force, Pose, Vec3};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Pose, Vec3};
 
 /// Vectors in AVX2 registers. Recursions over them run only where [`crate::Dynamics`] has seen AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +151,7 @@ impl Space for Registers {
     type Wrench = QuadWrench;
     type Motion = QuadMotion;
     type Matrix = QuadMat;
+    type Moments = QuadMoments;
     type Articulated = QuadArticulated;
     type Pose = QuadPose;
     type Kept = KeptPose;
@@ -274,8 +276,20 @@ impl Space for Registers {
     }
 
     #[inline(always)]
+    fn times(m: &QuadMat, v: [Quad; 3]) -> Quad {
+        m.times(v)
+    }
+    #[inline(always)]
     fn times_plus(m: &QuadMat, v: [Quad; 3], c: Quad) -> Quad {
         m.times(v) + c
+    }
+    #[inline(always)]
+    fn column_z(m: &QuadMat) -> Quad {
+        m.z
+    }
+    #[inline(always)]
+    fn matrix_numbers(m: &QuadMat) -> Mat3<Fused> {
+        m.to_fused()
     }
     #[inline(always)]
     fn angular_rate(omega: Quad, spread: [Quad; 3], alpha: Quad) -> QuadMat {
@@ -307,6 +321,19 @@ impl Space for Registers {
     #[inline(always)]
     fn translation(kept: &KeptPose) -> Quad {
         kept.translation
+    }
+    #[inline(always)]
+    fn rotation(kept: &KeptPose) -> QuadMat {
+        kept.rotation
+    }
+    #[inline(always)]
+    fn times_rotation(m: &QuadMat, kept: &KeptPose) -> QuadMat {
+        let r = &kept.rotation;
+        QuadMat {
+            x: m.times(r.x.spread()),
+            y: m.times(r.y.spread()),
+            z: m.times(r.z.spread()),
+        }
     }
     #[inline(always)]
     fn back(pose: &QuadPose, v: [Quad; 3]) -> Quad {
@@ -388,6 +415,42 @@ impl Space for Registers {
     #[inline(always)]
     fn second_times(inertia: &Link, v: [Quad; 3]) -> Quad {
         inertia.second.times(v)
+    }
+
+    #[inline(always)]
+    fn no_moments() -> QuadMoments {
+        QuadMoments::zero()
+    }
+    #[inline(always)]
+    fn moments(inertia: &Link, axes: &QuadMat) -> QuadMoments {
+        QuadMoments::of(inertia, axes)
+    }
+    #[inline(always)]
+    fn add_moments(a: QuadMoments, b: QuadMoments) -> QuadMoments {
+        a.plus(b)
+    }
+    #[inline(always)]
+    fn shifted(moments: QuadMoments, arm: &Quad) -> QuadMoments {
+        moments.shifted(arm)
+    }
+    #[inline(always)]
+    fn momentum_of_turning(moments: &QuadMoments, omega: Quad) -> QuadWrench {
+        moments.of_turning(omega)
+    }
+    #[inline(always)]
+    fn momentum_of_sliding(moments: &QuadMoments, v: Quad) -> QuadWrench {
+        QuadWrench {
+            moment: moments.first.cross(v),
+            force: v * moments.mass,
+        }
+    }
+    #[inline(always)]
+    fn momentum(moments: &QuadMoments, m: &QuadMotion) -> QuadWrench {
+        let turning = moments.of_turning(m.angular);
+        QuadWrench {
+            moment: turning.moment + moments.first.cross(m.linear),
+            force: m.linear.mul_add(moments.mass, turning.force),
+        }
     }
 
     #[inline(always)]

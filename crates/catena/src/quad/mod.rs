@@ -8,9 +8,7 @@
 //!
 //! The generic recursions are the witness: `tests/paths.rs` compares both on every model, `tests/derivatives.rs` derivatives.
 
-mod composite;
 mod derivatives;
 mod records;
 
-pub(crate) use composite::{QuadComposite, SMALL};
 pub(crate) use derivatives::QuadDerivatives;

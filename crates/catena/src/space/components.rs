@@ -40,6 +40,7 @@ impl<S: Scalar> Space for Components<S> {
     type Wrench = Force<S>;
     type Motion = Motion<S>;
     type Matrix = Mat3<S>;
+    type Moments = RigidInertia<S>;
     type Articulated = ArticulatedInertia<S>;
     type Pose = Pose<S>;
     type Kept = Pose<S>;
@@ -142,8 +143,20 @@ impl<S: Scalar> Space for Components<S> {
     }
 
     #[inline(always)]
+    fn times(m: &Mat3<S>, v: Vec3<S>) -> Vec3<S> {
+        *m * v
+    }
+    #[inline(always)]
     fn times_plus(m: &Mat3<S>, v: Vec3<S>, c: Vec3<S>) -> Vec3<S> {
         m.times_add(v, c)
+    }
+    #[inline(always)]
+    fn column_z(m: &Mat3<S>) -> Vec3<S> {
+        m.z
+    }
+    #[inline(always)]
+    fn matrix_numbers(m: &Mat3<S>) -> Mat3<S> {
+        *m
     }
     #[inline(always)]
     fn angular_rate(omega: Vec3<S>, _spread: Vec3<S>, alpha: Vec3<S>) -> Mat3<S> {
@@ -173,6 +186,14 @@ impl<S: Scalar> Space for Components<S> {
     #[inline(always)]
     fn translation(kept: &Pose<S>) -> Vec3<S> {
         kept.translation
+    }
+    #[inline(always)]
+    fn rotation(kept: &Pose<S>) -> Mat3<S> {
+        kept.rotation
+    }
+    #[inline(always)]
+    fn times_rotation(m: &Mat3<S>, kept: &Pose<S>) -> Mat3<S> {
+        *m * kept.rotation
     }
     #[inline(always)]
     fn back(pose: &Pose<S>, v: Vec3<S>) -> Vec3<S> {
@@ -247,6 +268,35 @@ impl<S: Scalar> Space for Components<S> {
     #[inline(always)]
     fn second_times(inertia: RigidInertia<S>, v: Vec3<S>) -> Vec3<S> {
         inertia.second * v
+    }
+
+    #[inline(always)]
+    fn no_moments() -> RigidInertia<S> {
+        RigidInertia::zero()
+    }
+    #[inline(always)]
+    fn moments(inertia: RigidInertia<S>, axes: &Mat3<S>) -> RigidInertia<S> {
+        inertia.turned(*axes)
+    }
+    #[inline(always)]
+    fn add_moments(a: RigidInertia<S>, b: RigidInertia<S>) -> RigidInertia<S> {
+        a + b
+    }
+    #[inline(always)]
+    fn shifted(moments: RigidInertia<S>, arm: &Vec3<S>) -> RigidInertia<S> {
+        moments.shifted(*arm)
+    }
+    #[inline(always)]
+    fn momentum_of_turning(moments: &RigidInertia<S>, omega: Vec3<S>) -> Force<S> {
+        moments.momentum_of_turning(omega)
+    }
+    #[inline(always)]
+    fn momentum_of_sliding(moments: &RigidInertia<S>, v: Vec3<S>) -> Force<S> {
+        moments.momentum_of_sliding(v)
+    }
+    #[inline(always)]
+    fn momentum(moments: &RigidInertia<S>, m: &Motion<S>) -> Force<S> {
+        moments.momentum(*m)
     }
 
     #[inline(always)]

@@ -67,6 +67,18 @@ pub(crate) trait JointIn<E: Space>: Copy {
     /// Pᵀ f, into the joint's efforts.
     fn project(self, setting: E::Setting<'_>, kept: &E::Kept, f: &E::Wrench, tau: &mut [E::Number]);
 
+    /// The columns of P, in the axes into which `axes` turns body axes.
+    fn directions(
+        self,
+        setting: E::Setting<'_>,
+        kept: &E::Kept,
+        axes: &E::Matrix,
+        along: &mut [E::Motion],
+    );
+
+    /// M̃P, from the moments of the body with all beyond it and the columns of P.
+    fn momenta(self, moments: &E::Moments, along: &[E::Motion], momenta: &mut [E::Wrench]);
+
     /// ω of the body, and its twist rate when v̇ = 0 and the parent does not accelerate, from ω of the parent.
     fn bias(
         self,
@@ -160,6 +172,22 @@ impl<E: Space> JointIn<E> for Turning<E> {
         tau: &mut [E::Number],
     ) {
         tau[0] = E::z(E::moment(f));
+    }
+
+    #[inline(always)]
+    fn directions(
+        self,
+        _setting: E::Setting<'_>,
+        _kept: &E::Kept,
+        axes: &E::Matrix,
+        along: &mut [E::Motion],
+    ) {
+        along[0] = E::motion(E::column_z(axes), E::zero());
+    }
+
+    #[inline(always)]
+    fn momenta(self, moments: &E::Moments, along: &[E::Motion], momenta: &mut [E::Wrench]) {
+        momenta[0] = E::momentum_of_turning(moments, E::angular(&along[0]));
     }
 
     #[inline(always)]
@@ -270,6 +298,22 @@ impl<E: Space> JointIn<E> for Sliding<E> {
         tau: &mut [E::Number],
     ) {
         tau[0] = E::z(E::force(f));
+    }
+
+    #[inline(always)]
+    fn directions(
+        self,
+        _setting: E::Setting<'_>,
+        _kept: &E::Kept,
+        axes: &E::Matrix,
+        along: &mut [E::Motion],
+    ) {
+        along[0] = E::motion(E::zero(), E::column_z(axes));
+    }
+
+    #[inline(always)]
+    fn momenta(self, moments: &E::Moments, along: &[E::Motion], momenta: &mut [E::Wrench]) {
+        momenta[0] = E::momentum_of_sliding(moments, E::linear(&along[0]));
     }
 
     #[inline(always)]
@@ -392,6 +436,35 @@ impl<E: Space> JointIn<E> for Other<E> {
             let joint = J::<E::Number>::at(setting, &kept);
             joint.project(E::wrench_numbers(f), &mut tau[..J::<E::Number>::NV]);
         });
+    }
+
+    #[inline(always)]
+    fn directions(
+        self,
+        setting: E::Setting<'_>,
+        kept: &E::Kept,
+        axes: &E::Matrix,
+        along: &mut [E::Motion],
+    ) {
+        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
+        let axes = E::matrix_numbers(axes);
+        with_joint!(self.0, J => {
+            let joint = J::<E::Number>::at(setting, &kept);
+            for k in 0..J::<E::Number>::NV {
+                along[k] = E::motion_of(joint.column_in(k, axes));
+            }
+        });
+    }
+
+    #[inline(always)]
+    fn momenta(self, moments: &E::Moments, along: &[E::Motion], momenta: &mut [E::Wrench]) {
+        for (k, &(_, turns)) in self.0.freedoms().iter().enumerate() {
+            momenta[k] = match (turns, self.0) {
+                (_, JointKind::Helical) => E::momentum(moments, &along[k]),
+                (true, _) => E::momentum_of_turning(moments, E::angular(&along[k])),
+                (false, _) => E::momentum_of_sliding(moments, E::linear(&along[k])),
+            };
+        }
     }
 
     #[inline(always)]

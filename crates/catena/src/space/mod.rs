@@ -25,7 +25,7 @@ use crate::algorithm::Angles;
 use crate::model::joint::Setting;
 use crate::model::{Node, Tree};
 use crate::scalar::Scalar;
-use crate::spatial::{ArticulatedInertia, Force, Motion, Pose, Vec3};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Vec3};
 use std::fmt::Debug;
 use std::ops::{Add, Sub};
 
@@ -47,6 +47,8 @@ pub(crate) trait Space: Copy + Debug + 'static {
     type Motion: Copy + Debug;
     /// A matrix.
     type Matrix: Copy + Debug;
+    /// Mass, first and second moments of bodies rigidly joined.
+    type Moments: Copy + Debug;
     /// An articulated inertia.
     type Articulated: Copy + Debug;
     /// Where a body stands in its parent, to be used both ways.
@@ -137,8 +139,14 @@ pub(crate) trait Space: Copy + Debug + 'static {
     /// Linear part of a motion at r: v + ω × r.
     fn linear_at(m: &Self::Motion, r: Self::Lever) -> Self::Vector;
 
+    /// M v.
+    fn times(m: &Self::Matrix, v: Self::Spread) -> Self::Vector;
     /// M v + c.
     fn times_plus(m: &Self::Matrix, v: Self::Spread, c: Self::Vector) -> Self::Vector;
+    /// Its third column.
+    fn column_z(m: &Self::Matrix) -> Self::Vector;
+    /// A matrix in numbers.
+    fn matrix_numbers(m: &Self::Matrix) -> Mat3<Self::Number>;
     /// Ω = ω̃̇ + ω̃ ω̃: the acceleration of a point ρ of a turning body is a + Ω ρ.
     fn angular_rate(omega: Self::Vector, spread: Self::Spread, alpha: Self::Vector)
     -> Self::Matrix;
@@ -155,6 +163,10 @@ pub(crate) trait Space: Copy + Debug + 'static {
     fn pose_numbers(kept: &Self::Kept) -> Pose<Self::Number>;
     /// r, of a pose.
     fn translation(kept: &Self::Kept) -> Self::Vector;
+    /// R, of a pose.
+    fn rotation(kept: &Self::Kept) -> Self::Matrix;
+    /// M R.
+    fn times_rotation(m: &Self::Matrix, kept: &Self::Kept) -> Self::Matrix;
     /// Rᵀ v.
     fn back(pose: &Self::Pose, v: Self::Spread) -> Self::Vector;
     /// Rᵀ v + c.
@@ -208,6 +220,21 @@ pub(crate) trait Space: Copy + Debug + 'static {
     fn first(inertia: Self::Inertia<'_>) -> Self::Vector;
     /// Σ v, with the second moment of a body.
     fn second_times(inertia: Self::Inertia<'_>, v: Self::Spread) -> Self::Vector;
+
+    /// No mass.
+    fn no_moments() -> Self::Moments;
+    /// Those of a body, in the axes into which `axes` turns its own.
+    fn moments(inertia: Self::Inertia<'_>, axes: &Self::Matrix) -> Self::Moments;
+    /// The sum of two.
+    fn add_moments(a: Self::Moments, b: Self::Moments) -> Self::Moments;
+    /// About an origin from which the present one is reached by `arm`.
+    fn shifted(moments: Self::Moments, arm: &Self::Vector) -> Self::Moments;
+    /// Momentum of turning with ω about the origin.
+    fn momentum_of_turning(moments: &Self::Moments, omega: Self::Vector) -> Self::Wrench;
+    /// Momentum of sliding with v, without rotation.
+    fn momentum_of_sliding(moments: &Self::Moments, v: Self::Vector) -> Self::Wrench;
+    /// Momentum of any motion.
+    fn momentum(moments: &Self::Moments, m: &Self::Motion) -> Self::Wrench;
 
     /// No inertia.
     fn no_inertia() -> Self::Articulated;
