@@ -7,16 +7,12 @@ mod tasks;
 use crate::Cpu;
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
-#[cfg(target_arch = "x86_64")]
-use crate::algorithm::factorization::Factors;
-use crate::algorithm::forward_dynamics::ForwardDynamics;
-use crate::algorithm::forward_dynamics::articulated_bodies::{self, ArticulatedBodies};
+use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::inertia_matrix::{CoriolisMatrix, Part, coriolis_matrix};
-use crate::algorithm::inverse_dynamics::recursive_newton_euler::{self, NewtonEuler};
-use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use crate::algorithm::inverse_dynamics::{
+    InverseDynamics, inverse_dynamics, recursive_newton_euler,
+};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
-#[cfg(target_arch = "x86_64")]
-use crate::arch::{Link, Links, Registers};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
@@ -25,6 +21,13 @@ use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};
 pub(crate) use composite::Composite;
+#[cfg(target_arch = "x86_64")]
+use {
+    crate::algorithm::factorization::Factors,
+    crate::algorithm::forward_dynamics::articulated_bodies::ArticulatedBodies,
+    crate::algorithm::inverse_dynamics::recursive_newton_euler::NewtonEuler,
+    crate::arch::{Link, Links, Registers},
+};
 
 /// The workspaces of one scalar.
 #[derive(Clone, Debug)]
@@ -87,12 +90,12 @@ mod fused {
     compiled_for_avx2! {
         fn inverse(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, tau: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
-            let constants = Links { model, links: &quads.links };
+            let constants = Links::new(model, &quads.links);
             quads.inverse.run(model, &constants, state, base, external, tau);
         }
         fn forward(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
-            let constants = Links { model, links: &quads.links };
+            let constants = Links::new(model, &quads.links);
             let factors = quads.factors.parts();
             quads.forward.run(model, &constants, state, base, external, factors, vdot);
             quads.exported = false;

@@ -27,8 +27,6 @@ pub mod integrate;
 pub mod matrix;
 pub mod model;
 pub mod native;
-#[cfg(target_arch = "x86_64")]
-mod quad;
 pub mod random;
 pub mod scalar;
 pub mod simulate;

@@ -5,6 +5,7 @@
 //! `spatial::elimination`) keeps them right here.
 
 use super::links::Link;
+use super::moments::QuadMoments;
 use super::quad::{Quad, QuadMat};
 use super::registers::{KeptPose, QuadMotion, QuadWrench, Registers};
 use crate::scalar::Fused;
@@ -45,6 +46,55 @@ impl QuadArticulated {
                 y: Quad::zero().blend::<0b0010>(link.mass),
                 z: Quad::zero().blend::<0b0100>(link.mass),
             },
+        }
+    }
+
+    /// Rigid bodies.
+    #[inline(always)]
+    pub fn of(moments: &QuadMoments) -> Self {
+        let (s, mass) = (&moments.second, moments.mass);
+        let trace = moments.trace();
+        QuadArticulated {
+            rotational: QuadMat {
+                x: Quad::zero().blend::<0b0001>(trace) - s.x,
+                y: Quad::zero().blend::<0b0010>(trace) - s.y,
+                z: Quad::zero().blend::<0b0100>(trace) - s.z,
+            },
+            coupling: QuadMat::skew(moments.first, -1.0),
+            translational: QuadMat {
+                x: Quad::zero().blend::<0b0001>(mass),
+                y: Quad::zero().blend::<0b0010>(mass),
+                z: Quad::zero().blend::<0b0100>(mass),
+            },
+        }
+    }
+
+    /// About a point from which the present one is seen at `d`.
+    #[inline(always)]
+    pub fn moved(self, d: &Quad) -> Self {
+        let (a, b, c) = (self.rotational, self.coupling, self.translational);
+        let (rotational, coupling) = moved(a, b, c, d, d.yzx());
+        QuadArticulated {
+            rotational,
+            coupling,
+            translational: c,
+        }
+    }
+
+    /// Less ψ ψᵀ m̂.
+    #[inline(always)]
+    pub fn without(self, psi: &QuadWrench, pivot: f64) -> Self {
+        let pivot = Quad::splat(pivot);
+        let (m, f) = (psi.moment.spread(), psi.force.spread());
+        let d = self.coupling;
+        QuadArticulated {
+            rotational: minus_outer(self.rotational, psi.moment, m, pivot),
+            coupling: QuadMat {
+                x: (psi.force * m[0]).taken_from(pivot, d.x),
+                y: (psi.force * m[1]).taken_from(pivot, d.y),
+                z: (psi.force * m[2]).taken_from(pivot, d.z),
+            },
+            translational: minus_outer(self.translational, psi.force, f, pivot),
         }
     }
 
@@ -206,7 +256,7 @@ impl QuadArticulated {
 /// A and D of an inertia about a point from which the present one is seen at p: D' = D − C p̃ and A' = A + W + Wᵀ,
 /// W = ½ p̃ (D + D'). What is added last is what is ready last.
 #[inline(always)]
-pub(crate) fn moved(
+fn moved(
     a: QuadMat,
     d: QuadMat,
     c: QuadMat,
@@ -233,7 +283,7 @@ pub(crate) fn moved(
 
 /// c − b bᵀ scale, symmetric to the last bit.
 #[inline(always)]
-pub(crate) fn minus_outer(c: QuadMat, b: Quad, spread: [Quad; 3], scale: Quad) -> QuadMat {
+fn minus_outer(c: QuadMat, b: Quad, spread: [Quad; 3], scale: Quad) -> QuadMat {
     QuadMat {
         x: (b * spread[0]).taken_from(scale, c.x),
         y: (b * spread[1]).taken_from(scale, c.y),
@@ -243,7 +293,7 @@ pub(crate) fn minus_outer(c: QuadMat, b: Quad, spread: [Quad; 3], scale: Quad) -
 
 /// R M Rᵀ of a symmetric M, symmetric up to round-off: (M Rᵀ)ᵀ Rᵀ.
 #[inline(always)]
-pub(crate) fn turned_symmetric(m: QuadMat, r: &QuadMat) -> QuadMat {
+fn turned_symmetric(m: QuadMat, r: &QuadMat) -> QuadMat {
     m.times_transposed(r).transpose().times_transposed(r)
 }
 

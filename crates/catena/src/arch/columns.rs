@@ -4,8 +4,9 @@
 //! entry after another, none of which waits for the one before.
 
 use super::quad::Quad;
-use super::registers::{QuadMotion, QuadWrench};
+use super::registers::{QuadMotion, QuadWrench, Registers};
 use crate::algorithm::inertia_matrix::Part;
+use crate::algorithm::inertia_matrix::composite_bodies::Placed;
 use crate::model::Model;
 use crate::scalar::Fused;
 
@@ -53,15 +54,6 @@ impl Columns {
         Columns((0..model.nv()).map(direction).collect())
     }
 
-    /// Sets P of a freedom, and its joint.
-    #[inline(always)]
-    pub fn set(&mut self, k: usize, along: &QuadMotion, origin: Quad) {
-        let direction = &mut self.0[k];
-        direction.turned = along.angular.zxy();
-        direction.linear = along.linear;
-        (direction.origin, direction.origin_yzx) = (origin, origin.yzx());
-    }
-
     /// Column k, from its wrench M̃P.
     #[inline(always)]
     pub fn walk(&self, k: usize, wrench: &QuadWrench, part: Part, inertia: &mut [Fused]) {
@@ -87,5 +79,15 @@ impl Columns {
             }
             row = at.next;
         }
+    }
+}
+
+impl Placed<Registers> for Columns {
+    #[inline(always)]
+    fn freedom(&mut self, k: usize, along: &QuadMotion, origin: Quad) {
+        let direction = &mut self.0[k];
+        direction.turned = along.angular.zxy();
+        direction.linear = along.linear;
+        (direction.origin, direction.origin_yzx) = (origin, origin.yzx());
     }
 }

@@ -21,8 +21,6 @@ pub(crate) struct Link {
     /// ∫ ρ ρᵀ dm.
     pub second: QuadMat,
     pub second_yzx: QuadMat,
-    /// Its trace, in all lanes.
-    pub trace: Quad,
     /// Inertia tensor about the body's origin.
     pub tensor: QuadMat,
     /// −h̃: force from angular acceleration.
@@ -63,7 +61,6 @@ impl Link {
                         y: second.y.yzx(),
                         z: second.z.yzx(),
                     },
-                    trace: Quad::splat(inertia.second.trace()),
                     tensor: QuadMat::from_columns(inertia.tensor().full()),
                     lever: QuadMat::from_columns(Mat3::skew(inertia.first).transpose()),
                 }

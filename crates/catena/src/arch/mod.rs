@@ -13,15 +13,16 @@ mod moments;
 #[cfg(target_arch = "x86_64")]
 mod quad;
 #[cfg(target_arch = "x86_64")]
+mod records;
+#[cfg(target_arch = "x86_64")]
 mod registers;
 
 pub use cpu::Cpu;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use {
-    articulated::{minus_outer, moved, turned_symmetric},
     columns::{Columns, SMALL},
     cpu::{with_avx2, with_avx512},
     links::Link,
-    quad::{Quad, QuadMat, around, turning},
-    registers::{Links, QuadPose, QuadWrench, Registers},
+    records::QuadDerivatives,
+    registers::{Links, Registers},
 };

@@ -64,14 +64,19 @@ impl QuadMoments {
         }
     }
 
+    /// The trace of the second moment, in all lanes.
+    #[inline(always)]
+    pub fn trace(&self) -> Quad {
+        let s = &self.second;
+        let diagonal = s.x.blend::<0b0010>(s.y).blend::<0b0100>(s.z);
+        Quad::splat(diagonal.sum())
+    }
+
     /// Momentum of turning about the origin: (tr(Σ) 1 − Σ) ω, ω × h.
     #[inline(always)]
     pub fn of_turning(&self, omega: Quad) -> QuadWrench {
-        let s = self.second;
-        let diagonal = s.x.blend::<0b0010>(s.y).blend::<0b0100>(s.z);
-        let trace = Quad::splat(diagonal.sum());
         QuadWrench {
-            moment: omega.mul_sub(trace, s.times(omega.spread())),
+            moment: omega.mul_sub(self.trace(), self.second.times(omega.spread())),
             force: omega.cross(self.first),
         }
     }

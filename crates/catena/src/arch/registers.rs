@@ -6,7 +6,7 @@ use super::moments::QuadMoments;
 use super::quad::{Quad, QuadMat, around, turning};
 use crate::algorithm::Angles;
 use crate::model::joint::Setting;
-use crate::model::{BodyNumbers, Model, Node, Tree};
+use crate::model::{Model, Node, Tree};
 use crate::scalar::{Avx2Register, Fused, Scalar, Wide};
 use crate::space::{Constants, Eliminated, Space};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Pose, Vec3};
@@ -26,8 +26,19 @@ pub(crate) struct Links<'m> {
 #[derive(Clone, Copy)]
 pub(crate) struct LinkSetting<'a> {
     link: &'a Link,
-    body: &'a BodyNumbers<f64>,
     angles: &'a Angles<Fused>,
+    model: &'a Model,
+    body: usize,
+}
+
+impl<'m> Links<'m> {
+    /// `links` are those of the model.
+    #[inline(always)]
+    pub fn new(model: &'m Model, links: &'m [Link]) -> Self {
+        // as many as there are bodies: loops over bodies need not check that again
+        let links = &links[..=model.body_count()];
+        Links { model, links }
+    }
 }
 
 impl Constants<Registers> for Links<'_> {
@@ -40,8 +51,9 @@ impl Constants<Registers> for Links<'_> {
     fn setting<'a>(&'a self, i: usize, angles: &'a Angles<Fused>) -> LinkSetting<'a> {
         LinkSetting {
             link: &self.links[i],
-            body: &self.model.bodies[i],
             angles,
+            model: self.model,
+            body: i,
         }
     }
 
@@ -228,6 +240,14 @@ impl Space for Registers {
         QuadLever { v, yzx: v.yzx() }
     }
     #[inline(always)]
+    fn scale_add(v: Quad, x: Fused, c: Quad) -> Quad {
+        v.mul_add(Quad::splat(x.0), c)
+    }
+    #[inline(always)]
+    fn cross_plus(a: QuadLever, b: Quad, c: Quad) -> Quad {
+        Quad::cross_of(a.v, a.yzx, b) + c
+    }
+    #[inline(always)]
     fn cross(a: QuadLever, b: Quad) -> Quad {
         Quad::cross_of(a.v, a.yzx, b)
     }
@@ -282,6 +302,61 @@ impl Space for Registers {
     #[inline(always)]
     fn times_plus(m: &QuadMat, v: [Quad; 3], c: Quad) -> Quad {
         m.times(v) + c
+    }
+    #[inline(always)]
+    fn no_matrix() -> QuadMat {
+        QuadMat::zero()
+    }
+    #[inline(always)]
+    fn matrix_sum(a: QuadMat, b: QuadMat) -> QuadMat {
+        a.plus(b)
+    }
+    #[inline(always)]
+    fn matrix_scaled(m: QuadMat, x: f64) -> QuadMat {
+        let x = Quad::splat(x);
+        QuadMat {
+            x: m.x * x,
+            y: m.y * x,
+            z: m.z * x,
+        }
+    }
+    #[inline(always)]
+    fn skew_scaled(a: Quad, x: f64) -> QuadMat {
+        QuadMat::skew(a, x)
+    }
+    #[inline(always)]
+    fn plus_cross_cross(m: QuadMat, a: &Quad, b: Quad) -> QuadMat {
+        let [x, y, z] = a.spread_from_memory();
+        let along = Quad::splat((*a * b).sum());
+        QuadMat {
+            x: b.mul_add(x, m.x) - Quad::zero().blend::<0b0001>(along),
+            y: b.mul_add(y, m.y) - Quad::zero().blend::<0b0010>(along),
+            z: b.mul_add(z, m.z) - Quad::zero().blend::<0b0100>(along),
+        }
+    }
+    #[inline(always)]
+    fn plus_cross_columns(m: QuadMat, a: QuadLever, n: &QuadMat) -> QuadMat {
+        QuadMat {
+            x: m.x + Quad::cross_of(a.v, a.yzx, n.x),
+            y: m.y + Quad::cross_of(a.v, a.yzx, n.y),
+            z: m.z + Quad::cross_of(a.v, a.yzx, n.z),
+        }
+    }
+    #[inline(always)]
+    fn minus_outer(m: QuadMat, a: Quad, b: [Quad; 3]) -> QuadMat {
+        QuadMat {
+            x: a.taken_from(b[0], m.x),
+            y: a.taken_from(b[1], m.y),
+            z: a.taken_from(b[2], m.z),
+        }
+    }
+    #[inline(always)]
+    fn transposes_times(m: &QuadMat, a: Quad, n: &QuadMat, b: Quad) -> Quad {
+        Quad::sums(
+            a.mul_add(m.x, b * n.x),
+            a.mul_add(m.y, b * n.y),
+            a.mul_add(m.z, b * n.z),
+        )
     }
     #[inline(always)]
     fn column_z(m: &QuadMat) -> Quad {
@@ -365,13 +440,7 @@ impl Space for Registers {
 
     #[inline(always)]
     fn setting<'a: 'a>(setting: LinkSetting<'a>) -> Setting<'a, Fused> {
-        let LinkSetting { link, body, angles } = setting;
-        Setting {
-            placement: body.placement.lift(),
-            pitch: Fused(body.pitch),
-            sin: &angles.sin[link.node.angle..],
-            cos: &angles.cos[link.node.angle..],
-        }
+        setting.model.setting(setting.body, setting.angles)
     }
     #[inline(always)]
     fn arm(setting: LinkSetting<'_>) -> QuadLever {
@@ -454,12 +523,57 @@ impl Space for Registers {
     }
 
     #[inline(always)]
+    fn first_of(moments: &QuadMoments) -> Quad {
+        moments.first
+    }
+    #[inline(always)]
+    fn second_spun(moments: &QuadMoments, omega: QuadLever) -> QuadMat {
+        let s = &moments.second;
+        QuadMat {
+            x: Quad::cross_of(omega.v, omega.yzx, s.x),
+            y: Quad::cross_of(omega.v, omega.yzx, s.y),
+            z: Quad::cross_of(omega.v, omega.yzx, s.z),
+        }
+    }
+    #[inline(always)]
+    fn linear_momentum(moments: &QuadMoments, omega: QuadLever, v: Quad) -> Quad {
+        v.mul_add(
+            moments.mass,
+            Quad::cross_of(omega.v, omega.yzx, moments.first),
+        )
+    }
+    #[inline(always)]
+    fn newton_euler(moments: &QuadMoments, turning: &QuadMat, a: Quad) -> QuadWrench {
+        let (h, s) = (moments.first, &moments.second);
+        let moment = around(h, h.yzx(), a, Quad::zero());
+        let moment = around(s.x, s.x.yzx(), turning.x, moment);
+        let moment = around(s.y, s.y.yzx(), turning.y, moment);
+        let moment = around(s.z, s.z.yzx(), turning.z, moment);
+        QuadWrench {
+            moment: moment.yzx(),
+            force: turning.times_add(h.spread(), a * moments.mass),
+        }
+    }
+
+    #[inline(always)]
     fn no_inertia() -> QuadArticulated {
         QuadArticulated::zero()
     }
     #[inline(always)]
     fn rigid(inertia: &Link) -> QuadArticulated {
         QuadArticulated::rigid(inertia)
+    }
+    #[inline(always)]
+    fn rigid_of(moments: &QuadMoments) -> QuadArticulated {
+        QuadArticulated::of(moments)
+    }
+    #[inline(always)]
+    fn moved(inertia: QuadArticulated, d: &Quad) -> QuadArticulated {
+        inertia.moved(d)
+    }
+    #[inline(always)]
+    fn without(inertia: QuadArticulated, psi: &QuadWrench, inverse: Fused) -> QuadArticulated {
+        inertia.without(psi, 1.0 / inverse.0)
     }
     #[inline(always)]
     fn articulated(inertia: ArticulatedInertia<Fused>) -> QuadArticulated {

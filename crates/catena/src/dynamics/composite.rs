@@ -65,14 +65,8 @@ mod one_state {
         #[inline(always)]
         fn by_columns(&mut self, model: &Model, q: &[Fused], part: Part, inertia: &mut [Fused]) {
             let links = &self.links[..];
-            let (constants, work) = (Links { model, links }, &mut self.recursion);
-            work.outward::<f64, true>(model, &constants, q);
-            for i in 1..=model.body_count() {
-                let (node, origin) = (links[i].node, work.frame[i].origin);
-                for k in node.v..node.v + node.kind.nv() {
-                    self.columns.set(k, &work.along[k], origin);
-                }
-            }
+            let (constants, work) = (Links::new(model, links), &mut self.recursion);
+            work.outward::<f64, true>(model, &constants, q, &mut self.columns);
             if !model.tree().is_chain {
                 inertia.fill(Fused(0.0));
             }
@@ -91,8 +85,8 @@ mod one_state {
         #[inline(always)]
         fn fill_packs(&mut self, model: &Model, q: &[Fused]) {
             let links = &self.links[..];
-            let (constants, work) = (Links { model, links }, &mut self.recursion);
-            work.outward::<f64, true>(model, &constants, q);
+            let (constants, work) = (Links::new(model, links), &mut self.recursion);
+            work.outward::<f64, true>(model, &constants, q, &mut ());
             let mut passed = Registers::no_moments();
             for i in (1..=model.body_count()).rev() {
                 work.inward(&constants, i, &mut passed);

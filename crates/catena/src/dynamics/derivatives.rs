@@ -19,7 +19,7 @@ use {
     super::{Quads, lift},
     crate::algorithm::derivatives::{pairs, sweeps},
     crate::algorithm::pack::Register,
-    crate::quad::QuadDerivatives,
+    crate::arch::{Links, QuadDerivatives},
     crate::scalar::{Avx2Register, Avx512Register, Fused, Vector, Wide},
 };
 
@@ -136,12 +136,13 @@ impl<V: Vector> Registers<V> {
         loaded: bool,
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
-        let (recursion, links) = (&mut self.recursion, &quads.links);
+        let (recursion, links) = (&mut self.recursion, &quads.links[..]);
+        let constants = Links::new(model, links);
         match of {
-            Of::Inverse => recursion.of_efforts(model, links, state, base, external),
+            Of::Inverse => recursion.of_efforts(constants, state, base, external),
             Of::Forward => {
-                let factors = &quads.factors;
-                recursion.of_accelerations(model, links, factors, state, base, external);
+                let factors = quads.factors.found();
+                recursion.of_accelerations(constants, factors, state, base, external);
             }
         }
     }

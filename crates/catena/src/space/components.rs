@@ -99,6 +99,14 @@ impl<S: Scalar> Space for Components<S> {
         v
     }
     #[inline(always)]
+    fn scale_add(v: Vec3<S>, x: S, c: Vec3<S>) -> Vec3<S> {
+        v.scale_add(x, c)
+    }
+    #[inline(always)]
+    fn cross_plus(a: Vec3<S>, b: Vec3<S>, c: Vec3<S>) -> Vec3<S> {
+        a.cross_add(b, c)
+    }
+    #[inline(always)]
     fn cross(a: Vec3<S>, b: Vec3<S>) -> Vec3<S> {
         a.cross(b)
     }
@@ -149,6 +157,51 @@ impl<S: Scalar> Space for Components<S> {
     #[inline(always)]
     fn times_plus(m: &Mat3<S>, v: Vec3<S>, c: Vec3<S>) -> Vec3<S> {
         m.times_add(v, c)
+    }
+    #[inline(always)]
+    fn no_matrix() -> Mat3<S> {
+        Mat3::zero()
+    }
+    #[inline(always)]
+    fn matrix_sum(a: Mat3<S>, b: Mat3<S>) -> Mat3<S> {
+        a + b
+    }
+    #[inline(always)]
+    fn matrix_scaled(m: Mat3<S>, x: f64) -> Mat3<S> {
+        m * S::constant(x)
+    }
+    #[inline(always)]
+    fn skew_scaled(a: Vec3<S>, x: f64) -> Mat3<S> {
+        Mat3::skew(a) * S::constant(x)
+    }
+    #[inline(always)]
+    fn plus_cross_cross(m: Mat3<S>, a: &Vec3<S>, b: Vec3<S>) -> Mat3<S> {
+        let along = -a.dot(b);
+        Mat3 {
+            x: b.scale_add(a.x, Vec3::new(m.x.x + along, m.x.y, m.x.z)),
+            y: b.scale_add(a.y, Vec3::new(m.y.x, m.y.y + along, m.y.z)),
+            z: b.scale_add(a.z, Vec3::new(m.z.x, m.z.y, m.z.z + along)),
+        }
+    }
+    #[inline(always)]
+    fn plus_cross_columns(m: Mat3<S>, a: Vec3<S>, n: &Mat3<S>) -> Mat3<S> {
+        Mat3 {
+            x: a.cross_add(n.x, m.x),
+            y: a.cross_add(n.y, m.y),
+            z: a.cross_add(n.z, m.z),
+        }
+    }
+    #[inline(always)]
+    fn minus_outer(m: Mat3<S>, a: Vec3<S>, b: Vec3<S>) -> Mat3<S> {
+        Mat3 {
+            x: a.scale_add(-b.x, m.x),
+            y: a.scale_add(-b.y, m.y),
+            z: a.scale_add(-b.z, m.z),
+        }
+    }
+    #[inline(always)]
+    fn transposes_times(m: &Mat3<S>, a: Vec3<S>, n: &Mat3<S>, b: Vec3<S>) -> Vec3<S> {
+        m.transpose_times(a) + n.transpose_times(b)
     }
     #[inline(always)]
     fn column_z(m: &Mat3<S>) -> Vec3<S> {
@@ -300,12 +353,45 @@ impl<S: Scalar> Space for Components<S> {
     }
 
     #[inline(always)]
+    fn first_of(moments: &RigidInertia<S>) -> Vec3<S> {
+        moments.first
+    }
+    #[inline(always)]
+    fn second_spun(moments: &RigidInertia<S>, omega: Vec3<S>) -> Mat3<S> {
+        moments.second.full().cross_columns(omega)
+    }
+    #[inline(always)]
+    fn linear_momentum(moments: &RigidInertia<S>, omega: Vec3<S>, v: Vec3<S>) -> Vec3<S> {
+        omega.cross_add(moments.first, v * moments.mass)
+    }
+    #[inline(always)]
+    fn newton_euler(moments: &RigidInertia<S>, turning: &Mat3<S>, a: Vec3<S>) -> Force<S> {
+        moments.newton_euler(AngularRate(*turning), a)
+    }
+
+    #[inline(always)]
     fn no_inertia() -> ArticulatedInertia<S> {
         ArticulatedInertia::zero()
     }
     #[inline(always)]
     fn rigid(inertia: RigidInertia<S>) -> ArticulatedInertia<S> {
         inertia.articulated()
+    }
+    #[inline(always)]
+    fn rigid_of(moments: &RigidInertia<S>) -> ArticulatedInertia<S> {
+        moments.articulated()
+    }
+    #[inline(always)]
+    fn moved(inertia: ArticulatedInertia<S>, d: &Vec3<S>) -> ArticulatedInertia<S> {
+        inertia.shifted(*d)
+    }
+    #[inline(always)]
+    fn without(
+        inertia: ArticulatedInertia<S>,
+        psi: &Force<S>,
+        inverse: S,
+    ) -> ArticulatedInertia<S> {
+        inertia.less_outer(*psi, *psi * inverse.recip())
     }
     #[inline(always)]
     fn articulated(inertia: ArticulatedInertia<S>) -> ArticulatedInertia<S> {

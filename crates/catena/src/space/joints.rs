@@ -36,7 +36,40 @@ impl<E: Space> Moving<E> {
     }
 }
 
-/// What the elimination of a joint leaves behind, beginning with its first freedom.
+/// A freedom and the motions around it, in the axes of the base about the origin of its body: sₖ, V⁻, V⁻ + V⁺, A⁻.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Freedom<E: Space> {
+    pub axis: E::Motion,
+    pub before: E::Motion,
+    pub around: E::Motion,
+    pub rate: E::Motion,
+}
+
+impl<E: Space> Freedom<E> {
+    #[inline(always)]
+    pub fn none() -> Self {
+        let none = E::motion(E::zero(), E::zero());
+        Freedom {
+            axis: none,
+            before: none,
+            around: none,
+            rate: none,
+        }
+    }
+
+    /// The only freedom of a joint: after it the body moves with `after`.
+    #[inline(always)]
+    fn only(axis: E::Motion, before: &E::Motion, after: &E::Motion, rate: &E::Motion) -> Self {
+        Freedom {
+            axis,
+            before: *before,
+            around: E::motion_sum(before, after),
+            rate: *rate,
+        }
+    }
+}
+
+/// What the elimination of joints leaves behind, by freedom.
 pub(crate) struct Freed<'a, E: Space> {
     /// ψ, in the axes the joint eliminates in.
     pub psi: &'a mut [E::Wrench],
@@ -46,10 +79,11 @@ pub(crate) struct Freed<'a, E: Space> {
     pub freed: &'a mut [E::Number],
 }
 
-/// A joint at one state. All quantities are in the axes and at the origin of the carried body.
+/// A joint at one state. All quantities are in the axes and at the origin of the carried body. Slices are those of the whole
+/// model, `at` is where the joint's coordinates or freedoms begin: a slice of a slice would be checked twice.
 pub(crate) trait JointIn<E: Space>: Copy {
     /// `parent_from_body` at these coordinates.
-    fn pose(self, setting: E::Setting<'_>, q: &[E::Number]) -> E::Pose;
+    fn pose(self, at: usize, setting: E::Setting<'_>, q: &[E::Number]) -> E::Pose;
 
     /// r of the pose, ready to be crossed with others.
     fn lever(self, setting: E::Setting<'_>, kept: &E::Kept) -> E::Lever;
@@ -57,6 +91,7 @@ pub(crate) trait JointIn<E: Space>: Copy {
     /// ω, ω̇ and a of the body from the motion of its parent.
     fn carry(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
         parent: &Moving<E>,
@@ -65,11 +100,19 @@ pub(crate) trait JointIn<E: Space>: Copy {
     ) -> [E::Vector; 3];
 
     /// Pᵀ f, into the joint's efforts.
-    fn project(self, setting: E::Setting<'_>, kept: &E::Kept, f: &E::Wrench, tau: &mut [E::Number]);
+    fn project(
+        self,
+        at: usize,
+        setting: E::Setting<'_>,
+        kept: &E::Kept,
+        f: &E::Wrench,
+        tau: &mut [E::Number],
+    );
 
     /// The columns of P, in the axes into which `axes` turns body axes.
     fn directions(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         kept: &E::Kept,
         axes: &E::Matrix,
@@ -77,11 +120,34 @@ pub(crate) trait JointIn<E: Space>: Copy {
     );
 
     /// M̃P, from the moments of the body with all beyond it and the columns of P.
-    fn momenta(self, moments: &E::Moments, along: &[E::Motion], momenta: &mut [E::Wrench]);
+    fn momenta(
+        self,
+        at: usize,
+        moments: &E::Moments,
+        along: &[E::Motion],
+        momenta: &mut [E::Wrench],
+    );
+
+    /// Velocity and acceleration beyond the joint from those before it, through its freedoms one after another, all in axes into
+    /// which `axes` turns body axes and about the body's origin. The three rates of a quaternion are one rotation.
+    fn through(
+        self,
+        at: usize,
+        setting: E::Setting<'_>,
+        kept: &E::Kept,
+        axes: &E::Matrix,
+        before: [E::Motion; 2],
+        rates: [&[E::Number]; 2],
+        freedoms: &mut [Freedom<E>; 6],
+    ) -> [E::Motion; 2];
+
+    /// A wrench from the axes the joint eliminates in to body axes.
+    fn restore(self, setting: E::Setting<'_>, kept: &E::Kept, psi: &E::Wrench) -> E::Wrench;
 
     /// ω of the body, and its twist rate when v̇ = 0 and the parent does not accelerate, from ω of the parent.
     fn bias(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
         omega: E::Spread,
@@ -92,6 +158,7 @@ pub(crate) trait JointIn<E: Space>: Copy {
     /// wrench `z` that needs no acceleration. The component of z along a freedom is written, not summed: it is τ − J τ̂/m̂.
     fn eliminate<P: Parameter<E::Number>>(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
         inertia: E::Articulated,
@@ -104,6 +171,7 @@ pub(crate) trait JointIn<E: Space>: Copy {
     /// Base to tips: accelerations of the joint and twist rate of the body, from that of the parent and `beta`.
     fn outward<P: Parameter<E::Number>>(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
         parent: &E::Motion,
@@ -135,7 +203,7 @@ pub(crate) struct Turning<E>(pub PhantomData<E>);
 
 impl<E: Space> JointIn<E> for Turning<E> {
     #[inline(always)]
-    fn pose(self, setting: E::Setting<'_>, _q: &[E::Number]) -> E::Pose {
+    fn pose(self, _at: usize, setting: E::Setting<'_>, _q: &[E::Number]) -> E::Pose {
         E::turned(setting)
     }
 
@@ -147,6 +215,7 @@ impl<E: Space> JointIn<E> for Turning<E> {
     #[inline(always)]
     fn carry(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
         parent: &Moving<E>,
@@ -154,8 +223,8 @@ impl<E: Space> JointIn<E> for Turning<E> {
         vdot: &[E::Number],
     ) -> [E::Vector; 3] {
         let at_joint = E::times_arm_plus(&parent.turning, setting, parent.linear);
-        let omega = E::back_plus_z(pose, parent.omega, v[0]);
-        let rate = E::across_z(omega, v[0], vdot[0]);
+        let omega = E::back_plus_z(pose, parent.omega, v[at]);
+        let rate = E::across_z(omega, v[at], vdot[at]);
         [
             omega,
             E::back_plus(pose, E::spread(parent.alpha), rate),
@@ -166,43 +235,83 @@ impl<E: Space> JointIn<E> for Turning<E> {
     #[inline(always)]
     fn project(
         self,
+        at: usize,
         _setting: E::Setting<'_>,
         _kept: &E::Kept,
         f: &E::Wrench,
         tau: &mut [E::Number],
     ) {
-        tau[0] = E::z(E::moment(f));
+        tau[at] = E::z(E::moment(f));
     }
 
     #[inline(always)]
     fn directions(
         self,
+        at: usize,
         _setting: E::Setting<'_>,
         _kept: &E::Kept,
         axes: &E::Matrix,
         along: &mut [E::Motion],
     ) {
-        along[0] = E::motion(E::column_z(axes), E::zero());
+        along[at] = E::motion(E::column_z(axes), E::zero());
     }
 
     #[inline(always)]
-    fn momenta(self, moments: &E::Moments, along: &[E::Motion], momenta: &mut [E::Wrench]) {
-        momenta[0] = E::momentum_of_turning(moments, E::angular(&along[0]));
+    fn momenta(
+        self,
+        at: usize,
+        moments: &E::Moments,
+        along: &[E::Motion],
+        momenta: &mut [E::Wrench],
+    ) {
+        momenta[at] = E::momentum_of_turning(moments, E::angular(&along[at]));
+    }
+
+    #[inline(always)]
+    fn through(
+        self,
+        at: usize,
+        _setting: E::Setting<'_>,
+        _kept: &E::Kept,
+        axes: &E::Matrix,
+        [before, rate]: [E::Motion; 2],
+        [v, vdot]: [&[E::Number]; 2],
+        freedoms: &mut [Freedom<E>; 6],
+    ) -> [E::Motion; 2] {
+        let (axis, omega) = (E::column_z(axes), E::lever(E::angular(&before)));
+        let sliding = E::cross(E::lever(E::linear(&before)), axis);
+        let turning = E::scale_add(axis, vdot[at], E::angular(&rate));
+        let after = E::motion(
+            E::scale_add(axis, v[at], E::angular(&before)),
+            E::linear(&before),
+        );
+        freedoms[0] = Freedom::only(E::motion(axis, E::zero()), &before, &after, &rate);
+        let rate = E::motion(
+            E::scale_add(E::cross(omega, axis), v[at], turning),
+            E::scale_add(sliding, v[at], E::linear(&rate)),
+        );
+        [after, rate]
+    }
+
+    #[inline(always)]
+    fn restore(self, _setting: E::Setting<'_>, _kept: &E::Kept, psi: &E::Wrench) -> E::Wrench {
+        *psi
     }
 
     #[inline(always)]
     fn bias(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
         omega: E::Spread,
         v: &[E::Number],
     ) -> (E::Vector, E::Motion) {
         let turned = E::back(pose, omega);
-        let own = E::plus_z(turned, v[0]);
+        let own = E::plus_z(turned, v[at]);
         let r = E::arm_spread(setting);
         let beta = E::motion(
-            E::cross_z(own, v[0]),
+            E::cross_z(own, v[at]),
             E::centripetal(pose, omega, turned, r),
         );
         (own, beta)
@@ -211,6 +320,7 @@ impl<E: Space> JointIn<E> for Turning<E> {
     #[inline(always)]
     fn eliminate<P: Parameter<E::Number>>(
         self,
+        at: usize,
         _setting: E::Setting<'_>,
         _pose: &E::Pose,
         inertia: E::Articulated,
@@ -219,14 +329,14 @@ impl<E: Space> JointIn<E> for Turning<E> {
         dofs: &[DofNumbers<P>],
         out: Freed<'_, E>,
     ) -> (E::Articulated, E::Wrench) {
-        let (effort, rotor) = (effort[0], dofs[0].armature.lift());
+        let (effort, rotor) = (effort[at], dofs[at].armature.lift());
         let Eliminated { rest, psi, inverse } = E::without_rotation_z(inertia, rotor);
         let left = effort - E::z(E::moment(z));
         let freed = left * inverse;
         let through = E::add_scaled(z, &psi, left);
-        out.inverse[0] = inverse;
-        out.freed[0] = freed;
-        out.psi[0] = psi;
+        out.inverse[at] = inverse;
+        out.freed[at] = freed;
+        out.psi[at] = psi;
         let along = effort - rotor * freed;
         let moment = E::with_z(E::moment(&through), along);
         let through = E::wrench(moment, E::force(&through));
@@ -236,6 +346,7 @@ impl<E: Space> JointIn<E> for Turning<E> {
     #[inline(always)]
     fn outward<P: Parameter<E::Number>>(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
         parent: &E::Motion,
@@ -246,9 +357,9 @@ impl<E: Space> JointIn<E> for Turning<E> {
     ) -> E::Motion {
         let r = self.lever(setting, E::kept(pose));
         let rate = carried::<E>(pose, r, parent, beta);
-        let along = E::along(&found.psi[0], &rate, parent, beta, pose, r);
-        let acceleration = found.freed[0] - along;
-        vdot[0] = acceleration;
+        let along = E::along(&found.psi[at], &rate, parent, beta, pose, r);
+        let acceleration = found.freed[at] - along;
+        vdot[at] = acceleration;
         E::motion(E::plus_z(E::angular(&rate), acceleration), E::linear(&rate))
     }
 }
@@ -259,8 +370,8 @@ pub(crate) struct Sliding<E>(pub PhantomData<E>);
 
 impl<E: Space> JointIn<E> for Sliding<E> {
     #[inline(always)]
-    fn pose(self, setting: E::Setting<'_>, q: &[E::Number]) -> E::Pose {
-        E::slid(setting, q[0])
+    fn pose(self, at: usize, setting: E::Setting<'_>, q: &[E::Number]) -> E::Pose {
+        E::slid(setting, q[at])
     }
 
     #[inline(always)]
@@ -271,6 +382,7 @@ impl<E: Space> JointIn<E> for Sliding<E> {
     #[inline(always)]
     fn carry(
         self,
+        at: usize,
         _setting: E::Setting<'_>,
         pose: &E::Pose,
         parent: &Moving<E>,
@@ -281,7 +393,7 @@ impl<E: Space> JointIn<E> for Sliding<E> {
         let at_joint = E::times_plus(&parent.turning, r, parent.linear);
         let omega = E::back(pose, parent.omega);
         // Coriolis: 2 ω × e_z ṡ
-        let rate = E::across_z(omega, v[0] + v[0], vdot[0]);
+        let rate = E::across_z(omega, v[at] + v[at], vdot[at]);
         [
             omega,
             E::back(pose, E::spread(parent.alpha)),
@@ -292,33 +404,72 @@ impl<E: Space> JointIn<E> for Sliding<E> {
     #[inline(always)]
     fn project(
         self,
+        at: usize,
         _setting: E::Setting<'_>,
         _kept: &E::Kept,
         f: &E::Wrench,
         tau: &mut [E::Number],
     ) {
-        tau[0] = E::z(E::force(f));
+        tau[at] = E::z(E::force(f));
     }
 
     #[inline(always)]
     fn directions(
         self,
+        at: usize,
         _setting: E::Setting<'_>,
         _kept: &E::Kept,
         axes: &E::Matrix,
         along: &mut [E::Motion],
     ) {
-        along[0] = E::motion(E::zero(), E::column_z(axes));
+        along[at] = E::motion(E::zero(), E::column_z(axes));
     }
 
     #[inline(always)]
-    fn momenta(self, moments: &E::Moments, along: &[E::Motion], momenta: &mut [E::Wrench]) {
-        momenta[0] = E::momentum_of_sliding(moments, E::linear(&along[0]));
+    fn momenta(
+        self,
+        at: usize,
+        moments: &E::Moments,
+        along: &[E::Motion],
+        momenta: &mut [E::Wrench],
+    ) {
+        momenta[at] = E::momentum_of_sliding(moments, E::linear(&along[at]));
+    }
+
+    #[inline(always)]
+    fn through(
+        self,
+        at: usize,
+        _setting: E::Setting<'_>,
+        _kept: &E::Kept,
+        axes: &E::Matrix,
+        [before, rate]: [E::Motion; 2],
+        [v, vdot]: [&[E::Number]; 2],
+        freedoms: &mut [Freedom<E>; 6],
+    ) -> [E::Motion; 2] {
+        let (axis, omega) = (E::column_z(axes), E::lever(E::angular(&before)));
+        let sliding = E::scale_add(axis, vdot[at], E::linear(&rate));
+        let after = E::motion(
+            E::angular(&before),
+            E::scale_add(axis, v[at], E::linear(&before)),
+        );
+        freedoms[0] = Freedom::only(E::motion(E::zero(), axis), &before, &after, &rate);
+        let rate = E::motion(
+            E::angular(&rate),
+            E::scale_add(E::cross(omega, axis), v[at], sliding),
+        );
+        [after, rate]
+    }
+
+    #[inline(always)]
+    fn restore(self, _setting: E::Setting<'_>, _kept: &E::Kept, psi: &E::Wrench) -> E::Wrench {
+        *psi
     }
 
     #[inline(always)]
     fn bias(
         self,
+        at: usize,
         _setting: E::Setting<'_>,
         pose: &E::Pose,
         omega: E::Spread,
@@ -326,7 +477,7 @@ impl<E: Space> JointIn<E> for Sliding<E> {
     ) -> (E::Vector, E::Motion) {
         let own = E::back(pose, omega);
         let r = E::spread(E::translation(E::kept(pose)));
-        let coriolis = E::cross_z(own, v[0] + v[0]);
+        let coriolis = E::cross_z(own, v[at] + v[at]);
         let linear = E::centripetal(pose, omega, own, r) + coriolis;
         (own, E::motion(E::zero(), linear))
     }
@@ -334,6 +485,7 @@ impl<E: Space> JointIn<E> for Sliding<E> {
     #[inline(always)]
     fn eliminate<P: Parameter<E::Number>>(
         self,
+        at: usize,
         _setting: E::Setting<'_>,
         _pose: &E::Pose,
         inertia: E::Articulated,
@@ -342,14 +494,14 @@ impl<E: Space> JointIn<E> for Sliding<E> {
         dofs: &[DofNumbers<P>],
         out: Freed<'_, E>,
     ) -> (E::Articulated, E::Wrench) {
-        let (effort, rotor) = (effort[0], dofs[0].armature.lift());
+        let (effort, rotor) = (effort[at], dofs[at].armature.lift());
         let Eliminated { rest, psi, inverse } = E::without_translation_z(inertia, rotor);
         let left = effort - E::z(E::force(z));
         let freed = left * inverse;
         let through = E::add_scaled(z, &psi, left);
-        out.inverse[0] = inverse;
-        out.freed[0] = freed;
-        out.psi[0] = psi;
+        out.inverse[at] = inverse;
+        out.freed[at] = freed;
+        out.psi[at] = psi;
         let along = effort - rotor * freed;
         let force = E::with_z(E::force(&through), along);
         let through = E::wrench(E::moment(&through), force);
@@ -359,6 +511,7 @@ impl<E: Space> JointIn<E> for Sliding<E> {
     #[inline(always)]
     fn outward<P: Parameter<E::Number>>(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
         parent: &E::Motion,
@@ -369,9 +522,9 @@ impl<E: Space> JointIn<E> for Sliding<E> {
     ) -> E::Motion {
         let r = self.lever(setting, E::kept(pose));
         let rate = carried::<E>(pose, r, parent, beta);
-        let along = E::along(&found.psi[0], &rate, parent, beta, pose, r);
-        let acceleration = found.freed[0] - along;
-        vdot[0] = acceleration;
+        let along = E::along(&found.psi[at], &rate, parent, beta, pose, r);
+        let acceleration = found.freed[at] - along;
+        vdot[at] = acceleration;
         E::motion(E::angular(&rate), E::plus_z(E::linear(&rate), acceleration))
     }
 }
@@ -382,9 +535,9 @@ pub(crate) struct Other<E>(pub JointKind, pub PhantomData<E>);
 
 impl<E: Space> JointIn<E> for Other<E> {
     #[inline(always)]
-    fn pose(self, setting: E::Setting<'_>, q: &[E::Number]) -> E::Pose {
+    fn pose(self, at: usize, setting: E::Setting<'_>, q: &[E::Number]) -> E::Pose {
         let setting = E::setting(setting);
-        E::pose(with_joint!(self.0, J => { J::<E::Number>::pose(setting, q) }))
+        E::pose(with_joint!(self.0, J => { J::<E::Number>::pose(setting, &q[at..]) }))
     }
 
     #[inline(always)]
@@ -395,12 +548,14 @@ impl<E: Space> JointIn<E> for Other<E> {
     #[inline(always)]
     fn carry(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
         parent: &Moving<E>,
         v: &[E::Number],
         vdot: &[E::Number],
     ) -> [E::Vector; 3] {
+        let (v, vdot) = (&v[at..], &vdot[at..]);
         let kept = E::kept(pose);
         let r = E::spread(E::translation(kept));
         let at_joint = E::times_plus(&parent.turning, r, parent.linear);
@@ -426,6 +581,7 @@ impl<E: Space> JointIn<E> for Other<E> {
     #[inline(always)]
     fn project(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         kept: &E::Kept,
         f: &E::Wrench,
@@ -434,13 +590,14 @@ impl<E: Space> JointIn<E> for Other<E> {
         let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
         with_joint!(self.0, J => {
             let joint = J::<E::Number>::at(setting, &kept);
-            joint.project(E::wrench_numbers(f), &mut tau[..J::<E::Number>::NV]);
+            joint.project(E::wrench_numbers(f), &mut tau[at..at + J::<E::Number>::NV]);
         });
     }
 
     #[inline(always)]
     fn directions(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         kept: &E::Kept,
         axes: &E::Matrix,
@@ -451,30 +608,85 @@ impl<E: Space> JointIn<E> for Other<E> {
         with_joint!(self.0, J => {
             let joint = J::<E::Number>::at(setting, &kept);
             for k in 0..J::<E::Number>::NV {
-                along[k] = E::motion_of(joint.column_in(k, axes));
+                along[at + k] = E::motion_of(joint.column_in(k, axes));
             }
         });
     }
 
     #[inline(always)]
-    fn momenta(self, moments: &E::Moments, along: &[E::Motion], momenta: &mut [E::Wrench]) {
+    fn momenta(
+        self,
+        at: usize,
+        moments: &E::Moments,
+        along: &[E::Motion],
+        momenta: &mut [E::Wrench],
+    ) {
         for (k, &(_, turns)) in self.0.freedoms().iter().enumerate() {
-            momenta[k] = match (turns, self.0) {
-                (_, JointKind::Helical) => E::momentum(moments, &along[k]),
-                (true, _) => E::momentum_of_turning(moments, E::angular(&along[k])),
-                (false, _) => E::momentum_of_sliding(moments, E::linear(&along[k])),
+            momenta[at + k] = match (turns, self.0) {
+                (_, JointKind::Helical) => E::momentum(moments, &along[at + k]),
+                (true, _) => E::momentum_of_turning(moments, E::angular(&along[at + k])),
+                (false, _) => E::momentum_of_sliding(moments, E::linear(&along[at + k])),
             };
         }
     }
 
     #[inline(always)]
+    fn through(
+        self,
+        at: usize,
+        setting: E::Setting<'_>,
+        kept: &E::Kept,
+        axes: &E::Matrix,
+        [mut velocity, mut rate]: [E::Motion; 2],
+        [v, vdot]: [&[E::Number]; 2],
+        freedoms: &mut [Freedom<E>; 6],
+    ) -> [E::Motion; 2] {
+        let (v, vdot) = (&v[at..], &vdot[at..]);
+        let mut along = [velocity; 6];
+        self.directions(0, setting, kept, axes, &mut along);
+        let nv = self.0.nv();
+        let one_rotation = match self.0.quaternion() {
+            Some(first) => first,
+            None => usize::MAX,
+        };
+        let (mut held, mut held_rate) = (velocity, rate);
+        for k in 0..nv {
+            let axis = along[k];
+            if k <= one_rotation {
+                (held, held_rate) = (velocity, rate);
+            }
+            let first = E::motion_cross(&held, &axis);
+            velocity = E::motion_add_scaled(&velocity, &axis, v[k]);
+            rate = E::motion_add_scaled(&rate, &axis, vdot[k]);
+            rate = E::motion_add_scaled(&rate, &first, v[k]);
+            freedoms[k] = Freedom::only(axis, &held, &velocity, &held_rate);
+        }
+        for k in one_rotation..nv {
+            // all axes of one rotation turn with the body
+            freedoms[k].around = E::motion_sum(&held, &velocity);
+        }
+        [velocity, rate]
+    }
+
+    #[inline(always)]
+    fn restore(self, setting: E::Setting<'_>, kept: &E::Kept, psi: &E::Wrench) -> E::Wrench {
+        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
+        let psi = E::wrench_numbers(psi);
+        E::wrench_of(with_joint!(self.0, J => {
+            J::<E::Number>::at(setting, &kept).restore(psi)
+        }))
+    }
+
+    #[inline(always)]
     fn bias(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
         omega: E::Spread,
         v: &[E::Number],
     ) -> (E::Vector, E::Motion) {
+        let v = &v[at..];
         let kept = E::kept(pose);
         let turned = E::back(pose, omega);
         let r = E::spread(E::translation(kept));
@@ -498,6 +710,7 @@ impl<E: Space> JointIn<E> for Other<E> {
     #[inline(always)]
     fn eliminate<P: Parameter<E::Number>>(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
         inertia: E::Articulated,
@@ -509,23 +722,30 @@ impl<E: Space> JointIn<E> for Other<E> {
         let (inertia, z) = (E::articulated_numbers(inertia), E::wrench_numbers(z));
         let (setting, kept) = (E::setting(setting), E::pose_numbers(E::kept(pose)));
         let mut room = [Force::zero(); 6];
-        let psi = E::psi_room(out.psi, &mut room);
+        let range = at..at + self.0.nv();
+        let psi = E::psi_room(&mut out.psi[range.clone()], &mut room);
+        let (inverse, freed) = (
+            &mut out.inverse[range.clone()],
+            &mut out.freed[range.clone()],
+        );
+        let (effort, dofs) = (&effort[range.clone()], &dofs[range.clone()]);
         let (rest, through) = with_joint!(self.0, J => {
             let joint = J::<E::Number>::at(setting, &kept);
             let nv = J::<E::Number>::NV;
-            let (psi, inverse) = (&mut psi[..nv], &mut out.inverse[..nv]);
+            let (psi, inverse) = (&mut psi[..nv], &mut inverse[..nv]);
             let dofs = &dofs[..nv];
             let rest = joint.eliminate(inertia, PivotsMut { psi: &mut *psi, inverse: &mut *inverse, dofs });
             let pivots = Pivots { psi, inverse, dofs };
-            (rest, joint.inward(z, &effort[..nv], pivots, &mut out.freed[..nv]))
+            (rest, joint.inward(z, &effort[..nv], pivots, &mut freed[..nv]))
         });
-        E::psi_written(&mut out.psi[..self.0.nv()], &room);
+        E::psi_written(&mut out.psi[range], &room);
         (E::articulated(rest), E::wrench_of(through))
     }
 
     #[inline(always)]
     fn outward<P: Parameter<E::Number>>(
         self,
+        at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
         parent: &E::Motion,
@@ -538,16 +758,19 @@ impl<E: Space> JointIn<E> for Other<E> {
         let rate = E::motion_numbers(&carried::<E>(pose, r, parent, beta));
         let (setting, kept) = (E::setting(setting), E::pose_numbers(E::kept(pose)));
         let mut room = [Force::zero(); 6];
-        let psi = E::psi_numbers(&found.psi[..self.0.nv()], &mut room);
+        let range = at..at + self.0.nv();
+        let psi = E::psi_numbers(&found.psi[range.clone()], &mut room);
+        let (inverse, freed) = (&found.inverse[range.clone()], &found.freed[range.clone()]);
+        let (dofs, vdot) = (&dofs[range.clone()], &mut vdot[range]);
         E::motion_of(with_joint!(self.0, J => {
             let joint = J::<E::Number>::at(setting, &kept);
             let nv = J::<E::Number>::NV;
             let pivots = Pivots {
                 psi: &psi[..nv],
-                inverse: &found.inverse[..nv],
+                inverse: &inverse[..nv],
                 dofs: &dofs[..nv],
             };
-            joint.outward(rate, &found.freed[..nv], pivots, &mut vdot[..nv])
+            joint.outward(rate, &freed[..nv], pivots, &mut vdot[..nv])
         }))
     }
 }

@@ -19,7 +19,7 @@ mod components;
 mod joints;
 
 pub(crate) use components::Components;
-pub(crate) use joints::{Freed, JointIn, Moving, Other, Sliding, Turning, in_space};
+pub(crate) use joints::{Freed, Freedom, JointIn, Moving, Other, Sliding, Turning, in_space};
 
 use crate::algorithm::Angles;
 use crate::model::joint::Setting;
@@ -89,6 +89,10 @@ pub(crate) trait Space: Copy + Debug + 'static {
 
     /// Ready to be crossed with others.
     fn lever(v: Self::Vector) -> Self::Lever;
+    /// v x + c.
+    fn scale_add(v: Self::Vector, x: Self::Number, c: Self::Vector) -> Self::Vector;
+    /// a × b + c.
+    fn cross_plus(a: Self::Lever, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     /// a × b.
     fn cross(a: Self::Lever, b: Self::Vector) -> Self::Vector;
     /// The vector that a sum of cross products is.
@@ -114,6 +118,14 @@ pub(crate) trait Space: Copy + Debug + 'static {
         )
     }
 
+    /// f + g.
+    #[inline(always)]
+    fn wrench_sum(f: &Self::Wrench, g: &Self::Wrench) -> Self::Wrench {
+        Self::wrench(
+            Self::moment(f) + Self::moment(g),
+            Self::force(f) + Self::force(g),
+        )
+    }
     /// f + g x.
     fn add_scaled(f: &Self::Wrench, g: &Self::Wrench, x: Self::Number) -> Self::Wrench;
 
@@ -136,6 +148,32 @@ pub(crate) trait Space: Copy + Debug + 'static {
             Self::components(Self::linear(m)),
         )
     }
+    /// m + n.
+    #[inline(always)]
+    fn motion_sum(m: &Self::Motion, n: &Self::Motion) -> Self::Motion {
+        Self::motion(
+            Self::angular(m) + Self::angular(n),
+            Self::linear(m) + Self::linear(n),
+        )
+    }
+    /// m + n x.
+    #[inline(always)]
+    fn motion_add_scaled(m: &Self::Motion, n: &Self::Motion, x: Self::Number) -> Self::Motion {
+        Self::motion(
+            Self::scale_add(Self::angular(n), x, Self::angular(m)),
+            Self::scale_add(Self::linear(n), x, Self::linear(m)),
+        )
+    }
+    /// m × n: the change of a motion n that is carried along by the twist m.
+    #[inline(always)]
+    fn motion_cross(m: &Self::Motion, n: &Self::Motion) -> Self::Motion {
+        let omega = Self::lever(Self::angular(m));
+        let sliding = Self::cross(Self::lever(Self::linear(m)), Self::angular(n));
+        Self::motion(
+            Self::cross(omega, Self::angular(n)),
+            Self::cross_plus(omega, Self::linear(n), sliding),
+        )
+    }
     /// Linear part of a motion at r: v + ω × r.
     fn linear_at(m: &Self::Motion, r: Self::Lever) -> Self::Vector;
 
@@ -143,6 +181,27 @@ pub(crate) trait Space: Copy + Debug + 'static {
     fn times(m: &Self::Matrix, v: Self::Spread) -> Self::Vector;
     /// M v + c.
     fn times_plus(m: &Self::Matrix, v: Self::Spread, c: Self::Vector) -> Self::Vector;
+    /// 0.
+    fn no_matrix() -> Self::Matrix;
+    /// The sum of two.
+    fn matrix_sum(a: Self::Matrix, b: Self::Matrix) -> Self::Matrix;
+    /// M x.
+    fn matrix_scaled(m: Self::Matrix, x: f64) -> Self::Matrix;
+    /// ã x.
+    fn skew_scaled(a: Self::Vector, x: f64) -> Self::Matrix;
+    /// M + ã b̃ = M + b aᵀ − (a·b) 1.
+    fn plus_cross_cross(m: Self::Matrix, a: &Self::Vector, b: Self::Vector) -> Self::Matrix;
+    /// M + ã N.
+    fn plus_cross_columns(m: Self::Matrix, a: Self::Lever, n: &Self::Matrix) -> Self::Matrix;
+    /// M − a bᵀ.
+    fn minus_outer(m: Self::Matrix, a: Self::Vector, b: Self::Spread) -> Self::Matrix;
+    /// Mᵀ a + Nᵀ b.
+    fn transposes_times(
+        m: &Self::Matrix,
+        a: Self::Vector,
+        n: &Self::Matrix,
+        b: Self::Vector,
+    ) -> Self::Vector;
     /// Its third column.
     fn column_z(m: &Self::Matrix) -> Self::Vector;
     /// A matrix in numbers.
@@ -236,10 +295,37 @@ pub(crate) trait Space: Copy + Debug + 'static {
     /// Momentum of any motion.
     fn momentum(moments: &Self::Moments, m: &Self::Motion) -> Self::Wrench;
 
+    /// The first moment.
+    fn first_of(moments: &Self::Moments) -> Self::Vector;
+    /// ω̃ Σ.
+    fn second_spun(moments: &Self::Moments, omega: Self::Lever) -> Self::Matrix;
+    /// Linear momentum ω × h + m v.
+    fn linear_momentum(
+        moments: &Self::Moments,
+        omega: Self::Lever,
+        v: Self::Vector,
+    ) -> Self::Vector;
+    /// The wrench that gives the origin the acceleration `a` while a point ρ has Ω ρ besides.
+    fn newton_euler(
+        moments: &Self::Moments,
+        turning: &Self::Matrix,
+        a: Self::Vector,
+    ) -> Self::Wrench;
+
     /// No inertia.
     fn no_inertia() -> Self::Articulated;
     /// That of a rigid body.
     fn rigid(inertia: Self::Inertia<'_>) -> Self::Articulated;
+    /// That of rigid bodies of these moments.
+    fn rigid_of(moments: &Self::Moments) -> Self::Articulated;
+    /// The same about a point from which the present one is seen at `d`.
+    fn moved(inertia: Self::Articulated, d: &Self::Vector) -> Self::Articulated;
+    /// M̂ − ψ ψᵀ m̂, whatever the direction of the freedom.
+    fn without(
+        inertia: Self::Articulated,
+        psi: &Self::Wrench,
+        inverse: Self::Number,
+    ) -> Self::Articulated;
     /// An articulated inertia from numbers.
     fn articulated(inertia: ArticulatedInertia<Self::Number>) -> Self::Articulated;
     /// An articulated inertia in numbers.

@@ -10,11 +10,11 @@ use crate::spatial::Pose;
 /// Factors in a space other than components; those of components are a [`Factorization`].
 #[derive(Clone, Debug)]
 pub(crate) struct Factors<E: Space> {
-    pub angles: Angles<E::Number>,
-    pub pose: Vec<E::Pose>,
+    angles: Angles<E::Number>,
+    pose: Vec<E::Pose>,
     articulated: Vec<E::Articulated>,
     /// ψₖ per freedom, in the axes the joint eliminates in.
-    pub psi: Vec<E::Wrench>,
+    psi: Vec<E::Wrench>,
     /// 1/m̂ₖ per freedom.
     pub inverse: Vec<E::Number>,
 }
@@ -27,6 +27,15 @@ pub(crate) struct FactorsMut<'a, E: Space> {
     pub articulated: &'a mut [E::Articulated],
     pub psi: &'a mut [E::Wrench],
     pub inverse: &'a mut [E::Number],
+}
+
+/// Where others find them.
+#[derive(Clone, Copy)]
+pub(crate) struct FactorsRef<'a, E: Space> {
+    pub angles: &'a Angles<E::Number>,
+    pub pose: &'a [E::Pose],
+    pub psi: &'a [E::Wrench],
+    pub inverse: &'a [E::Number],
 }
 
 impl<E: Space> Factors<E> {
@@ -50,6 +59,16 @@ impl<E: Space> Factors<E> {
             articulated: &mut self.articulated,
             psi: &mut self.psi,
             inverse: &mut self.inverse,
+        }
+    }
+
+    #[inline(always)]
+    pub fn found(&self) -> FactorsRef<'_, E> {
+        FactorsRef {
+            angles: &self.angles,
+            pose: &self.pose,
+            psi: &self.psi,
+            inverse: &self.inverse,
         }
     }
 

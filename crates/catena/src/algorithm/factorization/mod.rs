@@ -9,7 +9,7 @@ pub mod udu;
 
 pub use columns::SolveColumns;
 pub use end_effector::EndEffector;
-pub(crate) use factors::{Factors, FactorsMut};
+pub(crate) use factors::{Factors, FactorsMut, FactorsRef};
 pub use operational::{OperationalInertia, operational_inertia, operational_inverse};
 pub use reverse_gauss::{EliminationStep, ReverseElimination, reverse_gaussian_elimination};
 pub use udu::Factorization;

@@ -24,7 +24,7 @@
 //! A joint with several freedoms is eliminated inside its own block, last freedom first, so D stays diagonal;
 //! [`Factorization::joint_block`] gives the block Pᵀ M̂ P itself. For a free base that is the papers' 6×6 block Î_e.
 
-use super::FactorsMut;
+use super::{FactorsMut, FactorsRef};
 use crate::algorithm::{Angles, Card};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -84,6 +84,17 @@ impl<S: Scalar> Factorization<S> {
             articulated: &mut self.articulated,
             psi: &mut self.psi,
             inverse: &mut self.inverse,
+        }
+    }
+
+    /// Where recursions over components find them.
+    #[inline(always)]
+    pub(crate) fn found(&self) -> FactorsRef<'_, Components<S>> {
+        FactorsRef {
+            angles: &self.angles,
+            pose: &self.pose,
+            psi: &self.psi,
+            inverse: &self.inverse,
         }
     }
 

@@ -161,6 +161,10 @@ impl<E: Space> ArticulatedBodies<E> {
         }
         let (bodies, forks) = (&mut self.body[..=n], &mut self.fork[..=n]);
         let (poses, inertias) = (&mut factors.pose[..=n], &mut factors.articulated[..=n]);
+        let nv = model.nv();
+        let (psi, inverse) = (&mut factors.psi[..nv], &mut factors.inverse[..nv]);
+        let (effort, freed) = (&self.effort[..nv], &mut self.freed[..nv]);
+        let (v, vdot, dofs) = (&v[..nv], &mut vdot[..nv], &model.dofs[..nv]);
 
         // base to tips
         let to_base = base.pose.rotation;
@@ -173,9 +177,9 @@ impl<E: Space> ArticulatedBodies<E> {
             }
             let setting = constants.setting(i, factors.angles);
             let (turning, beta) = in_space!(E, info.kind, joint => {
-                let pose = joint.pose(setting, &q[info.q..]);
+                let pose = joint.pose(info.q, setting, q);
                 poses[i] = pose;
-                joint.bias(setting, &pose, omega, &v[info.v..]) // (1, 2)
+                joint.bias(info.v, setting, &pose, omega, v) // (1, 2)
             });
             omega = E::spread(turning);
             if info.gathers {
@@ -210,14 +214,9 @@ impl<E: Space> ArticulatedBodies<E> {
             }
             let (setting, pose) = (constants.setting(i, factors.angles), &poses[i]);
             let (rest, through, lever) = in_space!(E, info.kind, joint => {
-                let freed = Freed {
-                    psi: &mut factors.psi[info.v..],
-                    inverse: &mut factors.inverse[info.v..],
-                    freed: &mut self.freed[info.v..],
-                };
-                let (effort, dofs) = (&self.effort[info.v..], &model.dofs[info.v..]);
+                let out = Freed { psi, inverse, freed };
                 let (rest, through) =
-                    joint.eliminate(setting, pose, inertia, &z, effort, dofs, freed);
+                    joint.eliminate(info.v, setting, pose, inertia, &z, effort, dofs, out);
                 (rest, through, joint.lever(setting, E::kept(pose)))
             });
             let carried = E::inertia_times(&rest, &bodies[i].beta);
@@ -261,13 +260,8 @@ impl<E: Space> ArticulatedBodies<E> {
             }
             let (setting, pose) = (constants.setting(i, factors.angles), &poses[i]);
             rate = in_space!(E, info.kind, joint => {
-                let found = Freed {
-                    psi: &mut factors.psi[info.v..],
-                    inverse: &mut factors.inverse[info.v..],
-                    freed: &mut self.freed[info.v..],
-                };
-                let (beta, dofs) = (&bodies[i].beta, &model.dofs[info.v..]);
-                joint.outward(setting, pose, &rate, beta, dofs, found, &mut vdot[info.v..]) // (6)
+                let (beta, found) = (&bodies[i].beta, Freed { psi, inverse, freed });
+                joint.outward(info.v, setting, pose, &rate, beta, dofs, found, vdot) // (6)
             });
             if info.gathers {
                 forks[i].rate = rate;

@@ -81,12 +81,23 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     inertia: &mut [S],
 ) {
     let recursion = &mut work.recursion;
-    recursion.outward::<P, false>(model, model, q);
+    recursion.outward::<P, false>(model, model, q, &mut ());
     let mut passed = RigidInertia::zero();
     for i in (1..=model.body_count()).rev() {
         recursion.inward(model, i, &mut passed);
     }
     rows(model, work, part, inertia);
+}
+
+/// What is done with every freedom on the way out.
+pub(crate) trait Placed<E: Space> {
+    fn freedom(&mut self, k: usize, along: &E::Motion, origin: E::Vector);
+}
+
+/// Nothing.
+impl<E: Space> Placed<E> for () {
+    #[inline(always)]
+    fn freedom(&mut self, _k: usize, _along: &E::Motion, _origin: E::Vector) {}
 }
 
 /// A body, in the axes of the base.
@@ -138,6 +149,7 @@ impl<E: Space> Composites<E> {
         model: &Model<P>,
         constants: &impl Constants<E>,
         q: &[E::Number],
+        placed: &mut impl Placed<E>,
     ) {
         let n = model.body_count();
         E::fill(&mut self.angles, model.tree(), q);
@@ -146,7 +158,7 @@ impl<E: Space> Composites<E> {
             let info = constants.node(i);
             let setting = constants.setting(i, &self.angles);
             in_space!(E, info.kind, joint => {
-                let pose = joint.pose(setting, &q[info.q..]);
+                let pose = joint.pose(info.q, setting, q);
                 let kept = E::kept(&pose);
                 let (axes, arm) = match info.parent {
                     0 => (E::rotation(kept), E::zero()),
@@ -163,7 +175,10 @@ impl<E: Space> Composites<E> {
                     };
                 }
                 (frames[i].axes, frames[i].arm) = (axes, arm);
-                joint.directions(setting, kept, &axes, &mut self.along[info.v..]);
+                joint.directions(info.v, setting, kept, &axes, &mut self.along);
+                for k in info.v..info.v + info.kind.nv() {
+                    placed.freedom(k, &self.along[k], frames[i].origin);
+                }
             });
             if info.gathers {
                 frames[i].composite = E::no_moments();
@@ -196,7 +211,7 @@ impl<E: Space> Composites<E> {
             }
         }
         in_space!(E, info.kind, joint => {
-            joint.momenta(&composite, &self.along[info.v..], &mut self.own[info.v..]);
+            joint.momenta(info.v, &composite, &self.along, &mut self.own);
         });
     }
 }
@@ -211,7 +226,7 @@ pub(crate) fn numbers<S: Scalar, P: Parameter<S>, T: Sink<S, { entries::NUMBERS 
 ) {
     let (nodes, dofs) = (&model.tree().nodes, &model.tree().dofs);
     let work = &mut work.recursion;
-    work.outward::<P, true>(model, model, q);
+    work.outward::<P, true>(model, model, q, &mut ());
     let mut passed = RigidInertia::zero();
     for i in (1..=model.body_count()).rev() {
         work.inward(model, i, &mut passed);

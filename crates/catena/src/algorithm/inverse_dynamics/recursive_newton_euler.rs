@@ -140,6 +140,8 @@ impl<E: Space> NewtonEuler<E> {
         let n = model.body_count();
         E::fill(&mut self.angles, tree, q);
         let (poses, wrenches) = (&mut self.pose[..=n], &mut self.wrench[..=n]);
+        let nv = model.nv();
+        let (v, vdot, tau) = (&v[..nv], &vdot[..nv], &mut tau[..nv]);
 
         // base to tips
         let mut before = at_base(base, model.gravity.lift());
@@ -151,9 +153,9 @@ impl<E: Space> NewtonEuler<E> {
             }
             let setting = constants.setting(i, &self.angles);
             let moved = in_space!(E, info.kind, joint => {
-                let pose = joint.pose(setting, &q[info.q..]);
+                let pose = joint.pose(info.q, setting, q);
                 poses[i] = *E::kept(&pose);
-                joint.carry(setting, &pose, &before, &v[info.v..], &vdot[info.v..]) // (1, 2, 3)
+                joint.carry(info.v, setting, &pose, &before, v, vdot) // (1, 2, 3)
             });
             before = Moving::new(moved);
             if info.gathers {
@@ -181,7 +183,7 @@ impl<E: Space> NewtonEuler<E> {
             wrenches[i] = through;
             let (setting, pose) = (constants.setting(i, &self.angles), &poses[i]);
             let lever = in_space!(E, info.kind, joint => {
-                joint.project(setting, pose, &through, &mut tau[info.v..]); // (6)
+                joint.project(info.v, setting, pose, &through, tau); // (6)
                 joint.lever(setting, pose)
             });
             let force = E::turn(pose, E::spread(E::force(&through)));
@@ -201,12 +203,12 @@ impl<E: Space> NewtonEuler<E> {
         wrenches[0] = through; // body 1 stands on the ground
 
         if tree.has_rotors {
-            for k in 0..model.nv() {
+            for k in 0..nv {
                 tau[k] = model.dofs[k].armature.lift().mul_add(vdot[k], tau[k]);
             }
         }
         if tree.has_passive_forces {
-            for k in 0..model.nv() {
+            for k in 0..nv {
                 tau[k] += passive::passive_force(model, q, v, k);
             }
         }
