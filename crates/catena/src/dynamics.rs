@@ -17,16 +17,21 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
 use crate::native::{Compiled, Singles};
-#[cfg(target_arch = "x86_64")]
-use crate::quad::{Link, QuadForward, QuadInverse};
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};
 pub(crate) use composite::Composite;
+#[cfg(target_arch = "x86_64")]
+use {
+    crate::algorithm::factorization::Factors,
+    crate::algorithm::forward_dynamics::articulated_bodies::ArticulatedBodies,
+    crate::algorithm::inverse_dynamics::recursive_newton_euler::NewtonEuler,
+    crate::arch::{Link, Links, Registers},
+};
 
 /// The workspaces of one scalar.
 #[derive(Clone, Debug)]
-struct Work<S> {
+struct Work<S: Scalar> {
     inverse: InverseDynamics<S>,
     forward: ForwardDynamics<S>,
     external: Vec<Force<S>>,
@@ -85,11 +90,14 @@ mod fused {
     compiled_for_avx2! {
         fn inverse(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, tau: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
-            quads.inverse.run(model, &quads.links, state, base, external, tau);
+            let constants = Links::new(model, &quads.links);
+            quads.inverse.run(model, &constants, state, base, external, tau);
         }
         fn forward(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
-            quads.forward.run(model, &quads.links, state, base, external, vdot);
+            let constants = Links::new(model, &quads.links);
+            let factors = quads.factors.parts();
+            quads.forward.run(model, &constants, state, base, external, factors, vdot);
             quads.exported = false;
         }
         fn factorize(work: &mut Work<Fused>, model: &Model, q: &[Fused]) {
@@ -113,8 +121,9 @@ enum Path {
 #[derive(Clone, Debug)]
 struct Quads {
     links: Vec<Link>,
-    inverse: QuadInverse,
-    forward: QuadForward,
+    inverse: NewtonEuler<Registers>,
+    forward: ArticulatedBodies<Registers>,
+    factors: Factors<Registers>,
     /// Are the factors of the last call also where the generic recursions look for them?
     exported: bool,
 }
@@ -124,8 +133,9 @@ impl Quads {
     fn new(model: &Model) -> Self {
         Quads {
             links: Link::all(model),
-            inverse: QuadInverse::new(model),
-            forward: QuadForward::new(model),
+            inverse: NewtonEuler::new(model),
+            forward: ArticulatedBodies::new(model),
+            factors: Factors::new(model),
             exported: true,
         }
     }
@@ -790,7 +800,7 @@ impl Dynamics {
         if let Path::Fused(work, quads) = &mut self.path
             && !quads.exported
         {
-            quads.forward.export(&self.model, &mut work.forward.factors);
+            quads.factors.export(&mut work.forward.factors);
             quads.exported = true;
         }
     }
@@ -803,7 +813,7 @@ impl Dynamics {
                 let inverse = if quads.exported {
                     &work.forward.factors.inverse
                 } else {
-                    quads.forward.inverse()
+                    &quads.factors.inverse
                 };
                 not_positive(Fused::plain(inverse))
             }

@@ -451,7 +451,7 @@ impl Single {
 #[cfg(target_arch = "x86_64")]
 mod sines {
     use super::*;
-    use crate::cpu::with_avx2;
+    use crate::arch::with_avx2;
 
     with_avx2! {
         pub(super) fn avx2(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {

@@ -19,7 +19,7 @@ use {
     super::{Quads, lift},
     crate::algorithm::derivatives::{pairs, sweeps},
     crate::algorithm::pack::Register,
-    crate::quad::QuadDerivatives,
+    crate::arch::{Links, QuadDerivatives},
     crate::scalar::{Avx2Register, Avx512Register, Fused, Vector, Wide},
 };
 
@@ -136,12 +136,13 @@ impl<V: Vector> Registers<V> {
         loaded: bool,
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
-        let (recursion, links) = (&mut self.recursion, &quads.links);
+        let (recursion, links) = (&mut self.recursion, &quads.links[..]);
+        let constants = Links::new(model, links);
         match of {
-            Of::Inverse => recursion.of_efforts(model, links, state, base, external),
+            Of::Inverse => recursion.of_efforts(constants, state, base, external),
             Of::Forward => {
-                let factors = &quads.forward;
-                recursion.of_accelerations(model, links, factors, state, base, external);
+                let factors = quads.factors.found();
+                recursion.of_accelerations(constants, factors, state, base, external);
             }
         }
     }
@@ -181,7 +182,7 @@ fn inverse_inertia<S: Scalar, K: Pack<S>>(
 #[cfg(target_arch = "x86_64")]
 mod compiled {
     use super::*;
-    use crate::cpu::{with_avx2, with_avx512};
+    use crate::arch::{with_avx2, with_avx512};
 
     macro_rules! compiled {
         ($with:ident, $register:ty) => {

@@ -65,6 +65,13 @@ impl<S: Scalar> Vec3<S> {
         self.x.mul_add(b.x, self.y.mul_add(b.y, self.z * b.z))
     }
 
+    /// `self` · b + c.
+    #[inline(always)]
+    pub fn dot_add(self, b: Self, c: S) -> S {
+        self.x
+            .mul_add(b.x, self.y.mul_add(b.y, self.z.mul_add(b.z, c)))
+    }
+
     /// a × b.
     #[inline(always)]
     pub fn cross(self, b: Self) -> Self {

@@ -24,11 +24,13 @@
 //! A joint with several freedoms is eliminated inside its own block, last freedom first, so D stays diagonal;
 //! [`Factorization::joint_block`] gives the block Pᵀ M̂ P itself. For a free base that is the papers' 6×6 block Î_e.
 
+use super::{FactorsMut, FactorsRef};
 use crate::algorithm::{Angles, Card};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::model::joint::{Joint, Pivots, PivotsMut, with_joint};
 use crate::scalar::{Parameter, Scalar};
+use crate::space::Components;
 use crate::spatial::{ArticulatedInertia, Force, Motion, Pose};
 
 /// The factorization.
@@ -70,6 +72,29 @@ impl<S: Scalar> Factorization<S> {
             eta: vec![Force::zero(); n],
             mu: vec![Motion::zero(); n],
             freed: vec![S::zero(); nv],
+        }
+    }
+
+    /// Where recursions over components write the factors.
+    #[inline(always)]
+    pub(crate) fn parts(&mut self) -> FactorsMut<'_, Components<S>> {
+        FactorsMut {
+            angles: &mut self.angles,
+            pose: &mut self.pose,
+            articulated: &mut self.articulated,
+            psi: &mut self.psi,
+            inverse: &mut self.inverse,
+        }
+    }
+
+    /// Where recursions over components find them.
+    #[inline(always)]
+    pub(crate) fn found(&self) -> FactorsRef<'_, Components<S>> {
+        FactorsRef {
+            angles: &self.angles,
+            pose: &self.pose,
+            psi: &self.psi,
+            inverse: &self.inverse,
         }
     }
 
