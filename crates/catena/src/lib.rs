@@ -30,6 +30,7 @@ pub mod native;
 #[cfg(target_arch = "x86_64")]
 mod quad;
 pub mod random;
+pub mod residual;
 pub mod scalar;
 pub mod simulate;
 pub mod spatial;
