@@ -179,6 +179,24 @@ impl Vec3<f64> {
     }
 }
 
+impl<S: Scalar> Vec3<S> {
+    /// Rotated about z by the angle with this sine and cosine.
+    #[inline(always)]
+    pub fn turned_z(self, sin: S, cos: S) -> Self {
+        Vec3::new(
+            self.x.mul_add(cos, -(self.y * sin)),
+            self.x.mul_add(sin, self.y * cos),
+            self.z,
+        )
+    }
+
+    /// The same vector with axes renamed in a circle: what was y is called z, x is called y, z is called x.
+    #[inline(always)]
+    pub fn renamed(self) -> Self {
+        Vec3::new(self.z, self.x, self.y)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,23 +219,5 @@ mod tests {
         assert!(Vec3::new(0.0, f64::NAN, 1.0).norm().is_nan());
         assert_eq!(Vec3::new(0.0, f64::NAN, 1.0).unit(), None);
         assert_eq!(Vec3::new(0.0, f64::INFINITY, 1.0).unit(), None);
-    }
-}
-
-impl<S: Scalar> Vec3<S> {
-    /// Rotated about z by the angle with this sine and cosine.
-    #[inline(always)]
-    pub fn turned_z(self, sin: S, cos: S) -> Self {
-        Vec3::new(
-            self.x.mul_add(cos, -(self.y * sin)),
-            self.x.mul_add(sin, self.y * cos),
-            self.z,
-        )
-    }
-
-    /// The same vector with axes renamed in a circle: what was y is called z, x is called y, z is called x.
-    #[inline(always)]
-    pub fn renamed(self) -> Self {
-        Vec3::new(self.z, self.x, self.y)
     }
 }
