@@ -10,7 +10,7 @@ mod outcome;
 mod output;
 mod plot;
 mod program;
-mod residual;
+mod referee;
 mod situation;
 mod state_argument;
 mod state_file;

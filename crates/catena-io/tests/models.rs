@@ -2,6 +2,7 @@
 
 use catena::error::ErrorKind;
 use catena::model::{JointKind, Model, ModelBuilder, embedded};
+use catena::residual::larger;
 use catena::spatial::{Mat3, Pose, Vec3};
 use catena::{Dynamics, State};
 use catena_io::{
@@ -39,7 +40,7 @@ fn assert_close(a: Pose<f64>, b: Pose<f64>) {
     let largest = [rotation.x, rotation.y, rotation.z, translation]
         .iter()
         .flat_map(|v| v.to_array())
-        .fold(0.0f64, |largest, x| largest.max(x.abs()));
+        .fold(0.0, |largest, x| larger(largest, x.abs()));
     assert!(largest < 1e-15, "{a:?}\n{b:?}");
 }
 

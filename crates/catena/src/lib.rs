@@ -28,6 +28,7 @@ pub mod matrix;
 pub mod model;
 pub mod native;
 pub mod random;
+pub mod residual;
 pub mod scalar;
 pub mod simulate;
 mod space;

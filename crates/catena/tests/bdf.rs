@@ -7,6 +7,7 @@ use catena::integrate::Tolerances;
 use catena::integrate::bdf::{
     Bdf, BdfOptions, BdfStatistics, DenseImplicit, Given, Implicit, MAX_ORDER, Role,
 };
+use catena::residual::larger;
 use implicit_problems::Problem;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -79,7 +80,7 @@ fn error_to_two(order: usize, pairs: usize, ratio: f64) -> f64 {
         bdf.step_of(&mut problem, sizes[k % 2], order).unwrap();
         let exact = on_circle(bdf.time());
         for i in 0..3 {
-            worst = worst.max((bdf.x()[i] - exact[i]).abs());
+            worst = larger(worst, (bdf.x()[i] - exact[i]).abs());
         }
     }
     assert!((bdf.time() - 2.0).abs() < 1e-12);

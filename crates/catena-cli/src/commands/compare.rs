@@ -7,8 +7,9 @@ use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::{EffortArgument, StateArgument};
 use crate::table::Table;
-use crate::{json, output, residual};
+use crate::{json, output};
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::{self, larger, within};
 use catena::spatial::Force;
 use catena::{Dynamics, Model, State};
 use catena_mechanism::made_again::{loads_side_by_side, side_by_side, state_side_by_side};
@@ -113,8 +114,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     for (_, answers) in &found {
         let allowed = allowed(answers);
         for answer in answers.iter().filter(|answer| answer.solution.is_ok()) {
-            let worst = answer.differences[0].max(answer.differences[1]);
-            if worst.is_nan() || worst > allowed {
+            let worst = larger(answer.differences[0], answer.differences[1]);
+            if !within(worst, allowed) {
                 outcome.failures.push(format!(
                     "{} differs by {}, allowed {}",
                     answer.formulation.name(),

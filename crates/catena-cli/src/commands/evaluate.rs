@@ -139,11 +139,26 @@ fn evaluate(
             jacobian,
         });
     }
+    for value in &values {
+        let parts = [value.velocity, value.acceleration, value.bias];
+        let numbers = parts.into_iter().flat_map(Motion::to_array);
+        let mut numbers = numbers.chain(value.pose.translation.to_array());
+        if numbers.any(|x| !x.is_finite()) {
+            return Err(too_large(&format!(
+                "the motion of frame `{}`",
+                value.info.name
+            )));
+        }
+    }
     let coriolis = dynamics.coriolis(state)?.clone();
+    let coriolis_v = coriolis.times(&state.v);
+    if coriolis_v.iter().any(|x| !x.is_finite()) {
+        return Err(too_large("C v"));
+    }
     Ok(Evaluated {
         frames: values,
         inertia: dynamics.inertia(state)?.clone(),
-        coriolis_v: coriolis.times(&state.v),
+        coriolis_v,
         coriolis,
         gravity: dynamics.gravity(state)?.to_vec(),
         inverse: dynamics
@@ -155,6 +170,11 @@ fn evaluate(
         mechanical: dynamics.mechanical_state(state)?,
         situation,
     })
+}
+
+fn too_large(what: &str) -> Error {
+    Error::new(ErrorKind::Input, format!("{what} overflows at this state"))
+        .hint("positions, velocities or accelerations are too large for double precision")
 }
 
 fn to_json(model: &Model, one: &Evaluated) -> Value {

@@ -5,6 +5,7 @@ use crate::model_argument::ModelArgument;
 use crate::outcome::Outcome;
 use crate::{names, output};
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::{larger, within};
 use catena_symbolic::generate::{Language, Module, Options, Question};
 use clap::Args;
 use serde_json::json;
@@ -72,8 +73,8 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
         counts_as_table(&module)
     });
     let moved = module.functions.iter().map(|f| f.snapping_error);
-    let moved = moved.fold(0.0, f64::max);
-    if moved > 1e-12 {
+    let moved = moved.fold(0.0, larger);
+    if !within(moved, 1e-12) {
         outcome = outcome.note(format!(
             "note: --snap moves results by up to {moved:.1e} of the largest number; the tests compare with the snapped model"
         ));

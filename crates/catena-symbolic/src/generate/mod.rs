@@ -121,6 +121,11 @@ pub struct Function {
 }
 
 impl Function {
+    /// How far the results of code may be from those of its samples, relative to the largest number of each.
+    fn limit(&self) -> f64 {
+        catena::residual::largest_of(self.samples.iter().map(|sample| sample.limit))
+    }
+
     /// How many operations it takes.
     pub fn operations(&self) -> Operations {
         self.program.operation_count()

@@ -113,7 +113,8 @@ fn test(module: &Module) -> String {
                 1 => call,
                 _ => format!("sum({call}, [])"),
             };
-            let _ = writeln!(text, "    compare({got}, {:?})", sample.outputs);
+            let limit = function.limit();
+            let _ = writeln!(text, "    compare({got}, {:?}, {limit:e})", sample.outputs);
         }
     }
     text.push_str("\n\nif __name__ == \"__main__\":\n");
@@ -124,10 +125,10 @@ fn test(module: &Module) -> String {
     text
 }
 
-const TEST_PRELUDE: &str = r#"def compare(got, expected):
+const TEST_PRELUDE: &str = r#"def compare(got, expected, limit):
     """Differences are relative to the largest number of the result."""
     largest = max(1e-3, max(abs(x) for x in expected))
     assert len(got) == len(expected)
     for k, (a, b) in enumerate(zip(got, expected)):
-        assert abs(a - b) <= 1e-12 * largest, f"entry {k} is {a}, catena says {b}"
+        assert abs(a - b) <= limit * largest, f"entry {k} is {a}, catena says {b}"
 "#;

@@ -390,7 +390,9 @@ impl Dynamics {
         let (base, path) = (&state.base, &self.path);
         let finite = (store.workspaces).run(Of::Forward, path, model, slices, base, loaded, out);
         if !finite || model.tree().has_passive_forces {
+            self.factorized = false;
             derivatives.check(model)?;
+            self.factorized = true;
         }
         Ok(derivatives)
     }
@@ -401,9 +403,9 @@ impl Dynamics {
         state: &State,
         tau: &[f64],
     ) -> Result<&ForwardDerivatives> {
+        self.factorized = false;
         self.model.expect_tree()?;
         self.check_forward(state, tau, &[])?;
-        self.factorized = false;
         let model = &self.model;
         let store = self
             .derivatives
@@ -421,14 +423,14 @@ impl Dynamics {
             vdot.copy_from_slice(&found[found.len() - model.nv()..]);
             self.vdot.copy_from_slice(vdot);
             if let Some(k) = super::not_positive(inverse_pivots) {
-                return Err(super::singular(model, k));
+                return Err(super::singular(model, k, inverse_pivots[k]));
             }
+            super::finite_result("accelerations", model, &self.vdot)?;
+            derivatives.check(model)?;
             native.positions.copy_from_slice(&state.q);
             native.factors_wanted = true;
             self.factorized = true;
         }
-        super::finite_result("accelerations", model, &self.vdot)?;
-        derivatives.check(model)?;
         Ok(derivatives)
     }
 
@@ -442,6 +444,7 @@ impl Dynamics {
         make_square(&mut store.inverse_inertia, model.nv());
         let out = store.inverse_inertia.as_mut_slice();
         (store.workspaces).inverse_inertia(&self.path, model, out);
+        finite_matrix("I⁻¹", model, &store.inverse_inertia)?;
         Ok(&store.inverse_inertia)
     }
 }

@@ -5,6 +5,7 @@ use super::constraint::{Closure, Constraint, ConstraintSpec, Rule, RuleSpec};
 use super::{JointKind, Law, Model, Tree};
 use crate::algorithm::factorization::Factorization;
 use crate::error::{Error, ErrorKind, Place, Result};
+use crate::scalar::DoubleDouble;
 use crate::spatial::{Mat3, Pose, Vec3};
 use crate::state::State;
 use std::collections::HashMap;
@@ -450,6 +451,12 @@ fn inertial(link: &LinkSpec) -> Result<()> {
             link.name, inertial.mass
         ));
     }
+    if inertial.mass > 0.0 && !inertial.mass.is_normal() {
+        return refuse(format!(
+            "mass of link `{}` is {:e} kg: so small a number has lost its digits, and 1 kg divided by it overflows",
+            link.name, inertial.mass
+        ));
+    }
     finite_vector(inertial.centre, &link.place, || {
         format!("mass centre of link `{}`", link.name)
     })?;
@@ -642,20 +649,24 @@ pub(super) fn tree_order(builder: &ModelBuilder) -> Result<Vec<usize>> {
 /// No freedom is without inertia: m̂ of every freedom is positive at some state.
 ///
 /// Three random states are tried; a freedom whose m̂ stays below 1e-12 of the inertia around it in all of them has nothing
-/// to resist its effort.
+/// to resist its effort, unless [`sharp_pivots`] finds the little there is.
 pub(super) fn mobility(model: &Model) -> Result<()> {
     let mut factors = Factorization::new(model);
     let mut best = vec![0.0f64; model.nv()];
-    for seed in 1..=3 {
+    for seed in STATES {
         let state = State::random(model, seed);
         factors.factorize(model, &state.q);
         for (best, pivot) in best.iter_mut().zip(factors.relative_pivots(model)) {
             *best = best.max(pivot);
         }
     }
+    if best.iter().all(|&pivot| pivot >= 1e-12) {
+        return Ok(());
+    }
+    let known = sharp_pivots(model);
     // from the tips: a freedom without inertia spoils the pivots of all before it
     for (k, &pivot) in best.iter().enumerate().rev() {
-        if pivot.is_nan() || pivot < 1e-12 {
+        if pivot < 1e-12 && !known[k] {
             let dof = &model.tree().dofs[k];
             let body = &model.tree().bodies[dof.body];
             let carried = factors.articulated_inertia(dof.body);
@@ -685,4 +696,41 @@ pub(super) fn mobility(model: &Model) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Seeds of the states at which pivots are looked at.
+const STATES: std::ops::RangeInclusive<u64> = 1..=3;
+
+/// Which pivots are inertia that the model has, however small, and not what rounding left over, at one of the states?
+///
+/// Such a pivot comes out the same, to three digits at least, in plain numbers and in numbers with twice the digits, and
+/// also if every number of the model is changed in its last digit. It is more than 1e-26 of the inertia around it: a mass on an
+/// axis that is met to round-off only leaves the square of that.
+fn sharp_pivots(model: &Model) -> Vec<bool> {
+    let models = [
+        model.clone(),
+        model.with_other_last_digits(1),
+        model.with_other_last_digits(2),
+    ];
+    let mut known = vec![false; model.nv()];
+    for seed in STATES {
+        let state = State::random(model, seed);
+        let mut plain = Factorization::new(model);
+        plain.factorize(model, &state.q);
+        let plain = plain.relative_pivots(model);
+        let q: Vec<DoubleDouble> = state.q.iter().map(|&q| q.into()).collect();
+        let sharp = models.each_ref().map(|model| {
+            let mut factors = Factorization::<DoubleDouble>::new(model);
+            factors.factorize(model, &q);
+            factors.relative_pivots(model)
+        });
+        for (k, known) in known.iter_mut().enumerate() {
+            let pivot = sharp[0][k].value();
+            let same = |other: f64| (other - pivot).abs() < 1e-3 * pivot;
+            *known |= pivot > 1e-26
+                && same(plain[k])
+                && sharp[1..].iter().all(|pivots| same(pivots[k].value()));
+        }
+    }
+    known
 }

@@ -208,7 +208,9 @@ impl TreeSystem {
         if self.closing.is_some() {
             return Ok(false);
         }
-        self.dynamics = Dynamics::with_compiled(&compiler(self.dynamics.model())?);
+        let compiled = compiler(self.dynamics.model())?;
+        compiled.expect_model(self.dynamics.model())?;
+        self.dynamics = Dynamics::with_compiled(&compiled);
         Ok(true)
     }
 
@@ -365,7 +367,7 @@ impl TreeSystem {
                 rotation.transpose_times(state.base.velocity.angular),
                 rotation.transpose_times(state.base.velocity.linear),
             );
-            work += self.dynamics.joint_wrench(0).dot(twist);
+            work += self.dynamics.joint_wrench(0)?.dot(twist);
         }
         let model = self.dynamics.model();
         let mut lost: f64 = (0..model.nv())

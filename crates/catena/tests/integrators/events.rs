@@ -3,6 +3,7 @@
 use super::systems::*;
 use catena::Result;
 use catena::integrate::{Fixed, FixedMethod, Mechanical, Method, Options, System};
+use catena::residual::larger;
 use std::f64::consts::{PI, TAU};
 
 fn ulp(x: f64) -> f64 {
@@ -170,7 +171,7 @@ fn steps_of_one_size_have_events() {
             let found = times(method, size);
             assert_eq!(found.len(), exact.len(), "{method}");
             let pairs = found.iter().zip(&exact);
-            pairs.map(|(a, b)| (a.1 - b.1).abs()).fold(0.0, f64::max)
+            pairs.map(|(a, b)| (a.1 - b.1).abs()).fold(0.0, larger)
         };
         let order = (error(size) / error(0.5 * size)).log2();
         assert!(

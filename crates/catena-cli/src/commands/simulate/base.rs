@@ -101,13 +101,12 @@ fn positive(what: &str, frequency: f64) -> Result<f64> {
 
 /// The length of a vector along the axis; the first vector chooses it.
 fn along(axis: &mut Option<Vec3<f64>>, turn: Vec3<f64>) -> Result<f64> {
-    let length = turn.norm();
-    if length == 0.0 {
+    let Some(unit) = turn.unit() else {
         return Err(refusal("--base: the axis of a rotation cannot be zero"));
-    }
-    let e = *axis.get_or_insert(turn * (1.0 / length));
+    };
+    let e = *axis.get_or_insert(unit);
     let component = turn.dot(e);
-    match (turn - e * component).norm() <= 1e-12 * length {
+    match (turn - e * component).norm() <= 1e-12 * turn.norm() {
         true => Ok(component),
         false => Err(
             refusal("--base: all rotations of the base must have the same axis")

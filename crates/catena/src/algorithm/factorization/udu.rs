@@ -326,32 +326,32 @@ impl<S: Scalar> Factorization<S> {
         });
         block
     }
-}
-
-impl Factorization<f64> {
-    /// ln det I.
-    pub fn log_determinant(&self) -> f64 {
-        -self.inverse.iter().map(|x| x.ln()).sum::<f64>()
-    }
 
     /// m̂ₖ relative to the inertia of the body it belongs to: 0 for a freedom that nothing resists.
-    pub(crate) fn relative_pivots(&self, model: &Model) -> Vec<f64> {
+    pub(crate) fn relative_pivots<P: Parameter<S>>(&self, model: &Model<P>) -> Vec<S> {
         let tree = model.tree();
         (0..model.nv())
             .map(|k| {
                 let body = tree.dofs[k].body;
                 let m = self.articulated[body];
-                let pitch = model.bodies[body].pitch;
+                let pitch: S = model.bodies[body].pitch.lift();
                 let rotation = m.rotational.trace() + pitch * pitch * m.translational.trace();
                 let scale = if tree.dofs[k].force_unit == "N" {
                     m.translational.trace()
                 } else {
                     rotation
                 };
-                let pivot = 1.0 / self.inverse[k];
-                pivot / (scale + model.dofs[k].armature)
+                let armature: S = model.dofs[k].armature.lift();
+                (self.inverse[k] * (scale + armature)).recip()
             })
             .collect()
+    }
+}
+
+impl Factorization<f64> {
+    /// ln det I.
+    pub fn log_determinant(&self) -> f64 {
+        -self.inverse.iter().map(|x| x.ln()).sum::<f64>()
     }
 
     /// The first freedom, from the tips, whose pivot is not a positive finite number.
