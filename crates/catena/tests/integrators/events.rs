@@ -270,6 +270,8 @@ fn changes(values: &[[f64; 2]]) -> [usize; 2] {
 }
 
 const LOOKS: usize = 2000;
+/// Where every look costs a step.
+const FEW: usize = 100;
 
 /// However long the steps are, every passage of the computed motion is met: as many as a search by brute force sees on the dense
 /// output, which at fine tolerances are those of the closed form. Watching costs no evaluation beyond those of the dense output.
@@ -336,9 +338,9 @@ fn no_passage_within_a_step_of_one_size_is_missed() {
                 for event in step.events() {
                     found[event.index] += 1;
                 }
-                for k in 1..=LOOKS {
-                    let part = step.size * k as f64 / LOOKS as f64;
-                    let t = if k == LOOKS {
+                for k in 1..=FEW {
+                    let part = step.size * k as f64 / FEW as f64;
+                    let t = if k == FEW {
                         step.t
                     } else {
                         step.t_old + part
