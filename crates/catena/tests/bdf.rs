@@ -270,6 +270,42 @@ fn events_are_located_to_round_off_on_the_dense_output() {
     }
 }
 
+/// A level that is passed just before a turning point, within a step: as many passages as a search by brute force sees on the dense
+/// output.
+#[test]
+fn no_passage_within_a_step_is_missed() {
+    for digits in [3, 4, 5, 6, 8] {
+        let mut problem = DenseImplicit::new(2, |_t, x: &[f64], rate: &[f64], out: &mut [f64]| {
+            (out[0], out[1]) = (rate[0] - x[1], rate[1] + x[0]);
+            Ok(())
+        })
+        .with_events(1, |_t, x, values| values[0] = x[0] - 0.97);
+        let options = BdfOptions {
+            max_order: 2,
+            ..BdfOptions::with_tolerance(10f64.powi(-digits))
+        };
+        let mut bdf = Bdf::new(2, options).unwrap();
+        bdf.start(&mut problem, 0.0, &[0.0, 1.0], &[1.0, 0.0])
+            .unwrap();
+        let (mut found, mut seen, mut is_beyond) = (0, 0, false);
+        while bdf.time() < 20.0 {
+            let step = bdf.step(&mut problem, 20.0).unwrap();
+            found += step.events().len();
+            for k in 1..=1000 {
+                let part = step.size * f64::from(k) / 1000.0;
+                let t = if k == 1000 { step.t } else { step.t_old + part };
+                let mut x = [0.0; 2];
+                bdf.interpolate(&mut problem, t, &mut x).unwrap();
+                if (x[0] >= 0.97) != is_beyond {
+                    (seen, is_beyond) = (seen + 1, !is_beyond);
+                }
+            }
+        }
+        assert_eq!(found, seen, "1e-{digits}");
+        assert!(found >= 2, "1e-{digits}: {found}");
+    }
+}
+
 #[test]
 fn a_checkpoint_continues_to_the_same_bits() {
     let problem = implicit_problems::robertson(40.0);

@@ -465,6 +465,10 @@ impl Implicit for BodiesImplicit<'_> {
         let count = self.parts.layout.body(1);
         System::events(self.system, t, &x[..count], values);
     }
+
+    fn sample_interval(&self) -> f64 {
+        System::sample_interval(self.system)
+    }
 }
 
 fn normalise(p: &mut [f64]) {
