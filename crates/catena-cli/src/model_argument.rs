@@ -85,6 +85,7 @@ impl ModelArgument {
             base: self.free_base.then_some(BaseOption::Free),
             strict: self.strict,
         };
+        output::note_input(path);
         // reads, checks, and tells every reason why the file cannot be used
         catena_io::read_model(path, &options).map_err(|error| match path.exists() {
             true => error,

@@ -39,6 +39,10 @@ impl fmt::Display for Place {
 pub enum ErrorKind {
     /// A file cannot be read or written.
     File,
+    /// A file is not there, or nothing is in it yet.
+    Missing,
+    /// A file is there already and is not to be replaced.
+    Exists,
     /// Text that is not of the expected form.
     Syntax,
     /// A model whose parts do not fit together (names, tree, sizes).

@@ -10,6 +10,7 @@ use crate::output;
 use crate::situation::Situation;
 use catena::Model;
 use catena::error::{Error, ErrorKind, Place, Result};
+use catena_io::run::read_csv_text;
 use std::path::Path;
 
 /// Reads the states of a file; its extension tells the format.
@@ -56,14 +57,23 @@ fn some(situations: Vec<Situation>, path: &Path) -> Result<Vec<Situation>> {
 }
 
 fn text_of(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|error| {
+    output::note_input(path);
+    let text = std::fs::read_to_string(path).map_err(|error| {
         let what = match error.kind() {
             std::io::ErrorKind::NotFound => "the file does not exist".to_string(),
             std::io::ErrorKind::InvalidData => "the file is not UTF-8 text".to_string(),
             _ => format!("the file cannot be read: {}", output::reason(&error)),
         };
         Error::new(ErrorKind::File, what).at(whole(path))
-    })
+    })?;
+    if !csv::is_run(&text) {
+        return Ok(text);
+    }
+    let (text, dropped) = read_csv_text(path)?;
+    if dropped > 0 {
+        output::complain(&output::left_out(path, dropped));
+    }
+    Ok(text)
 }
 
 /// The file as a whole, as the place of an error.

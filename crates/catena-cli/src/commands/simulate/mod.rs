@@ -2,6 +2,7 @@
 
 mod base;
 mod drive;
+mod origin;
 mod progress;
 mod record;
 mod report;
@@ -10,7 +11,7 @@ use crate::json;
 use crate::model_argument::{Loaded, ModelArgument};
 use crate::number::{counted, rough, six};
 use crate::outcome::Outcome;
-use crate::situation::{self, Situation};
+use crate::situation::Situation;
 use crate::state_argument::StateArgument;
 use catena::algorithm::body_coordinates::Formulation;
 use catena::algorithm::pendulum::Scheme;
@@ -20,13 +21,10 @@ use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::native::Compiler;
 use catena::simulate::{Drift, Integrator, NewtonMatrix, Options, Simulation, verified_error};
 use catena::{Cpu, Model};
-use catena_io::run::Header;
 use clap::{Args, ValueEnum};
-use drive::Drive;
 use progress::Progress;
 use record::{Layout, Recorder};
 use report::Report;
-use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Time between samples where none is given, s.
@@ -318,16 +316,21 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         momentum: simulation.knows_momentum(),
         base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
     };
-    let mut header = arguments.header(&loaded, &start, &options, &drive, &names, layout)?;
-    header.metadata["accelerations"] = match simulation.is_compiled() {
-        true => "compiled".into(),
-        false => "general".into(),
-    };
+    let is_compiled = simulation.is_compiled();
+    let origin = arguments.origin(
+        &loaded,
+        &start,
+        &options,
+        &drive,
+        &names,
+        layout,
+        is_compiled,
+    )?;
     let mut recorder = Recorder::new(options.duration, layout);
     if let Some(path) = &arguments.output {
         match arguments.resume {
-            true => recorder.resume(path, &header, &mut simulation)?,
-            false => recorder.create(path, &header, arguments.overwrite)?,
+            true => recorder.resume(path, &origin, &mut simulation)?,
+            false => recorder.create(path, &origin, arguments.overwrite)?,
         }
     }
     let mut error = to_the_end(&mut simulation, &mut recorder, options.duration).err();
@@ -592,70 +595,5 @@ impl Arguments {
             )
             .hint("the last sample is the end of the run; choose another interval or duration")),
         }
-    }
-
-    /// Everything that makes the run what it is; a run is resumed only with the same.
-    fn header(
-        &self,
-        loaded: &Loaded,
-        start: &Situation,
-        options: &Options,
-        drive: &Drive,
-        events: &[String],
-        layout: Layout,
-    ) -> Result<Header> {
-        let model = catena_io::to_json(&loaded.builder);
-        let model: Value = serde_json::from_str(&model).map_err(|error| {
-            Error::new(ErrorKind::Model, format!("the model is no JSON: {error}"))
-        })?;
-        let (rtol, atol, step) = match options.integrator {
-            Integrator::Adaptive {
-                tolerances,
-                max_step,
-                ..
-            }
-            | Integrator::Bdf {
-                tolerances,
-                max_step,
-                ..
-            } => (
-                Some(tolerances.relative),
-                Some(tolerances.absolute),
-                Some(max_step).filter(|step| step.is_finite()),
-            ),
-            Integrator::Fixed { step, .. } => (None, None, Some(step)),
-        };
-        let command: Vec<String> = std::env::args()
-            .skip(1)
-            .filter(|word| word != "--resume" && word != "--overwrite")
-            .collect();
-        let start = situation::to_json(start);
-        Ok(Header {
-            columns: layout.columns(&loaded.model),
-            metadata: json!({
-                "program": format!("catena {}", env!("CARGO_PKG_VERSION")),
-                "command": command,
-                "model_name": loaded.model.name(),
-                "start": {"q": start["q"], "v": start["v"], "base": start.get("base")},
-                "seed": self.state.seed(),
-                "drive": drive.description,
-                "base": drive.base,
-                "wrenches": start.get("wrenches"),
-                "events": events,
-                "duration": options.duration,
-                "interval": options.interval,
-                "method": self.method,
-                "coordinates": self.coordinates,
-                "newton": self.newton,
-                "closing": match self.closing {
-                    Closing::Projection => None,
-                    Closing::Baumgarte => Some("baumgarte"),
-                },
-                "rtol": rtol,
-                "atol": atol,
-                "step": step,
-                "model": model,
-            }),
-        })
     }
 }
