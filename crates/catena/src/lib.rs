@@ -34,6 +34,7 @@ pub mod scalar;
 pub mod simulate;
 pub mod spatial;
 pub mod state;
+pub mod text;
 pub mod trajectory;
 
 pub use batch::{Batch, Drive, Failure};
