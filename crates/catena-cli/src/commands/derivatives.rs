@@ -7,7 +7,7 @@ use crate::outcome::Outcome;
 use crate::residual::{larger, largest, relative};
 use crate::situation::{self, Situation};
 use crate::state_argument::{AccelerationArgument, EffortArgument, StateArgument};
-use crate::{json, table};
+use crate::{json, limits, table};
 use catena::error::{Error, ErrorKind, Result};
 use catena::spatial::Force;
 use catena::{Dynamics, Matrix, Model};
@@ -70,6 +70,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         arguments.acceleration.a.as_ref(),
         arguments.effort.tau.as_ref(),
     )?;
+    limits::memory("states", situations.len(), 3 * model.nv() * model.nv())?;
     let mut dynamics = Dynamics::new(&model);
     let found = situations
         .into_iter()

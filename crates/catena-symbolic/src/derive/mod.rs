@@ -128,7 +128,7 @@ pub fn verify(model: &Model) -> Result<Verification> {
 }
 
 /// Most freedoms of a model whose equations are derived: the verification takes n³ steps, and nobody reads as much.
-const MOST_FREEDOMS: usize = 100;
+const MOST_FREEDOMS: usize = 60;
 
 fn expect_usable(model: &Model) -> Result<()> {
     model.expect_tree()?;
