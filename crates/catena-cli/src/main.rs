@@ -3,6 +3,7 @@
 mod commands;
 mod coordinates;
 mod json;
+mod limits;
 mod model_argument;
 mod names;
 mod number;

@@ -33,6 +33,10 @@ pub struct ModelArgument {
     #[arg(long, help_heading = "Model")]
     strict: bool,
 
+    /// Leave out elements of a URDF file that speak of the dynamics but are not understood, such as <loop_joint>
+    #[arg(long, help_heading = "Model")]
+    ignore_unknown: bool,
+
     /// Ignore springs, damping and friction in the joints
     #[arg(long, help_heading = "Model")]
     no_passive: bool,
@@ -54,6 +58,7 @@ impl ModelArgument {
             gravity: None,
             free_base: false,
             strict: false,
+            ignore_unknown: false,
             no_passive: false,
         }
     }
@@ -84,6 +89,7 @@ impl ModelArgument {
         let options = Options {
             base: self.free_base.then_some(BaseOption::Free),
             strict: self.strict,
+            ignore_unknown: self.ignore_unknown,
         };
         output::note_input(path);
         // reads, checks, and tells every reason why the file cannot be used

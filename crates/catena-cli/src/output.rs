@@ -3,13 +3,16 @@
 use crate::number::counted;
 use crate::state_file::whole;
 use catena::error::{Error, ErrorKind, Result};
+use catena::text::shown_lines;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Writes to stdout. A reader that has gone away (`catena … | head`) is no error.
+/// Writes to stdout. A reader that has gone away (`catena … | head`) is no error. Control characters of names and files are
+/// spelled out: a terminal must not obey them.
 pub fn print(text: &str) -> Result<()> {
+    let text = shown_lines(text);
     let mut stdout = io::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
@@ -25,7 +28,7 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Writes a message to stderr, if anybody listens.
 pub fn complain(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "{message}");
+    let _ = writeln!(io::stderr().lock(), "{}", shown_lines(message));
 }
 
 /// What to say of the end of a run that is not as a whole block is written.
@@ -87,6 +90,29 @@ pub fn write_file(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
         let _ = fs::remove_file(&temporary);
         failed(error)
     })
+}
+
+/// Makes a folder, before anything is computed that will be written into it.
+pub fn make_folder(folder: &Path) -> Result<()> {
+    if folder.exists() && !folder.is_dir() {
+        let message = format!("{} is not a folder", folder.display());
+        return Err(Error::new(ErrorKind::File, message));
+    }
+    fs::create_dir_all(folder).map_err(|error| {
+        let message = format!("{} cannot be made: {}", folder.display(), reason(&error));
+        Error::new(ErrorKind::File, message)
+    })
+}
+
+/// The folder of a file must be there, before anything is computed that will be written into it.
+pub fn expect_folder(path: &Path) -> Result<()> {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") && !folder.is_dir() => {
+            let message = format!("the folder {} does not exist", folder.display());
+            Err(Error::new(ErrorKind::File, message).hint("make it first"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A file beside the target, of a name that no other has.

@@ -704,7 +704,8 @@ fn derivatives_are_checked_to_round_off() {
         run.stdout
     );
     assert!(!run.stderr.contains("disagree"), "{}", run.stderr);
-    let checks = &states(&folder.run(&format!("{command} --json")).json())[0]["checks"];
+    let found = folder.run(&format!("{command} --json")).json();
+    let checks = &states(&found)[0]["checks"];
     assert!(checks["dual_numbers"].as_f64() < Some(1e-11), "{checks}");
     // every joint, with passive forces and on free bases
     for model in ["stanford", "zoo", "space-robot", "planar3", "chain-30"] {

@@ -391,3 +391,60 @@ fn one_kind_of_joint_each() {
         assert_eq!(builder.joints[0].kind, kind);
     }
 }
+
+/// A line break in a name would end the comment it stands in; an escape code would be obeyed by a terminal.
+#[test]
+fn names_with_control_characters_are_refused_in_every_format() {
+    let toml = |model: &str, link: &str, joint: &str, frame: &str, note: &str| {
+        format!(
+            "format = \"catena/1\"\nname = \"{model}\"\nassumptions = [\"{note}\"]\n[[link]]\nname = \"{link}\"\nmass = 1\n\
+             inertia = [1, 1, 1]\n[[joint]]\nname = \"{joint}\"\ntype = \"revolute\"\nchild = \"{link}\"\n\
+             [[frame]]\nname = \"{frame}\"\nlink = \"{link}\"\n"
+        )
+    };
+    let options = Options::default();
+    let good = toml("m", "arm é", "joint \\\"1\\\"", "tool", "a note");
+    assert!(catena_io::model_from_toml(&good, "x.toml", &options).is_ok());
+    for hidden in [
+        "\\n",
+        "\\u001b[2J",
+        "\\r",
+        "\\u0000",
+        "\\u007f",
+        "\\u009b",
+        "\\u2028",
+        "\\u202e",
+    ] {
+        let bad = format!("a{hidden}b");
+        for (what, text) in [
+            ("model", toml(&bad, "l", "j", "f", "n")),
+            ("link", toml("m", &bad, "j", "f", "n")),
+            ("joint", toml("m", "l", &bad, "f", "n")),
+            ("frame", toml("m", "l", "j", &bad, "n")),
+            ("assumption", toml("m", "l", "j", "f", &bad)),
+        ] {
+            let error = catena_io::model_from_toml(&text, "x.toml", &options).expect_err(what);
+            let message = error.to_string();
+            assert!(message.contains(what), "{message}");
+            assert!(
+                message.contains("has the control character U+"),
+                "{message}"
+            );
+            assert!(message.contains("--> x.toml"), "{message}");
+            assert!(
+                !message.chars().any(|c| c.is_control() && c != '\n'),
+                "{message:?}"
+            );
+        }
+    }
+    let json = r#"{"format": "catena/1", "link": [{"name": "l", "mass": 1, "inertia": [1, 1, 1]}],
+        "joint": [{"name": "j\u000ak", "type": "revolute", "child": "l"}]}"#;
+    let error = catena_io::model_from_json(json, "x.json", &options).expect_err("a line break");
+    assert!(error.message().contains("U+000A"), "{error}");
+    let urdf = r#"<robot name="arm"><link name="base"/><link name="l"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="j&#10;system('true'); %" type="continuous"><parent link="base"/><child link="l"/></joint></robot>"#;
+    let error = catena_io::model_from_urdf(urdf, "x.urdf", &options).expect_err("a line break");
+    assert!(error.to_string().contains("`j\\nsystem"), "{error}");
+    assert_eq!(error.place().line, Some(3));
+}

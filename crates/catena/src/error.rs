@@ -1,5 +1,6 @@
 //! What went wrong, where, and what to do about it.
 
+use crate::text::{shown, shown_lines};
 use std::fmt;
 use std::sync::Arc;
 
@@ -116,12 +117,13 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
+        // messages quote names and values of files: a terminal must not obey them
+        f.write_str(&shown(&self.message))?;
         if self.place != Place::default() {
-            write!(f, "\n  --> {}", self.place)?;
+            write!(f, "\n  --> {}", shown(&self.place.to_string()))?;
         }
         if let Some(hint) = &self.hint {
-            write!(f, "\nhint: {hint}")?;
+            write!(f, "\nhint: {}", shown_lines(hint))?;
         }
         Ok(())
     }

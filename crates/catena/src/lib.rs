@@ -34,6 +34,7 @@ pub mod simulate;
 mod space;
 pub mod spatial;
 pub mod state;
+pub mod text;
 pub mod trajectory;
 
 pub use arch::Cpu;

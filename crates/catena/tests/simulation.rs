@@ -530,7 +530,7 @@ fn bad_settings_are_refused() {
         .unwrap();
     assert_eq!(
         error.to_string(),
-        "constant efforts: 2 numbers are needed, 1 were given"
+        "constant efforts: 2 numbers are needed, 1 was given"
     );
     assert!(Table::new(vec![0.0, 0.0], vec![vec![1.0], vec![2.0]]).is_err());
 }

@@ -6,7 +6,7 @@ use crate::number::rough;
 use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::{AccelerationArgument, EffortArgument, StateArgument};
-use crate::{json, table};
+use crate::{json, limits, table};
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::error::{Error, ErrorKind, Result};
@@ -95,6 +95,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         arguments.acceleration.a.as_ref(),
         arguments.effort.tau.as_ref(),
     )?;
+    limits::memory("states", situations.len(), 3 * model.nv() * model.nv())?;
     let mut dynamics = Dynamics::new(&model);
     let found = situations
         .into_iter()

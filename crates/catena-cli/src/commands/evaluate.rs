@@ -2,13 +2,13 @@
 
 use crate::commands::info::one_line;
 use crate::commands::inverse::state_block;
-use crate::json;
 use crate::model_argument::ModelArgument;
 use crate::number::{list, six};
 use crate::outcome::Outcome;
 use crate::situation::{self, Situation, find_frame};
 use crate::state_argument::{AccelerationArgument, EffortArgument, StateArgument};
 use crate::table::{self, Table};
+use crate::{json, limits};
 use catena::algorithm::energy::MechanicalState;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::FrameInfo;
@@ -84,6 +84,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         arguments.acceleration.a.as_ref(),
         arguments.effort.tau.as_ref(),
     )?;
+    let nv = model.nv();
+    let jacobians = frames.iter().filter(|(_, shown)| *shown).count();
+    limits::memory("states", situations.len(), 2 * nv * nv + 6 * jacobians * nv)?;
     let mut dynamics = Dynamics::new(&model);
     let evaluated = situations
         .into_iter()

@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::{EffortArgument, StateArgument, numbers_of};
 use crate::table::{self, Table};
-use crate::{json, number, words};
+use crate::{json, limits, number, words};
 use catena::algorithm::factorization::{EndEffector, Factorization};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::JointKind;
@@ -94,6 +94,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let situations = arguments
         .state
         .situations(&model, None, arguments.effort.tau.as_ref())?;
+    if model.nv() <= LARGE {
+        limits::memory("states", situations.len(), 3 * model.nv() * model.nv())?;
+    }
     let mut dynamics = Dynamics::new(&model);
     let factored = situations
         .into_iter()
@@ -343,6 +346,9 @@ fn to_text(model: &Model, arguments: &Arguments, factored: &[Factored]) -> Strin
             }
         }
         text += &matrices_text(model, arguments, one);
+    }
+    if !model.constraints().is_empty() {
+        text += "\n  these are the factors of the tree: the loops of the model are open\n";
     }
     text
 }

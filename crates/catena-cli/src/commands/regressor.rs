@@ -7,7 +7,7 @@ use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::{AccelerationArgument, StateArgument};
 use crate::table::Table;
-use crate::{json, table};
+use crate::{json, limits, table};
 use catena::algorithm::inverse_dynamics::inertial_parameters;
 use catena::algorithm::inverse_dynamics::regressor::PARAMETERS;
 use catena::error::{Error, ErrorKind, Result};
@@ -58,6 +58,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let situations = arguments
         .state
         .situations(&model, arguments.acceleration.a.as_ref(), None)?;
+    let each = PARAMETERS.len() * model.body_count() * model.nv();
+    limits::memory("states", situations.len(), each)?;
     let parameters: Vec<f64> = inertial_parameters(&model);
     let mut dynamics = Dynamics::new(&model.clone().without_passive_forces());
     let found = situations

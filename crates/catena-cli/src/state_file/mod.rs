@@ -88,3 +88,65 @@ pub fn whole(path: &Path) -> Place {
 fn line(path: &Path, line: usize) -> Place {
     Place::new(path.display().to_string(), line)
 }
+
+#[cfg(test)]
+#[path = "../../../catena-io/tests/mutator/mod.rs"]
+mod mutator;
+
+#[cfg(test)]
+mod tests {
+    use super::mutator::{self, inputs, survive};
+    use super::*;
+    use catena::model::embedded;
+    use catena::random::Random;
+
+    type Reader = fn(&str, &Path, &Model) -> Result<Vec<Situation>>;
+
+    fn finite(situation: &Situation) -> bool {
+        let Situation {
+            state,
+            acceleration,
+            effort,
+            ..
+        } = situation;
+        let parts = [&state.q, &state.v, acceleration, effort];
+        parts.into_iter().flatten().all(|x| x.is_finite())
+    }
+
+    /// Mutated files of states, trajectories, efforts and motions of the base are read or refused, and what is read is finite.
+    #[test]
+    fn mutated_files() {
+        let model = embedded::model("planar3").expect("an embedded model");
+        let rows = "t,q.joint1,q.joint2,q.joint3,v.joint1,v.joint2,v.joint3,a.joint1,a.joint2,a.joint3\n\
+                    0,0.1,0.2,0.3,0,0,0,1,1,1\n0.5,0.2,0.3,0.4,0.1,0.1,0.1,1,1,1\n1,0.3,0.4,0.5,0.2,0.2,0.2,1,1,1\n";
+        let efforts = "t,tau.joint1,tau.joint2,tau.joint3\n0,1,2,3\n1,2,3,4\n2,3,4,5\n";
+        let states = r#"[{"q": [0.1, "45deg", 0.3], "v": [1, 0, 0], "a": [1, 2, 3], "tau": [1, 2, 3]},
+            {"t": 0.5, "q": [1, 2, 3], "v": [0, 0, 0], "base": {"position": [0, 0, 1], "quaternion": [1, 0, 0, 0]},
+             "wrenches": [{"frame": "tool", "moment": [0, 0, 0], "force": [0, -5, 0]}]}]"#;
+        let readers: [(&str, &str, Reader); 4] = [
+            ("states.csv", rows, csv::read),
+            ("trajectory.csv", rows, csv::read_trajectory),
+            ("efforts.csv", efforts, csv::read_efforts),
+            ("states.json", states, json::read),
+        ];
+        for (name, original, read) in readers {
+            let good = read(original, Path::new(name), &model);
+            assert!(good.is_ok(), "{name}: {good:?}", good = good.err());
+            for seed in 0..inputs(100) {
+                let damaged = mutator::text(original, &mut Random::new(seed));
+                survive(name, seed, damaged.as_bytes(), || {
+                    if let Ok(found) = read(&damaged, Path::new(name), &model) {
+                        assert!(found.iter().all(finite));
+                    }
+                });
+            }
+        }
+        let base = "t,x,y,z,qw,qx,qy,qz\n0,0,0,0,1,0,0,0\n1,1,0,0,1,0,0,0\n2,2,0,0,1,0,0,0\n";
+        for seed in 0..inputs(100) {
+            let damaged = mutator::text(base, &mut Random::new(seed));
+            survive("base.csv", seed, damaged.as_bytes(), || {
+                let _ = base::read(&damaged, Path::new("base.csv"));
+            });
+        }
+    }
+}

@@ -8,7 +8,7 @@
 
 use super::header::{self, words_from_text, words_to_text};
 use super::mcap_message::{Layout, schema};
-use super::mcap_record::{PREFIX, Record, plain_end, put_end};
+use super::mcap_record::{PREFIX, Record, is_plain_chunk, plain_end, put_end, read_metadata};
 use super::storage::{
     self, RunFile, damaged, file_error, finished_error, nothing_begun, read_error,
 };
@@ -571,6 +571,9 @@ impl Piece {
     }
 
     fn read_chunk(&mut self, records: &Records<'_>, layout: &Layout) -> Option<()> {
+        if !is_plain_chunk(&records.body) {
+            return None;
+        }
         let Ok(ReadRecord::Chunk { header, data }) =
             mcap::parse_record(records.code, &records.body)
         else {
@@ -707,10 +710,8 @@ impl<'a> Records<'a> {
         if self.code != op::METADATA {
             return None;
         }
-        match mcap::parse_record(self.code, &self.body) {
-            Ok(ReadRecord::Metadata(record)) if record.name == name => Some(record.metadata),
-            _ => None,
-        }
+        let (found, entries) = read_metadata(&self.body)?;
+        (found == name).then_some(entries)
     }
 
     /// If the record is a check: whether it is that of what stands before it.

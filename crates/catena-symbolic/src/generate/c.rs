@@ -116,7 +116,7 @@ fn source_needs_single_sines(module: &Module) -> bool {
 fn comment(lines: &[String]) -> String {
     let mut text = String::from("/*\n");
     for line in lines {
-        let line = format!(" * {}", line.replace("*/", "* /"));
+        let line = format!(" * {}", line.replace("*/", "* /").replace("/*", "/ *"));
         text.push_str(line.trim_end());
         text.push('\n');
     }

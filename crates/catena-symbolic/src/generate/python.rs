@@ -32,7 +32,7 @@ impl Dialect for Python {
 
 pub(super) fn files(module: &Module) -> Vec<File> {
     let name = &module.name;
-    let mut text = format!("\"\"\"{}\n\"\"\"\n\n", module.head().join("\n"));
+    let mut text = format!("\"\"\"{}\n\"\"\"\n\n", docstring(&module.head().join("\n")));
     text.push_str("from math import cos, sin, sqrt  # noqa: F401\n");
     for function in &module.functions {
         text.push_str(&definition(module, function));
@@ -47,6 +47,11 @@ pub(super) fn files(module: &Module) -> Vec<File> {
             text: test(module),
         },
     ]
+}
+
+/// Text between three quotation marks.
+fn docstring(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 fn definition(module: &Module, function: &Function) -> String {
@@ -73,7 +78,9 @@ fn definition(module: &Module, function: &Function) -> String {
             let _ = writeln!(
                 text,
                 "    {way}{}: {} numbers, {}",
-                array.name, array.length, array.meaning
+                array.name,
+                array.length,
+                docstring(&array.meaning)
             );
         }
     }

@@ -8,14 +8,48 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::scalar::DoubleDouble;
 use crate::spatial::{Mat3, Pose, Vec3};
 use crate::state::State;
+use crate::text::is_hidden;
 use std::collections::HashMap;
 
 fn model_error(place: &Place, message: String) -> Error {
     Error::new(ErrorKind::Model, message).at(place.clone())
 }
 
+/// Names and assumptions are lines of text: they appear in messages, tables and comments of generated code.
+fn texts(builder: &ModelBuilder) -> Result<()> {
+    let nowhere = Place::default();
+    let links = builder.links.iter().map(|l| (&l.place, "link", &l.name));
+    let joints = builder.joints.iter().map(|j| (&j.place, "joint", &j.name));
+    let frames = builder.frames.iter().map(|f| (&f.place, "frame", &f.name));
+    let constraints = builder.constraints.iter();
+    let constraints = constraints.map(|c| (&c.place, "constraint", &c.name));
+    let names = links.chain(joints).chain(frames).chain(constraints);
+    for (place, what, name) in std::iter::once((&nowhere, "model", &builder.name)).chain(names) {
+        if let Some(c) = name.chars().find(|c| is_hidden(*c)) {
+            let message = format!(
+                "the name of {what} `{name}` has the control character U+{:04X}",
+                u32::from(c)
+            );
+            return Err(model_error(place, message).hint(
+                "a name is a line of printed characters: letters, digits, `_`, `-` and the like",
+            ));
+        }
+    }
+    for note in &builder.assumptions {
+        if let Some(c) = note.chars().find(|c| is_hidden(*c)) {
+            let message = format!(
+                "the assumption `{note}` has the control character U+{:04X}",
+                u32::from(c)
+            );
+            return Err(model_error(&nowhere, message).hint("an assumption is a line of text"));
+        }
+    }
+    Ok(())
+}
+
 /// Names are there, unique, and refer to something.
 pub(super) fn names(builder: &ModelBuilder) -> Result<()> {
+    texts(builder)?;
     let mut links = HashMap::from([(
         WORLD,
         &Place {
@@ -126,6 +160,9 @@ pub(super) fn names(builder: &ModelBuilder) -> Result<()> {
     }
     let mut frames: HashMap<&str, ()> = links.keys().map(|&name| (name, ())).collect();
     for frame in &builder.frames {
+        if frame.name.is_empty() {
+            return Err(model_error(&frame.place, "a frame has no name".into()));
+        }
         if !links.contains_key(frame.link.as_str()) {
             return Err(model_error(
                 &frame.place,

@@ -680,11 +680,32 @@ fn check(options: &Options) -> Result<()> {
             "duration and interval must be finite",
         ));
     }
+    let samples = options.duration / options.interval;
+    if samples > MOST_SAMPLES {
+        let message = format!(
+            "{:?} s with a sample every {:?} s are {samples:.1e} samples; at most {MOST_SAMPLES:e} are taken",
+            options.duration, options.interval
+        );
+        return Err(Error::new(ErrorKind::Input, message).hint("take samples farther apart"));
+    }
     if let Integrator::Fixed { step, .. } = options.integrator {
         positive("step", step)?;
+        let steps = options.duration / step;
+        if steps > MOST_STEPS {
+            let message = format!(
+                "{:?} s in steps of {step:?} s are {steps:.1e} steps; at most {MOST_STEPS:e} are taken",
+                options.duration
+            );
+            return Err(Error::new(ErrorKind::Input, message).hint("take longer steps"));
+        }
     }
     Ok(())
 }
+
+/// More samples would fill disks and take days.
+const MOST_SAMPLES: f64 = 1e8;
+/// More steps of a fixed size would take weeks.
+const MOST_STEPS: f64 = 1e12;
 
 /// So many trial steps are looked at together, to notice a run that goes nowhere.
 const STRETCH: u64 = 2_000;

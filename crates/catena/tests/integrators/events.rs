@@ -341,11 +341,7 @@ fn no_passage_within_a_step_of_one_size_is_missed() {
                 }
                 for k in 1..=FEW {
                     let part = step.size * k as f64 / FEW as f64;
-                    let t = if k == FEW {
-                        step.t
-                    } else {
-                        step.t_old + part
-                    };
+                    let t = if k == FEW { step.t } else { step.t_old + part };
                     let (mut q, mut v, mut values) = ([0.0], [0.0], [0.0; 2]);
                     run.interpolate(&mut system, t, &mut q, &mut v).unwrap();
                     system.watch(t, &q, &v, &mut values);

@@ -4,6 +4,7 @@ use crate::{json, number, state_file};
 use catena::error::{Error, ErrorKind, Result};
 use catena::simulate::{AnalyticBase, BaseTable, PrescribedBase, Sinusoid};
 use catena::spatial::Vec3;
+use catena::state::needed_and_given;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -75,11 +76,10 @@ fn vector(numbers: [f64; 3]) -> Vec3<f64> {
 fn angles<const N: usize>(what: &str, text: &str) -> Result<[f64; N]> {
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() != N {
-        return Err(refusal(format!(
-            "{what}: {N} numbers are needed, {} were given",
-            parts.len()
-        ))
-        .hint("separate them by commas, without spaces"));
+        return Err(
+            refusal(format!("{what}: {}", needed_and_given(N, parts.len())))
+                .hint("separate them by commas, without spaces"),
+        );
     }
     let mut numbers = [0.0; N];
     for (number, part) in numbers.iter_mut().zip(parts) {

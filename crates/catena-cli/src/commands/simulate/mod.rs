@@ -119,6 +119,7 @@ pub struct Arguments {
         long,
         value_name = "NAME",
         default_value = "dop853",
+        value_parser = |name: &str| Ok::<String, std::convert::Infallible>(name.to_lowercase()),
         help_heading = "Method"
     )]
     method: String,
@@ -135,7 +136,7 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "TOL",
-        default_value_t = 1e-8,
+        default_value = "1e-8",
         allow_negative_numbers = true,
         help_heading = "Method"
     )]

@@ -44,6 +44,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             format!("--bodies: {} is not from 10 to 100000", arguments.bodies),
         ));
     }
+    if let Some(folder) = &arguments.output {
+        output::make_folder(folder)?;
+    }
     let mut text = String::new();
     let mut files = Vec::new();
     let costs = Costs::count()?;

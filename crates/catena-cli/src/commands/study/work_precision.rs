@@ -70,6 +70,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             format!("--bodies: {} is not from 10 to 100000", arguments.bodies),
         ));
     }
+    if let Some(folder) = &arguments.output {
+        output::make_folder(folder)?;
+    }
     let mut curves = Vec::new();
     for (links, duration) in LENGTHS {
         if links > arguments.bodies {

@@ -105,13 +105,19 @@ impl ClosedChain {
     /// Why the route in use is the better one, or is not, by the number of operations.
     pub fn route_reason(&self) -> String {
         let [dense, along] = self.work.costs;
-        let m = self.row_count();
+        let [together, one_by_one] = match self.row_count() {
+            1 => ["the one row is decomposed", "1 row is eliminated"].map(String::from),
+            m => [
+                format!("all {m} rows are decomposed together"),
+                format!("{m} rows are eliminated loop by loop"),
+            ],
+        };
         match self.route() {
             Route::CutLoops => format!(
-                "all {m} rows are decomposed together: safest, about {dense:.0} multiplications (along the tree {along:.0})"
+                "{together}: safest, about {dense:.0} multiplications (along the tree {along:.0})"
             ),
             Route::AlongTree => format!(
-                "{m} rows are eliminated loop by loop along the tree: about {along:.0} multiplications (together {dense:.0})"
+                "{one_by_one} along the tree: about {along:.0} multiplications (together {dense:.0})"
             ),
         }
     }
