@@ -1,6 +1,8 @@
 //! A state with everything that acts on it: what the commands compute with.
 
+use crate::number::rough;
 use crate::{json, names};
+use catena::algorithm::constrained::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::random::Random;
 use catena::spatial::{Force, Vec3};
@@ -84,6 +86,69 @@ impl Situation {
         }
         Ok(external)
     }
+}
+
+/// By how much assembly moved a state: the largest changes of a position and of a velocity.
+#[derive(Clone, Copy, Debug)]
+pub struct Moved {
+    /// m or rad; components of quaternions as they are.
+    pub positions: f64,
+    /// m/s or rad/s.
+    pub velocities: f64,
+}
+
+impl Moved {
+    /// From one state to the other.
+    pub fn between(from: &State, to: &State) -> Self {
+        let largest = |a: &[f64], b: &[f64]| {
+            let pairs = a.iter().zip(b);
+            pairs.fold(0.0f64, |worst, (a, b)| worst.max((a - b).abs()))
+        };
+        Moved {
+            positions: largest(&from.q, &to.q),
+            velocities: largest(&from.v, &to.v),
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> String {
+        format!(
+            "positions by up to {} m or rad, velocities by up to {} m/s or rad/s",
+            rough(self.positions),
+            rough(self.velocities)
+        )
+    }
+
+    /// For JSON.
+    pub fn to_json(self) -> Value {
+        json!({ "positions": self.positions, "velocities": self.velocities })
+    }
+
+    /// What is said of a random state.
+    pub fn sentence(self) -> String {
+        format!(
+            "The random state was a guess; assembly moved {}.",
+            self.words()
+        )
+    }
+}
+
+/// The rule for states of closed chains: a guess is assembled, and by how much it moved comes back; a state that was given is taken as
+/// it is, or refused where its loops are open or opening.
+pub fn close(
+    chain: &mut ClosedChain,
+    time: f64,
+    state: &mut State,
+    is_guess: bool,
+) -> Result<Option<Moved>> {
+    if !is_guess {
+        chain.require_closed(time, state)?;
+        return Ok(None);
+    }
+    let assembled = chain.assemble(time, state, &[])?.state;
+    let moved = Moved::between(state, &assembled);
+    *state = assembled;
+    Ok(Some(moved))
 }
 
 /// The frame with this name.

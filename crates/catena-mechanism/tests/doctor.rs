@@ -2,7 +2,7 @@
 
 use catena::algorithm::constrained::ClosedChain;
 use catena::model::embedded::{self, random_closed};
-use catena::model::{JointKind, RuleSpec};
+use catena::model::{ConstraintSpec, Dof, JointKind, Law, RuleSpec};
 use catena::{Model, State};
 use catena_mechanism::doctor::{Diagnosis, diagnose};
 
@@ -156,4 +156,39 @@ fn many_loops() {
     assert_eq!((found.freedoms(), found.redundant()), (1, 3 * n));
     let removed: usize = found.changes.iter().map(|change| change.removes).sum();
     assert_eq!((found.left, removed), (0, 3 * n));
+}
+
+/// Dry friction in three joints of a four-bar holds its one motion: how they share it is not determined. With friction in one joint it is,
+/// and a freedom that a driver fixes has friction that nothing determines.
+#[test]
+fn friction_that_is_not_unique() {
+    let found = |levels: [f64; 3], driven: bool| {
+        let mut builder = embedded::builder("four-bar-1").expect("embedded");
+        for (joint, friction) in builder.joints.iter_mut().zip(levels) {
+            joint.dofs = vec![Dof {
+                friction,
+                ..Dof::default()
+            }];
+        }
+        if driven {
+            builder.constraint(ConstraintSpec::new(
+                "motor",
+                RuleSpec::Driver {
+                    coordinate: "foot0".into(),
+                    law: Law::Polynomial(vec![1.2]),
+                },
+            ));
+        }
+        let model = builder.build().expect("sound");
+        let state = State::new(&model, &[1.2, -1.2, 1.2], &[0.0; 3]).expect("finite");
+        let shared = diagnose(&model, 0.0, &state, 2, 1)
+            .expect("closed")
+            .friction;
+        let sets = shared.into_iter().map(|set| (set.freedoms, set.motions));
+        sets.collect::<Vec<_>>()
+    };
+    assert_eq!(found([1.0, 0.5, 2.0], false), [(vec![0, 1, 2], 1)]);
+    assert_eq!(found([0.0, 0.5, 2.0], false), [(vec![1, 2], 1)]);
+    assert_eq!(found([0.0, 0.5, 0.0], false), []);
+    assert_eq!(found([0.0, 0.5, 0.0], true), [(vec![1], 0)]);
 }

@@ -19,6 +19,7 @@
 pub mod algorithm;
 mod arch;
 mod batch;
+mod box_minimum;
 pub mod check;
 pub mod dense;
 mod dynamics;

@@ -6,7 +6,7 @@ use crate::coordinates::position_of_freedom;
 use crate::model_argument::ModelArgument;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
-use crate::situation::{self, Situation};
+use crate::situation::{self, Moved, Situation};
 use crate::state_argument::StateArgument;
 use crate::table::Table;
 use crate::{json, names};
@@ -40,6 +40,7 @@ pub struct Arguments {
 struct Found {
     situation: Situation,
     assembled: Assembled,
+    moved: Moved,
     singular_values: Vec<f64>,
 }
 
@@ -67,11 +68,13 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
                 None => chain.assemble(time, &situation.state, &held)?,
                 Some(wanted) => branch(&mut chain, time, &situation.state, &held, wanted.into())?,
             };
+            let moved = Moved::between(&situation.state, &assembled.state);
             situation.state = assembled.state.clone();
             let (_, singular_values) = chain.rank(time, &situation.state)?;
             Ok(Found {
                 situation,
                 assembled,
+                moved,
                 singular_values,
             })
         })
@@ -228,6 +231,7 @@ fn to_text(model: &Model, found: &[Found]) -> String {
             rough(position),
             rough(velocity)
         );
+        text += &format!("  moved {}\n", one.moved.words());
         if let [largest, .., smallest] = one.singular_values[..] {
             text += &format!(
                 "  independent rows: condition {} (singular values {} to {})\n",
@@ -249,6 +253,7 @@ fn to_json(model: &Model, found: &[Found]) -> Value {
             state.insert(
                 "checks".into(),
                 json!({
+                    "assembly_moved": one.moved.to_json(),
                     "iterations": one.assembled.iterations,
                     "position_residual": one.assembled.residuals[0],
                     "velocity_residual": one.assembled.residuals[1],

@@ -6,7 +6,7 @@ use crate::commands::inverse::state_block;
 use crate::json;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
-use crate::situation::{self, Situation};
+use crate::situation::{self, Moved, Situation};
 use crate::table::Table;
 use catena::algorithm::constrained::{ClosedChain, Loads, Sharing};
 use catena::error::Result;
@@ -25,6 +25,7 @@ const TOLERANCE: f64 = 1e-9;
 
 struct Solved {
     situation: Situation,
+    moved: Option<Moved>,
     loads: Loads,
     rank: usize,
     /// Multipliers of minimum norm at the constraints alone.
@@ -122,7 +123,7 @@ pub fn run(
         .collect::<Result<Vec<Solved>>>()?;
     let mut outcome = Outcome::text(match as_json {
         true => json::text(&to_json(model, &solved)),
-        false => to_text(model, &solved, guesses),
+        false => to_text(model, &solved),
     });
     let worst = solved.iter().fold(0.0, |worst, one| {
         larger(worst, larger(one.returned, one.kept))
@@ -145,9 +146,7 @@ fn solve(
     guess: bool,
 ) -> Result<Solved> {
     let time = situation.time.unwrap_or(0.0);
-    if guess {
-        situation.state = chain.assemble(time, &situation.state, &[])?.state;
-    }
+    let moved = situation::close(chain, time, &mut situation.state, guess)?;
     let external = situation.external(dynamics)?;
     let (state, tau) = (&situation.state, &situation.effort);
     let singular = Singular::at(chain, time, state)?;
@@ -182,6 +181,7 @@ fn solve(
     situation.acceleration = vdot;
     Ok(Solved {
         situation,
+        moved,
         loads,
         rank,
         multipliers,
@@ -228,7 +228,7 @@ fn constraint_table(model: &Model, one: &Solved) -> Table {
     table
 }
 
-fn to_text(model: &Model, solved: &[Solved], guesses: bool) -> String {
+fn to_text(model: &Model, solved: &[Solved]) -> String {
     let mut text = format!(
         "forward dynamics of a closed chain: the accelerations a that the efforts τ produce\n{}\n",
         one_line(model)
@@ -245,8 +245,8 @@ fn to_text(model: &Model, solved: &[Solved], guesses: bool) -> String {
         if let Some(remark) = one.singular.remark(model.nv()) {
             text += &format!("  Remark: {remark}.\n");
         }
-        if guesses {
-            text += "  The random state was a guess; this is the closed state near it.\n";
+        if let Some(moved) = one.moved {
+            text += &format!("  {}\n", moved.sentence());
         }
         text += &format!(
             "\n  check: the accelerations obey the constraints, relative difference {}\n",
@@ -282,6 +282,7 @@ fn to_json(model: &Model, solved: &[Solved]) -> Value {
             state.insert(
                 "checks".into(),
                 json!({
+                    "assembly_moved": one.moved.map(Moved::to_json),
                     "rows": model.constraint_rows(),
                     "rank": one.rank,
                     "rank_elsewhere": one.singular.elsewhere,

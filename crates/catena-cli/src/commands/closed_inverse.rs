@@ -6,7 +6,7 @@ use crate::commands::inverse::state_block;
 use crate::json;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
-use crate::situation::{self, Situation};
+use crate::situation::{self, Moved, Situation};
 use catena::algorithm::constrained::{CLOSED, ClosedChain, ClosedEfforts};
 use catena::error::Result;
 use catena::residual::{difference, largest, largest_of, relative, within};
@@ -19,6 +19,8 @@ const TOLERANCE: f64 = CLOSED;
 
 struct Solved {
     situation: Situation,
+    /// Where the state was a guess.
+    assembled: Option<Moved>,
     found: ClosedEfforts,
     /// Largest change that made the accelerations those of the closed mechanism.
     moved: f64,
@@ -44,9 +46,7 @@ pub fn run(
         .into_iter()
         .map(|mut situation| {
             let time = situation.time.unwrap_or(0.0);
-            if guesses {
-                situation.state = chain.assemble(time, &situation.state, &[])?.state;
-            }
+            let assembled = situation::close(&mut chain, time, &mut situation.state, guesses)?;
             let external = situation.external(&mut dynamics)?;
             let state = &situation.state;
             let vdot = chain.consistent_accelerations(time, state, &situation.acceleration)?;
@@ -64,6 +64,7 @@ pub fn run(
             situation.effort.clone_from(&found.efforts);
             Ok(Solved {
                 situation,
+                assembled,
                 found,
                 moved,
                 returned,
@@ -103,6 +104,9 @@ fn to_text(model: &Model, actuators: &[usize], solved: &[Solved]) -> String {
                 counted(one.found.surplus, "effort", "efforts")
             );
         }
+        if let Some(assembled) = one.assembled {
+            text += &format!("  {}\n", assembled.sentence());
+        }
         if !within(one.moved, 1e-9) {
             text += &format!(
                 "  The accelerations given would open loops; these are the nearest that do not (changed by up to {}).\n",
@@ -136,6 +140,7 @@ fn to_json(model: &Model, actuators: &[usize], solved: &[Solved]) -> Value {
             state.insert(
                 "checks".into(),
                 json!({
+                    "assembly_moved": one.assembled.map(Moved::to_json),
                     "actuators": names,
                     "freedoms": one.found.freedoms,
                     "surplus": one.found.surplus,

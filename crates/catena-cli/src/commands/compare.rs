@@ -4,7 +4,7 @@ use crate::commands::info::one_line;
 use crate::model_argument::ModelArgument;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
-use crate::situation::{self, Situation};
+use crate::situation::{self, Moved, Situation};
 use crate::state_argument::{EffortArgument, StateArgument};
 use crate::table::Table;
 use crate::{json, limits, output};
@@ -104,13 +104,18 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let mut mechanism = Mechanism::new(&model);
     let mut dynamics = Dynamics::new(&model.clone().open_tree());
     let mut found = Vec::new();
+    let mut moved = Vec::new();
     for mut situation in situations {
-        if guesses {
-            let time = situation.time.unwrap_or(0.0);
-            let assembled = mechanism.chain().assemble(time, &situation.state, &[])?;
-            situation.state = assembled.state;
-        }
         let time = situation.time.unwrap_or(0.0);
+        if !model.constraints().is_empty() {
+            let chain = mechanism.chain();
+            moved.extend(situation::close(
+                chain,
+                time,
+                &mut situation.state,
+                guesses,
+            )?);
+        }
         let external = situation.external(&mut dynamics)?;
         let (state, tau) = (&situation.state, &situation.effort);
         let answers = answers(&mut mechanism, time, state, tau, &external, arguments.time)?;
@@ -128,8 +133,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         costs = measured(&model, situation, &external, &sizes)?;
     }
     let mut outcome = Outcome::text(match as_json {
-        true => json::text(&to_json(&model, &found, &costs)),
-        false => to_text(&model, &found, &costs, guesses, mechanism.choice()),
+        true => json::text(&to_json(&model, &found, &moved, &costs)),
+        false => to_text(&model, &found, &moved, &costs, mechanism.choice()),
     });
     if let Some(path) = &arguments.output {
         output::write_file(path, figure(&model, &costs).svg(1000, 460))?;
@@ -300,8 +305,8 @@ fn differences(a: &Solution, b: &Solution) -> [f64; 2] {
 fn to_text(
     model: &Model,
     found: &[(Situation, Vec<Answer>)],
+    moved: &[Moved],
     costs: &[Cost],
-    guesses: bool,
     choice: (Formulation, String),
 ) -> String {
     let mut text = format!(
@@ -323,8 +328,8 @@ fn to_text(
                 rough(allowed)
             );
         }
-        if guesses {
-            text += "  The random state was a guess; this is the closed state near it.\n";
+        if let Some(moved) = moved.get(index) {
+            text += &format!("  {}\n", moved.sentence());
         }
     }
     if !costs.is_empty() {
@@ -413,11 +418,20 @@ fn cost_text(costs: &[Cost]) -> String {
     format!("cost against size\n\n{}", table.render())
 }
 
-fn to_json(model: &Model, found: &[(Situation, Vec<Answer>)], costs: &[Cost]) -> Value {
+fn to_json(
+    model: &Model,
+    found: &[(Situation, Vec<Answer>)],
+    moved: &[Moved],
+    costs: &[Cost],
+) -> Value {
     let states: Value = found
         .iter()
-        .map(|(situation, answers)| {
+        .enumerate()
+        .map(|(index, (situation, answers))| {
             let mut state = situation::to_json(situation);
+            if let Some(moved) = moved.get(index) {
+                state.insert("assembly_moved".into(), moved.to_json());
+            }
             let mut all = Map::new();
             for answer in answers {
                 all.insert(answer.formulation.name().into(), answer_json(answer));

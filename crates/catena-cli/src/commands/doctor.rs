@@ -4,10 +4,12 @@ use crate::commands::info::one_line;
 use crate::model_argument::ModelArgument;
 use crate::number::{counted, rough, six};
 use crate::outcome::Outcome;
+use crate::situation::Moved;
 use crate::state_argument::StateArgument;
 use crate::table::Table;
 use crate::{json, limits, situation};
 use catena::Model;
+use catena::algorithm::constrained::SharedFriction;
 use catena::error::Result;
 use catena::spatial::Vec3;
 use catena_mechanism::doctor::{Change, Diagnosis, Position, diagnose};
@@ -16,6 +18,9 @@ use serde_json::{Value, json};
 
 /// Singular values of the rows below this fraction of the largest are near a singular position.
 const NEAR: f64 = 1e-3;
+
+/// A position that closing the loops moves by more than this, m or rad, is another one.
+const MOVED: f64 = 1e-9;
 
 /// Most lines of a list; `--json` has them all.
 const MOST_LINES: usize = 12;
@@ -56,8 +61,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             arguments.positions,
             arguments.seed,
         )?;
+        let moved = Moved::between(&situation.state, &diagnosis.state);
         situation.state = diagnosis.state.clone();
-        found.push((situation, diagnosis));
+        found.push((situation, moved.positions, diagnosis));
     }
     Ok(Outcome::text(match as_json {
         true => json::text(&json!({
@@ -65,20 +71,28 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             "model": model.name(),
             "states": found
                 .iter()
-                .map(|(situation, diagnosis)| {
+                .map(|(situation, moved, diagnosis)| {
                     let mut state = situation::to_json(situation);
-                    state.insert("diagnosis".into(), to_json(diagnosis));
+                    state.insert("positions_moved".into(), (*moved).into());
+                    state.insert("diagnosis".into(), to_json(&model, diagnosis));
                     Value::Object(state)
                 })
                 .collect::<Value>(),
         })),
         false => {
             let mut text = format!("health of the mechanism\n{}\n", one_line(&model));
-            for (index, (_, diagnosis)) in found.iter().enumerate() {
+            for (index, (_, moved, diagnosis)) in found.iter().enumerate() {
                 if found.len() > 1 {
                     text += &format!("\nstate {} of {}", index + 1, found.len());
                 }
-                text += &format!("\n{}", to_text(&model, diagnosis));
+                text.push('\n');
+                if *moved > MOVED {
+                    text += &format!(
+                        "  state           a closed position near the one given; positions moved by up to {} m or rad\n",
+                        rough(*moved)
+                    );
+                }
+                text += &to_text(&model, diagnosis);
             }
             text
         }
@@ -135,6 +149,10 @@ fn to_text(model: &Model, diagnosis: &Diagnosis) -> String {
             rough(found.rate)
         );
     }
+    for shared in diagnosis.friction.iter().take(MOST_LINES) {
+        text += &format!("  dry friction    {}\n", friction(model, shared));
+    }
+    text += &more(diagnosis.friction.len(), "set", "sets");
     text += &undetermined(diagnosis);
     let redundant = diagnosis.redundant();
     text += "\n";
@@ -168,6 +186,24 @@ fn to_text(model: &Model, diagnosis: &Diagnosis) -> String {
         .as_str();
     }
     text
+}
+
+/// What cannot be told of the friction of these freedoms.
+fn friction(model: &Model, shared: &SharedFriction) -> String {
+    let dofs = &model.tree().dofs;
+    let names: Vec<String> = shared
+        .freedoms
+        .iter()
+        .map(|&k| format!("`{}`", dofs[k].name))
+        .collect();
+    let names = names.join(", ");
+    match (shared.motions, shared.freedoms.len()) {
+        (0, 1) => format!("of {names} is not determined: the constraints alone fix that freedom"),
+        (motions, _) => format!(
+            "of {names} is not determined at rest: together they hold {}, and how they share it is unknown",
+            counted(motions, "motion", "motions")
+        ),
+    }
 }
 
 /// What cannot be told of the loads, with the shortest of them.
@@ -285,7 +321,7 @@ fn advice(change: &Change) -> String {
     }
 }
 
-fn to_json(diagnosis: &Diagnosis) -> Value {
+fn to_json(model: &Model, diagnosis: &Diagnosis) -> Value {
     let at = |position: &Position| {
         json!({
             "rank": position.rank,
@@ -305,6 +341,10 @@ fn to_json(diagnosis: &Diagnosis) -> Value {
         "contradiction": diagnosis.contradiction.as_ref().map(|c| json!({
             "drivers": c.drivers, "rate": c.rate,
         })),
+        "shared_friction": diagnosis.friction.iter().map(|shared| json!({
+            "freedoms": shared.freedoms.iter().map(|&k| model.tree().dofs[k].name.as_str()).collect::<Vec<_>>(),
+            "motions": shared.motions,
+        })).collect::<Value>(),
         "dependent": diagnosis.dependent.iter().map(|row| json!({
             "constraint": row.name, "type": row.kind, "row": row.row, "carries": row.words,
         })).collect::<Value>(),

@@ -17,7 +17,7 @@ mod skyline;
 
 use crate::formulation::{Formulation, Mechanism};
 use crate::made_again::{Fate, made_again, moved};
-use catena::algorithm::constrained::Stabilisation;
+use catena::algorithm::constrained::{SharedFriction, Stabilisation};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Rule;
 use catena::random::Random;
@@ -121,6 +121,8 @@ pub struct Diagnosis {
     pub contradiction: Option<Contradiction>,
     /// Rows that depend on others at most positions, one choice of them.
     pub dependent: Vec<DependentRow>,
+    /// Freedoms whose dry friction holds the same motions at the position given: how they share it is not determined.
+    pub friction: Vec<SharedFriction>,
     /// Hinges that carry undetermined loads at the position given.
     pub undetermined: Vec<Undetermined>,
     /// Changes, each after the ones before it, that remove dependent rows and keep every motion at all positions looked at. The
@@ -180,6 +182,10 @@ pub fn diagnose(
     loops.evaluate(time, &states[0]);
     let contradiction = contradiction(model, &loops, &nulls[0]);
     let rows = model.constraint_rows();
+    let friction = match model.constraints().is_empty() {
+        true => Vec::new(),
+        false => mechanism.chain().shared_friction(time, &states[0])?,
+    };
     let mut diagnosis = Diagnosis {
         state: states[0].clone(),
         tree_freedoms: model.nv(),
@@ -188,6 +194,7 @@ pub fn diagnose(
         here: positions.remove(0),
         elsewhere: positions,
         contradiction,
+        friction,
         dependent: Vec::new(),
         undetermined: Vec::new(),
         changes: Vec::new(),

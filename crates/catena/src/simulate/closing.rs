@@ -3,9 +3,12 @@
 //! By default every accepted step is projected onto position and velocity constraints, the smallest correction in the metric of
 //! the inertia matrix; Baumgarte's stabilisation is the alternative. Where rows depend on each other, an open loop would make
 //! them independent and the accelerations meaningless: there the stages of a step are projected too, and the rank stays what it
-//! was at the start. Near a position where rows lose rank, stages and steps are projected with twice the digits, so that the
+//! was at the start. A freedom that dry friction holds is a row more, so that neither steps nor projections move it; such rows often
+//! depend on those of the loops. Near a position where rows lose rank, stages and steps are projected with twice the digits, so that the
 //! run passes it on its branch.
 
+use crate::algorithm::constrained::closed_chain::CLOSED;
+use crate::algorithm::constrained::friction::DEPENDENT;
 use crate::algorithm::constrained::{ClosedChain, Stabilisation, UserConstraint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Model, Rule};
@@ -36,14 +39,14 @@ impl Drift {
     }
 }
 
-/// A loop may be open by this much at the start, m or rad.
-const CLOSED_AT_START: f64 = 1e-6;
-
 #[derive(Clone, Debug)]
 pub(super) struct Closing {
+    /// The constraints alone.
     chain: ClosedChain,
+    /// The same with the freedoms that dry friction holds, while it holds some.
+    holding: Option<Box<ClosedChain>>,
     drift: Drift,
-    /// Do rows depend on each other? Known after the first projection.
+    /// Do rows depend on each other, those of held freedoms included? Known after the first projection.
     redundant: Option<bool>,
     failure: Option<Error>,
 }
@@ -60,28 +63,97 @@ impl Closing {
         }
         Some(Closing {
             chain,
+            holding: None,
             drift,
             redundant: None,
             failure: None,
         })
     }
 
-    /// The first state of a run must be closed; it decides about the rank.
+    /// The rows that count at present.
+    fn rows_now(&mut self) -> &mut ClosedChain {
+        self.holding.as_deref_mut().unwrap_or(&mut self.chain)
+    }
+
+    fn last(&self) -> &ClosedChain {
+        self.holding.as_deref().unwrap_or(&self.chain)
+    }
+
+    /// The first state of a run must be closed and stay closed; it decides about the rank.
     fn begin(&mut self, t: f64, state: &mut State) -> Result<bool> {
-        self.chain.evaluate(t, state);
-        let (name, worst) = self.chain.worst_residual();
-        if worst.is_nan() || worst > CLOSED_AT_START {
-            return Err(Error::new(
-                ErrorKind::Input,
-                format!("constraint `{name}` is open by {worst:.3e} m or rad at the start"),
-            )
-            .hint("start from a closed state: `assemble` finds one"));
+        let chain = self.rows_now();
+        chain.evaluate(t, state);
+        for ((name, worst), what, unit) in [
+            (chain.worst_residual(), "is open", "m or rad"),
+            (chain.worst_rate(), "is opening", "m/s or rad/s"),
+        ] {
+            if worst.is_nan() || worst > CLOSED {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!("constraint `{name}` {what} by {worst:.3e} {unit} at the start"),
+                )
+                .hint(
+                    "start from a closed state with velocities that keep it closed: `assemble` finds one",
+                ));
+            }
         }
-        self.chain.project(t, state)?;
+        chain.project(t, state)?;
+        find_rank(chain, t, state)
+    }
+
+    /// From now on these freedoms, whose velocities are zero, stay where they are; others no longer do.
+    pub fn hold(&mut self, t: f64, state: &State, held: &[usize]) -> Result<()> {
+        self.holding = match held.is_empty() {
+            true => None,
+            false => Some(Box::new(self.chain.holding(held))),
+        };
+        self.redundant = Some(find_rank(self.rows_now(), t, state)?);
+        Ok(())
+    }
+
+    /// Makes velocities consistent with constraints and with what is held.
+    pub fn settle_velocities(&mut self, t: f64, state: &mut State) -> Result<()> {
+        self.rows_now().project_velocities(t, state)
+    }
+
+    /// Efforts that hold them, of the last evaluation: where they are not unique, some that do.
+    pub fn holding_efforts(&self) -> &[f64] {
+        let all = self.last().motion().multipliers;
+        &all[self.chain.row_count()..]
+    }
+
+    /// Prepares [`respond`](Self::respond) at a state.
+    pub fn prepare(&mut self, t: f64, state: &State) -> Result<()> {
         self.chain.evaluate(t, state);
-        self.chain.factorize(state)?;
-        self.chain.keep_rank();
-        Ok(self.chain.rank_found() < self.chain.row_count())
+        self.chain.factorize(state)
+    }
+
+    /// Accelerations from these efforts alone under the constraints, nothing held, and the multipliers.
+    pub fn respond(&mut self, efforts: &[f64]) -> (&[f64], &[f64]) {
+        self.chain.respond(efforts)
+    }
+
+    /// What each freedom does in the open tree: see [`ClosedChain::open_mobility`].
+    pub fn open_mobility(&mut self, state: &State, freedoms: &[usize]) -> Result<Vec<f64>> {
+        self.chain.open_mobility(state, freedoms)
+    }
+
+    /// Which freedoms cannot move at all, the constraints and what is held being as they are?
+    pub fn fixed_freedoms(&mut self, t: f64, state: &State) -> Result<Vec<bool>> {
+        let nv = state.v.len();
+        let all: Vec<usize> = (0..nv).collect();
+        let open = self.open_mobility(state, &all)?;
+        let chain = self.rows_now();
+        chain.evaluate(t, state);
+        chain.factorize(state)?;
+        let mut unit = vec![0.0; nv];
+        let mut fixed = Vec::with_capacity(nv);
+        for k in 0..nv {
+            unit.fill(0.0);
+            unit[k] = 1.0;
+            fixed.push(chain.respond(&unit).0[k] <= DEPENDENT * open[k]);
+        }
+        Ok(fixed)
     }
 
     /// Moves a state onto the constraints. What fails is told by the next evaluation.
@@ -101,9 +173,10 @@ impl Closing {
 
     /// Onto the constraints, with twice the digits where rows are near to losing rank.
     fn settle(&mut self, t: f64, state: &mut State) -> Result<()> {
-        self.chain.project(t, state)?;
-        if self.chain.is_weak() {
-            self.chain.sharpen(t, state)?;
+        let chain = self.rows_now();
+        chain.project(t, state)?;
+        if chain.is_weak() {
+            chain.sharpen(t, state)?;
         }
         Ok(())
     }
@@ -121,25 +194,44 @@ impl Closing {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        if self.redundant == Some(true) && self.drift == Drift::Project {
-            self.chain.project_positions(t, state)?;
-            self.chain.project_velocities(t, state)?;
+        let (redundant, drift) = (self.redundant, self.drift);
+        let chain = self.rows_now();
+        if redundant == Some(true) && drift == Drift::Project {
+            chain.project_positions(t, state)?;
+            chain.project_velocities(t, state)?;
         }
+        chain.evaluate(t, state);
+        chain.accelerate(state, tau, external)?;
+        if drift == Drift::Project && chain.is_weak() {
+            self.settle(t, state)?;
+            let chain = self.rows_now();
+            chain.evaluate(t, state);
+            chain.accelerate(state, tau, external)?;
+            chain.refine_accelerations();
+        }
+        vdot.copy_from_slice(self.last().motion().accelerations);
+        Ok(())
+    }
+
+    /// The same with nothing held, at a closed state.
+    pub fn accelerate_free(
+        &mut self,
+        t: f64,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+        vdot: &mut [f64],
+    ) -> Result<()> {
         self.chain.evaluate(t, state);
         self.chain.accelerate(state, tau, external)?;
-        if self.drift == Drift::Project && self.chain.is_weak() {
-            self.settle(t, state)?;
-            self.chain.evaluate(t, state);
-            self.chain.accelerate(state, tau, external)?;
-            self.chain.refine_accelerations();
-        }
         vdot.copy_from_slice(self.chain.motion().accelerations);
         Ok(())
     }
 
     /// Power of the constraint forces: only drivers and constraints of the user's own do work.
     pub fn power(&self, v: &[f64]) -> f64 {
-        let (rows, lambda) = (self.chain.last_rows(), self.chain.motion().multipliers);
+        let chain = self.last();
+        let (rows, lambda) = (chain.last_rows(), chain.motion().multipliers);
         let own = self.chain.model().constraints();
         let mut power = 0.0;
         for (index, block) in rows.blocks().iter().enumerate() {
@@ -162,12 +254,13 @@ impl Closing {
         power
     }
 
-    /// Jᵀ λ of the last evaluation.
+    /// Jᵀ λ of the last evaluation: efforts of constraints and of what holds.
     pub fn efforts(&self) -> Vec<f64> {
-        let mut efforts = vec![0.0; self.chain.model().nv()];
-        self.chain
+        let chain = self.last();
+        let mut efforts = vec![0.0; chain.model().nv()];
+        chain
             .last_rows()
-            .add_transpose_times(self.chain.motion().multipliers, &mut efforts);
+            .add_transpose_times(chain.motion().multipliers, &mut efforts);
         efforts
     }
 
@@ -178,11 +271,20 @@ impl Closing {
 
     /// Largest ξ and ξ̇, and largest ξ̈ relative to the accelerations involved, of the last evaluation.
     pub fn violations(&self) -> [f64; 3] {
-        self.chain.violations()
+        self.last().violations()
     }
 
-    /// Multipliers of the last evaluation.
+    /// Multipliers of the constraints of the last evaluation.
     pub fn multipliers(&self) -> &[f64] {
-        self.chain.motion().multipliers
+        let all = self.last().motion().multipliers;
+        &all[..self.chain.row_count()]
     }
+}
+
+/// The rank at a closed state, which it keeps from then on; are there dependent rows?
+fn find_rank(chain: &mut ClosedChain, t: f64, state: &State) -> Result<bool> {
+    chain.evaluate(t, state);
+    chain.factorize(state)?;
+    chain.keep_rank();
+    Ok(chain.rank_found() < chain.row_count())
 }

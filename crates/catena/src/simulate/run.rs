@@ -156,6 +156,7 @@ pub struct Simulation {
     stretch: (u64, f64),
     compiled: bool,
     drift: Drift,
+    start_moved: [f64; 2],
     y: Vec<f64>,
 }
 
@@ -215,7 +216,14 @@ impl Simulation {
         system.set_sample_interval(options.interval);
         let mut y = system.pack(&initial);
         system.follow_friction(0.0, &mut y)?;
-        let engine = Engine::new(options.integrator, &mut system, &y)?;
+        let mut engine = Engine::new(options.integrator, &mut system, &y)?;
+        let mut start = y.clone();
+        engine.interpolate(&mut system, 0.0, &mut start)?;
+        let start = system.unpack(0.0, &start);
+        let start_moved = [
+            largest_difference(&start.q, &initial.q),
+            largest_difference(&start.v, &initial.v),
+        ];
         let held = system
             .friction_modes()
             .iter()
@@ -237,8 +245,15 @@ impl Simulation {
             stretch: (0, 0.0),
             compiled,
             drift,
+            start_moved,
             y,
         })
+    }
+
+    /// By how much the given state was moved onto its constraints before the run began: the largest change of a position and of a
+    /// velocity. What is open by more than 1e-6 is not moved but refused.
+    pub fn start_moved(&self) -> [f64; 2] {
+        self.start_moved
     }
 
     /// Do accelerations come from code made for the model?
@@ -327,7 +342,7 @@ impl Simulation {
             .find(|event| is_change(event.index, event.rising))
             .copied();
         let reached = match change {
-            None if self.mend(step.t, step.size)? => return Ok(()),
+            None if self.mend(step.t, step.size)? => return self.check_progress(step.t_old),
             None => step.t,
             Some(event) => event.time,
         };
@@ -351,21 +366,46 @@ impl Simulation {
                 self.change_friction(step.t, None, f64::INFINITY)?;
             }
         }
-        let statistics = self.engine.statistics();
-        let tried = statistics.steps + statistics.rejected;
-        if tried - self.stretch.0 >= STRETCH {
-            let (_, from) = std::mem::replace(&mut self.stretch, (tried, reached));
-            if !matches!(self.engine, Engine::Fixed(_)) && reached - from < 2e-6 * end {
+        self.check_progress(reached)
+    }
+
+    /// Notices a run that goes nowhere: so many trial steps that got to `reached` only. Steps that are cut short by changes of dry
+    /// friction, or tried again because of it, count as any other.
+    fn check_progress(&mut self, reached: f64) -> Result<()> {
+        let own = self.system.event_functions().len();
+        let mut changes = self
+            .happened
+            .iter()
+            .rev()
+            .filter(|(index, _)| *index >= own);
+        if let Some(&(_, from)) = changes.nth(MANY_CHANGES - 1) {
+            if reached - from < 1e-3 * self.options.duration {
                 return Err(Error::new(
                     ErrorKind::Integration,
                     format!(
-                        "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached} s"
+                        "the run makes no progress: dry friction held and let go {MANY_CHANGES} times from {from} s to {reached} s"
                     ),
                 )
-                .hint("loosen the tolerance, or use a fixed step: something in this system is very fast"));
+                .hint("something pushes to and fro against friction: look at the controller and at loads that depend on velocities"));
             }
         }
-        Ok(())
+        let statistics = self.engine.statistics();
+        let tried = statistics.steps + statistics.rejected;
+        if tried - self.stretch.0 < STRETCH {
+            return Ok(());
+        }
+        let (_, from) = std::mem::replace(&mut self.stretch, (tried, reached));
+        let fixed = matches!(self.engine, Engine::Fixed(_));
+        if fixed || reached - from >= 2e-6 * self.options.duration {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Integration,
+            format!(
+                "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached} s"
+            ),
+        )
+        .hint("loosen the tolerance, or use a fixed step: something in this system is very fast"))
     }
 
     /// Shows the auditor a step of one size: the first hundred, and one in ten of those that follow, at intervals that no period of
@@ -426,7 +466,7 @@ impl Simulation {
             let is_short = size < 1e-9 * self.options.duration;
             let forced = is_short || matches!(self.engine, Engine::Fixed(_));
             if forced {
-                self.system.force_hold(index, &mut y);
+                self.system.force_hold(from, index, &mut y)?;
             }
             self.engine
                 .restart(&mut self.system, from, &y, 0.125 * size)?;
@@ -552,6 +592,14 @@ impl Simulation {
         self.stretch = (rest[0], f64::from_bits(rest[1]));
         let rest = self.auditor.restore(&rest[2..]).ok_or_else(foreign)?;
         self.engine.restore(&mut self.system, rest)?;
+        let mut y = std::mem::take(&mut self.y);
+        let now = self.engine.time();
+        let done = self
+            .engine
+            .interpolate(&mut self.system, now, &mut y)
+            .and_then(|()| self.system.restore_holding(now, &y));
+        self.y = y;
+        done?;
         self.samples = *samples;
         self.happened = happened;
         Ok(())
@@ -588,6 +636,11 @@ impl Simulation {
         self.auditor
             .finish(allowed, closed, statistics, held, (now, samples))
     }
+}
+
+fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+    let pairs = a.iter().zip(b);
+    pairs.fold(0.0, |worst, (a, b)| worst.max((a - b).abs()))
 }
 
 /// Puts the base where the initial state has it, if the inputs do not say how it moves.
@@ -709,6 +762,9 @@ const MOST_STEPS: f64 = 1e12;
 
 /// So many trial steps are looked at together, to notice a run that goes nowhere.
 const STRETCH: u64 = 2_000;
+
+/// So many changes of dry friction within a thousandth of a run are no motion.
+const MANY_CHANGES: usize = 1_000;
 
 /// Says which coordinate an integrator's complaint is about, and what often causes it.
 fn explain(error: Error, system: &TreeSystem, component: Option<usize>) -> Error {

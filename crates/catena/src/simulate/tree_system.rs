@@ -147,6 +147,8 @@ pub struct TreeSystem {
     closing: Option<Closing>,
     inputs: Inputs,
     friction: DryFriction,
+    /// Freedoms with dry friction that the closed chain holds, in the order of its rows.
+    held: Vec<usize>,
     /// Does somebody follow the modes of friction?
     followed: bool,
     events: Vec<EventFunction>,
@@ -167,8 +169,7 @@ impl TreeSystem {
         TreeSystem::with_constraints(model, inputs, events, Vec::new(), Drift::default())
     }
 
-    /// The same with constraints of the user's own besides the model's, and a choice of how to keep them. Under constraints dry
-    /// friction follows the sign of the velocity: nothing is held by it.
+    /// The same with constraints of the user's own besides the model's, and a choice of how to keep them.
     pub fn with_constraints(
         model: &Model,
         inputs: Inputs,
@@ -186,6 +187,7 @@ impl TreeSystem {
             dynamics: Dynamics::new(&smooth.open_tree()),
             inputs,
             friction: DryFriction::new(model),
+            held: Vec::new(),
             followed: false,
             events,
             sample_interval: f64::INFINITY,
@@ -268,6 +270,14 @@ impl TreeSystem {
         self.load(t, &state.q, &state.v);
         self.state.base = state.base;
         self.accelerate(t, &mut vdot)?;
+        let mut constrained = self.closing.as_ref().map(|closing| Constrained {
+            efforts: closing.efforts(),
+            multipliers: closing.multipliers().to_vec(),
+            violations: closing.violations(),
+        });
+        if let Some(constrained) = &mut constrained {
+            self.share_holding(t, constrained)?;
+        }
         let mut friction = vec![0.0; self.model.nv()];
         for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
             friction[k] = *effort;
@@ -277,12 +287,53 @@ impl TreeSystem {
             friction,
             external: self.external.clone(),
             vdot,
-            constrained: self.closing.as_ref().map(|closing| Constrained {
-                efforts: closing.efforts(),
-                multipliers: closing.multipliers().to_vec(),
-                violations: closing.violations(),
-            }),
+            constrained,
         })
+    }
+
+    /// Where freedoms can be held in more than one way, dry friction gets efforts within its levels, and the constraints carry the
+    /// rest. What holds is taken out of the efforts of the constraints.
+    fn share_holding(&mut self, t: f64, constrained: &mut Constrained) -> Result<()> {
+        let before = self.friction.efforts.clone();
+        if !self.friction.unique && self.friction.holds() {
+            self.prepare_friction(t)?;
+            self.friction.share()?;
+        }
+        let mut shifted = vec![0.0; self.model.nv()];
+        for (j, &k) in self.friction.freedoms.iter().enumerate() {
+            if self.friction.modes[j] == Mode::Held {
+                constrained.efforts[k] -= self.friction.efforts[j];
+                shifted[k] = before[j] - self.friction.efforts[j];
+            }
+        }
+        if let (Some(closing), false) = (&mut self.closing, self.friction.unique) {
+            // I x = E (λ − λ') + Jᵀ μ with x = 0: what the constraints carry instead
+            let (_, change) = closing.respond(&shifted);
+            for (multiplier, change) in constrained.multipliers.iter_mut().zip(change) {
+                *multiplier -= change;
+            }
+        }
+        Ok(())
+    }
+
+    /// Mobility of the freedoms held, at the state loaded.
+    fn prepare_friction(&mut self, t: f64) -> Result<()> {
+        let Some(closing) = &mut self.closing else {
+            return Ok(());
+        };
+        closing.prepare(t, &self.state)?;
+        if self.friction.is_prepared(&self.state.q) {
+            return Ok(());
+        }
+        let held = self.friction.held();
+        let freedoms: Vec<usize> = held.iter().map(|&j| self.friction.freedoms[j]).collect();
+        let alone = closing.open_mobility(&self.state, &freedoms)?;
+        let respond = |x: &mut [f64]| {
+            let (answer, _) = closing.respond(x);
+            x.copy_from_slice(answer);
+            Ok(())
+        };
+        self.friction.prepare(held, &self.state.q, respond, &alone)
     }
 
     /// Power of what acts from outside, and power lost to damping and friction, at an instant.
@@ -302,8 +353,14 @@ impl TreeSystem {
         self.drive(t)?;
         self.friction.slip(&self.state.v);
         self.forward(t, vdot)?;
-        if self.friction.holds() {
-            self.friction.hold(&mut self.dynamics, vdot)?;
+        if !self.friction.holds() {
+            return Ok(());
+        }
+        let Some(closing) = &self.closing else {
+            return self.friction.hold(&mut self.dynamics, vdot);
+        };
+        for (&j, effort) in self.held.iter().zip(closing.holding_efforts()) {
+            self.friction.efforts[j] = *effort;
         }
         Ok(())
     }
@@ -416,21 +473,37 @@ impl TreeSystem {
         if friction.is_empty() {
             return;
         }
-        let mut known = true;
-        if self.friction.holds() {
+        let spare = if self.friction.holds() {
             let mut vdot = std::mem::take(&mut self.vdot);
-            known = self.accelerate(t, &mut vdot).is_ok();
+            let spare = self
+                .accelerate(t, &mut vdot)
+                .and_then(|()| self.spare_of_held(t));
             self.vdot = vdot;
-        }
+            spare.ok()
+        } else {
+            None
+        };
         for (j, value) in friction.iter_mut().enumerate() {
             let k = self.friction.freedoms[j];
             *value = match self.friction.modes[j] {
                 Mode::Slips(s) => s * v[k],
-                Mode::Held if known => self.friction.levels[j] - self.friction.efforts[j].abs(),
-                Mode::Held => f64::NAN,
+                Mode::Held => spare.as_ref().map_or(f64::NAN, |spare| spare[j]),
                 Mode::BySign => 1.0,
             };
         }
+    }
+
+    /// What is left of the friction that holds, of each freedom, after an evaluation at the state loaded. Where it can hold in more than
+    /// one way: the same fraction of each level is left.
+    fn spare_of_held(&mut self, t: f64) -> Result<Vec<f64>> {
+        if self.friction.unique {
+            let pairs = self.friction.efforts.iter().zip(&self.friction.levels);
+            return Ok(pairs.map(|(effort, level)| level - effort.abs()).collect());
+        }
+        self.prepare_friction(t)?;
+        let spare = 1.0 - self.friction.load_factor()?;
+        let levels = self.friction.levels.iter();
+        Ok(levels.map(|level| spare * level).collect())
     }
 
     /// Names of the freedoms with dry friction.
@@ -452,17 +525,37 @@ impl TreeSystem {
         self.friction.modes.copy_from_slice(modes);
     }
 
+    /// Goes on with holding what the modes of a checkpoint hold, at its state.
+    pub(crate) fn restore_holding(&mut self, t: f64, y: &[f64]) -> Result<()> {
+        if self.closing.is_none() || !self.followed {
+            return Ok(());
+        }
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        self.load(t, &y[..nq], &y[nq..nq + nv]);
+        self.hold_by_modes(t)?;
+        self.prepare_friction(t)?;
+        self.friction.count_ways();
+        Ok(())
+    }
+
     /// From now on dry friction has modes, beginning with this state; velocities that are exactly zero stay so where friction
     /// holds. Whoever integrates must call [`choose_modes`](Self::choose_modes) at the friction's events.
     pub(crate) fn follow_friction(&mut self, t: f64, y: &mut [f64]) -> Result<()> {
-        if self.closing.is_some() {
-            return Ok(()); // what holds a closed chain is not known: friction goes by the sign of the velocity
-        }
         self.followed = true;
-        let nq = self.model.nq();
+        if self.closing.is_some() && self.friction.freedoms.is_empty() {
+            return Ok(());
+        }
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let rests: Vec<bool> = (0..nv).map(|k| y[nq + k] == 0.0).collect();
+        if self.closing.is_some() {
+            System::project(self, t, y);
+        }
+        if let Some(closing) = &mut self.closing {
+            closing.check()?;
+        }
         for (mode, &k) in self.friction.modes.iter_mut().zip(&self.friction.freedoms) {
             let v = y[nq + k];
-            *mode = if v == 0.0 {
+            *mode = if rests[k] {
                 Mode::Held
             } else {
                 Mode::Slips(v.signum())
@@ -472,7 +565,8 @@ impl TreeSystem {
     }
 
     /// Chooses modes anew at an event. `stopped` is the freedom whose velocity has become zero, if it is that event; others
-    /// that come to rest within the resolution of time stop with it. Tells what has changed.
+    /// that come to rest within the resolution of time stop with it, and so do those that constraints fix to what is at rest.
+    /// Tells what has changed.
     pub(crate) fn choose_modes(
         &mut self,
         t: f64,
@@ -506,10 +600,15 @@ impl TreeSystem {
         if resting.is_empty() {
             return Ok(Vec::new());
         }
-        self.drive(t)?;
-        self.friction.slip(&self.state.v);
-        self.forward(t, &mut vdot)?;
-        self.friction.choose(&mut self.dynamics, &resting, &vdot)?;
+        if self.closing.is_some() {
+            self.come_to_rest_together(t, &mut resting)?;
+        }
+        let released = stopped.filter(|&j| before[j] == Mode::Held);
+        self.choose_for(t, &resting, released, &mut vdot)?;
+        if self.closing.is_some() {
+            self.hold_by_modes(t)?;
+            y[nq..nq + nv].copy_from_slice(&self.state.v);
+        }
         let changes = before.iter().zip(&self.friction.modes).enumerate();
         Ok(changes
             .filter(|(_, (a, b))| (**a == Mode::Held) != (**b == Mode::Held))
@@ -518,6 +617,86 @@ impl TreeSystem {
                 held: *b == Mode::Held,
             })
             .collect())
+    }
+
+    /// Lets the freedoms at rest, with their velocities zero and neither pushed nor held by friction, choose their modes.
+    fn choose_for(
+        &mut self,
+        t: f64,
+        resting: &[usize],
+        released: Option<usize>,
+        vdot: &mut [f64],
+    ) -> Result<()> {
+        self.drive(t)?;
+        self.friction.slip(&self.state.v);
+        let Some(closing) = &mut self.closing else {
+            self.forward(t, vdot)?;
+            let dynamics = &mut self.dynamics;
+            return self
+                .friction
+                .choose(resting, released, vdot, |x| dynamics.solve(x), None);
+        };
+        self.resisted.copy_from_slice(&self.tau);
+        for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
+            self.resisted[k] += effort;
+        }
+        closing.accelerate_free(t, &self.state, &self.resisted, &self.external, vdot)?;
+        let freedoms: Vec<usize> = resting.iter().map(|&j| self.friction.freedoms[j]).collect();
+        let alone = closing.open_mobility(&self.state, &freedoms)?;
+        let respond = |x: &mut [f64]| {
+            let (answer, _) = closing.respond(x);
+            x.copy_from_slice(answer);
+            Ok(())
+        };
+        self.friction
+            .choose(resting, released, vdot, respond, Some(&alone))
+    }
+
+    /// The closed chain holds what the modes say, from the state loaded on.
+    fn hold_by_modes(&mut self, t: f64) -> Result<()> {
+        let Some(closing) = &mut self.closing else {
+            return Ok(());
+        };
+        self.held = self.friction.held();
+        // in the order of the freedoms
+        self.held.sort_by_key(|&j| self.friction.freedoms[j]);
+        let freedoms: Vec<usize> = self
+            .held
+            .iter()
+            .map(|&j| self.friction.freedoms[j])
+            .collect();
+        closing.hold(t, &self.state, &freedoms)
+    }
+
+    /// In a closed chain what comes to rest takes others with it: velocities are made consistent with `resting` being at rest, and
+    /// freedoms that cannot move then are at rest, too.
+    fn come_to_rest_together(&mut self, t: f64, resting: &mut Vec<usize>) -> Result<()> {
+        self.hold_by_modes(t)?;
+        let Some(closing) = &mut self.closing else {
+            return Ok(());
+        };
+        let before = self.state.v.clone();
+        if closing.settle_velocities(t, &mut self.state).is_err() {
+            // a driver moves what is at rest this instant only
+            self.state.v = before;
+            return Ok(());
+        }
+        let fixed = closing.fixed_freedoms(t, &self.state)?;
+        let fastest = self.state.v.iter().fold(1.0f64, |m, v| m.max(v.abs()));
+        for (v, fixed) in self.state.v.iter_mut().zip(&fixed) {
+            // others may be moved by drivers
+            if *fixed && v.abs() <= 1e-9 * fastest {
+                *v = 0.0;
+            }
+        }
+        for (j, &k) in self.friction.freedoms.iter().enumerate() {
+            let slips = matches!(self.friction.modes[j], Mode::Slips(_));
+            if slips && fixed[k] && self.state.v[k] == 0.0 {
+                self.friction.modes[j] = Mode::Held;
+                resting.push(j);
+            }
+        }
+        Ok(())
     }
 
     /// The equations of motion in implicit form, see `implicit.rs`.
@@ -610,18 +789,32 @@ impl TreeSystem {
 
     /// A freedom that slips against its direction: one that was let go and came back within a step.
     pub(crate) fn overrun(&self, y: &[f64]) -> Option<usize> {
-        let nq = self.model.nq();
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        // projections onto constraints leave round-off of the largest velocity
+        let noise = match self.closing {
+            Some(_) => 1e-13 * y[nq..nq + nv].iter().fold(0.0f64, |m, v| m.max(v.abs())),
+            None => 0.0,
+        };
         let freedoms = self.friction.freedoms.iter().zip(&self.friction.modes);
         freedoms
             .enumerate()
-            .find(|(_, (k, mode))| matches!(mode, Mode::Slips(s) if s * y[nq + **k] < 0.0))
+            .find(|(_, (k, mode))| matches!(mode, Mode::Slips(s) if s * y[nq + **k] < -noise))
             .map(|(j, _)| j)
     }
 
-    /// Holds a freedom, come what may.
-    pub(crate) fn force_hold(&mut self, index: usize, y: &mut [f64]) {
+    /// Holds a freedom, come what may, and what constraints fix to it.
+    pub(crate) fn force_hold(&mut self, t: f64, index: usize, y: &mut [f64]) -> Result<()> {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
         self.friction.modes[index] = Mode::Held;
-        y[self.model.nq() + self.friction.freedoms[index]] = 0.0;
+        y[nq + self.friction.freedoms[index]] = 0.0;
+        if self.closing.is_some() {
+            self.load(t, &y[..nq], &y[nq..nq + nv]);
+            let mut resting = self.friction.held();
+            self.come_to_rest_together(t, &mut resting)?;
+            y[nq..nq + nv].copy_from_slice(&self.state.v);
+            self.restore_holding(t, y)?;
+        }
+        Ok(())
     }
 
     /// Is a freedom held by more than its friction can?
@@ -632,14 +825,14 @@ impl TreeSystem {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         self.load(t, &y[..nq], &y[nq..nq + nv]);
         let mut vdot = std::mem::take(&mut self.vdot);
-        let done = self.accelerate(t, &mut vdot);
+        let spare = self
+            .accelerate(t, &mut vdot)
+            .and_then(|()| self.spare_of_held(t));
         self.vdot = vdot;
-        done?;
+        let spare = spare?;
         let friction = &self.friction;
-        Ok((0..friction.modes.len()).any(|j| {
-            friction.modes[j] == Mode::Held
-                && friction.efforts[j].abs() > friction.levels[j] * (1.0 + 1e-9)
-        }))
+        Ok((0..friction.modes.len())
+            .any(|j| friction.modes[j] == Mode::Held && spare[j] < -1e-9 * friction.levels[j]))
     }
 }
 

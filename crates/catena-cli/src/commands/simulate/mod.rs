@@ -11,9 +11,10 @@ use crate::json;
 use crate::model_argument::{Loaded, ModelArgument};
 use crate::number::{counted, rough, six};
 use crate::outcome::Outcome;
-use crate::situation::Situation;
+use crate::situation::{self, Moved, Situation};
 use crate::state_argument::StateArgument;
 use catena::algorithm::body_coordinates::Formulation;
+use catena::algorithm::constrained::ClosedChain;
 use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::bdf::MAX_ORDER;
@@ -31,6 +32,9 @@ use std::path::PathBuf;
 const INTERVAL: f64 = 0.01;
 /// Step of methods with a fixed one where none is given, s.
 const STEP: f64 = 0.001;
+
+/// A start that projection onto the constraints moves by more than this is said to be moved.
+const NUDGED: f64 = 1e-10;
 
 /// How strict the audit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -294,7 +298,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let loaded = arguments.model.load()?;
     let model = &loaded.model;
-    let start = arguments.start(&loaded)?;
+    let mut start = arguments.start(&loaded)?;
+    let mut moved = None;
+    if arguments.state.seed().is_some() && !model.constraints().is_empty() {
+        let chain = &mut ClosedChain::new(model);
+        moved = situation::close(chain, 0.0, &mut start.state, true)?;
+    }
     let options = arguments.options()?;
     arguments.check_limit()?;
     let drive = arguments.drive(model, &start)?;
@@ -313,6 +322,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         arguments.drift(&options),
         arguments.compiler(model),
     )?;
+    let nudged = simulation.start_moved();
     let layout = Layout {
         momentum: simulation.knows_momentum(),
         base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
@@ -361,6 +371,19 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         true => json::text(&report.json()),
         false => report.text(),
     });
+    if let Some(moved) = moved {
+        outcome = outcome.note(moved.sentence());
+    } else if nudged.iter().any(|moved| *moved > NUDGED) {
+        let [positions, velocities] = nudged;
+        let moved = Moved {
+            positions,
+            velocities,
+        };
+        outcome = outcome.note(format!(
+            "the start was moved onto the constraints: {}",
+            moved.words()
+        ));
+    }
     if let Some(error) = error {
         outcome.refusals.push(error.to_string());
     } else if let Some(path) = &arguments.output {

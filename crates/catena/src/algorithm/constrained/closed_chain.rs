@@ -43,6 +43,8 @@ pub struct ClosedChain {
     pub(super) work: CutLoops,
     axes: Axes,
     stabilisation: Stabilisation,
+    /// Freedoms that are held where they are.
+    held: Vec<usize>,
     /// Room for numbers with twice the digits, once they were needed.
     pub(super) sharp: Option<Box<Sharp>>,
 }
@@ -84,12 +86,39 @@ impl ClosedChain {
                 .iter()
                 .map(|&rows| UserRows::new(rows, model.nv()))
                 .collect(),
-            work: CutLoops::new(model, axes, &counts),
+            work: CutLoops::new(model, axes, &counts, &[]),
             user,
             axes,
             stabilisation: Stabilisation::default(),
+            held: Vec::new(),
             sharp: None,
         }
+    }
+
+    /// The same constraints, and these freedoms stay where they are: each is a row more, at the end, whose multiplier is the effort
+    /// that holds it. Their velocities must be zero.
+    pub(crate) fn holding(&self, held: &[usize]) -> Self {
+        let counts: Vec<usize> = self.user.iter().map(|u| u.rows()).collect();
+        let mut work = CutLoops::new(&self.model, self.axes, &counts, held);
+        work.tolerance = self.work.tolerance;
+        ClosedChain {
+            work,
+            held: held.to_vec(),
+            sharp: None,
+            ..self.clone()
+        }
+    }
+
+    /// Freedoms that are held where they are.
+    pub(crate) fn held(&self) -> &[usize] {
+        &self.held
+    }
+
+    /// I x = f + Jᵀ μ, J x = 0 with the last factors: x and μ.
+    pub(crate) fn respond(&mut self, f: &[f64]) -> (&[f64], &[f64]) {
+        let none = vec![0.0; self.row_count()];
+        self.work.answer_to(&self.model, f, &none);
+        self.work.answer()
     }
 
     /// How multipliers are found.
@@ -220,6 +249,12 @@ impl ClosedChain {
         Ok(self.motion())
     }
 
+    /// Refuses a state whose loops are open, or opening, by more than 1e-6.
+    pub fn require_closed(&mut self, time: f64, state: &State) -> Result<()> {
+        self.rows(time, state)?;
+        self.check_closed()
+    }
+
     /// Evaluates all rows at a state.
     pub(crate) fn evaluate(&mut self, time: f64, state: &State) {
         self.work.evaluate(&self.model, time, state);
@@ -329,6 +364,11 @@ impl ClosedChain {
         self.worst(&self.work.rows.residual)
     }
 
+    /// The constraint that is opening most, and how fast.
+    pub(crate) fn worst_rate(&self) -> (&str, f64) {
+        self.worst(&self.work.rows.rate)
+    }
+
     /// Largest ξ and ξ̇, and largest ξ̈ relative to the accelerations involved, of the last solution. What stabilisation adds
     /// to ξ̈ on purpose is not counted.
     pub fn violations(&self) -> [f64; 3] {
@@ -360,9 +400,15 @@ impl ClosedChain {
     /// Name of a constraint, the user's own last.
     pub fn constraint_name(&self, index: usize) -> &str {
         let own = self.model.constraints();
-        match own.get(index) {
-            Some(constraint) => &constraint.name,
-            None => self.user[index - own.len()].name(),
+        if let Some(constraint) = own.get(index) {
+            return &constraint.name;
+        }
+        match self.user.get(index - own.len()) {
+            Some(user) => user.name(),
+            None => {
+                let held = self.held[index - own.len() - self.user.len()];
+                &self.model.tree().dofs[held].name
+            }
         }
     }
 

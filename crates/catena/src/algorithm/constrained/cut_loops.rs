@@ -81,6 +81,8 @@ pub struct CutLoops {
     /// Part of b − J a₀ that no motion can produce (length), and the length of the larger of b and J a₀.
     pub inconsistency: [f64; 2],
     half: Matrix,
+    /// Freedoms that are held where they are: the last rows.
+    held: Vec<usize>,
     /// Where the factors were made, while they are those of the rows.
     made_at: Option<Vec<f64>>,
     inverse: InverseDynamics<f64>,
@@ -91,9 +93,10 @@ pub struct CutLoops {
 }
 
 impl CutLoops {
-    /// Workspace; `more` counts the rows of constraints that the model does not know.
-    pub(super) fn new(model: &Model, axes: Axes, more: &[usize]) -> Self {
-        let rows = Rows::with_more(model, axes, more);
+    /// Workspace; `more` counts the rows of constraints that the model does not know, `held` are freedoms that stay where they
+    /// are.
+    pub(super) fn new(model: &Model, axes: Axes, more: &[usize], held: &[usize]) -> Self {
+        let rows = Rows::with_more(model, axes, more, held);
         let (m, nv) = (rows.count(), model.nv());
         let plan = Plan::new(model.tree(), &rows);
         let costs = [dense_cost(&rows, model.body_count(), nv), plan.cost];
@@ -114,6 +117,7 @@ impl CutLoops {
             right_side: vec![0.0; m],
             inconsistency: [0.0; 2],
             half: Matrix::zeros(0, 0),
+            held: held.to_vec(),
             made_at: None,
             inverse: InverseDynamics::new(model),
             still: vec![0.0; nv],
@@ -301,6 +305,7 @@ impl CutLoops {
         for k in 0..self.vdot.len() {
             self.vdot[k] = self.free[k] + self.correction[k];
         }
+        stay(&self.held, &mut self.vdot);
     }
 
     /// The same along the tree.
@@ -323,6 +328,7 @@ impl CutLoops {
         };
         let outside = along.solve(model, &self.rows, &self.free, &self.right_side);
         self.vdot.copy_from_slice(&along.a);
+        stay(&self.held, &mut self.vdot);
         self.lambda.copy_from_slice(&along.lambda);
         self.inconsistency = [outside, rows_reach(&self.rows, &along.a, &self.right_side)];
     }
@@ -336,6 +342,7 @@ impl CutLoops {
         if let Some(along) = &mut self.along {
             let outside = along.solve(model, &self.rows, &self.still, &self.change);
             self.correction.copy_from_slice(&along.a);
+            stay(&self.held, &mut self.correction);
             self.change.copy_from_slice(&along.lambda);
             return outside;
         }
@@ -344,6 +351,7 @@ impl CutLoops {
         self.rows
             .add_transpose_times(&self.change, &mut self.correction);
         self.tree.factors.solve(model, &mut self.correction);
+        stay(&self.held, &mut self.correction);
         outside
     }
 
@@ -401,6 +409,13 @@ impl CutLoops {
     /// The last step or change of velocities.
     pub(super) fn correction(&self) -> &[f64] {
         &self.correction
+    }
+}
+
+/// What is held moves by nothing at all, not by round-off.
+fn stay(held: &[usize], x: &mut [f64]) {
+    for &k in held {
+        x[k] = 0.0;
     }
 }
 

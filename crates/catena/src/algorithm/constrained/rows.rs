@@ -105,11 +105,17 @@ pub struct Rows<S> {
 impl<S: Scalar> Rows<S> {
     /// Room for the rows of this model.
     pub fn new<P>(model: &Model<P>, axes: Axes) -> Self {
-        Rows::with_more(model, axes, &[])
+        Rows::with_more(model, axes, &[], &[])
     }
 
-    /// The same with dense blocks of so many rows each at the end, which somebody else fills.
-    pub(super) fn with_more<P>(model: &Model<P>, axes: Axes, more: &[usize]) -> Self {
+    /// The same with dense blocks of so many rows each, which somebody else fills, and a row for each freedom that is held where it
+    /// is: ξ, ξ̇ and bias of these stay zero.
+    pub(super) fn with_more<P>(
+        model: &Model<P>,
+        axes: Axes,
+        more: &[usize],
+        held: &[usize],
+    ) -> Self {
         let tree = model.tree();
         let mut blocks: Vec<Block> = Vec::new();
         let (mut first, mut offset) = (0, 0);
@@ -147,11 +153,16 @@ impl<S: Scalar> Rows<S> {
         for &rows in more {
             push(rows, Vec::new(), (0..model.nv()).collect());
         }
+        for &k in held {
+            push(1, Vec::new(), vec![k]);
+        }
         let points = blocks.len();
+        let mut values = vec![S::zero(); offset];
+        values[offset - held.len()..].fill(S::one());
         Rows {
             axes,
             blocks,
-            values: vec![S::zero(); offset],
+            values,
             residual: vec![S::zero(); first],
             rate: vec![S::zero(); first],
             bias: vec![S::zero(); first],

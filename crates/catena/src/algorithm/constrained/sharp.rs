@@ -43,8 +43,8 @@ pub(super) struct Sharp {
 }
 
 impl Sharp {
-    fn new(model: &Model, axes: Axes) -> Self {
-        let rows = Rows::new(model, axes);
+    fn new(model: &Model, axes: Axes, held: &[usize]) -> Self {
+        let rows = Rows::with_more(model, axes, &[], held);
         let zero = DoubleDouble::zero();
         let (nv, m) = (model.nv(), rows.count());
         Sharp {
@@ -127,7 +127,7 @@ impl ClosedChain {
     pub(crate) fn sharpen(&mut self, time: f64, state: &mut State) -> Result<()> {
         let mut sharp = match self.sharp.take() {
             Some(sharp) => sharp,
-            None => Box::new(Sharp::new(&self.model, self.axes())),
+            None => Box::new(Sharp::new(&self.model, self.axes(), self.held())),
         };
         let done = self.sharpen_with(&mut sharp, time, state);
         self.sharp = Some(sharp);
