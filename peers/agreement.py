@@ -91,7 +91,7 @@ class Survey:
 
     comparisons: list[Comparison] = field(default_factory=list)
     edits: dict[str, list[str]] = field(default_factory=dict)  # by robot: what was changed in the file
-    unphysical: dict[str, str] = field(default_factory=dict)  # by robot: why it needs --allow-unphysical
+    unphysical: dict[str, str] = field(default_factory=dict)  # by robot: the first warning about its inertias
     refused: dict[str, str] = field(default_factory=dict)  # by robot: why catena does not take it
     failures: list[str] = field(default_factory=list)
 
@@ -122,11 +122,9 @@ def read_by_catena(program, path, base):
     """The joints, the flags catena was given, and why the file is unphysical if it is."""
     flags = ["--no-passive"] + (["--free-base"] if base == "free" else [])
     try:
+        program.joints(path, "--strict", *flags)
         return program.joints(path, *flags), flags, None
     except Refused as refusal:
-        if "triangle inequality" not in str(refusal):
-            raise
-        flags.append("--allow-unphysical")
         return program.joints(path, *flags), flags, reason(refusal)
 
 
@@ -318,7 +316,7 @@ def page(survey, program):
     if survey.unphysical:
         parts += [
             "## Files that describe impossible bodies\n",
-            "catena takes these only with `--allow-unphysical`, which was given. Its first complaint:\n",
+            "catena reads these with a warning and refuses them with `--strict`. Its first complaint:\n",
             listed(survey.unphysical),
         ]
     if survey.refused:

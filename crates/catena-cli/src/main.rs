@@ -3,6 +3,7 @@
 mod commands;
 mod coordinates;
 mod json;
+mod limits;
 mod model_argument;
 mod names;
 mod number;
@@ -10,7 +11,7 @@ mod outcome;
 mod output;
 mod plot;
 mod program;
-mod residual;
+mod referee;
 mod situation;
 mod state_argument;
 mod state_file;

@@ -29,9 +29,13 @@ pub struct ModelArgument {
     #[arg(long, help_heading = "Model")]
     free_base: bool,
 
-    /// Accept inertias that break the triangle inequality
+    /// Refuse inertias that no rigid body can have, instead of a warning
     #[arg(long, help_heading = "Model")]
-    allow_unphysical: bool,
+    strict: bool,
+
+    /// Leave out elements of a URDF file that speak of the dynamics but are not understood, such as <loop_joint>
+    #[arg(long, help_heading = "Model")]
+    ignore_unknown: bool,
 
     /// Ignore springs, damping and friction in the joints
     #[arg(long, help_heading = "Model")]
@@ -53,7 +57,8 @@ impl ModelArgument {
             name: name.into(),
             gravity: None,
             free_base: false,
-            allow_unphysical: false,
+            strict: false,
+            ignore_unknown: false,
             no_passive: false,
         }
     }
@@ -71,6 +76,7 @@ impl ModelArgument {
             remove_passive_forces(&mut builder);
         }
         let model = builder.build()?;
+        warn(&model);
         Ok(Loaded { builder, model })
     }
 
@@ -82,8 +88,10 @@ impl ModelArgument {
     fn builder_from_file(&self, path: &Path) -> Result<ModelBuilder> {
         let options = Options {
             base: self.free_base.then_some(BaseOption::Free),
-            allow_unphysical: self.allow_unphysical,
+            strict: self.strict,
+            ignore_unknown: self.ignore_unknown,
         };
+        output::note_input(path);
         // reads, checks, and tells every reason why the file cannot be used
         catena_io::read_model(path, &options).map_err(|error| match path.exists() {
             true => error,
@@ -116,7 +124,7 @@ impl ModelArgument {
                 None => error,
             }
         })?;
-        builder.allow_unphysical |= self.allow_unphysical;
+        builder.strict = self.strict;
         if self.free_base && !builder.build()?.tree().is_free_floating() {
             return Err(Error::new(
                 ErrorKind::Model,
@@ -128,6 +136,21 @@ impl ModelArgument {
             .hint("`space-robot` and `floating-chain-N` have a free base; --free-base is for model files"));
         }
         Ok(builder)
+    }
+}
+
+/// Tells what is unusual about a model: the first few warnings, and how many more there are.
+fn warn(model: &Model) {
+    const SHOWN: usize = 3;
+    let warnings = &model.tree().warnings;
+    for warning in warnings.iter().take(SHOWN) {
+        output::complain(&format!("warning: {warning}"));
+    }
+    if warnings.len() > SHOWN {
+        output::complain(&format!(
+            "warning: {} more like these; `catena info` lists all",
+            warnings.len() - SHOWN
+        ));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Numbers as they are typed (`0.5`, `90deg`, `-3*pi/4`) and as they are shown (six digits).
 
 use catena::error::{Error, ErrorKind, Result};
+use catena::state::needed_and_given;
 use std::f64::consts::PI;
 
 /// A number as typed.
@@ -70,7 +71,7 @@ pub fn vector<const N: usize>(what: &str, text: &str) -> Result<[f64; N]> {
     if parts.len() != N {
         return Err(Error::new(
             ErrorKind::Input,
-            format!("{what}: {N} numbers are needed, {} were given", parts.len()),
+            format!("{what}: {}", needed_and_given(N, parts.len())),
         )
         .hint("separate them by commas, without spaces"));
     }

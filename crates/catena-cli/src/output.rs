@@ -1,12 +1,18 @@
 //! Writing: to stdout, to stderr, and to files that appear only when complete.
 
-use catena::error::{Error, ErrorKind, Place, Result};
+use crate::number::counted;
+use crate::state_file::whole;
+use catena::error::{Error, ErrorKind, Result};
+use catena::text::shown_lines;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-/// Writes to stdout. A reader that has gone away (`catena … | head`) is no error.
+/// Writes to stdout. A reader that has gone away (`catena … | head`) is no error. Control characters of names and files are
+/// spelled out: a terminal must not obey them.
 pub fn print(text: &str) -> Result<()> {
+    let text = shown_lines(text);
     let mut stdout = io::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
@@ -22,42 +28,106 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Writes a message to stderr, if anybody listens.
 pub fn complain(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "{message}");
+    let _ = writeln!(io::stderr().lock(), "{}", shown_lines(message));
+}
+
+/// What to say of the end of a run that is not as a whole block is written.
+pub fn left_out(path: &Path, bytes: u64) -> String {
+    format!(
+        "note: left out {} at the end of {}: no whole block",
+        counted(bytes as usize, "byte", "bytes"),
+        path.display()
+    )
+}
+
+/// The files this process has read.
+static INPUTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Notes that a file is read: nothing is written in its place.
+pub fn note_input(path: &Path) {
+    if let Ok(path) = fs::canonicalize(path) {
+        INPUTS
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(path);
+    }
+}
+
+/// Refuses to write to a file that the command has read.
+pub fn refuse_input(path: &Path) -> Result<()> {
+    let Ok(target) = fs::canonicalize(path) else {
+        return Ok(());
+    };
+    let inputs = INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
+    match inputs.contains(&target) {
+        false => Ok(()),
+        true => Err(Error::new(
+            ErrorKind::Exists,
+            "the output would replace the file that the command reads",
+        )
+        .at(whole(path))
+        .hint("give another name after `-o`")),
+    }
 }
 
 /// Writes a file: first to a temporary file in the same folder, which takes the name when it is complete.
 pub fn write_file(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
-    let cannot = |what: String| {
-        let place = Place {
-            file: Some(path.display().to_string().into()),
-            line: None,
-        };
-        Error::new(ErrorKind::File, what).at(place)
-    };
+    refuse_input(path)?;
+    let cannot = |what: String| Error::new(ErrorKind::File, what).at(whole(path));
     // a link keeps pointing where it points
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if target.exists() && !target.is_file() {
         return Err(cannot("it is there already and is not a file".into())
             .hint("give the name of a file, or leave out `-o`"));
     }
-    let temporary = temporary_name(&target);
-    let written = File::create(&temporary)
-        .and_then(|mut file| {
-            file.write_all(contents.as_ref())?;
-            file.sync_all()
-        })
+    let failed = |error| cannot(format!("the file cannot be written: {}", reason(&error)));
+    let (temporary, mut file) = temporary_file(&target).map_err(failed)?;
+    let written = file
+        .write_all(contents.as_ref())
+        .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&temporary, &target));
     written.map_err(|error| {
         let _ = fs::remove_file(&temporary);
-        cannot(format!("the file cannot be written: {}", reason(&error)))
+        failed(error)
     })
 }
 
-fn temporary_name(target: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".{}.part", std::process::id()));
-    target.with_file_name(name)
+/// Makes a folder, before anything is computed that will be written into it.
+pub fn make_folder(folder: &Path) -> Result<()> {
+    if folder.exists() && !folder.is_dir() {
+        let message = format!("{} is not a folder", folder.display());
+        return Err(Error::new(ErrorKind::File, message));
+    }
+    fs::create_dir_all(folder).map_err(|error| {
+        let message = format!("{} cannot be made: {}", folder.display(), reason(&error));
+        Error::new(ErrorKind::File, message)
+    })
+}
+
+/// The folder of a file must be there, before anything is computed that will be written into it.
+pub fn expect_folder(path: &Path) -> Result<()> {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") && !folder.is_dir() => {
+            let message = format!("the folder {} does not exist", folder.display());
+            Err(Error::new(ErrorKind::File, message).hint("make it first"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A file beside the target, of a name that no other has.
+fn temporary_file(target: &Path) -> io::Result<(PathBuf, File)> {
+    for count in 0.. {
+        let mut name = std::ffi::OsString::from(".");
+        name.push(target.file_name().unwrap_or_default());
+        name.push(format!(".{}-{count}.part", std::process::id()));
+        let path = target.with_file_name(name);
+        match File::create_new(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            result => return result.map(|file| (path, file)),
+        }
+    }
+    unreachable!("there are more names than files")
 }
 
 /// What went wrong with a file, in words that do not depend on the system where that is possible.

@@ -2,7 +2,7 @@
 
 use crate::coordinates::{Coordinate, Quantity};
 use crate::situation::{Situation, Wrench, find_frame};
-use crate::{names, number, state_file};
+use crate::{limits, names, number, state_file};
 use catena::error::{Error, ErrorKind, Result};
 use catena::{Model, State};
 use clap::Args;
@@ -112,15 +112,8 @@ impl StateArgument {
         let mut situations = if let Some(path) = &self.state {
             state_file::read(path, model)?
         } else if let Some(seed) = self.random {
-            if !(1..=1_000_000).contains(&self.states) {
-                return Err(Error::new(
-                    ErrorKind::Input,
-                    format!(
-                        "--states: {} is not a number from 1 to 1000000",
-                        self.states
-                    ),
-                ));
-            }
+            limits::count("--states", self.states, 1_000_000)?;
+            limits::memory("states", self.states as usize, model.nq() + 3 * model.nv())?;
             (0..self.states)
                 .map(|k| Situation::random(model, seed.wrapping_add(k)))
                 .collect()

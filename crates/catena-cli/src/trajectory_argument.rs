@@ -2,7 +2,7 @@
 
 use crate::coordinates::Quantity;
 use crate::situation::Situation;
-use crate::{names, state_argument, state_file};
+use crate::{limits, names, state_argument, state_file};
 use catena::error::{Error, ErrorKind, Result};
 use catena::trajectory::{PointToPoint, Profile};
 use catena::{Model, State};
@@ -89,7 +89,10 @@ impl TrajectoryArgument {
                 }));
             }
         };
-        sampled(model, &motion, self.steps.unwrap_or(100)).map(Some)
+        let steps = self.steps.unwrap_or(100);
+        let instants = steps.saturating_add(1);
+        limits::memory("instants", instants, model.nq() + 3 * model.nv())?;
+        sampled(model, &motion, steps).map(Some)
     }
 
     fn point_to_point(&self, model: &Model, profile: Profile) -> Result<PointToPoint> {

@@ -650,3 +650,75 @@ fn closed_chains_are_assembled_and_accelerated() {
     good("forward bricard --random 1");
     good("simulate bricard --duration 1");
 }
+
+/// Light links under strong efforts: accelerations of thousands of rad/s², where a difference over a step of 1e-6 is good to four digits
+/// only. Dual numbers are exact; there is one verdict, and it decides the exit code.
+#[test]
+fn derivatives_are_checked_to_round_off() {
+    let folder = Folder::new("derivatives");
+    let link = |name: &str, mass: &str, centre: &str, inertia: [&str; 6]| {
+        let [xx, xy, xz, yy, yz, zz] = inertia;
+        format!(
+            "<link name='{name}'><inertial><origin xyz='{centre}'/><mass value='{mass}'/>\
+             <inertia ixx='{xx}' ixy='{xy}' ixz='{xz}' iyy='{yy}' iyz='{yz}' izz='{zz}'/></inertial></link>"
+        )
+    };
+    let joint = |name: &str, parent: &str, child: &str, origin: &str| {
+        format!(
+            "<joint name='{name}' type='revolute'><origin xyz='{origin}'/><parent link='{parent}'/><child link='{child}'/>\
+             <axis xyz='1 0 0'/><limit lower='0' upper='0' effort='0' velocity='0'/><dynamics damping='0.05'/></joint>"
+        )
+    };
+    let first = [
+        "0.00040827",
+        "1.2675E-09",
+        "1.8738E-05",
+        "0.00038791",
+        "3.5443E-08",
+        "3.6421E-05",
+    ];
+    let second = [
+        "0.0011753",
+        "-3.854E-13",
+        "-2.9304E-08",
+        "0.0011666",
+        "-5.2365E-12",
+        "1.4553E-05",
+    ];
+    let robot = [
+        "<robot name='light'><link name='base'/>".to_string(),
+        link("link1", "0.26703", "0.0086107 2.1727E-06 0.036012", first),
+        link("link2", "0.33238", "-0.0050107 1.9371E-10 0.10088", second),
+        joint("joint1", "base", "link1", "0.0060872 0 0.035"),
+        joint("joint2", "link1", "link2", "0.023 0 0.1"),
+        "</robot>".to_string(),
+    ];
+    folder.write("light.urdf", &robot.concat());
+    let command =
+        "derivatives light.urdf --no-passive --forward --q 2.2,0 --v 1.5,-0.2 --tau=-5,-6";
+    let run = folder.run(command);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(
+        run.stdout.contains("check: dual numbers agree, "),
+        "{}",
+        run.stdout
+    );
+    assert!(!run.stderr.contains("disagree"), "{}", run.stderr);
+    let found = folder.run(&format!("{command} --json")).json();
+    let checks = &states(&found)[0]["checks"];
+    assert!(checks["dual_numbers"].as_f64() < Some(1e-11), "{checks}");
+    // every joint, with passive forces and on free bases
+    for model in ["stanford", "zoo", "space-robot", "planar3", "chain-30"] {
+        for what in ["", "--forward"] {
+            let run = good(&format!("derivatives {model} --random 5 {what} --json"));
+            for state in states(&run.json()) {
+                let checks = &state["checks"];
+                assert!(
+                    checks["dual_numbers"].as_f64() <= checks["allowed"].as_f64(),
+                    "{checks}"
+                );
+                assert!(checks["allowed"].as_f64() < Some(1e-8), "{checks}");
+            }
+        }
+    }
+}

@@ -58,8 +58,11 @@ pub struct Options {
     /// How the root link is held. A URDF file does not say (default: fixed); in catena's own format this overrides the
     /// key `base`.
     pub base: Option<BaseOption>,
-    /// Accept inertias that break the triangle inequality.
-    pub allow_unphysical: bool,
+    /// Refuse inertias that no rigid body can have, which are otherwise read with a warning.
+    pub strict: bool,
+    /// Leave out what a URDF file says about the dynamics beyond what is understood, such as `<constraint>` and
+    /// `<loop_joint>`, and list it among the assumptions. Otherwise it is refused.
+    pub ignore_unknown: bool,
 }
 
 /// The file formats.
@@ -76,7 +79,10 @@ pub fn read_model(path: &Path, options: &Options) -> Result<Model> {
     let file_name = path.display().to_string();
     let text = read_text(path, &file_name)?;
     let format = format_of(path, &text, &file_name)?;
-    read_builder(format, &text, &file_name, options)?.build()
+    build(
+        &read_builder(format, &text, &file_name, options)?,
+        &file_name,
+    )
 }
 
 /// Reads TOML in catena's own format. The file name appears in messages; its stem is the name of a model that gives none.
@@ -96,17 +102,17 @@ pub fn builder_from_urdf(text: &str, file_name: &str, options: &Options) -> Resu
 
 /// Reads TOML in catena's own format and checks the model.
 pub fn model_from_toml(text: &str, file_name: &str, options: &Options) -> Result<Model> {
-    builder_from_toml(text, file_name, options)?.build()
+    build(&builder_from_toml(text, file_name, options)?, file_name)
 }
 
 /// Reads JSON in catena's own format and checks the model.
 pub fn model_from_json(text: &str, file_name: &str, options: &Options) -> Result<Model> {
-    builder_from_json(text, file_name, options)?.build()
+    build(&builder_from_json(text, file_name, options)?, file_name)
 }
 
 /// Reads URDF and checks the model.
 pub fn model_from_urdf(text: &str, file_name: &str, options: &Options) -> Result<Model> {
-    builder_from_urdf(text, file_name, options)?.build()
+    build(&builder_from_urdf(text, file_name, options)?, file_name)
 }
 
 /// Writes a model as TOML in catena's own format. Reading it back gives the same model to the last bit.
@@ -117,6 +123,19 @@ pub fn to_toml(builder: &ModelBuilder) -> String {
 /// Writes a model as JSON in catena's own format. Reading it back gives the same model to the last bit.
 pub fn to_json(builder: &ModelBuilder) -> String {
     export::to_json(builder)
+}
+
+/// Checks a model; what is wrong with it as a whole is said of the file.
+fn build(builder: &ModelBuilder, file_name: &str) -> Result<Model> {
+    builder.build().map_err(|error| {
+        if *error.place() != Place::default() {
+            return error;
+        }
+        error.at(Place {
+            file: Some(file_name.into()),
+            line: None,
+        })
+    })
 }
 
 fn read_builder(

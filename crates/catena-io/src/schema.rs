@@ -89,7 +89,7 @@ pub(crate) fn read(
     if let Some(allow) = file.get("allow_unphysical") {
         builder.allow_unphysical = allow.truth()?;
     }
-    builder.allow_unphysical |= options.allow_unphysical;
+    builder.strict = options.strict;
     if let Some(assumptions) = file.get("assumptions") {
         for assumption in assumptions.list()? {
             builder.assumptions.push(assumption.text()?.into());
@@ -389,11 +389,8 @@ fn rotation_matrix(item: &Item<'_>) -> Result<Mat3<f64>> {
         [None, Some(quaternion), None, None, None] => from_quaternion(&quaternion),
         [None, None, Some(axis), Some(angle), None] => {
             let direction = axis.vector()?;
-            let length = direction.norm();
-            if length < 1e-12 {
-                return Err(axis.error("has no length"));
-            }
-            let unit = direction.map(|x| x / length);
+            let unit = direction.unit().filter(|_| direction.norm() >= 1e-12);
+            let unit = unit.ok_or_else(|| axis.error("has no length"))?;
             Ok(placement::from_axis_angle(unit, angle.angle()?))
         }
         [None, None, None, None, Some(matrix)] => matrix.matrix().map(Mat3::from_rows),

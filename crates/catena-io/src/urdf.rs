@@ -1,6 +1,7 @@
 //! URDF files.
 //!
-//! What has no meaning for the dynamics, and what is not understood, is listed among the model's assumptions.
+//! What has no meaning for the dynamics is listed among the model's assumptions. What is not understood and may change the
+//! motion is refused, or listed if that is asked for.
 
 use crate::lines::Lines;
 use crate::nearest::{advice, nearest};
@@ -26,6 +27,63 @@ const WITHOUT_EFFECT: &[&str] = &[
 /// Elements for simulators and drivers, which may speak of rotors, friction or contact.
 const NOT_USED: &[&str] = &["transmission", "gazebo", "ros2_control"];
 
+/// The elements that are read, each with those that hold it.
+const READ: &[(&str, &[&str])] = &[
+    ("robot", &[]),
+    ("link", &["robot"]),
+    ("joint", &["robot"]),
+    ("inertial", &["link"]),
+    ("mass", &["inertial"]),
+    ("inertia", &["inertial"]),
+    ("origin", &["inertial", "joint"]),
+    ("parent", &["joint"]),
+    ("child", &["joint"]),
+    ("axis", &["joint"]),
+    ("limit", &["joint"]),
+    ("dynamics", &["joint"]),
+    ("mimic", &["joint"]),
+];
+/// Parts of names of elements and attributes that speak of the motion: what has one of them is not left out in silence.
+const ACTS: &[&str] = &[
+    "actuator",
+    "armature",
+    "axis",
+    "bushing",
+    "cable",
+    "constraint",
+    "coupl",
+    "damp",
+    "dynamic",
+    "equality",
+    "force",
+    "friction",
+    "gear",
+    "gravity",
+    "inerti",
+    "joint",
+    "kinematic",
+    "loop",
+    "mass",
+    "mimic",
+    "motor",
+    "pitch",
+    "pulley",
+    "rotor",
+    "screw",
+    "spring",
+    "stiff",
+    "tendon",
+    "torque",
+    "weld",
+    "wrench",
+];
+
+/// What to do about an element that is not understood.
+const LEAVE_OUT: &str = "write the model in catena's own format, which has loops, gears, springs and rotors, or leave it out with `--ignore-unknown`";
+
+/// Most attributes of an element: the parser takes a time that grows with their square.
+const MOST_ATTRIBUTES: usize = 1000;
+
 const XACRO_ADVICE: &str = "expand the macros first: `xacro model.xacro > model.urdf`";
 
 /// Reads a URDF text; `name` is used where the robot has none.
@@ -35,16 +93,47 @@ pub(crate) fn read(
     name: &str,
     options: &Options,
 ) -> Result<ModelBuilder> {
+    if let Some(at) = crowded_element(text) {
+        let message = format!("an element has more than {MOST_ATTRIBUTES} attributes");
+        let error = Error::new(ErrorKind::Unsupported, message).at(lines.place(at));
+        return Err(error.hint("no element of URDF has more than six"));
+    }
     let document = Document::parse(text).map_err(|error| malformed(&error, text, lines))?;
     let mut reading = Reading {
         lines,
+        ignore_unknown: options.ignore_unknown,
         builder: ModelBuilder::new(name),
         ground_is_a_link: false,
         notes: Notes::default(),
     };
-    reading.builder.allow_unphysical = options.allow_unphysical;
+    reading.builder.strict = options.strict;
     reading.robot(document.root_element())?;
     reading.finish(options)
+}
+
+/// Where the first element starts that has more than [`MOST_ATTRIBUTES`].
+fn crowded_element(text: &str) -> Option<usize> {
+    let (mut start, mut count) = (0, 0);
+    let mut quote = None;
+    for (at, byte) in text.bytes().enumerate() {
+        match (quote, byte) {
+            (Some(open), _) if byte == open => quote = None,
+            // an element that is not closed ends where the next one starts
+            (_, b'<') => (start, count, quote) = (at, 0, None),
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'>') => count = 0,
+            (None, b'=') => {
+                count += 1;
+                let is_element = !matches!(text.as_bytes()[start + 1], b'!' | b'?');
+                if count > MOST_ATTRIBUTES && is_element {
+                    return Some(start);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The parser's errors, with the line where it does not tell it.
@@ -153,6 +242,7 @@ impl Notes {
 
 struct Reading<'a> {
     lines: &'a Lines,
+    ignore_unknown: bool,
     builder: ModelBuilder,
     /// Is there a link called `world`?
     ground_is_a_link: bool,
@@ -184,12 +274,12 @@ impl Reading<'_> {
                 self.builder.name
             )),
         }
-        self.note_attributes(robot, &["name", "version"]);
+        self.note_attributes(robot, &["name", "version"])?;
         for element in elements(robot) {
             match tag(element) {
                 "link" => self.link(element)?,
                 "joint" => self.joint(element)?,
-                _ => self.note_element(element),
+                _ => self.note_element(element)?,
             }
         }
         if self.builder.links.is_empty() && !self.ground_is_a_link {
@@ -200,13 +290,13 @@ impl Reading<'_> {
 
     fn link(&mut self, element: Node<'_, '_>) -> Result<()> {
         let name = self.attribute(element, "name")?;
-        self.note_attributes(element, &["name"]);
+        self.note_attributes(element, &["name"])?;
         let mut inertial = None;
         for part in elements(element) {
             match tag(part) {
                 "inertial" if inertial.is_none() => inertial = Some(self.inertial(part, name)?),
                 "inertial" => return Err(self.twice(part, element)),
-                _ => self.note_element(part),
+                _ => self.note_element(part)?,
             }
         }
         if name == "world" && !self.ground_is_a_link {
@@ -231,7 +321,7 @@ impl Reading<'_> {
 
     fn inertial(&mut self, element: Node<'_, '_>, link: &str) -> Result<Inertial> {
         let [origin, mass, inertia] = self.parts(element, ["origin", "mass", "inertia"])?;
-        self.note_attributes(element, &[]);
+        self.note_attributes(element, &[])?;
         let link_from_centre = self.origin(origin)?;
         let missing = |what: &str| {
             let message = format!("<inertial> of link `{link}` has no <{what}>");
@@ -258,7 +348,7 @@ impl Reading<'_> {
     fn joint(&mut self, element: Node<'_, '_>) -> Result<()> {
         let name = self.attribute(element, "name")?;
         let kind = self.joint_kind(element, name)?;
-        self.note_attributes(element, &["name", "type"]);
+        self.note_attributes(element, &["name", "type"])?;
         let [origin, parent, child, axis, limit, dynamics, mimic] = self.parts(
             element,
             [
@@ -266,7 +356,11 @@ impl Reading<'_> {
             ],
         )?;
         if let Some(mimic) = mimic {
-            self.mimic(name, mimic)?;
+            if kind == JointKind::Fixed {
+                self.notes.without_effect("<mimic> of fixed joints");
+            } else {
+                self.mimic(name, mimic)?;
+            }
         }
         let mut joint = JointSpec::new(
             name,
@@ -389,7 +483,7 @@ impl Reading<'_> {
             }
         }
         if let Some(limit) = limit {
-            self.note_attributes(limit, &["lower", "upper", "effort", "velocity"]);
+            self.note_attributes(limit, &["lower", "upper", "effort", "velocity"])?;
             let given = |key| limit.attribute(key).is_some();
             if given("lower") || given("upper") {
                 let lower = self.number_or(limit, "lower", 0.0)?;
@@ -508,7 +602,7 @@ impl Reading<'_> {
             match names.iter().position(|name| tag(part) == *name) {
                 Some(index) if parts[index].is_none() => parts[index] = Some(part),
                 Some(_) => return Err(self.twice(part, element)),
-                None => self.note_element(part),
+                None => self.note_element(part)?,
             }
         }
         Ok(parts)
@@ -523,12 +617,13 @@ impl Reading<'_> {
         self.error(ErrorKind::Syntax, part, message)
     }
 
-    /// Counts an element that is left out.
-    fn note_element(&mut self, element: Node<'_, '_>) {
+    /// Counts an element that is left out; refuses one that may change the motion.
+    fn note_element(&mut self, element: Node<'_, '_>) -> Result<()> {
         let written = format!("<{}>", element.tag_name().name());
         if WITHOUT_EFFECT.contains(&tag(element)) {
             self.notes.without_effect(&written);
         } else if NOT_USED.contains(&tag(element)) {
+            self.no_loop_inside(element)?;
             *self.notes.not_used.entry(written).or_default() += 1;
         } else {
             let uri = element.tag_name().namespace().unwrap_or_default();
@@ -536,22 +631,95 @@ impl Reading<'_> {
                 Some(prefix) => format!("<{prefix}:{}>", element.tag_name().name()),
                 None => written,
             };
+            if !self.ignore_unknown {
+                self.expect_harmless(element, &written)?;
+            }
             self.notes.unknown(written, self.line(element));
+        }
+        Ok(())
+    }
+
+    /// Refuses an element that is in the wrong place, looks mistyped or speaks of the motion.
+    fn expect_harmless(&self, element: Node<'_, '_>, written: &str) -> Result<()> {
+        let name = element.tag_name().name();
+        let holder = element.parent_element();
+        let within = holder.map_or(String::new(), |holder| format!(" in {}", describe(holder)));
+        let refused = |what: String, hint: String| {
+            Err(self.error(ErrorKind::Unsupported, element, what).hint(hint))
+        };
+        if let Some((_, holders)) = READ.iter().find(|(read, _)| *read == tag(element)) {
+            if says_nothing(element) {
+                return Ok(());
+            }
+            let places: Vec<String> = holders.iter().map(|h| format!("<{h}>")).collect();
+            return refused(
+                format!("{written}{within} is out of place"),
+                match places.is_empty() {
+                    true => "a file has one <robot>".into(),
+                    false => format!("it belongs into {}", places.join(" or ")),
+                },
+            );
+        }
+        let siblings: Vec<&str> = READ
+            .iter()
+            .filter(|(_, holders)| holder.is_some_and(|h| holders.contains(&h.tag_name().name())))
+            .map(|(read, _)| *read)
+            .collect();
+        if let Some(near) = nearest(&name.to_lowercase(), &siblings) {
+            return refused(
+                format!("{written}{within} is not known"),
+                format!("did you mean <{near}>? Leave it out with `--ignore-unknown`"),
+            );
+        }
+        if acts(name) && !says_nothing(element) {
+            return refused(
+                format!("{written}{within} is not understood, and may change the motion"),
+                LEAVE_OUT.into(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Joints that a simulator adds close loops.
+    fn no_loop_inside(&self, element: Node<'_, '_>) -> Result<()> {
+        let closes = |node: &Node<'_, '_>| {
+            let has = |name| elements(*node).any(|part| part.tag_name().name() == name);
+            node.tag_name().name() == "joint" && has("parent") && has("child")
+        };
+        match element.descendants().find(closes) {
+            Some(joint) if !self.ignore_unknown => {
+                let message = format!(
+                    "<{}> adds a joint, which is not read: a loop would stay open",
+                    element.tag_name().name()
+                );
+                let error = self.error(ErrorKind::Unsupported, joint, message);
+                Err(error.hint(LEAVE_OUT))
+            }
+            _ => Ok(()),
         }
     }
 
-    /// Counts attributes that are left out.
-    fn note_attributes(&mut self, element: Node<'_, '_>, known: &[&str]) {
+    /// Counts attributes that are left out; refuses those that may change the motion.
+    fn note_attributes(&mut self, element: Node<'_, '_>, known: &[&str]) -> Result<()> {
+        let owner = element.tag_name().name();
         for attribute in element.attributes() {
-            if attribute.namespace().is_some() || !known.contains(&attribute.name()) {
-                let what = format!(
-                    "attribute `{}` of <{}>",
-                    attribute.name(),
-                    element.tag_name().name()
-                );
-                self.notes.unknown(what, self.line(element));
+            let name = attribute.name();
+            if attribute.namespace().is_none() && known.contains(&name) {
+                continue;
             }
+            // limits are kept, not enforced
+            if acts(name) && owner != "limit" && !self.ignore_unknown {
+                let message = format!(
+                    "attribute `{name}` of {} is not understood, and may change the motion",
+                    describe(element)
+                );
+                let error = self.error(ErrorKind::Unsupported, element, message);
+                return Err(error.hint(LEAVE_OUT));
+            }
+            let what = format!("attribute `{name}` of <{owner}>");
+            self.notes.unknown(what, self.line(element));
         }
+        Ok(())
     }
 
     /// Refuses attributes that could change the meaning of the known ones.
@@ -678,6 +846,26 @@ fn tag<'n>(element: Node<'n, '_>) -> &'n str {
         element.tag_name().name()
     } else {
         ""
+    }
+}
+
+/// Does this name speak of the motion?
+fn acts(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    ACTS.iter().any(|word| lower.contains(word))
+}
+
+/// Some elements only say what holds anyway: gravity acts, the link is not driven, the origin is that of the link.
+fn says_nothing(element: Node<'_, '_>) -> bool {
+    let text = element.text().unwrap_or_default().trim();
+    match element.tag_name().name() {
+        "gravity" => ["1", "true"].contains(&text),
+        "kinematic" => ["0", "false"].contains(&text),
+        "origin" => element.attributes().all(|attribute| {
+            let mut numbers = attribute.value().split_whitespace();
+            numbers.all(|number| number.parse() == Ok(0.0))
+        }),
+        _ => false,
     }
 }
 

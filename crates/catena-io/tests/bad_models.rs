@@ -20,10 +20,14 @@ fn every_broken_model_is_refused_with_its_message() {
     models.sort();
     assert!(models.len() >= 45, "only {} models", models.len());
     let write = std::env::var_os("CATENA_WRITE_EXPECTED").is_some();
+    let strict = Options {
+        strict: true,
+        ..Options::default()
+    };
     let mut wrong = Vec::new();
     for path in models {
         let name = path.file_name().expect("a file").to_string_lossy();
-        let Err(error) = read_model(&path, &Options::default()) else {
+        let Err(error) = read_model(&path, &strict) else {
             wrong.push(format!("{name}: accepted"));
             continue;
         };

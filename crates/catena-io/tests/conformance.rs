@@ -1,6 +1,7 @@
 //! Conformance cases: known values are met, changed values are caught, and what is written can be read back.
 
 use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder, embedded};
+use catena::residual::larger;
 use catena::spatial::{Mat3, Pose, Vec3};
 use catena_io::conformance::{Report, export_case, verify_file, verify_text};
 use catena_mechanism::Formulation;
@@ -412,7 +413,7 @@ fn one_changed_digit_is_caught_in_small_entries_of_a_motion() {
         let expected = motion_expectations(&case);
         for (quantity, path, size) in expected.iter().step_by(3) {
             let own = expected.iter().filter(|(q, ..)| q == quantity);
-            let largest = own.map(|(_, _, size)| *size).fold(0.0, f64::max);
+            let largest = own.map(|(_, _, size)| *size).fold(0.0, larger);
             if *size > 1e-3 * largest {
                 assert_seventh_digit_is_seen(name, &case, quantity, path);
             }
@@ -585,7 +586,7 @@ fn one_changed_digit_is_caught_in_every_entry_above_the_noise() {
         let expected = expectations(name, &case);
         for (quantity, path) in &expected {
             let own = expected.iter().filter(|(other, _)| other == quantity);
-            let largest = own.map(|(_, path)| magnitude(path)).fold(0.0, f64::max);
+            let largest = own.map(|(_, path)| magnitude(path)).fold(0.0, larger);
             if magnitude(path) < 3e-4 * largest || largest == 0.0 {
                 continue;
             }

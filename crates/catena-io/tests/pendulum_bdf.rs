@@ -7,6 +7,7 @@ use catena::algorithm::pendulum::{
 use catena::integrate::bdf::{Bdf, BdfOptions};
 use catena::integrate::{Adaptive, Method, Options, System, Tolerances};
 use catena::model::embedded;
+use catena::residual::larger;
 use catena::simulate::{self, Inputs, Integrator, NewtonMatrix, Simulation, TreeSystem};
 use catena::spatial::{Sym3, Vec3};
 use catena::{Model, State};
@@ -75,8 +76,8 @@ fn follow(case: &Value, scheme: Scheme, tolerance: f64) -> ([f64; 4], f64, Depar
             bdf.step(&mut problem, time).expect("a step");
             departures = departures.max(Departures::of(&pendulum, bdf.x()));
             let (kinetic, potential) = energies(&pendulum, bdf.x());
-            largest = largest.max(kinetic);
-            change = change.max((kinetic + potential - initial).abs());
+            largest = larger(largest, kinetic);
+            change = larger(change, (kinetic + potential - initial).abs());
         }
         for body in 0..pendulum.bodies() {
             let own = Unknowns::of(bdf.x(), body);
@@ -93,7 +94,7 @@ fn follow(case: &Value, scheme: Scheme, tolerance: f64) -> ([f64; 4], f64, Depar
             let far = |found: [f64; 4], expected: [f64; 4]| {
                 let both = found.iter().zip(&expected);
                 both.map(|(a, b)| (same.signum() * a - b).abs())
-                    .fold(0.0, f64::max)
+                    .fold(0.0, larger)
             };
             let found = [
                 (own.position - vector(&sample["R"][body])).norm(),
@@ -102,7 +103,7 @@ fn follow(case: &Value, scheme: Scheme, tolerance: f64) -> ([f64; 4], f64, Depar
                 far(own.rates, s),
             ];
             for (error, found) in errors.iter_mut().zip(found) {
-                *error = error.max(found);
+                *error = larger(*error, found);
             }
         }
     }
@@ -241,7 +242,7 @@ fn simulator_takes_every_scheme() {
         let (reached, audit) = finish(implicit());
         let far = |a: &[f64], b: &[f64]| {
             let both = a.iter().zip(b);
-            both.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+            both.map(|(a, b)| (a - b).abs()).fold(0.0, larger)
         };
         assert!(far(&reached.q, &expected.q) < 1e-6, "{}", scheme.name());
         assert!(far(&reached.v, &expected.v) < 1e-5, "{}", scheme.name());

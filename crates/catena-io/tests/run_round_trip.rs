@@ -119,9 +119,87 @@ fn an_existing_run_is_kept_unless_overwriting_is_allowed() {
         simulate(&path, 0, 0).unwrap();
         assert!(message(RunWriter::create(&path, &header(), false)).contains("exists already"));
         assert_eq!(read_run(&path).unwrap().row_count(), 1);
-        drop(RunWriter::create(&path, &header(), true).unwrap());
+        let mut writer = RunWriter::create(&path, &header(), true).unwrap();
+        writer.block(&[], &[]).unwrap();
+        drop(writer);
         let run = read_run(&path).unwrap();
         assert_eq!((run.header, run.finished), (header(), false));
+    }
+}
+
+/// The names in a folder.
+fn files(folder: &Folder) -> Vec<String> {
+    let entries = fs::read_dir(&folder.0).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_run_that_is_overwritten_stays_until_the_new_one_has_a_block() {
+    for format in FORMATS {
+        for finished in [true, false] {
+            let folder = Folder::new("survive");
+            let path = folder.file(&format!("run.{format}"));
+            let mut writer = RunWriter::create(&path, &two_columns(), false).unwrap();
+            // More than one part of a Parquet run.
+            for row in 0..20 {
+                writer.block(&[f64::from(row), 1.0], &[7]).unwrap();
+            }
+            match finished {
+                true => writer.finish(&audit()).unwrap(),
+                false => drop(writer),
+            }
+            let old = read_run(&path).unwrap();
+            let before = files(&folder);
+
+            let mut writer = RunWriter::create(&path, &header(), true).unwrap();
+            assert_eq!(read_run(&path).unwrap(), old, "{format}");
+            assert!(message(RunWriter::create(&path, &header(), true)).contains("another process"));
+            assert!(writer.block(&[f64::NAN; 7], &[]).is_err());
+            drop(writer);
+            assert_eq!(read_run(&path).unwrap(), old, "{format}");
+            assert_eq!(files(&folder), before, "{format}");
+
+            writer = RunWriter::create(&path, &header(), true).unwrap();
+            writer.block(&[0.5; 7], &[8]).unwrap();
+            let new = read_run(&path).unwrap();
+            assert_eq!((new.header, new.columns), (header(), vec![vec![0.5]; 7]));
+            drop(writer);
+            let (mut writer, found, checkpoint) = RunWriter::resume(&path).unwrap();
+            assert_eq!((found, checkpoint), (header(), vec![8]));
+            writer.block(&[1.5; 7], &[9]).unwrap();
+            writer.finish(&audit()).unwrap();
+            assert_eq!(read_run(&path).unwrap().row_count(), 2);
+            assert_eq!(files(&folder), [format!("run.{format}")]);
+
+            // A run may end without a block.
+            let writer = RunWriter::create(&path, &two_columns(), true).unwrap();
+            writer.finish(&audit()).unwrap();
+            let run = read_run(&path).unwrap();
+            assert_eq!((run.header, run.finished), (two_columns(), true));
+            assert_eq!(files(&folder), [format!("run.{format}")]);
+        }
+    }
+}
+
+#[test]
+fn an_empty_file_is_no_run_and_in_nobodys_way() {
+    let folder = Folder::new("empty");
+    for format in FORMATS {
+        let path = folder.file(&format!("run.{format}"));
+        fs::write(&path, []).unwrap();
+        for error in [
+            read_run(&path).unwrap_err(),
+            RunWriter::resume(&path).unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::Missing);
+            assert!(error.message().contains("before its header"), "{error}");
+        }
+        simulate(&path, 3, 3).unwrap();
+        assert!(read_run(&path).unwrap().finished);
     }
 }
 
@@ -212,7 +290,10 @@ fn what_is_no_run_is_refused() {
             let path = folder.file(&format!("other.{format}"));
             fs::write(&path, bytes).unwrap();
             let text = message(read_run(&path));
-            assert!(text.contains("not a") || text.contains("cut off"), "{text}");
+            assert!(
+                text.contains("not a") || text.contains("cut off") || text.contains("was stopped"),
+                "{text}"
+            );
             assert_eq!(message(RunWriter::resume(&path)), text);
             assert_eq!(
                 fs::read(&path).unwrap(),
@@ -230,16 +311,21 @@ fn other_versions_and_cut_files_are_refused() {
         let path = folder.file(&format!("run.{format}"));
         simulate(&path, 5, 10).unwrap();
         let bytes = fs::read(&path).unwrap();
-        let name = b"catena-run/1";
+        let name = b"catena-run/2";
         let at = bytes
             .windows(name.len())
             .position(|part| part == name)
             .unwrap();
         let mut newer = bytes.clone();
-        newer[at + name.len() - 1] = b'2';
+        newer[at + name.len() - 1] = b'3';
         fs::write(&path, newer).unwrap();
         let text = message(read_run(&path));
-        assert!(text.contains("`catena-run/2`"), "{text}");
+        // A Parquet file is compared with its check before anything is read from it.
+        let expected = match format {
+            "parquet" => "`run.parquet` was changed",
+            _ => "`catena-run/3`",
+        };
+        assert!(text.contains(expected), "{text}");
         assert_eq!(message(RunWriter::resume(&path)), text);
 
         // A cut in the header is an error, never a panic; after it, fewer blocks.
@@ -253,7 +339,13 @@ fn other_versions_and_cut_files_are_refused() {
                     assert!(run.row_count() >= rows && format != "parquet");
                     rows = run.row_count();
                 }
-                Err(error) => assert_eq!((error.kind(), rows), (ErrorKind::Syntax, 0), "{error}"),
+                Err(error) => {
+                    let expected = match length {
+                        0 => ErrorKind::Missing,
+                        _ => ErrorKind::Syntax,
+                    };
+                    assert_eq!((error.kind(), rows), (expected, 0), "{error}");
+                }
             }
         }
     }

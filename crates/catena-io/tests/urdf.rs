@@ -27,6 +27,22 @@ fn read(text: &str) -> catena::ModelBuilder {
     builder_from_urdf(text, "r.urdf", &Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// The same, leaving out what is not understood.
+fn read_ignoring(text: &str) -> catena::ModelBuilder {
+    let options = Options {
+        ignore_unknown: true,
+        ..Options::default()
+    };
+    builder_from_urdf(text, "x.urdf", &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn refused(text: &str) -> String {
+    match builder_from_urdf(text, "x.urdf", &Options::default()) {
+        Ok(_) => panic!("accepted:\n{text:.500}"),
+        Err(error) => error.to_string(),
+    }
+}
+
 #[test]
 fn joints_of_every_type() {
     for (word, kind) in [
@@ -70,7 +86,7 @@ fn everything_left_out_is_told() {
   <loop_joint/>
   <loop_joint/>
 </robot>"#;
-    let builder = read(text);
+    let builder = read_ignoring(text);
     assert_eq!(
         builder.assumptions,
         [
@@ -95,11 +111,121 @@ fn elements_of_other_vocabularies_are_not_taken_for_urdf() {
         hinge("continuous", "<axis xyz=\"0 0 1\"/><d:axis/>")
     ))
     .replace("<robot ", "<robot xmlns:d=\"http://example.org/d\" ");
-    let notes = read(&text).assumptions;
+    let notes = read_ignoring(&text).assumptions;
     assert_eq!(
         notes[0],
         "left out, not understood: <d:axis> on line 9; <d:joint> on line 9"
     );
+    assert!(refused(&text).contains("<d:axis> in joint `hinge` is not understood"));
+}
+
+/// What speaks of the motion, looks mistyped or stands in the wrong place is not left out in silence: the message names it, its
+/// line and the way out.
+#[test]
+fn what_may_change_the_motion_is_refused() {
+    let with = |inside: &str, joint: &str, link: &str| {
+        let arm = ARM.replace("</link>", &format!("{link}</link>"));
+        robot(&format!(
+            "<link name=\"base\"/>{arm}{}{inside}",
+            hinge("revolute", joint)
+        ))
+    };
+    let loops = "<loop_joint name=\"l\"/>";
+    assert!(read_ignoring(&with(loops, "", "")).build().is_ok());
+    for (text, what) in [
+        (
+            with(loops, "", ""),
+            "<loop_joint> in <robot> is not understood, and may change the motion",
+        ),
+        (
+            with("<constraint type=\"weld\"/>", "", ""),
+            "<constraint> in <robot> is not understood",
+        ),
+        (
+            with("<linear_spring_damper/>", "", ""),
+            "<linear_spring_damper> in <robot>",
+        ),
+        (
+            with("", "<rotor_inertia value=\"1\"/>", ""),
+            "<rotor_inertia> in joint `hinge`",
+        ),
+        (
+            with("", "<gear_ratio value=\"100\"/>", ""),
+            "<gear_ratio> in joint `hinge`",
+        ),
+        (
+            with("", "", "<gravity>0</gravity>"),
+            "<gravity> in link `arm`",
+        ),
+        (
+            with("", "<dinamics damping=\"1\"/>", ""),
+            "<dinamics> in joint `hinge` is not known",
+        ),
+        (
+            with("", "<orgin xyz=\"1 0 0\"/>", ""),
+            "<orgin> in joint `hinge` is not known",
+        ),
+        (
+            with("", "<Mimic joint=\"x\"/>", ""),
+            "<Mimic> in joint `hinge` is not known",
+        ),
+        (
+            with("", "", "<mass value=\"1\"/>"),
+            "<mass> in link `arm` is out of place",
+        ),
+        (
+            with("", "", "<origin xyz=\"1 0 0\"/>"),
+            "<origin> in link `arm` is out of place",
+        ),
+        (
+            with(
+                "<gazebo><joint name=\"c\" type=\"revolute\"><parent>a</parent><child>b</child></joint></gazebo>",
+                "",
+                "",
+            ),
+            "<gazebo> adds a joint",
+        ),
+        (
+            with("", "", "").replace("type=\"revolute\"", "type=\"revolute\" armature=\"0.1\""),
+            "attribute `armature` of joint `hinge` is not understood",
+        ),
+    ] {
+        let message = refused(&text);
+        assert!(message.contains(what), "{message}");
+        assert!(message.contains("x.urdf:"), "{message}");
+        assert!(message.contains("hint: "), "{message}");
+    }
+    // what only says what holds anyway
+    for link in [
+        "<gravity>1</gravity><kinematic>0</kinematic>",
+        "<origin xyz=\"0 0 0\" rpy=\"0 -0 0\"/>",
+        "<contact/>",
+    ] {
+        let notes = read(&with("", "", link)).assumptions;
+        assert!(
+            notes[0].starts_with("left out, not understood: <"),
+            "{notes:?}"
+        );
+    }
+}
+
+/// The parser compares every attribute with every other.
+#[test]
+fn an_element_with_very_many_attributes_is_refused_at_once() {
+    let attributes: String = (0..200_000).map(|k| format!(" a{k}=\"1\"")).collect();
+    let text = robot(&format!("<link name=\"base\"{attributes}/>"));
+    let before = std::time::Instant::now();
+    let message = refused(&text);
+    assert!(before.elapsed().as_secs() < 5);
+    assert!(message.contains("more than 1000 attributes"), "{message}");
+    // equals signs in comments and values are no attributes
+    let note = "= ".repeat(5000);
+    let text = robot(&format!(
+        "<!-- {note} --><link name=\"base\"/>{ARM}{}",
+        hinge("revolute", "")
+    ));
+    assert_eq!(read(&text).joints.len(), 2);
+    assert!(builder_from_urdf(&format!("é{note}"), "x.urdf", &Options::default()).is_err());
 }
 
 #[test]

@@ -97,6 +97,9 @@ impl Formulation {
 /// Rows of constraints up to which cut loops are cheaper than the sparse Lagrangian matrix, by `catena compare four-bar-1 -o FILE`.
 const DENSE_ROWS: usize = 50;
 
+/// Entries of the largest dense matrix that is decomposed: some 600 bodies; it takes 80 MB and a minute.
+const MOST_ENTRIES: f64 = 1e7;
+
 /// The motion of a mechanism and the loads in its hinges.
 #[derive(Clone, Debug)]
 pub struct Solution {
@@ -307,6 +310,17 @@ impl Mechanism {
     ) -> Result<Solution> {
         self.assemble(time, state, tau, external)?;
         let equations = &self.equations;
+        if !matches!(formulation, Formulation::CutLoops | Formulation::Lagrangian) {
+            let (unknowns, rows) = (equations.unknowns(), equations.rows.len());
+            let entries = unknowns as f64 * rows as f64;
+            if entries > MOST_ENTRIES {
+                let message = format!(
+                    "a dense matrix of {unknowns} unknowns and {rows} rows is too large: at most {MOST_ENTRIES:.0e} entries"
+                );
+                return Err(Error::new(ErrorKind::Unsupported, message)
+                    .hint("lagrangian (sparse) and cut-loops take larger mechanisms"));
+            }
+        }
         let solved = match formulation {
             Formulation::CutLoops => return self.cut_loops(time, state, tau, external),
             Formulation::Lagrangian => {

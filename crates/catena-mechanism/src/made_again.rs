@@ -93,7 +93,7 @@ pub(crate) fn made_again(
         .collect();
     let mut builder = ModelBuilder::new(model.name());
     builder.gravity = model.gravity();
-    builder.allow_unphysical = true;
+    builder.allow_unphysical = true; // what the model has was accepted before
     for copy in 0..copies {
         for body in model.bodies() {
             let (info, kind) = (&tree.bodies[body], kinds[body]);

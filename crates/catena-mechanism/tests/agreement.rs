@@ -5,6 +5,7 @@ use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::model::embedded::{self, random_closed};
 use catena::model::{AxisPair, ConstraintSpec, Inertial, JointKind, JointSpec, RuleSpec};
 use catena::random::Random;
+use catena::residual::larger;
 use catena::spatial::{Force, Mat3, Motion, Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
 use catena_mechanism::{Formulation, Mechanism, Solution};
@@ -38,7 +39,7 @@ fn difference(a: &Solution, b: &Solution) -> [f64; 2] {
         let scale = a.iter().chain(&b).fold(1.0f64, |m, x| m.max(x.abs()));
         a.iter()
             .zip(&b)
-            .fold(0.0f64, |m, (a, b)| m.max((a - b).abs() / scale))
+            .fold(0.0, |m, (a, b)| larger(m, (a - b).abs() / scale))
     };
     [compare(motion(a), motion(b)), compare(loads(a), loads(b))]
 }

@@ -160,6 +160,7 @@ impl Expr {
 
 impl Add for Expr {
     type Output = Self;
+    #[inline(never)]
     fn add(self, other: Self) -> Self {
         self.two_of(other, Graph::add)
     }
@@ -167,6 +168,7 @@ impl Add for Expr {
 
 impl Sub for Expr {
     type Output = Self;
+    #[inline(never)]
     fn sub(self, other: Self) -> Self {
         self.minus(other)
     }
@@ -174,6 +176,7 @@ impl Sub for Expr {
 
 impl Mul for Expr {
     type Output = Self;
+    #[inline(never)]
     fn mul(self, other: Self) -> Self {
         self.two_of(other, Graph::mul)
     }
@@ -182,6 +185,7 @@ impl Mul for Expr {
 /// One reciprocal serves all divisions by the same expression.
 impl Div for Expr {
     type Output = Self;
+    #[inline(never)]
     fn div(self, other: Self) -> Self {
         self.two_of(other, |graph, x, y| {
             let inverse = graph.recip(y);
@@ -192,6 +196,7 @@ impl Div for Expr {
 
 impl Neg for Expr {
     type Output = Self;
+    #[inline(never)]
     fn neg(self) -> Self {
         self.one_of(|_, x| x.minus())
     }
@@ -225,6 +230,7 @@ pub struct Comparison {
 impl Scalar for Expr {
     type Mask = Comparison;
 
+    #[inline(never)]
     fn constant(x: f64) -> Self {
         Self::make(|graph| graph.constant(x))
     }
@@ -234,16 +240,20 @@ impl Scalar for Expr {
             right: other,
         }
     }
+    #[inline(never)]
     fn select(mask: Comparison, yes: Self, no: Self) -> Self {
         let (left, right) = (mask.left.handle(), mask.right.handle());
         yes.two_of(no, |graph, yes, no| graph.select(left, right, yes, no))
     }
+    #[inline(never)]
     fn sqrt(self) -> Self {
         self.one_of(Graph::sqrt)
     }
+    #[inline(never)]
     fn sin_cos(self) -> (Self, Self) {
         (self.one_of(Graph::sin), self.one_of(Graph::cos))
     }
+    #[inline(never)]
     fn recip(self) -> Self {
         self.one_of(Graph::recip)
     }

@@ -2,6 +2,7 @@
 
 use catena::model::{Inertial, JointKind, JointSpec};
 use catena::random::Random;
+use catena::residual::larger;
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use catena::{Dynamics, Model, ModelBuilder, State};
 use catena_symbolic::Program;
@@ -65,9 +66,9 @@ fn difference(model: &Model, program: &Program) -> f64 {
                 _ => tau[index],
             }
         });
-        let size = expected.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let size = expected.iter().fold(0.0, |m, x| larger(m, x.abs()));
         for (a, b) in found.iter().zip(expected) {
-            worst = worst.max((a - b).abs() / size);
+            worst = larger(worst, (a - b).abs() / size);
         }
     }
     worst

@@ -155,7 +155,13 @@ fn model(name: &str) -> Model {
 }
 
 fn module(name: &str, questions: &[Question]) -> Module {
-    Module::new(&model(name), questions, &Options::default()).expect("code can be generated")
+    let model = model(name);
+    let last = model.tree().frames.last().expect("there is a frame");
+    let options = Options {
+        frame: last.name.clone(),
+        ..Options::default()
+    };
+    Module::new(&model, questions, &options).expect("code can be generated")
 }
 
 fn write(folder: &Path, module: &Module, language: Language) {
@@ -479,11 +485,13 @@ fn parameters_are_passed_in() {
         ("random-5-3", joints),
         ("random-3-5", Keep::EVERYTHING),
     ] {
+        let model = model(name);
+        let last = model.tree().frames.last().expect("there is a frame");
         let options = Options {
             parameters,
+            frame: last.name.clone(),
             ..Options::default()
         };
-        let model = model(name);
         let module = Module::new(&model, &main_questions(), &options).expect("it can be generated");
         assert!(module.parameters.len() >= 3);
         let names = module.parameters.iter().map(|(name, _)| name);

@@ -3,7 +3,8 @@
 
 use catena::integrate::FixedMethod;
 use catena::model::embedded;
-use catena::native::{Kernel, Width};
+use catena::native::{Code, Compiled, Kernel, Width};
+use catena::residual::larger;
 use catena::simulate::{Drift, Inputs, Integrator, Options as RunOptions, Simulation};
 use catena::spatial::{Force, Vec3};
 use catena::{Base, Batch, Cpu, Drive, Dynamics, Model, State};
@@ -18,7 +19,7 @@ fn at_rest(model: &Model, seed: u64) -> State {
 fn worst(found: &[f64], wanted: &[f64]) -> f64 {
     let size = wanted.iter().fold(1e-300f64, |m, x| m.max(x.abs()));
     let distance = |(a, b): (&f64, &f64)| (a - b).abs() / size;
-    found.iter().zip(wanted).map(distance).fold(0.0, f64::max)
+    found.iter().zip(wanted).map(distance).fold(0.0, larger)
 }
 
 /// Round-off of two orders of summation, times the condition of the inertia matrices of these models (up to 1e4).
@@ -29,7 +30,7 @@ fn condition(model: &Model, dynamics: &mut Dynamics, state: &State) -> f64 {
     let norm = |matrix: &[f64]| {
         let rows = matrix.chunks(model.nv());
         let sums = rows.map(|row| row.iter().map(|x| x.abs()).sum());
-        sums.fold(0.0, f64::max)
+        sums.fold(0.0, larger)
     };
     let inertia = norm(dynamics.inertia(state).expect("sound").as_slice());
     let mut factors = dynamics.factorization(state).expect("sound");
@@ -129,7 +130,10 @@ fn doors_with_code_answer_as_those_without() {
                     .to_vec();
                 close(fast.inverse(&state, &x, &external).expect("sound"), &tau);
                 for body in 0..=model.body_count() {
-                    let (a, b) = (fast.joint_wrench(body), general.joint_wrench(body));
+                    let (a, b) = (
+                        fast.joint_wrench(body).unwrap(),
+                        general.joint_wrench(body).unwrap(),
+                    );
                     close(&a.to_array(), &b.to_array());
                 }
                 let vdot = general
@@ -356,4 +360,32 @@ fn simulations_with_code_end_where_those_without_end() {
             .collect();
         assert!(worst(&ends[1], &ends[0]) <= 1e-9, "{name}");
     }
+}
+
+/// Code is bound to the model and the question it was made for: the least change of a number makes it another's.
+#[test]
+fn code_of_another_model_is_refused() {
+    if Cpu::detect() == Cpu::Baseline {
+        return;
+    }
+    let model = embedded::model("chain-1").expect("it is embedded");
+    let compiled = compile(&model, &Options::default()).expect("it can be compiled");
+    let width = Width::single(Cpu::detect());
+    let code = |kernel| {
+        let code: &Code = compiled.code(kernel, width).expect("it was made");
+        code.clone()
+    };
+    let time = std::time::Duration::ZERO;
+    let bound = |model: &Model, kernel, code| Compiled::new(model, vec![(kernel, code)], time);
+    bound(&model, Kernel::Inverse, code(Kernel::Inverse)).expect("its own");
+    for changed in [
+        embedded::model("pendulum-1").expect("it is embedded"),
+        model.clone().with_gravity([0.0, 0.0, -9.8]),
+        model.with_other_last_digits(1),
+    ] {
+        assert_ne!(changed.fingerprint(), model.fingerprint());
+        bound(&changed, Kernel::Inverse, code(Kernel::Inverse)).expect_err("another model's");
+    }
+    // with one freedom I and τ are both a single number
+    bound(&model, Kernel::Inertia, code(Kernel::Inverse)).expect_err("another question");
 }

@@ -27,7 +27,7 @@ use question::{Factorize, Forward, FrameJacobian, FramePose, Inertia, Inverse, Q
 #[cfg(target_arch = "x86_64")]
 mod compiled {
     use super::*;
-    use crate::cpu::{with_avx2, with_avx512};
+    use crate::arch::{with_avx2, with_avx512};
 
     with_avx2! {
         pub(super) fn avx2<Q: Question>(question: Q, work: &mut Work<Avx2Register>, model: &Model, base: &Base<f64>, job: &mut Job<'_>) {

@@ -17,16 +17,21 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
 use crate::native::{Compiled, Singles};
-#[cfg(target_arch = "x86_64")]
-use crate::quad::{Link, QuadForward, QuadInverse};
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};
 pub(crate) use composite::Composite;
+#[cfg(target_arch = "x86_64")]
+use {
+    crate::algorithm::factorization::Factors,
+    crate::algorithm::forward_dynamics::articulated_bodies::ArticulatedBodies,
+    crate::algorithm::inverse_dynamics::recursive_newton_euler::NewtonEuler,
+    crate::arch::{Link, Links, Registers},
+};
 
 /// The workspaces of one scalar.
 #[derive(Clone, Debug)]
-struct Work<S> {
+struct Work<S: Scalar> {
     inverse: InverseDynamics<S>,
     forward: ForwardDynamics<S>,
     external: Vec<Force<S>>,
@@ -85,11 +90,14 @@ mod fused {
     compiled_for_avx2! {
         fn inverse(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, tau: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
-            quads.inverse.run(model, &quads.links, state, base, external, tau);
+            let constants = Links::new(model, &quads.links);
+            quads.inverse.run(model, &constants, state, base, external, tau);
         }
         fn forward(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
-            quads.forward.run(model, &quads.links, state, base, external, vdot);
+            let constants = Links::new(model, &quads.links);
+            let factors = quads.factors.parts();
+            quads.forward.run(model, &constants, state, base, external, factors, vdot);
             quads.exported = false;
         }
         fn factorize(work: &mut Work<Fused>, model: &Model, q: &[Fused]) {
@@ -113,8 +121,9 @@ enum Path {
 #[derive(Clone, Debug)]
 struct Quads {
     links: Vec<Link>,
-    inverse: QuadInverse,
-    forward: QuadForward,
+    inverse: NewtonEuler<Registers>,
+    forward: ArticulatedBodies<Registers>,
+    factors: Factors<Registers>,
     /// Are the factors of the last call also where the generic recursions look for them?
     exported: bool,
 }
@@ -124,8 +133,9 @@ impl Quads {
     fn new(model: &Model) -> Self {
         Quads {
             links: Link::all(model),
-            inverse: QuadInverse::new(model),
-            forward: QuadForward::new(model),
+            inverse: NewtonEuler::new(model),
+            forward: ArticulatedBodies::new(model),
+            factors: Factors::new(model),
             exported: true,
         }
     }
@@ -316,7 +326,17 @@ impl Dynamics {
     /// [`inverse`](Self::inverse); 0 gives what the ground exerts on the whole system.
     ///
     /// Compiled code does not compute these wrenches: after it, each call repeats the general recursion.
-    pub fn joint_wrench(&self, body: usize) -> Force<f64> {
+    pub fn joint_wrench(&self, body: usize) -> Result<Force<f64>> {
+        self.check_body(body)?;
+        let wrench = self.last_wrench(body);
+        if all_finite(&wrench.to_array()) {
+            return Ok(wrench);
+        }
+        let name = &self.model.tree().bodies[body].name;
+        Err(too_large(&format!("the wrench on body `{name}`")))
+    }
+
+    fn last_wrench(&self, body: usize) -> Force<f64> {
         if let Some(native) = &self.native
             && native.inverse_is_compiled
         {
@@ -337,18 +357,19 @@ impl Dynamics {
         }
     }
 
-    /// Accelerations that the efforts `tau` produce, in O(n). The factorization is kept: see [`solve`](Self::solve).
+    /// Accelerations that the efforts `tau` produce, in O(n). The factorization is kept: see [`solve`](Self::solve). A call that
+    /// fails leaves none.
     pub fn forward(
         &mut self,
         state: &State,
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
+        self.factorized = false;
         self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("efforts", tau)?;
         self.load(external)?;
-        self.factorized = false;
         let loaded = !external.is_empty();
         if let Some(native) = &mut self.native {
             native.factors_wanted = false;
@@ -360,12 +381,12 @@ impl Dynamics {
                 let (vdot, inverse_pivots) = code.results();
                 self.vdot.copy_from_slice(vdot);
                 if let Some(k) = not_positive(inverse_pivots) {
-                    return Err(self.singular(k));
+                    return Err(singular(&self.model, k, inverse_pivots[k]));
                 }
+                finite_result("accelerations", &self.model, &self.vdot)?;
                 native.positions.copy_from_slice(&state.q);
                 native.factors_wanted = true;
                 self.factorized = true;
-                finite_result("accelerations", &self.model, &self.vdot)?;
                 return Ok(&self.vdot);
             }
         }
@@ -380,9 +401,9 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<()> {
+        self.factorized = false;
         self.model.expect_tree()?;
         self.check_forward(state, tau, external)?;
-        self.factorized = false;
         if let Some(native) = &mut self.native {
             native.factors_wanted = false;
         }
@@ -418,8 +439,9 @@ impl Dynamics {
             }
         }
         self.check_pivots()?;
+        finite_result("accelerations", &self.model, &self.vdot)?;
         self.factorized = true;
-        finite_result("accelerations", &self.model, &self.vdot)
+        Ok(())
     }
 
     /// The inertia matrix I(q).
@@ -465,8 +487,8 @@ impl Dynamics {
 
     /// Factorizes I(q) = U D Uᵀ in O(n), for [`solve`](Self::solve).
     pub fn factorize(&mut self, state: &State) -> Result<()> {
-        self.check_state(state)?;
         self.factorized = false;
+        self.check_state(state)?;
         if let Some(native) = &mut self.native {
             native.factors_wanted = false;
         }
@@ -522,7 +544,7 @@ impl Dynamics {
         let mut factors = Factorization::new(&self.model);
         factors.factorize(&self.model, &state.q);
         match factors.singular_freedom() {
-            Some(k) => Err(self.singular(k)),
+            Some(k) => Err(self.singular(k, factors.inverse[k])),
             None => Ok(factors),
         }
     }
@@ -552,6 +574,7 @@ impl Dynamics {
             &mut self.coriolis_work,
             &mut self.coriolis,
         );
+        derivatives::finite_matrix("C", &self.model, &self.coriolis)?;
         Ok(&self.coriolis)
     }
 
@@ -567,7 +590,13 @@ impl Dynamics {
             &state.base,
             &mut self.kinematics,
         );
-        Ok(&self.kinematics)
+        match self.kinematics.overflowing_body() {
+            None => Ok(&self.kinematics),
+            Some(body) => {
+                let name = &self.model.tree().bodies[body].name;
+                Err(too_large(&format!("the motion of body `{name}`")))
+            }
+        }
     }
 
     /// Jacobian of a frame (6×nv: angular rows first, world axes, at the frame's origin).
@@ -575,6 +604,7 @@ impl Dynamics {
         self.locate(state)?;
         self.check_body(frame.body)?;
         frame_jacobian(&self.model, &self.kinematics, frame, &mut self.jacobian);
+        derivatives::finite_matrix("Jacobian", &self.model, &self.jacobian)?;
         Ok(&self.jacobian)
     }
 
@@ -586,28 +616,38 @@ impl Dynamics {
     ) -> Result<Motion<f64>> {
         self.locate(state)?;
         self.check_body(frame.body)?;
-        Ok(self.kinematics.frame_acceleration(frame))
+        let acceleration = self.kinematics.frame_acceleration(frame);
+        finite_frame("acceleration", frame, &acceleration.to_array())?;
+        Ok(acceleration)
     }
 
     /// Pose of a frame in the world.
     pub fn frame_pose(&mut self, state: &State, frame: &FrameInfo) -> Result<Pose<f64>> {
         self.locate(state)?;
         self.check_body(frame.body)?;
-        Ok(self.kinematics.frame_pose(frame))
+        let pose = self.kinematics.frame_pose(frame);
+        finite_frame("position", frame, &pose.translation.to_array())?;
+        Ok(pose)
     }
 
     /// Energies, momenta and centre of mass.
     pub fn mechanical_state(&mut self, state: &State) -> Result<MechanicalState<f64>> {
         self.locate(state)?;
         let mechanical = mechanical_state(&self.model, &state.q, &state.v, &self.kinematics);
-        if mechanical.kinetic.is_finite() && mechanical.gravitational.is_finite() {
-            Ok(mechanical)
-        } else {
-            Err(
-                Error::new(ErrorKind::Input, "the energy of this state overflows")
-                    .hint("positions or velocities are too large for double precision"),
-            )
+        let energies = [
+            mechanical.kinetic,
+            mechanical.gravitational,
+            mechanical.elastic,
+            mechanical.kinetic + mechanical.gravitational + mechanical.elastic,
+        ];
+        if !all_finite(&energies) {
+            return Err(too_large("the energy of this state"));
         }
+        let motion = Motion::new(mechanical.centre, mechanical.centre_velocity);
+        if !(all_finite(&mechanical.momentum.to_array()) && all_finite(&motion.to_array())) {
+            return Err(too_large("the momentum of this state"));
+        }
+        Ok(mechanical)
     }
 
     /// A wrench in world axes, its force acting at a point of the world, as the wrench on `body` that
@@ -622,7 +662,12 @@ impl Dynamics {
         self.locate(state)?;
         self.check_body(body)?;
         let about_origin = Force::new(point.cross_add(wrench.force, wrench.moment), wrench.force);
-        Ok(self.kinematics.world_from_body[body].force_into(about_origin))
+        let wrench = self.kinematics.world_from_body[body].force_into(about_origin);
+        if all_finite(&wrench.to_array()) {
+            return Ok(wrench);
+        }
+        let name = &self.model.tree().bodies[body].name;
+        Err(too_large(&format!("the wrench on body `{name}`")))
     }
 
     fn locate(&mut self, state: &State) -> Result<()> {
@@ -790,35 +835,48 @@ impl Dynamics {
         if let Path::Fused(work, quads) = &mut self.path
             && !quads.exported
         {
-            quads.forward.export(&self.model, &mut work.forward.factors);
+            quads.factors.export(&mut work.forward.factors);
             quads.exported = true;
         }
     }
 
     fn check_pivots(&self) -> Result<()> {
-        let singular = match &self.path {
-            Path::Baseline(work) => work.forward.factors.singular_freedom(),
+        let inverse = match &self.path {
+            Path::Baseline(work) => &work.forward.factors.inverse[..],
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work, quads) => {
-                let inverse = if quads.exported {
-                    &work.forward.factors.inverse
-                } else {
-                    quads.forward.inverse()
-                };
-                not_positive(Fused::plain(inverse))
-            }
+            Path::Fused(work, quads) => Fused::plain(if quads.exported {
+                &work.forward.factors.inverse
+            } else {
+                &quads.factors.inverse
+            }),
         };
-        singular.map_or(Ok(()), |k| Err(self.singular(k)))
+        match not_positive(inverse) {
+            None => Ok(()),
+            Some(k) => Err(self.singular(k, inverse[k])),
+        }
     }
 
-    pub(crate) fn singular(&self, k: usize) -> Error {
-        singular(&self.model, k)
+    pub(crate) fn singular(&self, k: usize, inverse: f64) -> Error {
+        singular(&self.model, k, inverse)
     }
 }
 
-fn singular(model: &Model, k: usize) -> Error {
+/// Why freedom k has no pivot to divide by, the last of all that have none: 1/m̂ is 0 or not a number where m̂ overflowed.
+#[cold]
+fn singular(model: &Model, k: usize, inverse: f64) -> Error {
     let dof = &model.tree().dofs[k];
     let body = &model.tree().bodies[dof.body];
+    if inverse == 0.0 || inverse.is_nan() {
+        return Error::new(
+            ErrorKind::Input,
+            format!(
+                "the inertia of body `{}` and what it carries overflows at this state, seen along `{}`",
+                body.name, dof.name
+            ),
+        )
+        .at(body.place.clone())
+        .hint("masses, lengths or positions are too large for double precision");
+    }
     Error::new(
             ErrorKind::Singular,
             format!(
@@ -869,7 +927,7 @@ fn modest_model(model: &Model) -> bool {
     bodies && model.dofs.iter().all(|dof| modest(&[dof.armature]))
 }
 
-fn all_finite(x: &[f64]) -> bool {
+pub(crate) fn all_finite(x: &[f64]) -> bool {
     // 0·x is 0 for finite numbers and NaN otherwise; unlike a search it has no branch inside
     x.iter().map(|x| x * 0.0).sum::<f64>() == 0.0
 }
@@ -880,6 +938,21 @@ fn finite_result(what: &str, model: &Model, x: &[f64]) -> Result<()> {
     }
     let k = x.iter().position(|x| !x.is_finite()).unwrap_or(0);
     Err(overflow(what, model, k))
+}
+
+/// Are these the numbers of a frame?
+fn finite_frame(what: &str, frame: &FrameInfo, x: &[f64]) -> Result<()> {
+    if all_finite(x) {
+        return Ok(());
+    }
+    Err(too_large(&format!("the {what} of frame `{}`", frame.name)))
+}
+
+/// No door lets a number through that is not finite.
+#[cold]
+pub(crate) fn too_large(what: &str) -> Error {
+    Error::new(ErrorKind::Input, format!("{what} overflows"))
+        .hint("positions, velocities or forces are too large for double precision")
 }
 
 #[cold]

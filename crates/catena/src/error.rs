@@ -1,5 +1,6 @@
 //! What went wrong, where, and what to do about it.
 
+use crate::text::{shown, shown_lines};
 use std::fmt;
 use std::sync::Arc;
 
@@ -39,6 +40,10 @@ impl fmt::Display for Place {
 pub enum ErrorKind {
     /// A file cannot be read or written.
     File,
+    /// A file is not there, or nothing is in it yet.
+    Missing,
+    /// A file is there already and is not to be replaced.
+    Exists,
     /// Text that is not of the expected form.
     Syntax,
     /// A model whose parts do not fit together (names, tree, sizes).
@@ -112,18 +117,38 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
+        // messages quote names and values of files: a terminal must not obey them
+        f.write_str(&shown(&self.message))?;
         if self.place != Place::default() {
-            write!(f, "\n  --> {}", self.place)?;
+            write!(f, "\n  --> {}", shown(&self.place.to_string()))?;
         }
         if let Some(hint) = &self.hint {
-            write!(f, "\nhint: {hint}")?;
+            write!(f, "\nhint: {}", shown_lines(hint))?;
         }
         Ok(())
     }
 }
 
 impl std::error::Error for Error {}
+
+/// Something unusual in a model that does not keep it from being used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// What is unusual, with names and units.
+    pub message: String,
+    /// Where it was found.
+    pub place: Place,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if self.place != Place::default() {
+            write!(f, "\n  --> {}", self.place)?;
+        }
+        Ok(())
+    }
+}
 
 /// A value, or the error that prevented it.
 pub type Result<T> = std::result::Result<T, Error>;

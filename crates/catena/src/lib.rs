@@ -17,10 +17,10 @@
 //! obey).
 
 pub mod algorithm;
+mod arch;
 mod batch;
 mod box_minimum;
 pub mod check;
-mod cpu;
 pub mod dense;
 mod dynamics;
 pub mod error;
@@ -28,19 +28,20 @@ pub mod integrate;
 pub mod matrix;
 pub mod model;
 pub mod native;
-#[cfg(target_arch = "x86_64")]
-mod quad;
 pub mod random;
+pub mod residual;
 pub mod scalar;
 pub mod simulate;
+mod space;
 pub mod spatial;
 pub mod state;
+pub mod text;
 pub mod trajectory;
 
+pub use arch::Cpu;
 pub use batch::{Batch, Drive, Failure};
-pub use cpu::Cpu;
 pub use dynamics::Dynamics;
-pub use error::{Error, ErrorKind, Place, Result};
+pub use error::{Error, ErrorKind, Place, Result, Warning};
 pub use matrix::Matrix;
 pub use model::{Model, ModelBuilder};
 pub use scalar::{Parameter, Scalar};

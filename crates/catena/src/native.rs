@@ -4,7 +4,7 @@
 //! velocities and one more vector, and writes results; with one number per place, or with a register of numbers, one per state. The
 //! sines and cosines of the joint angles are computed before it is entered.
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Fused, Scalar, Vector, Wide, expect};
@@ -162,6 +162,16 @@ pub struct Code {
     outputs: usize,
     /// Where the results are among the outputs; nowhere if they are always zero.
     places: Arc<[Option<u32>]>,
+    made_for: MadeFor,
+}
+
+/// What code was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeFor {
+    /// What it answers.
+    pub kernel: Kernel,
+    /// Of which model: its [`Model::fingerprint`].
+    pub model: u64,
 }
 
 impl std::fmt::Debug for Code {
@@ -185,7 +195,8 @@ impl Code {
     /// first, then their cosines) and the first `inputs` registers of q, v and input, and write the frame and `outputs` registers of
     /// the output. It must not write anything else, nor call or keep anything.
     ///
-    /// `places` tells for every result in which register of the output it is; nowhere if it is always zero.
+    /// `places` tells for every result in which register of the output it is; nowhere if it is always zero. `made_for` binds the code to
+    /// a model and a question: [`Compiled::new`] takes it for no other.
     #[allow(unsafe_code)]
     pub unsafe fn new(
         entry: *const u8,
@@ -198,6 +209,7 @@ impl Code {
         frame: usize,
         outputs: usize,
         places: Vec<Option<u32>>,
+        made_for: MadeFor,
     ) -> Self {
         let known = places.iter().flatten().all(|&k| (k as usize) < outputs);
         assert!(known, "results are among the outputs");
@@ -213,6 +225,7 @@ impl Code {
             frame,
             outputs,
             places: places.into(),
+            made_for,
         }
     }
 
@@ -297,24 +310,33 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// The code of these kernels, made for `model` in so much time.
-    pub fn new(model: &Model, codes: Vec<(Kernel, Code)>, time: Duration) -> Self {
+    /// The code of these kernels, made for `model` in so much time. Code of another model, or of another question, is refused.
+    pub fn new(model: &Model, codes: Vec<(Kernel, Code)>, time: Duration) -> Result<Self> {
+        let fingerprint = model.fingerprint();
         for (kernel, code) in &codes {
+            let wanted = MadeFor {
+                kernel: *kernel,
+                model: fingerprint,
+            };
             let (results, pivots) = kernel.results(model.nv(), code.width);
-            assert_eq!(
-                code.places.len(),
-                results + pivots,
-                "code for {} of `{}`",
-                kernel.name(),
-                model.name()
-            );
-            let known = code.angles.iter().all(|a| a.position < model.nq());
-            assert!(known, "angles of `{}`", model.name());
+            let fits = code.places.len() == results + pivots
+                && code.angles.iter().all(|a| a.position < model.nq());
+            if code.made_for != wanted || !fits {
+                return Err(foreign(model, kernel.name()));
+            }
         }
-        Compiled {
+        Ok(Compiled {
             model: model.clone(),
             codes,
             time,
+        })
+    }
+
+    /// Is this the code of that model?
+    pub(crate) fn expect_model(&self, model: &Model) -> Result<()> {
+        match self.model.fingerprint() == model.fingerprint() {
+            true => Ok(()),
+            false => Err(foreign(model, "the equations of motion")),
         }
     }
 
@@ -375,6 +397,17 @@ impl Compiled {
             forward_derivatives: find(Kernel::ForwardDerivatives),
         }
     }
+}
+
+fn foreign(model: &Model, what: &str) -> Error {
+    Error::new(
+        ErrorKind::Input,
+        format!(
+            "the code for {what} was not made for the model `{}`, or for another question",
+            model.name()
+        ),
+    )
+    .hint("a model that was changed must be compiled again")
 }
 
 /// Something that makes code for a model, such as `catena_symbolic::native::for_simulation`.
@@ -451,7 +484,7 @@ impl Single {
 #[cfg(target_arch = "x86_64")]
 mod sines {
     use super::*;
-    use crate::cpu::with_avx2;
+    use crate::arch::with_avx2;
 
     with_avx2! {
         pub(super) fn avx2(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {

@@ -230,6 +230,19 @@ impl State<f64> {
     }
 }
 
+/// "3 numbers are needed, 1 was given".
+pub fn needed_and_given(needed: usize, given: usize) -> String {
+    format!(
+        "{needed} {} needed, {given} {} given",
+        if needed == 1 {
+            "number is"
+        } else {
+            "numbers are"
+        },
+        if given == 1 { "was" } else { "were" }
+    )
+}
+
 /// Refuses a slice of the wrong length.
 pub(crate) fn check_length(what: &str, got: usize, expected: usize) -> Result<()> {
     if got == expected {
@@ -237,7 +250,7 @@ pub(crate) fn check_length(what: &str, got: usize, expected: usize) -> Result<()
     } else {
         Err(Error::new(
             ErrorKind::Input,
-            format!("{what}: {expected} numbers are needed, {got} were given"),
+            format!("{what}: {}", needed_and_given(expected, got)),
         ))
     }
 }

@@ -234,6 +234,7 @@ impl From<Sampled> for Reference {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::residual::larger;
 
     /// Samples of a cycloid give the cycloid back: order 6 in the position, 4 in the acceleration.
     #[test]
@@ -251,7 +252,7 @@ mod tests {
                     (a.v[1], b.v[1]),
                     (a.vdot[1], b.vdot[1]),
                 ]) {
-                    *worst = worst.max((a - b).abs());
+                    *worst = larger(*worst, (a - b).abs());
                 }
             }
             worst

@@ -4,11 +4,12 @@ use catena::algorithm::constrained::{ClosedChain, Route};
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, Inertial, JointKind, JointSpec};
 use catena::random::Random;
+use catena::residual::larger;
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
 
 fn largest<'a>(x: impl IntoIterator<Item = &'a f64>) -> f64 {
-    x.into_iter().fold(0.0, |m, x| m.max(x.abs()))
+    x.into_iter().fold(0.0, |m, x| larger(m, x.abs()))
 }
 
 /// Accelerations and efforts Jᵀλ (which are unique, whatever the redundancy) by both routes; the larger relative difference, and
@@ -35,7 +36,7 @@ fn compare(model: &Model, state: &State, tau: &[f64]) -> Option<[f64; 2]> {
         let scale = 1.0 + largest(x);
         x.iter()
             .zip(y)
-            .fold(0.0f64, |m, (x, y)| m.max((x - y).abs() / scale))
+            .fold(0.0, |m, (x, y)| larger(m, (x - y).abs() / scale))
     };
     Some([
         difference(&one.0, &two.0).max(difference(&one.1, &two.1)),
@@ -68,7 +69,7 @@ fn random_mechanisms_agree() {
         };
         seen += 1;
         assert!(difference < 1e-9, "seed {seed}: {difference:.1e}");
-        worst = worst.max(difference);
+        worst = larger(worst, difference);
     }
     println!("{seen} mechanisms, worst {worst:.1e}");
     assert!(seen > 40, "only {seen}");

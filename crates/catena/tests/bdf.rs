@@ -7,6 +7,7 @@ use catena::integrate::Tolerances;
 use catena::integrate::bdf::{
     Bdf, BdfOptions, BdfStatistics, DenseImplicit, Given, Implicit, MAX_ORDER, Role,
 };
+use catena::residual::larger;
 use implicit_problems::Problem;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -79,7 +80,7 @@ fn error_to_two(order: usize, pairs: usize, ratio: f64) -> f64 {
         bdf.step_of(&mut problem, sizes[k % 2], order).unwrap();
         let exact = on_circle(bdf.time());
         for i in 0..3 {
-            worst = worst.max((bdf.x()[i] - exact[i]).abs());
+            worst = larger(worst, (bdf.x()[i] - exact[i]).abs());
         }
     }
     assert!((bdf.time() - 2.0).abs() < 1e-12);
@@ -266,6 +267,42 @@ fn events_are_located_to_round_off_on_the_dense_output() {
             "{found:?} {expected:?}"
         );
         assert_eq!(found.1, expected.1);
+    }
+}
+
+/// A level that is passed just before a turning point, within a step: as many passages as a search by brute force sees on the dense
+/// output.
+#[test]
+fn no_passage_within_a_step_is_missed() {
+    for digits in [3, 4, 5, 6, 8] {
+        let mut problem = DenseImplicit::new(2, |_t, x: &[f64], rate: &[f64], out: &mut [f64]| {
+            (out[0], out[1]) = (rate[0] - x[1], rate[1] + x[0]);
+            Ok(())
+        })
+        .with_events(1, |_t, x, values| values[0] = x[0] - 0.97);
+        let options = BdfOptions {
+            max_order: 2,
+            ..BdfOptions::with_tolerance(10f64.powi(-digits))
+        };
+        let mut bdf = Bdf::new(2, options).unwrap();
+        bdf.start(&mut problem, 0.0, &[0.0, 1.0], &[1.0, 0.0])
+            .unwrap();
+        let (mut found, mut seen, mut is_beyond) = (0, 0, false);
+        while bdf.time() < 20.0 {
+            let step = bdf.step(&mut problem, 20.0).unwrap();
+            found += step.events().len();
+            for k in 1..=1000 {
+                let part = step.size * f64::from(k) / 1000.0;
+                let t = if k == 1000 { step.t } else { step.t_old + part };
+                let mut x = [0.0; 2];
+                bdf.interpolate(&mut problem, t, &mut x).unwrap();
+                if (x[0] >= 0.97) != is_beyond {
+                    (seen, is_beyond) = (seen + 1, !is_beyond);
+                }
+            }
+        }
+        assert_eq!(found, seen, "1e-{digits}");
+        assert!(found >= 2, "1e-{digits}: {found}");
     }
 }
 

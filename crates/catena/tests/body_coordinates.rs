@@ -7,6 +7,7 @@ use catena::algorithm::body_coordinates::{
 };
 use catena::model::{AxisPair, ConstraintSpec, Dof, Inertial, JointKind, JointSpec, embedded};
 use catena::random::Random;
+use catena::residual::larger;
 use catena::scalar::Dual;
 use catena::simulate::{Integrator, NewtonMatrix, Options, Simulation, benchmark};
 use catena::spatial::{Pose, Sym3, Vec3};
@@ -67,10 +68,10 @@ fn defect(model: &Model, formulation: Formulation, sigma: f64, seed: u64) -> f64
         &mut out,
     );
     // the largest term of a row is at most of this size
-    let size = delta.iter().fold(0.0, |m: f64, d| m.max(d.abs())) * sigma.max(1.0);
+    let size = delta.iter().fold(0.0, |m, d| larger(m, d.abs())) * sigma.max(1.0);
     let mut worst: f64 = 0.0;
     for (out, r) in out.iter().zip(&r) {
-        worst = worst.max((out.derivative[0] - r).abs() / size.max(1.0));
+        worst = larger(worst, (out.derivative[0] - r).abs() / size.max(1.0));
     }
     worst
 }
@@ -279,7 +280,7 @@ fn benchmark_problems_have_six_digits() {
             let (values, audit) = end(bdf(tolerance, NewtonMatrix::Bodies(formulation)));
             let mut worst: f64 = 0.0;
             for (value, reference) in values.iter().zip(&references) {
-                worst = worst.max((value - reference).abs() / reference.abs());
+                worst = larger(worst, (value - reference).abs() / reference.abs());
             }
             println!(
                 "{name} {formulation:?}: {worst:.1e}, {} steps, {} rejected, {} evaluations",

@@ -7,6 +7,7 @@ use catena::algorithm::kinematics::Kinematics;
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, JointKind, JointSpec, Law, Rule, RuleSpec};
 use catena::random::Random;
+use catena::residual::larger;
 use catena::spatial::{Force, Motion, Pose, Vec3};
 use catena::{Dynamics, ErrorKind, Model, State};
 use std::f64::consts::PI;
@@ -30,7 +31,7 @@ fn random_vector(random: &mut Random, n: usize, reach: f64) -> Vec<f64> {
 }
 
 fn largest<'a>(x: impl IntoIterator<Item = &'a f64>) -> f64 {
-    x.into_iter().fold(0.0, |m, x| m.max(x.abs()))
+    x.into_iter().fold(0.0, |m, x| larger(m, x.abs()))
 }
 
 /// The two conditions that make a motion the true one: J a = b, and efforts of the motion by inverse dynamics equal τ + Jᵀλ.
@@ -62,7 +63,7 @@ fn accelerations_obey_constraints_and_newton() {
         rows.times(&vdot, &mut product);
         let scale = 1.0 + largest(&rows.bias) + largest(&product);
         for (a, bias) in product.iter().zip(&rows.bias) {
-            worst[0] = worst[0].max((a + bias).abs() / scale);
+            worst[0] = larger(worst[0], (a + bias).abs() / scale);
         }
         let mut efforts = tau.clone();
         rows.add_transpose_times(&lambda, &mut efforts);
@@ -71,7 +72,7 @@ fn accelerations_obey_constraints_and_newton() {
         let needed = dynamics.inverse(&state, &vdot, &external).expect("finite");
         let scale = 1.0 + largest(&efforts) + largest(needed);
         for (a, b) in needed.iter().zip(&efforts) {
-            worst[1] = worst[1].max((a - b).abs() / scale);
+            worst[1] = larger(worst[1], (a - b).abs() / scale);
         }
     }
     println!("{seen} models, worst {:.1e} {:.1e}", worst[0], worst[1]);

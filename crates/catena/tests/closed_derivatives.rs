@@ -7,6 +7,7 @@ use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::model::embedded::{self, random_closed};
 use catena::random::Random;
+use catena::residual::larger;
 use catena::scalar::{Dual, Scalar};
 use catena::{Base, Matrix, Model, State};
 
@@ -146,7 +147,7 @@ fn derivatives_are_those_of_dual_numbers() {
                                 matrix[(i, k)],
                                 x.derivative[0]
                             );
-                            worst = worst.max(error);
+                            worst = larger(worst, error);
                         }
                     }
                 }

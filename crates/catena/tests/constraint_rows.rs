@@ -3,6 +3,7 @@
 use catena::algorithm::constrained::{Axes, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::model::embedded::random_closed;
+use catena::residual::larger;
 use catena::scalar::Dual;
 use catena::{Base, Model, Scalar, State};
 
@@ -88,7 +89,7 @@ fn rates_are_derivatives_of_residuals() {
                     ("rate", exact.rate[row] - rate),
                     ("bias", exact.bias[row] - second),
                 ] {
-                    worst = worst.max(error.abs() / size);
+                    worst = larger(worst, error.abs() / size);
                     assert!(
                         error.abs() < 1e-11 * size,
                         "seed {seed} {axes:?} row {row} of {kind}: {what} off by {error:.2e} of {size:.1e}"

@@ -11,6 +11,7 @@ use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inertial_parameters, inverse_dynamics};
 use catena::model::embedded;
 use catena::random::Random;
+use catena::residual::larger;
 use catena::scalar::{Dual, Scalar};
 use catena::spatial::{Force, Mat3, Motion, Pose, Vec3};
 use catena::{Base, Batch, Cpu, Dynamics, Matrix, Model, State};
@@ -167,7 +168,10 @@ impl Case {
 }
 
 fn size(matrix: &Matrix) -> f64 {
-    matrix.as_slice().iter().fold(0.0f64, |m, x| m.max(x.abs()))
+    matrix
+        .as_slice()
+        .iter()
+        .fold(0.0, |m, x| larger(m, x.abs()))
 }
 
 fn difference(a: &Matrix, b: &Matrix) -> f64 {

@@ -3,7 +3,8 @@
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
 use catena::simulate::{
-    Audit, Controller, Happened, Inputs, Integrator, Options, Sample, Simulation, Table,
+    Audit, Controller, Happened, Inputs, Integrator, NewtonMatrix, Options, Sample, Simulation,
+    Table,
 };
 use catena::spatial::{Sym3, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
@@ -410,4 +411,54 @@ fn computed_torque_with_dry_friction() {
     assert!((last.state.q[0] - 1.0).abs() < 1e-6, "{:?}", last.state);
     assert_eq!(last.state.v[0], 0.0);
     assert!(done.audit.held[0].duration > 0.9, "{:?}", done.audit.held);
+}
+
+/// A push that exceeds the friction for a moment only lets the block slip then: f = F sin ωt passes the level shortly before its top.
+/// However long the steps of a block at rest are, the moment is found.
+#[test]
+fn a_short_push_beyond_the_friction_is_not_missed() {
+    let (level, frequency) = (8.0, 0.5);
+    let model = slope(0.0, level);
+    let state = State::new(&model, &[0.0], &[0.0]).unwrap();
+    let inputs = || Inputs {
+        controller: Controller::Sine {
+            amplitude: vec![level * 1.0005],
+            frequency: vec![frequency],
+        },
+        ..Inputs::default()
+    };
+    let start = (1.0f64 / 1.0005).asin() / frequency;
+    for integrator in [
+        adaptive(Method::Dop853, 1e-3),
+        adaptive(Method::Dop853, 1e-9),
+        adaptive(Method::Tsitouras5, 1e-6),
+        Integrator::Fixed {
+            method: FixedMethod::RungeKutta4,
+            step: 0.7,
+        },
+        Integrator::Bdf {
+            tolerances: Tolerances {
+                relative: 1e-6,
+                absolute: 1e-8,
+            },
+            max_step: f64::INFINITY,
+            max_order: 5,
+            matrix: NewtonMatrix::Automatic,
+        },
+    ] {
+        let run_options = Options {
+            integrator,
+            duration: 5.6,
+            interval: 5.6,
+        };
+        let done = run(&model, &state, inputs(), run_options);
+        let slips = |event: &&Happened| event.name == "rail slips";
+        let first = done.events.iter().find(slips);
+        let first = first.unwrap_or_else(|| panic!("{integrator:?}: {:?}", done.events));
+        assert!(
+            (first.time - start).abs() < 1e-9,
+            "{integrator:?}: {first:?}, not {start}"
+        );
+        assert!(done.samples[1].state.q[0] > 0.0, "{integrator:?}");
+    }
 }

@@ -4,6 +4,7 @@ use catena::algorithm::forward_dynamics::{WalkerOrin, forward_dynamics_walker_or
 use catena::model::embedded::{self, random_tree};
 use catena::model::{AxisPair, JointKind, JointSpec};
 use catena::random::Random;
+use catena::residual::larger;
 use catena::spatial::{Mat3, Pose, Vec3};
 use catena::{Base, Dynamics, Model, ModelBuilder, State, check};
 
@@ -65,7 +66,7 @@ fn spherical_joints_agree_with_cholesky() {
                 &mut work,
                 &mut twin,
             );
-            let size = twin.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+            let size = twin.iter().fold(0.0, |m, x| larger(m, x.abs()));
             for (a, b) in vdot.iter().zip(&twin) {
                 assert!((a - b).abs() <= allowed * size, "{name}: {a} and {b}");
             }

@@ -2,6 +2,7 @@
 
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
+use catena::residual::larger;
 use catena::simulate::{
     AnalyticBase, Audit, BaseMotion, BaseTable, Inputs, Integrator, Options, PrescribedBase,
     RestingBase, Sample, Simulation, Sinusoid,
@@ -42,7 +43,7 @@ fn run(model: &Model, state: &State, inputs: Inputs, options: Options) -> (Vec<S
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
     let differences = a.iter().zip(b).map(|(a, b)| (a - b).abs());
-    differences.fold(0.0, f64::max)
+    differences.fold(0.0, larger)
 }
 
 fn finding(audit: &Audit, name: &str) -> f64 {

@@ -2,6 +2,7 @@
 
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::embedded;
+use catena::residual::larger;
 use catena::simulate::{
     Audit, Controller, EventFunction, FrameWrench, Inputs, Integrator, Options, Sample, Simulation,
     StateFunction, Table, verified_error,
@@ -136,7 +137,7 @@ fn methods_agree() {
         s.q.iter()
             .zip(&exact.q)
             .map(|(a, b)| (a - b).abs())
-            .fold(0.0, f64::max)
+            .fold(0.0, larger)
     };
     for method in [
         Method::DormandPrince5,
@@ -187,7 +188,7 @@ fn orders_on_the_manifold() {
             s.v.iter()
                 .zip(&exact.v)
                 .map(|(a, b)| (a - b).abs())
-                .fold(0.0, f64::max)
+                .fold(0.0, larger)
         };
         let measured = (error(step) / error(step / 2.0)).log2();
         assert!(
@@ -467,7 +468,7 @@ fn the_error_estimate_is_an_estimate_of_the_error() {
         let size = b.iter().fold(1e-12f64, |m, x| m.max(x.abs()));
         a.iter()
             .zip(b)
-            .fold(0.0f64, |m, (a, b)| m.max((a - b).abs()))
+            .fold(0.0, |m, (a, b)| larger(m, (a - b).abs()))
             / size
     };
     let truth = relative(&last.q, &exact.q).max(relative(&last.v, &exact.v));
@@ -529,7 +530,7 @@ fn bad_settings_are_refused() {
         .unwrap();
     assert_eq!(
         error.to_string(),
-        "constant efforts: 2 numbers are needed, 1 were given"
+        "constant efforts: 2 numbers are needed, 1 was given"
     );
     assert!(Table::new(vec![0.0, 0.0], vec![vec![1.0], vec![2.0]]).is_err());
 }

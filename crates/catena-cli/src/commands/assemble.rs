@@ -12,6 +12,7 @@ use crate::table::Table;
 use crate::{json, names};
 use catena::algorithm::constrained::{Assembled, ClosedChain};
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::larger;
 use catena::{Model, State};
 use clap::Args;
 use serde_json::{Value, json};
@@ -107,7 +108,7 @@ fn branch(
                     apart %= TAU;
                     apart = apart.min(TAU - apart);
                 }
-                worst = worst.max(apart);
+                worst = larger(worst, apart);
             }
         }
         worst

@@ -1,9 +1,9 @@
 //! `catena benchmark`: the field's problems, the work they take and how near the end comes to the reference.
 
-use crate::json;
 use crate::number::{rough, six};
 use crate::outcome::Outcome;
 use crate::table::Table;
+use crate::{json, limits};
 use catena::algorithm::constrained::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::Method;
@@ -41,7 +41,7 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "TOL",
-        default_value_t = 1e-12,
+        default_value = "1e-12",
         allow_negative_numbers = true
     )]
     rtol: f64,
@@ -56,7 +56,8 @@ struct Ran {
 
 /// Runs the problems.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    let Ok(method) = arguments.method.parse::<Method>() else {
+    limits::count("--loops", arguments.loops as u64, 10_000)?;
+    let Ok(method) = arguments.method.to_lowercase().parse::<Method>() else {
         return Err(Error::new(
             ErrorKind::Input,
             format!(

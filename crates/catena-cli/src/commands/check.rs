@@ -1,13 +1,13 @@
 //! `catena check MODEL`: every law and every pair of routes, on random states.
 
 use crate::commands::info::one_line;
-use crate::json;
 use crate::model_argument::ModelArgument;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::table::Table;
+use crate::{json, limits};
 use catena::check::{self, DENSE_LIMIT, LawResult};
-use catena::error::{Error, ErrorKind, Result};
+use catena::error::Result;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -28,12 +28,7 @@ pub struct Arguments {
 
 /// Runs the laws.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    if arguments.states == 0 {
-        return Err(Error::new(
-            ErrorKind::Input,
-            "--states: at least one state is needed",
-        ));
-    }
+    limits::count("--states", arguments.states as u64, 1_000_000)?;
     let model = arguments.model.model()?;
     let laws = check::run(&model, arguments.states, arguments.seed);
     let mut outcome = Outcome::text(match as_json {

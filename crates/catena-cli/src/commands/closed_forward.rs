@@ -4,17 +4,22 @@ use crate::commands::assemble::count_line;
 use crate::commands::info::one_line;
 use crate::commands::inverse::state_block;
 use crate::json;
-use crate::number::rough;
+use crate::number::{counted, rough};
 use crate::outcome::Outcome;
-use crate::residual::{larger, largest, relative};
 use crate::situation::{self, Moved, Situation};
 use crate::table::Table;
 use catena::algorithm::constrained::{ClosedChain, Loads, Sharing};
 use catena::error::Result;
-use catena::{Dynamics, Model};
+use catena::random::Random;
+use catena::residual::{larger, largest, relative, within};
+use catena::{Dynamics, Model, State};
 use catena_mechanism::{Formulation, Mechanism};
 use serde_json::{Value, json};
 
+/// Singular values of the rows below this fraction of the largest are near a singular position, as for `catena doctor`.
+const NEAR: f64 = 1e-3;
+/// Positions near a state that are looked at where rows depend on each other.
+const NEIGHBOURS: usize = 4;
 /// The laws must hold at least this well, or the exit code is 1.
 const TOLERANCE: f64 = 1e-9;
 
@@ -30,6 +35,67 @@ struct Solved {
     /// Relative difference of J a to b.
     kept: f64,
     route: String,
+    singular: Singular,
+}
+
+/// How near to a singular position a state is.
+#[derive(Clone, Copy)]
+struct Singular {
+    /// Independent rows here.
+    rank: usize,
+    /// The most that other closed positions near by have.
+    elsewhere: usize,
+    /// Smallest singular value of the independent rows by the largest.
+    smallest: f64,
+}
+
+impl Singular {
+    /// Looks at the state and, if rows depend on each other here, at some positions near it: do they always?
+    fn at(chain: &mut ClosedChain, time: f64, state: &State) -> Result<Self> {
+        let (rank, values) = chain.rank(time, state)?;
+        let smallest = match rank.checked_sub(1) {
+            Some(last) => values[last] / values[0],
+            None => 1.0,
+        };
+        let mut elsewhere = rank;
+        if rank < chain.row_count().min(state.v.len()) {
+            let mut random = Random::new(1);
+            for _ in 0..NEIGHBOURS {
+                let mut guess = state.clone();
+                guess.v.fill(0.0);
+                let step: Vec<f64> = state.v.iter().map(|_| random.uniform(-0.3, 0.3)).collect();
+                guess.step(chain.model(), &step);
+                // drivers may leave no other position
+                if let Ok(found) = chain.assemble(time, &guess, &[]) {
+                    elsewhere = elsewhere.max(found.rows[1]);
+                }
+            }
+        }
+        Ok(Singular {
+            rank,
+            elsewhere,
+            smallest,
+        })
+    }
+
+    /// What there is to say, if anything.
+    fn remark(self, freedoms: usize) -> Option<String> {
+        if self.rank < self.elsewhere {
+            return Some(format!(
+                "singular position: {} here, {} elsewhere. The mechanism can go on in more than one way; \
+                 these are the accelerations of the constraints as they are here",
+                counted(freedoms - self.rank, "freedom", "freedoms"),
+                freedoms - self.elsewhere
+            ));
+        }
+        (self.smallest < NEAR).then(|| {
+            format!(
+                "near a singular position: the smallest singular value of the independent rows is {} of the largest, \
+                 and round-off is divided by it",
+                rough(self.smallest)
+            )
+        })
+    }
 }
 
 /// Computes the accelerations; `guesses` are not closed and are assembled first.
@@ -62,7 +128,7 @@ pub fn run(
     let worst = solved.iter().fold(0.0, |worst, one| {
         larger(worst, larger(one.returned, one.kept))
     });
-    if worst.is_nan() || worst > TOLERANCE {
+    if !within(worst, TOLERANCE) {
         outcome.failures.push(format!(
             "the motion does not obey its laws: relative difference {}, allowed {}",
             rough(worst),
@@ -83,6 +149,7 @@ fn solve(
     let moved = situation::close(chain, time, &mut situation.state, guess)?;
     let external = situation.external(dynamics)?;
     let (state, tau) = (&situation.state, &situation.effort);
+    let singular = Singular::at(chain, time, state)?;
     let motion = chain.forward(time, state, tau, &external)?;
     let (mut vdot, rank) = (motion.accelerations.to_vec(), motion.rank);
     let mut multipliers = motion.multipliers.to_vec();
@@ -121,6 +188,7 @@ fn solve(
         returned,
         kept,
         route,
+        singular,
     })
 }
 
@@ -174,6 +242,9 @@ fn to_text(model: &Model, solved: &[Solved]) -> String {
         if one.rank < model.constraint_rows() {
             text += "  Loads are not determined by the motion: these are the shortest in all joints together.\n";
         }
+        if let Some(remark) = one.singular.remark(model.nv()) {
+            text += &format!("  Remark: {remark}.\n");
+        }
         if let Some(moved) = one.moved {
             text += &format!("  {}\n", moved.sentence());
         }
@@ -214,6 +285,9 @@ fn to_json(model: &Model, solved: &[Solved]) -> Value {
                     "assembly_moved": one.moved.map(Moved::to_json),
                     "rows": model.constraint_rows(),
                     "rank": one.rank,
+                    "rank_elsewhere": one.singular.elsewhere,
+                    "smallest_singular_value": one.singular.smallest,
+                    "singular": one.singular.rank < one.singular.elsewhere,
                     "route": one.route,
                     "multipliers": json::numbers(&one.multipliers),
                     "shared_multipliers": json::numbers(&one.loads.multipliers),

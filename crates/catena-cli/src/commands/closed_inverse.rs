@@ -6,12 +6,16 @@ use crate::commands::inverse::state_block;
 use crate::json;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
-use crate::residual::{largest, relative};
 use crate::situation::{self, Moved, Situation};
-use catena::algorithm::constrained::{ClosedChain, ClosedEfforts};
+use catena::algorithm::constrained::{CLOSED, ClosedChain, ClosedEfforts};
 use catena::error::Result;
+use catena::residual::{difference, largest, largest_of, relative, within};
 use catena::{Dynamics, Model};
 use serde_json::{Value, json};
+
+/// Accelerations must come back from forward dynamics at least this well, or the exit code is 1: loops count as closed when they
+/// are to this limit.
+const TOLERANCE: f64 = CLOSED;
 
 struct Solved {
     situation: Situation,
@@ -46,10 +50,7 @@ pub fn run(
             let external = situation.external(&mut dynamics)?;
             let state = &situation.state;
             let vdot = chain.consistent_accelerations(time, state, &situation.acceleration)?;
-            let moved = vdot
-                .iter()
-                .zip(&situation.acceleration)
-                .fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            let moved = difference(&vdot, &situation.acceleration);
             let found = chain.inverse(time, state, &vdot, &external, &actuators)?;
             let nothing = vec![0.0; vdot.len()];
             let alone = largest(
@@ -70,10 +71,19 @@ pub fn run(
             })
         })
         .collect::<Result<Vec<Solved>>>()?;
-    Ok(Outcome::text(match as_json {
+    let mut outcome = Outcome::text(match as_json {
         true => json::text(&to_json(model, &actuators, &solved)),
         false => to_text(model, &actuators, &solved),
-    }))
+    });
+    let worst = largest_of(solved.iter().map(|one| one.returned));
+    if !within(worst, TOLERANCE) {
+        outcome.failures.push(format!(
+            "forward dynamics does not return the accelerations: relative difference {}, allowed {}",
+            rough(worst),
+            rough(TOLERANCE)
+        ));
+    }
+    Ok(outcome)
 }
 
 fn to_text(model: &Model, actuators: &[usize], solved: &[Solved]) -> String {
@@ -97,15 +107,20 @@ fn to_text(model: &Model, actuators: &[usize], solved: &[Solved]) -> String {
         if let Some(assembled) = one.assembled {
             text += &format!("  {}\n", assembled.sentence());
         }
-        if one.moved > 1e-9 {
+        if !within(one.moved, 1e-9) {
             text += &format!(
                 "  The accelerations given would open loops; these are the nearest that do not (changed by up to {}).\n",
                 rough(one.moved)
             );
         }
         text += &format!(
-            "\n  check: forward dynamics returns the accelerations, relative difference {}\n",
-            rough(one.returned)
+            "\n  check: forward dynamics {} the accelerations, relative difference {}, allowed {}\n",
+            match within(one.returned, TOLERANCE) {
+                true => "returns",
+                false => "does not return",
+            },
+            rough(one.returned),
+            rough(TOLERANCE)
         );
     }
     text

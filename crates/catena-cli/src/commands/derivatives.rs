@@ -4,27 +4,36 @@ use crate::commands::info::one_line;
 use crate::model_argument::ModelArgument;
 use crate::number::rough;
 use crate::outcome::Outcome;
-use crate::residual::{larger, largest, relative};
 use crate::situation::{self, Situation};
 use crate::state_argument::{AccelerationArgument, EffortArgument, StateArgument};
-use crate::{json, table};
+use crate::{json, limits, table};
+use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::{larger, largest, relative};
+use catena::scalar::{Dual, Scalar};
 use catena::spatial::Force;
-use catena::{Dynamics, Matrix, Model};
+use catena::{Dynamics, Matrix, Model, State};
 use clap::Args;
 use serde_json::{Value, json};
 
 /// Matrices are not formed for more freedoms than this.
 const LARGE: usize = 3000;
-/// The check by differences costs O(n²): larger models go without.
+/// The check by dual numbers costs O(n²), with a large factor: larger models go without.
 const COMPARED: usize = 400;
+/// Directions that a dual number carries at once.
+const DIRECTIONS: usize = 4;
 /// Larger matrices are printed only as JSON.
 const WIDE: usize = 12;
-/// Length of the steps of the check.
-const STEP: f64 = 1e-6;
-/// Derivatives must agree with central differences at least this well, or the exit code is 1: the differences are good to
-/// about 1e-9, less where accelerations are large.
-const TOLERANCE: f64 = 1e-5;
+/// The two routes to a derivative may differ by this much where no equations are solved, relative to the largest derivative: each
+/// carries the round-off of the recursion.
+const ROUNDING: f64 = 1e-10;
+/// Where the inertia matrix is solved with, its condition multiplies round-off; this much is allowed per unit of condition.
+const SOLVING: f64 = 1e-13;
+/// However bad the condition, a larger difference is no agreement.
+const LARGEST: f64 = 1e-3;
+
+type D = Dual<f64, DIRECTIONS>;
 
 /// Which model and states, and what is differentiated.
 #[derive(Args, Debug)]
@@ -48,8 +57,24 @@ struct Differentiated {
     situation: Situation,
     /// With respect to q, v, and to accelerations or efforts.
     matrices: [Matrix; 3],
-    /// Relative difference to central differences, of the first two.
-    compared: Option<f64>,
+    /// Against dual numbers, the first two.
+    compared: Option<Comparison>,
+}
+
+/// Two routes to the same matrices.
+#[derive(Clone, Copy)]
+struct Comparison {
+    /// How far they are apart, relative to the largest entry.
+    difference: f64,
+    /// How far they may be apart.
+    allowed: f64,
+}
+
+impl Comparison {
+    /// NaN is no agreement.
+    fn agrees(self) -> bool {
+        self.difference <= self.allowed
+    }
 }
 
 /// Computes the derivatives.
@@ -70,6 +95,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         arguments.acceleration.a.as_ref(),
         arguments.effort.tau.as_ref(),
     )?;
+    limits::memory("states", situations.len(), 3 * model.nv() * model.nv())?;
     let mut dynamics = Dynamics::new(&model);
     let found = situations
         .into_iter()
@@ -79,16 +105,15 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         true => json::text(&to_json(&model, arguments.forward, &found)),
         false => to_text(&model, arguments.forward, &found),
     });
-    let worst = found
-        .iter()
-        .filter_map(|one| one.compared)
-        .fold(0.0, larger);
-    if worst.is_nan() || worst > TOLERANCE {
-        outcome.failures.push(format!(
-            "central differences disagree: relative difference {}, allowed {}",
-            rough(worst),
-            rough(TOLERANCE)
-        ));
+    for (index, one) in found.iter().enumerate() {
+        if let Some(compared) = one.compared.filter(|compared| !compared.agrees()) {
+            outcome.failures.push(format!(
+                "state {}: dual numbers disagree: relative difference {}, allowed {}",
+                index + 1,
+                rough(compared.difference),
+                rough(compared.allowed)
+            ));
+        }
     }
     Ok(outcome)
 }
@@ -126,52 +151,107 @@ fn differentiate(
     })
 }
 
-/// Central differences along every freedom, of q and of v.
+/// The derivatives with respect to q and v in dual numbers, by the recursions of the dynamics itself.
 fn compare(
     dynamics: &mut Dynamics,
     forward: bool,
     situation: &Situation,
     external: &[Force<f64>],
     matrices: &[Matrix; 3],
-) -> Result<f64> {
-    let model = dynamics.model().clone();
-    let nv = model.nv();
-    let mut worst = 0.0;
+) -> Result<Comparison> {
+    let mut difference = 0.0;
     for (of_q, matrix) in [(true, &matrices[0]), (false, &matrices[1])] {
-        let mut difference = Matrix::zeros(nv, nv);
-        for k in 0..nv {
-            for sign in [1.0, -1.0] {
-                let mut state = situation.state.clone();
-                let mut delta = vec![0.0; nv];
-                delta[k] = sign * STEP;
-                match of_q {
-                    true => state.step(&model, &delta),
-                    false => state.v[k] += delta[k],
-                }
-                let value = match forward {
-                    true => dynamics.forward(&state, &situation.effort, external)?,
-                    false => dynamics.inverse(&state, &situation.acceleration, external)?,
-                };
-                for i in 0..nv {
-                    difference[(i, k)] += sign * value[i] / (2.0 * STEP);
-                }
-            }
-        }
-        // friction jumps where a joint turns round: nothing to compare there
-        for k in (0..nv).filter(|&k| situation.state.v[k].abs() <= STEP && !of_q) {
-            if model.dof(k).friction != 0.0 {
-                for i in 0..nv {
-                    difference[(i, k)] = matrix[(i, k)];
-                }
-            }
-        }
+        let dual = by_duals(dynamics.model(), forward, of_q, situation, external);
         let size = largest(matrix.as_slice()).max(1e-3);
-        worst = larger(
-            worst,
-            relative(difference.as_slice(), matrix.as_slice(), size),
+        difference = larger(
+            difference,
+            relative(dual.as_slice(), matrix.as_slice(), size),
         );
     }
-    Ok(worst)
+    let mut allowed = ROUNDING;
+    if forward {
+        let condition = condition(dynamics.inertia(&situation.state)?, &matrices[2]);
+        allowed = (SOLVING * condition).clamp(ROUNDING, LARGEST);
+    }
+    Ok(Comparison {
+        difference,
+        allowed,
+    })
+}
+
+/// ‖|I⁻¹| |I|‖∞ of Skeel, which no choice of units changes much.
+fn condition(inertia: &Matrix, inverse: &Matrix) -> f64 {
+    let rows = |matrix: &Matrix, x: &[f64]| -> Vec<f64> {
+        (0..matrix.rows())
+            .map(|i| (0..x.len()).map(|j| matrix[(i, j)].abs() * x[j]).sum())
+            .collect()
+    };
+    let ones = vec![1.0; inertia.rows()];
+    largest(&rows(inverse, &rows(inertia, &ones)))
+}
+
+fn by_duals(
+    model: &Model,
+    forward: bool,
+    of_q: bool,
+    situation: &Situation,
+    external: &[Force<f64>],
+) -> Matrix {
+    let nv = model.nv();
+    let lift = |numbers: &[f64]| numbers.iter().map(|&x| D::constant(x)).collect::<Vec<D>>();
+    let external: Vec<Force<D>> = external
+        .iter()
+        .map(|f| Force::new(f.moment.map(D::constant), f.force.map(D::constant)))
+        .collect();
+    let given = match forward {
+        true => lift(&situation.effort),
+        false => lift(&situation.acceleration),
+    };
+    let mut accelerations = ForwardDynamics::new(model);
+    let mut efforts = InverseDynamics::new(model);
+    let mut found = vec![D::constant(0.0); nv];
+    let mut matrix = Matrix::zeros(nv, nv);
+    for first in (0..nv).step_by(DIRECTIONS) {
+        let columns = DIRECTIONS.min(nv - first);
+        let mut state: State<D> = situation.state.lift();
+        let mut delta = vec![D::constant(0.0); nv];
+        for direction in 0..columns {
+            delta[first + direction] = D::variable(0.0, direction);
+        }
+        match of_q {
+            true => state.step(model, &delta),
+            false => state.v.iter_mut().zip(&delta).for_each(|(v, d)| *v += *d),
+        }
+        let State { q, v, base } = &state;
+        match forward {
+            true => forward_dynamics(
+                model,
+                q,
+                v,
+                &given,
+                base,
+                &external,
+                &mut accelerations,
+                &mut found,
+            ),
+            false => inverse_dynamics(
+                model,
+                q,
+                v,
+                &given,
+                base,
+                &external,
+                &mut efforts,
+                &mut found,
+            ),
+        }
+        for (i, x) in found.iter().enumerate() {
+            for direction in 0..columns {
+                matrix[(i, first + direction)] = x.derivative[direction];
+            }
+        }
+    }
+    matrix
 }
 
 fn titles(forward: bool) -> [&'static str; 3] {
@@ -216,11 +296,16 @@ fn to_text(model: &Model, forward: bool, found: &[Differentiated]) -> String {
         }
         text += &match one.compared {
             Some(compared) => format!(
-                "\n  check: central differences agree, relative difference {}\n",
-                rough(compared)
+                "\n  check: dual numbers {}, relative difference {}, allowed {}\n",
+                match compared.agrees() {
+                    true => "agree",
+                    false => "DISAGREE",
+                },
+                rough(compared.difference),
+                rough(compared.allowed)
             ),
             None => {
-                format!("\n  check: central differences left out (more than {COMPARED} freedoms)\n")
+                format!("\n  check: dual numbers left out (more than {COMPARED} freedoms)\n")
             }
         };
     }
@@ -242,7 +327,13 @@ fn to_json(model: &Model, forward: bool, found: &[Differentiated]) -> Value {
             for (key, matrix) in keys.into_iter().zip(&one.matrices) {
                 put(key, json::matrix(matrix));
             }
-            put("checks", json!({ "central_differences": one.compared }));
+            put(
+                "checks",
+                json!({
+                    "dual_numbers": one.compared.map(|compared| compared.difference),
+                    "allowed": one.compared.map(|compared| compared.allowed),
+                }),
+            );
             Value::Object(state)
         })
         .collect();

@@ -73,6 +73,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         None if model.nv() <= SMALL => Style::Closed,
         None => Style::Recursive,
     };
+    if let Some(path) = &arguments.output {
+        output::expect_folder(path)?;
+    }
     let keep = kept("--symbols", &arguments.symbols, false)?;
     let derivation = Derivation::new(&model, keep, style, arguments.elimination)?;
     let text = match (as_json, arguments.format) {

@@ -7,7 +7,7 @@ use crate::outcome::Outcome;
 use crate::situation::Moved;
 use crate::state_argument::StateArgument;
 use crate::table::Table;
-use crate::{json, situation};
+use crate::{json, limits, situation};
 use catena::Model;
 use catena::algorithm::constrained::SharedFriction;
 use catena::error::Result;
@@ -24,6 +24,9 @@ const MOVED: f64 = 1e-9;
 
 /// Most lines of a list; `--json` has them all.
 const MOST_LINES: usize = 12;
+
+/// Their dense matrix takes 800 MB.
+const MOST_ROWS: usize = 10_000;
 
 /// Which model, where, and how many other positions.
 #[derive(Args, Debug)]
@@ -44,7 +47,11 @@ pub struct Arguments {
 
 /// Examines the mechanism at each of the states, closed first.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    if arguments.positions > 0 {
+        limits::count("--positions", arguments.positions as u64, 10_000)?;
+    }
     let model = arguments.model.model()?;
+    limits::rows(&model, "doctor", 1, MOST_ROWS)?;
     let mut found = Vec::new();
     for mut situation in arguments.state.situations(&model, None, None)? {
         let diagnosis = diagnose(

@@ -2,13 +2,13 @@
 
 use crate::commands::info::one_line;
 use crate::commands::inverse::state_block;
-use crate::json;
 use crate::model_argument::ModelArgument;
 use crate::number::{list, six};
 use crate::outcome::Outcome;
 use crate::situation::{self, Situation, find_frame};
 use crate::state_argument::{AccelerationArgument, EffortArgument, StateArgument};
 use crate::table::{self, Table};
+use crate::{json, limits};
 use catena::algorithm::energy::MechanicalState;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::FrameInfo;
@@ -84,6 +84,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         arguments.acceleration.a.as_ref(),
         arguments.effort.tau.as_ref(),
     )?;
+    let nv = model.nv();
+    let jacobians = frames.iter().filter(|(_, shown)| *shown).count();
+    limits::memory("states", situations.len(), 2 * nv * nv + 6 * jacobians * nv)?;
     let mut dynamics = Dynamics::new(&model);
     let evaluated = situations
         .into_iter()
@@ -139,11 +142,26 @@ fn evaluate(
             jacobian,
         });
     }
+    for value in &values {
+        let parts = [value.velocity, value.acceleration, value.bias];
+        let numbers = parts.into_iter().flat_map(Motion::to_array);
+        let mut numbers = numbers.chain(value.pose.translation.to_array());
+        if numbers.any(|x| !x.is_finite()) {
+            return Err(too_large(&format!(
+                "the motion of frame `{}`",
+                value.info.name
+            )));
+        }
+    }
     let coriolis = dynamics.coriolis(state)?.clone();
+    let coriolis_v = coriolis.times(&state.v);
+    if coriolis_v.iter().any(|x| !x.is_finite()) {
+        return Err(too_large("C v"));
+    }
     Ok(Evaluated {
         frames: values,
         inertia: dynamics.inertia(state)?.clone(),
-        coriolis_v: coriolis.times(&state.v),
+        coriolis_v,
         coriolis,
         gravity: dynamics.gravity(state)?.to_vec(),
         inverse: dynamics
@@ -155,6 +173,11 @@ fn evaluate(
         mechanical: dynamics.mechanical_state(state)?,
         situation,
     })
+}
+
+fn too_large(what: &str) -> Error {
+    Error::new(ErrorKind::Input, format!("{what} overflows at this state"))
+        .hint("positions, velocities or accelerations are too large for double precision")
 }
 
 fn to_json(model: &Model, one: &Evaluated) -> Value {

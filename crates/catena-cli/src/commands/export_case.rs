@@ -2,11 +2,14 @@
 
 use crate::model_argument::ModelArgument;
 use crate::outcome::Outcome;
-use crate::output;
-use catena::error::{Error, ErrorKind, Result};
+use crate::{limits, output};
+use catena::error::Result;
 use catena_io::conformance;
 use clap::Args;
 use std::path::PathBuf;
+
+/// Larger models make cases that nobody compares with.
+const MOST_FREEDOMS: usize = 3000;
 
 /// Which model, how many states, and where to.
 #[derive(Args, Debug)]
@@ -29,13 +32,10 @@ pub struct Arguments {
 
 /// Writes the case.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
-    if arguments.states == 0 {
-        return Err(Error::new(
-            ErrorKind::Input,
-            "--states: at least one state is needed",
-        ));
-    }
+    limits::count("--states", arguments.states as u64, 10_000)?;
     let model = arguments.model.model()?;
+    limits::freedoms(&model, "export-case", MOST_FREEDOMS)?;
+    limits::memory("states", arguments.states, 50 * model.body_count())?;
     let case = conformance::export_case(model.name(), &model, arguments.states, arguments.seed)?;
     match &arguments.output {
         None => Ok(Outcome::text(case)),

@@ -5,19 +5,21 @@ use crate::coordinates::Quantity;
 use crate::model_argument::ModelArgument;
 use crate::number::{list, rough, six};
 use crate::outcome::Outcome;
-use crate::residual::{larger, largest, relative};
 use crate::situation::{self, Situation};
 use crate::state_argument::{EffortArgument, StateArgument, numbers_of};
 use crate::table::{self, Table};
-use crate::{json, number, words};
+use crate::{json, limits, number, words};
 use catena::algorithm::factorization::{EndEffector, Factorization};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::JointKind;
+use catena::residual::{larger, largest, largest_of, relative, within};
 use catena::spatial::{Motion, Vec3};
 use catena::{Dynamics, Matrix, Model};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+/// I must be U D Uᵀ, and x solve I x = b, at least this well, or the exit code is 1.
+const TOLERANCE: f64 = 1e-9;
 /// Larger models go without dense matrices.
 const LARGE: usize = 1000;
 /// Larger matrices are printed only as JSON.
@@ -74,7 +76,10 @@ struct Dense {
 struct Solution {
     rhs: Vec<f64>,
     x: Vec<f64>,
+    /// |I x − b| / |b|.
     residual: Option<f64>,
+    /// |I x − b| / (|I| |x| + |b|): what rounding of the products themselves cannot explain.
+    backward: Option<f64>,
 }
 
 struct AtPoint {
@@ -89,15 +94,39 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let situations = arguments
         .state
         .situations(&model, None, arguments.effort.tau.as_ref())?;
+    if model.nv() <= LARGE {
+        limits::memory("states", situations.len(), 3 * model.nv() * model.nv())?;
+    }
     let mut dynamics = Dynamics::new(&model);
     let factored = situations
         .into_iter()
         .map(|situation| factor(arguments, &mut dynamics, situation))
         .collect::<Result<Vec<Factored>>>()?;
-    Ok(Outcome::text(match as_json {
+    let mut outcome = Outcome::text(match as_json {
         true => json::text(&to_json(&model, arguments, &factored)),
         false => to_text(&model, arguments, &factored),
-    }))
+    });
+    let products = factored.iter().filter_map(|one| one.dense.as_ref());
+    let solutions = factored.iter().filter_map(|one| one.solution.as_ref());
+    for (what, worst) in [
+        (
+            "U D Uᵀ is not I",
+            largest_of(products.map(|dense| dense.residual)),
+        ),
+        (
+            "x does not solve I x = b",
+            largest_of(solutions.filter_map(|solution| solution.backward)),
+        ),
+    ] {
+        if !within(worst, TOLERANCE) {
+            outcome.failures.push(format!(
+                "{what}: relative difference {}, allowed {}",
+                rough(worst),
+                rough(TOLERANCE)
+            ));
+        }
+    }
+    Ok(outcome)
 }
 
 fn factor(
@@ -131,10 +160,24 @@ fn factor(
             let mut x = rhs.clone();
             dynamics.factorize(&situation.state)?;
             dynamics.solve(&mut x)?;
-            let residual = dense
-                .as_ref()
-                .map(|dense| relative(&dense.inertia.times(&x), &rhs, largest(&rhs)));
-            Some(Solution { rhs, x, residual })
+            let against = |scale: &dyn Fn(&Matrix) -> f64| {
+                dense
+                    .as_ref()
+                    .map(|dense| relative(&dense.inertia.times(&x), &rhs, scale(&dense.inertia)))
+            };
+            let residual = against(&|_| largest(&rhs));
+            let backward = against(&|inertia| {
+                let mut sizes = inertia.clone();
+                sizes.as_mut_slice().iter_mut().for_each(|x| *x = x.abs());
+                let x: Vec<f64> = x.iter().map(|x| x.abs()).collect();
+                largest(&sizes.times(&x)) + largest(&rhs)
+            });
+            Some(Solution {
+                rhs,
+                x,
+                residual,
+                backward,
+            })
         }
     };
     let root = free_root(&model);
@@ -225,11 +268,21 @@ fn at_point(
     let vdot = dynamics.forward(&situation.state, &situation.effort, &external)?;
     let freedoms = model.tree().dof_range(root);
     let rates = &situation.state.v[freedoms.clone()];
-    Ok(AtPoint {
+    let found = AtPoint {
         inertia: at.inertia(&model, factors),
         twist: at.twist(rates),
         twist_rate: at.twist_rate(rates, &vdot[freedoms]),
-    })
+    };
+    let (twist, rate) = (found.twist.to_array(), found.twist_rate.to_array());
+    let numbers = found.inertia.as_slice().iter().chain(&twist).chain(&rate);
+    if numbers.into_iter().any(|x| !x.is_finite()) {
+        return Err(Error::new(
+            ErrorKind::Input,
+            "--end-effector: inertia or motion of this point overflows",
+        )
+        .hint("the point, in m, or the velocities are too large for double precision"));
+    }
+    Ok(found)
 }
 
 /// What the effort of every freedom works against.
@@ -293,6 +346,9 @@ fn to_text(model: &Model, arguments: &Arguments, factored: &[Factored]) -> Strin
             }
         }
         text += &matrices_text(model, arguments, one);
+    }
+    if !model.constraints().is_empty() {
+        text += "\n  these are the factors of the tree: the loops of the model are open\n";
     }
     text
 }

@@ -5,6 +5,7 @@ use crate::model_argument::ModelArgument;
 use crate::outcome::Outcome;
 use crate::{names, output};
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::{larger, within};
 use catena_symbolic::generate::{Language, Module, Options, Question};
 use clap::Args;
 use serde_json::json;
@@ -39,7 +40,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     prefix: Option<String>,
 
-    /// Frame of `jacobian` and `pose` [default: the model's last frame]
+    /// Frame of `jacobian` and `pose` [default: the one frame besides those of links, or the last of a chain]
     #[arg(long, value_name = "FRAME")]
     frame: Option<String>,
 
@@ -50,7 +51,7 @@ pub struct Arguments {
 
     /// Rotations and lengths of the model this close to 0 or ±1 are taken for exactly that. A URDF that writes 1.5708 for
     /// π/2 needs 1e-5
-    #[arg(long, value_name = "TOLERANCE", default_value_t = 1e-14)]
+    #[arg(long, value_name = "TOLERANCE", default_value = "1e-14")]
     snap: f64,
 }
 
@@ -65,25 +66,29 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
         frame: arguments.frame.clone().unwrap_or_default(),
         parameters: kept("--parameters", &arguments.parameters, true)?,
     };
+    if let Some(folder) = &arguments.output {
+        output::make_folder(folder)?;
+    }
     let module = Module::new(&model, &questions, &options)?;
     let mut outcome = Outcome::text(if json {
         counts_as_json(&module)
     } else {
         counts_as_table(&module)
     });
+    if let Some(frame) = module.frame.as_ref().filter(|frame| frame.body == 0) {
+        outcome = outcome.note(format!(
+            "note: frame `{}` is fixed to the ground: its Jacobian is zero and its pose does not change",
+            frame.name
+        ));
+    }
     let moved = module.functions.iter().map(|f| f.snapping_error);
-    let moved = moved.fold(0.0, f64::max);
-    if moved > 1e-12 {
+    let moved = moved.fold(0.0, larger);
+    if !within(moved, 1e-12) {
         outcome = outcome.note(format!(
             "note: --snap moves results by up to {moved:.1e} of the largest number; the tests compare with the snapped model"
         ));
     }
     if let Some(folder) = &arguments.output {
-        std::fs::create_dir_all(folder).map_err(|error| {
-            let reason = output::reason(&error);
-            let name = folder.display();
-            Error::new(ErrorKind::File, format!("{name} cannot be made: {reason}"))
-        })?;
         for file in module.source(language)? {
             let path = folder.join(&file.name);
             output::write_file(&path, &file.text)?;
@@ -142,6 +147,9 @@ fn counts_as_table(module: &Module) -> String {
             function.method
         );
     }
+    if let Some(frame) = &module.frame {
+        let _ = writeln!(text, "frame of jacobian and pose: {}", frame.name);
+    }
     text
 }
 
@@ -162,6 +170,10 @@ fn counts_as_json(module: &Module) -> String {
             })
         })
         .collect();
-    let document = json!({ "name": module.name, "functions": functions });
+    let document = json!({
+        "name": module.name,
+        "frame": module.frame.as_ref().map(|frame| &frame.name),
+        "functions": functions,
+    });
     format!("{document:#}\n")
 }

@@ -73,6 +73,16 @@ fn to_text(loaded: &Loaded, matrices: bool) -> String {
     if matrices {
         text += &graph_matrices(tree);
     }
+    if !tree.warnings.is_empty() {
+        text += "\nwarnings\n";
+        for warning in &tree.warnings {
+            let line = match warning.place.line {
+                Some(line) => format!("{} (line {line})", warning.message),
+                None => warning.message.clone(),
+            };
+            text += &format!("  - {}\n", words::wrapped(&line, 74, "    "));
+        }
+    }
     text += "\nassumptions\n";
     if tree.assumptions.is_empty() {
         text += "  none: everything was given\n";
@@ -449,6 +459,10 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
         "positions": positions,
         "frames": frames,
         "assumptions": tree.assumptions,
+        "warnings": tree.warnings.iter().map(|warning| json!({
+            "message": warning.message,
+            "line": warning.place.line,
+        })).collect::<Vec<_>>(),
     });
     if !model.constraints().is_empty() {
         let name = |body: usize| tree.bodies[body].name.as_str();

@@ -6,13 +6,13 @@ use crate::coordinates::{Quantity, position_of_freedom};
 use crate::model_argument::ModelArgument;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
-use crate::residual::{larger, largest, relative};
 use crate::situation::{self, Situation};
 use crate::state_argument::{AccelerationArgument, StateArgument};
 use crate::table::Table;
 use crate::trajectory_argument::TrajectoryArgument;
-use crate::{json, names, output, plot};
+use crate::{json, names, output, plot, referee};
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::{larger, largest, largest_of, relative, within};
 use catena::{Dynamics, Model};
 use clap::Args;
 use serde_json::{Value, json};
@@ -59,7 +59,13 @@ pub struct Arguments {
 struct Solved {
     situation: Situation,
     returned: Option<f64>,
+    /// Error of the efforts by numbers with twice the digits, where the accelerations did not come back.
+    sharp: Option<f64>,
 }
+
+/// Accelerations must come back from forward dynamics at least this well. Where they do not, because the inertia matrix is
+/// ill-conditioned, efforts that are not right to this limit make the exit code 1.
+const TOLERANCE: f64 = 1e-9;
 
 /// Computes the efforts.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
@@ -102,6 +108,14 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         (false, true) => trajectory_text(&model, &solved, &wanted),
         (false, false) => states_text(&model, &solved),
     });
+    let worst = largest_of(solved.iter().filter_map(|one| one.sharp));
+    if !within(worst, TOLERANCE) {
+        outcome.failures.push(format!(
+            "the efforts are not right: numbers with twice the digits differ by {}, allowed {}",
+            rough(worst),
+            rough(TOLERANCE)
+        ));
+    }
     if let Some(path) = &arguments.output {
         output::write_file(path, &to_csv(&model, &solved)?)?;
         outcome = outcome.note(format!(
@@ -175,9 +189,17 @@ fn solve(dynamics: &mut Dynamics, mut situation: Situation) -> Result<Solved> {
         }
         _ => None,
     };
+    let sharp = match returned {
+        Some(returned) if !within(returned, TOLERANCE) => {
+            let right = referee::efforts(dynamics.model(), &situation, &external);
+            Some(referee::error(&situation.effort, &right))
+        }
+        _ => None,
+    };
     Ok(Solved {
         situation,
         returned,
+        sharp,
     })
 }
 
@@ -248,9 +270,19 @@ pub fn quaternion_lines(model: &Model, situation: &Situation) -> String {
 
 fn check_line(solved: &[Solved]) -> String {
     match worst(solved) {
+        Some(worst) if within(worst, TOLERANCE) => format!(
+            "\n  check: forward dynamics returns the accelerations, relative difference {}, allowed {}\n",
+            rough(worst),
+            rough(TOLERANCE)
+        ),
         Some(worst) => format!(
-            "\n  check: forward dynamics returns the accelerations, relative difference {}\n",
-            rough(worst)
+            "\n  check: forward dynamics does not return the accelerations, relative difference {}, allowed {}\n  \
+             check: numbers with twice the digits differ by {} from the efforts above, allowed {}\n  \
+             The inertia matrix is ill-conditioned: plain numbers lose digits of accelerations.\n",
+            rough(worst),
+            rough(TOLERANCE),
+            rough(largest_of(solved.iter().filter_map(|one| one.sharp))),
+            rough(TOLERANCE)
         ),
         None => "\n  check: not possible, the system cannot be accelerated at this state\n".into(),
     }

@@ -59,6 +59,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         .hint("build it with its default features, or give --format svg"));
     }
     let path = &arguments.run;
+    output::note_input(path);
     let run = read_run(path)?;
     let here = |error: Error| error.at(place(path));
     let subject = Subject::of(&run).map_err(here)?;
@@ -103,6 +104,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         for name in &written {
             outcome = outcome.note(format!("wrote {name}"));
         }
+    }
+    if run.dropped > 0 {
+        outcome = outcome.note(output::left_out(path, run.dropped));
     }
     if !run.finished {
         outcome = outcome.note(format!(

@@ -4,14 +4,14 @@ use crate::commands::info::one_line;
 use crate::model_argument::ModelArgument;
 use crate::number::rough;
 use crate::outcome::Outcome;
-use crate::residual::{larger, largest, relative};
 use crate::situation::{self, Situation};
 use crate::state_argument::{AccelerationArgument, StateArgument};
 use crate::table::Table;
-use crate::{json, table};
+use crate::{json, limits, table};
 use catena::algorithm::inverse_dynamics::inertial_parameters;
 use catena::algorithm::inverse_dynamics::regressor::PARAMETERS;
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::{larger, largest, relative};
 use catena::{Dynamics, Matrix, Model};
 use clap::Args;
 use serde_json::{Value, json};
@@ -58,6 +58,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let situations = arguments
         .state
         .situations(&model, arguments.acceleration.a.as_ref(), None)?;
+    let each = PARAMETERS.len() * model.body_count() * model.nv();
+    limits::memory("states", situations.len(), each)?;
     let parameters: Vec<f64> = inertial_parameters(&model);
     let mut dynamics = Dynamics::new(&model.clone().without_passive_forces());
     let found = situations

@@ -4,13 +4,13 @@ use crate::commands::info::one_line;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::plot;
-use crate::residual::{larger, largest, relative};
 use crate::situation::Situation;
 use crate::table::Table;
 use crate::trajectory_argument::{paper, sampled};
 use catena::check::{self, LawResult};
 use catena::error::Result;
 use catena::model::embedded;
+use catena::residual::{larger, largest, relative, within};
 use catena::{Dynamics, Model};
 use std::hint::black_box;
 use std::time::Instant;
@@ -40,9 +40,11 @@ pub fn run() -> Result<Outcome> {
     );
     text += &inverse(&model, &motion);
     text += &factorization(&model, &mut dynamics, &motion)?;
-    text += &forward(&mut dynamics, &motion)?;
-    let (laws, failures) = checks(&model);
+    let mut failures = Vec::new();
+    text += &forward(&mut dynamics, &motion, &mut failures)?;
+    let (laws, broken) = checks(&model);
     text += &laws;
+    failures.extend(broken);
     text += &times(&mut dynamics, &motion[STEPS / 2])?;
     text += NEXT;
     Ok(Outcome {
@@ -132,7 +134,11 @@ fn factorization(model: &Model, dynamics: &mut Dynamics, motion: &[Situation]) -
     ))
 }
 
-fn forward(dynamics: &mut Dynamics, motion: &[Situation]) -> Result<String> {
+fn forward(
+    dynamics: &mut Dynamics,
+    motion: &[Situation],
+    failures: &mut Vec<String>,
+) -> Result<String> {
     let mut worst = 0.0;
     let scale = motion
         .iter()
@@ -140,6 +146,13 @@ fn forward(dynamics: &mut Dynamics, motion: &[Situation]) -> Result<String> {
     for at in motion {
         let found = dynamics.forward(&at.state, &at.effort, &[])?;
         worst = larger(worst, relative(found, &at.acceleration, scale));
+    }
+    if !within(worst, 1e-9) {
+        failures.push(format!(
+            "forward dynamics does not give the accelerations back: relative difference {}, allowed {}",
+            rough(worst),
+            rough(1e-9)
+        ));
     }
     Ok(format!(
         "\nFORWARD DYNAMICS  the efforts above give the accelerations back: at {} instants\n\

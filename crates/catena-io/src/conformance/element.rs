@@ -181,11 +181,8 @@ impl<'a> Element<'a> {
     /// A vector of length 1; the file's may have any length but zero.
     pub(super) fn direction(&self) -> Result<Vec3<f64>> {
         let vector = self.vector()?;
-        let length = vector.norm();
-        if length < 1e-12 || !length.is_finite() {
-            return Err(self.error("is no direction: it has no usable length"));
-        }
-        Ok(vector * (1.0 / length))
+        let unit = vector.unit().filter(|_| vector.norm() >= 1e-12);
+        unit.ok_or_else(|| self.error("is no direction: it has no usable length"))
     }
 
     /// A unit quaternion (w, x, y, z); the file's may have any length but zero.

@@ -8,6 +8,7 @@ use super::written::Written;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{Dof, Inertial, JointKind};
 use catena::random::Random;
+use catena::residual::larger;
 use catena::spatial::{Mat3, Sym3, Vec3};
 use catena::{Model, State};
 
@@ -94,7 +95,7 @@ fn random_situation(model: &Model, seed: u64) -> Situation {
 /// Largest difference of two accelerations.
 fn difference(a: &Response, b: &Response) -> f64 {
     let pairs = a.vdot.iter().zip(&b.vdot);
-    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, larger)
 }
 
 fn written_model(model: &Model) -> Result<Written> {

@@ -547,6 +547,7 @@ impl Subject for Moving {
 }
 
 fn normalise(quaternion: &mut [f64], element: &Element<'_>) -> Result<()> {
+    // one whose squares overflow is refused, not scaled: a state is not typed by hand
     let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
     if length < 1e-12 || !length.is_finite() {
         return Err(element.error("holds no rotation: its quaternion has no usable length"));

@@ -14,6 +14,7 @@ use super::unknown_quantity;
 use crate::tree::{Entry, Node, Value};
 use catena::error::{Error, ErrorKind, Result};
 use catena::random::Random;
+use catena::residual::larger;
 use catena::{Dynamics, Model, State};
 use std::cell::RefCell;
 
@@ -137,7 +138,7 @@ pub(super) fn foundation_noise<T: Subject + ?Sized>(
         if !determined {
             return Err(undetermined(sample));
         }
-        largest = largest.max(noise);
+        largest = larger(largest, noise);
     }
     Ok(largest)
 }

@@ -3,6 +3,7 @@
 use super::element::Element;
 use catena::Matrix;
 use catena::error::Result;
+use catena::residual::larger;
 use catena::spatial::{Mat3, Vec3};
 use std::fmt;
 
@@ -139,7 +140,7 @@ impl Numbers {
     /// Largest magnitude.
     pub(super) fn largest(&self) -> f64 {
         let numbers = self.flat().into_iter();
-        numbers.fold(0.0, |largest, x| largest.max(x.abs()))
+        numbers.fold(0.0, |largest, x| larger(largest, x.abs()))
     }
 
     /// Largest difference to numbers of the same shape; not finite where one of them is not.

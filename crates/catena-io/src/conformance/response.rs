@@ -8,6 +8,7 @@ use catena::algorithm::kinematics::{Kinematics, frame_jacobian};
 use catena::algorithm::passive::passive_force;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{FrameInfo, JointKind};
+use catena::residual::larger;
 use catena::spatial::{Force, Mat3, Pose, Vec3};
 use catena::{Base, Cpu, Dynamics, Matrix, Model, State};
 use catena_mechanism::{Formulation, Mechanism, Solution};
@@ -430,7 +431,7 @@ fn respond_closed(
         let gap = &rows.residual[block.first..block.first + 3];
         gap.iter().map(|x| x * x).sum::<f64>().sqrt()
     });
-    let gap = gaps.fold(0.0, f64::max);
+    let gap = gaps.fold(0.0, larger);
     let kinematics = chain.tree().kinematics(state, &vdot)?;
     let mut bodies: Vec<BodyMotion> = frames
         .iter()

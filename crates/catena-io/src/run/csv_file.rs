@@ -1,63 +1,95 @@
 //! Runs as text with commas.
 //!
-//! Lines that start with `#` are ours: format, columns, metadata, ends of blocks, end of the run. A block is appended in
+//! Lines that start with `#` are ours: format, columns, metadata, ends of blocks, end of the run, and checks. The header, each
+//! block and the end of the run are closed by a check, the CRC-32 of everything before it in the file. A block is appended in
 //! two steps. First all its rows go out with `#` in place of their first character, then the same bytes again with the true
 //! characters. A process killed in between leaves comments and whole rows, never a piece of a row.
 
 use super::header::{self, words_from_text, words_to_text};
-use super::storage::{self, create_with, file_error, finished_error, read_error, write_at};
+use super::storage::{self, RunFile, file_error, finished_error, nothing_begun, read_error};
 use super::{Column, Contents, Header, Progress, Resumed, Sink};
 use catena::error::{Error, ErrorKind, Place, Result};
+use crc32fast::Hasher;
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const FORMAT_LINE: &str = "# ";
 const COLUMNS_LINE: &str = "# columns: ";
 const METADATA_LINE: &str = "# metadata: ";
 const BLOCK_LINE: &str = "# block: ";
 const FINISHED_LINE: &str = "# finished: ";
+const CHECK_LINE: &str = "# check: ";
+
+/// The line that closes what was written before it.
+fn check_line(check: &Hasher) -> String {
+    format!("{CHECK_LINE}{:08x}\n", check.clone().finalize())
+}
+
+/// Closes a text that is appended to a file of which this is the check.
+fn close(text: &mut String, mut check: Hasher) -> Hasher {
+    check.update(text.as_bytes());
+    let line = check_line(&check);
+    check.update(line.as_bytes());
+    *text += &line;
+    check
+}
 
 pub(super) struct Writer {
-    path: PathBuf,
-    file: File,
+    file: RunFile,
     width: usize,
     /// Length of the file up to the end of the last block.
     length: u64,
+    /// Check of the file up to there.
+    check: Hasher,
+    /// Whether something is behind it that does not belong to the run.
+    has_tail: bool,
 }
 
 impl Writer {
     pub(super) fn create(path: &Path, header: &Header, overwrite: bool) -> Result<Self> {
-        let text = format!(
+        let mut text = format!(
             "{FORMAT_LINE}{}\n{COLUMNS_LINE}{}\n{METADATA_LINE}{}\n{}",
             header::FORMAT,
             header::columns_to_text(&header.columns),
             header.metadata,
             titles(&header.columns),
         );
+        let check = close(&mut text, Hasher::new());
         Ok(Writer {
-            path: path.to_path_buf(),
-            file: create_with(path, text.as_bytes(), overwrite)?,
             width: header.columns.len(),
             length: text.len() as u64,
+            check,
+            has_tail: false,
+            file: RunFile::create(path, text.into_bytes(), &[], overwrite)?,
         })
     }
 
-    /// Runs a step that appends to the file; if it fails, takes back what it wrote.
-    fn append(&mut self, step: impl FnOnce(&mut Self) -> io::Result<u64>) -> io::Result<()> {
-        match step(self) {
-            Ok(length) => {
-                self.length = length;
-                Ok(())
-            }
-            Err(error) => {
-                // If this fails too, the piece is left for the reader to pass over.
-                let _ = self.file.set_len(self.length);
-                Err(error)
-            }
+    /// Writes bytes to the end of the file, first as they are hidden. If that fails, takes back what was written.
+    fn append(&mut self, hidden: &[u8], bytes: &[u8]) -> io::Result<()> {
+        if self.file.is_waiting() {
+            return self.file.begin(bytes);
         }
+        if self.has_tail {
+            self.file.cut(self.length)?;
+            self.has_tail = false;
+        }
+        let place = self.length;
+        let result = self
+            .file
+            .write_at(place, hidden)
+            .and_then(|()| self.file.write_at(place, bytes));
+        if result.is_err() {
+            self.take_back();
+        }
+        result
+    }
+
+    fn take_back(&mut self) {
+        // If this fails, the piece is left for the reader to pass over.
+        let _ = self.file.cut(self.length);
     }
 }
 
@@ -74,33 +106,30 @@ impl Sink for Writer {
             }
             text.push('\n');
         }
-        let check = crc32fast::hash(text.as_bytes());
         let _ = writeln!(
             text,
-            "{BLOCK_LINE}{} rows {} check {check:08x} checkpoint {}",
+            "{BLOCK_LINE}{} rows {} checkpoint {}",
             progress.blocks,
             progress.rows,
             words_to_text(checkpoint)
         );
+        let check = close(&mut text, self.check.clone());
         let whole = text.into_bytes();
         let mut hidden = whole.clone();
         for start in starts {
             hidden[start] = b'#';
         }
-        self.append(|writer| {
-            write_at(&mut writer.file, writer.length, &hidden)?;
-            write_at(&mut writer.file, writer.length, &whole)?;
-            Ok(writer.length + whole.len() as u64)
-        })
+        self.append(&hidden, &whole)?;
+        self.length += whole.len() as u64;
+        self.check = check;
+        Ok(())
     }
 
     fn finish(&mut self, audit: &Value) -> io::Result<()> {
-        let line = format!("{FINISHED_LINE}{audit}\n");
-        self.append(|writer| {
-            write_at(&mut writer.file, writer.length, line.as_bytes())?;
-            storage::synchronize(&writer.file, &writer.path)?;
-            Ok(writer.length + line.len() as u64)
-        })
+        let mut text = format!("{FINISHED_LINE}{audit}\n");
+        close(&mut text, self.check.clone());
+        self.append(&[], text.as_bytes())?;
+        self.file.synchronize().inspect_err(|_| self.take_back())
     }
 }
 
@@ -127,28 +156,38 @@ pub(super) fn read(path: &Path) -> Result<Contents> {
         header: scan.header,
         columns: scan.columns,
         audit: scan.audit,
+        dropped: scan.dropped,
     })
 }
 
-pub(super) fn resume(path: &Path) -> Result<Resumed> {
-    let file = storage::open_to_resume(path)?;
+pub(super) fn read_text(path: &Path) -> Result<(String, u64)> {
+    let file = File::open(path).map_err(|error| read_error(path, &error))?;
     let scan = Scan::run(path, &file, false)?;
+    let bytes = storage::tail(&file, path, 0, scan.length)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| file_error(ErrorKind::Syntax, path, "the run is not UTF-8 text"))?;
+    Ok((text, scan.dropped))
+}
+
+pub(super) fn resume(path: &Path) -> Result<Resumed> {
+    let file = RunFile::resume(path)?;
+    let scan = Scan::run(path, file.file(), false)?;
     if scan.audit.is_some() {
         return Err(finished_error(path));
     }
-    file.set_len(scan.length)
-        .map_err(|error| storage::create_error(path, &error))?;
     let writer = Writer {
-        path: path.to_path_buf(),
         file,
         width: scan.header.columns.len(),
         length: scan.length,
+        check: scan.check,
+        has_tail: scan.dropped > 0,
     };
     Ok(Resumed {
         sink: Box::new(writer),
         header: scan.header,
         progress: scan.progress,
         checkpoint: scan.checkpoint,
+        dropped: scan.dropped,
     })
 }
 
@@ -160,6 +199,9 @@ struct Scan {
     progress: Progress,
     checkpoint: Vec<u64>,
     length: u64,
+    check: Hasher,
+    /// Bytes after the last complete block that are left out.
+    dropped: u64,
 }
 
 impl Scan {
@@ -175,46 +217,57 @@ impl Scan {
             progress: Progress::default(),
             checkpoint: Vec::new(),
             length: lines.length,
+            check: lines.check_with_line(),
+            dropped: 0,
         };
-        let mut block = Block::new(width);
-        while lines.next()? {
-            if let Some(end) = lines.after(BLOCK_LINE) {
-                let Some((progress, checkpoint)) = block.end(end, scan.progress) else {
-                    // The last block of a killed run may be spoilt, none before it.
-                    let number = lines.number;
-                    if lines.next()? {
-                        return Err(lines.damaged(number, "the block that ends here was changed"));
+        let mut piece = Piece::new(width);
+        while scan.audit.is_none() && lines.next()? {
+            match lines.is_right_check() {
+                None => piece.line(&lines),
+                Some(false) => break,
+                Some(true) => {
+                    if scan.take(&piece, keep).is_none() {
+                        let what = "the piece that ends here is neither a block nor the end";
+                        return Err(lines.damaged(what));
                     }
-                    break;
-                };
-                scan.progress = progress;
-                scan.checkpoint = checkpoint;
-                scan.length = lines.length;
-                if keep {
-                    for row in block.numbers.chunks_exact(width) {
-                        for (column, &value) in scan.columns.iter_mut().zip(row) {
-                            column.push(value);
-                        }
-                    }
+                    scan.length = lines.length;
+                    scan.check = lines.check_with_line();
+                    piece = Piece::new(width);
                 }
-                block = Block::new(width);
-            } else if let Some(audit) = lines.after(FINISHED_LINE) {
-                if !block.is_empty() {
-                    let what = "the rows before the end of the run belong to no block";
-                    return Err(lines.damaged(lines.number, what));
-                }
-                let audit = serde_json::from_str(audit).map_err(|error| {
-                    lines.damaged(lines.number, &format!("the audit is no JSON ({error})"))
-                })?;
-                scan.audit = Some(audit);
-                if lines.next()? {
-                    return Err(lines.damaged(lines.number, "the run ends before this line"));
-                }
-            } else {
-                block.line(&lines.bytes);
             }
         }
+        let tail = storage::tail(file, path, scan.length, lines.file_length)?;
+        if scan.audit.is_some() && !tail.is_empty() {
+            lines.number += 1;
+            return Err(lines.damaged("the run ends before this line"));
+        }
+        // What a kill leaves is a single block, or a piece of one.
+        if storage::occurrences(&tail, format!("\n{CHECK_LINE}").as_bytes()) > 1 {
+            return Err(lines.damaged("the block that ends here was changed"));
+        }
+        scan.dropped = tail.len() as u64;
         Ok(scan)
+    }
+
+    /// Takes a block or the end of the run.
+    fn take(&mut self, piece: &Piece, keep: bool) -> Option<()> {
+        if let Some(audit) = &piece.audit {
+            self.audit = Some(audit.clone());
+            return piece.numbers.is_empty().then_some(());
+        }
+        let (blocks, rows, checkpoint) = piece.end.as_ref()?;
+        let width = self.columns.len();
+        self.progress = self.progress.after(&piece.numbers, width);
+        self.checkpoint.clone_from(checkpoint);
+        if keep {
+            for row in piece.numbers.chunks_exact(width) {
+                for (column, &value) in self.columns.iter_mut().zip(row) {
+                    column.push(value);
+                }
+            }
+        }
+        let same = (self.progress.blocks, self.progress.rows) == (*blocks, *rows);
+        (piece.is_sound && same).then_some(())
     }
 }
 
@@ -226,9 +279,12 @@ fn read_header(lines: &mut Lines<'_>) -> Result<Header> {
             path,
             "the header of the run is cut off or changed",
         )
-        .hint("the file holds no results; start the run anew")
+        .hint("without it nothing can be said of the rows; make the run anew")
     };
     let complete = lines.next()?;
+    if lines.length == 0 {
+        return Err(nothing_begun(path));
+    }
     let format = lines.after(FORMAT_LINE);
     if !format.is_some_and(|format| format.starts_with("catena-run")) {
         return Err(header::no_run(path));
@@ -244,98 +300,119 @@ fn read_header(lines: &mut Lines<'_>) -> Result<Header> {
         }
         *text = lines.after(start).ok_or_else(cut)?.to_string();
     }
-    let [columns, metadata] = texts;
-    let header = header::from_text(path, &columns, &metadata)?;
-    if !lines.next()? || lines.bytes != titles(&header.columns).as_bytes() {
+    let titles_read = match lines.next()? {
+        true => lines.bytes.clone(),
+        false => return Err(cut()),
+    };
+    if !lines.next()? || lines.is_right_check() != Some(true) {
         return Err(cut());
     }
-    Ok(header)
+    let [columns, metadata] = texts;
+    let header = header::from_text(path, &columns, &metadata)?;
+    match titles_read == titles(&header.columns).as_bytes() {
+        true => Ok(header),
+        false => Err(cut()),
+    }
 }
 
-/// Rows of which the end of the block has not been seen.
-struct Block {
+/// Lines of which the check has not been seen: a block, or the end of the run.
+struct Piece {
     width: usize,
     numbers: Vec<f64>,
-    check: crc32fast::Hasher,
-    /// Whether every line was a row.
-    sound: bool,
+    /// Blocks and rows up to its end, and the checkpoint there.
+    end: Option<(u64, u64, Vec<u64>)>,
+    audit: Option<Value>,
+    /// Whether every line was understood.
+    is_sound: bool,
 }
 
-impl Block {
+impl Piece {
     fn new(width: usize) -> Self {
-        Block {
+        Piece {
             width,
             numbers: Vec::new(),
-            check: crc32fast::Hasher::new(),
-            sound: true,
+            end: None,
+            audit: None,
+            is_sound: true,
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.sound && self.numbers.is_empty()
+    fn line(&mut self, lines: &Lines<'_>) {
+        // Nothing follows the end of a block or of a run but its check.
+        let is_first_end = self.end.is_none() && self.audit.is_none();
+        let understood = if let Some(end) = lines.after(BLOCK_LINE) {
+            self.end = block_end(end);
+            self.end.is_some()
+        } else if let Some(audit) = lines.after(FINISHED_LINE) {
+            self.audit = serde_json::from_str(audit).ok();
+            self.audit.is_some()
+        } else {
+            self.row(&lines.bytes)
+        };
+        self.is_sound &= is_first_end && understood;
     }
 
     /// Takes a line that should be a row.
-    fn line(&mut self, line: &[u8]) {
-        self.check.update(line);
+    fn row(&mut self, line: &[u8]) -> bool {
         let before = self.numbers.len();
-        let numbers = std::str::from_utf8(line)
-            .into_iter()
-            .flat_map(|line| line.trim_end_matches('\n').split(','));
-        for number in numbers {
+        let Ok(line) = std::str::from_utf8(line) else {
+            return false;
+        };
+        for number in line.trim_end_matches('\n').split(',') {
             match number.parse::<f64>() {
                 Ok(number) if number.is_finite() => self.numbers.push(number),
-                _ => self.sound = false,
+                _ => return false,
             }
         }
-        self.sound &= self.numbers.len() == before + self.width;
+        self.numbers.len() == before + self.width
     }
+}
 
-    /// Progress and checkpoint after this block, from the line at its end; nothing if the block is not as it was written.
-    fn end(&self, line: &str, before: Progress) -> Option<(Progress, Vec<u64>)> {
-        let mut words = line.split(' ');
-        let mut after = |title: Option<&str>| match title {
-            Some(title) if words.next()? != title => None,
-            _ => words.next(),
-        };
-        let blocks: u64 = after(None)?.parse().ok()?;
-        let rows: u64 = after(Some("rows"))?.parse().ok()?;
-        let check = u32::from_str_radix(after(Some("check"))?, 16).ok()?;
-        let checkpoint = words_from_text(after(Some("checkpoint"))?)?;
-        let progress = before.after(&self.numbers, self.width);
-        let same = self.sound
-            && (progress.blocks, progress.rows) == (blocks, rows)
-            && self.check.clone().finalize() == check;
-        same.then_some((progress, checkpoint))
-    }
+/// Blocks, rows and checkpoint from the line at the end of a block.
+fn block_end(line: &str) -> Option<(u64, u64, Vec<u64>)> {
+    let (blocks, rest) = line.split_once(" rows ")?;
+    let (rows, words) = rest.split_once(" checkpoint ")?;
+    Some((
+        blocks.parse().ok()?,
+        rows.parse().ok()?,
+        words_from_text(words)?,
+    ))
 }
 
 /// The lines of a file, one at a time.
 struct Lines<'a> {
     path: &'a Path,
     reader: BufReader<&'a File>,
+    /// Length of the file when it was opened.
+    file_length: u64,
     /// The last line read, with its end.
     bytes: Vec<u8>,
     /// Its number, counted from 1.
     number: usize,
     /// Length of the file up to its end.
     length: u64,
+    /// Check of the file up to its beginning.
+    check: Hasher,
 }
 
 impl<'a> Lines<'a> {
     fn new(path: &'a Path, mut file: &'a File) -> Result<Self> {
-        file.rewind().map_err(|error| read_error(path, &error))?;
+        let failed = |error| read_error(path, &error);
+        file.rewind().map_err(failed)?;
         Ok(Lines {
             path,
+            file_length: file.metadata().map_err(failed)?.len(),
             reader: BufReader::with_capacity(1 << 16, file),
             bytes: Vec::new(),
             number: 0,
             length: 0,
+            check: Hasher::new(),
         })
     }
 
     /// Reads the next line. At the end of the file, or if the line has no end, the answer is no.
     fn next(&mut self) -> Result<bool> {
+        self.check.update(&self.bytes);
         self.bytes.clear();
         let count = self
             .reader
@@ -353,8 +430,21 @@ impl<'a> Lines<'a> {
             .map(|rest| rest.trim_end_matches('\n'))
     }
 
-    fn damaged(&self, number: usize, what: &str) -> Error {
+    /// If the line is a check: whether it is that of the lines before it.
+    fn is_right_check(&self) -> Option<bool> {
+        let is_check = self.bytes.starts_with(CHECK_LINE.as_bytes());
+        is_check.then(|| self.bytes == check_line(&self.check).as_bytes())
+    }
+
+    /// Check of the file up to the end of the line.
+    fn check_with_line(&self) -> Hasher {
+        let mut check = self.check.clone();
+        check.update(&self.bytes);
+        check
+    }
+
+    fn damaged(&self, what: &str) -> Error {
         Error::new(ErrorKind::Syntax, format!("the run is damaged: {what}"))
-            .at(Place::new(self.path.display().to_string(), number))
+            .at(Place::new(self.path.display().to_string(), self.number))
     }
 }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// What files of this version call themselves.
-pub(super) const FORMAT: &str = "catena-run/1";
+pub(super) const FORMAT: &str = "catena-run/2";
 
 /// Refuses a header that could not be read back.
 pub(super) fn check(header: &Header) -> Result<()> {
@@ -88,7 +88,8 @@ pub(super) fn check_format(path: &Path, format: Option<&str>) -> Result<()> {
             ErrorKind::Unsupported,
             path,
             format!("the run is of format `{other}`, this version of catena reads `{FORMAT}`"),
-        )),
+        )
+        .hint("read it with the version that wrote it, or make the run anew")),
         _ => Err(no_run(path)),
     }
 }

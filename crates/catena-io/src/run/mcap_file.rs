@@ -3,23 +3,29 @@
 //! The file is complete after every block: data, then an end without summary. The next block is put where that end is. Its
 //! bytes beyond the old end go out first, then those over it, so that a killed process leaves either the old end, after which
 //! nobody reads, or the new block. Only [`Writer::finish`] adds the summary.
+//!
+//! The header, each block and the audit are closed by a record with a check, the CRC-32 of everything before it in the file.
 
 use super::header::{self, words_from_text, words_to_text};
 use super::mcap_message::{Layout, schema};
-use super::mcap_record::{PREFIX, Record, plain_end, put_end};
-use super::storage::{self, create_with, file_error, finished_error, read_error, write_at};
+use super::mcap_record::{PREFIX, Record, is_plain_chunk, plain_end, put_end, read_metadata};
+use super::storage::{
+    self, RunFile, damaged, file_error, finished_error, nothing_begun, read_error,
+};
 use super::{Contents, Header, Progress, Resumed, Sink};
-use catena::error::{Error, ErrorKind, Result};
+use catena::error::{ErrorKind, Result};
+use crc32fast::Hasher;
 use mcap::records::{Record as ReadRecord, op};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const HEADER: &str = "catena.header";
 const CHECKPOINT: &str = "catena.checkpoint";
 const AUDIT: &str = "catena.audit";
+const CHECK: &str = "catena.check";
 const TOPIC: &str = "/run";
 /// Number of the only schema and of the only channel.
 const ID: u16 = 1;
@@ -41,9 +47,34 @@ struct Metadata {
     length: u64,
 }
 
+/// The record that closes what was written before it.
+fn check_record(check: &Hasher) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let digits = format!("{:08x}", check.clone().finalize());
+    Record::new(op::METADATA)
+        .text(CHECK)
+        .map(&[("crc32", &digits)])
+        .put(&mut bytes);
+    bytes
+}
+
+/// Closes bytes that are appended to a file of which this is the check.
+fn close(bytes: &mut Vec<u8>, mut check: Hasher) -> Hasher {
+    check.update(bytes);
+    let record = check_record(&check);
+    check.update(&record);
+    bytes.extend(record);
+    check
+}
+
+/// A text as MCAP writes it: its length, then its bytes.
+fn counted_text(text: &str) -> Vec<u8> {
+    let length = text.len() as u32;
+    [&length.to_le_bytes()[..], text.as_bytes()].concat()
+}
+
 pub(super) struct Writer {
-    path: PathBuf,
-    file: File,
+    file: RunFile,
     layout: Layout,
     width: usize,
     /// Schema and channel, to be repeated in the summary.
@@ -53,6 +84,10 @@ pub(super) struct Writer {
     progress: Progress,
     /// Length of the data; the end of the file follows.
     length: u64,
+    /// Check of the data.
+    check: Hasher,
+    /// Whether something other than the end follows.
+    has_tail: bool,
 }
 
 /// Schema and channel of a run.
@@ -101,45 +136,53 @@ impl Writer {
             length: bytes.len() as u64 - place,
         };
         bytes.extend(description(header));
-        let length = bytes.len() as u64;
-        bytes.extend(plain_end());
-        let file = create_with(path, &bytes, overwrite)?;
-        Ok(Writer::new(path, file, header, header_record, length))
-    }
-
-    fn new(path: &Path, file: File, header: &Header, header_record: Metadata, length: u64) -> Self {
-        Writer {
-            path: path.to_path_buf(),
-            file,
+        let check = close(&mut bytes, Hasher::new());
+        Ok(Writer {
             layout: Layout::new(&header.columns),
             width: header.columns.len(),
             description: description(header),
             header: header_record,
             chunks: Vec::new(),
             progress: Progress::default(),
-            length,
-        }
+            length: bytes.len() as u64,
+            check,
+            has_tail: false,
+            file: RunFile::create(path, bytes, &plain_end(), overwrite)?,
+        })
     }
 
-    /// Puts bytes, the end of the file included, where the end of the file is now, then does the rest. If something
-    /// fails, the file is as before.
-    fn append(
-        &mut self,
-        bytes: &[u8],
-        rest: impl FnOnce(&File, &Path) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let old_end = plain_end();
-        let (over, beyond) = bytes.split_at(old_end.len());
-        let file_length = self.length + old_end.len() as u64;
-        let result = write_at(&mut self.file, file_length, beyond)
-            .and_then(|()| write_at(&mut self.file, self.length, over))
-            .and_then(|()| rest(&self.file, &self.path));
+    /// Puts bytes, the end of the file included, where the end of the file is now. If something fails, the file is as before.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.file.is_waiting() {
+            return self.file.begin(bytes);
+        }
+        if self.has_tail {
+            self.put_plain_end()?;
+            self.has_tail = false;
+        }
+        let length_of_end = plain_end().len();
+        let (over, beyond) = bytes.split_at(length_of_end);
+        let place = self.length;
+        let result = self
+            .file
+            .write_at(place + length_of_end as u64, beyond)
+            .and_then(|()| self.file.write_at(place, over));
         if result.is_err() {
-            // If this fails too, the reader passes over what is left.
-            let _ = write_at(&mut self.file, self.length, &old_end);
-            let _ = self.file.set_len(file_length);
+            self.take_back();
         }
         result
+    }
+
+    /// Ends the file after its data.
+    fn put_plain_end(&mut self) -> io::Result<()> {
+        let end = plain_end();
+        self.file.write_at(self.length, &end)?;
+        self.file.cut(self.length + end.len() as u64)
+    }
+
+    fn take_back(&mut self) {
+        // If this fails, the reader passes over what is left.
+        let _ = self.put_plain_end();
     }
 
     /// The messages of a block and where each is.
@@ -193,9 +236,20 @@ impl Writer {
             index_length: self.length + buffer.len() as u64 - index_place,
         }
     }
+}
 
-    fn summary(&self, audit: &Metadata) -> Vec<u8> {
-        let mut bytes = self.description.clone();
+/// The summary of a finished run, which lets programs jump in it.
+struct Summary<'a> {
+    description: &'a [u8],
+    progress: Progress,
+    chunks: &'a [Chunk],
+    header: &'a Metadata,
+    audit: Metadata,
+}
+
+impl Summary<'_> {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.description.to_vec();
         let start = self.chunks.iter().map(|chunk| chunk.times.0).min();
         let end = self.chunks.iter().map(|chunk| chunk.times.1).max();
         Record::new(op::STATISTICS)
@@ -203,8 +257,8 @@ impl Writer {
             .u16(1)
             .u32(1)
             .u32(0)
-            // Header, a checkpoint for each block, audit.
-            .u32(self.progress.blocks as u32 + 2)
+            // Header, a checkpoint for each block, audit; each with its check.
+            .u32(2 * self.progress.blocks as u32 + 4)
             .u32(self.chunks.len() as u32)
             .u64(start.unwrap_or(0))
             .u64(end.unwrap_or(0))
@@ -212,7 +266,7 @@ impl Writer {
             .u16(ID)
             .u64(self.progress.rows)
             .put(&mut bytes);
-        for chunk in &self.chunks {
+        for chunk in self.chunks {
             Record::new(op::CHUNK_INDEX)
                 .u64(chunk.times.0)
                 .u64(chunk.times.1)
@@ -227,7 +281,7 @@ impl Writer {
                 .u64(chunk.data_length)
                 .put(&mut bytes);
         }
-        for record in [&self.header, audit] {
+        for record in [self.header, &self.audit] {
             Record::new(op::METADATA_INDEX)
                 .u64(record.place)
                 .u64(record.length)
@@ -250,10 +304,12 @@ impl Sink for Writer {
                 ("words", &words_to_text(checkpoint)),
             ])
             .put(&mut bytes);
+        let check = close(&mut bytes, self.check.clone());
         let data_length = bytes.len() as u64;
         bytes.extend(plain_end());
-        self.append(&bytes, |_, _| Ok(()))?;
+        self.append(&bytes)?;
         self.length += data_length;
+        self.check = check;
         self.chunks.extend(chunk);
         self.progress = progress;
         Ok(())
@@ -265,14 +321,23 @@ impl Sink for Writer {
             .text(AUDIT)
             .map(&[("audit", &audit.to_string())])
             .put(&mut bytes);
-        let length = bytes.len() as u64;
         let audit = Metadata {
             name: AUDIT,
             place: self.length,
-            length,
+            length: bytes.len() as u64,
         };
-        put_end(&mut bytes, self.length + length, &self.summary(&audit));
-        self.append(&bytes, storage::synchronize)
+        close(&mut bytes, self.check.clone());
+        let summary = Summary {
+            description: &self.description,
+            progress: self.progress,
+            chunks: &self.chunks,
+            header: &self.header,
+            audit,
+        };
+        let data_length = self.length + bytes.len() as u64;
+        put_end(&mut bytes, data_length, &summary.bytes());
+        self.append(&bytes)?;
+        self.file.synchronize().inspect_err(|_| self.take_back())
     }
 }
 
@@ -283,27 +348,34 @@ pub(super) fn read(path: &Path) -> Result<Contents> {
         header: scan.header,
         columns: scan.columns,
         audit: scan.audit,
+        dropped: scan.dropped,
     })
 }
 
 pub(super) fn resume(path: &Path) -> Result<Resumed> {
-    let file = storage::open_to_resume(path)?;
-    let scan = Scan::run(path, &file, false)?;
+    let file = RunFile::resume(path)?;
+    let scan = Scan::run(path, file.file(), false)?;
     if scan.audit.is_some() {
         return Err(finished_error(path));
     }
-    let mut writer = Writer::new(path, file, &scan.header, scan.header_record, scan.length);
-    writer.chunks = scan.chunks;
-    writer.progress = scan.progress;
-    let end = plain_end();
-    write_at(&mut writer.file, scan.length, &end)
-        .and_then(|()| writer.file.set_len(scan.length + end.len() as u64))
-        .map_err(|error| storage::create_error(path, &error))?;
+    let writer = Writer {
+        file,
+        layout: Layout::new(&scan.header.columns),
+        width: scan.header.columns.len(),
+        description: description(&scan.header),
+        header: scan.header_record,
+        chunks: scan.chunks,
+        progress: scan.progress,
+        length: scan.length,
+        check: scan.check,
+        has_tail: scan.dropped > 0,
+    };
     Ok(Resumed {
         progress: scan.progress,
         sink: Box::new(writer),
         header: scan.header,
         checkpoint: scan.checkpoint,
+        dropped: scan.dropped,
     })
 }
 
@@ -317,6 +389,9 @@ struct Scan {
     checkpoint: Vec<u64>,
     chunks: Vec<Chunk>,
     length: u64,
+    check: Hasher,
+    /// Bytes after the last complete block that are left out.
+    dropped: u64,
 }
 
 impl Scan {
@@ -325,66 +400,91 @@ impl Scan {
         let mut records = Records::new(path, file)?;
         let mut scan = Scan::start(&mut records)?;
         let layout = Layout::new(&scan.header.columns);
-        let width = scan.header.columns.len();
-        let mut block = Block::default();
-        // The last block of a killed run may be spoilt, none before it.
-        let mut spoilt = false;
-        while records.next()? && records.code != op::DATA_END {
-            if records.code == op::CHUNK {
-                block.chunk(&records, &layout);
-            } else if records.code == op::MESSAGE_INDEX {
-                block.index = Some((records.place, records.length()));
-            } else if let Some(entries) = records.metadata(CHECKPOINT) {
-                if spoilt {
-                    return Err(records.damaged());
-                }
-                let Some((progress, checkpoint)) = block.end(&entries, scan.progress, width) else {
-                    spoilt = true;
-                    continue;
-                };
-                scan.chunks.extend(block.place());
-                if keep {
-                    for row in block.numbers.chunks_exact(width) {
-                        for (column, &value) in scan.columns.iter_mut().zip(row) {
-                            column.push(value);
-                        }
+        let mut piece = Piece::default();
+        // The audit, where its record is, and where the data end.
+        let mut finish: Option<(Value, Metadata, u64)> = None;
+        while finish.is_none() && records.next()? && records.code != op::DATA_END {
+            match records.is_right_check() {
+                None => piece.record(&records, &layout),
+                Some(false) => break,
+                Some(true) => {
+                    if let (Some((audit, record)), true) = (piece.audit.take(), piece.is_sound) {
+                        finish = Some((audit, record, records.end));
+                    } else if scan.take(&piece, keep).is_some() {
+                        scan.length = records.end;
+                        scan.check = records.check_with_record();
+                    } else {
+                        let what = "the piece that ends at byte";
+                        let what = format!("{what} {} is not as it was written", records.end);
+                        return Err(damaged(path, &what));
                     }
+                    piece = Piece::default();
                 }
-                block = Block::default();
-                scan.progress = progress;
-                scan.checkpoint = checkpoint;
-                scan.length = records.end;
-            } else if let Some(entries) = records.metadata(AUDIT) {
-                if spoilt {
-                    return Err(records.damaged());
-                }
-                // If the audit is spoilt, the run was killed while it was being finished.
-                let audit = entries.get("audit");
-                scan.audit = audit.and_then(|text| serde_json::from_str(text).ok());
             }
+        }
+        let tail = storage::tail(file, path, scan.length, records.file_length)?;
+        // What a kill leaves is a single block, or a piece of one.
+        if storage::occurrences(&tail, &counted_text(CHECK)) > 1 {
+            let what = format!("the block at byte {} was changed", scan.length);
+            return Err(damaged(path, &what));
+        }
+        if let Some((audit, record, data_length)) = finish {
+            let mut end = Vec::new();
+            let summary = Summary {
+                description: &description(&scan.header),
+                progress: scan.progress,
+                chunks: &scan.chunks,
+                header: &scan.header_record,
+                audit: record,
+            };
+            put_end(&mut end, data_length, &summary.bytes());
+            if tail[(data_length - scan.length) as usize..] == end {
+                scan.audit = Some(audit);
+                return Ok(scan);
+            }
+        }
+        if tail != plain_end() {
+            scan.dropped = tail.len() as u64;
         }
         Ok(scan)
     }
 
-    /// Reads up to the channel, where the first block begins.
+    /// Takes a block.
+    fn take(&mut self, piece: &Piece, keep: bool) -> Option<()> {
+        let (blocks, rows, checkpoint) = piece.end.as_ref()?;
+        let width = self.columns.len();
+        self.progress = self.progress.after(&piece.numbers, width);
+        self.checkpoint.clone_from(checkpoint);
+        self.chunks.extend(piece.place());
+        if keep {
+            for row in piece.numbers.chunks_exact(width) {
+                for (column, &value) in self.columns.iter_mut().zip(row) {
+                    column.push(value);
+                }
+            }
+        }
+        let same = (self.progress.blocks, self.progress.rows) == (*blocks, *rows);
+        (piece.is_sound && same).then_some(())
+    }
+
+    /// Reads the header up to its check, where the first block begins.
     fn start(records: &mut Records<'_>) -> Result<Scan> {
         let path = records.path;
         let mut header = None;
         while records.next()? {
             if let Some(entries) = records.metadata(HEADER) {
-                let entry = |key| entries.get(key).map(String::as_str);
-                header::check_format(path, entry("format"))?;
-                let columns = entry("columns").unwrap_or_default();
-                let metadata = entry("metadata").unwrap_or_default();
+                header::check_format(path, entries.get("format").map(String::as_str))?;
                 let record = Metadata {
                     name: HEADER,
                     place: records.place,
                     length: records.length(),
                 };
-                header = Some((header::from_text(path, columns, metadata)?, record));
+                header = Some((entries, record));
             }
-            match (records.code, header) {
-                (op::CHANNEL, Some((header, header_record))) => {
+            match (records.is_right_check(), header) {
+                (Some(true), Some((entries, header_record))) => {
+                    let text = |key| entries.get(key).map(String::as_str).unwrap_or_default();
+                    let header = header::from_text(path, text("columns"), text("metadata"))?;
                     return Ok(Scan {
                         columns: vec![Vec::new(); header.columns.len()],
                         header,
@@ -394,39 +494,86 @@ impl Scan {
                         checkpoint: Vec::new(),
                         chunks: Vec::new(),
                         length: records.end,
+                        check: records.check_with_record(),
+                        dropped: 0,
                     });
                 }
-                (op::CHANNEL | op::MESSAGE | op::CHUNK | op::DATA_END, None) => {
+                (Some(false), _) => break,
+                (_, None) if [op::CHANNEL, op::MESSAGE, op::CHUNK].contains(&records.code) => {
                     return Err(header::no_run(path));
                 }
                 (_, found) => header = found,
             }
+            if records.code == op::DATA_END {
+                break;
+            }
         }
-        Err(
-            file_error(ErrorKind::Syntax, path, "the header of the run is cut off")
-                .hint("the file holds no results; start the run anew"),
+        Err(file_error(
+            ErrorKind::Syntax,
+            path,
+            "the header of the run is cut off or changed",
         )
+        .hint("without it nothing can be said of the rows; make the run anew"))
     }
 }
 
-/// A block of which the checkpoint has not been seen.
-#[derive(Default)]
-struct Block {
+/// Records of which the check has not been seen: a block, or the audit.
+struct Piece {
     numbers: Vec<f64>,
     /// Place and length of the chunk and of its data, and its times.
     chunk: Option<(u64, u64, u64, (u64, u64))>,
     /// Place and length of the index after it.
     index: Option<(u64, u64)>,
-    /// Whether something was not as it was written.
-    spoilt: bool,
+    /// Blocks and rows up to its end, and the checkpoint there.
+    end: Option<(u64, u64, Vec<u64>)>,
+    audit: Option<(Value, Metadata)>,
+    /// Whether every record was understood.
+    is_sound: bool,
 }
 
-impl Block {
-    fn chunk(&mut self, records: &Records<'_>, layout: &Layout) {
-        self.spoilt |= self.chunk.is_some() || self.read_chunk(records, layout).is_none();
+impl Default for Piece {
+    fn default() -> Self {
+        Piece {
+            numbers: Vec::new(),
+            chunk: None,
+            index: None,
+            end: None,
+            audit: None,
+            is_sound: true,
+        }
+    }
+}
+
+impl Piece {
+    fn record(&mut self, records: &Records<'_>, layout: &Layout) {
+        let understood = if records.code == op::CHUNK {
+            self.chunk.is_none() && self.read_chunk(records, layout).is_some()
+        } else if records.code == op::MESSAGE_INDEX {
+            self.index = Some((records.place, records.length()));
+            true
+        } else if let Some(entries) = records.metadata(CHECKPOINT) {
+            self.end = block_end(&entries);
+            self.end.is_some()
+        } else if let Some(entries) = records.metadata(AUDIT) {
+            let record = Metadata {
+                name: AUDIT,
+                place: records.place,
+                length: records.length(),
+            };
+            let audit = entries.get("audit");
+            let audit = audit.and_then(|text| serde_json::from_str(text).ok());
+            self.audit = audit.map(|audit| (audit, record));
+            self.audit.is_some()
+        } else {
+            false
+        };
+        self.is_sound &= understood;
     }
 
     fn read_chunk(&mut self, records: &Records<'_>, layout: &Layout) -> Option<()> {
+        if !is_plain_chunk(&records.body) {
+            return None;
+        }
         let Ok(ReadRecord::Chunk { header, data }) =
             mcap::parse_record(records.code, &records.body)
         else {
@@ -448,21 +595,6 @@ impl Block {
         Some(())
     }
 
-    /// Progress and checkpoint after this block; nothing if the block is not as it was written.
-    fn end(
-        &self,
-        entries: &BTreeMap<String, String>,
-        before: Progress,
-        width: usize,
-    ) -> Option<(Progress, Vec<u64>)> {
-        let blocks: u64 = entries.get("block")?.parse().ok()?;
-        let rows: u64 = entries.get("rows")?.parse().ok()?;
-        let checkpoint = words_from_text(entries.get("words")?)?;
-        let progress = before.after(&self.numbers, width);
-        let same = !self.spoilt && (progress.blocks, progress.rows) == (blocks, rows);
-        same.then_some((progress, checkpoint))
-    }
-
     /// Where the chunk is, for the summary.
     fn place(&self) -> Option<Chunk> {
         let (place, length, data_length, times) = self.chunk?;
@@ -478,10 +610,21 @@ impl Block {
     }
 }
 
+/// Blocks, rows and checkpoint from the record at the end of a block.
+fn block_end(entries: &BTreeMap<String, String>) -> Option<(u64, u64, Vec<u64>)> {
+    Some((
+        entries.get("block")?.parse().ok()?,
+        entries.get("rows")?.parse().ok()?,
+        words_from_text(entries.get("words")?)?,
+    ))
+}
+
 /// The records of a file, one at a time.
 struct Records<'a> {
     path: &'a Path,
     reader: BufReader<&'a File>,
+    /// Length of the file when it was opened.
+    file_length: u64,
     /// Bytes of the file that have not been read.
     left: u64,
     code: u8,
@@ -490,6 +633,8 @@ struct Records<'a> {
     place: u64,
     /// Where it ends.
     end: u64,
+    /// Check of the file up to its beginning.
+    check: Hasher,
 }
 
 impl<'a> Records<'a> {
@@ -499,6 +644,9 @@ impl<'a> Records<'a> {
         let length = file.metadata().map_err(failed)?.len();
         let mut reader = BufReader::with_capacity(1 << 16, file);
         let mut signature = [0; mcap::MAGIC.len()];
+        if length == 0 {
+            return Err(nothing_begun(path));
+        }
         match reader.read_exact(&mut signature) {
             Ok(()) if signature == mcap::MAGIC => {}
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
@@ -506,19 +654,26 @@ impl<'a> Records<'a> {
             }
             _ => return Err(header::no_run(path)),
         }
+        let mut check = Hasher::new();
+        check.update(&signature);
         Ok(Records {
             path,
             reader,
+            file_length: length,
             left: length.saturating_sub(signature.len() as u64),
             code: 0,
             body: Vec::new(),
             place: 0,
             end: signature.len() as u64,
+            check,
         })
     }
 
     /// Reads the next record. If no whole one is left, the answer is no.
     fn next(&mut self) -> Result<bool> {
+        if self.place > 0 {
+            self.check = self.check_with_record();
+        }
         let Some(left) = self.left.checked_sub(PREFIX) else {
             return Ok(false);
         };
@@ -555,14 +710,25 @@ impl<'a> Records<'a> {
         if self.code != op::METADATA {
             return None;
         }
-        match mcap::parse_record(self.code, &self.body) {
-            Ok(ReadRecord::Metadata(record)) if record.name == name => Some(record.metadata),
-            _ => None,
-        }
+        let (found, entries) = read_metadata(&self.body)?;
+        (found == name).then_some(entries)
     }
 
-    fn damaged(&self) -> Error {
-        let message = format!("the run is damaged before byte {}", self.place);
-        file_error(ErrorKind::Syntax, self.path, message)
+    /// If the record is a check: whether it is that of what stands before it.
+    fn is_right_check(&self) -> Option<bool> {
+        let is_check = self.code == op::METADATA && self.body.starts_with(&counted_text(CHECK));
+        is_check.then(|| {
+            let right = check_record(&self.check);
+            right[PREFIX as usize..] == self.body
+        })
+    }
+
+    /// Check of the file up to the end of the record.
+    fn check_with_record(&self) -> Hasher {
+        let mut check = self.check.clone();
+        check.update(&[self.code]);
+        check.update(&(self.body.len() as u64).to_le_bytes());
+        check.update(&self.body);
+        check
     }
 }

@@ -122,6 +122,9 @@ pub struct Run {
     pub finished: bool,
     /// What the run's own audit found; only a finished run has one.
     pub audit: Option<Value>,
+    /// Bytes after the last complete block that were left out: a block that was being written when the process was killed, or
+    /// one that is not as it was written.
+    pub dropped: u64,
 }
 
 impl Run {
@@ -155,7 +158,14 @@ pub fn read_run(path: &Path) -> Result<Run> {
         columns: contents.columns,
         finished: contents.audit.is_some(),
         audit: contents.audit,
+        dropped: contents.dropped,
     })
+}
+
+/// The text of a run in CSV up to the end of its last complete block, and the number of bytes left out after it. A run that is not
+/// as it was written is an error.
+pub fn read_csv_text(path: &Path) -> Result<(String, u64)> {
+    csv_file::read_text(path)
 }
 
 /// Everything a file tells about a run.
@@ -163,6 +173,7 @@ struct Contents {
     header: Header,
     columns: Vec<Vec<f64>>,
     audit: Option<Value>,
+    dropped: u64,
 }
 
 /// How much of a run is safe in its file.
@@ -201,6 +212,7 @@ pub struct RunWriter {
     path: PathBuf,
     columns: Vec<Column>,
     progress: Progress,
+    dropped: u64,
     sink: Box<dyn Sink + Send>,
 }
 
@@ -214,8 +226,9 @@ impl std::fmt::Debug for RunWriter {
 }
 
 impl RunWriter {
-    /// Starts a run in a new file; its format is told by the extension. A run that exists, finished or not, is refused
-    /// unless it may be overwritten.
+    /// Starts a run in a new file; its format is told by the extension. A run that exists, finished or not, is an error of kind
+    /// [`ErrorKind::Exists`] unless it may be overwritten; then it stays until the new one has its first block. An empty file is no
+    /// run. While another process writes a run of this name, nobody else can.
     pub fn create(path: &Path, header: &Header, overwrite: bool) -> Result<Self> {
         let format = Format::from_path(path)?;
         header::check(header)?;
@@ -228,13 +241,15 @@ impl RunWriter {
             path: path.to_path_buf(),
             columns: header.columns.clone(),
             progress: Progress::default(),
+            dropped: 0,
             sink,
         })
     }
 
-    /// Opens an unfinished run: drops what came after the last complete block and returns the header and the checkpoint of
-    /// that block. A run killed before its first block gives an empty checkpoint: start from the beginning. A finished run
-    /// is an error, and so is one that another process is writing.
+    /// Opens an unfinished run and returns its header and the checkpoint of the last complete block. What comes after that block
+    /// is left out (see [`RunWriter::dropped`]) and removed when the next block is written. A run killed before its first block
+    /// gives an empty checkpoint: start from the beginning. A finished run is an error, and so is one that another process is
+    /// writing; where there is no run, the error is of kind [`ErrorKind::Missing`].
     pub fn resume(path: &Path) -> Result<(Self, Header, Vec<u64>)> {
         let resumed = match Format::from_path(path)? {
             Format::Csv => csv_file::resume(path)?,
@@ -245,6 +260,7 @@ impl RunWriter {
             path: path.to_path_buf(),
             columns: resumed.header.columns.clone(),
             progress: resumed.progress,
+            dropped: resumed.dropped,
             sink: resumed.sink,
         };
         Ok((writer, resumed.header, resumed.checkpoint))
@@ -279,6 +295,11 @@ impl RunWriter {
     /// The time of the last row that is safe in the file.
     pub fn last_time(&self) -> Option<f64> {
         self.progress.time
+    }
+
+    /// Bytes after the last complete block that a resumed run leaves out: see [`Run::dropped`].
+    pub fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     fn check(&self, rows: &[f64]) -> Result<()> {
@@ -316,18 +337,20 @@ impl RunWriter {
 
     fn write_error(&self, error: &io::Error) -> Error {
         let advice = match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "make room, then resume the run"
-            }
-            io::ErrorKind::FileTooLarge => "raise the limit of file sizes, then resume the run",
-            _ => "when the cause is removed, resume the run",
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
+            io::ErrorKind::FileTooLarge => "raise the limit of file sizes",
+            _ => "remove the cause",
+        };
+        let next = match self.progress.blocks {
+            0 => "start the run anew",
+            _ => "resume the run",
         };
         file_error(
             ErrorKind::File,
             &self.path,
             format!("the run cannot be written: {error}"),
         )
-        .hint(format!("{}; {advice}", self.kept()))
+        .hint(format!("{}; {advice}, then {next}", self.kept()))
     }
 
     fn kept(&self) -> String {
@@ -345,4 +368,5 @@ struct Resumed {
     header: Header,
     progress: Progress,
     checkpoint: Vec<u64>,
+    dropped: u64,
 }

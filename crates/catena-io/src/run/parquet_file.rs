@@ -3,19 +3,21 @@
 //! A Parquet file cannot be read before its end is written, so an unfinished run is a folder `run.parquet.parts` of complete
 //! files, `part-00000001.parquet` and so on. A block is added by writing the last part anew, with the rows it had, under
 //! another name and renaming it: each part exists as it was or as it becomes. After some blocks a new part is begun. The end of
-//! the run merges the parts into `run.parquet`, again by renaming, and removes the folder.
+//! the run merges the parts into `run.parquet`, again by renaming, and removes the folder. Every file carries a check of all its
+//! bytes.
 
 use super::header::{self, words_from_text, words_to_text};
-use super::parquet_table::{Table, TableWriter, io_error};
+use super::parquet_table::{Seal, Table, TableWriter, io_error};
 use super::storage::{
-    self, create_error, exists_error, file_error, finished_error, read_error, with_suffix,
+    self, create_error, damaged, exists_error, file_error, finished_error, is_taken, nothing_begun,
+    read_error, with_suffix,
 };
 use super::{Contents, Header, Progress, Resumed, Sink};
 use catena::error::{Error, ErrorKind, Result};
 use parquet::errors::ParquetError;
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Cursor, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// A part with this many blocks, or rows, is complete: each block is written again that often at most.
@@ -40,8 +42,18 @@ pub(super) struct Writer {
     blocks: u64,
     /// Rows in it, column by column.
     columns: Vec<Vec<f64>>,
+    /// Whether an older run is at the name: it stays there until the first block.
+    is_waiting: bool,
     /// Held until the writer is dropped.
     _lock: File,
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.is_waiting {
+            remove_folder(&self.parts);
+        }
+    }
 }
 
 impl Writer {
@@ -49,37 +61,42 @@ impl Writer {
         let parts = parts_of(path);
         let failed = |error| create_error(path, &error);
         // A folder without parts is all that a run killed at its very beginning leaves.
-        let begun = parts.exists() && count_parts(path, &parts).map_or(true, |count| count > 0);
-        if !overwrite && (path.exists() || begun) {
+        let is_begun = || part_numbers(path, &parts).is_ok_and(|numbers| !numbers.is_empty());
+        if !overwrite && (is_taken(path) || is_begun()) {
             return Err(exists_error(path));
         }
         if path.is_dir() {
             return Err(read_error(path, &io::ErrorKind::IsADirectory.into()));
         }
-        match fs::create_dir(&parts) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            result => result.map_err(failed)?,
+        let lock = take_lock(path, &parts, true)?;
+        // Another process may have come first.
+        let is_waiting = is_taken(path) || is_begun();
+        if is_waiting && !overwrite {
+            remove_folder(&parts);
+            return Err(exists_error(path));
         }
-        let lock = take_lock(path, &parts)?;
-        remove_if_there(path).map_err(failed)?;
-        remove_parts(path, &parts)?;
         let writer = Writer {
             path: path.to_path_buf(),
-            parts,
             header: header.clone(),
             number: 1,
             blocks: 0,
             columns: vec![Vec::new(); header.columns.len()],
+            is_waiting,
             _lock: lock,
+            parts,
         };
-        writer
-            .write_part(&writer.columns, 1, &[], Progress::default())
-            .map_err(failed)?;
+        if !is_waiting {
+            // An empty file, if one is there.
+            remove_if_there(path).map_err(failed)?;
+            writer
+                .write_part(&writer.columns, 1, &[], Progress::default())
+                .map_err(failed)?;
+        }
         Ok(writer)
     }
 
     /// Starts a table with the columns and texts of the run.
-    fn table<W: io::Write + Send>(&self, target: W) -> io::Result<TableWriter<W>> {
+    fn table<W: Read + Write + Seek + Send>(&self, target: W) -> io::Result<TableWriter<W>> {
         let mut table = TableWriter::new(target, &names(&self.header)).map_err(io_error)?;
         let columns = header::columns_to_text(&self.header.columns);
         table.text("catena.format", header::FORMAT);
@@ -96,16 +113,17 @@ impl Writer {
         checkpoint: &[u64],
         progress: Progress,
     ) -> io::Result<()> {
-        let mut table = self.table(Vec::new())?;
+        let mut table = self.table(Cursor::new(Vec::new()))?;
         if !columns[0].is_empty() {
             table.rows(columns).map_err(io_error)?;
         }
         table.text("catena.checkpoint", &words_to_text(checkpoint));
         table.text("catena.blocks", &progress.blocks.to_string());
         table.text("catena.rows", &progress.rows.to_string());
-        let bytes = table.finish().map_err(io_error)?;
+        let bytes = table.finish().map_err(io_error)?.into_inner();
         let fresh = self.parts.join(FRESH_PART);
         let result = fs::write(&fresh, bytes)
+            .and_then(|()| self.remove_older(number))
             .and_then(|()| fs::rename(&fresh, part_path(&self.parts, number)));
         if result.is_err() {
             // Nothing of value is in it; the error that counts is the first one.
@@ -114,16 +132,39 @@ impl Writer {
         result
     }
 
+    /// Before the first part of a run takes its name: removes the other parts of an older one, the last one first. What a kill
+    /// leaves is the beginning of the older run.
+    fn remove_older(&self, number: u64) -> io::Result<()> {
+        if self.is_waiting {
+            let others = part_numbers(&self.path, &self.parts).map_err(io::Error::other)?;
+            for other in others.into_iter().rev().filter(|other| *other > number) {
+                fs::remove_file(part_path(&self.parts, other))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// After that: removes the older run, if it was finished.
+    fn take_name(&mut self) -> io::Result<()> {
+        if self.is_waiting {
+            remove_if_there(&self.path)?;
+            self.is_waiting = false;
+        }
+        Ok(())
+    }
+
     /// Writes all rows into one file.
     fn merge(&self, target: &Path, audit: &Value) -> io::Result<()> {
         let width = self.header.columns.len();
         let rows_of_group = (NUMBERS_OF_GROUP / width).clamp(1, ROWS_OF_GROUP);
-        let mut table = self.table(File::create(target)?)?;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(true);
+        let mut table = self.table(options.open(target)?)?;
         let mut group: Vec<Vec<f64>> = vec![Vec::new(); width];
         let mut last = Part::default();
         for number in 1..=self.number {
             let path = part_path(&self.parts, number);
-            let part = Table::open(File::open(path)?).map_err(io_error)?;
+            let (part, _) = open_table(&self.path, &path).map_err(io::Error::other)?;
             last = Part::of(&part).ok_or_else(|| io::Error::other("a part was changed"))?;
             part.read_into(&mut group).map_err(io_error)?;
             while group[0].len() > rows_of_group {
@@ -158,7 +199,9 @@ impl Sink for Writer {
                 column.push(value);
             }
         }
-        let result = self.write_part(&columns, number, checkpoint, progress);
+        let result = self
+            .write_part(&columns, number, checkpoint, progress)
+            .and_then(|()| self.take_name());
         if result.is_ok() {
             (self.number, self.blocks, self.columns) = (number, blocks + 1, columns);
         } else if !full {
@@ -169,9 +212,13 @@ impl Sink for Writer {
     }
 
     fn finish(&mut self, audit: &Value) -> io::Result<()> {
+        if self.is_waiting {
+            self.write_part(&self.columns, 1, &[], Progress::default())?;
+            self.take_name()?;
+        }
         let merged = self.parts.join(MERGED);
         self.merge(&merged, audit)
-            .and_then(|()| fs::rename(&merged, &self.path))
+            .and_then(|()| storage::rename_to_free(&merged, &self.path))
             .inspect_err(|_| {
                 let _ = fs::remove_file(&merged);
             })?;
@@ -216,15 +263,26 @@ fn names(header: &Header) -> Vec<&str> {
     columns.map(|column| column.name.as_str()).collect()
 }
 
-fn take_lock(path: &Path, parts: &Path) -> Result<File> {
-    let lock = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(parts.join(LOCK))
-        .map_err(|error| create_error(path, &error))?;
-    storage::lock(&lock, path)?;
-    Ok(lock)
+/// Takes the lock of a run. The process that finishes a run removes the folder with the lock in it; where the folder may be
+/// made, it is made anew.
+fn take_lock(path: &Path, parts: &Path, make: bool) -> Result<File> {
+    let name = parts.join(LOCK);
+    let failed = |error| create_error(path, &error);
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    storage::lock_at(path, &name, || {
+        match fs::create_dir(parts) {
+            _ if !make => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            result => result.map_err(failed)?,
+        }
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(false);
+        match options.open(&name) {
+            Err(error) if make && is_gone(&error) => Ok(None),
+            Err(error) if is_gone(&error) => Err(read_error(path, &error)),
+            result => result.map(Some).map_err(failed),
+        }
+    })
 }
 
 fn remove_if_there(path: &Path) -> io::Result<()> {
@@ -234,8 +292,8 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The number of parts. They are counted by their names, of which none may be missing.
-fn count_parts(path: &Path, parts: &Path) -> Result<u64> {
+/// The numbers of the parts that are there, in order.
+fn part_numbers(path: &Path, parts: &Path) -> Result<Vec<u64>> {
     let failed = |error| read_error(path, &error);
     let mut numbers: Vec<u64> = Vec::new();
     for entry in fs::read_dir(parts).map_err(failed)? {
@@ -247,6 +305,12 @@ fn count_parts(path: &Path, parts: &Path) -> Result<u64> {
         numbers.extend(number);
     }
     numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// The number of parts, of which none may be missing.
+fn count_parts(path: &Path, parts: &Path) -> Result<u64> {
+    let numbers = part_numbers(path, parts)?;
     match (1..)
         .zip(&numbers)
         .find(|(expected, number)| expected != *number)
@@ -262,7 +326,7 @@ fn count_parts(path: &Path, parts: &Path) -> Result<u64> {
 /// Removes the parts of a run, the last one first: what is left after a kill is the beginning of a run.
 fn remove_parts(path: &Path, parts: &Path) -> Result<()> {
     let failed = |error| create_error(path, &error);
-    for number in (1..=count_parts(path, parts)?).rev() {
+    for number in part_numbers(path, parts)?.into_iter().rev() {
         fs::remove_file(part_path(parts, number)).map_err(failed)?;
     }
     for name in [FRESH_PART, MERGED] {
@@ -273,7 +337,7 @@ fn remove_parts(path: &Path, parts: &Path) -> Result<()> {
 
 /// Removes the folder of a run that was killed after its parts had been merged.
 fn remove_left_over(path: &Path, parts: &Path, merged: &Table, header: &Header) -> Result<()> {
-    let _lock = take_lock(path, parts)?;
+    let _lock = take_lock(path, parts, false)?;
     for number in 1..=count_parts(path, parts)? {
         let (table, its_header) = open_table(path, &part_path(parts, number))?;
         if its_header != *header || Part::of(&table).is_none_or(|part| part.rows > merged.rows()) {
@@ -291,24 +355,32 @@ fn remove_folder(parts: &Path) {
     let _ = fs::remove_dir(parts);
 }
 
-fn damaged(path: &Path, what: &str) -> Error {
-    file_error(
-        ErrorKind::Syntax,
-        path,
-        format!("the run is damaged: {what}"),
-    )
-}
-
-/// Opens one file of a run and checks that it is one.
+/// Opens one file of a run and checks that it is one, as it was written.
 fn open_table(run: &Path, path: &Path) -> Result<(Table, Header)> {
-    let file = File::open(path).map_err(|error| read_error(run, &error))?;
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+    let failed = |error| read_error(run, &error);
+    let mut file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if metadata.is_dir() {
         return Err(read_error(run, &io::ErrorKind::IsADirectory.into()));
+    }
+    if metadata.len() == 0 {
+        return Err(nothing_begun(run));
+    }
+    let changed = || {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        damaged(run, &format!("`{name}` was changed"))
+    };
+    let seal = Seal::of(&mut file).map_err(failed)?;
+    if seal == Seal::Broken {
+        return Err(changed());
     }
     let table = Table::open(file).map_err(|error| unreadable(run, error))?;
     let texts = table.texts();
     let text = |key| texts.get(key).copied();
     header::check_format(run, text("catena.format"))?;
+    if seal == Seal::Absent {
+        return Err(changed());
+    }
     let columns = text("catena.columns").unwrap_or_default();
     let metadata = text("catena.metadata").unwrap_or_default();
     let header = header::from_text(run, columns, metadata)?;
@@ -331,10 +403,10 @@ fn unreadable(path: &Path, error: ParquetError) -> Error {
 
 pub(super) fn read(path: &Path) -> Result<Contents> {
     let parts = parts_of(path);
-    if !path.exists() && parts.is_dir() {
+    if !is_taken(path) && parts.is_dir() {
         match read_parts(path, &parts) {
             // The run may have been finished while its parts were being read.
-            Err(_) if path.exists() => {}
+            Err(_) if is_taken(path) => {}
             result => return result,
         }
     }
@@ -352,6 +424,7 @@ pub(super) fn read(path: &Path) -> Result<Contents> {
         header,
         columns,
         audit: Some(audit),
+        dropped: 0,
     })
 }
 
@@ -379,34 +452,40 @@ fn read_parts(path: &Path, parts: &Path) -> Result<Contents> {
         header,
         columns,
         audit: None,
+        dropped: 0,
     })
-}
-
-fn nothing_begun(path: &Path) -> Error {
-    file_error(
-        ErrorKind::Syntax,
-        path,
-        "the run was stopped before its header was written",
-    )
-    .hint("there are no results; start the run anew")
 }
 
 pub(super) fn resume(path: &Path) -> Result<Resumed> {
     let parts = parts_of(path);
-    if path.exists() || !parts.is_dir() {
-        let (table, header) = open_table(path, path)?;
-        if parts.is_dir() {
-            // Of no importance if it does not succeed: readers look at the file first.
-            let _ = remove_left_over(path, &parts, &table, &header);
-        }
-        return Err(finished_error(path));
+    if is_taken(path) || !parts.is_dir() {
+        return Err(not_resumable(path, &parts));
     }
-    let lock = take_lock(path, &parts)?;
+    let lock = match take_lock(path, &parts, false) {
+        // The run may have been finished in the meantime.
+        Err(_) if is_taken(path) => return Err(not_resumable(path, &parts)),
+        lock => lock?,
+    };
+    if is_taken(path) {
+        drop(lock);
+        return Err(not_resumable(path, &parts));
+    }
     let number = count_parts(path, &parts)?;
     if number == 0 {
         return Err(nothing_begun(path));
     }
-    let (table, header) = open_table(path, &part_path(&parts, number))?;
+    // Parts that are not the last are needed at the end of the run only; better to know now what is wrong with them.
+    for number in 1..number {
+        open_table(path, &part_path(&parts, number))?;
+    }
+    let last = part_path(&parts, number);
+    let (table, header) = open_table(path, &last).map_err(|error| match number {
+        1 => error,
+        _ => error.hint(format!(
+            "remove {} to go on from the part before it",
+            last.display()
+        )),
+    })?;
     let part = Part::of(&table).ok_or_else(|| damaged(path, "its last part has no checkpoint"))?;
     let mut columns = vec![Vec::new(); header.columns.len()];
     table
@@ -422,6 +501,7 @@ pub(super) fn resume(path: &Path) -> Result<Resumed> {
         number,
         // How the blocks were spread over the parts does not matter.
         blocks: part.blocks % BLOCKS_OF_PART,
+        is_waiting: false,
         _lock: lock,
         columns,
     };
@@ -435,5 +515,19 @@ pub(super) fn resume(path: &Path) -> Result<Resumed> {
         header,
         progress,
         checkpoint: part.checkpoint,
+        dropped: 0,
     })
+}
+
+/// Why a run that is finished, or that is not there, is not resumed. Parts that a kill at its end has left are removed.
+fn not_resumable(path: &Path, parts: &Path) -> Error {
+    let (table, header) = match open_table(path, path) {
+        Ok(opened) => opened,
+        Err(error) => return error,
+    };
+    if parts.is_dir() {
+        // Of no importance if it does not succeed: readers look at the file first.
+        let _ = remove_left_over(path, parts, &table, &header);
+    }
+    finished_error(path)
 }

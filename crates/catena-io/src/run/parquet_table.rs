@@ -1,4 +1,7 @@
 //! A table of doubles in one Parquet file, with texts beside it.
+//!
+//! The last text is a check: the CRC-32 of the whole file with zeros in place of its own digits. Parquet itself knows
+//! checksums of pages only, which leave the rest of the file unprotected.
 
 use parquet::basic::{Repetition, Type as PhysicalType};
 use parquet::data_type::DoubleType;
@@ -10,15 +13,51 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
+
+/// Key of the check.
+const CHECK: &str = "catena.check";
+/// Key and beginning of the check as they stand in the file: a Thrift field of eight bytes follows.
+const BEFORE_DIGITS: &[u8] = b"catena.check\x18\x08";
+/// Digits before the check is known.
+const NO_DIGITS: &str = "00000000";
+/// After the texts of a file: the length of the footer in four bytes, and the signature.
+const SIGNATURE: &[u8; 4] = b"PAR1";
 
 /// Writes a table, group of rows by group of rows.
 pub(super) struct TableWriter<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
+    writer: SerializedFileWriter<Hashing<W>>,
 }
 
-impl<W: Write + Send> TableWriter<W> {
+/// Passes bytes on and computes their check.
+struct Hashing<W> {
+    target: W,
+    check: crc32fast::Hasher,
+}
+
+impl<W> Hashing<W> {
+    fn new(target: W) -> Self {
+        Hashing {
+            target,
+            check: crc32fast::Hasher::new(),
+        }
+    }
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.target.write(bytes)?;
+        self.check.update(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.target.flush()
+    }
+}
+
+impl<W: Read + Write + Seek + Send> TableWriter<W> {
     /// Starts a table with columns of these names.
     pub(super) fn new(target: W, names: &[&str]) -> Result<Self> {
         let field = |name: &&str| {
@@ -35,6 +74,7 @@ impl<W: Write + Send> TableWriter<W> {
             .set_dictionary_enabled(false)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .build();
+        let target = Hashing::new(target);
         let writer = SerializedFileWriter::new(target, Arc::new(schema), Arc::new(properties))?;
         Ok(TableWriter { writer })
     }
@@ -62,8 +102,77 @@ impl<W: Write + Send> TableWriter<W> {
     }
 
     /// Ends the table.
-    pub(super) fn finish(self) -> Result<W> {
-        self.writer.into_inner()
+    pub(super) fn finish(mut self) -> Result<W> {
+        self.text(CHECK, NO_DIGITS);
+        let Hashing { mut target, check } = self.writer.into_inner()?;
+        let Some(place) = digits(&mut target)? else {
+            return Err(ParquetError::General("the check has no place".into()));
+        };
+        target.seek(SeekFrom::Start(place))?;
+        write!(target, "{:08x}", check.finalize())?;
+        target.flush()?;
+        Ok(target)
+    }
+}
+
+/// Where the digits of the check are, if the file has one.
+fn digits(file: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let mut end = [0; 8];
+    let Some(before_end) = length.checked_sub(end.len() as u64) else {
+        return Ok(None);
+    };
+    file.seek(SeekFrom::Start(before_end))?;
+    file.read_exact(&mut end)?;
+    let [a, b, c, d, signature @ ..] = end;
+    let footer_length = u64::from(u32::from_le_bytes([a, b, c, d]));
+    let Some(place) = before_end.checked_sub(footer_length) else {
+        return Ok(None);
+    };
+    if signature != *SIGNATURE {
+        return Ok(None);
+    }
+    let mut footer = Vec::new();
+    file.seek(SeekFrom::Start(place))?;
+    file.take(footer_length).read_to_end(&mut footer)?;
+    let found = footer
+        .windows(BEFORE_DIGITS.len())
+        .rposition(|part| part == BEFORE_DIGITS);
+    Ok(found
+        .map(|found| found + BEFORE_DIGITS.len())
+        .filter(|start| start + NO_DIGITS.len() <= footer.len())
+        .map(|start| place + start as u64))
+}
+
+/// What the check of a file tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seal {
+    /// The file is as it was written.
+    Whole,
+    /// It is not.
+    Broken,
+    /// There is no check.
+    Absent,
+}
+
+impl Seal {
+    /// Reads a file and compares it with its check.
+    pub(super) fn of(file: &mut File) -> io::Result<Seal> {
+        let Some(place) = digits(file)? else {
+            return Ok(Seal::Absent);
+        };
+        let mut bytes = Hashing::new(io::sink());
+        file.rewind()?;
+        io::copy(&mut Read::take(&mut *file, place), &mut bytes)?;
+        let mut found = [0; NO_DIGITS.len()];
+        file.read_exact(&mut found)?;
+        bytes.write_all(NO_DIGITS.as_bytes())?;
+        io::copy(file, &mut bytes)?;
+        let expected = format!("{:08x}", bytes.check.finalize());
+        Ok(match found == expected.as_bytes() {
+            true => Seal::Whole,
+            false => Seal::Broken,
+        })
     }
 }
 

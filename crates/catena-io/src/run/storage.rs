@@ -3,10 +3,16 @@
 use catena::error::{Error, ErrorKind, Place, Result};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a process waits for another one that writes the same run. After a kill the system may take a moment to
+/// release the lock.
+const PATIENCE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// An error about a file as a whole.
 pub(super) fn file_error(kind: ErrorKind, path: &Path, message: impl Into<String>) -> Error {
@@ -19,12 +25,17 @@ pub(super) fn file_error(kind: ErrorKind, path: &Path, message: impl Into<String
 
 /// A file that cannot be read.
 pub(super) fn read_error(path: &Path, error: &io::Error) -> Error {
-    let message = match error.kind() {
-        io::ErrorKind::NotFound => "the run does not exist".to_string(),
-        io::ErrorKind::IsADirectory => "this is a folder, not a run".to_string(),
-        _ => format!("the run cannot be read: {error}"),
-    };
-    file_error(ErrorKind::File, path, message)
+    match error.kind() {
+        io::ErrorKind::NotFound => file_error(ErrorKind::Missing, path, "the run does not exist"),
+        io::ErrorKind::IsADirectory => {
+            file_error(ErrorKind::File, path, "this is a folder, not a run")
+        }
+        _ => file_error(
+            ErrorKind::File,
+            path,
+            format!("the run cannot be read: {error}"),
+        ),
+    }
 }
 
 /// A file that cannot be made.
@@ -49,8 +60,27 @@ pub(super) fn finished_error(path: &Path) -> Error {
 
 /// A run that is in the way of a new one.
 pub(super) fn exists_error(path: &Path) -> Error {
-    file_error(ErrorKind::File, path, "the run exists already")
+    file_error(ErrorKind::Exists, path, "the run exists already")
         .hint("choose another name, resume it, or allow overwriting it")
+}
+
+/// A run of which nothing is there but its name.
+pub(super) fn nothing_begun(path: &Path) -> Error {
+    file_error(
+        ErrorKind::Missing,
+        path,
+        "the run was stopped before its header was written",
+    )
+    .hint("there are no results; start the run anew")
+}
+
+/// A run that is not as it was written.
+pub(super) fn damaged(path: &Path, what: &str) -> Error {
+    file_error(
+        ErrorKind::Syntax,
+        path,
+        format!("the run is damaged: {what}"),
+    )
 }
 
 /// The folder a file is in.
@@ -68,75 +98,201 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Takes the lock that keeps two processes from writing one run. The system releases it when the process ends, however
-/// it ends, which after a kill may take a moment. Where files cannot be locked, nothing is checked.
-pub(super) fn lock(file: &File, path: &Path) -> Result<()> {
-    for _ in 0..50 {
-        match file.try_lock() {
-            Ok(()) | Err(TryLockError::Error(_)) => return Ok(()),
-            Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(10)),
+/// Opens what bears a name and locks it: the lock keeps two processes from writing one run. The system releases it when the
+/// process ends, however it ends. Where files cannot be locked, nothing is checked.
+///
+/// Another process may replace or remove the file between opening and locking. A lock on a file that no longer bears the
+/// name protects nothing, so the name is looked at once more, and opened anew if it has changed. `open` answers nothing to be
+/// asked again.
+pub(super) fn lock_at(
+    run: &Path,
+    name: &Path,
+    open: impl Fn() -> Result<Option<File>>,
+) -> Result<File> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(file) = open()? {
+            let is_free = !matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+            if is_free && bears(&file, name) {
+                return Ok(file);
+            }
+        }
+        if Instant::now() > end {
+            return Err(
+                file_error(ErrorKind::File, run, "another process is writing this run")
+                    .hint("wait until it ends, or choose another name"),
+            );
+        }
+        sleep(PAUSE);
+    }
+}
+
+/// Whether an open file is the one of this name.
+#[cfg(unix)]
+fn bears(file: &File, name: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let named = fs::metadata(name).map(identity);
+    matches!((file.metadata().map(identity), named), (Ok(file), Ok(named)) if file == named)
+}
+
+/// Whether an open file is the one of this name: elsewhere open files are neither replaced nor removed.
+#[cfg(not(unix))]
+fn bears(_: &File, name: &Path) -> bool {
+    name.exists()
+}
+
+/// Whether something is at a name: an empty file is what a process killed at its very beginning leaves.
+pub(super) fn is_taken(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() || metadata.len() > 0)
+}
+
+/// Makes a file of a name that no other has, in the folder of this one.
+fn fresh_file(path: &Path) -> io::Result<(PathBuf, File)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let mut name = OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        name.push(format!(".{}-{count}.new", std::process::id()));
+        let fresh = path.with_file_name(name);
+        let mut options = OpenOptions::new();
+        match options.read(true).write(true).create_new(true).open(&fresh) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            result => return result.map(|file| (fresh, file)),
         }
     }
-    Err(file_error(
-        ErrorKind::File,
-        path,
-        "another process is writing this run",
-    ))
 }
 
-/// Opens an unfinished run to go on with it, locked.
-pub(super) fn open_to_resume(path: &Path) -> Result<File> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .map_err(|error| read_error(path, &error))?;
-    lock(&file, path)?;
-    Ok(file)
-}
-
-/// Makes a file that has its first bytes from the moment it exists, and locks it.
-pub(super) fn create_with(path: &Path, bytes: &[u8], overwrite: bool) -> Result<File> {
-    match File::open(path) {
-        Ok(_) if !overwrite => return Err(exists_error(path)),
-        Ok(old) => lock(&old, path)?,
-        Err(_) => {}
+/// Gives a file another name, which must be free.
+pub(super) fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Ok(()) => fs::remove_file(from),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // Not every file system has links.
+        Err(_) if is_taken(to) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
     }
-    let fresh = with_suffix(path, ".new");
-    let make = || {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&fresh)?;
-        file.write_all(bytes)?;
-        Ok(file)
-    };
-    let file = make().map_err(|error| {
-        // Nothing of value is in it; the error that counts is the first one.
-        let _ = fs::remove_file(&fresh);
-        create_error(path, &error)
-    })?;
-    lock(&file, path)?;
-    fs::rename(&fresh, path).map_err(|error| {
-        let _ = fs::remove_file(&fresh);
-        create_error(path, &error)
-    })?;
-    Ok(file)
 }
 
-/// Writes bytes at a place of a file.
-pub(super) fn write_at(file: &mut File, place: u64, bytes: &[u8]) -> io::Result<()> {
-    file.seek(SeekFrom::Start(place))?;
-    file.write_all(bytes)
+/// The file of a run that is being written, locked.
+pub(super) struct RunFile {
+    /// Where it is, links followed.
+    path: PathBuf,
+    file: File,
+    /// The beginning of a run that has not taken its name: an older run bears it, whose file is the one held, and keeps it until
+    /// the first block.
+    waiting: Option<Vec<u8>>,
 }
 
-/// Waits until the storage device has a file and its name.
-pub(super) fn synchronize(file: &File, path: &Path) -> io::Result<()> {
-    file.sync_all()?;
-    synchronize_names(path);
-    Ok(())
+impl RunFile {
+    /// A file with this beginning and end. Where a run is overwritten, it stays as it is until [`RunFile::begin`].
+    pub(super) fn create(path: &Path, head: Vec<u8>, end: &[u8], overwrite: bool) -> Result<Self> {
+        let failed = |error| create_error(path, &error);
+        let open = || {
+            if !overwrite && is_taken(path) {
+                return Err(exists_error(path));
+            }
+            let mut options = OpenOptions::new();
+            let options = options.read(true).write(true).create(true).truncate(false);
+            options.open(path).map(Some).map_err(failed)
+        };
+        let file = lock_at(path, path, open)?;
+        let is_empty = file.metadata().map_err(failed)?.len() == 0;
+        if !is_empty && !overwrite {
+            return Err(exists_error(path));
+        }
+        let mut run = RunFile {
+            path: fs::canonicalize(path).map_err(failed)?,
+            file,
+            waiting: Some(head),
+        };
+        if is_empty {
+            run.begin(end).map_err(|error| {
+                // Nothing is in it; the error that counts is the first one.
+                let _ = fs::remove_file(&run.path);
+                failed(error)
+            })?;
+        }
+        Ok(run)
+    }
+
+    /// Opens an unfinished run to go on with it.
+    pub(super) fn resume(path: &Path) -> Result<Self> {
+        let failed = |error| read_error(path, &error);
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true);
+        let file = lock_at(path, path, || options.open(path).map(Some).map_err(failed))?;
+        Ok(RunFile {
+            path: fs::canonicalize(path).map_err(failed)?,
+            file,
+            waiting: None,
+        })
+    }
+
+    /// Whether the run has not taken its name.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Takes the name, in one step: with the beginning of the run and what is given in the file. Of a run that has its name, this
+    /// does nothing.
+    pub(super) fn begin(&mut self, rest: &[u8]) -> io::Result<()> {
+        let Some(head) = &self.waiting else {
+            return Ok(());
+        };
+        let (fresh, mut file) = fresh_file(&self.path)?;
+        // Nobody else knows the file. Where files cannot be locked, nothing is checked.
+        let _ = file.try_lock();
+        file.write_all(head)
+            .and_then(|()| file.write_all(rest))
+            .and_then(|()| fs::rename(&fresh, &self.path))
+            .inspect_err(|_| {
+                let _ = fs::remove_file(&fresh);
+            })?;
+        self.file = file;
+        self.waiting = None;
+        Ok(())
+    }
+
+    /// Writes bytes at a place.
+    pub(super) fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(place))?;
+        self.file.write_all(bytes)
+    }
+
+    /// Cuts the file.
+    pub(super) fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)
+    }
+
+    /// The file itself, to be read.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Waits until the storage device has the file and its name.
+    pub(super) fn synchronize(&self) -> io::Result<()> {
+        self.file.sync_all()?;
+        synchronize_names(&self.path);
+        Ok(())
+    }
+}
+
+/// What a file holds between two places. The end is that of the file when it was opened: what another process has added since
+/// then is none of the reader's business.
+pub(super) fn tail(mut file: &File, path: &Path, from: u64, to: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(from))
+        .and_then(|_| file.take(to.saturating_sub(from)).read_to_end(&mut bytes))
+        .map_err(|error| read_error(path, &error))?;
+    Ok(bytes)
+}
+
+/// How often a pattern occurs in bytes.
+pub(super) fn occurrences(bytes: &[u8], pattern: &[u8]) -> usize {
+    let places = bytes.windows(pattern.len());
+    places.filter(|part| *part == pattern).count()
 }
 
 /// Asks the storage device to keep the names in the folder of this file. Not every system can; the data are safe already.

@@ -1,7 +1,8 @@
 //! A stand-in for a simulation: rows from a generator whose state is the checkpoint.
 #![allow(dead_code)] // Each test uses some of it.
 
-use catena_io::run::{Column, Header, RunWriter};
+use catena::error::ErrorKind;
+use catena_io::run::{Column, Header, RunWriter, read_run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -99,13 +100,10 @@ impl Simulation {
 pub fn simulate(path: &Path, blocks: u64, largest: u64) -> catena::error::Result<()> {
     let (mut writer, checkpoint) = match RunWriter::resume(path) {
         Ok((writer, _, checkpoint)) => (writer, checkpoint),
-        Err(error) if error.message().contains("finished") => return Ok(()),
-        Err(error)
-            if error.message().contains("does not exist")
-                || error.message().contains("before its header") =>
-        {
+        Err(error) if error.kind() == ErrorKind::Missing => {
             (RunWriter::create(path, &header(), false)?, Vec::new())
         }
+        Err(_) if read_run(path)?.finished => return Ok(()),
         Err(error) => return Err(error),
     };
     let mut simulation = Simulation::from_checkpoint(&checkpoint);

@@ -1,6 +1,7 @@
 //! Pages of text and mathematics, written as Markdown, LaTeX or HTML.
 
 use crate::math::Math;
+use catena::text::shown;
 use std::fmt::Write;
 
 /// A piece of running text.
@@ -124,8 +125,8 @@ fn plain(list: &[Span], math: impl Fn(&Math) -> String, text: impl Fn(&str) -> S
 impl Document {
     /// Markdown with LaTeX mathematics.
     pub fn markdown(&self) -> String {
-        let write = |list: &[Span]| plain(list, |m| format!("${}$", m.latex()), str::to_string);
-        let mut text = format!("# {}\n", self.title);
+        let write = |list: &[Span]| plain(list, |m| format!("${}$", m.latex()), markdown_text);
+        let mut text = format!("# {}\n", markdown_text(&self.title));
         for block in &self.blocks {
             text.push('\n');
             match block {
@@ -278,8 +279,24 @@ table.words th, table.words td { border: 1px solid #ccc; padding: .2rem .6rem; t
 @media print { main { max-width: none; padding: 0; } .equations { overflow: visible; } }
 ";
 
+/// Words for Markdown: what would be read as markup, mathematics or the end of a cell is escaped.
+fn markdown_text(text: &str) -> String {
+    let mut written = String::new();
+    for c in shown(text).chars() {
+        if matches!(
+            c,
+            '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '|' | '$' | '&' | '~'
+        ) {
+            written.push('\\');
+        }
+        written.push(c);
+    }
+    written
+}
+
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
+    shown(text)
+        .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")
@@ -288,7 +305,7 @@ fn escaped(text: &str) -> String {
 /// Words for LaTeX; what its fonts have no letter for becomes a question mark.
 fn latex_text(text: &str) -> String {
     let mut written = String::new();
-    for c in text.chars() {
+    for c in shown(text).chars() {
         match c {
             '\\' => written.push_str("\\textbackslash{}"),
             '~' => written.push_str("\\textasciitilde{}"),

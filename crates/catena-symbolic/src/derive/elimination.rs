@@ -15,6 +15,7 @@ use crate::{Expr, scope};
 use catena::algorithm::factorization::{Factorization, reverse_gaussian_elimination};
 use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::residual::larger;
 use catena::spatial::{ArticulatedInertia, Force, Mat3, Motion, Sym3, Vec3};
 use catena::{Base, Matrix, Model, Parameter, Scalar, State};
 
@@ -43,12 +44,12 @@ impl Verification {
         for seed in [7, 8] {
             let state = State::random(model, seed);
             for (kind, a, b) in pairs::<f64, f64>(model, &rotors, &state.q) {
-                let size = b.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+                let size = b.iter().fold(0.0, |m, x| larger(m, x.abs()));
                 let differences = a.iter().zip(&b).map(|(a, b)| (a - b).abs());
-                let difference = differences.fold(0.0, f64::max) / size.max(f64::MIN_POSITIVE);
+                let difference = differences.fold(0.0, larger) / size.max(f64::MIN_POSITIVE);
                 match kind {
-                    Kind::Product => product = product.max(difference),
-                    Kind::Meaning => meaning = meaning.max(difference),
+                    Kind::Product => product = larger(product, difference),
+                    Kind::Meaning => meaning = larger(meaning, difference),
                 }
             }
         }

@@ -127,8 +127,20 @@ pub fn verify(model: &Model) -> Result<Verification> {
     Ok(Verification::new(&model))
 }
 
+/// Most freedoms of a model whose equations are derived: the verification takes n³ steps, and nobody reads as much.
+const MOST_FREEDOMS: usize = 60;
+
 fn expect_usable(model: &Model) -> Result<()> {
     model.expect_tree()?;
+    if model.nv() > MOST_FREEDOMS {
+        let message = format!(
+            "equations are derived for up to {MOST_FREEDOMS} freedoms; `{}` has {}",
+            model.name(),
+            model.nv()
+        );
+        return Err(Error::new(ErrorKind::Unsupported, message)
+            .hint("a part of the model with fewer joints has the same form of equations"));
+    }
     if model.nv() == 0 {
         return Err(Error::new(
             ErrorKind::Model,

@@ -406,11 +406,9 @@ impl Derivation {
         let steps = self.equations.as_ref().and_then(|e| e.elimination.as_ref());
         let alpha = |i: usize, k: usize| names::math(&format!("alpha[{i},{k}]"), true);
         for k in (1..n).rev() {
-            blocks.push(Block::Subheading(spans(&format!(
-                "Step $k = {}$: {}",
-                k + 1,
-                tree.dofs[k].name.replace('$', "")
-            ))));
+            let mut heading = spans(&format!("Step $k = {}$: ", k + 1));
+            heading.push(Span::Text(tree.dofs[k].name.clone()));
+            blocks.push(Block::Subheading(heading));
             let step = steps.and_then(|steps| steps.iter().find(|step| step.k == k));
             let before = |i: usize, j: usize| match k + 1 == n {
                 // the matrix itself

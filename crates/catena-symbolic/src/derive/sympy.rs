@@ -2,6 +2,7 @@
 
 use super::{Derivation, Equations, Recursion, names};
 use crate::Formula;
+use catena::text::shown;
 use std::fmt::Write;
 
 impl Derivation {
@@ -9,7 +10,7 @@ impl Derivation {
     pub fn sympy(&self) -> String {
         let mut text = format!(
             "\"\"\"Equations of motion of {}, derived by catena {}.\n\n",
-            self.name.replace(['"', '\\'], " "),
+            shown(&self.name).replace(['"', '\\'], " "),
             env!("CARGO_PKG_VERSION")
         );
         text += match self.recursion {

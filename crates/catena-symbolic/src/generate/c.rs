@@ -116,7 +116,7 @@ fn source_needs_single_sines(module: &Module) -> bool {
 fn comment(lines: &[String]) -> String {
     let mut text = String::from("/*\n");
     for line in lines {
-        let line = format!(" * {}", line.replace("*/", "* /"));
+        let line = format!(" * {}", line.replace("*/", "* /").replace("/*", "/ *"));
         text.push_str(line.trim_end());
         text.push('\n');
     }
@@ -256,8 +256,9 @@ fn test(module: &Module) -> String {
         }
         let _ = write!(
             text,
-            "    }};\n    for (int k = 0; k < {count}; k++) {{\n        double out[{writes}];\n        {name}_{question}({});\n        compare(\"{question}\", {writes}, out, expected[k]);\n    }}\n}}\n",
-            arguments.join(", ")
+            "    }};\n    for (int k = 0; k < {count}; k++) {{\n        double out[{writes}];\n        {name}_{question}({});\n        compare(\"{question}\", {writes}, out, expected[k], {:e});\n    }}\n}}\n",
+            arguments.join(", "),
+            function.limit()
         );
     }
     text.push_str("\nint main(void) {\n");
@@ -409,13 +410,13 @@ static double worst = 0.0;
 static double size(double x) { return x < 0.0 ? -x : x; }
 
 /* Differences are relative to the largest number of the result. */
-static void compare(const char *what, int count, const double *got, const double *expected) {
+static void compare(const char *what, int count, const double *got, const double *expected, double limit) {
     double largest = 1e-3;
     for (int k = 0; k < count; k++) if (size(expected[k]) > largest) largest = size(expected[k]);
     for (int k = 0; k < count; k++) {
         const double difference = size(got[k] - expected[k]) / largest;
         if (difference > worst) worst = difference;
-        if (!(difference <= 1e-12)) {
+        if (!(difference <= limit)) {
             printf("%s[%d] is %.17g, catena says %.17g\n", what, k, got[k], expected[k]);
             failures++;
         }

@@ -12,22 +12,48 @@ use catena::algorithm::passive::passive_force;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{FrameInfo, JointKind, Reduced};
 use catena::native::Kernel;
+use catena::text::shown;
 use catena::{Base, Matrix, Model, Scalar};
 
-/// The frame of the Jacobian and the pose.
+/// The frame of the Jacobian and the pose. Unless it is named: the one frame that the model defines besides those of its
+/// links, or else the last frame on the last body of a tree without branches.
 pub(super) fn chosen_frame<'a>(model: &'a Model, options: &Options) -> Result<&'a FrameInfo> {
     let tree = model.tree();
-    let found = match options.frame.as_str() {
-        "" => tree.frames.last(),
-        name => tree.frame(name),
-    };
-    found.ok_or_else(|| {
+    let refused = |what: String| {
         let names: Vec<&str> = tree.frames.iter().map(|f| f.name.as_str()).collect();
-        Error::new(
-            ErrorKind::Input,
-            format!("`{}` has no frame `{}`", model.name(), options.frame),
-        )
-        .hint(format!("its frames are {}", names.join(", ")))
+        Error::new(ErrorKind::Input, what).hint(format!(
+            "name one (`--frame`): its frames are {}",
+            names.join(", ")
+        ))
+    };
+    if !options.frame.is_empty() {
+        let message = || format!("`{}` has no frame `{}`", model.name(), options.frame);
+        return tree.frame(&options.frame).ok_or_else(|| refused(message()));
+    }
+    let moving = || tree.frames.iter().filter(|frame| frame.body != 0);
+    let of_a_link = |frame: &FrameInfo| {
+        let body = &tree.bodies[frame.body];
+        frame.name == body.name || body.merged.contains(&frame.name)
+    };
+    let own: Vec<&FrameInfo> = moving().filter(|frame| !of_a_link(frame)).collect();
+    if let [only] = own[..] {
+        return Ok(only);
+    }
+    let is_parent = |body: usize| (1..tree.bodies.len()).any(|child| tree.parent(child) == body);
+    let tips: Vec<usize> = (1..tree.bodies.len()).filter(|&b| !is_parent(b)).collect();
+    let last = match (own.is_empty(), &tips[..]) {
+        (true, [tip]) => moving().rfind(|frame| frame.body == *tip),
+        _ => None,
+    };
+    last.ok_or_else(|| {
+        refused(format!(
+            "Jacobian and pose of which frame? `{}` has {}",
+            model.name(),
+            match own.len() {
+                0 => format!("{} ends", tips.len()),
+                n => format!("{n} frames besides those of its links"),
+            }
+        ))
     })
 }
 
@@ -104,7 +130,7 @@ fn array(name: &'static str, length: usize, meaning: &str) -> Array {
     Array {
         name,
         length,
-        meaning: meaning.to_string(),
+        meaning: shown(meaning),
     }
 }
 

@@ -129,13 +129,14 @@ fn test(module: &Module) -> String {
             let outputs: Vec<&str> = function.outputs.iter().map(|a| a.name).collect();
             let _ = writeln!(
                 text,
-                "compare('{}', [{}], {:?}');",
+                "compare('{}', [{}], {:?}', {:e});",
                 function.question.name(),
                 outputs.join("; "),
-                sample.outputs
+                sample.outputs,
+                function.limit()
             );
         }
     }
-    text.push_str("disp('ok');\nend\n\nfunction compare(what, got, expected)\n% Differences are relative to the largest number of the result.\nassert(all(abs(got - expected) <= 1e-12 * max(1e-3, max(abs(expected)))), what);\nend\n");
+    text.push_str("disp('ok');\nend\n\nfunction compare(what, got, expected, limit)\n% Differences are relative to the largest number of the result.\nassert(all(abs(got - expected) <= limit * max(1e-3, max(abs(expected)))), what);\nend\n");
     text
 }

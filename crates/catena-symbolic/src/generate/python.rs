@@ -32,7 +32,7 @@ impl Dialect for Python {
 
 pub(super) fn files(module: &Module) -> Vec<File> {
     let name = &module.name;
-    let mut text = format!("\"\"\"{}\n\"\"\"\n\n", module.head().join("\n"));
+    let mut text = format!("\"\"\"{}\n\"\"\"\n\n", docstring(&module.head().join("\n")));
     text.push_str("from math import cos, sin, sqrt  # noqa: F401\n");
     for function in &module.functions {
         text.push_str(&definition(module, function));
@@ -47,6 +47,11 @@ pub(super) fn files(module: &Module) -> Vec<File> {
             text: test(module),
         },
     ]
+}
+
+/// Text between three quotation marks.
+fn docstring(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 fn definition(module: &Module, function: &Function) -> String {
@@ -73,7 +78,9 @@ fn definition(module: &Module, function: &Function) -> String {
             let _ = writeln!(
                 text,
                 "    {way}{}: {} numbers, {}",
-                array.name, array.length, array.meaning
+                array.name,
+                array.length,
+                docstring(&array.meaning)
             );
         }
     }
@@ -113,7 +120,8 @@ fn test(module: &Module) -> String {
                 1 => call,
                 _ => format!("sum({call}, [])"),
             };
-            let _ = writeln!(text, "    compare({got}, {:?})", sample.outputs);
+            let limit = function.limit();
+            let _ = writeln!(text, "    compare({got}, {:?}, {limit:e})", sample.outputs);
         }
     }
     text.push_str("\n\nif __name__ == \"__main__\":\n");
@@ -124,10 +132,10 @@ fn test(module: &Module) -> String {
     text
 }
 
-const TEST_PRELUDE: &str = r#"def compare(got, expected):
+const TEST_PRELUDE: &str = r#"def compare(got, expected, limit):
     """Differences are relative to the largest number of the result."""
     largest = max(1e-3, max(abs(x) for x in expected))
     assert len(got) == len(expected)
     for k, (a, b) in enumerate(zip(got, expected)):
-        assert abs(a - b) <= 1e-12 * largest, f"entry {k} is {a}, catena says {b}"
+        assert abs(a - b) <= limit * largest, f"entry {k} is {a}, catena says {b}"
 "#;

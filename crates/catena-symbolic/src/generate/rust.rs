@@ -209,8 +209,9 @@ fn test_of(name: &str, function: &Function) -> String {
             .collect();
         let _ = write!(
             text,
-            "        for lane in 0..{lanes} {{\n            let got: Vec<f64> = [{}].concat().iter().map(|x| {entry}).collect();\n            compare(&got, &{upper}_OUT[k + lane]);\n        }}\n    }}\n}}\n",
-            outputs.join(", ")
+            "        for lane in 0..{lanes} {{\n            let got: Vec<f64> = [{}].concat().iter().map(|x| {entry}).collect();\n            compare(&got, &{upper}_OUT[k + lane], {:e});\n        }}\n    }}\n}}\n",
+            outputs.join(", "),
+            function.limit()
         );
     }
     text
@@ -236,10 +237,10 @@ fn side_by_side<const N: usize, const W: usize, const L: usize>(samples: &[[f64;
 }
 
 /// Differences are relative to the largest number of the result.
-fn compare(got: &[f64], expected: &[f64]) {
+fn compare(got: &[f64], expected: &[f64], limit: f64) {
     let largest = expected.iter().fold(1e-3f64, |m, x| m.max(x.abs()));
     for (k, (a, b)) in got.iter().zip(expected).enumerate() {
-        assert!((a - b).abs() <= 1e-12 * largest, "entry {k} is {a}, catena says {b}");
+        assert!((a - b).abs() <= limit * largest, "entry {k} is {a}, catena says {b}");
     }
 }
 "#;

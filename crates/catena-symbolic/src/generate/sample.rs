@@ -5,6 +5,7 @@ use super::{Options, Question};
 use crate::derive::with_parameters;
 use catena::error::Result;
 use catena::random::Random;
+use catena::residual::{larger, largest, relative};
 use catena::scalar::Dual;
 use catena::{Base, Dynamics, Model, State};
 
@@ -13,7 +14,18 @@ use catena::{Base, Dynamics, Model, State};
 pub(super) struct Sample {
     pub inputs: Vec<f64>,
     pub outputs: Vec<f64>,
+    /// How far code may be from the outputs, relative to the largest of them.
+    pub limit: f64,
 }
+
+/// What code may differ by, of the largest number of a result, on a well-conditioned model.
+const LIMIT: f64 = 1e-12;
+
+/// So many times what a change of the model's last digits makes of a result is allowed where that is more.
+const ROUNDINGS: f64 = 100.0;
+
+/// Smallest number that differences are relative to.
+const SMALLEST: f64 = 1e-3;
 
 /// States per function.
 const COUNT: u64 = 3;
@@ -44,10 +56,8 @@ pub(super) fn samples(
             continue;
         }
         let moved = sample(&snapped.model, &snapped.offset, question, options, seed)?;
-        let size = given.outputs.iter().fold(1e-3f64, |m, x| m.max(x.abs()));
-        for (a, b) in given.outputs.iter().zip(&moved.outputs) {
-            error = error.max((a - b).abs() / size);
-        }
+        let size = largest(&given.outputs).max(SMALLEST);
+        error = larger(error, relative(&given.outputs, &moved.outputs, size));
         samples.push(moved);
     }
     Ok((samples, error))
@@ -102,8 +112,6 @@ fn sample(
     }
     let mut random = Random::new(200 + seed);
     let x: Vec<f64> = (0..nv).map(|_| random.uniform(-2.0, 2.0)).collect();
-    let mut dynamics = Dynamics::new(model);
-    let rest = vec![0.0; nv];
     let (reads_v, reads_x) = match question {
         Question::Bias | Question::Energy => (true, false),
         Question::Inverse
@@ -117,53 +125,79 @@ fn sample(
     if !reads_v {
         state.v.fill(0.0);
     }
-    let outputs = match question {
-        Question::Inverse => dynamics.inverse(&state, &x, &[])?.to_vec(),
-        Question::Forward => dynamics.forward(&state, &x, &[])?.to_vec(),
-        Question::Inertia => dynamics.inertia(&state)?.as_slice().to_vec(),
-        Question::InertiaUpper => {
-            let inertia = dynamics.inertia(&state)?;
-            let places = upper_places(model).into_iter();
-            places.map(|place| inertia[place]).collect()
+    let outputs = outputs(model, question, options, &state, &x)?;
+    let mut limit = LIMIT;
+    for seed in 1..=2 {
+        let changed = model.with_other_last_digits(seed);
+        // a model on the verge of being singular may be so with other digits
+        if let Ok(moved) = self::outputs(&changed, question, options, &state, &x) {
+            let spread = relative(&moved, &outputs, largest(&outputs).max(SMALLEST));
+            limit = larger(limit, ROUNDINGS * spread);
         }
-        Question::Factor => {
-            let factors = dynamics.factorization(&state)?;
-            let mut numbers = factors.u(model).as_slice().to_vec();
-            numbers.extend(factors.d());
-            numbers
-        }
-        Question::Bias | Question::Gravity => dynamics.inverse(&state, &rest, &[])?.to_vec(),
-        Question::Jacobian => {
-            let frame = chosen_frame(model, options)?;
-            dynamics.jacobian(&state, frame)?.as_slice().to_vec()
-        }
-        Question::Pose => {
-            let pose = dynamics.frame_pose(&state, chosen_frame(model, options)?)?;
-            let mut numbers: Vec<f64> = pose.rotation.rows().into_iter().flatten().collect();
-            numbers.extend(pose.translation.to_array());
-            numbers
-        }
-        Question::Energy => {
-            let energies = dynamics.mechanical_state(&state)?;
-            vec![energies.kinetic, energies.gravitational + energies.elastic]
-        }
-        Question::ForwardByEffort => dynamics
-            .factorization(&state)?
-            .inverse_matrix(model)
-            .as_slice()
-            .to_vec(),
-        Question::InverseByPosition
-        | Question::InverseByVelocity
-        | Question::ForwardByPosition
-        | Question::ForwardByVelocity => derivative(model, question, &state, &x),
-    };
+    }
     if reads_v {
         inputs.extend(&state.v);
     }
     if reads_x {
         inputs.extend(&x);
     }
-    Ok(Sample { inputs, outputs })
+    Ok(Sample {
+        inputs,
+        outputs,
+        limit,
+    })
+}
+
+/// The answer of the library.
+fn outputs(
+    model: &Model,
+    question: Question,
+    options: &Options,
+    state: &State,
+    x: &[f64],
+) -> Result<Vec<f64>> {
+    let mut dynamics = Dynamics::new(model);
+    let rest = vec![0.0; model.nv()];
+    Ok(match question {
+        Question::Inverse => dynamics.inverse(state, x, &[])?.to_vec(),
+        Question::Forward => dynamics.forward(state, x, &[])?.to_vec(),
+        Question::Inertia => dynamics.inertia(state)?.as_slice().to_vec(),
+        Question::InertiaUpper => {
+            let inertia = dynamics.inertia(state)?;
+            let places = upper_places(model).into_iter();
+            places.map(|place| inertia[place]).collect()
+        }
+        Question::Factor => {
+            let factors = dynamics.factorization(state)?;
+            let mut numbers = factors.u(model).as_slice().to_vec();
+            numbers.extend(factors.d());
+            numbers
+        }
+        Question::Bias | Question::Gravity => dynamics.inverse(state, &rest, &[])?.to_vec(),
+        Question::Jacobian => {
+            let frame = chosen_frame(model, options)?;
+            dynamics.jacobian(state, frame)?.as_slice().to_vec()
+        }
+        Question::Pose => {
+            let pose = dynamics.frame_pose(state, chosen_frame(model, options)?)?;
+            let mut numbers: Vec<f64> = pose.rotation.rows().into_iter().flatten().collect();
+            numbers.extend(pose.translation.to_array());
+            numbers
+        }
+        Question::Energy => {
+            let energies = dynamics.mechanical_state(state)?;
+            vec![energies.kinetic, energies.gravitational + energies.elastic]
+        }
+        Question::ForwardByEffort => dynamics
+            .factorization(state)?
+            .inverse_matrix(model)
+            .as_slice()
+            .to_vec(),
+        Question::InverseByPosition
+        | Question::InverseByVelocity
+        | Question::ForwardByPosition
+        | Question::ForwardByVelocity => derivative(model, question, state, x),
+    })
 }
 
 /// Columns by dual numbers, one direction at a time.

@@ -30,9 +30,9 @@ pub struct MechanicalState<S> {
     pub momentum: Force<S>,
     /// Total mass.
     pub mass: S,
-    /// Centre of mass (meaningful when the mass is not zero).
+    /// Centre of mass; the origin of the world where there is no mass.
     pub centre: Vec3<S>,
-    /// Velocity of the centre of mass.
+    /// Velocity of the centre of mass; zero where there is none.
     pub centre_velocity: Vec3<S>,
 }
 
@@ -63,7 +63,13 @@ pub fn mechanical_state<S: Scalar, P: Parameter<S>>(
         kinetic += half * dof.armature.lift() * v[k] * v[k];
     }
     let gravity: Vec3<S> = model.gravity.lift();
-    let inverse = mass.recip();
+    // a system without mass has no mass centre: it is put at the origin, at rest
+    let has_mass = S::zero().less(mass);
+    let inverse = S::select(
+        has_mass,
+        S::select(has_mass, mass, S::one()).recip(),
+        S::zero(),
+    );
     MechanicalState {
         kinetic,
         gravitational: -gravity.dot(first),

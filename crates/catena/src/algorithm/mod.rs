@@ -82,7 +82,7 @@ pub const ALL: &[Card] = &[
 /// Sine and cosine of all angles of a model, in one pass.
 #[derive(Clone, Debug)]
 pub(crate) struct Angles<S> {
-    angle: Vec<S>,
+    pub angle: Vec<S>,
     pub sin: Vec<S>,
     pub cos: Vec<S>,
 }
@@ -104,41 +104,11 @@ impl<S: Scalar> Angles<S> {
         }
         S::sin_cos_all(&self.angle, &mut self.sin, &mut self.cos);
     }
-}
 
-#[cfg(target_arch = "x86_64")]
-impl Angles<crate::scalar::Fused> {
-    /// Room for whole registers of four angles.
-    pub fn padded(tree: &Tree) -> Self {
-        let zero = vec![crate::scalar::Fused(0.0); tree.angles.len().next_multiple_of(4)];
-        Angles {
-            angle: zero.clone(),
-            sin: zero.clone(),
-            cos: zero,
-        }
-    }
-
-    /// The angles of another workspace.
+    /// Sines and cosines of another workspace.
     pub fn fill_from(&mut self, other: &Self) {
         let count = self.sin.len().min(other.sin.len());
         self.sin[..count].copy_from_slice(&other.sin[..count]);
         self.cos[..count].copy_from_slice(&other.cos[..count]);
-    }
-
-    /// The same as [`fill`](Self::fill) of [`padded`](Self::padded) angles, four at a time, on a processor with AVX2.
-    #[inline(always)]
-    pub fn fill_by_four(&mut self, tree: &Tree, q: &[crate::scalar::Fused]) {
-        use crate::scalar::{Avx2Register, Fused, Wide};
-        for (angle, &k) in self.angle.iter_mut().zip(&tree.angles) {
-            *angle = q[k];
-        }
-        let angles = Fused::plain(&self.angle).chunks_exact(4);
-        let sines = Fused::plain_mut(&mut self.sin).chunks_exact_mut(4);
-        let cosines = Fused::plain_mut(&mut self.cos).chunks_exact_mut(4);
-        for ((angle, sin_out), cos_out) in angles.zip(sines).zip(cosines) {
-            let (sin, cos) = Wide::<Avx2Register>::from_lanes(angle).sin_cos();
-            sin.store(sin_out);
-            cos.store(cos_out);
-        }
     }
 }

@@ -19,7 +19,7 @@ use {
     super::{Quads, lift},
     crate::algorithm::derivatives::{pairs, sweeps},
     crate::algorithm::pack::Register,
-    crate::quad::QuadDerivatives,
+    crate::arch::{Links, QuadDerivatives},
     crate::scalar::{Avx2Register, Avx512Register, Fused, Vector, Wide},
 };
 
@@ -136,12 +136,13 @@ impl<V: Vector> Registers<V> {
         loaded: bool,
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
-        let (recursion, links) = (&mut self.recursion, &quads.links);
+        let (recursion, links) = (&mut self.recursion, &quads.links[..]);
+        let constants = Links::new(model, links);
         match of {
-            Of::Inverse => recursion.of_efforts(model, links, state, base, external),
+            Of::Inverse => recursion.of_efforts(constants, state, base, external),
             Of::Forward => {
-                let factors = &quads.forward;
-                recursion.of_accelerations(model, links, factors, state, base, external);
+                let factors = quads.factors.found();
+                recursion.of_accelerations(constants, factors, state, base, external);
             }
         }
     }
@@ -181,7 +182,7 @@ fn inverse_inertia<S: Scalar, K: Pack<S>>(
 #[cfg(target_arch = "x86_64")]
 mod compiled {
     use super::*;
-    use crate::cpu::{with_avx2, with_avx512};
+    use crate::arch::{with_avx2, with_avx512};
 
     macro_rules! compiled {
         ($with:ident, $register:ty) => {
@@ -389,7 +390,9 @@ impl Dynamics {
         let (base, path) = (&state.base, &self.path);
         let finite = (store.workspaces).run(Of::Forward, path, model, slices, base, loaded, out);
         if !finite || model.tree().has_passive_forces {
+            self.factorized = false;
             derivatives.check(model)?;
+            self.factorized = true;
         }
         Ok(derivatives)
     }
@@ -400,9 +403,9 @@ impl Dynamics {
         state: &State,
         tau: &[f64],
     ) -> Result<&ForwardDerivatives> {
+        self.factorized = false;
         self.model.expect_tree()?;
         self.check_forward(state, tau, &[])?;
-        self.factorized = false;
         let model = &self.model;
         let store = self
             .derivatives
@@ -420,14 +423,14 @@ impl Dynamics {
             vdot.copy_from_slice(&found[found.len() - model.nv()..]);
             self.vdot.copy_from_slice(vdot);
             if let Some(k) = super::not_positive(inverse_pivots) {
-                return Err(super::singular(model, k));
+                return Err(super::singular(model, k, inverse_pivots[k]));
             }
+            super::finite_result("accelerations", model, &self.vdot)?;
+            derivatives.check(model)?;
             native.positions.copy_from_slice(&state.q);
             native.factors_wanted = true;
             self.factorized = true;
         }
-        super::finite_result("accelerations", model, &self.vdot)?;
-        derivatives.check(model)?;
         Ok(derivatives)
     }
 
@@ -441,6 +444,7 @@ impl Dynamics {
         make_square(&mut store.inverse_inertia, model.nv());
         let out = store.inverse_inertia.as_mut_slice();
         (store.workspaces).inverse_inertia(&self.path, model, out);
+        finite_matrix("I⁻¹", model, &store.inverse_inertia)?;
         Ok(&store.inverse_inertia)
     }
 }

@@ -51,6 +51,7 @@ impl Dynamics {
             .body_jacobian
             .get_or_insert_with(|| Matrix::zeros(6, model.nv()));
         body_jacobian(model, &self.kinematics, body, jacobian);
+        super::derivatives::finite_matrix("Jacobian", model, jacobian)?;
         Ok(jacobian)
     }
 
@@ -68,7 +69,15 @@ impl Dynamics {
             .tasks
             .solver
             .get_or_insert_with(|| SolveColumns::new(model));
-        operational_inertia(model, &factors, solver, &jacobian)
+        let found = operational_inertia(model, &factors, solver, &jacobian)?;
+        for (what, matrix) in [
+            ("J I⁻¹ Jᵀ", &found.inverse),
+            ("Λ", &found.inertia),
+            ("I⁻¹ Jᵀ Λ", &found.consistent_inverse),
+        ] {
+            super::derivatives::finite_matrix(what, model, matrix)?;
+        }
+        Ok(found)
     }
 
     /// The centroidal momentum matrix A_G and its rate, with mass, mass centre and inertia of the whole.
@@ -88,6 +97,13 @@ impl Dynamics {
         }
         super::derivatives::finite_matrix("A_G", model, &result.matrix)?;
         super::derivatives::finite_matrix("rate of A_G", model, &result.rate)?;
+        let s = result.inertia;
+        let known = super::all_finite(&result.bias.to_array())
+            && super::all_finite(&result.centre.to_array())
+            && super::all_finite(&[s.xx, s.yy, s.zz, s.xy, s.xz, s.yz]);
+        if !known {
+            return Err(super::too_large("the centroidal momentum of this state"));
+        }
         Ok(result)
     }
 
@@ -115,6 +131,7 @@ impl Dynamics {
             .generalized
             .get_or_insert_with(|| Matrix::zeros(6, columns));
         generalized_jacobian(centroidal, frame, &self.jacobian, generalized);
+        super::derivatives::finite_matrix("J*", &self.model, generalized)?;
         Ok(generalized)
     }
 }

@@ -16,7 +16,7 @@
 //! The end of a step is projected onto the manifold before the derivative is taken there, so that the next step, the error
 //! estimate and the dense output all see the same point.
 
-use super::events::{Event, Watched, spacing};
+use super::events::{Event, MOST_PARTS, Step, Watched, noise, spacing};
 use super::tableau::{ErrorEstimate, Tableau};
 use super::{Method, Options, Statistics, System, Tolerances, Words, at_time};
 use crate::error::{Error, ErrorKind, Result};
@@ -641,8 +641,15 @@ impl Adaptive {
     fn find_events<S: System + ?Sized>(&mut self, system: &mut S) -> Result<Vec<Event>> {
         let mut watched = std::mem::take(&mut self.watched);
         let mut point = std::mem::take(&mut self.y_next);
-        let (from, to, parts) = (self.t_old, self.t, self.options.event_parts);
-        let found = watched.find((from, to, parts), |t, values| {
+        let step = Step {
+            begin: self.t_old,
+            end: self.t,
+            parts: self.options.event_parts,
+            most: MOST_PARTS,
+            interval: system.sample_interval(),
+            noise: noise(&[&self.y[..self.dimension - self.integrals]]),
+        };
+        let found = watched.find(step, |t, values| {
             self.interpolate(system, t, &mut point)?;
             system.events(t, &point, values);
             Ok(())

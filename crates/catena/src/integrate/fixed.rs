@@ -5,13 +5,16 @@
 //! that is begun anew in between goes on with them.
 
 use super::adaptive::StepOutcome;
-use super::events::{self, Event, spacing};
+use super::events::{Event, Step, Watched, noise, spacing};
 use super::{
     FixedMethod, Mechanical, Statistics, Words, at_time, implicit_midpoint, runge_kutta4,
     semi_implicit_euler,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::check_length;
+
+/// How many parts a step may have where every point within it costs a step of its own.
+const MOST_PARTS: usize = 64;
 
 /// An integrator with steps of one size. It owns its buffers and does not allocate while it runs, except for the list of
 /// events in a step that has some.
@@ -33,14 +36,17 @@ pub struct Fixed {
     memory_old: implicit_midpoint::Memory,
     /// Is there a last step?
     stepped: bool,
-    /// Values of the watched functions at the present time; none before the first step.
-    watched: Vec<f64>,
+    /// The watched functions, with their values at the present time; none before the first step.
+    watched: Watched,
+    /// Their values at the end of a step.
     watched_next: Vec<f64>,
+    /// A motion within the last step.
+    point: Motion,
     statistics: Statistics,
 }
 
 /// Positions and velocities.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Motion {
     pub q: Vec<f64>,
     pub v: Vec<f64>,
@@ -144,12 +150,13 @@ impl Fixed {
             grid: 0,
             t: 0.0,
             old: motion.clone(),
+            point: motion.clone(),
             motion,
             work: Workspace::new(nq, nv),
             t_old: 0.0,
             memory_old: implicit_midpoint::Memory::new(nv),
             stepped: false,
-            watched: Vec::new(),
+            watched: Watched::default(),
             watched_next: Vec::new(),
             statistics: Statistics::default(),
         })
@@ -192,7 +199,7 @@ impl Fixed {
         self.motion.q.copy_from_slice(q);
         self.motion.v.copy_from_slice(v);
         self.work.memory.clear();
-        self.watched.clear();
+        self.watched.values.clear();
         self.stepped = false;
         Ok(())
     }
@@ -209,8 +216,8 @@ impl Fixed {
 
     /// One step. On an error the motion is that at the step's beginning.
     ///
-    /// Changes of sign of the watched functions are seen between the ends of the step and located within it; two changes of
-    /// one function within a step are missed.
+    /// Changes of sign of the watched functions are located within it. A motion of constant acceleration between its ends,
+    /// which costs no evaluation, tells whether a function may come near zero; where none does, only the end is looked at.
     pub fn step<S: Mechanical + ?Sized>(&mut self, system: &mut S) -> Result<StepOutcome> {
         check_length(
             "positions of the system",
@@ -223,10 +230,11 @@ impl Fixed {
             self.motion.v.len(),
         )?;
         let count = system.watched_count();
-        if self.watched.len() != count {
-            self.watched.resize(count, 0.0);
+        if self.watched.values.len() != count {
+            self.watched.resize(count);
             self.watched_next.resize(count, 0.0);
-            system.watch(self.t, &self.motion.q, &self.motion.v, &mut self.watched);
+            let values = &mut self.watched.values;
+            system.watch(self.t, &self.motion.q, &self.motion.v, values);
         }
         // a rest that is round-off is no step of its own
         let mut grid = self.grid + 1;
@@ -276,34 +284,52 @@ impl Fixed {
     }
 
     fn find_events<S: Mechanical + ?Sized>(&mut self, system: &mut S) -> Result<Vec<Event>> {
-        let mut found = Vec::new();
-        let mut next = std::mem::take(&mut self.watched_next);
-        system.watch(self.t, &self.motion.q, &self.motion.v, &mut next);
-        for index in 0..next.len() {
-            if events::changes(self.watched[index], next[index]) {
-                found.push(Event {
-                    index,
-                    time: self.t,
-                    rising: self.watched[index] < 0.0,
-                });
-            }
-        }
-        if !found.is_empty() {
-            let mut values = vec![0.0; next.len()];
-            let mut point = self.motion.clone();
-            for event in &mut found {
-                let k = event.index;
-                let ends = ((self.t_old, self.watched[k]), (self.t, next[k]));
-                event.time = events::locate(ends.0, ends.1, |t| {
+        let mut watched = std::mem::take(&mut self.watched);
+        let mut after = std::mem::take(&mut self.watched_next);
+        let mut point = std::mem::take(&mut self.point);
+        system.watch(self.t, &self.motion.q, &self.motion.v, &mut after);
+        let noise = noise(&[&self.motion.q, &self.motion.v]);
+        let found = watched
+            .is_clear((self.t_old, self.t), noise, &after, |t, values| {
+                self.guess(system, t, &mut point);
+                system.watch(t, &point.q, &point.v, values);
+                Ok(())
+            })
+            .and_then(|is_clear| {
+                let step = Step {
+                    begin: self.t_old,
+                    end: self.t,
+                    parts: usize::from(!is_clear),
+                    most: MOST_PARTS,
+                    interval: system.sample_interval(),
+                    noise,
+                };
+                watched.find(step, |t, values| {
+                    if t == self.t {
+                        values.copy_from_slice(&after);
+                        return Ok(());
+                    }
                     self.interpolate(system, t, &mut point.q, &mut point.v)?;
-                    system.watch(t, &point.q, &point.v, &mut values);
-                    Ok::<f64, Error>(values[k])
-                })?;
-            }
-            found.sort_by(|a, b| a.time.total_cmp(&b.time));
+                    system.watch(t, &point.q, &point.v, values);
+                    Ok(())
+                })
+            });
+        (self.watched, self.watched_next, self.point) = (watched, after, point);
+        found
+    }
+
+    /// The motion within the last step if the acceleration were constant.
+    fn guess<S: Mechanical + ?Sized>(&mut self, system: &mut S, t: f64, point: &mut Motion) {
+        let h = t - self.t_old;
+        let part = h / (self.t - self.t_old);
+        let delta = &mut self.work.delta;
+        for (i, delta) in delta.iter_mut().enumerate() {
+            let (old, new) = (self.old.v[i], self.motion.v[i]);
+            point.v[i] = old + part * (new - old);
+            *delta = 0.5 * h * (old + point.v[i]);
         }
-        self.watched_next = std::mem::replace(&mut self.watched, next);
-        Ok(found)
+        point.q.copy_from_slice(&self.old.q);
+        system.step(&mut point.q, delta);
     }
 
     /// The motion at a time within the last step: that of a shorter step from its beginning.
@@ -343,6 +369,36 @@ impl Fixed {
         memory.copy_from(aside);
         std::mem::swap(&mut self.motion, &mut self.old);
         std::mem::swap(&mut self.work.memory, &mut self.memory_old);
+        outcome
+    }
+
+    /// The velocities at the end of the last step if it had been made in two halves: to see the error of a step. Costs are not
+    /// counted.
+    pub fn in_halves<S: Mechanical + ?Sized>(
+        &mut self,
+        system: &mut S,
+        v: &mut [f64],
+    ) -> Result<()> {
+        check_length("velocities v", v.len(), self.motion.v.len())?;
+        if !self.stepped {
+            return Err(self.not_within(self.t));
+        }
+        let statistics = self.statistics;
+        std::mem::swap(&mut self.motion, &mut self.point);
+        self.motion.q.copy_from_slice(&self.old.q);
+        self.motion.v.copy_from_slice(&self.old.v);
+        let Workspace { memory, aside, .. } = &mut self.work;
+        aside.copy_from(memory);
+        memory.copy_from(&self.memory_old);
+        let (t, half) = (self.t_old, 0.5 * (self.t - self.t_old));
+        let outcome = self
+            .move_on(system, t, half)
+            .and_then(|()| self.move_on(system, t + half, half));
+        v.copy_from_slice(&self.motion.v);
+        std::mem::swap(&mut self.motion, &mut self.point);
+        let Workspace { memory, aside, .. } = &mut self.work;
+        memory.copy_from(aside);
+        self.statistics = statistics;
         outcome
     }
 
@@ -439,7 +495,7 @@ impl Fixed {
             words.numbers(into)?;
         }
         // the functions have the same values at the same point
-        self.watched.clear();
+        self.watched.values.clear();
         words.end()
     }
 

@@ -95,6 +95,12 @@ pub trait System {
 
     /// The values of those functions at (t, y).
     fn events(&mut self, _t: f64, _y: &[f64], _values: &mut [f64]) {}
+
+    /// Time between samples that go out, s; their times are multiples of it. Event functions are looked at there too, so that
+    /// no change of sign that the samples show is missed.
+    fn sample_interval(&self) -> f64 {
+        f64::INFINITY
+    }
 }
 
 /// A system of second order on a manifold, for the methods that need positions and velocities apart.
@@ -123,6 +129,12 @@ pub trait Mechanical {
 
     /// The values of those functions at (t, q, v).
     fn watch(&mut self, _t: f64, _q: &[f64], _v: &[f64], _values: &mut [f64]) {}
+
+    /// Time between samples that go out, s; their times are multiples of it. Event functions are looked at there too, so that
+    /// no change of sign that the samples show is missed.
+    fn sample_interval(&self) -> f64 {
+        f64::INFINITY
+    }
 }
 
 /// Methods that choose their steps.
@@ -279,7 +291,8 @@ pub struct Options {
     pub min_step: f64,
     /// First step to try, s; chosen from the derivative if not given.
     pub initial_step: Option<f64>,
-    /// Into how many parts a step is cut to see changes of sign of the event functions; two changes within a part are missed.
+    /// Into how many parts a step is cut at first to see changes of sign of the event functions. Parts in which a function may
+    /// come near zero are cut further, as far as needed.
     pub event_parts: usize,
 }
 
@@ -290,7 +303,7 @@ impl Default for Options {
             max_step: f64::INFINITY,
             min_step: 0.0,
             initial_step: None,
-            event_parts: 4,
+            event_parts: 1,
         }
     }
 }

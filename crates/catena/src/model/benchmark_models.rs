@@ -145,6 +145,11 @@ pub(super) fn squeezer() -> ModelBuilder {
             ..JointSpec::new(name, JointKind::Revolute, "K2", child)
         }));
     }
+    builder.assumptions.push(
+        "the spring (4530 N/m between K3 and the ground) and the motor (0.033 N·m on beta) of the benchmark problem are not part \
+         of the model: they are inputs of `catena benchmark squeezer`"
+            .into(),
+    );
     builder
 }
 
@@ -214,6 +219,11 @@ pub(super) fn governor() -> ModelBuilder {
             )
         });
     }
+    builder.assumptions.push(
+        "the two springs and dampers (800 kN/m, 40 kN·s/m) between slider and rods of the benchmark problem are not part of the \
+         model: they are inputs of `catena benchmark governor`"
+            .into(),
+    );
     builder
 }
 

@@ -3,7 +3,8 @@
 use super::constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Rule, RuleSpec};
 use super::tree::{BodyInfo, DofInfo, FrameInfo, Node, Tree};
 use super::{BodyNumbers, DofNumbers, JointKind, Model, check};
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Error, ErrorKind, Place, Result, Warning};
+use crate::scalar::{DoubleDouble, Parameter};
 use crate::spatial::{Mat3, Pose, RigidInertia, Sym3, Vec3};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +23,14 @@ pub struct Inertial {
 impl Inertial {
     /// As moments about the origin of the link frame.
     pub fn moments(&self) -> RigidInertia<f64> {
-        RigidInertia::from_centre(self.mass, self.centre, self.tensor)
+        rounded(self.exact_moments())
+    }
+
+    /// The same before rounding. Second moments of a slender body are small differences of large moments of inertia, and a shift
+    /// of the origin to a joint may take away what a shift to the link's origin has added: plain numbers would lose
+    /// what is left.
+    fn exact_moments(&self) -> RigidInertia<DoubleDouble> {
+        RigidInertia::from_centre(self.mass.lift(), self.centre.lift(), self.tensor.lift())
     }
 
     /// From moments about the origin of the frame. A body without mass has its centre at the origin.
@@ -39,6 +47,23 @@ impl Inertial {
             centre,
             tensor: central.trace_minus(),
         }
+    }
+}
+
+/// Moments rounded to plain numbers, each to its own last digit.
+fn rounded(moments: RigidInertia<DoubleDouble>) -> RigidInertia<f64> {
+    let s = moments.second;
+    RigidInertia {
+        mass: moments.mass.value(),
+        first: moments.first.map(DoubleDouble::value),
+        second: Sym3::new(
+            s.xx.value(),
+            s.yy.value(),
+            s.zz.value(),
+            s.xy.value(),
+            s.xz.value(),
+            s.yz.value(),
+        ),
     }
 }
 
@@ -203,9 +228,13 @@ pub struct ModelBuilder {
     pub constraints: Vec<ConstraintSpec>,
     /// What a reader assumed or left out; shown by `catena info`.
     pub assumptions: Vec<String>,
-    /// Accept inertias that break the triangle inequality (noted as an assumption); negative masses and inertias are
-    /// refused always.
+    /// What a reader found unusual; shown by every command.
+    pub warnings: Vec<Warning>,
+    /// The author knows of inertias that no rigid body can have: they are noted as assumptions instead of warnings.
     pub allow_unphysical: bool,
+    /// Refuse inertias that no rigid body can have. Negative masses, non-finite numbers and freedoms without inertia are
+    /// always refused.
+    pub strict: bool,
 }
 
 /// Name of the ground in model files.
@@ -222,7 +251,9 @@ impl ModelBuilder {
             frames: Vec::new(),
             constraints: Vec::new(),
             assumptions: Vec::new(),
+            warnings: Vec::new(),
             allow_unphysical: false,
+            strict: false,
         }
     }
 
@@ -272,6 +303,8 @@ struct Making {
     inertials: HashMap<String, Inertial>,
     tree: Tree,
     bodies: Vec<BodyNumbers<f64>>,
+    /// Moments of every body, summed over its links and not rounded yet.
+    moments: Vec<RigidInertia<DoubleDouble>>,
     dofs: Vec<DofNumbers<f64>>,
 }
 
@@ -307,6 +340,7 @@ impl Making {
                 body_from_frame: Pose::identity(),
             }],
             assumptions: builder.assumptions.clone(),
+            warnings: builder.warnings.clone(),
             nq: 0,
             nv: 0,
             angles: Vec::new(),
@@ -327,6 +361,7 @@ impl Making {
                 inertia: RigidInertia::zero(),
                 pitch: 0.0,
             }],
+            moments: vec![RigidInertia::zero()],
             dofs: Vec::new(),
         }
     }
@@ -359,8 +394,8 @@ impl Making {
                 ));
             }
         } else if let Some(inertial) = self.inertials.get(&joint.child) {
-            let moments = inertial.moments().seen_from(body_from_child);
-            self.bodies[body].inertia = self.bodies[body].inertia + moments;
+            let moments = inertial.exact_moments().seen_from(body_from_child.lift());
+            self.moments[body] = self.moments[body] + moments;
         }
         if joint.kind != JointKind::Fixed {
             self.tree.bodies[body].body_from_link = body_from_child;
@@ -404,7 +439,7 @@ impl Making {
                 .hint("give two orthogonal axes; a skew pair is two revolute joints"));
             }
             let across = second.cross(first);
-            let y = across * (1.0 / across.norm());
+            let y = across * (1.0 / across.norm()); // orthogonal unit vectors: neither large nor small
             Mat3::from_columns(first, y, first.cross(y))
         } else {
             let axis = self.unit(joint, joint.axes.first, "axis")?;
@@ -416,25 +451,21 @@ impl Making {
     fn unit(&mut self, joint: &JointSpec, axis: Vec3<f64>, what: &str) -> Result<Vec3<f64>> {
         let length = axis.norm();
         // NaN and infinite components were refused before
-        if length < 1e-12 {
+        let Some(unit) = axis.unit().filter(|_| length >= 1e-12) else {
             return Err(Error::new(
                 ErrorKind::Model,
                 format!("joint `{}`: its {what} has no length", joint.name),
             )
             .at(joint.place.clone())
             .hint("give a direction, for example [0, 0, 1]"));
-        }
+        };
         if (length - 1.0).abs() > 1e-9 {
             self.note(format!(
                 "{what} of joint `{}` was normalised (its length was {length})",
                 joint.name
             ));
         }
-        Ok(if length == 1.0 {
-            axis
-        } else {
-            axis * (1.0 / length)
-        })
+        Ok(unit)
     }
 
     fn moving_body(&mut self, joint: &JointSpec, parent: usize, placement: Pose<f64>) -> usize {
@@ -469,6 +500,7 @@ impl Making {
             inertia: RigidInertia::zero(),
             pitch: joint.pitch,
         });
+        self.moments.push(RigidInertia::zero());
         for (k, &(suffix, rotation)) in joint.kind.freedoms().iter().enumerate() {
             let dof = joint.dofs.get(k).copied().unwrap_or_default();
             let (velocity_unit, force_unit) = if rotation {
@@ -536,12 +568,20 @@ impl Making {
                 first.join(", ")
             ));
         }
-        if builder.allow_unphysical {
-            for link in &builder.links {
-                if let Some(warning) = check::triangle_inequality(link) {
-                    self.note(format!("accepted on request: {}", warning.message()));
+        for link in &builder.links {
+            match check::unphysical_inertia(link) {
+                None => {}
+                Some(message) if builder.allow_unphysical => {
+                    self.note(format!("accepted on request: {message}"));
                 }
+                Some(message) => self.tree.warnings.push(Warning {
+                    message,
+                    place: link.place.clone(),
+                }),
             }
+        }
+        for (body, moments) in self.bodies.iter_mut().zip(&self.moments) {
+            body.inertia = rounded(*moments);
         }
         Model {
             tree: Arc::new(self.tree),

@@ -245,6 +245,46 @@ impl Model<f64> {
         }
     }
 
+    /// A number that stands for everything that enters the equations of motion of the tree: joints, parents, placements,
+    /// inertias, rotors, passive forces, gravity, bit by bit. Names and constraints are left out.
+    pub fn fingerprint(&self) -> u64 {
+        let mut print = Fingerprint::new();
+        for (node, body) in self.tree.nodes.iter().zip(&self.bodies) {
+            print.words([node.parent, node.q, node.v].map(|n| n as u64));
+            print.bytes(node.kind.name().as_bytes());
+            let r = body.placement.rotation;
+            for v in [
+                r.x,
+                r.y,
+                r.z,
+                body.placement.translation,
+                body.inertia.first,
+            ] {
+                print.words(v.to_array().map(f64::to_bits));
+            }
+            let s = body.inertia.second;
+            print.words([s.xx, s.yy, s.zz, s.xy, s.xz, s.yz].map(f64::to_bits));
+            print.words([body.inertia.mass, body.pitch].map(f64::to_bits));
+        }
+        for d in &self.dofs {
+            let numbers = [d.armature, d.damping, d.friction, d.stiffness, d.rest];
+            print.words(numbers.map(f64::to_bits));
+        }
+        print.words(self.gravity.to_array().map(f64::to_bits));
+        print.0
+    }
+
+    /// The same model with every number changed by one unit of rounding, up or down at random: what such a change makes of a result
+    /// is what no algorithm in plain numbers can be blamed for.
+    #[must_use]
+    pub fn with_other_last_digits(&self, seed: u64) -> Self {
+        let random = std::cell::RefCell::new(crate::random::Random::new(seed));
+        self.map(|x| {
+            let up = random.borrow_mut().below(2) == 0;
+            x * (1.0 + if up { f64::EPSILON } else { -f64::EPSILON })
+        })
+    }
+
     /// The tree alone: the same model without its constraints, every loop open.
     #[must_use]
     pub fn open_tree(mut self) -> Self {
@@ -270,5 +310,26 @@ impl Model<f64> {
         let tree = Arc::make_mut(&mut self.tree);
         tree.has_passive_forces = false;
         self
+    }
+}
+
+/// Fowler, Noll and Vo's hash (FNV-1a) of words, byte by byte.
+struct Fingerprint(u64);
+
+impl Fingerprint {
+    fn new() -> Self {
+        Fingerprint(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn words<const N: usize>(&mut self, words: [u64; N]) {
+        for word in words {
+            self.bytes(&word.to_le_bytes());
+        }
     }
 }

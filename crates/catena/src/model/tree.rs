@@ -1,7 +1,7 @@
 //! The number-free part of a model: names, parents, joints, frames, and Mufti's graph matrices.
 
 use super::JointKind;
-use crate::error::Place;
+use crate::error::{Place, Warning};
 use crate::spatial::Pose;
 
 /// One moving body and the joint that carries it.
@@ -85,6 +85,8 @@ pub struct Tree {
     pub frames: Vec<FrameInfo>,
     /// What was assumed, merged, normalised or left out when the model was made.
     pub assumptions: Vec<String>,
+    /// What is unusual about the model without keeping it from being used.
+    pub warnings: Vec<Warning>,
     /// Number of position coordinates.
     pub nq: usize,
     /// Number of velocity coordinates.

@@ -137,7 +137,7 @@ impl Count {
 
 impl Add for Count {
     type Output = Self;
-    #[inline]
+    #[inline(never)]
     fn add(self, other: Self) -> Self {
         match (self.structure, other.structure) {
             (Zero, _) => other,
@@ -149,7 +149,7 @@ impl Add for Count {
 
 impl Sub for Count {
     type Output = Self;
-    #[inline]
+    #[inline(never)]
     fn sub(self, other: Self) -> Self {
         self + -other
     }
@@ -157,7 +157,7 @@ impl Sub for Count {
 
 impl Mul for Count {
     type Output = Self;
-    #[inline]
+    #[inline(never)]
     fn mul(self, other: Self) -> Self {
         match (self.structure, other.structure) {
             (Zero, _) | (_, Zero) => Self::zero(),
@@ -172,7 +172,7 @@ impl Mul for Count {
 
 impl Div for Count {
     type Output = Self;
-    #[inline]
+    #[inline(never)]
     fn div(self, other: Self) -> Self {
         match (self.structure, other.structure) {
             (_, One) => self,
@@ -185,7 +185,7 @@ impl Div for Count {
 
 impl Neg for Count {
     type Output = Self;
-    #[inline]
+    #[inline(never)]
     fn neg(self) -> Self {
         match self.structure {
             Zero => self,
@@ -221,7 +221,7 @@ impl MulAssign for Count {
 impl Scalar for Count {
     type Mask = bool;
 
-    #[inline]
+    #[inline(never)]
     fn constant(x: f64) -> Self {
         let structure = if x == 0.0 {
             Zero
@@ -241,7 +241,7 @@ impl Scalar for Count {
     fn less(self, other: Self) -> bool {
         self.value < other.value
     }
-    #[inline]
+    #[inline(never)]
     fn select(mask: bool, yes: Self, no: Self) -> Self {
         let chosen = if mask { yes } else { no };
         if yes.structure == no.structure {
@@ -250,14 +250,14 @@ impl Scalar for Count {
             Self::variable(chosen.value)
         }
     }
-    #[inline]
+    #[inline(never)]
     fn sqrt(self) -> Self {
         match self.structure {
             Zero | One => self,
             _ => Self::computed(self.value.sqrt(), |done| done.square_roots += 1),
         }
     }
-    #[inline]
+    #[inline(never)]
     fn sin_cos(self) -> (Self, Self) {
         if self.structure == Zero {
             return (self, Self::one());

@@ -47,7 +47,7 @@ impl<T: Scalar, const N: usize> Dual<T, N> {
 
 impl<T: Scalar, const N: usize> Add for Dual<T, N> {
     type Output = Self;
-    #[inline]
+    #[inline(never)]
     fn add(mut self, other: Self) -> Self {
         self.value += other.value;
         for i in 0..N {
@@ -59,7 +59,7 @@ impl<T: Scalar, const N: usize> Add for Dual<T, N> {
 
 impl<T: Scalar, const N: usize> Sub for Dual<T, N> {
     type Output = Self;
-    #[inline]
+    #[inline(never)]
     fn sub(mut self, other: Self) -> Self {
         self.value -= other.value;
         for i in 0..N {
@@ -71,7 +71,7 @@ impl<T: Scalar, const N: usize> Sub for Dual<T, N> {
 
 impl<T: Scalar, const N: usize> Mul for Dual<T, N> {
     type Output = Self;
-    #[inline]
+    #[inline(never)]
     fn mul(self, other: Self) -> Self {
         let mut product = Self::constant_value(self.value * other.value);
         for i in 0..N {
@@ -84,7 +84,7 @@ impl<T: Scalar, const N: usize> Mul for Dual<T, N> {
 
 impl<T: Scalar, const N: usize> Div for Dual<T, N> {
     type Output = Self;
-    #[inline]
+    #[inline(never)]
     fn div(self, other: Self) -> Self {
         let mut quotient = Self::constant_value(self.value / other.value);
         let reciprocal = other.value.recip();
@@ -98,7 +98,7 @@ impl<T: Scalar, const N: usize> Div for Dual<T, N> {
 
 impl<T: Scalar, const N: usize> Neg for Dual<T, N> {
     type Output = Self;
-    #[inline]
+    #[inline(never)]
     fn neg(mut self) -> Self {
         self.value = -self.value;
         for derivative in &mut self.derivative {
@@ -133,7 +133,7 @@ impl<T: Scalar, const N: usize> MulAssign for Dual<T, N> {
 impl<T: Scalar, const N: usize> Scalar for Dual<T, N> {
     type Mask = T::Mask;
 
-    #[inline]
+    #[inline(never)]
     fn constant(x: f64) -> Self {
         Self::constant_value(T::constant(x))
     }
@@ -141,7 +141,7 @@ impl<T: Scalar, const N: usize> Scalar for Dual<T, N> {
     fn less(self, other: Self) -> T::Mask {
         self.value.less(other.value)
     }
-    #[inline]
+    #[inline(never)]
     fn select(mask: T::Mask, yes: Self, no: Self) -> Self {
         let mut chosen = Self::constant_value(T::select(mask, yes.value, no.value));
         for i in 0..N {
@@ -149,17 +149,17 @@ impl<T: Scalar, const N: usize> Scalar for Dual<T, N> {
         }
         chosen
     }
-    #[inline]
+    #[inline(never)]
     fn sqrt(self) -> Self {
         let root = self.value.sqrt();
         self.chain(root, T::constant(0.5) / root)
     }
-    #[inline]
+    #[inline(never)]
     fn sin_cos(self) -> (Self, Self) {
         let (sin, cos) = self.value.sin_cos();
         (self.chain(sin, cos), self.chain(cos, -sin))
     }
-    #[inline]
+    #[inline(never)]
     fn mul_add(self, factor: Self, addend: Self) -> Self {
         let mut sum = Self::constant_value(self.value.mul_add(factor.value, addend.value));
         for i in 0..N {

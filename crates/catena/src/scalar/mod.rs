@@ -1,6 +1,6 @@
 //! The numbers an algorithm can run in.
 //!
-//! Every recursion of this crate is written once over [`Scalar`]. What it computes depends on the scalar it is run in:
+//! The recursions of this crate are generic over [`Scalar`]. What a run computes depends on the scalar:
 //!
 //! | scalar | what a run gives |
 //! |---|---|

@@ -1,11 +1,33 @@
 //! What a run says about itself: how well the laws of mechanics were kept.
+//!
+//! Errors of energy and momentum are relative to what was exchanged, where that is more than the integrator was asked to resolve.
+//! With the absolute tolerance α and the relative error ρ that is allowed, positions and velocities below r = α/ρ are not held
+//! to ρ, and neither are the energies
+//!
+//! ```text
+//! |g| √(2 m T₁) r + 4 r² (T₁ + ½ Σ k) + r                                                              (1)
+//! ```
+//!
+//! of weight, motion and springs, where T₁ is the kinetic energy with all velocities at 1, so that √(2 m T₁) bounds the
+//! momentum; the last term, in J, is there only where work or heat is integrated. Errors below the round-off of the energies' own
+//! terms, m g L among them with |g| √(2 m T₁) for it, are none.
+//!
+//! Steps of one size may keep the energy and still be late: the midpoint rule turns an oscillator too slowly and loses nothing. A
+//! step from v₀ to v₁ and two of half its size, whose end is v₂, tell the error δ = (v₂ − v₁) 2ᵖ/(2ᵖ − 1) of a method of order
+//! p, and its part along the acceleration a = (v₁ − v₀)/h is a delay. Over all N steps of a freedom, of which ⟨·⟩ is a mean,
+//!
+//! ```text
+//! φ = N |⟨δ a⟩| / √(⟨a²⟩ ⟨v²⟩)                                                                         (2)
+//! ```
+//!
+//! is the delay times the frequency: the phase in rad.
 
 use super::tree_system::Constrained;
 use crate::Dynamics;
 use crate::error::Result;
 use crate::integrate::Statistics;
 use crate::model::Model;
-use crate::spatial::{Force, Vec3};
+use crate::spatial::{Force, Motion, Vec3};
 use crate::state::State;
 
 /// One figure of the audit.
@@ -23,6 +45,15 @@ pub struct Finding {
     pub time: f64,
     /// What a run at this tolerance should keep.
     pub allowed: f64,
+    /// Was there anything to see? A law of motion needs more than one instant.
+    pub seen: bool,
+}
+
+impl Finding {
+    /// Was it kept? None where there was nothing to see.
+    pub fn kept(&self) -> Option<bool> {
+        self.seen.then_some(self.worst <= self.allowed)
+    }
 }
 
 /// A law that was not kept.
@@ -77,9 +108,22 @@ pub struct Errors {
 impl Audit {
     /// The laws that were not kept.
     pub fn breaches(&self) -> impl Iterator<Item = &Breach> {
-        self.findings
-            .iter()
-            .filter(|f| f.worst.is_nan() || f.worst > f.allowed)
+        self.findings.iter().filter(|f| f.kept() == Some(false))
+    }
+
+    /// Adds the error at the end of the run, estimated by a second run ([`verified_error`](super::verified_error)), and what it
+    /// may be.
+    pub fn verify(&mut self, error: f64, allowed: f64, time: f64) {
+        self.verified_error = Some(error);
+        self.findings.push(Finding {
+            name: "state at the end, by a second run",
+            worst: error,
+            scale: 1.0,
+            unit: "",
+            time,
+            allowed,
+            seen: true,
+        });
     }
 }
 
@@ -96,8 +140,80 @@ pub(crate) struct Auditor {
     quaternion: Worst,
     /// Position, velocity and acceleration level of the constraints.
     constraints: [Worst; 3],
+    /// Of steps of one size.
+    phase: Option<Phase>,
+    /// r of (1); zero for steps of one size.
+    resolved: f64,
     audit: Audit,
 }
+
+/// The sums of (2).
+#[derive(Clone)]
+struct Phase {
+    order: i32,
+    /// Σ δ a, Σ a², Σ v² of each freedom.
+    sums: Vec<[f64; 3]>,
+    /// How many steps they stand for.
+    steps: f64,
+}
+
+/// A step of one size, and the same in two halves.
+pub(crate) struct Halved<'a> {
+    /// h.
+    pub size: f64,
+    /// v₀, v₁ and v₂.
+    pub before: &'a [f64],
+    pub after: &'a [f64],
+    pub twice: &'a [f64],
+    /// How many steps it stands for.
+    pub weight: f64,
+}
+
+impl Phase {
+    fn note(&mut self, step: &Halved<'_>) {
+        let power = 2f64.powi(self.order);
+        for (k, sums) in self.sums.iter_mut().enumerate() {
+            let error = (step.twice[k] - step.after[k]) * power / (power - 1.0);
+            let acceleration = (step.after[k] - step.before[k]) / step.size;
+            let terms = [
+                error * acceleration,
+                acceleration * acceleration,
+                step.after[k] * step.after[k],
+            ];
+            for (sum, term) in sums.iter_mut().zip(terms) {
+                *sum += step.weight * term;
+            }
+        }
+        self.steps += step.weight;
+    }
+
+    /// The largest phase of all freedoms but those that hardly move.
+    fn finding(&self, steps: u64, time: f64) -> Finding {
+        let fastest = self.sums.iter().fold(0.0, |m: f64, sums| m.max(sums[2]));
+        let mut worst = 0.0;
+        for &[along, acceleration, velocity] in &self.sums {
+            if velocity <= 1e-12 * fastest || acceleration == 0.0 {
+                continue;
+            }
+            let phase = steps as f64 * along.abs() / (acceleration * velocity).sqrt(); // (2)
+            if phase > worst || phase.is_nan() {
+                worst = phase;
+            }
+        }
+        Finding {
+            name: "phase, by steps of half the size",
+            worst,
+            scale: 1.0,
+            unit: "rad",
+            time,
+            allowed: PHASE,
+            seen: self.steps > 0.0,
+        }
+    }
+}
+
+/// What a run with steps of one size may be ahead or behind, rad.
+const PHASE: f64 = 1e-2;
 
 #[derive(Clone, Copy)]
 struct Start {
@@ -106,6 +222,16 @@ struct Start {
     linear: Vec3<f64>,
     /// About the mass centre.
     angular: Vec3<f64>,
+    /// Kinetic energy with all velocities at 1, and the mass.
+    unit_kinetic: f64,
+    mass: f64,
+}
+
+impl Start {
+    /// Largest momentum with velocities of 1.
+    fn unit_momentum(&self) -> f64 {
+        (2.0 * self.mass * self.unit_kinetic).max(0.0).sqrt()
+    }
 }
 
 /// The worst of a quantity, and its natural size.
@@ -133,6 +259,7 @@ impl Worst {
             unit,
             time: self.time,
             allowed,
+            seen: true,
         }
     }
 }
@@ -152,13 +279,20 @@ pub(crate) struct Observation<'a> {
 }
 
 /// Numbers of a checkpoint.
-const WORDS: usize = 41;
+const WORDS: usize = 43;
 
 impl Auditor {
-    pub fn new(model: &Model, momentum_known: bool) -> Self {
+    /// `resolved`: r of (1), zero for steps of one size; `order`: that of a method with such steps.
+    pub fn new(model: &Model, momentum_known: bool, resolved: f64, order: Option<usize>) -> Self {
         Auditor {
             model: model.clone(),
             momentum_known,
+            phase: order.map(|order| Phase {
+                order: order as i32,
+                sums: vec![[0.0; 3]; model.nv()],
+                steps: 0.0,
+            }),
+            resolved,
             start: None,
             energy: Worst::default(),
             linear: Worst::default(),
@@ -167,6 +301,13 @@ impl Auditor {
             quaternion: Worst::default(),
             constraints: [Worst::default(); 3],
             audit: Audit::default(),
+        }
+    }
+
+    /// Looks at a step of one size.
+    pub fn observe_step(&mut self, step: &Halved<'_>) {
+        if let Some(phase) = &mut self.phase {
+            phase.note(step);
         }
     }
 
@@ -191,12 +332,18 @@ impl Auditor {
         ];
         let linear = mechanical.momentum.force;
         let angular = mechanical.momentum.moment - mechanical.centre.cross(linear);
-        let start = *self.start.get_or_insert(Start {
-            time: seen.time,
-            energy: total,
-            linear,
-            angular,
-        });
+        let start = match self.start {
+            Some(start) => start,
+            None => Start {
+                time: seen.time,
+                energy: total,
+                linear,
+                angular,
+                unit_kinetic: unit_kinetic(dynamics, seen.state),
+                mass: mechanical.mass,
+            },
+        };
+        self.start = Some(start);
         if seen.time == start.time {
             self.audit.energies[0] = energies;
         }
@@ -208,8 +355,15 @@ impl Auditor {
         let exchanged = mechanical.kinetic.abs()
             + (mechanical.gravitational + mechanical.elastic - start.energy).abs();
         let size = energies.iter().map(|e| e.abs()).sum::<f64>() + start.energy.abs();
-        let scale = exchanged.max(seen.work.abs()).max(0.01 * size);
-        self.energy.note(balance.abs(), scale, seen.time);
+        let weight = self.model.gravity().norm() * start.unit_momentum();
+        let integrated = seen.work.abs().max(seen.dissipated.abs());
+        let scale = exchanged
+            .max(integrated)
+            .max(0.01 * size)
+            .max(self.unresolved(&start, weight, integrated > 0.0));
+        let rounded = 64.0 * f64::EPSILON * (size + integrated + weight);
+        self.energy
+            .note(beyond(balance.abs(), rounded), scale, seen.time);
 
         let mut momentum = None;
         if self.momentum_known {
@@ -219,10 +373,14 @@ impl Auditor {
                 (linear - start.linear - pull).norm(),
                 (angular - start.angular).norm(),
             ];
+            let unresolved = self.resolved * start.unit_momentum();
+            let scale = speed.max(linear.norm()).max(unresolved);
+            let rounded = 64.0 * f64::EPSILON * (scale + pull.norm());
             self.linear
-                .note(errors[0], speed.max(linear.norm()), seen.time);
-            self.angular
-                .note(errors[1], angular.norm().max(speed * 0.1), seen.time);
+                .note(beyond(errors[0], rounded), scale, seen.time);
+            let unresolved = 2.0 * self.resolved * start.unit_kinetic;
+            let scale = angular.norm().max(speed * 0.1).max(unresolved);
+            self.angular.note(errors[1], scale, seen.time);
             momentum = Some(errors);
         }
 
@@ -233,7 +391,10 @@ impl Auditor {
             let tau = seen.tau[k];
             let held = seen.constrained.map_or(0.0, |c| c.efforts[k]);
             scale = scale.max(back.abs()).max(tau.abs());
-            worst = worst.max((back - tau - seen.friction[k] - held).abs());
+            let error = (back - tau - seen.friction[k] - held).abs();
+            if error > worst || error.is_nan() {
+                worst = error;
+            }
         }
         if let Some(constrained) = seen.constrained {
             for (worst, violation) in self.constraints.iter_mut().zip(constrained.violations) {
@@ -261,6 +422,14 @@ impl Auditor {
         Ok((energies, errors))
     }
 
+    /// The energy below which the tolerance is absolute: (1).
+    fn unresolved(&self, start: &Start, weight: f64, is_integrated: bool) -> f64 {
+        let r = self.resolved;
+        let springs: f64 = self.model.dofs.iter().map(|dof| dof.stiffness.abs()).sum();
+        let integrals = if is_integrated { r } else { 0.0 };
+        r * weight + 4.0 * r * r * (start.unit_kinetic + 0.5 * springs) + integrals
+    }
+
     /// Everything seen so far, as bits.
     pub fn checkpoint(&self) -> Vec<u64> {
         let start = self.start.unwrap_or(Start {
@@ -268,8 +437,10 @@ impl Auditor {
             energy: 0.0,
             linear: Vec3::zero(),
             angular: Vec3::zero(),
+            unit_kinetic: 0.0,
+            mass: 0.0,
         });
-        let mut numbers = vec![start.time, start.energy];
+        let mut numbers = vec![start.time, start.energy, start.unit_kinetic, start.mass];
         numbers.extend(start.linear.to_array());
         numbers.extend(start.angular.to_array());
         for worst in [
@@ -288,15 +459,21 @@ impl Auditor {
         numbers.extend([self.audit.work, self.audit.dissipated]);
         numbers.push(f64::from(u8::from(self.momentum_known)));
         debug_assert_eq!(numbers.len(), WORDS);
+        if let Some(phase) = &self.phase {
+            numbers.extend(phase.sums.as_flattened());
+            numbers.push(phase.steps);
+        }
         numbers.into_iter().map(f64::to_bits).collect()
     }
 
     /// Takes the words of a checkpoint off the front; none if they are not those of such an auditor.
     pub fn restore<'a>(&mut self, words: &'a [u64]) -> Option<&'a [u64]> {
-        let (own, rest) = words.split_at_checked(WORDS)?;
+        let phases = self.phase.as_ref().map_or(0, |p| 3 * p.sums.len() + 1);
+        let (own, rest) = words.split_at_checked(WORDS + phases)?;
         let mut numbers = own.iter().map(|&word| f64::from_bits(word));
         let mut next = || numbers.next().unwrap_or(f64::NAN);
         let (time, energy) = (next(), next());
+        let (unit_kinetic, mass) = (next(), next());
         let mut vector = || Vec3::new(next(), next(), next());
         let (linear, angular) = (vector(), vector());
         self.start = (!time.is_nan()).then_some(Start {
@@ -304,6 +481,8 @@ impl Auditor {
             energy,
             linear,
             angular,
+            unit_kinetic,
+            mass,
         });
         let [position, velocity, acceleration] = &mut self.constraints;
         for worst in [
@@ -326,17 +505,25 @@ impl Auditor {
             *energy = next();
         }
         (self.audit.work, self.audit.dissipated) = (next(), next());
-        (next() == f64::from(u8::from(self.momentum_known))).then_some(rest)
+        let is_own = next() == f64::from(u8::from(self.momentum_known));
+        if let Some(phase) = &mut self.phase {
+            for sum in phase.sums.as_flattened_mut() {
+                *sum = next();
+            }
+            phase.steps = next();
+        }
+        is_own.then_some(rest)
     }
 
     /// `allowed`: what the integrator was asked to keep, relative; `closed`: what of the constraints should be, at the levels of
-    /// positions, velocities and accelerations.
+    /// positions, velocities and accelerations. The run has gone as far as `time`, and so many samples have been seen.
     pub fn finish(
         self,
         allowed: f64,
         closed: [f64; 3],
         statistics: Statistics,
         held: Vec<Held>,
+        (time, samples): (f64, u64),
     ) -> Audit {
         let mut findings = vec![
             self.energy.finding("energy balance", "J", allowed),
@@ -351,6 +538,9 @@ impl Auditor {
                 allowed,
             ));
         }
+        if let Some(phase) = &self.phase {
+            findings.push(phase.finding(statistics.steps, time));
+        }
         if self.quaternion.scale > 0.0 {
             findings.push(self.quaternion.finding("length of quaternions", "", 1e-14));
         }
@@ -359,6 +549,10 @@ impl Auditor {
             findings.push(position.finding("constraints, positions", "m, rad", closed[0]));
             findings.push(velocity.finding("constraints, velocities", "m/s, rad/s", closed[1]));
             findings.push(acceleration.finding("constraints, accelerations", "", closed[2]));
+        }
+        // at one instant there is no motion to judge
+        for finding in &mut findings {
+            finding.seen &= samples > 1;
         }
         Audit {
             findings,
@@ -369,4 +563,21 @@ impl Auditor {
             ..self.audit
         }
     }
+}
+
+/// What of an error is beyond round-off; NaN stays NaN.
+fn beyond(error: f64, rounded: f64) -> f64 {
+    match error <= rounded {
+        true => 0.0,
+        false => error,
+    }
+}
+
+/// Kinetic energy with all velocities at 1, on a base at rest; zero if it overflows.
+fn unit_kinetic(dynamics: &mut Dynamics, state: &State) -> f64 {
+    let mut moving = state.clone();
+    moving.v.fill(1.0);
+    moving.base.velocity = Motion::zero();
+    let mechanical = dynamics.mechanical_state(&moving);
+    mechanical.map_or(0.0, |mechanical| mechanical.kinetic)
 }

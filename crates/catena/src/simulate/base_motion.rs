@@ -326,7 +326,8 @@ impl BaseMotion for AnalyticBase {
             rate += v;
             angular += a;
         }
-        let e = self.axis * (1.0 / self.axis.norm());
+        // no axis, no rotation: what follows is not a number, and is refused
+        let e = self.axis.unit().unwrap_or(self.axis * f64::NAN);
         let (sin, cos) = (0.5 * angle).sin_cos();
         let turn = Mat3::from_quaternion([cos, e.x * sin, e.y * sin, e.z * sin]);
         Base {

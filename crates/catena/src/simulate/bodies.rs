@@ -234,7 +234,7 @@ impl BodiesEngine {
             rates[at + VELOCITY..at + VELOCITY + 3]
                 .copy_from_slice(&(rotation * acceleration.linear).to_array());
             rates[at + TURNING..at + TURNING + 3].copy_from_slice(&acceleration.angular.to_array());
-            let wrench = dynamics.joint_wrench(i);
+            let wrench = dynamics.joint_wrench(i)?;
             let load = layout.load(i);
             x[load..load + 3].copy_from_slice(&wrench.moment.to_array());
             x[load + 3..load + 6].copy_from_slice(&(rotation * wrench.force).to_array());
@@ -497,6 +497,10 @@ impl Implicit for BodiesImplicit<'_> {
     fn events(&mut self, t: f64, x: &[f64], values: &mut [f64]) {
         let count = self.parts.layout.body(1);
         System::events(self.system, t, &x[..count], values);
+    }
+
+    fn sample_interval(&self) -> f64 {
+        System::sample_interval(self.system)
     }
 }
 

@@ -183,6 +183,21 @@ impl Engine {
         }
     }
 
+    /// A step of one size as the auditor sees it: its size, the velocities at its beginning and at its end, and those that two steps of
+    /// half the size end with; none where steps are chosen. What cannot be computed is not a number.
+    pub fn halved(&mut self, system: &mut TreeSystem) -> Option<(f64, [Vec<f64>; 3])> {
+        let Engine::Fixed(even) = self else {
+            return None;
+        };
+        let mut twice = vec![0.0; system.model().nv()];
+        if even.engine.in_halves(system, &mut twice).is_err() {
+            twice.fill(f64::NAN);
+        }
+        let (t_old, _, before) = even.engine.before();
+        let velocities = [before.to_vec(), even.engine.v().to_vec(), twice];
+        Some((even.engine.time() - t_old, velocities))
+    }
+
     /// Time and y at the beginning of the last step.
     pub fn before(&self, y: &mut [f64]) -> f64 {
         match self {

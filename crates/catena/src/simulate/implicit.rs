@@ -408,6 +408,10 @@ impl Implicit for TreeImplicit<'_> {
     fn events(&mut self, t: f64, x: &[f64], values: &mut [f64]) {
         System::events(self.system, t, x, values);
     }
+
+    fn sample_interval(&self) -> f64 {
+        System::sample_interval(self.system)
+    }
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {

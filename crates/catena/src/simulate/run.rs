@@ -1,6 +1,6 @@
 //! One run: an integrator moves a [`TreeSystem`], samples go out at equal intervals, an audit is kept.
 
-use super::audit::{Audit, Auditor, Errors, Held, Observation};
+use super::audit::{Audit, Auditor, Errors, Halved, Held, Observation};
 use super::base_motion::{PrescribedBase, RestingBase};
 use super::closing::Drift;
 use super::dry_friction::Mode;
@@ -45,6 +45,37 @@ pub enum Integrator {
         /// Size of a step, s.
         step: f64,
     },
+}
+
+impl Integrator {
+    /// What a run may miss of its laws, relative. It should keep its energy to about its tolerance per step; a thousand times that
+    /// is a breach.
+    fn allowed(&self) -> f64 {
+        match self {
+            Integrator::Adaptive { tolerances, .. } | Integrator::Bdf { tolerances, .. } => {
+                (1e3 * tolerances.relative).clamp(1e-11, 1e-2)
+            }
+            Integrator::Fixed { .. } => 1e-2,
+        }
+    }
+
+    /// Positions and velocities below this are not held to what is allowed: the tolerance is absolute there.
+    fn resolved(&self) -> f64 {
+        match self {
+            Integrator::Adaptive { tolerances, .. } | Integrator::Bdf { tolerances, .. } => {
+                tolerances.absolute / self.allowed()
+            }
+            Integrator::Fixed { .. } => 0.0,
+        }
+    }
+
+    /// The order of a method with steps of one size.
+    fn fixed_order(&self) -> Option<usize> {
+        match self {
+            Integrator::Fixed { method, .. } => Some(method.order()),
+            _ => None,
+        }
+    }
 }
 
 /// What to simulate.
@@ -182,6 +213,7 @@ impl Simulation {
             },
             _ => false,
         };
+        system.set_sample_interval(options.interval);
         let mut y = system.pack(&initial);
         system.follow_friction(0.0, &mut y)?;
         let mut engine = Engine::new(options.integrator, &mut system, &y)?;
@@ -198,7 +230,12 @@ impl Simulation {
             .map(|mode| (u64::from(*mode == Mode::Held), 0.0, 0.0))
             .collect();
         Ok(Simulation {
-            auditor: Auditor::new(model, system.inputs().keep_momentum(model)),
+            auditor: Auditor::new(
+                model,
+                system.inputs().keep_momentum(model),
+                options.integrator.resolved(),
+                options.integrator.fixed_order(),
+            ),
             system,
             engine,
             options,
@@ -314,6 +351,9 @@ impl Simulation {
                 self.happened.push((event.index, event.time));
             }
         }
+        if change.is_none() {
+            self.look_at_step();
+        }
         self.emit_up_to(reached, samples)?;
         if let Some(event) = change {
             self.change_friction(event.time, Some(event.index - own), f64::INFINITY)?;
@@ -366,6 +406,27 @@ impl Simulation {
             ),
         )
         .hint("loosen the tolerance, or use a fixed step: something in this system is very fast"))
+    }
+
+    /// Shows the auditor a step of one size: the first hundred, and one in ten of those that follow, at intervals that no period of
+    /// the motion divides.
+    fn look_at_step(&mut self) {
+        const GOLDEN: f64 = 0.618_033_988_749_894_9;
+        let count = self.engine.statistics().steps;
+        let weight = match count {
+            0..=100 => 1.0,
+            _ if (count as f64 * GOLDEN).fract() < 0.1 => 10.0,
+            _ => return,
+        };
+        if let Some((size, [before, after, twice])) = self.engine.halved(&mut self.system) {
+            self.auditor.observe_step(&Halved {
+                size,
+                before: &before,
+                after: &after,
+                twice: &twice,
+                weight,
+            });
+        }
     }
 
     /// Lets dry friction choose anew at a time within the last step, and goes on from there.
@@ -546,13 +607,8 @@ impl Simulation {
 
     /// Ends the run and gives its audit.
     pub fn finish(self) -> Audit {
-        // a run should keep its energy to about its tolerance per step; a thousand times that is a breach
-        let allowed = match self.options.integrator {
-            Integrator::Adaptive { tolerances, .. } | Integrator::Bdf { tolerances, .. } => {
-                (1e3 * tolerances.relative).clamp(1e-11, 1e-2)
-            }
-            Integrator::Fixed { .. } => 1e-2,
-        };
+        let allowed = self.options.integrator.allowed();
+        let samples = self.samples;
         let now = self.time().min(self.options.duration);
         let modes = self.system.friction_modes();
         let held = self
@@ -576,8 +632,9 @@ impl Simulation {
             Drift::Project => [1e-9; 3],
             Drift::Stabilise(_) => [10.0 * allowed, 100.0 * allowed, 1e-9],
         };
+        let statistics = self.engine.statistics();
         self.auditor
-            .finish(allowed, closed, self.engine.statistics(), held)
+            .finish(allowed, closed, statistics, held, (now, samples))
     }
 }
 
@@ -613,7 +670,7 @@ fn place_base(initial: &Base<f64>, inputs: &mut Inputs) -> Result<()> {
 }
 
 /// Error of a run's end, estimated by a second run at a hundredth of its tolerance (or a quarter of its step): the largest
-/// difference of any coordinate or velocity, relative to the largest of its kind.
+/// difference of any coordinate or velocity, relative to the largest of its kind at any time of the run.
 pub fn verified_error(
     model: &Model,
     initial: &State,
@@ -622,7 +679,8 @@ pub fn verified_error(
     last: &State,
 ) -> Result<f64> {
     let mut sharper = options.clone();
-    sharper.interval = options.duration;
+    // as many samples as tell how large the motion is
+    sharper.interval = options.interval.max(options.duration / 64.0);
     match &mut sharper.integrator {
         Integrator::Adaptive { tolerances, .. } | Integrator::Bdf { tolerances, .. } => {
             tolerances.relative = (tolerances.relative * 0.01).max(1e-14);
@@ -638,14 +696,22 @@ pub fn verified_error(
     let end = samples
         .last()
         .ok_or_else(|| Error::new(ErrorKind::Input, "the run has no end"))?;
-    let relative = |a: &[f64], b: &[f64]| {
-        let size = b.iter().fold(1e-12f64, |m, x| m.max(x.abs()));
-        a.iter()
-            .zip(b)
-            .fold(0.0f64, |m, (a, b)| m.max((a - b).abs()))
-            / size
+    let size = |of: fn(&State) -> &[f64]| {
+        let numbers = samples.iter().flat_map(|sample| of(&sample.state));
+        numbers.fold(1e-12f64, |size, x| size.max(x.abs()))
     };
-    Ok(relative(&last.q, &end.state.q).max(relative(&last.v, &end.state.v)))
+    let mut worst: f64 = 0.0;
+    let kinds: [fn(&State) -> &[f64]; 2] = [|state| &state.q, |state| &state.v];
+    for of in kinds {
+        let size = size(of);
+        for (a, b) in of(last).iter().zip(of(&end.state)) {
+            let error = (a - b).abs() / size;
+            if error > worst || error.is_nan() {
+                worst = error;
+            }
+        }
+    }
+    Ok(worst)
 }
 
 fn check(options: &Options) -> Result<()> {
@@ -667,11 +733,32 @@ fn check(options: &Options) -> Result<()> {
             "duration and interval must be finite",
         ));
     }
+    let samples = options.duration / options.interval;
+    if samples > MOST_SAMPLES {
+        let message = format!(
+            "{:?} s with a sample every {:?} s are {samples:.1e} samples; at most {MOST_SAMPLES:e} are taken",
+            options.duration, options.interval
+        );
+        return Err(Error::new(ErrorKind::Input, message).hint("take samples farther apart"));
+    }
     if let Integrator::Fixed { step, .. } = options.integrator {
         positive("step", step)?;
+        let steps = options.duration / step;
+        if steps > MOST_STEPS {
+            let message = format!(
+                "{:?} s in steps of {step:?} s are {steps:.1e} steps; at most {MOST_STEPS:e} are taken",
+                options.duration
+            );
+            return Err(Error::new(ErrorKind::Input, message).hint("take longer steps"));
+        }
     }
     Ok(())
 }
+
+/// More samples would fill disks and take days.
+const MOST_SAMPLES: f64 = 1e8;
+/// More steps of a fixed size would take weeks.
+const MOST_STEPS: f64 = 1e12;
 
 /// So many trial steps are looked at together, to notice a run that goes nowhere.
 const STRETCH: u64 = 2_000;

@@ -152,6 +152,8 @@ pub struct TreeSystem {
     /// Does somebody follow the modes of friction?
     followed: bool,
     events: Vec<EventFunction>,
+    /// Time between samples, s.
+    sample_interval: f64,
     state: State,
     tau: Vec<f64>,
     resisted: Vec<f64>,
@@ -188,6 +190,7 @@ impl TreeSystem {
             held: Vec::new(),
             followed: false,
             events,
+            sample_interval: f64::INFINITY,
             state: State::neutral(model),
             tau: vec![0.0; nv],
             resisted: vec![0.0; nv],
@@ -210,7 +213,9 @@ impl TreeSystem {
         if self.closing.is_some() {
             return Ok(false);
         }
-        self.dynamics = Dynamics::with_compiled(&compiler(self.dynamics.model())?);
+        let compiled = compiler(self.dynamics.model())?;
+        compiled.expect_model(self.dynamics.model())?;
+        self.dynamics = Dynamics::with_compiled(&compiled);
         Ok(true)
     }
 
@@ -232,6 +237,11 @@ impl TreeSystem {
     /// The events watched for.
     pub fn event_functions(&self) -> &[EventFunction] {
         &self.events
+    }
+
+    /// Events are looked for at the multiples of this time too, s.
+    pub(crate) fn set_sample_interval(&mut self, interval: f64) {
+        self.sample_interval = interval;
     }
 
     /// y of a state at the start: no work done yet.
@@ -422,7 +432,7 @@ impl TreeSystem {
                 rotation.transpose_times(state.base.velocity.angular),
                 rotation.transpose_times(state.base.velocity.linear),
             );
-            work += self.dynamics.joint_wrench(0).dot(twist);
+            work += self.dynamics.joint_wrench(0)?.dot(twist);
         }
         let model = self.dynamics.model();
         let mut lost: f64 = (0..model.nv())
@@ -452,7 +462,7 @@ impl TreeSystem {
                     match self.dynamics.frame_pose(&self.state, frame) {
                         Ok(pose) => {
                             let p = pose.translation.to_array();
-                            normal.iter().zip(p).map(|(n, x)| n * x).sum::<f64>() - offset
+                            distance(*normal, *offset, p)
                         }
                         Err(_) => f64::NAN,
                     }
@@ -875,6 +885,10 @@ impl System for TreeSystem {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         self.event_values(t, &y[..nq], &y[nq..nq + nv], values);
     }
+
+    fn sample_interval(&self) -> f64 {
+        self.sample_interval
+    }
 }
 
 impl Mechanical for TreeSystem {
@@ -918,6 +932,20 @@ impl Mechanical for TreeSystem {
 
     fn watch(&mut self, t: f64, q: &[f64], v: &[f64], values: &mut [f64]) {
         self.event_values(t, q, v, values);
+    }
+
+    fn sample_interval(&self) -> f64 {
+        self.sample_interval
+    }
+}
+
+/// normal · p − offset. What is below the round-off of its own terms is zero: a motion within the plane crosses it nowhere.
+fn distance(normal: [f64; 3], offset: f64, p: [f64; 3]) -> f64 {
+    let length = |x: [f64; 3]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let distance = normal.iter().zip(p).map(|(n, x)| n * x).sum::<f64>() - offset;
+    match distance.abs() <= 8.0 * f64::EPSILON * (length(normal) * length(p) + offset.abs()) {
+        true => 0.0,
+        false => distance,
     }
 }
 

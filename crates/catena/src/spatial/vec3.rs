@@ -65,6 +65,13 @@ impl<S: Scalar> Vec3<S> {
         self.x.mul_add(b.x, self.y.mul_add(b.y, self.z * b.z))
     }
 
+    /// `self` · b + c.
+    #[inline(always)]
+    pub fn dot_add(self, b: Self, c: S) -> S {
+        self.x
+            .mul_add(b.x, self.y.mul_add(b.y, self.z.mul_add(b.z, c)))
+    }
+
     /// a × b.
     #[inline(always)]
     pub fn cross(self, b: Self) -> Self {
@@ -142,10 +149,40 @@ impl<S: Scalar> Mul<S> for Vec3<S> {
     }
 }
 
+/// 2⁶⁰⁰: times this, or divided by it, every component that is too small or too large to be squared can be.
+const FAR: f64 = f64::from_bits((1023 + 600) << 52);
+
 impl Vec3<f64> {
-    /// Euclidean length.
+    /// Euclidean length. Squares that overflow or vanish do not spoil it.
     pub fn norm(self) -> f64 {
-        self.dot(self).sqrt()
+        let squared = self.dot(self);
+        if (1e-280..1e300).contains(&squared) {
+            return squared.sqrt();
+        }
+        let (scaled, unit) = self.scaled();
+        scaled.dot(scaled).sqrt() * unit
+    }
+
+    /// The vector of length 1 in the same direction, however long or short this one is; none for zero and for what is not finite.
+    pub fn unit(self) -> Option<Self> {
+        let (scaled, _) = self.scaled();
+        let length = scaled.norm();
+        if length == 1.0 {
+            return Some(scaled);
+        }
+        (length > 0.0 && length.is_finite()).then(|| scaled * (1.0 / length))
+    }
+
+    /// The vector in a unit that lets its components be squared, and that unit. A power of two: no digit changes.
+    fn scaled(self) -> (Self, f64) {
+        let largest = self.x.abs().max(self.y.abs()).max(self.z.abs());
+        if largest > 1e140 {
+            (self * (1.0 / FAR), FAR)
+        } else if largest < 1e-140 {
+            (self * FAR, 1.0 / FAR)
+        } else {
+            (self, 1.0)
+        }
     }
 }
 
@@ -164,5 +201,30 @@ impl<S: Scalar> Vec3<S> {
     #[inline(always)]
     pub fn renamed(self) -> Self {
         Vec3::new(self.z, self.x, self.y)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Squares of the components would overflow or vanish.
+    #[test]
+    fn lengths_and_directions_of_any_size() {
+        for size in [5e-324, 1e-310, 1e-200, 1e-150, 1.0, 1e150, 1e155, 1e300] {
+            let v = Vec3::new(0.0, 3.0, -4.0) * size;
+            let expected = 5.0 * size;
+            assert!((v.norm() - expected).abs() <= 1e-15 * expected, "{size:e}");
+            let unit = v.unit().expect("it has a direction");
+            let error = unit - Vec3::new(0.0, 0.6, -0.8);
+            assert!(error.norm() < 2e-16, "{size:e}: {unit:?}");
+        }
+        let largest = Vec3::new(f64::MAX, f64::MAX, 0.0).unit().expect("finite");
+        assert!((largest.norm() - 1.0).abs() < 2e-16 && largest.x == largest.y);
+        assert_eq!(Vec3::<f64>::zero().norm(), 0.0);
+        assert_eq!(Vec3::<f64>::zero().unit(), None);
+        assert!(Vec3::new(0.0, f64::NAN, 1.0).norm().is_nan());
+        assert_eq!(Vec3::new(0.0, f64::NAN, 1.0).unit(), None);
+        assert_eq!(Vec3::new(0.0, f64::INFINITY, 1.0).unit(), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use catena::Result;
 use catena::integrate::bdf::{DenseImplicit, Implicit, Role};
+use catena::residual::larger;
 
 /// E(t, x, ẋ) written into the last argument.
 pub type Residual = fn(f64, &[f64], &[f64], &mut [f64]);
@@ -41,7 +42,7 @@ impl Problem {
     pub fn error(&self, x: &[f64]) -> f64 {
         let mut worst: f64 = 0.0;
         for (i, (x, r)) in x.iter().zip(&self.reference).enumerate() {
-            worst = worst.max((x - r).abs() / r.abs().max(self.absolute[i]));
+            worst = larger(worst, (x - r).abs() / r.abs().max(self.absolute[i]));
         }
         worst
     }

@@ -2,6 +2,7 @@
 
 use catena::integrate::tableau::ErrorEstimate;
 use catena::integrate::{Method, Tableau};
+use catena::residual::larger;
 use std::collections::BTreeMap;
 
 /// A rooted tree by its sub-trees.
@@ -156,21 +157,21 @@ fn coefficients_fulfil_all_order_conditions() {
                 fails_beyond |= solution > 1e-8;
                 continue;
             }
-            worst[0] = worst[0].max(solution);
+            worst[0] = larger(worst[0], solution);
             let estimates = match tableau.error {
                 ErrorEstimate::Single(e) => vec![(e, tableau.estimate_order)],
                 ErrorEstimate::Pair(fifth, third) => vec![(fifth, 5), (third, 3)],
             };
             for (e, estimate_order) in estimates {
                 if order <= estimate_order {
-                    worst[1] = worst[1].max(dot(e, &g).abs());
+                    worst[1] = larger(worst[1], dot(e, &g).abs());
                 }
             }
             if order <= tableau.dense_order {
                 for theta in [0.1f64, 0.3, 0.5, 0.77, 0.95] {
                     let exact = theta.powi(order as i32) / tree.density();
                     let found = dot(&dense_weights(tableau, theta), &g);
-                    worst[2] = worst[2].max((found - exact).abs());
+                    worst[2] = larger(worst[2], (found - exact).abs());
                 }
             }
         }

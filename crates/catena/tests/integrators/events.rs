@@ -3,6 +3,7 @@
 use super::systems::*;
 use catena::Result;
 use catena::integrate::{Fixed, FixedMethod, Mechanical, Method, Options, System};
+use catena::residual::larger;
 use std::f64::consts::{PI, TAU};
 
 fn ulp(x: f64) -> f64 {
@@ -170,7 +171,7 @@ fn steps_of_one_size_have_events() {
             let found = times(method, size);
             assert_eq!(found.len(), exact.len(), "{method}");
             let pairs = found.iter().zip(&exact);
-            pairs.map(|(a, b)| (a.1 - b.1).abs()).fold(0.0, f64::max)
+            pairs.map(|(a, b)| (a.1 - b.1).abs()).fold(0.0, larger)
         };
         let order = (error(size) / error(0.5 * size)).log2();
         assert!(
@@ -207,5 +208,184 @@ fn steps_of_one_size_go_on_from_an_event() {
         assert_eq!((run.q(), run.v()), (other.q(), other.v()));
         assert!(run.restart(end + 1.0, &q, &v).is_err());
         assert!(run.restart(0.0, &q, &v).is_err());
+    }
+}
+
+/// An oscillator that passes a level of its position just before its turning points, and another by far.
+struct Levels([f64; 2]);
+
+impl System for Levels {
+    fn dimension(&self) -> usize {
+        2
+    }
+
+    fn derivative(&mut self, t: f64, y: &[f64], dy: &mut [f64]) -> Result<()> {
+        oscillator(t, y, dy);
+        Ok(())
+    }
+
+    fn event_count(&self) -> usize {
+        2
+    }
+
+    fn events(&mut self, _t: f64, y: &[f64], values: &mut [f64]) {
+        (values[0], values[1]) = (y[0] - self.0[0], y[0] - self.0[1]);
+    }
+}
+
+impl Mechanical for Levels {
+    fn position_count(&self) -> usize {
+        1
+    }
+
+    fn velocity_count(&self) -> usize {
+        1
+    }
+
+    fn acceleration(&mut self, _t: f64, q: &[f64], _v: &[f64], vdot: &mut [f64]) -> Result<()> {
+        vdot[0] = -q[0];
+        Ok(())
+    }
+
+    fn step(&mut self, q: &mut [f64], delta: &[f64]) {
+        q[0] += delta[0];
+    }
+
+    fn watched_count(&self) -> usize {
+        2
+    }
+
+    fn watch(&mut self, t: f64, q: &[f64], v: &[f64], values: &mut [f64]) {
+        self.events(t, &[q[0], v[0]], values);
+    }
+}
+
+/// How often the two functions change sign along values at many times.
+fn changes(values: &[[f64; 2]]) -> [usize; 2] {
+    [0, 1].map(|k| {
+        let signs = values.windows(2);
+        signs
+            .filter(|pair| (pair[0][k] < 0.0) != (pair[1][k] < 0.0))
+            .count()
+    })
+}
+
+const LOOKS: usize = 2000;
+/// Where every look costs a step.
+const FEW: usize = 100;
+
+/// However long the steps are, every passage of the computed motion is met: as many as a search by brute force sees on the dense
+/// output, which at fine tolerances are those of the closed form. Watching costs no evaluation beyond those of the dense output.
+#[test]
+fn no_passage_within_a_step_is_missed() {
+    for method in Method::ALL {
+        for digits in 3..=12 {
+            let options = Options::with_tolerance(10f64.powi(-digits));
+            let mut system = Levels([0.9999, -0.3]);
+            let mut run = begin(method, options, &mut system, &[0.0, 1.0]).unwrap();
+            let mut times = [Vec::new(), Vec::new()];
+            let mut seen = vec![[-0.9999, 0.3]];
+            while run.time() < 20.0 {
+                let step = run.step(&mut system, 20.0).unwrap();
+                for event in step.events() {
+                    times[event.index].push(event.time);
+                }
+                for k in 1..=LOOKS {
+                    let part = step.size * k as f64 / LOOKS as f64;
+                    let t = if k == LOOKS {
+                        step.t
+                    } else {
+                        step.t_old + part
+                    };
+                    let (mut y, mut values) = ([0.0; 2], [0.0; 2]);
+                    run.interpolate(&mut system, t, &mut y).unwrap();
+                    System::events(&mut system, t, &y, &mut values);
+                    seen.push(values);
+                }
+            }
+            let found = [times[0].len(), times[1].len()];
+            assert_eq!(found, changes(&seen), "{method}, 1e-{digits}");
+            if digits >= 8 {
+                let turn = (1.0f64 - 0.9999 * 0.9999).sqrt().asin();
+                let exact: Vec<f64> = (0..3)
+                    .flat_map(|k| [-turn, turn].map(|d| PI * (0.5 + 2.0 * f64::from(k)) + d))
+                    .collect();
+                assert_eq!(times[0].len(), 6, "{method}, 1e-{digits}: {times:?}");
+                // the speed there is a seventieth of the largest
+                let allowed = 2e4 * 10f64.powi(-digits);
+                for (t, exact) in times[0].iter().zip(&exact) {
+                    assert!(
+                        (t - exact).abs() < allowed,
+                        "{method}, 1e-{digits}: {t} {exact}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Steps of one size miss no passage either; where none is near, watching costs no evaluation.
+#[test]
+fn no_passage_within_a_step_of_one_size_is_missed() {
+    for method in FixedMethod::ALL {
+        for size in [0.01, 0.13, 0.7] {
+            let mut system = Levels([0.97, -0.3]);
+            let mut run = Fixed::new(method, 1, 1, size).unwrap();
+            run.start(0.0, &[0.0], &[1.0]).unwrap();
+            let mut found = [0, 0];
+            let mut seen = vec![[-0.97, 0.3]];
+            while run.time() < 20.0 {
+                let step = run.step(&mut system).unwrap();
+                for event in step.events() {
+                    found[event.index] += 1;
+                }
+                for k in 1..=FEW {
+                    let part = step.size * k as f64 / FEW as f64;
+                    let t = if k == FEW { step.t } else { step.t_old + part };
+                    let (mut q, mut v, mut values) = ([0.0], [0.0], [0.0; 2]);
+                    run.interpolate(&mut system, t, &mut q, &mut v).unwrap();
+                    system.watch(t, &q, &v, &mut values);
+                    seen.push(values);
+                }
+            }
+            assert_eq!(found, changes(&seen), "{method}, {size} s");
+            assert!(found[0] >= 2, "{method}, {size} s: {found:?}");
+        }
+        let cost = |levels: [f64; 2]| {
+            let mut system = Levels(levels);
+            let mut run = Fixed::new(method, 1, 1, 0.1).unwrap();
+            run.start(0.0, &[0.0], &[1.0]).unwrap();
+            while run.time() < 20.0 {
+                run.step(&mut system).unwrap();
+            }
+            run.statistics()
+        };
+        let mut alone = Fixed::new(method, 1, 1, 0.1).unwrap();
+        alone.start(0.0, &[0.0], &[1.0]).unwrap();
+        while alone.time() < 20.0 {
+            alone.step(&mut Oscillator).unwrap();
+        }
+        assert_eq!(cost([3.0, -2.0]), alone.statistics(), "{method}");
+    }
+}
+
+/// The oscillator, with nothing watched.
+struct Oscillator;
+
+impl Mechanical for Oscillator {
+    fn position_count(&self) -> usize {
+        1
+    }
+
+    fn velocity_count(&self) -> usize {
+        1
+    }
+
+    fn acceleration(&mut self, t: f64, q: &[f64], v: &[f64], vdot: &mut [f64]) -> Result<()> {
+        Levels([0.0; 2]).acceleration(t, q, v, vdot)
+    }
+
+    fn step(&mut self, q: &mut [f64], delta: &[f64]) {
+        q[0] += delta[0];
     }
 }

@@ -1,6 +1,7 @@
 //! Runs of models by explicit and implicit methods, and how far apart they are.
 
 use catena::integrate::{Method, Tolerances};
+use catena::residual::larger;
 use catena::simulate::{Audit, Inputs, Integrator, NewtonMatrix, Options, Sample, Simulation};
 use catena::{Model, State};
 
@@ -58,7 +59,7 @@ pub fn difference(a: &[Sample], b: &[Sample]) -> f64 {
         for (a, b) in [(&a.state.q, &b.state.q), (&a.state.v, &b.state.v)] {
             let size = b.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
             for (a, b) in a.iter().zip(b) {
-                worst = worst.max((a - b).abs() / size);
+                worst = larger(worst, (a - b).abs() / size);
             }
         }
     }

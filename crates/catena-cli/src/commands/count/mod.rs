@@ -6,7 +6,7 @@ mod subject;
 use crate::model_argument::ModelArgument;
 use crate::outcome::Outcome;
 use crate::table::Table;
-use crate::{json, output};
+use crate::{json, limits, output};
 use catena::error::Result;
 use catena_plot::{Chart, Figure};
 use clap::Args;
@@ -18,6 +18,8 @@ use subject::{Algorithm, Axes, both, chain, program, recursion};
 
 /// Longest chain.
 const LONGEST: usize = 30;
+/// Most freedoms of a model: Walker and Orin's method takes n³ operations, each of them counted.
+const MOST_FREEDOMS: usize = 500;
 /// Tolerance of reduced models.
 const DUST: f64 = 1e-14;
 
@@ -37,6 +39,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     if let Some(name) = &arguments.model {
         return one_model(&ModelArgument::named(name), as_json);
+    }
+    if let Some(folder) = &arguments.output {
+        output::make_folder(folder)?;
     }
     let counts = Counts::measure()?;
     let sections = counts.sections();
@@ -64,6 +69,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
 fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
     let model = argument.model()?;
     model.expect_tree()?;
+    limits::freedoms(&model, "count", MOST_FREEDOMS)?;
     let reduced = model.reduced(DUST).model;
     let mut section = Section::new(
         &format!("{}: {} freedoms", model.name(), model.nv()),

@@ -4,6 +4,7 @@ use crate::{json, number, state_file};
 use catena::error::{Error, ErrorKind, Result};
 use catena::simulate::{AnalyticBase, BaseTable, PrescribedBase, Sinusoid};
 use catena::spatial::Vec3;
+use catena::state::needed_and_given;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -75,11 +76,10 @@ fn vector(numbers: [f64; 3]) -> Vec3<f64> {
 fn angles<const N: usize>(what: &str, text: &str) -> Result<[f64; N]> {
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() != N {
-        return Err(refusal(format!(
-            "{what}: {N} numbers are needed, {} were given",
-            parts.len()
-        ))
-        .hint("separate them by commas, without spaces"));
+        return Err(
+            refusal(format!("{what}: {}", needed_and_given(N, parts.len())))
+                .hint("separate them by commas, without spaces"),
+        );
     }
     let mut numbers = [0.0; N];
     for (number, part) in numbers.iter_mut().zip(parts) {
@@ -101,13 +101,12 @@ fn positive(what: &str, frequency: f64) -> Result<f64> {
 
 /// The length of a vector along the axis; the first vector chooses it.
 fn along(axis: &mut Option<Vec3<f64>>, turn: Vec3<f64>) -> Result<f64> {
-    let length = turn.norm();
-    if length == 0.0 {
+    let Some(unit) = turn.unit() else {
         return Err(refusal("--base: the axis of a rotation cannot be zero"));
-    }
-    let e = *axis.get_or_insert(turn * (1.0 / length));
+    };
+    let e = *axis.get_or_insert(unit);
     let component = turn.dot(e);
-    match (turn - e * component).norm() <= 1e-12 * length {
+    match (turn - e * component).norm() <= 1e-12 * turn.norm() {
         true => Ok(component),
         false => Err(
             refusal("--base: all rotations of the base must have the same axis")

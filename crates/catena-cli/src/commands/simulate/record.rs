@@ -1,12 +1,15 @@
 //! The samples of a run: to the screen, and to a file that can be resumed.
 
+use super::origin::Origin;
 use super::report::{Seen, Shown};
 use crate::coordinates::Quantity;
 use crate::json;
-use catena::error::{Error, ErrorKind, Place, Result};
+use crate::output;
+use crate::state_file::whole;
+use catena::error::{Error, ErrorKind, Result};
 use catena::simulate::{Sample, Simulation};
 use catena::{Model, State};
-use catena_io::run::{Column, Header, RunWriter, read_run};
+use catena_io::run::{Column, RunWriter, read_run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -108,6 +111,11 @@ fn seen(model: &Model, row: &[f64]) -> Seen {
     }
 }
 
+/// Whether there is more than the start: that alone is no result for which an older run would be given up.
+fn has_moved(simulation: &Simulation) -> bool {
+    simulation.sample_count() > 1
+}
+
 /// Takes the samples of a run.
 pub struct Recorder {
     writer: Option<RunWriter>,
@@ -133,11 +141,14 @@ impl Recorder {
     }
 
     /// Writes to a new file.
-    pub fn create(&mut self, path: &Path, header: &Header, overwrite: bool) -> Result<()> {
-        let writer = RunWriter::create(path, header, overwrite).map_err(|error| {
-            match error.message().contains("exists already") {
-                true => error.hint("choose another name, or give --resume or --overwrite"),
-                false => error,
+    pub fn create(&mut self, path: &Path, origin: &Origin, overwrite: bool) -> Result<()> {
+        output::refuse_input(path)?;
+        let writer = RunWriter::create(path, &origin.header(), overwrite).map_err(|error| {
+            match error.kind() {
+                ErrorKind::Exists => {
+                    error.hint("choose another name, or give --resume or --overwrite")
+                }
+                _ => error,
             }
         })?;
         self.writer = Some(writer);
@@ -149,31 +160,36 @@ impl Recorder {
     pub fn resume(
         &mut self,
         path: &Path,
-        header: &Header,
+        origin: &Origin,
         simulation: &mut Simulation,
     ) -> Result<()> {
+        output::refuse_input(path)?;
         let (writer, old, checkpoint) =
-            RunWriter::resume(path).map_err(|error| match error.message() {
-                "the run does not exist" => error.hint("leave out --resume to start it"),
+            RunWriter::resume(path).map_err(|error| match error.kind() {
+                ErrorKind::Missing => error.hint("leave out --resume to start it"),
                 _ => error,
             })?;
-        refuse_another(path, &old, header)?;
+        origin.refuse_another(path, &old)?;
         // without a block there is no checkpoint: the run begins anew
         if !checkpoint.is_empty() {
             let run = read_run(path)?;
             simulation
                 .restore(&checkpoint)
-                .map_err(|error| error.at(place(path)))?;
+                .map_err(|error| error.at(whole(path)))?;
             if run.row_count() as u64 != simulation.sample_count() {
                 return Err(Error::new(
                     ErrorKind::Input,
                     "the checkpoint of the run is not that of its last row",
                 )
-                .at(place(path)));
+                .at(whole(path)));
             }
             for k in 0..run.row_count() {
                 self.shown.note(seen(simulation.model(), &run.row(k)));
             }
+        }
+        if writer.dropped() > 0 {
+            let note = output::left_out(path, writer.dropped());
+            output::complain(&format!("{note}; it is computed again"));
         }
         self.writer = Some(writer);
         self.path = path.to_path_buf();
@@ -184,7 +200,8 @@ impl Recorder {
     pub fn advance(&mut self, simulation: &mut Simulation) -> Result<()> {
         let moved = simulation.advance(&mut self.pending);
         let late = self.last_block.elapsed() > BLOCK_TIME;
-        if moved.is_err() || simulation.finished() || late || self.pending.len() >= BLOCK {
+        let is_due = has_moved(simulation) && (late || self.pending.len() >= BLOCK);
+        if moved.is_err() || simulation.finished() || is_due {
             self.flush(simulation)?;
         }
         moved.map_err(|error| self.kept(error))
@@ -195,7 +212,7 @@ impl Recorder {
         if self.pending.is_empty() {
             return Ok(());
         }
-        if let Some(writer) = &mut self.writer {
+        if let (Some(writer), true) = (&mut self.writer, has_moved(simulation)) {
             let mut rows = Vec::new();
             for sample in &self.pending {
                 self.layout
@@ -235,60 +252,5 @@ impl Recorder {
             Some(advice) => error.hint(format!("{advice}; {kept}")),
             None => error.hint(kept),
         }
-    }
-}
-
-/// A run must be resumed with what it was made with.
-fn refuse_another(path: &Path, old: &Header, new: &Header) -> Result<()> {
-    const WHAT: [(&str, &str); 15] = [
-        ("program", "version of catena"),
-        ("model", "model"),
-        ("model_name", "model"),
-        ("start", "start"),
-        ("seed", "seed"),
-        ("drive", "drive"),
-        ("base", "motion of the base"),
-        ("wrenches", "wrench"),
-        ("events", "list of events"),
-        ("duration", "duration"),
-        ("interval", "interval"),
-        ("method", "method"),
-        ("rtol", "relative tolerance"),
-        ("atol", "absolute tolerance"),
-        ("step", "step"),
-    ];
-    let mut differences: Vec<&str> = WHAT
-        .iter()
-        .filter(|(key, _)| old.metadata[*key] != new.metadata[*key])
-        .map(|(_, what)| *what)
-        .collect();
-    differences.dedup();
-    if differences.is_empty() && old.columns == new.columns {
-        return Ok(());
-    }
-    if differences.is_empty() {
-        differences.push("list of columns");
-    }
-    let command: Vec<&str> = old.metadata["command"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    Err(Error::new(
-        ErrorKind::Input,
-        format!("the run was made with another {}", differences.join(", ")),
-    )
-    .at(place(path))
-    .hint(format!(
-        "give the same command again, with --resume; it was `catena {}`",
-        command.join(" ")
-    )))
-}
-
-fn place(path: &Path) -> Place {
-    Place {
-        file: Some(path.display().to_string().into()),
-        line: None,
     }
 }

@@ -150,14 +150,21 @@ fn audit_text(audit: &Audit) -> String {
     let findings = || audit.findings.iter();
     text += &Table::new()
         .text("law", findings().map(|f| f.name))
-        .text("worst, relative", findings().map(|f| rough(f.worst)))
+        .text(
+            "worst, relative",
+            findings().map(|f| match f.seen {
+                true => rough(f.worst),
+                false => "–".into(),
+            }),
+        )
         .text("allowed", findings().map(|f| rough(f.allowed)))
-        .numbers("at s", findings().map(|f| Some(f.time)))
+        .numbers("at s", findings().map(|f| f.seen.then_some(f.time)))
         .text(
             "",
-            findings().map(|f| match f.worst <= f.allowed {
-                true => "ok",
-                false => "BREACH",
+            findings().map(|f| match f.kept() {
+                Some(true) => "ok",
+                Some(false) => "BREACH",
+                None => "not seen",
             }),
         )
         .render();
@@ -203,8 +210,8 @@ fn audit_json(audit: &Audit) -> Value {
         })).collect::<Value>(),
         "verified_error": audit.verified_error,
         "laws": audit.findings.iter().map(|f| json!({
-            "law": f.name, "worst": f.worst, "scale": f.scale, "unit": f.unit,
-            "time": f.time, "allowed": f.allowed, "kept": f.worst <= f.allowed,
+            "law": f.name, "worst": f.seen.then_some(f.worst), "scale": f.scale, "unit": f.unit,
+            "time": f.seen.then_some(f.time), "allowed": f.allowed, "kept": f.kept(),
         })).collect::<Value>(),
     })
 }

@@ -12,6 +12,7 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::bdf::{Bdf, BdfOptions, BdfStatistics};
 use catena::model::embedded;
 use catena::random::Random;
+use catena::residual::larger;
 use catena::scalar::Operations;
 use catena::spatial::Vec3;
 use catena_plot::{Chart, Figure};
@@ -42,6 +43,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             ErrorKind::Input,
             format!("--bodies: {} is not from 10 to 100000", arguments.bodies),
         ));
+    }
+    if let Some(folder) = &arguments.output {
+        output::make_folder(folder)?;
     }
     let mut text = String::new();
     let mut files = Vec::new();
@@ -390,7 +394,7 @@ impl Times {
         };
         let long = self.long.iter().filter(|parts| parts.bodies > 100);
         long.map(|parts| (per_body(parts) / per_body(reference) - 1.0).abs())
-            .fold(0.0, f64::max)
+            .fold(0.0, larger)
     }
 
     fn json(&self) -> Value {
@@ -447,8 +451,8 @@ impl Motion {
                 motion.end = motion.end.max(departures);
             }
             let (kinetic, potential) = energies(&pendulum, bdf.x());
-            largest = largest.max(kinetic);
-            change = change.max((kinetic + potential - initial).abs());
+            largest = larger(largest, kinetic);
+            change = larger(change, (kinetic + potential - initial).abs());
         }
         motion.statistics = bdf.statistics();
         motion.energy = change / largest;

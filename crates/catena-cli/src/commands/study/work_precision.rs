@@ -11,6 +11,7 @@ use catena::algorithm::body_coordinates::{
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{Method, Tolerances};
 use catena::model::{AxisPair, Dof, Inertial, JointKind, JointSpec, embedded};
+use catena::residual::larger;
 use catena::simulate::{Inputs, Integrator, NewtonMatrix, Options, Sample, Simulation};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::state::Base;
@@ -68,6 +69,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             ErrorKind::Input,
             format!("--bodies: {} is not from 10 to 100000", arguments.bodies),
         ));
+    }
+    if let Some(folder) = &arguments.output {
+        output::make_folder(folder)?;
     }
     let mut curves = Vec::new();
     for (links, duration) in LENGTHS {
@@ -234,7 +238,7 @@ impl Curves {
                 }
                 run.tolerance = tolerance;
                 let pairs = last.state.q.iter().zip(&exact.state.q);
-                run.error = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                run.error = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, larger);
                 line.push(run);
             }
             runs.push(line);

@@ -5,6 +5,7 @@ use super::{Layout, PARAMETERS, POSITION, TURNING, VELOCITY};
 use crate::algorithm::{Angles, passive};
 use crate::model::Model;
 use crate::model::joint::{Joint, with_joint};
+use crate::residual::larger;
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{AngularRate, Force, Mat3, Motion, Pose, Vec3};
 use crate::state::Base;
@@ -311,8 +312,8 @@ impl BodyEquations<f64> {
             let position = half_vee(e)
                 .norm()
                 .max((pose.translation - expected.translation).norm());
-            worst[0] = worst[0].max(position);
-            worst[1] = worst[1].max(angular.norm().max(linear.norm()));
+            worst[0] = larger(worst[0], position);
+            worst[1] = larger(worst[1], angular.norm().max(linear.norm()));
         }
         worst
     }

@@ -11,7 +11,7 @@
 //!
 //! Fewer independent actuators than freedoms cannot produce a motion of choice, and are refused.
 
-use super::closed_chain::{CLOSED, ClosedChain};
+use super::closed_chain::{CLOSED, ClosedChain, finite};
 use super::complete_orthogonal::{CompleteOrthogonal, RANK_TOLERANCE, norm};
 use crate::algorithm::Card;
 use crate::error::{Error, ErrorKind, Result};
@@ -111,6 +111,8 @@ impl ClosedChain {
         let mut wrenches = CompleteOrthogonal::new(nv, m);
         wrenches.decompose(&jacobian, RANK_TOLERANCE, usize::MAX);
         wrenches.solve(&mut multipliers);
+        finite("the efforts of the actuators", &efforts)?;
+        finite("the multipliers of the constraints", &multipliers)?;
         Ok(ClosedEfforts {
             actuators: chosen,
             efforts,

@@ -11,7 +11,7 @@
 //! A mechanism has several branches; the guess chooses. Nothing is said to be closed that is not: the residual is that of
 //! [`Rows`](super::Rows), which has no zero where a revolute or fixed joint is turned by 180°.
 
-use super::closed_chain::ClosedChain;
+use super::closed_chain::{ClosedChain, finite};
 use super::complete_orthogonal::{CompleteOrthogonal, norm};
 use super::loads::cholesky_solve;
 use crate::algorithm::Card;
@@ -79,6 +79,9 @@ impl ClosedChain {
         let (_, position) = self.worst(&self.work.rows.residual);
         let (_, velocity) = self.worst(&self.work.rows.rate);
         let rank = self.work.rank();
+        for numbers in [&state.q[..], &state.v, &[position, velocity]] {
+            finite("the closed state", numbers)?;
+        }
         Ok(Assembled {
             state,
             iterations,
@@ -106,7 +109,7 @@ impl ClosedChain {
         let free = vec![true; vdot.len()];
         let (change, outside) = self.shortest(&free, &rate);
         let scale = norm(&rate).max(norm(&self.work.rows.bias));
-        if outside > 1e-6 * scale {
+        if outside.is_nan() || outside > 1e-6 * scale {
             return Err(Error::new(
                 ErrorKind::Singular,
                 format!(
@@ -114,7 +117,9 @@ impl ClosedChain {
                 ),
             ));
         }
-        Ok(vdot.iter().zip(&change).map(|(a, d)| a + d).collect())
+        let vdot: Vec<f64> = vdot.iter().zip(&change).map(|(a, d)| a + d).collect();
+        finite("accelerations", &vdot)?;
+        Ok(vdot)
     }
 
     /// J with the columns of held coordinates set to zero.

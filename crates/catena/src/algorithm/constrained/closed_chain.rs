@@ -6,8 +6,10 @@ use super::rows::{Axes, Rows, Stabilisation};
 use super::sharp::Sharp;
 use super::user::{UserConstraint, UserRows};
 use crate::Dynamics;
+use crate::dynamics::{all_finite, too_large};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
+use crate::residual::larger;
 use crate::spatial::Force;
 use crate::state::State;
 use std::sync::Arc;
@@ -45,6 +47,14 @@ pub struct ClosedChain {
     held: Vec<usize>,
     /// Room for numbers with twice the digits, once they were needed.
     pub(super) sharp: Option<Box<Sharp>>,
+}
+
+/// No number that is not finite leaves this door.
+pub(super) fn finite(what: &str, x: &[f64]) -> Result<()> {
+    if all_finite(x) {
+        return Ok(());
+    }
+    Err(too_large(what))
 }
 
 /// How a closed chain accelerates.
@@ -124,13 +134,19 @@ impl ClosedChain {
     /// Why the route in use is the better one, or is not, by the number of operations.
     pub fn route_reason(&self) -> String {
         let [dense, along] = self.work.costs;
-        let m = self.row_count();
+        let [together, one_by_one] = match self.row_count() {
+            1 => ["the one row is decomposed", "1 row is eliminated"].map(String::from),
+            m => [
+                format!("all {m} rows are decomposed together"),
+                format!("{m} rows are eliminated loop by loop"),
+            ],
+        };
         match self.route() {
             Route::CutLoops => format!(
-                "all {m} rows are decomposed together: safest, about {dense:.0} multiplications (along the tree {along:.0})"
+                "{together}: safest, about {dense:.0} multiplications (along the tree {along:.0})"
             ),
             Route::AlongTree => format!(
-                "{m} rows are eliminated loop by loop along the tree: about {along:.0} multiplications (together {dense:.0})"
+                "{one_by_one} along the tree: about {along:.0} multiplications (together {dense:.0})"
             ),
         }
     }
@@ -180,6 +196,17 @@ impl ClosedChain {
     pub fn rows(&mut self, time: f64, state: &State) -> Result<&Rows<f64>> {
         self.tree.check(state)?;
         self.evaluate(time, state);
+        let rows = &self.work.rows;
+        for (what, x) in [
+            ("the violation of the constraints", &rows.residual),
+            ("the rate of the constraints", &rows.rate),
+            ("the bias of the constraints", &rows.bias),
+        ] {
+            finite(what, x)?;
+        }
+        for block in 0..rows.blocks().len() {
+            finite("the Jacobian of the constraints", rows.entries(block))?;
+        }
         Ok(&self.work.rows)
     }
 
@@ -188,11 +215,14 @@ impl ClosedChain {
         self.tree.check(state)?;
         self.evaluate(time, state);
         self.work.factorize_dense(&self.model, &state.q);
-        if let Some(k) = self.work.tree.factors.singular_freedom() {
-            return Err(self.tree.singular(k));
+        let factors = &self.work.tree.factors;
+        if let Some(k) = factors.singular_freedom() {
+            return Err(self.tree.singular(k, factors.inverse[k]));
         }
         let decomposition = &self.work.decomposition;
-        Ok((decomposition.rank(), decomposition.singular_values()))
+        let values = decomposition.singular_values();
+        finite("the rows of the constraints", &values)?;
+        Ok((decomposition.rank(), values))
     }
 
     /// Accelerations and multipliers under efforts and external wrenches (as [`Dynamics::forward`] takes them).
@@ -215,6 +245,7 @@ impl ClosedChain {
         if outside > CONSISTENT * scale {
             return Err(self.inconsistent(outside, scale));
         }
+        finite("the multipliers of the constraints", &self.work.lambda)?;
         Ok(self.motion())
     }
 
@@ -248,8 +279,8 @@ impl ClosedChain {
     pub(crate) fn factorize(&mut self, state: &State) -> Result<()> {
         self.work
             .factorize(&self.model, &state.q, !self.user.is_empty());
-        if let Some(k) = self.work.singular_freedom() {
-            return Err(self.tree.singular(k));
+        if let Some((k, inverse)) = self.work.singular_freedom() {
+            return Err(self.tree.singular(k, inverse));
         }
         Ok(())
     }
@@ -269,8 +300,8 @@ impl ClosedChain {
             self.stabilisation,
             !self.user.is_empty(),
         );
-        if let Some(k) = self.work.singular_freedom() {
-            return Err(self.tree.singular(k));
+        if let Some((k, inverse)) = self.work.singular_freedom() {
+            return Err(self.tree.singular(k, inverse));
         }
         let known = self.work.inconsistency.iter().all(|x| x.is_finite());
         if !(known && self.work.vdot.iter().all(|a| a.is_finite())) {
@@ -304,7 +335,13 @@ impl ClosedChain {
             // which loads are not determined takes all rows together
             self.work.factorize_dense(&self.model, &state.q);
         }
-        Ok(super::loads::loads(self, state, tau, external, sharing))
+        let loads = super::loads::loads(self, state, tau, external, sharing);
+        for load in loads.tree.iter().chain(&loads.constraints) {
+            finite("a load in the joints", &load.to_array())?;
+        }
+        finite("a load in the joints", &loads.multipliers)?;
+        finite("the length of the loads", &[loads.norm])?;
+        Ok(loads)
     }
 
     /// The rows of the last evaluation.
@@ -338,7 +375,7 @@ impl ClosedChain {
         let work = &self.work;
         let mut second = vec![0.0; work.rows.count()];
         work.rows.times(&work.vdot, &mut second);
-        let largest = |x: &[f64]| x.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let largest = |x: &[f64]| x.iter().fold(0.0, |m, x| larger(m, x.abs()));
         let scale = 1.0 + work.inconsistency[1];
         for (second, b) in second.iter_mut().zip(&work.right_side) {
             *second = (*second - b) / scale;

@@ -177,11 +177,12 @@ impl CutLoops {
     }
 
     /// The first freedom, from the tips, that nothing resists.
-    pub(super) fn singular_freedom(&self) -> Option<usize> {
-        match &self.along {
-            Some(along) => along.factors.singular_freedom(),
-            None => self.tree.factors.singular_freedom(),
-        }
+    pub(super) fn singular_freedom(&self) -> Option<(usize, f64)> {
+        let factors = match &self.along {
+            Some(along) => &along.factors,
+            None => &self.tree.factors,
+        };
+        factors.singular_freedom().map(|k| (k, factors.inverse[k]))
     }
 
     /// Factors at a configuration whose rows are evaluated. J of the model's constraints depends on q alone, so that factors made

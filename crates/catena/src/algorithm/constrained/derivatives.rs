@@ -14,7 +14,7 @@
 //! Where rows depend on each other the accelerations have derivatives only along changes that keep all loops closed; for others
 //! these are the ones with dependent rows left out. dλ is then the shortest.
 
-use super::closed_chain::ClosedChain;
+use super::closed_chain::{ClosedChain, finite};
 use super::rows::{Axes, Rows, Stabilisation};
 use crate::algorithm::Card;
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
@@ -105,6 +105,9 @@ impl ClosedChain {
             self.answer(&from, &nothing);
             self.store(k, &mut accelerations[2], &mut multipliers[2]);
         }
+        for matrix in accelerations.iter().chain(&multipliers) {
+            finite("a derivative of the closed chain", matrix.as_slice())?;
+        }
         Ok(ClosedDerivatives {
             vdot,
             lambda,
@@ -174,6 +177,8 @@ impl ClosedChain {
             self.answer(&from, &change);
             let (a, lambda) = self.work.answer();
             *found = (a.to_vec(), lambda.to_vec());
+            finite("a derivative of the closed chain", &found.0)?;
+            finite("a derivative of the closed chain", &found.1)?;
         }
         Ok(found)
     }

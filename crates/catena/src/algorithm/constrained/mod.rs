@@ -23,7 +23,7 @@ mod user;
 
 pub use actuators::ClosedEfforts;
 pub use assembly::Assembled;
-pub use closed_chain::{ClosedChain, ClosedMotion};
+pub use closed_chain::{CLOSED, ClosedChain, ClosedMotion};
 pub use complete_orthogonal::CompleteOrthogonal;
 pub use cut_loops::{CutLoops, Route};
 pub use derivatives::ClosedDerivatives;

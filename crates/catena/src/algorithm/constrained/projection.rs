@@ -8,7 +8,7 @@
 //! v ← v + w,   w = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ ξ̇     once: it is linear
 //! ```
 
-use super::closed_chain::ClosedChain;
+use super::closed_chain::{ClosedChain, finite};
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::State;
 
@@ -28,7 +28,9 @@ impl ClosedChain {
     pub fn project(&mut self, time: f64, state: &mut State) -> Result<()> {
         self.tree.check(state)?;
         self.project_positions(time, state)?;
-        self.project_velocities(time, state)
+        self.project_velocities(time, state)?;
+        finite("the closed state", &state.q)?;
+        finite("the closed state", &state.v)
     }
 
     /// The positions alone.

@@ -190,6 +190,12 @@ impl<S: Scalar> Rows<S> {
         &self.values[start..start + width]
     }
 
+    /// Entries of a block, row after row.
+    pub(super) fn entries(&self, block: usize) -> &[S] {
+        let block = &self.blocks[block];
+        &self.values[block.offset..block.offset + block.rows * block.columns.len()]
+    }
+
     /// Entries of the last blocks, for those who fill them.
     pub(super) fn entries_mut(&mut self, block: usize) -> &mut [S] {
         let Block {

@@ -22,11 +22,12 @@
 //!
 //! Where the robot is in the world does not enter (1–4). Cost O(n).
 
-use super::inverse::{Beyond, Body, Freedom, Gathered, Outward, Sum, Visit, carried};
+use super::inverse::{Beyond, Body, Gathered, Nothing, Outward, Sum, Visit, carried};
 use crate::algorithm::Card;
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};
+use crate::space::{Components, Freedom};
 use crate::spatial::{Force, Mat3, Motion, Sym3, Vec3};
 use crate::state::Base;
 
@@ -58,8 +59,8 @@ pub struct CentroidalMomentum<S: Scalar = f64> {
     /// Inertia tensor of all bodies as one, about the mass centre.
     pub inertia: Sym3<S>,
     to_world: Mat3<S>,
-    outward: Outward<S>,
-    forks: Vec<Sum<S>>,
+    outward: Outward<Components<S>>,
+    forks: Vec<Sum<Components<S>>>,
     gathered: Vec<Gathered<S>>,
     still: Vec<S>,
     spin: Vec<Vec3<S>>,
@@ -99,9 +100,10 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
     let tree = model.tree();
     let n = model.body_count();
     let state = [q, v, &result.still];
-    result.outward.run(model, state, base, None);
+    let (outward, forks) = (&mut result.outward, &mut result.forks);
+    outward.run(model, model, state, base, None, &mut Nothing);
     let mut keep = Keep(&mut result.gathered);
-    (result.outward).back(model, state, &[], None, &mut result.forks, &mut keep);
+    outward.back(model, model, state, &[], None, forks, &mut keep);
     let (bodies, gathered) = (&result.outward.body, &result.gathered);
 
     // origins from that of body 1; angular momenta about body origins, summed from the tips
@@ -146,7 +148,7 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
     for i in 1..=n {
         if tree.parent(i) == 0 {
             let sum = &gathered[tree.nodes[i].v].sum;
-            second = second + sum.shifted(result.offset[i] - centre).inertia.second;
+            second = second + sum.shifted(&(result.offset[i] - centre)).inertia.second;
         }
     }
     let to_world = base.pose.rotation;
@@ -189,18 +191,18 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
 }
 
 /// Keeps what is found at every freedom.
-struct Keep<'a, S>(&'a mut [Gathered<S>]);
+struct Keep<'a, S: Scalar>(&'a mut [Gathered<S>]);
 
-impl<S: Scalar> Visit<S> for Keep<'_, S> {
-    type Beyond = Sum<S>;
+impl<S: Scalar> Visit<Components<S>> for Keep<'_, S> {
+    type Beyond = Sum<Components<S>>;
 
     fn freedom(
         &mut self,
         at: usize,
-        body: &Body<S>,
-        freedom: &Freedom<S>,
-        sum: &Sum<S>,
-        _rest: &mut Sum<S>,
+        body: &Body<Components<S>>,
+        freedom: &Freedom<Components<S>>,
+        sum: &Self::Beyond,
+        _rest: &mut Self::Beyond,
     ) {
         self.0[at] = Gathered {
             freedom: *freedom,

@@ -40,17 +40,19 @@
 //! ∂v̇/∂w = I⁻¹ Jᵀ with the body Jacobian J
 //! ([`body_jacobian`](crate::algorithm::kinematics::body_jacobian)); ∂τ/∂w = −Jᵀ.
 
-use super::inverse::{self, Beyond, Body, Freedom, Sum, Visit, force_seen, motion_seen};
+use super::inverse::{
+    self, Beyond, Body, Nothing, Sum, Visit, force_seen, motion_seen, wrench_seen,
+};
 use super::sweeps::{self, Numbers, Sweeps};
 use crate::algorithm::Card;
-use crate::algorithm::factorization::Factorization;
+use crate::algorithm::factorization::{Factorization, FactorsRef};
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::pack::{GROUP, One, Sink, write_force, write_motion, write_vec};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::model::joint::{Joint, with_joint};
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Vec3};
+use crate::space::{Components, Constants, Freedom, JointIn, Space, in_space};
+use crate::spatial::{Force, Vec3};
 use crate::state::Base;
 
 /// Derivatives of forward dynamics.
@@ -147,33 +149,32 @@ pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
 
 /// What adds up over everything beyond a joint while the joints beyond are free, about the body's origin.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Free<S> {
-    pub(crate) inertia: ArticulatedInertia<S>,
+pub(crate) struct Free<E: Space> {
+    pub(crate) inertia: E::Articulated,
     /// B̂: moments and forces by angular motion.
-    pub(crate) moments: Mat3<S>,
-    pub(crate) forces: Mat3<S>,
+    pub(crate) moments: E::Matrix,
+    pub(crate) forces: E::Matrix,
     /// f̃, which needs no freedom.
-    pub(crate) force: Force<S>,
+    pub(crate) force: E::Wrench,
 }
 
-impl<S: Scalar> Beyond<S> for Free<S> {
+impl<E: Space> Beyond<E> for Free<E> {
     #[inline(always)]
     fn none() -> Self {
         Free {
-            inertia: ArticulatedInertia::zero(),
-            moments: Mat3::zero(),
-            forces: Mat3::zero(),
-            force: Force::zero(),
+            inertia: E::no_inertia(),
+            moments: E::no_matrix(),
+            forces: E::no_matrix(),
+            force: E::wrench(E::zero(), E::zero()),
         }
     }
 
     #[inline(always)]
-    fn of(own: Sum<S>) -> Self {
-        let minus_two = S::constant(-2.0);
+    fn of(own: Sum<E>) -> Self {
         Free {
-            inertia: own.inertia.articulated(),
-            moments: own.convective * minus_two,
-            forces: Mat3::skew(own.momentum) * minus_two,
+            inertia: E::rigid_of(&own.inertia),
+            moments: E::matrix_scaled(own.convective, -2.0),
+            forces: E::skew_scaled(own.momentum, -2.0),
             force: own.force,
         }
     }
@@ -181,72 +182,76 @@ impl<S: Scalar> Beyond<S> for Free<S> {
     #[inline(always)]
     fn plus(self, b: Self) -> Self {
         Free {
-            inertia: self.inertia + b.inertia,
-            moments: self.moments + b.moments,
-            forces: self.forces + b.forces,
-            force: self.force + b.force,
+            inertia: E::joined(self.inertia, b.inertia),
+            moments: E::matrix_sum(self.moments, b.moments),
+            forces: E::matrix_sum(self.forces, b.forces),
+            force: E::wrench_sum(&self.force, &b.force),
         }
     }
 
     #[inline(always)]
-    fn shifted(self, d: Vec3<S>) -> Self {
-        let (m, f) = (self.moments, self.forces);
+    fn shifted(self, d: &E::Vector) -> Self {
         Free {
-            inertia: self.inertia.shifted(d),
-            moments: Mat3 {
-                x: d.cross_add(f.x, m.x),
-                y: d.cross_add(f.y, m.y),
-                z: d.cross_add(f.z, m.z),
-            },
-            forces: f,
-            force: force_seen(self.force, d),
+            inertia: E::moved(self.inertia, d),
+            moments: E::plus_cross_columns(self.moments, E::lever(*d), &self.forces),
+            forces: self.forces,
+            force: wrench_seen::<E>(&self.force, *d),
         }
     }
 }
 
-impl<S: Scalar> Free<S> {
-    /// Takes out a freedom, (1): what is left, and β.
+impl<E: Space> Free<E> {
+    /// Takes out a freedom, (1): what is left, and β m̂.
     #[inline(always)]
-    fn without(self, axis: Motion<S>, psi: Force<S>, inverse: S) -> (Self, Vec3<S>) {
-        let pivot = inverse.recip();
-        let (m, f) = (psi.moment, psi.force);
-        let full = psi * pivot;
-        let inertia = self.inertia.less_outer(psi, full);
-        let (turn, slide) = (axis.angular, axis.linear);
-        let back = Vec3::new(
-            turn.dot(self.moments.x) + slide.dot(self.forces.x),
-            turn.dot(self.moments.y) + slide.dot(self.forces.y),
-            turn.dot(self.moments.z) + slide.dot(self.forces.z),
-        );
+    fn without(self, axis: &E::Motion, psi: &E::Wrench, inverse: E::Number) -> (Self, E::Vector) {
+        let (turn, slide) = (E::angular(axis), E::linear(axis));
+        let back = E::transposes_times(&self.moments, turn, &self.forces, slide);
+        let spread = E::spread(back);
         let rest = Free {
-            inertia,
-            moments: Mat3 {
-                x: m.scale_add(-back.x, self.moments.x),
-                y: m.scale_add(-back.y, self.moments.y),
-                z: m.scale_add(-back.z, self.moments.z),
-            },
-            forces: Mat3 {
-                x: f.scale_add(-back.x, self.forces.x),
-                y: f.scale_add(-back.y, self.forces.y),
-                z: f.scale_add(-back.z, self.forces.z),
-            },
+            inertia: E::without(self.inertia, psi, inverse),
+            moments: E::minus_outer(self.moments, E::moment(psi), spread),
+            forces: E::minus_outer(self.forces, E::force(psi), spread),
             force: self.force,
         };
-        (rest, back * inverse)
+        (rest, back)
     }
+}
+
+/// Takes freedom `at` of body i out of `rest`, (1): its ψ in the axes of the base, and β m̂.
+#[inline(always)]
+pub(crate) fn take_out<E: Space>(
+    constants: &impl Constants<E>,
+    factors: FactorsRef<'_, E>,
+    (i, at): (usize, usize),
+    body: &Body<E>,
+    axis: &E::Motion,
+    rest: &mut Free<E>,
+) -> (E::Wrench, E::Vector) {
+    let setting = constants.setting(i, factors.angles);
+    let kept = E::kept(&factors.pose[i]);
+    let psi = in_space!(E, constants.node(i).kind, joint => {
+        joint.restore(setting, kept, &factors.psi[at])
+    });
+    let psi = E::wrench(
+        E::times(&body.rotation, E::spread(E::moment(&psi))),
+        E::times(&body.rotation, E::spread(E::force(&psi))),
+    );
+    let (left, back) = rest.without(axis, &psi, factors.inverse[at]);
+    *rest = left;
+    (psi, back)
 }
 
 /// What a column needs of its body and joint, about the body's origin.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Joined<M> {
-    pub(crate) free: Free<M>,
+pub(crate) struct Joined<M: Scalar> {
+    pub(crate) free: Free<Components<M>>,
     pub(crate) psi: Force<M>,
     pub(crate) back: Vec3<M>,
     pub(crate) inverse: M,
 }
 
 /// Workspace of the half that is linear in the number of bodies.
-pub(crate) type Recursion<S> = inverse::Recursion<S, Free<S>, { sweeps::NUMBERS }>;
+pub(crate) type Recursion<S> = inverse::Recursion<S, Free<Components<S>>, { sweeps::NUMBERS }>;
 
 impl<S: Scalar> Recursion<S> {
     /// From the state, its acceleration and its factors to the numbers of every freedom.
@@ -275,58 +280,52 @@ impl<S: Scalar> Recursion<S> {
         factors: &Factorization<S>,
         sink: &mut T,
     ) {
+        let factors = factors.found();
         let known = Some(factors);
-        self.outward.run(model, state, base, known);
         let inverse::Recursion { outward, forks, .. } = self;
+        outward.run(model, model, state, base, known, &mut Nothing);
         let mut visit = TakeOut {
             model,
             bodies: &outward.body,
             factors,
             sink,
         };
-        outward.back(model, state, external, known, forks, &mut visit);
+        outward.back(model, model, state, external, known, forks, &mut visit);
     }
 }
 
 /// Takes out every freedom and hands on its numbers.
-struct TakeOut<'a, S, P, T: ?Sized> {
+struct TakeOut<'a, S: Scalar, P, T: ?Sized> {
     model: &'a Model<P>,
-    bodies: &'a [Body<S>],
-    factors: &'a Factorization<S>,
+    bodies: &'a [Body<Components<S>>],
+    factors: FactorsRef<'a, Components<S>>,
     sink: &'a mut T,
 }
 
-impl<S: Scalar, P: Parameter<S>, T: Sink<S, { sweeps::NUMBERS }> + ?Sized> Visit<S>
+impl<S: Scalar, P: Parameter<S>, T: Sink<S, { sweeps::NUMBERS }> + ?Sized> Visit<Components<S>>
     for TakeOut<'_, S, P, T>
 {
-    type Beyond = Free<S>;
+    type Beyond = Free<Components<S>>;
 
     #[inline(always)]
     fn freedom(
         &mut self,
         at: usize,
-        body: &Body<S>,
-        freedom: &Freedom<S>,
-        whole: &Free<S>,
-        rest: &mut Free<S>,
+        body: &Body<Components<S>>,
+        freedom: &Freedom<Components<S>>,
+        whole: &Self::Beyond,
+        rest: &mut Self::Beyond,
     ) {
-        let tree = self.model.tree();
-        let (i, factors) = (tree.dofs[at].body, self.factors);
-        let setting = self.model.setting(i, &factors.angles);
-        let psi = with_joint!(tree.nodes[i].kind, J => {
-            J::<S>::at(setting, &factors.pose[i]).restore(factors.psi[at])
-        });
-        let psi = Force::new(body.rotation * psi.moment, body.rotation * psi.force);
-        let inverse = factors.inverse[at];
-        let (left, back) = rest.without(freedom.axis, psi, inverse); // (1)
-        *rest = left;
+        let dofs = &self.model.tree().dofs;
+        let (place, inverse) = ((dofs[at].body, at), self.factors.inverse[at]);
+        let (psi, back) = take_out(self.model, self.factors, place, body, &freedom.axis, rest);
         let joined = Joined {
             free: *whole,
             psi,
-            back,
+            back: back * inverse,
             inverse,
         };
-        let reference = self.bodies[tree.dofs[at / GROUP * GROUP].body].origin;
+        let reference = self.bodies[dofs[at / GROUP * GROUP].body].origin;
         let room = self.sink.room(at);
         numbers(freedom, body.origin, reference, &joined, room);
         self.sink.filled(at);
@@ -336,7 +335,7 @@ impl<S: Scalar, P: Parameter<S>, T: Sink<S, { sweeps::NUMBERS }> + ?Sized> Visit
 /// What the sweeps need of a freedom, about a reference point; that and the body's origin are seen from the same point.
 #[inline(always)]
 pub(crate) fn numbers<M: Scalar>(
-    freedom: &Freedom<M>,
+    freedom: &Freedom<Components<M>>,
     origin: Vec3<M>,
     reference: Vec3<M>,
     joined: &Joined<M>,

@@ -44,14 +44,14 @@
 //! the base stands in the world never enters, nor does its linear velocity. Cost O(n d) products, O(n²) entries.
 
 use super::pairs::{self, Numbers, Pairs};
-use crate::algorithm::factorization::Factorization;
+use crate::algorithm::factorization::FactorsRef;
 use crate::algorithm::pack::{One, Sink, write_force, write_motion, write_vec};
 use crate::algorithm::{Angles, Card};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::model::joint::{Joint, JointKind, with_joint};
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{AngularRate, Force, Mat3, Motion, RigidInertia, Sym3, Vec3};
+use crate::space::{Components, Constants, Freedom, JointIn, Space, in_space};
+use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::Base;
 
 /// Derivatives of inverse dynamics.
@@ -89,35 +89,26 @@ impl<S: Scalar> InverseDerivatives<S> {
 
 /// One body, as the way out leaves it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Body<S> {
-    pub(crate) rotation: Mat3<S>,
+pub(crate) struct Body<E: Space> {
+    pub(crate) rotation: E::Matrix,
     /// From the origin of the tree's first body.
-    pub(crate) origin: Vec3<S>,
+    pub(crate) origin: E::Vector,
     /// From the origin of the parent.
-    pub(crate) step: Vec3<S>,
-    pub(super) velocity: Motion<S>,
-    pub(super) rate: Motion<S>,
+    pub(crate) step: E::Vector,
+    pub(super) velocity: E::Motion,
+    pub(super) rate: E::Motion,
 }
 
 /// What adds up over everything beyond a joint, about the body's origin.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sum<S> {
-    pub(crate) inertia: RigidInertia<S>,
-    pub(crate) convective: Mat3<S>,
-    pub(crate) momentum: Vec3<S>,
-    pub(crate) force: Force<S>,
+pub(crate) struct Sum<E: Space> {
+    pub(crate) inertia: E::Moments,
+    pub(crate) convective: E::Matrix,
+    pub(crate) momentum: E::Vector,
+    pub(crate) force: E::Wrench,
 }
 
-/// A freedom and the motions around it, about the origin of its body: sₖ, V⁻, V⁻ + V⁺, A⁻.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Freedom<M> {
-    pub(crate) axis: Motion<M>,
-    pub(crate) before: Motion<M>,
-    pub(crate) around: Motion<M>,
-    pub(crate) rate: Motion<M>,
-}
-
-impl<M: Scalar> Freedom<M> {
+impl<M: Scalar> Freedom<Components<M>> {
     /// (1): Ψ̇, Ψ̈, Φ.
     #[inline(always)]
     pub(super) fn columns(&self) -> [Motion<M>; 3] {
@@ -126,25 +117,15 @@ impl<M: Scalar> Freedom<M> {
         let second = self.rate.cross(s) + self.before.cross(first);
         [first, second, self.around.cross(s)]
     }
-
-    #[inline(always)]
-    fn none() -> Self {
-        Freedom {
-            axis: Motion::zero(),
-            before: Motion::zero(),
-            around: Motion::zero(),
-            rate: Motion::zero(),
-        }
-    }
 }
 
 /// What (1–3) need of a freedom.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gathered<M> {
-    pub(crate) freedom: Freedom<M>,
+pub(crate) struct Gathered<M: Scalar> {
+    pub(crate) freedom: Freedom<Components<M>>,
     /// Of the body.
     pub(crate) origin: Vec3<M>,
-    pub(crate) sum: Sum<M>,
+    pub(crate) sum: Sum<Components<M>>,
 }
 
 impl<M: Scalar> Gathered<M> {
@@ -170,14 +151,14 @@ impl<S: Scalar> InverseDerivativesWork<S> {
 
 /// Workspace of a recursion from body to body and back, and the numbers it finds of every freedom.
 #[derive(Clone, Debug)]
-pub(crate) struct Recursion<S, B, const N: usize> {
-    pub(super) outward: Outward<S>,
+pub(crate) struct Recursion<S: Scalar, B, const N: usize> {
+    pub(super) outward: Outward<Components<S>>,
     /// What children that do not follow at once have handed on.
     pub(super) forks: Vec<B>,
     pub(crate) freedoms: Vec<[S; N]>,
 }
 
-impl<S: Scalar, B: Beyond<S>, const N: usize> Recursion<S, B, N> {
+impl<S: Scalar, B: Beyond<Components<S>>, const N: usize> Recursion<S, B, N> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
         Recursion {
@@ -189,7 +170,7 @@ impl<S: Scalar, B: Beyond<S>, const N: usize> Recursion<S, B, N> {
 }
 
 /// That of derivatives of inverse dynamics.
-pub(crate) type Work<S> = Recursion<S, Sum<S>, { pairs::NUMBERS }>;
+pub(crate) type Work<S> = Recursion<S, Sum<Components<S>>, { pairs::NUMBERS }>;
 
 impl<S: Scalar> Work<S> {
     /// The half that is linear in the number of bodies. Inlined into the caller so that it is compiled for the caller's
@@ -217,27 +198,29 @@ impl<S: Scalar> Work<S> {
         external: &[Force<S>],
         sink: &mut T,
     ) {
-        self.outward.run(model, state, base, None);
-        let mut visit = IntoNumbers(sink);
         let Recursion { outward, forks, .. } = self;
-        outward.back(model, state, external, None, forks, &mut visit);
+        outward.run(model, model, state, base, None, &mut Nothing);
+        let mut visit = IntoNumbers(sink);
+        outward.back(model, model, state, external, None, forks, &mut visit);
     }
 }
 
 /// The numbers of every freedom.
 struct IntoNumbers<'a, T: ?Sized>(&'a mut T);
 
-impl<S: Scalar, T: Sink<S, { pairs::NUMBERS }> + ?Sized> Visit<S> for IntoNumbers<'_, T> {
-    type Beyond = Sum<S>;
+impl<S: Scalar, T: Sink<S, { pairs::NUMBERS }> + ?Sized> Visit<Components<S>>
+    for IntoNumbers<'_, T>
+{
+    type Beyond = Sum<Components<S>>;
 
     #[inline(always)]
     fn freedom(
         &mut self,
         at: usize,
-        body: &Body<S>,
-        freedom: &Freedom<S>,
-        sum: &Sum<S>,
-        _rest: &mut Sum<S>,
+        body: &Body<Components<S>>,
+        freedom: &Freedom<Components<S>>,
+        sum: &Self::Beyond,
+        _rest: &mut Self::Beyond,
     ) {
         let gathered = Gathered {
             freedom: *freedom,
@@ -249,90 +232,66 @@ impl<S: Scalar, T: Sink<S, { pairs::NUMBERS }> + ?Sized> Visit<S> for IntoNumber
     }
 }
 
-impl<S: Scalar> Beyond<S> for Sum<S> {
+impl<E: Space> Beyond<E> for Sum<E> {
     #[inline(always)]
     fn none() -> Self {
         Sum {
-            inertia: RigidInertia::zero(),
-            convective: Mat3::zero(),
-            momentum: Vec3::zero(),
-            force: Force::zero(),
+            inertia: E::no_moments(),
+            convective: E::no_matrix(),
+            momentum: E::zero(),
+            force: E::wrench(E::zero(), E::zero()),
         }
     }
 
     #[inline(always)]
-    fn of(own: Sum<S>) -> Self {
+    fn of(own: Sum<E>) -> Self {
         own
     }
 
     #[inline(always)]
-    fn shifted(self, d: Vec3<S>) -> Self {
-        let RigidInertia {
-            mass,
-            first: h,
-            second: s,
-        } = self.inertia;
-        let first = d.scale_add(mass, h);
-        let (k, p) = (self.convective, self.momentum);
-        let along = -d.dot(p);
+    fn shifted(self, d: &E::Vector) -> Self {
         Sum {
-            inertia: RigidInertia {
-                mass,
-                first,
-                second: Sym3::new(
-                    h.x.mul_add(d.x, d.x.mul_add(first.x, s.xx)),
-                    h.y.mul_add(d.y, d.y.mul_add(first.y, s.yy)),
-                    h.z.mul_add(d.z, d.z.mul_add(first.z, s.zz)),
-                    h.x.mul_add(d.y, d.x.mul_add(first.y, s.xy)),
-                    h.x.mul_add(d.z, d.x.mul_add(first.z, s.xz)),
-                    h.y.mul_add(d.z, d.y.mul_add(first.z, s.yz)),
-                ),
-            },
-            // K + d̃ p̃, and d̃ p̃ = p dᵀ − (d·p) 1
-            convective: Mat3 {
-                x: p.scale_add(d.x, Vec3::new(k.x.x + along, k.x.y, k.x.z)),
-                y: p.scale_add(d.y, Vec3::new(k.y.x, k.y.y + along, k.y.z)),
-                z: p.scale_add(d.z, Vec3::new(k.z.x, k.z.y, k.z.z + along)),
-            },
-            momentum: p,
-            force: force_seen(self.force, d),
+            inertia: E::shifted(self.inertia, d),
+            convective: E::plus_cross_cross(self.convective, d, self.momentum), // K + d̃ p̃
+            momentum: self.momentum,
+            force: wrench_seen::<E>(&self.force, *d),
         }
     }
 
     #[inline(always)]
     fn plus(self, b: Self) -> Self {
         Sum {
-            inertia: self.inertia + b.inertia,
-            convective: self.convective + b.convective,
+            inertia: E::add_moments(self.inertia, b.inertia),
+            convective: E::matrix_sum(self.convective, b.convective),
             momentum: self.momentum + b.momentum,
-            force: self.force + b.force,
+            force: E::wrench_sum(&self.force, &b.force),
         }
     }
 }
 
-impl<S: Scalar> Sum<S> {
+impl<E: Space> Sum<E> {
     /// A single body, in the common axes about its own origin.
     #[inline(always)]
-    fn of_body(inertia: RigidInertia<S>, velocity: Motion<S>, rate: Motion<S>) -> Self {
-        let (omega, v) = (velocity.angular, velocity.linear);
-        let turning = AngularRate::new(omega, rate.angular);
-        let of_origin = omega.cross_add(v, rate.linear);
-        let h = inertia.first;
-        // K = ω̃ Σ + h̃ ṽ, and h̃ ṽ = v hᵀ − (h·v) 1
-        let spun = inertia.second.full().cross_columns(omega);
-        let along = -h.dot(v);
-        let convective = Mat3 {
-            x: v.scale_add(h.x, Vec3::new(spun.x.x + along, spun.x.y, spun.x.z)),
-            y: v.scale_add(h.y, Vec3::new(spun.y.x, spun.y.y + along, spun.y.z)),
-            z: v.scale_add(h.z, Vec3::new(spun.z.x, spun.z.y, spun.z.z + along)),
-        };
+    fn of_body(inertia: E::Moments, velocity: &E::Motion, rate: &E::Motion) -> Self {
+        let (angular, v) = (E::angular(velocity), E::linear(velocity));
+        let omega = E::lever(angular);
+        let turning = E::angular_rate(angular, E::spread(angular), E::angular(rate));
+        let of_origin = E::cross_plus(omega, v, E::linear(rate));
+        let (h, spun) = (E::first_of(&inertia), E::second_spun(&inertia, omega));
         Sum {
             inertia,
-            convective, // (3)
-            momentum: omega.cross_add(h, v * inertia.mass),
-            force: inertia.newton_euler(turning, of_origin),
+            convective: E::plus_cross_cross(spun, &h, v), // (3): K = ω̃ Σ + h̃ ṽ
+            momentum: E::linear_momentum(&inertia, omega, v),
+            force: E::newton_euler(&inertia, &turning, of_origin),
         }
     }
+}
+
+/// The wrench about a point from which the present one is seen at `d`.
+#[inline(always)]
+pub(super) fn wrench_seen<E: Space>(f: &E::Wrench, d: E::Vector) -> E::Wrench {
+    let moment = E::cross_plus(E::lever(d), E::force(f), E::moment(f));
+    E::wrench(moment, E::force(f))
 }
 
 /// The twist about a point from which the present one is seen at `d`.
@@ -344,7 +303,7 @@ pub(super) fn motion_seen<S: Scalar>(m: Motion<S>, d: Vec3<S>) -> Motion<S> {
 /// The wrench about a point from which the present one is seen at `d`.
 #[inline(always)]
 pub(super) fn force_seen<S: Scalar>(f: Force<S>, d: Vec3<S>) -> Force<S> {
-    Force::new(d.cross_add(f.force, f.moment), f.force)
+    wrench_seen::<Components<S>>(&f, d)
 }
 
 /// s ×* f.
@@ -412,29 +371,45 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
 }
 
 /// What adds up on the way back, about body origins.
-pub(crate) trait Beyond<S: Scalar>: Copy {
+pub(crate) trait Beyond<E: Space>: Copy {
     /// Of no body.
     fn none() -> Self;
 
     /// Of a body alone.
-    fn of(own: Sum<S>) -> Self;
+    fn of(own: Sum<E>) -> Self;
 
     fn plus(self, b: Self) -> Self;
 
     /// The same about a point from which the present one is seen at `d`.
-    fn shifted(self, d: Vec3<S>) -> Self;
+    fn shifted(self, d: &E::Vector) -> Self;
+}
+
+/// What is done at every freedom on the way out.
+pub(crate) trait Pass<E: Space> {
+    fn freedom(&mut self, at: usize, origin: E::Vector, freedom: &Freedom<E>);
+}
+
+/// Nothing: the way back finds the freedoms again.
+pub(super) struct Nothing;
+
+impl<E: Space> Pass<E> for Nothing {
+    #[inline(always)]
+    fn freedom(&mut self, _at: usize, _origin: E::Vector, _freedom: &Freedom<E>) {}
 }
 
 /// What is done at every freedom on the way back, the last one first.
-pub(super) trait Visit<S: Scalar> {
-    type Beyond: Beyond<S>;
+pub(crate) trait Visit<E: Space> {
+    type Beyond: Beyond<E>;
+
+    /// Are freedoms found again on the way back?
+    const FINDS_AGAIN: bool = true;
 
     /// `whole`: of everything beyond the joint; `rest` is what the parent gets to see of it.
     fn freedom(
         &mut self,
         at: usize,
-        body: &Body<S>,
-        freedom: &Freedom<S>,
+        body: &Body<E>,
+        freedom: &Freedom<E>,
         whole: &Self::Beyond,
         rest: &mut Self::Beyond,
     );
@@ -443,89 +418,95 @@ pub(super) trait Visit<S: Scalar> {
 /// The way from the base to the tips, and what it leaves. It leaves little: what can be found again from two neighbouring bodies
 /// is, on the way back, because many states in lanes do not fit into the nearest cache.
 #[derive(Clone, Debug)]
-pub(crate) struct Outward<S> {
-    angles: Angles<S>,
-    pub(super) body: Vec<Body<S>>,
+pub(crate) struct Outward<E: Space> {
+    angles: Angles<E::Number>,
+    pub(super) body: Vec<Body<E>>,
 }
 
-impl<S: Scalar> Outward<S> {
+impl<E: Space> Outward<E> {
     pub fn new<P>(model: &Model<P>) -> Self {
+        let still = E::motion(E::zero(), E::zero());
         let body = Body {
-            rotation: Mat3::identity(),
-            origin: Vec3::zero(),
-            step: Vec3::zero(),
-            velocity: Motion::zero(),
-            rate: Motion::zero(),
+            rotation: E::rotation(E::kept(&E::pose(Pose::identity()))),
+            origin: E::zero(),
+            step: E::zero(),
+            velocity: still,
+            rate: still,
         };
         Outward {
-            angles: Angles::new(model.tree()),
+            angles: E::angles(model.tree()),
             body: vec![body; model.body_count() + 1],
         }
     }
 
     /// Base to tips: rotations, velocities and accelerations, in the axes of the base. Poses are known with factors.
     #[inline(always)]
-    pub fn run<P: Parameter<S>>(
+    pub fn run<P: Parameter<E::Number>>(
         &mut self,
         model: &Model<P>,
-        [q, v, vdot]: [&[S]; 3],
-        base: &Base<S>,
-        known: Option<&Factorization<S>>,
+        constants: &impl Constants<E>,
+        [q, v, vdot]: [&[E::Number]; 3],
+        base: &Base<E::Number>,
+        known: Option<FactorsRef<'_, E>>,
+        pass: &mut impl Pass<E>,
     ) {
-        let tree = model.tree();
         match known {
-            None => self.angles.fill(tree, q),
-            Some(factors) => {
-                self.angles.sin.copy_from_slice(&factors.angles.sin);
-                self.angles.cos.copy_from_slice(&factors.angles.cos);
-            }
+            None => E::fill(&mut self.angles, model.tree(), q),
+            Some(factors) => self.angles.fill_from(factors.angles),
         }
         let to_base = base.pose.rotation;
         let ground = &mut self.body[0];
         // seen by an observer who flies along with the base's origin
-        ground.velocity = Motion::new(to_base.transpose_times(base.velocity.angular), Vec3::zero());
-        ground.rate = Motion::new(
-            to_base.transpose_times(base.acceleration.angular),
-            to_base.transpose_times(base.acceleration.linear - model.gravity.lift()),
+        let omega = to_base.transpose_times(base.velocity.angular);
+        ground.velocity = E::motion(E::vector(omega), E::zero());
+        let lift = base.acceleration.linear - model.gravity.lift();
+        ground.rate = E::motion(
+            E::vector(to_base.transpose_times(base.acceleration.angular)),
+            E::vector(to_base.transpose_times(lift)),
         );
+        let mut freedoms = [Freedom::none(); 6];
         for i in 1..=model.body_count() {
-            let info = tree.nodes[i];
+            let info = constants.node(i);
             let parent = &self.body[info.parent];
-            let setting = model.setting(i, &self.angles);
-            self.body[i] = with_joint!(info.kind, J => {
+            let setting = constants.setting(i, &self.angles);
+            self.body[i] = in_space!(E, info.kind, joint => {
                 let pose = match known {
-                    None => J::<S>::pose(setting, &q[info.q..]),
+                    None => joint.pose(info.q, setting, q),
                     Some(factors) => factors.pose[i],
                 };
+                let kept = E::kept(&pose);
                 let (rotation, step, origin) = if info.parent == 0 {
-                    (pose.rotation, pose.translation, Vec3::zero())
+                    (E::rotation(kept), E::translation(kept), E::zero())
                 } else {
-                    let step = parent.rotation * pose.translation;
-                    (parent.rotation * pose.rotation, step, parent.origin + step)
+                    let step = E::times(&parent.rotation, E::spread(E::translation(kept)));
+                    let rotation = E::times_rotation(&parent.rotation, kept);
+                    (rotation, step, parent.origin + step)
                 };
-                let joint = J::<S>::at(setting, &pose);
-                let (before, rates) = (carried_along(parent, step), [&v[info.v..], &vdot[info.v..]]);
+                let before = carried_along(parent, step);
                 let [velocity, rate] =
-                    through(joint, info.kind, rotation, before, rates, &mut [Freedom::none(); 6]);
+                    joint.through(info.v, setting, kept, &rotation, before, [v, vdot], &mut freedoms);
                 Body { rotation, origin, step, velocity, rate }
             });
+            for k in 0..info.kind.nv() {
+                pass.freedom(info.v + k, self.body[i].origin, &freedoms[k]);
+            }
         }
     }
 
     /// Tips to base: what adds up over everything beyond each joint.
     #[inline(always)]
-    pub(super) fn back<P: Parameter<S>, W: Visit<S>>(
+    pub fn back<W: Visit<E>>(
         &self,
-        model: &Model<P>,
-        [q, v, vdot]: [&[S]; 3],
-        external: &[Force<S>],
-        known: Option<&Factorization<S>>,
+        model: &Model<impl Parameter<E::Number>>,
+        constants: &impl Constants<E>,
+        [q, v, vdot]: [&[E::Number]; 3],
+        external: &[Force<E::Number>],
+        known: Option<FactorsRef<'_, E>>,
         forks: &mut [W::Beyond],
         visit: &mut W,
     ) {
-        let tree = model.tree();
         for i in 1..=model.body_count() {
-            if tree.nodes[i].gathers {
+            if constants.node(i).gathers {
                 forks[i] = W::Beyond::none();
             }
         }
@@ -533,39 +514,43 @@ impl<S: Scalar> Outward<S> {
         // of the body after this one, if it is a child
         let mut next = W::Beyond::none();
         for i in (1..=model.body_count()).rev() {
-            let info = tree.nodes[i];
+            let info = constants.node(i);
             let body = &self.body[i];
-            let turned = model.inertia::<S>(i).turned(body.rotation);
-            let mut own = Sum::of_body(turned, body.velocity, body.rate);
+            let turned = E::moments(constants.inertia(i), &body.rotation);
+            let mut own = Sum::of_body(turned, &body.velocity, &body.rate);
             if !external.is_empty() {
-                let (w, turn) = (external[i], body.rotation);
-                own.force = own.force - Force::new(turn * w.moment, turn * w.force);
+                let (w, turn) = (E::wrench_of(external[i]), &body.rotation);
+                own.force = E::wrench(
+                    E::moment(&own.force) - E::times(turn, E::spread(E::moment(&w))),
+                    E::force(&own.force) - E::times(turn, E::spread(E::force(&w))),
+                );
             }
             let mut whole = W::Beyond::of(own).plus(next);
             if info.gathers {
                 whole = whole.plus(forks[i]);
             }
             let mut rest = whole;
-            let setting = model.setting(i, &self.angles);
-            with_joint!(info.kind, J => {
-                let pose = match known {
-                    None => J::<S>::pose(setting, &q[info.q..]),
-                    Some(factors) => factors.pose[i],
-                };
-                let joint = J::<S>::at(setting, &pose);
+            if W::FINDS_AGAIN {
+                let setting = constants.setting(i, &self.angles);
                 let before = carried_along(&self.body[info.parent], body.step);
-                let rates = [&v[info.v..], &vdot[info.v..]];
-                through(joint, info.kind, body.rotation, before, rates, &mut freedoms);
-            });
+                in_space!(E, info.kind, joint => {
+                    let pose = match known {
+                        None => joint.pose(info.q, setting, q),
+                        Some(factors) => factors.pose[i],
+                    };
+                    let kept = E::kept(&pose);
+                    joint.through(info.v, setting, kept, &body.rotation, before, [v, vdot], &mut freedoms);
+                });
+            }
             for k in (0..info.kind.nv()).rev() {
                 visit.freedom(info.v + k, body, &freedoms[k], &whole, &mut rest);
             }
             if info.parent == 0 {
                 next = W::Beyond::none();
             } else if info.parent + 1 == i {
-                next = rest.shifted(body.step);
+                next = rest.shifted(&body.step);
             } else {
-                forks[info.parent] = forks[info.parent].plus(rest.shifted(body.step));
+                forks[info.parent] = forks[info.parent].plus(rest.shifted(&body.step));
                 next = W::Beyond::none();
             }
         }
@@ -574,52 +559,11 @@ impl<S: Scalar> Outward<S> {
 
 /// Velocity and acceleration of a point of the parent at the body's origin.
 #[inline(always)]
-fn carried_along<S: Scalar>(parent: &Body<S>, step: Vec3<S>) -> [Motion<S>; 2] {
-    let (velocity, rate) = (parent.velocity, parent.rate);
+fn carried_along<E: Space>(parent: &Body<E>, step: E::Vector) -> [E::Motion; 2] {
+    let (velocity, rate) = (&parent.velocity, &parent.rate);
+    let r = E::lever(step);
     [
-        Motion::new(
-            velocity.angular,
-            velocity.angular.cross_add(step, velocity.linear),
-        ),
-        Motion::new(rate.angular, rate.angular.cross_add(step, rate.linear)),
+        E::motion(E::angular(velocity), E::linear_at(velocity, r)),
+        E::motion(E::angular(rate), E::linear_at(rate, r)),
     ]
-}
-
-/// Through the freedoms of a joint, one after another: the motion beyond the last.
-#[inline(always)]
-fn through<S: Scalar, J: Joint<S>>(
-    joint: J,
-    kind: JointKind,
-    rotation: Mat3<S>,
-    [mut velocity, mut rate]: [Motion<S>; 2],
-    [v, vdot]: [&[S]; 2],
-    freedoms: &mut [Freedom<S>; 6],
-) -> [Motion<S>; 2] {
-    let one_rotation = match kind.quaternion() {
-        Some(first) => first,
-        None => usize::MAX,
-    };
-    let (mut held, mut held_rate) = (velocity, rate);
-    for k in 0..J::NV {
-        let axis = joint.column_in(k, rotation);
-        if k <= one_rotation {
-            (held, held_rate) = (velocity, rate);
-        }
-        let first = held.cross(axis);
-        velocity = velocity + axis * v[k];
-        rate = rate + axis * vdot[k] + first * v[k];
-        freedoms[k] = Freedom {
-            axis,
-            before: held,
-            around: held + velocity,
-            rate: held_rate,
-        };
-    }
-    if J::NV > 1 && one_rotation < J::NV {
-        // all axes of one rotation turn with the body
-        for k in one_rotation..J::NV {
-            freedoms[k].around = held + velocity;
-        }
-    }
-    [velocity, rate]
 }

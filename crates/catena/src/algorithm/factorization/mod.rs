@@ -2,12 +2,14 @@
 
 pub mod columns;
 pub mod end_effector;
+mod factors;
 pub mod operational;
 pub mod reverse_gauss;
 pub mod udu;
 
 pub use columns::SolveColumns;
 pub use end_effector::EndEffector;
+pub(crate) use factors::{Factors, FactorsMut, FactorsRef};
 pub use operational::{OperationalInertia, operational_inertia, operational_inverse};
 pub use reverse_gauss::{EliminationStep, ReverseElimination, reverse_gaussian_elimination};
 pub use udu::Factorization;

@@ -24,11 +24,13 @@
 //! A joint with several freedoms is eliminated inside its own block, last freedom first, so D stays diagonal;
 //! [`Factorization::joint_block`] gives the block Pᵀ M̂ P itself. For a free base that is the papers' 6×6 block Î_e.
 
+use super::{FactorsMut, FactorsRef};
 use crate::algorithm::{Angles, Card};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::model::joint::{Joint, Pivots, PivotsMut, with_joint};
 use crate::scalar::{Parameter, Scalar};
+use crate::space::Components;
 use crate::spatial::{ArticulatedInertia, Force, Motion, Pose};
 
 /// The factorization.
@@ -70,6 +72,29 @@ impl<S: Scalar> Factorization<S> {
             eta: vec![Force::zero(); n],
             mu: vec![Motion::zero(); n],
             freed: vec![S::zero(); nv],
+        }
+    }
+
+    /// Where recursions over components write the factors.
+    #[inline(always)]
+    pub(crate) fn parts(&mut self) -> FactorsMut<'_, Components<S>> {
+        FactorsMut {
+            angles: &mut self.angles,
+            pose: &mut self.pose,
+            articulated: &mut self.articulated,
+            psi: &mut self.psi,
+            inverse: &mut self.inverse,
+        }
+    }
+
+    /// Where recursions over components find them.
+    #[inline(always)]
+    pub(crate) fn found(&self) -> FactorsRef<'_, Components<S>> {
+        FactorsRef {
+            angles: &self.angles,
+            pose: &self.pose,
+            psi: &self.psi,
+            inverse: &self.inverse,
         }
     }
 
@@ -301,32 +326,32 @@ impl<S: Scalar> Factorization<S> {
         });
         block
     }
-}
-
-impl Factorization<f64> {
-    /// ln det I.
-    pub fn log_determinant(&self) -> f64 {
-        -self.inverse.iter().map(|x| x.ln()).sum::<f64>()
-    }
 
     /// m̂ₖ relative to the inertia of the body it belongs to: 0 for a freedom that nothing resists.
-    pub(crate) fn relative_pivots(&self, model: &Model) -> Vec<f64> {
+    pub(crate) fn relative_pivots<P: Parameter<S>>(&self, model: &Model<P>) -> Vec<S> {
         let tree = model.tree();
         (0..model.nv())
             .map(|k| {
                 let body = tree.dofs[k].body;
                 let m = self.articulated[body];
-                let pitch = model.bodies[body].pitch;
+                let pitch: S = model.bodies[body].pitch.lift();
                 let rotation = m.rotational.trace() + pitch * pitch * m.translational.trace();
                 let scale = if tree.dofs[k].force_unit == "N" {
                     m.translational.trace()
                 } else {
                     rotation
                 };
-                let pivot = 1.0 / self.inverse[k];
-                pivot / (scale + model.dofs[k].armature)
+                let armature: S = model.dofs[k].armature.lift();
+                (self.inverse[k] * (scale + armature)).recip()
             })
             .collect()
+    }
+}
+
+impl Factorization<f64> {
+    /// ln det I.
+    pub fn log_determinant(&self) -> f64 {
+        -self.inverse.iter().map(|x| x.ln()).sum::<f64>()
     }
 
     /// The first freedom, from the tips, whose pivot is not a positive finite number.

@@ -15,13 +15,16 @@
 //!
 //! In (4) the component of z' along the joint is written as τ (less the rotor's share), not summed, and M̂' has exact zeros
 //! there: that keeps chains of hundreds of spherical joints right to round-off.
+//!
+//! The recursion is written over a [`Space`]: [`forward_dynamics`] runs it in components of any scalar, [`crate::Dynamics`] in
+//! registers where the processor has AVX2.
 
-use crate::algorithm::factorization::Factorization;
+use crate::algorithm::factorization::{Factorization, FactorsMut};
 use crate::algorithm::{Card, passive};
 use crate::model::Model;
-use crate::model::joint::{Joint, Pivots, PivotsMut, with_joint};
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{ArticulatedInertia, Force, Motion, Vec3};
+use crate::space::{Components, Constants, Freed, JointIn, Space, in_space};
+use crate::spatial::Force;
 use crate::state::Base;
 
 /// Articulated bodies.
@@ -38,29 +41,18 @@ pub const CARD: Card = Card {
 #[derive(Clone, Debug)]
 #[doc(alias = "ABA")]
 #[doc(alias = "RFDSIM")]
-pub struct ForwardDynamics<S> {
+pub struct ForwardDynamics<S: Scalar> {
     /// The factorization of I(q), complete after a call: solve with it at no further cost.
     pub factors: Factorization<S>,
-    omega: Vec<Vec3<S>>,  // (1), kept where the tree branches
-    beta: Vec<Motion<S>>, // (2)
-    z: Vec<Force<S>>,     // (3), then gathers (5)
-    effort: Vec<S>,       // τ less passive forces
-    freed: Vec<S>,        // τ̂/m̂
-    rate: Vec<Motion<S>>, // (6), kept where the tree branches
+    recursion: ArticulatedBodies<Components<S>>,
 }
 
 impl<S: Scalar> ForwardDynamics<S> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
-        let (n, nv) = (model.body_count() + 1, model.nv());
         ForwardDynamics {
             factors: Factorization::new(model),
-            omega: vec![Vec3::zero(); n],
-            beta: vec![Motion::zero(); n],
-            z: vec![Force::zero(); n],
-            effort: vec![S::zero(); nv],
-            freed: vec![S::zero(); nv],
-            rate: vec![Motion::zero(); n],
+            recursion: ArticulatedBodies::new(model),
         }
     }
 }
@@ -81,7 +73,7 @@ pub fn forward_dynamics<S: Scalar, P: Parameter<S>>(
     kernel(model, q, v, tau, base, external, work, vdot);
 }
 
-/// The recursion itself, inlined into the caller so that it is compiled for the caller's instruction set.
+/// The recursion in components, inlined into the caller so that it is compiled for the caller's instruction set.
 #[inline(always)]
 pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
@@ -93,124 +85,187 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     work: &mut ForwardDynamics<S>,
     vdot: &mut [S],
 ) {
-    let tree = model.tree();
-    let n = model.body_count();
-    let factors = &mut work.factors;
-    factors.angles.fill(tree, q);
-    work.effort.copy_from_slice(tau);
-    if tree.has_passive_forces {
-        for k in 0..model.nv() {
-            work.effort[k] -= passive::passive_force(model, q, v, k);
+    let factors = work.factors.parts();
+    work.recursion
+        .run(model, model, [q, v, tau], base, external, factors, vdot);
+}
+
+/// What the passes leave at a body for each other.
+#[derive(Clone, Copy, Debug)]
+struct Body<E: Space> {
+    /// (2)
+    beta: E::Motion,
+    /// (3), then gathers (5).
+    z: E::Wrench,
+}
+
+/// What is kept where the tree branches.
+#[derive(Clone, Copy, Debug)]
+struct Fork<E: Space> {
+    /// (1)
+    omega: E::Spread,
+    /// (6)
+    rate: E::Motion,
+}
+
+/// Workspace of the recursion in a space; the factors are elsewhere.
+#[derive(Clone, Debug)]
+pub(crate) struct ArticulatedBodies<E: Space> {
+    body: Vec<Body<E>>,
+    fork: Vec<Fork<E>>,
+    effort: Vec<E::Number>, // τ less passive forces
+    freed: Vec<E::Number>,  // τ̂/m̂
+}
+
+impl<E: Space> ArticulatedBodies<E> {
+    /// A workspace for this model.
+    pub fn new<P>(model: &Model<P>) -> Self {
+        let (n, nv) = (model.body_count() + 1, model.nv());
+        let (zero, still) = (E::zero(), E::motion(E::zero(), E::zero()));
+        let body = Body {
+            beta: still,
+            z: E::wrench(zero, zero),
+        };
+        let fork = Fork {
+            omega: E::spread(zero),
+            rate: still,
+        };
+        ArticulatedBodies {
+            body: vec![body; n],
+            fork: vec![fork; n],
+            effort: vec![E::Number::zero(); nv],
+            freed: vec![E::Number::zero(); nv],
         }
     }
 
-    // base to tips
-    let to_base = base.pose.rotation;
-    let mut omega = to_base.transpose_times(base.velocity.angular);
-    work.omega[0] = omega;
-    for i in 1..=n {
-        let info = tree.nodes[i];
-        if info.parent + 1 != i {
-            omega = work.omega[info.parent];
-        }
-        let setting = model.setting(i, &factors.angles);
-        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
-        factors.pose[i] = pose;
-        let carried = Motion::new(pose.rotation.transpose_times(omega), Vec3::zero());
-        let centripetal = omega.cross(omega.cross(pose.translation));
-        let mut beta = with_joint!(info.kind, J => {
-            let v = &v[info.v..];
-            let joint = J::<S>::at(setting, &pose);
-            omega = joint.plus(carried, v).angular; // (1)
-            joint.bias(carried.angular, v)
-        });
-        beta.linear += pose.rotation.transpose_times(centripetal); // (2)
-        work.beta[i] = beta;
-        if info.gathers {
-            work.omega[i] = omega;
-        }
-        work.z[i] = model.inertia::<S>(i).gyroscopic(omega); // (3)
-        if info.gathers {
-            factors.articulated[i] = ArticulatedInertia::zero();
-        }
-    }
-    if !external.is_empty() {
-        for i in 1..=n {
-            work.z[i] = work.z[i] - external[i];
-        }
-    }
-
-    // tips to base
-    let mut inertia_down = ArticulatedInertia::zero();
-    let mut z_down = Force::zero();
-    for i in (1..=n).rev() {
-        let info = tree.nodes[i];
-        let mut inertia = model.inertia::<S>(i).articulated() + inertia_down;
-        if info.gathers {
-            inertia = inertia + factors.articulated[i];
-        }
-        factors.articulated[i] = inertia;
-        let z = work.z[i] + z_down;
-        let setting = model.setting(i, &factors.angles);
-        let (rest, through) = with_joint!(info.kind, J => {
-            let range = info.v..info.v + J::<S>::NV;
-            let joint = J::<S>::at(setting, &factors.pose[i]);
-            let dofs = &model.dofs[range.clone()];
-            let rest = joint.eliminate(inertia, PivotsMut {
-                psi: &mut factors.psi[range.clone()],
-                inverse: &mut factors.inverse[range.clone()],
-                dofs,
-            });
-            let pivots = Pivots {
-                psi: &factors.psi[range.clone()],
-                inverse: &factors.inverse[range.clone()],
-                dofs,
-            };
-            let through = joint.inward(z, &work.effort[range.clone()], pivots, &mut work.freed[range]);
-            (rest, through)
-        });
-        let through = through + rest.times(work.beta[i]); // (4)
-        if info.parent == 0 {
-            inertia_down = ArticulatedInertia::zero();
-            z_down = Force::zero();
-        } else {
-            inertia_down = rest.seen_from(factors.pose[i]); // (5)
-            z_down = factors.pose[i].force_out(through);
-            if info.parent + 1 != i {
-                let parent = info.parent;
-                factors.articulated[parent] = factors.articulated[parent] + inertia_down;
-                work.z[parent] += z_down;
-                inertia_down = ArticulatedInertia::zero();
-                z_down = Force::zero();
+    /// v̇ and the factors of I(q); the arguments are those of [`forward_dynamics`].
+    #[inline(always)]
+    pub fn run<P: Parameter<E::Number>>(
+        &mut self,
+        model: &Model<P>,
+        constants: &impl Constants<E>,
+        [q, v, tau]: [&[E::Number]; 3],
+        base: &Base<E::Number>,
+        external: &[Force<E::Number>],
+        factors: FactorsMut<'_, E>,
+        vdot: &mut [E::Number],
+    ) {
+        let tree = model.tree();
+        let n = model.body_count();
+        E::fill(factors.angles, tree, q);
+        self.effort.copy_from_slice(tau);
+        if tree.has_passive_forces {
+            for k in 0..model.nv() {
+                self.effort[k] -= passive::passive_force(model, q, v, k);
             }
         }
-    }
+        let (bodies, forks) = (&mut self.body[..=n], &mut self.fork[..=n]);
+        let (poses, inertias) = (&mut factors.pose[..=n], &mut factors.articulated[..=n]);
+        let nv = model.nv();
+        let (psi, inverse) = (&mut factors.psi[..nv], &mut factors.inverse[..nv]);
+        let (effort, freed) = (&self.effort[..nv], &mut self.freed[..nv]);
+        let (v, vdot, dofs) = (&v[..nv], &mut vdot[..nv], &model.dofs[..nv]);
 
-    // base to tips
-    let mut rate = Motion::new(
-        to_base.transpose_times(base.acceleration.angular),
-        to_base.transpose_times(base.acceleration.linear - model.gravity.lift()),
-    );
-    work.rate[0] = rate;
-    for i in 1..=n {
-        let info = tree.nodes[i];
-        if info.parent + 1 != i {
-            rate = work.rate[info.parent];
+        // base to tips
+        let to_base = base.pose.rotation;
+        let mut omega = E::spread(E::vector(to_base.transpose_times(base.velocity.angular)));
+        forks[0].omega = omega;
+        for i in 1..=n {
+            let info = constants.node(i);
+            if info.parent + 1 != i {
+                omega = forks[info.parent].omega;
+            }
+            let setting = constants.setting(i, factors.angles);
+            let (turning, beta) = in_space!(E, info.kind, joint => {
+                let pose = joint.pose(info.q, setting, q);
+                poses[i] = pose;
+                joint.bias(info.v, setting, &pose, omega, v) // (1, 2)
+            });
+            omega = E::spread(turning);
+            if info.gathers {
+                forks[i].omega = omega;
+                inertias[i] = E::no_inertia();
+            }
+            // the moment is ω × Ī ω = (Σ ω) × ω
+            let (inertia, lever) = (constants.inertia(i), E::lever(turning));
+            let moment = E::cross(E::lever(E::second_times(inertia, omega)), turning);
+            let force = E::cross(lever, E::cross(lever, E::first(inertia)));
+            let z = E::wrench(moment, force); // (3)
+            bodies[i] = Body { beta, z };
         }
-        let setting = model.setting(i, &factors.angles);
-        let carried = factors.pose[i].motion_into(rate) + work.beta[i];
-        rate = with_joint!(info.kind, J => {
-            let range = info.v..info.v + J::<S>::NV;
-            let joint = J::<S>::at(setting, &factors.pose[i]);
-            let pivots = Pivots {
-                psi: &factors.psi[range.clone()],
-                inverse: &factors.inverse[range.clone()],
-                dofs: &model.dofs[range.clone()],
-            };
-            joint.outward(carried, &work.freed[range.clone()], pivots, &mut vdot[range]) // (6)
-        });
-        if info.gathers {
-            work.rate[i] = rate;
+        if !external.is_empty() {
+            for i in 1..=n {
+                let (z, load) = (bodies[i].z, E::wrench_of(external[i]));
+                let moment = E::moment(&z) - E::moment(&load);
+                bodies[i].z = E::wrench(moment, E::force(&z) - E::force(&load));
+            }
+        }
+
+        // tips to base
+        let mut inertia = E::rigid(constants.inertia(n));
+        let mut z = bodies[n].z;
+        for i in (1..=n).rev() {
+            let info = constants.node(i);
+            if info.gathers {
+                inertia = E::joined(inertia, inertias[i]);
+            }
+            if E::KEEPS_INERTIAS {
+                inertias[i] = inertia;
+            }
+            let (setting, pose) = (constants.setting(i, factors.angles), &poses[i]);
+            let (rest, through, lever) = in_space!(E, info.kind, joint => {
+                let out = Freed { psi, inverse, freed };
+                let (rest, through) =
+                    joint.eliminate(info.v, setting, pose, inertia, &z, effort, dofs, out);
+                (rest, through, joint.lever(setting, E::kept(pose)))
+            });
+            let carried = E::inertia_times(&rest, &bodies[i].beta);
+            let moment = E::moment(&through) + E::moment(&carried);
+            let force = E::force(&through) + E::force(&carried); // (4)
+            let parent = info.parent;
+            if parent != 0 {
+                let kept = E::kept(pose);
+                let force = E::turn(kept, E::spread(force));
+                let onto = bodies[parent].z;
+                let arm = E::cross(lever, force) + E::moment(&onto);
+                let sum = E::wrench(
+                    E::turn_plus(kept, E::spread(moment), arm),
+                    force + E::force(&onto),
+                );
+                if parent + 1 == i {
+                    inertia = E::seen_with(rest, pose, lever, constants.inertia(parent)); // (5)
+                    z = sum;
+                    continue;
+                }
+                inertias[parent] = E::joined(inertias[parent], E::seen(rest, pose, lever));
+                bodies[parent].z = sum;
+            }
+            if i > 1 {
+                inertia = E::rigid(constants.inertia(i - 1));
+                z = bodies[i - 1].z;
+            }
+        }
+
+        // base to tips
+        let lift = base.acceleration.linear - model.gravity.lift();
+        let mut rate = E::motion(
+            E::vector(to_base.transpose_times(base.acceleration.angular)),
+            E::vector(to_base.transpose_times(lift)),
+        );
+        forks[0].rate = rate;
+        for i in 1..=n {
+            let info = constants.node(i);
+            if info.parent + 1 != i {
+                rate = forks[info.parent].rate;
+            }
+            let (setting, pose) = (constants.setting(i, factors.angles), &poses[i]);
+            rate = in_space!(E, info.kind, joint => {
+                let (beta, found) = (&bodies[i].beta, Freed { psi, inverse, freed });
+                joint.outward(info.v, setting, pose, &rate, beta, dofs, found, vdot) // (6)
+            });
+            if info.gathers {
+                forks[i].rate = rate;
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ pub const CARD: Card = Card {
 
 /// Workspace of [`forward_dynamics_walker_orin`].
 #[derive(Clone, Debug)]
-pub struct WalkerOrin<S> {
+pub struct WalkerOrin<S: Scalar> {
     bodies: CompositeBodies<S>,
     bias: InverseDynamics<S>,
     inertia: Matrix<S>,

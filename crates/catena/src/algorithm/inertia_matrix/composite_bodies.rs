@@ -15,19 +15,13 @@
 //! O(n d). For single states the entries are made several of a row at a time (`entries.rs`).
 
 use super::Part;
-use super::entries::{self, Entries, Numbers};
-#[cfg(target_arch = "x86_64")]
-use crate::algorithm::pack::Register;
+use super::entries;
 use crate::algorithm::pack::{GROUP, Sink, write_force, write_motion, write_vec};
 use crate::algorithm::{Angles, Card};
-use crate::model::joint::{Joint, with_joint};
 use crate::model::{JointKind, Model};
-#[cfg(target_arch = "x86_64")]
-use crate::quad::{QuadComposite, SMALL};
-#[cfg(target_arch = "x86_64")]
-use crate::scalar::{Fused, Vector, Wide};
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{Force, Mat3, Motion, RigidInertia, Vec3};
+use crate::space::{Components, Constants, JointIn, Space, in_space};
+use crate::spatial::{Force, Pose, RigidInertia};
 
 /// Composite bodies.
 pub const CARD: Card = Card {
@@ -42,20 +36,9 @@ pub const CARD: Card = Card {
 /// Workspace of [`inertia_matrix`].
 #[derive(Clone, Debug)]
 #[doc(alias = "CRBA")]
-pub struct CompositeBodies<S> {
-    angles: Angles<S>,
-    /// Axes of every body in those of the base.
-    axes: Vec<Mat3<S>>,
-    /// From the parent's joint to the body's, and from that of the root of the tree.
-    arm: Vec<Vec3<S>>,
-    origin: Vec<Vec3<S>>,
-    /// Pₖ by freedom.
-    along: Vec<Motion<S>>,
-    /// M̃ᵢ about the body's origin.
-    composite: Vec<RigidInertia<S>>,
-    /// M̃ᵢPᵢ by freedom, about its own joint.
-    own: Vec<Force<S>>,
-    /// The same on the way to the base: a column joins in when the others have reached its joint.
+pub struct CompositeBodies<S: Scalar> {
+    recursion: Composites<Components<S>>,
+    /// M̃ᵢPᵢ by freedom, on the way to the base: a column joins in when the others have reached its joint.
     wrenches: Vec<Force<S>>,
     /// One past the last freedom of the subtree on each body.
     end: Vec<usize>,
@@ -64,24 +47,17 @@ pub struct CompositeBodies<S> {
 impl<S: Scalar> CompositeBodies<S> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
-        let (n, nv) = (model.body_count() + 1, model.nv());
-        let tree = model.tree();
         CompositeBodies {
-            angles: Angles::new(tree),
-            axes: vec![Mat3::identity(); n],
-            arm: vec![Vec3::zero(); n],
-            origin: vec![Vec3::zero(); n],
-            along: vec![Motion::zero(); nv],
-            composite: vec![RigidInertia::zero(); n],
-            own: vec![Force::zero(); nv],
-            wrenches: vec![Force::zero(); nv],
-            end: tree.ends(),
+            recursion: Composites::new(model),
+            wrenches: vec![Force::zero(); model.nv()],
+            end: model.tree().ends(),
         }
     }
 
     /// Body i and everything beyond it as one rigid body, in body axes about the body's origin; after a call.
     pub fn composite(&self, body: usize) -> RigidInertia<S> {
-        self.composite[body].turned(self.axes[body].transpose())
+        let frame = &self.recursion.frame[body];
+        frame.composite.turned(frame.axes.transpose())
     }
 }
 
@@ -104,70 +80,139 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     part: Part,
     inertia: &mut [S],
 ) {
-    bodies(model, q, work);
+    let recursion = &mut work.recursion;
+    recursion.outward::<P, false>(model, model, q, &mut ());
+    let mut passed = RigidInertia::zero();
+    for i in (1..=model.body_count()).rev() {
+        recursion.inward(model, i, &mut passed);
+    }
     rows(model, work, part, inertia);
 }
 
-/// Directions, arms and wrenches of all freedoms.
-#[inline(always)]
-fn bodies<S: Scalar, P: Parameter<S>>(model: &Model<P>, q: &[S], work: &mut CompositeBodies<S>) {
-    work.angles.fill(model.tree(), q);
-    for i in 1..=model.body_count() {
-        place(model, q, work, i);
-    }
-    for i in (1..=model.body_count()).rev() {
-        gather(model, work, i);
-    }
+/// What is done with every freedom on the way out.
+pub(crate) trait Placed<E: Space> {
+    fn freedom(&mut self, k: usize, along: &E::Motion, origin: E::Vector);
 }
 
-/// Base to tips: axes, arm, inertia and directions of body i in the axes of the base.
-#[inline(always)]
-fn place<S: Scalar, P: Parameter<S>>(
-    model: &Model<P>,
-    q: &[S],
-    work: &mut CompositeBodies<S>,
-    i: usize,
-) {
-    let info = model.tree().nodes[i];
-    let setting = model.setting(i, &work.angles);
-    let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
-    let (axes, arm) = match info.parent {
-        0 => (pose.rotation, Vec3::zero()),
-        parent => {
-            let parent = work.axes[parent];
-            (parent * pose.rotation, parent * pose.translation)
-        }
-    };
-    (work.axes[i], work.arm[i]) = (axes, arm);
-    work.composite[i] = model.inertia(i).turned(axes);
-    with_joint!(info.kind, J => {
-        let joint = J::<S>::at(setting, &pose);
-        for k in 0..J::<S>::NV {
-            work.along[info.v + k] = joint.column_in(k, axes);
-        }
-    });
+/// Nothing.
+impl<E: Space> Placed<E> for () {
+    #[inline(always)]
+    fn freedom(&mut self, _k: usize, _along: &E::Motion, _origin: E::Vector) {}
 }
 
-/// Tips to base: body i and all beyond it, passed on to its parent, and the wrenches of its freedoms.
-#[inline(always)]
-fn gather<S: Scalar, P: Parameter<S>>(model: &Model<P>, work: &mut CompositeBodies<S>, i: usize) {
-    let info = model.tree().nodes[i];
-    let composite = work.composite[i];
-    if info.parent != 0 {
-        work.composite[info.parent] = work.composite[info.parent] + composite.shifted(work.arm[i]); // (23b)
-    }
-    if let JointKind::Revolute | JointKind::Continuous = info.kind {
-        let axis = work.along[info.v].angular;
-        work.own[info.v] = composite.momentum_of_turning(axis);
-        return;
-    }
-    for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
-        let along = work.along[k];
-        work.own[k] = match (turns, info.kind) {
-            (_, JointKind::Helical) => composite.momentum(along),
-            (true, _) => composite.momentum_of_turning(along.angular),
-            (false, _) => composite.momentum_of_sliding(along.linear),
+/// A body, in the axes of the base.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<E: Space> {
+    axes: E::Matrix,
+    /// From the parent's joint to the body's.
+    arm: E::Vector,
+    /// The body's joint from that of the root of its tree, where it is asked for.
+    pub origin: E::Vector,
+    /// M̃ᵢ about the body's origin: what the children that do not follow at once have passed on, then all of it where it is kept
+    /// (`Space::KEEPS_INERTIAS`).
+    composite: E::Moments,
+}
+
+/// Workspace of the recursion from body to body, in a space.
+#[derive(Clone, Debug)]
+pub(crate) struct Composites<E: Space> {
+    angles: Angles<E::Number>,
+    pub frame: Vec<Frame<E>>,
+    /// Pₖ by freedom.
+    pub along: Vec<E::Motion>,
+    /// M̃ᵢPᵢ by freedom, about its own joint.
+    pub own: Vec<E::Wrench>,
+}
+
+impl<E: Space> Composites<E> {
+    /// A workspace for this model.
+    pub fn new<P>(model: &Model<P>) -> Self {
+        let (n, nv) = (model.body_count() + 1, model.nv());
+        let frame = Frame {
+            axes: E::rotation(E::kept(&E::pose(Pose::identity()))),
+            arm: E::zero(),
+            origin: E::zero(),
+            composite: E::no_moments(),
         };
+        Composites {
+            angles: E::angles(model.tree()),
+            frame: vec![frame; n],
+            along: vec![E::motion(E::zero(), E::zero()); nv],
+            own: vec![E::wrench(E::zero(), E::zero()); nv],
+        }
+    }
+
+    /// Base to tips: axes, arms and directions in the axes of the base, and `ORIGINS` of the joints.
+    #[inline(always)]
+    pub fn outward<P, const ORIGINS: bool>(
+        &mut self,
+        model: &Model<P>,
+        constants: &impl Constants<E>,
+        q: &[E::Number],
+        placed: &mut impl Placed<E>,
+    ) {
+        let n = model.body_count();
+        E::fill(&mut self.angles, model.tree(), q);
+        let frames = &mut self.frame[..=n];
+        for i in 1..=n {
+            let info = constants.node(i);
+            let setting = constants.setting(i, &self.angles);
+            in_space!(E, info.kind, joint => {
+                let pose = joint.pose(info.q, setting, q);
+                let kept = E::kept(&pose);
+                let (axes, arm) = match info.parent {
+                    0 => (E::rotation(kept), E::zero()),
+                    parent => {
+                        let parent = &frames[parent].axes;
+                        let arm = E::times(parent, E::spread(E::translation(kept)));
+                        (E::times_rotation(parent, kept), arm)
+                    }
+                };
+                if ORIGINS {
+                    frames[i].origin = match info.parent {
+                        0 => E::zero(),
+                        parent => frames[parent].origin + arm,
+                    };
+                }
+                (frames[i].axes, frames[i].arm) = (axes, arm);
+                joint.directions(info.v, setting, kept, &axes, &mut self.along);
+                for k in info.v..info.v + info.kind.nv() {
+                    placed.freedom(k, &self.along[k], frames[i].origin);
+                }
+            });
+            if info.gathers {
+                frames[i].composite = E::no_moments();
+            }
+        }
+    }
+
+    /// Tips to base: body i and all beyond it, passed on to its parent, and the wrenches of its freedoms. `passed` is what the
+    /// body before has passed on to this one.
+    #[inline(always)]
+    pub fn inward(&mut self, constants: &impl Constants<E>, i: usize, passed: &mut E::Moments) {
+        let info = constants.node(i);
+        let frame = &mut self.frame[i];
+        let own = E::moments(constants.inertia(i), &frame.axes);
+        let mut composite = E::add_moments(own, *passed);
+        if info.gathers {
+            composite = E::add_moments(composite, frame.composite);
+        }
+        if E::KEEPS_INERTIAS {
+            frame.composite = composite;
+        }
+        *passed = E::no_moments();
+        if info.parent != 0 {
+            let shifted = E::shifted(composite, &frame.arm); // (23b)
+            if info.parent + 1 == i {
+                *passed = shifted;
+            } else {
+                let parent = &mut self.frame[info.parent].composite;
+                *parent = E::add_moments(*parent, shifted);
+            }
+        }
+        in_space!(E, info.kind, joint => {
+            joint.momenta(info.v, &composite, &self.along, &mut self.own);
+        });
     }
 }
 
@@ -180,19 +225,17 @@ pub(crate) fn numbers<S: Scalar, P: Parameter<S>, T: Sink<S, { entries::NUMBERS 
     sink: &mut T,
 ) {
     let (nodes, dofs) = (&model.tree().nodes, &model.tree().dofs);
-    work.angles.fill(model.tree(), q);
-    for i in 1..=model.body_count() {
-        place(model, q, work, i);
-        work.origin[i] = work.origin[nodes[i].parent] + work.arm[i];
-    }
+    let work = &mut work.recursion;
+    work.outward::<P, true>(model, model, q, &mut ());
+    let mut passed = RigidInertia::zero();
     for i in (1..=model.body_count()).rev() {
-        gather(model, work, i);
+        work.inward(model, i, &mut passed);
         for k in (nodes[i].v..nodes[i].v + nodes[i].kind.nv()).rev() {
             let mut numbers = [S::zero(); entries::NUMBERS];
             write_motion(&mut numbers, entries::AXIS, work.along[k]);
             write_force(&mut numbers, entries::WRENCH, work.own[k]);
-            write_vec(&mut numbers, entries::ORIGIN, work.origin[i]);
-            let reference = work.origin[dofs[k / GROUP * GROUP].body];
+            write_vec(&mut numbers, entries::ORIGIN, work.frame[i].origin);
+            let reference = work.frame[dofs[k / GROUP * GROUP].body].origin;
             entries::refer(&mut numbers, reference.to_array());
             *sink.room(k) = numbers;
             sink.filled(k);
@@ -213,12 +256,12 @@ fn rows<S: Scalar, P: Parameter<S>>(
     let (n, nv) = (model.body_count(), model.nv());
     for i in (1..=n).rev() {
         let info = tree.nodes[i];
-        let (end, arm) = (work.end[i], work.arm[i]);
+        let (end, arm) = (work.end[i], work.recursion.frame[i].arm);
         for k in info.v..info.v + info.kind.nv() {
-            work.wrenches[k] = work.own[k];
+            work.wrenches[k] = work.recursion.own[k];
         }
         for (k, &(_, turns)) in (info.v..).zip(info.kind.freedoms()) {
-            let along = work.along[k];
+            let along = work.recursion.along[k];
             for column in k..end {
                 let wrench = work.wrenches[column];
                 let entry = match (turns, info.kind) {
@@ -256,37 +299,5 @@ pub(crate) fn add_rotors<S: Scalar, P: Parameter<S>>(model: &Model<P>, inertia: 
         for k in 0..model.nv() {
             inertia[k * model.nv() + k] += model.dofs[k].armature.lift();
         }
-    }
-}
-
-/// Workspace of the recursion for one state.
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Debug)]
-pub(crate) struct OneState<V: Vector> {
-    quads: QuadComposite,
-    packs: Vec<Numbers<Wide<V>>>,
-    entries: Entries<Wide<V>>,
-}
-
-#[cfg(target_arch = "x86_64")]
-impl<V: Vector> OneState<V> {
-    pub fn new(model: &Model) -> Self {
-        OneState {
-            quads: QuadComposite::new(model),
-            packs: vec![[Wide::zero(); entries::NUMBERS]; model.nv().div_ceil(V::LANES)],
-            entries: Entries::new::<Fused, Register<V>, f64>(model),
-        }
-    }
-
-    /// I(q) for one state: with a vector in each register where it goes body by body, and several columns in each after that.
-    #[inline(always)]
-    pub fn inertia(&mut self, model: &Model, q: &[Fused], part: Part, inertia: &mut [Fused]) {
-        if model.nv() <= SMALL {
-            return self.quads.by_columns(model, q, part, inertia);
-        }
-        self.quads.set_up(model, q, &mut self.packs);
-        Entries::refer::<Fused, Register<V>>(&mut self.packs);
-        self.entries
-            .run::<Fused, Register<V>, f64>(model, &self.packs, part, inertia);
     }
 }

@@ -18,17 +18,20 @@
 //! | Rᵢ, rᵢ | `pose[i]` | body i in its parent |
 //! | ωᵢ, ω̇ᵢ, aᵢ, Ωᵢ | `Moving` | body axes; a of the body's origin |
 //! | m, h, Σ | [`RigidInertia`](crate::spatial::RigidInertia) | mass and moments about the body's origin |
-//! | nᵢ, fᵢ | `force[i]` | first the body's own wrench, then the wrench through its joint |
-//! | bias | `Joint::bias` | ωₚ × ω_J, 2 ωₚ × v_J and the change of P |
+//! | nᵢ, fᵢ | `wrench[i]` | first the body's own wrench, then the wrench through its joint |
+//! | P, bias | `space::JointIn` | directions of the joint; ωₚ × ω_J, 2 ωₚ × v_J and the change of P |
 //!
 //! The printed recursion omits the propagation matrix B in ν; ours has no such shortcut (see the header's (3)).
 //! Cost O(n). A chain keeps what the next body needs in registers; memory is used only where the tree branches.
+//!
+//! The recursion is written over a [`Space`]: [`inverse_dynamics`] runs it in components of any scalar, [`crate::Dynamics`] in
+//! registers where the processor has AVX2.
 
 use crate::algorithm::{Angles, Card, passive};
 use crate::model::Model;
-use crate::model::joint::{Joint, with_joint};
 use crate::scalar::{Parameter, Scalar};
-use crate::spatial::{AngularRate, Force, Motion, Pose, Vec3};
+use crate::space::{Components, Constants, JointIn, Moving, Space, in_space};
+use crate::spatial::{Force, Pose, Vec3};
 use crate::state::Base;
 
 /// Recursive Newton–Euler.
@@ -41,73 +44,27 @@ pub const CARD: Card = Card {
     source: "Saha 1999, sec. 5.1, eq. 30; Luh, Walker & Paul 1980",
 };
 
-/// What a body passes on to its children.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moving<S> {
-    pub omega: Vec3<S>,
-    /// ω̇ and a.
-    pub rate: Motion<S>,
-    /// Ω = ω̃̇ + ω̃ ω̃.
-    pub turning: AngularRate<S>,
-}
-
-impl<S: Scalar> Moving<S> {
-    #[inline(always)]
-    pub fn new(omega: Vec3<S>, rate: Motion<S>) -> Self {
-        Moving {
-            omega,
-            rate,
-            turning: AngularRate::new(omega, rate.angular),
-        }
-    }
-
-    /// The base: its prescribed motion, in its own axes, falling upwards with −g.
-    #[inline(always)]
-    pub fn base(base: &Base<S>, gravity: Vec3<S>) -> Self {
-        let r = base.pose.rotation;
-        Moving::new(
-            r.transpose_times(base.velocity.angular),
-            Motion::new(
-                r.transpose_times(base.acceleration.angular),
-                r.transpose_times(base.acceleration.linear - gravity),
-            ),
-        )
-    }
-}
-
 /// Workspace of [`inverse_dynamics`].
 #[derive(Clone, Debug)]
 #[doc(alias = "RNEA")]
 #[doc(alias = "RIDIM")]
-pub struct InverseDynamics<S> {
-    angles: Angles<S>,
-    pose: Vec<Pose<S>>,
-    moving: Vec<Moving<S>>, // written only for bodies whose children do not follow at once
-    force: Vec<Force<S>>,   // (4, 5), then (7)
-}
+pub struct InverseDynamics<S: Scalar>(NewtonEuler<Components<S>>);
 
 impl<S: Scalar> InverseDynamics<S> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
-        let n = model.body_count() + 1;
-        let rest = Moving::new(Vec3::zero(), Motion::zero());
-        InverseDynamics {
-            angles: Angles::new(model.tree()),
-            pose: vec![Pose::identity(); n],
-            moving: vec![rest; n],
-            force: vec![Force::zero(); n],
-        }
+        InverseDynamics(NewtonEuler::new(model))
     }
 
     /// Wrench that the ground exerts on the whole system, in base axes about the base's origin; after a call.
     pub fn base_reaction(&self) -> Force<S> {
-        self.force[0]
+        self.joint_wrench(0)
     }
 
     /// Wrench through the joint that carries a body, exerted on it by its parent, in body axes about the body's origin;
     /// after a call.
     pub fn joint_wrench(&self, body: usize) -> Force<S> {
-        self.force[body]
+        self.0.joint_wrench(body)
     }
 }
 
@@ -127,7 +84,7 @@ pub fn inverse_dynamics<S: Scalar, P: Parameter<S>>(
     kernel(model, q, v, vdot, base, external, work, tau);
 }
 
-/// The recursion itself, inlined into the caller so that it is compiled for the caller's instruction set.
+/// The recursion in components, inlined into the caller so that it is compiled for the caller's instruction set.
 #[inline(always)]
 pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
@@ -139,80 +96,133 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     work: &mut InverseDynamics<S>,
     tau: &mut [S],
 ) {
-    let tree = model.tree();
-    let n = model.body_count();
-    work.angles.fill(tree, q);
+    work.0.run(model, model, [q, v, vdot], base, external, tau);
+}
 
-    // base to tips
-    let mut before = Moving::base(base, model.gravity.lift());
-    work.moving[0] = before;
-    for i in 1..=n {
-        let info = tree.nodes[i];
-        if info.parent + 1 != i {
-            before = work.moving[info.parent];
+/// Workspace of the recursion in a space.
+#[derive(Clone, Debug)]
+pub(crate) struct NewtonEuler<E: Space> {
+    angles: Angles<E::Number>,
+    pose: Vec<E::Kept>,
+    moving: Vec<Moving<E>>, // written only for bodies whose children do not follow at once
+    wrench: Vec<E::Wrench>, // (4, 5), then (7)
+}
+
+impl<E: Space> NewtonEuler<E> {
+    /// A workspace for this model.
+    pub fn new<P>(model: &Model<P>) -> Self {
+        let n = model.body_count() + 1;
+        NewtonEuler {
+            angles: E::angles(model.tree()),
+            pose: vec![*E::kept(&E::pose(Pose::identity())); n],
+            moving: vec![Moving::new([E::zero(); 3]); n],
+            wrench: vec![E::wrench(E::zero(), E::zero()); n],
         }
-        let setting = model.setting(i, &work.angles);
-        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
-        work.pose[i] = pose;
-        let carried = Motion::new(pose.rotation.transpose_times(before.omega), Vec3::zero());
-        let at_joint = before
-            .turning
-            .0
-            .times_add(pose.translation, before.rate.linear);
-        let rate = Motion::new(
-            pose.rotation.transpose_times(before.rate.angular),
-            pose.rotation.transpose_times(at_joint),
-        );
-        let (omega, rate) = with_joint!(info.kind, J => {
-            let (v, vdot) = (&v[info.v..], &vdot[info.v..]);
-            let joint = J::<S>::at(setting, &pose);
-            let bias = joint.bias(carried.angular, v);
-            (
-                joint.plus(carried, v).angular,       // (1)
-                joint.plus(rate + bias, vdot),        // (2, 3)
-            )
-        });
-        before = Moving::new(omega, rate);
-        if info.gathers {
-            work.moving[i] = before;
-        }
-        let inertia = model.inertia::<S>(i);
-        work.force[i] = inertia.newton_euler(before.turning, before.rate.linear); // (4, 5)
     }
-    if !external.is_empty() {
+
+    /// Wrench through the joint that carries a body (0: what the ground exerts on the whole system), after a call.
+    pub fn joint_wrench(&self, body: usize) -> Force<E::Number> {
+        E::wrench_numbers(&self.wrench[body])
+    }
+
+    /// τ; the arguments are those of [`inverse_dynamics`].
+    #[inline(always)]
+    pub fn run<P: Parameter<E::Number>>(
+        &mut self,
+        model: &Model<P>,
+        constants: &impl Constants<E>,
+        [q, v, vdot]: [&[E::Number]; 3],
+        base: &Base<E::Number>,
+        external: &[Force<E::Number>],
+        tau: &mut [E::Number],
+    ) {
+        let tree = model.tree();
+        let n = model.body_count();
+        E::fill(&mut self.angles, tree, q);
+        let (poses, wrenches) = (&mut self.pose[..=n], &mut self.wrench[..=n]);
+        let nv = model.nv();
+        let (v, vdot, tau) = (&v[..nv], &vdot[..nv], &mut tau[..nv]);
+
+        // base to tips
+        let mut before = at_base(base, model.gravity.lift());
+        self.moving[0] = before;
         for i in 1..=n {
-            work.force[i] = work.force[i] - external[i];
+            let info = constants.node(i);
+            if info.parent + 1 != i {
+                before = self.moving[info.parent];
+            }
+            let setting = constants.setting(i, &self.angles);
+            let moved = in_space!(E, info.kind, joint => {
+                let pose = joint.pose(info.q, setting, q);
+                poses[i] = *E::kept(&pose);
+                joint.carry(info.v, setting, &pose, &before, v, vdot) // (1, 2, 3)
+            });
+            before = Moving::new(moved);
+            if info.gathers {
+                self.moving[i] = before;
+            }
+            let (inertia, turning, a) = (constants.inertia(i), &before.turning, before.linear);
+            let force = E::times_first_plus(turning, inertia, E::mass_times(inertia, a)); // (4)
+            let moment = E::first_cross(inertia, a);
+            let moment = E::second_crosses_plus(inertia, turning, moment); // (5)
+            wrenches[i] = E::wrench(E::settle(moment), force);
         }
-    }
+        if !external.is_empty() {
+            for i in 1..=n {
+                let (own, load) = (wrenches[i], E::wrench_of(external[i]));
+                let moment = E::moment(&own) - E::moment(&load);
+                wrenches[i] = E::wrench(moment, E::force(&own) - E::force(&load));
+            }
+        }
 
-    // tips to base
-    work.force[0] = Force::zero();
-    let mut passed_down = Force::zero();
-    for i in (1..=n).rev() {
-        let info = tree.nodes[i];
-        let through = work.force[i] + passed_down;
-        work.force[i] = through;
-        let setting = model.setting(i, &work.angles);
-        with_joint!(info.kind, J => {
-            let joint = J::<S>::at(setting, &work.pose[i]);
-            joint.project(through, &mut tau[info.v..info.v + J::<S>::NV]); // (6)
-        });
-        passed_down = work.pose[i].force_out(through); // (7)
-        if info.parent + 1 != i {
-            work.force[info.parent] += passed_down;
-            passed_down = Force::zero();
+        // tips to base
+        wrenches[0] = E::wrench(E::zero(), E::zero());
+        let mut through = wrenches[n];
+        for i in (1..=n).rev() {
+            let info = constants.node(i);
+            wrenches[i] = through;
+            let (setting, pose) = (constants.setting(i, &self.angles), &poses[i]);
+            let lever = in_space!(E, info.kind, joint => {
+                joint.project(info.v, setting, pose, &through, tau); // (6)
+                joint.lever(setting, pose)
+            });
+            let force = E::turn(pose, E::spread(E::force(&through)));
+            let parent = &mut wrenches[info.parent];
+            let moment = E::cross(lever, force) + E::moment(parent);
+            let sum = E::wrench(
+                E::turn_plus(pose, E::spread(E::moment(&through)), moment),
+                force + E::force(parent),
+            ); // (7)
+            if info.parent + 1 == i {
+                through = sum;
+            } else {
+                *parent = sum;
+                through = wrenches[i - 1];
+            }
         }
-    }
-    work.force[0] += passed_down;
+        wrenches[0] = through; // body 1 stands on the ground
 
-    if tree.has_rotors {
-        for k in 0..model.nv() {
-            tau[k] = model.dofs[k].armature.lift().mul_add(vdot[k], tau[k]);
+        if tree.has_rotors {
+            for k in 0..nv {
+                tau[k] = model.dofs[k].armature.lift().mul_add(vdot[k], tau[k]);
+            }
+        }
+        if tree.has_passive_forces {
+            for k in 0..nv {
+                tau[k] += passive::passive_force(model, q, v, k);
+            }
         }
     }
-    if tree.has_passive_forces {
-        for k in 0..model.nv() {
-            tau[k] += passive::passive_force(model, q, v, k);
-        }
-    }
+}
+
+/// The base: its prescribed motion, in its own axes, with gravity as an acceleration −g.
+#[inline(always)]
+fn at_base<E: Space>(base: &Base<E::Number>, gravity: Vec3<E::Number>) -> Moving<E> {
+    let r = base.pose.rotation;
+    let a = base.acceleration.linear - gravity;
+    Moving::new([
+        E::vector(r.transpose_times(base.velocity.angular)),
+        E::vector(r.transpose_times(base.acceleration.angular)),
+        E::vector(r.transpose_times(a)),
+    ])
 }

@@ -106,6 +106,31 @@ impl<S: Scalar> Kinematics<S> {
     }
 }
 
+impl Kinematics<f64> {
+    /// The first body whose pose, velocity or acceleration is not finite.
+    pub(crate) fn overflowing_body(&self) -> Option<usize> {
+        // 0·x is 0 for finite numbers and NaN otherwise
+        let nothing = |v: Vec3<f64>| v.x * 0.0 + v.y * 0.0 + v.z * 0.0;
+        let of_body = |i: usize| {
+            let (pose, v, a) = (
+                &self.world_from_body[i],
+                &self.velocity[i],
+                &self.acceleration[i],
+            );
+            let r = &pose.rotation;
+            (nothing(r.x) + nothing(r.y))
+                + (nothing(r.z) + nothing(pose.translation))
+                + (nothing(v.angular) + nothing(v.linear))
+                + (nothing(a.angular) + nothing(a.linear))
+        };
+        let bodies = 0..self.world_from_body.len();
+        if bodies.clone().map(of_body).sum::<f64>() == 0.0 {
+            return None;
+        }
+        bodies.clone().find(|&i| of_body(i).is_nan())
+    }
+}
+
 /// Poses, velocities and accelerations at (q, v, v̇).
 pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,

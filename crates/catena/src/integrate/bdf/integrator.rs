@@ -20,7 +20,7 @@ use super::newton::Linearization;
 use super::{BdfOptions, BdfStatistics, Implicit, MAX_ORDER, Role};
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::StepOutcome;
-use crate::integrate::events::{Event, Watched, spacing};
+use crate::integrate::events::{Event, MOST_PARTS, Step, Watched, noise, spacing};
 use crate::state::check_length;
 
 /// After so many failures in one step the run ends.
@@ -647,8 +647,15 @@ impl Bdf {
     fn find_events<P: Implicit + ?Sized>(&mut self, problem: &mut P) -> Result<Vec<Event>> {
         let mut watched = std::mem::take(&mut self.watched);
         let mut point = std::mem::take(&mut self.x_next);
-        let (from, to, parts) = (self.t_old, self.t, self.options.event_parts);
-        let found = watched.find((from, to, parts), |t, values| {
+        let step = Step {
+            begin: self.t_old,
+            end: self.t,
+            parts: self.options.event_parts,
+            most: MOST_PARTS,
+            interval: problem.sample_interval(),
+            noise: noise(&[&self.x]),
+        };
+        let found = watched.find(step, |t, values| {
             self.interpolate(problem, t, &mut point)?;
             problem.events(t, &point, values);
             Ok(())

@@ -119,6 +119,12 @@ pub trait Implicit {
 
     /// The values of those functions at (t, x).
     fn events(&mut self, _t: f64, _x: &[f64], _values: &mut [f64]) {}
+
+    /// Time between samples that go out, s; their times are multiples of it. Event functions are looked at there too, so that
+    /// no change of sign that the samples show is missed.
+    fn sample_interval(&self) -> f64 {
+        f64::INFINITY
+    }
 }
 
 /// Settings of a [`Bdf`] integrator.
@@ -142,7 +148,8 @@ pub struct BdfOptions {
     pub newton_tolerance: f64,
     /// Iterations before Newton's method is given up.
     pub newton_iterations: usize,
-    /// Into how many parts a step is cut to see changes of sign of the event functions; two changes within a part are missed.
+    /// Into how many parts a step is cut at first to see changes of sign of the event functions. Parts in which a function may
+    /// come near zero are cut further, as far as needed.
     pub event_parts: usize,
 }
 
@@ -157,7 +164,7 @@ impl Default for BdfOptions {
             exclude_algebraic: false,
             newton_tolerance: 0.33,
             newton_iterations: 4,
-            event_parts: 4,
+            event_parts: 1,
         }
     }
 }

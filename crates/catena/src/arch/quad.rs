@@ -331,3 +331,22 @@ impl QuadMat {
         }
     }
 }
+
+/// Ω = ω̃̇ + ω̃ ω̃.
+#[inline(always)]
+pub(crate) fn turning(omega: Quad, [x, y, z]: [Quad; 3], alpha: Quad) -> QuadMat {
+    let squared = x.mul_add(x, y.mul_add(y, z * z));
+    let skew = QuadMat::skew(alpha, 1.0);
+    QuadMat {
+        x: squared.taken_from(Quad::new(1.0, 0.0, 0.0), omega.mul_add(x, skew.x)),
+        y: squared.taken_from(Quad::new(0.0, 1.0, 0.0), omega.mul_add(y, skew.y)),
+        z: squared.taken_from(Quad::new(0.0, 0.0, 1.0), omega.mul_add(z, skew.z)),
+    }
+}
+
+/// a × b + c, all with their components still to be taken around once (`yzx`): sums of such products are taken around
+/// together.
+#[inline(always)]
+pub(crate) fn around(a: Quad, a_yzx: Quad, b: Quad, c: Quad) -> Quad {
+    a.mul_add(b.yzx(), a_yzx.taken_from(b, c))
+}

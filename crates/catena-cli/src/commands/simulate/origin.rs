@@ -1,0 +1,194 @@
+//! What a run was made with: everything that can change a bit of it.
+
+use super::drive::Drive;
+use super::record::Layout;
+use super::{Arguments, Closing};
+use crate::model_argument::Loaded;
+use crate::situation::{self, Situation};
+use crate::{json, state_file};
+use catena::Cpu;
+use catena::error::{Error, ErrorKind, Result};
+use catena::simulate::{Integrator, Options};
+use catena_io::run::{Column, Header};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// One thing a run was made with.
+struct Entry {
+    /// Its key in the metadata.
+    key: &'static str,
+    /// What it is called in messages.
+    name: &'static str,
+    value: Value,
+}
+
+/// Everything that can change a bit of a run. This list is what a run file says of the run and what is compared when the run is
+/// resumed: what is added to it is recorded and compared.
+pub struct Origin {
+    entries: Vec<Entry>,
+    columns: Vec<Column>,
+}
+
+/// Key of the instructions.
+const CPU: &str = "cpu";
+/// Key of the command, which is told but not compared: the same run can be asked for in other words.
+const COMMAND: &str = "command";
+
+impl Arguments {
+    /// Everything that can change a bit of the run.
+    pub fn origin(
+        &self,
+        loaded: &Loaded,
+        start: &Situation,
+        options: &Options,
+        drive: &Drive,
+        events: &[String],
+        layout: Layout,
+        is_compiled: bool,
+    ) -> Result<Origin> {
+        let model = catena_io::to_json(&loaded.builder);
+        let model: Value = serde_json::from_str(&model).map_err(|error| {
+            Error::new(ErrorKind::Model, format!("the model is no JSON: {error}"))
+        })?;
+        let (rtol, atol, step) = match options.integrator {
+            Integrator::Adaptive {
+                tolerances,
+                max_step,
+                ..
+            }
+            | Integrator::Bdf {
+                tolerances,
+                max_step,
+                ..
+            } => (
+                Some(tolerances.relative),
+                Some(tolerances.absolute),
+                Some(max_step).filter(|step| step.is_finite()),
+            ),
+            Integrator::Fixed { step, .. } => (None, None, Some(step)),
+        };
+        let mut start = situation::to_json(start);
+        let wrenches = start.remove("wrenches").unwrap_or_default();
+        let start: Map<String, Value> = ["q", "v", "base"]
+            .map(|key| (key.to_string(), start.remove(key).unwrap_or_default()))
+            .into_iter()
+            .collect();
+        let mut entries = Vec::new();
+        let mut note = |key, name, value| entries.push(Entry { key, name, value });
+        let version = concat!("catena ", env!("CARGO_PKG_VERSION"));
+        note("program", "version of catena", version.into());
+        note("system", "system", system().into());
+        note("functions", "mathematical library", functions().into());
+        note(CPU, "set of instructions", cpu().into());
+        let route = if is_compiled { "compiled" } else { "general" };
+        note("accelerations", "source of accelerations", route.into());
+        note("model_name", "model", loaded.model.name().into());
+        note("start", "start", start.into());
+        note("seed", "seed", self.state.seed().into());
+        note("drive", "drive", drive.description.clone());
+        note("base", "motion of the base", drive.base.clone());
+        note("wrenches", "wrench", wrenches);
+        note("events", "list of events", events.into());
+        note("duration", "duration", options.duration.into());
+        note("interval", "interval", options.interval.into());
+        note("method", "method", self.method.as_str().into());
+        let coordinates = self.coordinates.as_deref();
+        note("coordinates", "choice of coordinates", coordinates.into());
+        let newton = self.newton.as_deref();
+        note("newton", "matrix of Newton's method", newton.into());
+        let closing = match self.closing {
+            Closing::Projection => "projection",
+            Closing::Baumgarte => "baumgarte",
+        };
+        note("closing", "way to keep loops closed", closing.into());
+        note("rtol", "relative tolerance", rtol.into());
+        note("atol", "absolute tolerance", atol.into());
+        note("step", "step", step.into());
+        note("model", "model", model);
+        Ok(Origin {
+            entries,
+            columns: layout.columns(&loaded.model),
+        })
+    }
+}
+
+/// Processor architecture and operating system.
+fn system() -> String {
+    format!("{} {}", std::env::consts::ARCH, std::env::consts::OS)
+}
+
+/// The instructions that the arithmetic uses.
+fn cpu() -> String {
+    format!("{:?}", Cpu::detect()).to_lowercase()
+}
+
+/// The functions that the system computes, which differ in their last bits from system to system: a check of some of their
+/// values.
+fn functions() -> String {
+    let values: Vec<f64> = (1..=64)
+        .map(|k| 0.37 * f64::from(k))
+        .flat_map(|x| {
+            let power = x.powf(-0.2 / 7.0);
+            [power, x.exp(), x.ln(), x.sin(), x.cos(), x.atan2(power)]
+        })
+        .collect();
+    json::checksum(values.iter())
+}
+
+impl Origin {
+    /// The header of the run.
+    pub fn header(&self) -> Header {
+        let entries = self.entries.iter();
+        let mut metadata: Map<String, Value> = entries
+            .map(|entry| (entry.key.to_string(), entry.value.clone()))
+            .collect();
+        let command = std::env::args()
+            .skip(1)
+            .filter(|word| word != "--resume" && word != "--overwrite");
+        metadata.insert(COMMAND.into(), command.collect());
+        Header {
+            columns: self.columns.clone(),
+            metadata: metadata.into(),
+        }
+    }
+
+    /// A run must be resumed with what it was made with.
+    pub fn refuse_another(&self, path: &Path, old: &Header) -> Result<()> {
+        // As texts, so that 0 and -0 differ.
+        let differs =
+            |entry: &&Entry| old.metadata[entry.key].to_string() != entry.value.to_string();
+        let different: Vec<&Entry> = self.entries.iter().filter(differs).collect();
+        let mut names: Vec<&str> = Vec::new();
+        for entry in &different {
+            if !names.contains(&entry.name) {
+                names.push(entry.name);
+            }
+        }
+        if names.is_empty() && old.columns != self.columns {
+            names.push("list of columns");
+        }
+        if names.is_empty() {
+            return Ok(());
+        }
+        let words: Vec<&str> = old.metadata[COMMAND]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let mut hint = format!(
+            "give the same command again, with --resume; it was `catena {}`",
+            words.join(" ")
+        );
+        let cpu = different.iter().find(|entry| entry.key == CPU);
+        if let Some(was) = cpu.and_then(|_| old.metadata[CPU].as_str()) {
+            hint += &format!(" with CATENA_CPU={was}");
+        }
+        Err(Error::new(
+            ErrorKind::Input,
+            format!("the run was made with another {}", names.join(", ")),
+        )
+        .at(state_file::whole(path))
+        .hint(hint))
+    }
+}

@@ -1,0 +1,56 @@
+//! Limits on memory and time: what would pass them is refused before it is begun.
+
+use catena::Model;
+use catena::error::{Error, ErrorKind, Result};
+
+/// Most numbers that are kept at once: 2 GB of them.
+const MOST_NUMBERS: f64 = 2.5e8;
+
+/// Refuses an option that counts something and is not from 1 to `most`.
+pub fn count(option: &str, asked: u64, most: u64) -> Result<()> {
+    if (1..=most).contains(&asked) {
+        return Ok(());
+    }
+    let message = format!("{option}: {asked} is not a number from 1 to {most}");
+    Err(Error::new(ErrorKind::Input, message))
+}
+
+/// Refuses results that would not fit into memory: so many of them, of so many numbers each.
+pub fn memory(what: &str, many: usize, each: usize) -> Result<()> {
+    let numbers = many as f64 * each as f64;
+    if numbers <= MOST_NUMBERS {
+        return Ok(());
+    }
+    let message = format!("{many} {what} of {each} numbers each do not fit into memory");
+    let hint = format!(
+        "at most {MOST_NUMBERS:.1e} numbers are kept at once: ask for fewer {what}, or for a part of them at a time"
+    );
+    Err(Error::new(ErrorKind::Input, message).hint(hint))
+}
+
+/// Refuses a model with more freedoms than a command can take.
+pub fn freedoms(model: &Model, command: &str, most: usize) -> Result<()> {
+    if model.nv() <= most {
+        return Ok(());
+    }
+    let message = format!(
+        "`{command}` takes models with up to {most} freedoms; `{}` has {}",
+        model.name(),
+        model.nv()
+    );
+    Err(Error::new(ErrorKind::Unsupported, message)
+        .hint("`inverse`, `forward` and `simulate` take models of any size"))
+}
+
+/// Refuses a mechanism with more rows of constraints than dense matrices of them allow.
+pub fn rows(model: &Model, command: &str, copies: usize, most: usize) -> Result<()> {
+    let asked = (model.constraint_rows() as f64) * copies as f64;
+    if asked <= most as f64 {
+        return Ok(());
+    }
+    let message = format!(
+        "`{command}` takes mechanisms with up to {most} rows of constraints; these are {asked}"
+    );
+    Err(Error::new(ErrorKind::Unsupported, message)
+        .hint("`forward` and `simulate` take any number of loops"))
+}

@@ -1,0 +1,64 @@
+//! Where two routes in plain numbers disagree, the recursions in numbers with twice the digits say which of them is right.
+
+use crate::situation::Situation;
+use catena::Model;
+use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use catena::residual::{largest, relative};
+use catena::scalar::DoubleDouble;
+use catena::spatial::Force;
+
+fn lifted(numbers: &[f64]) -> Vec<DoubleDouble> {
+    numbers.iter().map(|&x| x.into()).collect()
+}
+
+fn loads(external: &[Force<f64>]) -> Vec<Force<DoubleDouble>> {
+    let load = |f: &Force<f64>| Force::new(f.moment.lift(), f.force.lift());
+    external.iter().map(load).collect()
+}
+
+/// The accelerations of a tree under the efforts of a situation.
+pub fn accelerations(
+    model: &Model,
+    situation: &Situation,
+    external: &[Force<f64>],
+) -> Vec<DoubleDouble> {
+    let state = situation.state.lift();
+    let mut work = ForwardDynamics::new(model);
+    let mut vdot = lifted(&situation.effort);
+    forward_dynamics(
+        model,
+        &state.q,
+        &state.v,
+        &lifted(&situation.effort),
+        &state.base,
+        &loads(external),
+        &mut work,
+        &mut vdot,
+    );
+    vdot
+}
+
+/// The efforts of a tree that give it the accelerations of a situation.
+pub fn efforts(model: &Model, situation: &Situation, external: &[Force<f64>]) -> Vec<DoubleDouble> {
+    let state = situation.state.lift();
+    let mut work = InverseDynamics::new(model);
+    let mut tau = lifted(&situation.acceleration);
+    inverse_dynamics(
+        model,
+        &state.q,
+        &state.v,
+        &lifted(&situation.acceleration),
+        &state.base,
+        &loads(external),
+        &mut work,
+        &mut tau,
+    );
+    tau
+}
+
+/// How far plain numbers are from the right ones, relative to the largest of these.
+pub fn error(found: &[f64], right: &[DoubleDouble]) -> f64 {
+    let right: Vec<f64> = right.iter().map(|x| x.value()).collect();
+    relative(found, &right, largest(&right))
+}

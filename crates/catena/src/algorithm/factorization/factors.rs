@@ -1,0 +1,86 @@
+//! The factors of I(q) as the recursions in a space leave them.
+
+use super::Factorization;
+use crate::algorithm::Angles;
+use crate::model::Model;
+use crate::scalar::Scalar;
+use crate::space::Space;
+use crate::spatial::Pose;
+
+/// Factors in a space other than components; those of components are a [`Factorization`].
+#[derive(Clone, Debug)]
+pub(crate) struct Factors<E: Space> {
+    angles: Angles<E::Number>,
+    pose: Vec<E::Pose>,
+    articulated: Vec<E::Articulated>,
+    /// ψₖ per freedom, in the axes the joint eliminates in.
+    psi: Vec<E::Wrench>,
+    /// 1/m̂ₖ per freedom.
+    pub inverse: Vec<E::Number>,
+}
+
+/// Where a recursion writes them.
+pub(crate) struct FactorsMut<'a, E: Space> {
+    pub angles: &'a mut Angles<E::Number>,
+    pub pose: &'a mut [E::Pose],
+    /// Of bodies where the tree branches, or of all (`Space::KEEPS_INERTIAS`).
+    pub articulated: &'a mut [E::Articulated],
+    pub psi: &'a mut [E::Wrench],
+    pub inverse: &'a mut [E::Number],
+}
+
+/// Where others find them.
+#[derive(Clone, Copy)]
+pub(crate) struct FactorsRef<'a, E: Space> {
+    pub angles: &'a Angles<E::Number>,
+    pub pose: &'a [E::Pose],
+    pub psi: &'a [E::Wrench],
+    pub inverse: &'a [E::Number],
+}
+
+impl<E: Space> Factors<E> {
+    /// Room for the factors of this model.
+    pub fn new<P>(model: &Model<P>) -> Self {
+        let (n, nv) = (model.body_count() + 1, model.nv());
+        Factors {
+            angles: E::angles(model.tree()),
+            pose: vec![E::pose(Pose::identity()); n],
+            articulated: vec![E::no_inertia(); n],
+            psi: vec![E::wrench(E::zero(), E::zero()); nv],
+            inverse: vec![E::Number::zero(); nv],
+        }
+    }
+
+    #[inline(always)]
+    pub fn parts(&mut self) -> FactorsMut<'_, E> {
+        FactorsMut {
+            angles: &mut self.angles,
+            pose: &mut self.pose,
+            articulated: &mut self.articulated,
+            psi: &mut self.psi,
+            inverse: &mut self.inverse,
+        }
+    }
+
+    #[inline(always)]
+    pub fn found(&self) -> FactorsRef<'_, E> {
+        FactorsRef {
+            angles: &self.angles,
+            pose: &self.pose,
+            psi: &self.psi,
+            inverse: &self.inverse,
+        }
+    }
+
+    /// The same in numbers, but for the articulated inertias.
+    pub fn export(&self, factors: &mut Factorization<E::Number>) {
+        factors.angles.fill_from(&self.angles);
+        for (to, from) in factors.pose.iter_mut().zip(&self.pose) {
+            *to = E::pose_numbers(E::kept(from));
+        }
+        for (to, from) in factors.psi.iter_mut().zip(&self.psi) {
+            *to = E::wrench_numbers(from);
+        }
+        factors.inverse.copy_from_slice(&self.inverse);
+    }
+}

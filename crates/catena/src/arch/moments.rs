@@ -1,0 +1,83 @@
+//! Moments of rigid bodies in registers.
+
+use super::links::Link;
+use super::quad::{Quad, QuadMat};
+use super::registers::QuadWrench;
+
+/// Mass (in all lanes), first and second moments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QuadMoments {
+    pub mass: Quad,
+    pub first: Quad,
+    pub second: QuadMat,
+}
+
+impl QuadMoments {
+    #[inline(always)]
+    pub fn zero() -> Self {
+        QuadMoments {
+            mass: Quad::zero(),
+            first: Quad::zero(),
+            second: QuadMat::zero(),
+        }
+    }
+
+    #[inline(always)]
+    pub fn plus(self, b: Self) -> Self {
+        QuadMoments {
+            mass: self.mass + b.mass,
+            first: self.first + b.first,
+            second: self.second.plus(b.second),
+        }
+    }
+
+    /// A body's own, turned into these axes. What is constant is spread on its way from memory.
+    #[inline(always)]
+    pub fn of(link: &Link, axes: &QuadMat) -> Self {
+        let half = QuadMat {
+            x: axes.times(link.second.x.spread_from_memory()),
+            y: axes.times(link.second.y.spread_from_memory()),
+            z: axes.times(link.second.z.spread_from_memory()),
+        };
+        QuadMoments {
+            mass: link.mass,
+            first: axes.times(link.first.spread_from_memory()),
+            second: half.times_transposed(axes),
+        }
+    }
+
+    /// About an origin from which the present one is reached by `arm`: Σ + h rᵀ + r (h + m r)ᵀ.
+    #[inline(always)]
+    pub fn shifted(self, arm: &Quad) -> Self {
+        let r = arm.spread_from_memory();
+        let first = arm.mul_add(self.mass, self.first);
+        let f = first.spread();
+        let (h, s) = (self.first, self.second);
+        QuadMoments {
+            mass: self.mass,
+            first,
+            second: QuadMat {
+                x: arm.mul_add(f[0], h.mul_add(r[0], s.x)),
+                y: arm.mul_add(f[1], h.mul_add(r[1], s.y)),
+                z: arm.mul_add(f[2], h.mul_add(r[2], s.z)),
+            },
+        }
+    }
+
+    /// The trace of the second moment, in all lanes.
+    #[inline(always)]
+    pub fn trace(&self) -> Quad {
+        let s = &self.second;
+        let diagonal = s.x.blend::<0b0010>(s.y).blend::<0b0100>(s.z);
+        Quad::splat(diagonal.sum())
+    }
+
+    /// Momentum of turning about the origin: (tr(Σ) 1 − Σ) ω, ω × h.
+    #[inline(always)]
+    pub fn of_turning(&self, omega: Quad) -> QuadWrench {
+        QuadWrench {
+            moment: omega.mul_sub(self.trace(), self.second.times(omega.spread())),
+            force: omega.cross(self.first),
+        }
+    }
+}
