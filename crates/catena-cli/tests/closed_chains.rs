@@ -260,3 +260,46 @@ fn a_formulation_can_be_forced() {
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("is a tree"), "{}", refused.stderr);
 }
+
+/// One rule for all commands: states that were given are taken as they are, or refused; random ones are assembled, and it is said by how
+/// much they moved.
+#[test]
+fn states_move_only_with_a_word() {
+    for command in ["simulate", "forward", "inverse", "compare"] {
+        let refused = run(&format!(
+            "{command} four-bar-1 --q 70deg,-70deg,70deg --v 6,0,0"
+        ));
+        assert_eq!(refused.code, 2, "{command}: {}", refused.stdout);
+        let words = "constraint `loop0` is opening by";
+        assert!(
+            refused.stderr.contains(words),
+            "{command}: {}",
+            refused.stderr
+        );
+        let refused = run(&format!("{command} four-bar-1 --q 70deg,-70deg,71deg"));
+        assert_eq!(refused.code, 2, "{command}: {}", refused.stdout);
+        let words = "constraint `loop0` is open by";
+        assert!(
+            refused.stderr.contains(words),
+            "{command}: {}",
+            refused.stderr
+        );
+        let duration = if command == "simulate" {
+            "--duration 0.01"
+        } else {
+            ""
+        };
+        let found = run(&format!("{command} four-bar-1 --random 3 {duration}"));
+        let said = format!("{}{}", found.stdout, found.stderr);
+        let words = "The random state was a guess; assembly moved positions by up to";
+        assert!(said.contains(words), "{command}: {said}");
+    }
+    let found = good("doctor four-bar-1 --q 70deg,-70deg,75deg --positions 0");
+    assert!(
+        found.stdout.contains("positions moved by up to"),
+        "{}",
+        found.stdout
+    );
+    let found = good("doctor four-bar-1 --q 70deg,-70deg,70deg --positions 0");
+    assert!(!found.stdout.contains("moved"), "{}", found.stdout);
+}
