@@ -665,7 +665,11 @@ impl Reading<'_> {
             .filter(|(_, holders)| holder.is_some_and(|h| holders.contains(&h.tag_name().name())))
             .map(|(read, _)| *read)
             .collect();
-        if let Some(near) = nearest(&name.to_lowercase(), &siblings) {
+        let slip = match tag(element) {
+            "" => None, // of another vocabulary
+            _ => nearest(&name.to_lowercase(), &siblings),
+        };
+        if let Some(near) = slip {
             return refused(
                 format!("{written}{within} is not known"),
                 format!("did you mean <{near}>? Leave it out with `--ignore-unknown`"),

@@ -153,6 +153,14 @@ pub fn read_run(path: &Path) -> Result<Run> {
         Format::Parquet => parquet_file::read(path)?,
         Format::Mcap => mcap_file::read(path)?,
     };
+    let mut numbers = contents.columns.iter().zip(&contents.header.columns);
+    if let Some((_, column)) = numbers.find(|(values, _)| !values.iter().all(|x| x.is_finite())) {
+        let message = format!(
+            "the run is damaged: a number of column `{}` is not finite",
+            column.name
+        );
+        return Err(file_error(ErrorKind::Syntax, path, message));
+    }
     Ok(Run {
         header: contents.header,
         columns: contents.columns,

@@ -27,6 +27,7 @@ use crate::Dynamics;
 use crate::error::Result;
 use crate::integrate::Statistics;
 use crate::model::Model;
+use crate::residual::largest;
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::State;
 
@@ -401,11 +402,19 @@ impl Auditor {
                 worst.note(violation, 1.0, seen.time);
             }
         }
-        let inertial = mechanical
-            .kinetic
-            .abs()
-            .max(mechanical.mass * self.model.gravity().norm());
-        self.residual.note(worst, scale.max(inertial), seen.time);
+        // efforts may cancel: weight, inertia, springs and dampers are what they are made of
+        let dofs = || self.model.dofs.iter();
+        let springs: f64 = dofs().map(|dof| dof.stiffness.abs()).sum();
+        let dampers: f64 = dofs().map(|dof| dof.damping.abs()).sum();
+        let terms = [
+            mechanical.kinetic.abs(),
+            mechanical.mass * self.model.gravity().norm(),
+            2.0 * start.unit_kinetic * largest(seen.vdot),
+            (2.0 * springs * mechanical.elastic.abs()).sqrt(),
+            dampers * largest(&seen.state.v),
+        ];
+        let scale = scale.max(largest(&terms));
+        self.residual.note(worst, scale, seen.time);
 
         for body in &self.model.tree().bodies[1..] {
             if let Some(k) = body.kind.quaternion() {
