@@ -47,7 +47,7 @@ fn a_line_break_in_a_joint_does_not_reach_generated_code() {
     let folder = Folder::new("evil");
     let urdf = r#"<robot name="arm"><link name="base"/>
   <link name="l1"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="shoulder&#10;system('touch PWNED'); %&#27;[2J" type="continuous"><parent link="base"/><child link="l1"/></joint>
+  <joint name="shoulder&#10;system('touch PWNED'); %" type="continuous"><parent link="base"/><child link="l1"/></joint>
 </robot>"#;
     folder.write("evil.urdf", urdf);
     for command in [
@@ -86,7 +86,7 @@ fn names_stay_in_their_comments_strings_and_cells() {
         !comment.contains("*/") && !comment[2..].contains("/*"),
         "{comment}"
     );
-    for (file, mark) in [("rust/arm.rs", "//!"), ("matlab/arm_inverse.m", "%")] {
+    for (file, mark) in [("rust/arm.rs", "//"), ("matlab/arm_inverse.m", "%")] {
         let text = folder.read(file);
         let lines = text
             .lines()

@@ -219,7 +219,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "check stanford --states 0",
-        "error: --states: at least one state is needed\n",
+        "error: --states: 0 is not a number from 1 to 1000000\n",
     ),
     (
         "verify nosuch.json",

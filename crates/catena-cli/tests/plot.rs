@@ -138,7 +138,7 @@ fn mistakes_are_explained() {
     let other = folder.read("run.csv").replace("\"model\":{", "\"other\":{");
     folder.write("other.csv", &other);
     let text = folder.read("run.csv");
-    let header: Vec<&str> = text.split_inclusive('\n').take(4).collect();
+    let header: Vec<&str> = text.split_inclusive('\n').take(5).collect();
     folder.write("empty.csv", &header.concat());
     for (arguments, message) in [
         (
@@ -156,7 +156,8 @@ fn mistakes_are_explained() {
         ),
         (
             "plot other.csv",
-            "error: the run does not tell its model; `catena simulate` writes runs that do\n  --> other.csv\n",
+            "error: the header of the run is cut off or changed\n  --> other.csv\n\
+             hint: without it nothing can be said of the rows; make the run anew\n",
         ),
         (
             "plot empty.csv",
