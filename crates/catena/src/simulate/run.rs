@@ -378,16 +378,16 @@ impl Simulation {
             .iter()
             .rev()
             .filter(|(index, _)| *index >= own);
-        if let Some(&(_, from)) = changes.nth(MANY_CHANGES - 1) {
-            if reached - from < 1e-3 * self.options.duration {
-                return Err(Error::new(
+        if let Some(&(_, from)) = changes.nth(MANY_CHANGES - 1)
+            && reached - from < 1e-3 * self.options.duration
+        {
+            return Err(Error::new(
                     ErrorKind::Integration,
                     format!(
                         "the run makes no progress: dry friction held and let go {MANY_CHANGES} times from {from} s to {reached} s"
                     ),
                 )
                 .hint("something pushes to and fro against friction: look at the controller and at loads that depend on velocities"));
-            }
         }
         let statistics = self.engine.statistics();
         let tried = statistics.steps + statistics.rejected;
