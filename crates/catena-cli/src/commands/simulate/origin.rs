@@ -154,9 +154,11 @@ impl Origin {
 
     /// A run must be resumed with what it was made with.
     pub fn refuse_another(&self, path: &Path, old: &Header) -> Result<()> {
-        // As texts, so that 0 and -0 differ.
-        let differs =
-            |entry: &&Entry| old.metadata[entry.key].to_string() != entry.value.to_string();
+        let differs = |entry: &&Entry| {
+            // As texts, so that 0 and -0 differ.
+            let [old, new] = [&old.metadata[entry.key], &entry.value].map(Value::to_string);
+            old != new
+        };
         let different: Vec<&Entry> = self.entries.iter().filter(differs).collect();
         let mut names: Vec<&str> = Vec::new();
         for entry in &different {
