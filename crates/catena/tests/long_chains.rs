@@ -4,7 +4,7 @@ use catena::algorithm::forward_dynamics::{WalkerOrin, forward_dynamics_walker_or
 use catena::model::embedded::{self, random_tree};
 use catena::model::{AxisPair, JointKind, JointSpec};
 use catena::random::Random;
-use catena::residual::larger;
+use catena::residual::{larger, within};
 use catena::spatial::{Mat3, Pose, Vec3};
 use catena::{Base, Dynamics, Model, ModelBuilder, State, check};
 
@@ -18,12 +18,8 @@ fn assert_efforts_return(model: &Model) {
         .into_iter()
         .find(|r| r.law == "inverse dynamics returns the efforts")
         .unwrap();
-    // 1e-13 of what is added up at the busiest joint; see `check`
-    assert!(
-        law.holds() && law.tolerance <= 1e-13,
-        "{}: {law:?}",
-        model.name()
-    );
+    // 1e-13 of what is added up at the busiest joint, whatever the conditioning of the model would allow
+    assert!(within(law.residual, 1e-13), "{}: {law:?}", model.name());
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn states_and_forces_must_be_finite_and_fit() {
     state.v[1] = 1e200;
     assert_eq!(
         message(dynamics.mechanical_state(&state)),
-        "the energy of this state overflows"
+        "the motion of body `link3` overflows"
     );
     state.q[0] = f64::NAN;
     assert_eq!(
