@@ -24,7 +24,7 @@
 //! The printed recursion omits the propagation matrix B in ν; ours has no such shortcut (see the header's (3)).
 //! Cost O(n). A chain keeps what the next body needs in registers; memory is used only where the tree branches.
 //!
-//! The recursion is written over a [`Space`]: [`inverse_dynamics`] runs it in components of any scalar, [`crate::Dynamics`] in
+//! The recursion is written over a `Space`: [`inverse_dynamics`] runs it in components of any scalar, [`crate::Dynamics`] in
 //! registers where the processor has AVX2.
 
 use crate::algorithm::{Angles, Card, passive};
