@@ -536,7 +536,7 @@ fn random_mechanisms(seeds: std::ops::Range<u64>, wanted: usize) -> (usize, usiz
         dearest = dearest.max(dear / cheap);
         cost = [cost[0] + dear, cost[1] + cheap];
         assert!(
-            dear <= 6.0 * cheap,
+            dear <= 4.0 * cheap,
             "{seed}: {dear} {cheap} {:?}",
             done.events
         );
@@ -554,14 +554,6 @@ fn random_mechanisms(seeds: std::ops::Range<u64>, wanted: usize) -> (usize, usiz
 
 #[test]
 fn random_mechanisms_lose_energy() {
-    let (seen, held) = random_mechanisms(1..400, 30);
-    assert!(seen == 30 && held > 100, "{seen} {held}");
-}
-
-/// The same for 200 mechanisms; it takes minutes: `cargo test --release --test closed_friction -- --ignored`.
-#[test]
-#[ignore = "takes minutes"]
-fn two_hundred_random_mechanisms_lose_energy() {
     let (seen, held) = random_mechanisms(1..4000, 200);
     assert!(seen == 200 && held > 1000, "{seen} {held}");
 }
