@@ -7,7 +7,7 @@ mod tasks;
 use crate::Cpu;
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
-use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
+use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use crate::algorithm::inertia_matrix::{CoriolisMatrix, Part, coriolis_matrix};
 use crate::algorithm::inverse_dynamics::{
     InverseDynamics, inverse_dynamics, recursive_newton_euler,
@@ -71,7 +71,7 @@ impl<S: Scalar> Work<S> {
     ) {
         let [q, v, tau] = state;
         let external = if loaded { &self.external[..] } else { &[] };
-        articulated_bodies::kernel(model, q, v, tau, base, external, &mut self.forward, vdot);
+        forward_dynamics(model, q, v, tau, base, external, &mut self.forward, vdot);
     }
 }
 

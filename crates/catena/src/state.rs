@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 use crate::random::Random;
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, Task};
 use crate::spatial::{Mat3, Motion, Pose, Vec3};
 
 /// Motion of the base (body 0), prescribed. Inertial components; linear quantities are those of the base's origin.
@@ -84,9 +84,21 @@ pub(crate) fn step_kernel<S: Scalar, P>(model: &Model<P>, q: &mut [S], delta: &[
                 }
                 let p = [q[first], q[first + 1], q[first + 2], q[first + 3]];
                 let turn = [delta[first], delta[first + 1], delta[first + 2]];
-                q[first..first + 4].copy_from_slice(&quaternion_step(p, turn));
+                q[first..first + 4].copy_from_slice(&S::apart(QuaternionStep(p, turn)));
             }
         }
+    }
+}
+
+/// [`quaternion_step`] as a task.
+struct QuaternionStep<S>([S; 4], [S; 3]);
+
+impl<S: Scalar> Task for QuaternionStep<S> {
+    type Output = [S; 4];
+
+    #[inline(always)]
+    fn run(self) -> [S; 4] {
+        quaternion_step(self.0, self.1)
     }
 }
 

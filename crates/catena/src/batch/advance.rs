@@ -6,7 +6,7 @@
 use super::lanes::{Work, not_positive};
 use super::question::Question;
 use crate::Dynamics;
-use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
+use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 use crate::native::Wides;
@@ -252,7 +252,7 @@ impl Question for Advance {
                 a[k].copy_from_slice(vdot);
                 bad = not_positive(inverse_pivots, bad);
             } else {
-                articulated_bodies::kernel(model, q, v, tau, base, &[], forward, &mut a[k]);
+                forward_dynamics(model, q, v, tau, base, &[], forward, &mut a[k]);
                 bad = not_positive(&forward.factors.inverse, bad);
             }
             if !self.classical {

@@ -8,7 +8,7 @@ use crate::Dynamics;
 use crate::algorithm::derivatives::pairs::{self, Pairs};
 use crate::algorithm::derivatives::sweeps::{self, Sweeps};
 use crate::algorithm::derivatives::{forward, inverse};
-use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
+use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use crate::algorithm::pack::{One, Register};
 use crate::error::Result;
 use crate::model::Model;
@@ -210,7 +210,7 @@ impl Question for OfForward {
             return Wide(V::splat(f64::NAN));
         };
         let (q, v, input) = (&work.q, &work.v, &work.input[..nv]);
-        articulated_bodies::kernel(model, q, v, input, base, external, forward, vdot);
+        forward_dynamics(model, q, v, input, base, external, forward, vdot);
         recursion.run(model, [q, v, vdot], base, external, &forward.factors);
         let (dq, rest) = work.output[..3 * size].split_at_mut(size);
         let (dv, dtau) = rest.split_at_mut(size);
@@ -254,7 +254,7 @@ impl Question for OfForward {
         let external = if loaded { &work.external[..] } else { &[] };
         let size = nv * nv;
         let forward = work.forward.as_mut()?;
-        articulated_bodies::kernel(
+        forward_dynamics(
             model,
             &work.q,
             &work.v,

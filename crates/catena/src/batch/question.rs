@@ -4,7 +4,7 @@ use super::lanes::{Turned, Work, not_positive};
 use super::squares::Squares;
 use crate::Dynamics;
 use crate::algorithm::factorization::Factorization;
-use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
+use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use crate::algorithm::inertia_matrix::entries::{self, Entries};
 use crate::algorithm::inertia_matrix::{CompositeBodies, Part, composite_bodies};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, recursive_newton_euler};
@@ -155,7 +155,7 @@ impl Question for Forward {
         let Some(forward) = &mut work.forward else {
             return bad;
         };
-        articulated_bodies::kernel(
+        forward_dynamics(
             model,
             &work.q,
             &work.v,

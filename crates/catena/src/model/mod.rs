@@ -191,6 +191,24 @@ impl<P: Copy> Model<P> {
         }
     }
 
+    /// The joint that carries a body, at a state.
+    #[inline(always)]
+    pub(crate) fn joint_at<'a, S: Scalar>(
+        &self,
+        body: usize,
+        angles: &'a crate::algorithm::Angles<S>,
+        pose: &'a Pose<S>,
+    ) -> joint::AnyJoint<'a, S>
+    where
+        P: Parameter<S>,
+    {
+        joint::AnyJoint {
+            kind: self.tree.nodes[body].kind,
+            setting: self.setting(body, angles),
+            pose,
+        }
+    }
+
     /// Inertia of a body about the origin of its frame.
     #[inline(always)]
     pub(crate) fn inertia<S: Scalar>(&self, body: usize) -> RigidInertia<S>

@@ -1,6 +1,6 @@
 //! Plain floating-point numbers, and `f64` with fused multiply-add.
 
-use super::{Scalar, trig};
+use super::{Scalar, Task, trig};
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 impl Scalar for f64 {
@@ -144,6 +144,12 @@ impl Neg for Fused {
 
 impl Scalar for Fused {
     type Mask = bool;
+
+    /// Inlined: a function of its own would not have the caller's instruction.
+    #[inline(always)]
+    fn apart<T: Task>(task: T) -> T::Output {
+        task.run()
+    }
 
     #[inline(always)]
     fn constant(x: f64) -> Self {

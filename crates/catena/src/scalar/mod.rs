@@ -101,6 +101,22 @@ pub trait Scalar:
     fn recip(self) -> Self {
         Self::one() / self
     }
+
+    /// Runs a task in a function of its own, compiled for the instructions of this scalar: for what is long and needed in many
+    /// places.
+    #[inline(never)]
+    fn apart<T: Task>(task: T) -> T::Output {
+        task.run()
+    }
+}
+
+/// Work that is compiled once per scalar instead of into everyone who asks for it: see [`Scalar::apart`].
+pub trait Task {
+    /// What it gives.
+    type Output;
+
+    /// Does it; `#[inline(always)]`, so that it is compiled for the instructions of the scalar.
+    fn run(self) -> Self::Output;
 }
 
 /// A model's number, usable by a computation in `S`.

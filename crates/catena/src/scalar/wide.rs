@@ -1,6 +1,6 @@
 //! Several numbers in one: the same computation for many states at once.
 
-use super::{Parameter, Scalar, trig};
+use super::{Parameter, Scalar, Task, trig};
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -50,6 +50,12 @@ pub trait Vector: Copy + Debug + 'static {
     /// Sine and cosine of an angle, given those of an angle smaller by a number of quarter turns, which modulo four is
     /// in the last two bits of `quarters`.
     fn turn(quarters: Self, sin: Self, cos: Self) -> (Self, Self);
+
+    /// Runs a task in a function of its own, compiled for this register: [`Scalar::apart`].
+    #[inline(never)]
+    fn apart<T: Task>(task: T) -> T::Output {
+        task.run()
+    }
 
     /// The square of the first [`LANES`](Self::LANES) rows, each of as many numbers, transposed; there are at most eight.
     ///
@@ -192,7 +198,8 @@ pub(crate) use x86::{Avx2Register, Avx512Register};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::Vector;
+    use super::{Task, Vector};
+    use crate::arch::{with_avx2, with_avx512};
     use fearless_simd::{
         Avx2, Avx512, Bytes, Level, Select, SimdBase, SimdFloat, SimdInto, SimdMask, f64x4, f64x8,
         mask64x4, mask64x8, u64x4, u64x8,
@@ -204,7 +211,7 @@ mod x86 {
     };
 
     macro_rules! vector {
-        ($name:ident, $register:ident, $mask:ident, $bits:ident, $token:ident, $proof:ident, $lanes:literal $(, $own:item)?) => {
+        ($name:ident, $register:ident, $mask:ident, $bits:ident, $token:ident, $proof:ident, $apart:ident, $lanes:literal $(, $own:item)?) => {
             /// A register of one kind of processor. Private to the crate: only code that the dispatcher runs on such a
             /// processor may make one.
             #[derive(Clone, Copy, Debug)]
@@ -292,6 +299,14 @@ mod x86 {
                         $name((cos ^ swap ^ cos_sign).bitcast()),
                     )
                 }
+                #[inline(always)]
+                fn apart<T: Task>(task: T) -> T::Output {
+                    // SAFETY: the contract of `Vector`: asked only by code which the dispatcher runs on such a processor.
+                    #[allow(unsafe_code)]
+                    unsafe {
+                        $apart(task)
+                    }
+                }
                 $($own)?
             }
         };
@@ -316,9 +331,32 @@ mod x86 {
         };
     }
 
+    with_avx2! {
+        #[inline(never)]
+        fn avx2_apart<T: Task>(task: T) -> T::Output {
+            task.run()
+        }
+    }
+
+    with_avx512! {
+        #[inline(never)]
+        fn avx512_apart<T: Task>(task: T) -> T::Output {
+            task.run()
+        }
+    }
+
     proof!(avx2, Avx2, as_avx2);
     proof!(avx512, Avx512, as_avx512);
-    vector!(Avx2Register, f64x4, mask64x4, u64x4, Avx2, avx2, 4);
+    vector!(
+        Avx2Register,
+        f64x4,
+        mask64x4,
+        u64x4,
+        Avx2,
+        avx2,
+        avx2_apart,
+        4
+    );
     vector!(
         Avx512Register,
         f64x8,
@@ -326,6 +364,7 @@ mod x86 {
         u64x8,
         Avx512,
         avx512,
+        avx512_apart,
         8,
         #[inline(always)]
         fn transposed(rows: [&[f64]; 8]) -> [Self; 8] {
@@ -500,6 +539,11 @@ impl<V: Vector> Neg for Wide<V> {
 
 impl<V: Vector> Scalar for Wide<V> {
     type Mask = V::Mask;
+
+    #[inline(always)]
+    fn apart<T: Task>(task: T) -> T::Output {
+        V::apart(task)
+    }
 
     #[inline(always)]
     fn constant(x: f64) -> Self {

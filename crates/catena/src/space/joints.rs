@@ -5,9 +5,9 @@
 
 use super::{Eliminated, Space};
 use crate::model::DofNumbers;
-use crate::model::joint::{Joint, JointKind, Pivots, PivotsMut, with_joint};
-use crate::scalar::Parameter;
-use crate::spatial::{Force, Motion, Vec3};
+use crate::model::joint::{AnyJoint, JointKind, Pivots, PivotsMut, Setting, any};
+use crate::scalar::{Parameter, Scalar};
+use crate::spatial::{Force, Motion, Pose, Vec3};
 use std::marker::PhantomData;
 
 /// What a body hands on to its children in inverse dynamics.
@@ -533,11 +533,27 @@ impl<E: Space> JointIn<E> for Sliding<E> {
 #[derive(Clone, Copy)]
 pub(crate) struct Other<E>(pub JointKind, pub PhantomData<E>);
 
+impl<E: Space> Other<E> {
+    /// The joint at a state, in numbers.
+    #[inline(always)]
+    fn at<'a>(
+        self,
+        setting: Setting<'a, E::Number>,
+        pose: &'a Pose<E::Number>,
+    ) -> AnyJoint<'a, E::Number> {
+        AnyJoint {
+            kind: self.0,
+            setting,
+            pose,
+        }
+    }
+}
+
 impl<E: Space> JointIn<E> for Other<E> {
     #[inline(always)]
     fn pose(self, at: usize, setting: E::Setting<'_>, q: &[E::Number]) -> E::Pose {
-        let setting = E::setting(setting);
-        E::pose(with_joint!(self.0, J => { J::<E::Number>::pose(setting, &q[at..]) }))
+        let (kind, setting, q) = (self.0, E::setting(setting), &q[at..]);
+        E::pose(E::Number::apart(any::PoseOf { kind, setting, q }))
     }
 
     #[inline(always)]
@@ -564,12 +580,15 @@ impl<E: Space> JointIn<E> for Other<E> {
             E::components(E::back(pose, E::spread(parent.alpha))),
             E::components(E::back(pose, E::spread(at_joint))),
         );
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
-        let (twist, rate) = with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            let bias = joint.bias(omega, v);
-            let twist = joint.plus(Motion::new(omega, Vec3::zero()), v);
-            (twist, joint.plus(rate + bias, vdot))
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
+        let twist = Motion::new(omega, Vec3::zero());
+        let (twist, rate) = E::Number::apart(any::Carry {
+            any,
+            twist,
+            rate,
+            v,
+            vdot,
         });
         [
             E::vector(twist.angular),
@@ -587,11 +606,10 @@ impl<E: Space> JointIn<E> for Other<E> {
         f: &E::Wrench,
         tau: &mut [E::Number],
     ) {
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
-        with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            joint.project(E::wrench_numbers(f), &mut tau[at..at + J::<E::Number>::NV]);
-        });
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
+        let (f, out) = (E::wrench_numbers(f), &mut tau[at..at + self.0.nv()]);
+        E::Number::apart(any::Project { any, f, out });
     }
 
     #[inline(always)]
@@ -603,14 +621,13 @@ impl<E: Space> JointIn<E> for Other<E> {
         axes: &E::Matrix,
         along: &mut [E::Motion],
     ) {
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
         let axes = E::matrix_numbers(axes);
-        with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            for k in 0..J::<E::Number>::NV {
-                along[at + k] = E::motion_of(joint.column_in(k, axes));
-            }
-        });
+        let columns = E::Number::apart(any::ColumnsIn { any, axes });
+        for k in 0..self.0.nv() {
+            along[at + k] = E::motion_of(columns[k]);
+        }
     }
 
     #[inline(always)]
@@ -670,11 +687,10 @@ impl<E: Space> JointIn<E> for Other<E> {
 
     #[inline(always)]
     fn restore(self, setting: E::Setting<'_>, kept: &E::Kept, psi: &E::Wrench) -> E::Wrench {
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
         let psi = E::wrench_numbers(psi);
-        E::wrench_of(with_joint!(self.0, J => {
-            J::<E::Number>::at(setting, &kept).restore(psi)
-        }))
+        E::wrench_of(E::Number::apart(any::Restore { any, psi }))
     }
 
     #[inline(always)]
@@ -691,20 +707,12 @@ impl<E: Space> JointIn<E> for Other<E> {
         let turned = E::back(pose, omega);
         let r = E::spread(E::translation(kept));
         let centripetal = E::centripetal(pose, omega, turned, r);
-        let turned = E::components(turned);
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
-        let (twist, bias) = with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            (
-                joint.plus(Motion::new(turned, Vec3::zero()), v),
-                joint.bias(turned, v),
-            )
-        });
+        let omega = E::components(turned);
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
+        let (omega, bias) = E::Number::apart(any::Bias { any, omega, v });
         let linear = E::vector(bias.linear) + centripetal;
-        (
-            E::vector(twist.angular),
-            E::motion(E::vector(bias.angular), linear),
-        )
+        (E::vector(omega), E::motion(E::vector(bias.angular), linear))
     }
 
     #[inline(always)]
@@ -720,7 +728,8 @@ impl<E: Space> JointIn<E> for Other<E> {
         out: Freed<'_, E>,
     ) -> (E::Articulated, E::Wrench) {
         let (inertia, z) = (E::articulated_numbers(inertia), E::wrench_numbers(z));
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(E::kept(pose)));
+        let kept = E::pose_numbers(E::kept(pose));
+        let any = self.at(E::setting(setting), &kept);
         let mut room = [Force::zero(); 6];
         let range = at..at + self.0.nv();
         let psi = E::psi_room(&mut out.psi[range.clone()], &mut room);
@@ -729,15 +738,15 @@ impl<E: Space> JointIn<E> for Other<E> {
             &mut out.freed[range.clone()],
         );
         let (effort, dofs) = (&effort[range.clone()], &dofs[range.clone()]);
-        let (rest, through) = with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            let nv = J::<E::Number>::NV;
-            let (psi, inverse) = (&mut psi[..nv], &mut inverse[..nv]);
-            let dofs = &dofs[..nv];
-            let rest = joint.eliminate(inertia, PivotsMut { psi: &mut *psi, inverse: &mut *inverse, dofs });
-            let pivots = Pivots { psi, inverse, dofs };
-            (rest, joint.inward(z, &effort[..nv], pivots, &mut freed[..nv]))
-        });
+        let eliminate = any::EliminateAndPass {
+            any,
+            inertia,
+            z,
+            effort,
+            pivots: PivotsMut { psi, inverse, dofs },
+            freed,
+        };
+        let (rest, through) = E::Number::apart(eliminate);
         E::psi_written(&mut out.psi[range], &room);
         (E::articulated(rest), E::wrench_of(through))
     }
@@ -756,21 +765,20 @@ impl<E: Space> JointIn<E> for Other<E> {
     ) -> E::Motion {
         let r = self.lever(setting, E::kept(pose));
         let rate = E::motion_numbers(&carried::<E>(pose, r, parent, beta));
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(E::kept(pose)));
+        let kept = E::pose_numbers(E::kept(pose));
+        let any = self.at(E::setting(setting), &kept);
         let mut room = [Force::zero(); 6];
         let range = at..at + self.0.nv();
         let psi = E::psi_numbers(&found.psi[range.clone()], &mut room);
         let (inverse, freed) = (&found.inverse[range.clone()], &found.freed[range.clone()]);
         let (dofs, vdot) = (&dofs[range.clone()], &mut vdot[range]);
-        E::motion_of(with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            let nv = J::<E::Number>::NV;
-            let pivots = Pivots {
-                psi: &psi[..nv],
-                inverse: &inverse[..nv],
-                dofs: &dofs[..nv],
-            };
-            joint.outward(rate, &freed[..nv], pivots, &mut vdot[..nv])
+        let pivots = Pivots { psi, inverse, dofs };
+        E::motion_of(E::Number::apart(any::Outward {
+            any,
+            m: rate,
+            freed,
+            pivots,
+            vdot,
         }))
     }
 }

@@ -19,7 +19,7 @@ use super::residual::{BodyEquations, force, half_vee, quaternion, times_pure, ve
 use super::{Acting, Layout, PARAMETERS, TURNING, VELOCITY};
 use crate::dense::Lu3;
 use crate::model::Model;
-use crate::model::joint::{Joint, with_joint};
+use crate::model::joint::{AnyJoint, any};
 use crate::spatial::{Force, Mat3, Motion, Vec3};
 
 /// What belongs to a body.
@@ -213,19 +213,20 @@ pub(super) fn fill(
     let own = Force::new(load.moment, r.transpose_times(load.force));
     let mut columns = [Motion::zero(); 6];
     let mut rates = [[Motion::<f64>::zero(); 6]; 6]; // ∂ column k / ∂ε_j
-    let joint_pose = with_joint!(info.kind, J => {
-        let joint_pose = J::<f64>::pose(setting, &equations.q[info.q..]);
-        let joint = J::<f64>::at(setting, &joint_pose);
-        for j in 0..nv {
-            columns[j] = joint.column(j);
-            let mut unit = [0.0; 6];
-            unit[j] = 1.0;
-            for k in 0..nv {
-                rates[k][j] = joint.column_rate(k, &unit[..nv]);
-            }
+    let joint_pose = any::pose(info.kind, setting, &equations.q[info.q..]);
+    let joint = AnyJoint {
+        kind: info.kind,
+        setting,
+        pose: &joint_pose,
+    };
+    for j in 0..nv {
+        columns[j] = joint.column(j);
+        let mut unit = [0.0; 6];
+        unit[j] = 1.0;
+        for k in 0..nv {
+            rates[k][j] = joint.column_rate(k, &unit[..nv]);
         }
-        joint_pose
-    });
+    }
     let mut relative = Motion::zero();
     for k in 0..nv {
         relative = relative + columns[k] * v[k];

@@ -4,7 +4,7 @@ use super::cuts::Cut;
 use super::{Layout, PARAMETERS, POSITION, TURNING, VELOCITY};
 use crate::algorithm::{Angles, passive};
 use crate::model::Model;
-use crate::model::joint::{Joint, with_joint};
+use crate::model::joint::{AnyJoint, any};
 use crate::residual::larger;
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{AngularRate, Force, Mat3, Motion, Pose, Vec3};
@@ -183,14 +183,18 @@ impl<S: Scalar> BodyEquations<S> {
             let (q, v) = (&x[info.q..], &x[layout.nq + info.v..]);
             let mut along = [S::zero(); 6];
             let mut slip = [S::zero(); 6];
-            let (joint_pose, relative) = with_joint!(info.kind, J => {
-                let joint_pose = J::<S>::pose(setting, &self.q[info.q..]);
-                let joint = J::<S>::at(setting, &joint_pose);
-                let nv = J::<S>::NV;
-                joint.project(Force::new(load.moment, r.transpose_times(load.force)), &mut along[..nv]);
-                joint.project(Force::new(mu.moment, r.transpose_times(mu.force)), &mut slip[..nv]);
-                (joint_pose, joint.plus(Motion::zero(), v))
-            });
+            let joint_pose = any::pose(info.kind, setting, &self.q[info.q..]);
+            let joint = AnyJoint {
+                kind: info.kind,
+                setting,
+                pose: &joint_pose,
+            };
+            let nv = info.kind.nv();
+            let own = Force::new(load.moment, r.transpose_times(load.force));
+            joint.project(own, &mut along[..nv]);
+            let own = Force::new(mu.moment, r.transpose_times(mu.force));
+            joint.project(own, &mut slip[..nv]);
+            let relative = joint.plus(Motion::zero(), v);
             for k in 0..info.kind.nv() {
                 let freedom = info.v + k;
                 let vdot = xdot[layout.nq + freedom];
@@ -292,11 +296,13 @@ impl BodyEquations<f64> {
             let info = model.tree().nodes[i];
             let setting = model.setting(i, &self.angles);
             let v = &x[layout.nq + info.v..];
-            let (joint_pose, relative) = with_joint!(info.kind, J => {
-                let joint_pose = J::<f64>::pose(setting, &self.q[info.q..]);
-                let joint = J::<f64>::at(setting, &joint_pose);
-                (joint_pose, joint.plus(Motion::zero(), v))
-            });
+            let joint_pose = any::pose(info.kind, setting, &self.q[info.q..]);
+            let joint = AnyJoint {
+                kind: info.kind,
+                setting,
+                pose: &joint_pose,
+            };
+            let relative = joint.plus(Motion::zero(), v);
             let (pose, above) = (self.pose[i], self.pose[info.parent]);
             let expected = above * joint_pose;
             let e = expected.rotation.transpose() * pose.rotation;
@@ -326,11 +332,13 @@ impl BodyEquations<f64> {
             let info = model.tree().nodes[i];
             let setting = model.setting(i, &self.angles);
             let v = &x[layout.nq + info.v..];
-            let (joint_pose, relative) = with_joint!(info.kind, J => {
-                let joint_pose = J::<f64>::pose(setting, &self.q[info.q..]);
-                let joint = J::<f64>::at(setting, &joint_pose);
-                (joint_pose, joint.plus(Motion::zero(), v))
-            });
+            let joint_pose = any::pose(info.kind, setting, &self.q[info.q..]);
+            let joint = AnyJoint {
+                kind: info.kind,
+                setting,
+                pose: &joint_pose,
+            };
+            let relative = joint.plus(Motion::zero(), v);
             let above = self.pose[info.parent];
             let pose = above * joint_pose;
             let turning = above.rotation * self.velocity[info.parent].angular;

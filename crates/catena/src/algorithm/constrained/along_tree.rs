@@ -29,7 +29,7 @@ use super::rows::Rows;
 use crate::algorithm::Card;
 use crate::algorithm::factorization::Factorization;
 use crate::model::Model;
-use crate::model::joint::{Joint, Pivots, with_joint};
+use crate::model::joint::{Pivots, any};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Sym3, Vec3};
 
 /// Elimination along the tree.
@@ -150,8 +150,7 @@ impl AlongTree {
         for i in 1..=n {
             let info = tree.nodes[i];
             let setting = model.setting(i, &factors.angles);
-            factors.pose[i] =
-                with_joint!(info.kind, J => { J::<f64>::pose(setting, &q[info.q..]) });
+            factors.pose[i] = any::pose(info.kind, setting, &q[info.q..]);
             factors.articulated[i] = model.inertia::<f64>(i).articulated();
         }
         self.matrix.fill(0.0);
@@ -179,76 +178,73 @@ impl AlongTree {
     fn pass(&mut self, model: &Model, i: usize, rows: &Rows<f64>) {
         let info = model.tree().nodes[i];
         let factors = &self.factors;
-        let setting = model.setting(i, &factors.angles);
         let pose = factors.pose[i];
         let open = &self.plan.open[self.plan.open_at[i].clone()];
-        with_joint!(info.kind, J => {
-            let nv = J::<f64>::NV;
-            let range = info.v..info.v + nv;
-            let pivots = Pivots {
-                psi: &factors.psi[range.clone()],
-                inverse: &factors.inverse[range.clone()],
-                dofs: &model.dofs[range],
-            };
-            let joint = J::<f64>::at(setting, &pose);
-            for open in open {
-                let block = &rows.blocks()[open.block];
-                // which of the joint's freedoms have entries
-                let mut entry = [NOWHERE; 6];
-                let mut column = open.column;
+        let nv = info.kind.nv();
+        let pivots = Pivots::of(
+            info.v..info.v + nv,
+            &factors.psi,
+            &factors.inverse,
+            &model.dofs,
+        );
+        let joint = model.joint_at(i, &factors.angles, &pose);
+        for open in open {
+            let block = &rows.blocks()[open.block];
+            // which of the joint's freedoms have entries
+            let mut entry = [NOWHERE; 6];
+            let mut column = open.column;
+            for k in 0..nv {
+                if block.columns.get(column) == Some(&(info.v + k)) {
+                    entry[k] = column;
+                    column += 1;
+                }
+            }
+            for r in 0..open.rows {
+                let values = rows.row(block, r);
+                let mut own = [0.0; 6];
                 for k in 0..nv {
-                    if block.columns.get(column) == Some(&(info.v + k)) {
-                        entry[k] = column;
-                        column += 1;
+                    if entry[k] != NOWHERE {
+                        own[k] = values[entry[k]];
                     }
                 }
-                for r in 0..open.rows {
-                    let values = rows.row(block, r);
-                    let mut own = [0.0; 6];
-                    for k in 0..nv {
-                        if entry[k] != NOWHERE {
-                            own[k] = values[entry[k]];
-                        }
-                    }
-                    let freed = &mut self.freed[open.freed + r * nv..open.freed + (r + 1) * nv];
-                    let eta = match open.eta {
-                        NOWHERE => Force::zero(),
-                        eta => self.eta[eta + r],
+                let freed = &mut self.freed[open.freed + r * nv..open.freed + (r + 1) * nv];
+                let eta = match open.eta {
+                    NOWHERE => Force::zero(),
+                    eta => self.eta[eta + r],
+                };
+                let through = joint.inward(eta, &own[..nv], pivots, freed);
+                if open.parent_eta != NOWHERE {
+                    let there = &mut self.eta[open.parent_eta + r];
+                    let brought = pose.force_out(through);
+                    *there = if open.first_there {
+                        brought
+                    } else {
+                        *there + brought
                     };
-                    let through = joint.inward(eta, &own[..nv], pivots, freed);
-                    if open.parent_eta != NOWHERE {
-                        let there = &mut self.eta[open.parent_eta + r];
-                        let brought = pose.force_out(through);
-                        *there = if open.first_there {
-                            brought
-                        } else {
-                            *there + brought
-                        };
-                    }
                 }
             }
-            for pair in &self.plan.pairs[self.plan.pairs_at[i].clone()] {
-                let (c, d) = (&open[pair.earlier], &open[pair.later]);
-                for r in 0..c.rows {
-                    let mut scaled = [0.0; 6];
+        }
+        for pair in &self.plan.pairs[self.plan.pairs_at[i].clone()] {
+            let (c, d) = (&open[pair.earlier], &open[pair.later]);
+            for r in 0..c.rows {
+                let mut scaled = [0.0; 6];
+                for k in 0..nv {
+                    scaled[k] = self.freed[c.freed + r * nv + k] / pivots.inverse[k];
+                }
+                let own = pair.earlier == pair.later;
+                let out = &mut self.matrix[pair.at + r * d.rows..pair.at + (r + 1) * d.rows];
+                for s in if own { r } else { 0 }..d.rows {
+                    let mut sum = 0.0;
                     for k in 0..nv {
-                        scaled[k] = self.freed[c.freed + r * nv + k] / pivots.inverse[k];
+                        sum += scaled[k] * self.freed[d.freed + s * nv + k];
                     }
-                    let own = pair.earlier == pair.later;
-                    let out = &mut self.matrix[pair.at + r * d.rows..pair.at + (r + 1) * d.rows];
-                    for s in if own { r } else { 0 }..d.rows {
-                        let mut sum = 0.0;
-                        for k in 0..nv {
-                            sum += scaled[k] * self.freed[d.freed + s * nv + k];
-                        }
-                        out[s] += sum;
-                        if own && s == r {
-                            self.size[c.first + r] += sum;
-                        }
+                    out[s] += sum;
+                    if own && s == r {
+                        self.size[c.first + r] += sum;
                     }
                 }
             }
-        });
+        }
     }
 
     /// The multipliers of a constraint are eliminated, (3) to (5); what the body gains in inertia comes back.
@@ -401,34 +397,26 @@ impl AlongTree {
             }
             let info = tree.nodes[i];
             let factors = &self.factors;
-            let setting = model.setting(i, &factors.angles);
             let open = &self.plan.open[self.plan.open_at[i].clone()];
-            let through = with_joint!(info.kind, J => {
-                let nv = J::<f64>::NV;
-                let range = info.v..info.v + nv;
-                let pivots = Pivots {
-                    psi: &factors.psi[range.clone()],
-                    inverse: &factors.inverse[range.clone()],
-                    dofs: &model.dofs[range.clone()],
-                };
-                let joint = J::<f64>::at(setting, &factors.pose[i]);
-                let free = &mut self.free[range.clone()];
-                let through = joint.inward(self.bottom[i], &f[range], pivots, free);
-                let mut effort = [0.0; 6];
-                for k in 0..nv {
-                    effort[k] = free[k] / pivots.inverse[k];
-                }
-                for open in open {
-                    for r in 0..open.rows {
-                        let mut sum = 0.0;
-                        for k in 0..nv {
-                            sum += self.freed[open.freed + r * nv + k] * effort[k];
-                        }
-                        self.beta[open.first + r] -= sum;
+            let nv = info.kind.nv();
+            let range = info.v..info.v + nv;
+            let pivots = Pivots::of(range.clone(), &factors.psi, &factors.inverse, &model.dofs);
+            let joint = model.joint_at(i, &factors.angles, &factors.pose[i]);
+            let free = &mut self.free[range.clone()];
+            let through = joint.inward(self.bottom[i], &f[range], pivots, free);
+            let mut effort = [0.0; 6];
+            for k in 0..nv {
+                effort[k] = free[k] / pivots.inverse[k];
+            }
+            for open in open {
+                for r in 0..open.rows {
+                    let mut sum = 0.0;
+                    for k in 0..nv {
+                        sum += self.freed[open.freed + r * nv + k] * effort[k];
                     }
+                    self.beta[open.first + r] -= sum;
                 }
-                through
-            });
+            }
             if info.parent != 0 {
                 self.bottom[info.parent] += factors.pose[i].force_out(through);
             }
@@ -443,29 +431,22 @@ impl AlongTree {
         for i in 1..=n {
             let info = tree.nodes[i];
             let factors = &self.factors;
-            let setting = model.setting(i, &factors.angles);
             let carried = factors.pose[i].motion_into(self.mu[info.parent]);
             let open = &self.plan.open[self.plan.open_at[i].clone()];
-            self.mu[i] = with_joint!(info.kind, J => {
-                let nv = J::<f64>::NV;
-                let range = info.v..info.v + nv;
-                let pivots = Pivots {
-                    psi: &factors.psi[range.clone()],
-                    inverse: &factors.inverse[range.clone()],
-                    dofs: &model.dofs[range.clone()],
-                };
-                let joint = J::<f64>::at(setting, &factors.pose[i]);
-                let free = &mut self.free[range.clone()];
-                for open in open {
-                    for r in 0..open.rows {
-                        let lambda = self.lambda[open.first + r];
-                        for k in 0..nv {
-                            free[k] += self.freed[open.freed + r * nv + k] * lambda;
-                        }
+            let nv = info.kind.nv();
+            let range = info.v..info.v + nv;
+            let pivots = Pivots::of(range.clone(), &factors.psi, &factors.inverse, &model.dofs);
+            let joint = model.joint_at(i, &factors.angles, &factors.pose[i]);
+            let free = &mut self.free[range.clone()];
+            for open in open {
+                for r in 0..open.rows {
+                    let lambda = self.lambda[open.first + r];
+                    for k in 0..nv {
+                        free[k] += self.freed[open.freed + r * nv + k] * lambda;
                     }
                 }
-                joint.outward(carried, free, pivots, &mut self.a[range])
-            });
+            }
+            self.mu[i] = joint.outward(carried, free, pivots, &mut self.a[range]);
             for step in self.plan.closing_at[i].clone().rev() {
                 self.spread(step, self.mu[i]);
             }

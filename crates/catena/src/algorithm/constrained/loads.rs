@@ -13,7 +13,7 @@ use super::closed_chain::ClosedChain;
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::algorithm::passive::passive_force;
 use crate::matrix::Matrix;
-use crate::model::joint::{Joint, with_joint};
+use crate::model::JointKind;
 use crate::spatial::{Force, Motion};
 use crate::state::{Base, State};
 
@@ -194,19 +194,16 @@ impl Through {
         let mut loads = vec![Force::zero(); model.body_count() + 1];
         for body in model.bodies() {
             let info = model.tree().nodes[body];
-            let setting = model.setting(body, &kinematics.angles);
+            let joint = model.joint_at(body, &kinematics.angles, &kinematics.pose[body]);
             let mut load = self.work.joint_wrench(body);
-            with_joint!(info.kind, J => {
-                let joint = J::<f64>::at(setting, &kinematics.pose[body]);
-                for k in 0..J::<f64>::NV {
-                    let Motion { angular, linear } = joint.column(k);
-                    let effort = efforts[info.v + k];
-                    load.moment -= angular * effort;
-                    if info.kind != JointKind::Helical {
-                        load.force -= linear * effort;
-                    }
+            for k in 0..info.kind.nv() {
+                let Motion { angular, linear } = joint.column(k);
+                let effort = efforts[info.v + k];
+                load.moment -= angular * effort;
+                if info.kind != JointKind::Helical {
+                    load.force -= linear * effort;
                 }
-            });
+            }
             let r = kinematics.world_from_body[body].rotation;
             loads[body] = Force::new(r * load.moment, r * load.force);
         }

@@ -20,7 +20,6 @@ use super::joint_rows::{MovingFrame, Relative, Row};
 use crate::algorithm::Card;
 use crate::algorithm::kinematics::Kinematics;
 use crate::matrix::Matrix;
-use crate::model::joint::{Joint, with_joint};
 use crate::model::{Closure, JointKind, Model, Rule, Tree};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
@@ -380,26 +379,23 @@ impl<S: Scalar> Rows<S> {
         }
         for &(body, side) in &block.path {
             let info = tree.nodes[body];
-            let setting = model.setting(body, &kinematics.angles);
             let pose = kinematics.world_from_body[body];
             let column = block.columns.partition_point(|&c| c < info.v);
-            with_joint!(info.kind, J => {
-                let joint = J::<S>::at(setting, &kinematics.pose[body]);
-                for j in 0..J::<S>::NV {
-                    let own = joint.column(j);
-                    let angular = pose.rotation * own.angular;
-                    let linear = angular.cross_add(at - pose.translation, pose.rotation * own.linear);
-                    let twist = Motion::new(angular, linear);
-                    for (k, row) in rows[..count].iter().enumerate() {
-                        let wrench = match side {
-                            1 => row.on_child,
-                            -1 => row.on_parent,
-                            _ => row.on_child + row.on_parent,
-                        };
-                        self.values[offset + k * width + column + j] = wrench.dot(twist);
-                    }
+            let joint = model.joint_at(body, &kinematics.angles, &kinematics.pose[body]);
+            for j in 0..info.kind.nv() {
+                let own = joint.column(j);
+                let angular = pose.rotation * own.angular;
+                let linear = angular.cross_add(at - pose.translation, pose.rotation * own.linear);
+                let twist = Motion::new(angular, linear);
+                for (k, row) in rows[..count].iter().enumerate() {
+                    let wrench = match side {
+                        1 => row.on_child,
+                        -1 => row.on_parent,
+                        _ => row.on_child + row.on_parent,
+                    };
+                    self.values[offset + k * width + column + j] = wrench.dot(twist);
                 }
-            });
+            }
         }
     }
 }

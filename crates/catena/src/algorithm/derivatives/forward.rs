@@ -40,13 +40,11 @@
 //! ∂v̇/∂w = I⁻¹ Jᵀ with the body Jacobian J
 //! ([`body_jacobian`](crate::algorithm::kinematics::body_jacobian)); ∂τ/∂w = −Jᵀ.
 
-use super::inverse::{
-    self, Beyond, Body, Nothing, Sum, Visit, force_seen, motion_seen, wrench_seen,
-};
+use super::inverse::{self, Beyond, Body, Sum, Visit, force_seen, motion_seen, wrench_seen};
 use super::sweeps::{self, Numbers, Sweeps};
 use crate::algorithm::Card;
 use crate::algorithm::factorization::{Factorization, FactorsRef};
-use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
+use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use crate::algorithm::pack::{GROUP, One, Sink, write_force, write_motion, write_vec};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -124,7 +122,7 @@ pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     work: &mut ForwardDerivativesWork<S>,
     derivatives: &mut ForwardDerivatives<S>,
 ) {
-    articulated_bodies::kernel(
+    forward_dynamics(
         model,
         q,
         v,
@@ -283,7 +281,7 @@ impl<S: Scalar> Recursion<S> {
         let factors = factors.found();
         let known = Some(factors);
         let inverse::Recursion { outward, forks, .. } = self;
-        outward.run(model, model, state, base, known, &mut Nothing);
+        outward.run_apart(model, state, base, known);
         let mut visit = TakeOut {
             model,
             bodies: &outward.body,

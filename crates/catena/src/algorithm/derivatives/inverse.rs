@@ -49,7 +49,7 @@ use crate::algorithm::pack::{One, Sink, write_force, write_motion, write_vec};
 use crate::algorithm::{Angles, Card};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::scalar::{Parameter, Scalar};
+use crate::scalar::{Parameter, Scalar, Task};
 use crate::space::{Components, Constants, Freedom, JointIn, Space, in_space};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::Base;
@@ -199,7 +199,7 @@ impl<S: Scalar> Work<S> {
         sink: &mut T,
     ) {
         let Recursion { outward, forks, .. } = self;
-        outward.run(model, model, state, base, None, &mut Nothing);
+        outward.run_apart(model, state, base, None);
         let mut visit = IntoNumbers(sink);
         outward.back(model, model, state, external, None, forks, &mut visit);
     }
@@ -421,6 +421,46 @@ pub(crate) trait Visit<E: Space> {
 pub(crate) struct Outward<E: Space> {
     angles: Angles<E::Number>,
     pub(super) body: Vec<Body<E>>,
+}
+
+impl<S: Scalar> Outward<Components<S>> {
+    /// [`run`](Self::run), compiled once for every scalar.
+    #[inline(always)]
+    pub fn run_apart<P: Parameter<S>>(
+        &mut self,
+        model: &Model<P>,
+        state: [&[S]; 3],
+        base: &Base<S>,
+        known: Option<FactorsRef<'_, Components<S>>>,
+    ) {
+        S::apart(InComponents {
+            outward: self,
+            model,
+            state,
+            base,
+            known,
+        });
+    }
+}
+
+/// The outward pass in components.
+struct InComponents<'a, S: Scalar, P> {
+    outward: &'a mut Outward<Components<S>>,
+    model: &'a Model<P>,
+    state: [&'a [S]; 3],
+    base: &'a Base<S>,
+    known: Option<FactorsRef<'a, Components<S>>>,
+}
+
+impl<S: Scalar, P: Parameter<S>> Task for InComponents<'_, S, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (model, base) = (self.model, self.base);
+        self.outward
+            .run(model, model, self.state, base, self.known, &mut Nothing);
+    }
 }
 
 impl<E: Space> Outward<E> {

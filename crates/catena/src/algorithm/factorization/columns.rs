@@ -19,7 +19,6 @@ use super::Factorization;
 use crate::algorithm::Card;
 use crate::algorithm::pack::{One, Pack, put, set_force, set_motion, spread_vec};
 use crate::matrix::Matrix;
-use crate::model::joint::{Joint, with_joint};
 use crate::model::{JointKind, Model, Tree};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Mat3, Motion, Vec3};
@@ -197,18 +196,16 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
     ) {
         let info = model.tree().nodes[i];
         let pose = factors.pose[i];
-        let setting = model.setting(i, &factors.angles);
-        with_joint!(info.kind, J => {
-            let joint = J::<S>::at(setting, &pose);
-            for k in 0..J::<S>::NV {
-                let psi = joint.restore(factors.psi[info.v + k]);
-                self.freedom[info.v + k] = Freedom {
-                    axis: joint.column_in(k, here.rotation),
-                    psi: Force::new(here.rotation * psi.moment, here.rotation * psi.force),
-                    inverse: factors.inverse[info.v + k],
-                };
-            }
-        });
+        let joint = model.joint_at(i, &factors.angles, &pose);
+        let columns = joint.columns_in(here.rotation);
+        for k in 0..info.kind.nv() {
+            let psi = joint.restore(factors.psi[info.v + k]);
+            self.freedom[info.v + k] = Freedom {
+                axis: columns[k],
+                psi: Force::new(here.rotation * psi.moment, here.rotation * psi.force),
+                inverse: factors.inverse[info.v + k],
+            };
+        }
         if self.written_out() {
             for k in info.v..info.v + info.kind.nv() {
                 let Freedom { axis, psi, .. } = self.freedom[k];

@@ -28,7 +28,7 @@ use super::{FactorsMut, FactorsRef};
 use crate::algorithm::{Angles, Card};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::model::joint::{Joint, Pivots, PivotsMut, with_joint};
+use crate::model::joint::{Pivots, PivotsMut, any};
 use crate::scalar::{Parameter, Scalar};
 use crate::space::Components;
 use crate::spatial::{ArticulatedInertia, Force, Motion, Pose};
@@ -117,7 +117,7 @@ impl<S: Scalar> Factorization<S> {
         for i in 1..=n {
             let info = tree.nodes[i];
             let setting = model.setting(i, &self.angles);
-            self.pose[i] = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+            self.pose[i] = any::pose(info.kind, setting, &q[info.q..]);
             self.articulated[i] = model.inertia::<S>(i).articulated();
         }
         for i in (1..=n).rev() {
@@ -138,16 +138,14 @@ impl<S: Scalar> Factorization<S> {
         i: usize,
     ) -> ArticulatedInertia<S> {
         let info = model.tree().nodes[i];
-        let setting = model.setting(i, &self.angles);
-        with_joint!(info.kind, J => {
-            let joint = J::<S>::at(setting, &self.pose[i]);
-            let range = info.v..info.v + J::<S>::NV;
-            joint.eliminate(self.articulated[i], PivotsMut {
-                psi: &mut self.psi[range.clone()],
-                inverse: &mut self.inverse[range.clone()],
-                dofs: &model.dofs[range],
-            })
-        })
+        let joint = model.joint_at(i, &self.angles, &self.pose[i]);
+        let range = info.v..info.v + info.kind.nv();
+        let pivots = PivotsMut {
+            psi: &mut self.psi[range.clone()],
+            inverse: &mut self.inverse[range.clone()],
+            dofs: &model.dofs[range],
+        };
+        joint.eliminate(self.articulated[i], pivots)
     }
 
     /// [`solve`](Self::solve), inlined likewise.
@@ -160,17 +158,11 @@ impl<S: Scalar> Factorization<S> {
         }
         for i in (1..=n).rev() {
             let info = tree.nodes[i];
-            let setting = model.setting(i, &self.angles);
-            let through = with_joint!(info.kind, J => {
-                let range = info.v..info.v + J::<S>::NV;
-                let pivots = Pivots {
-                    psi: &self.psi[range.clone()],
-                    inverse: &self.inverse[range.clone()],
-                    dofs: &model.dofs[range.clone()],
-                };
-                let joint = J::<S>::at(setting, &self.pose[i]);
-                joint.inward(self.eta[i], &x[range.clone()], pivots, &mut self.freed[range])
-            });
+            let joint = model.joint_at(i, &self.angles, &self.pose[i]);
+            let range = info.v..info.v + info.kind.nv();
+            let pivots = Pivots::of(range.clone(), &self.psi, &self.inverse, &model.dofs);
+            let freed = &mut self.freed[range.clone()];
+            let through = joint.inward(self.eta[i], &x[range], pivots, freed);
             if info.parent != 0 {
                 self.eta[info.parent] += self.pose[i].force_out(through);
             }
@@ -178,18 +170,12 @@ impl<S: Scalar> Factorization<S> {
         self.mu[0] = Motion::zero();
         for i in 1..=n {
             let info = tree.nodes[i];
-            let setting = model.setting(i, &self.angles);
+            let joint = model.joint_at(i, &self.angles, &self.pose[i]);
+            let range = info.v..info.v + info.kind.nv();
+            let pivots = Pivots::of(range.clone(), &self.psi, &self.inverse, &model.dofs);
             let carried = self.pose[i].motion_into(self.mu[info.parent]);
-            self.mu[i] = with_joint!(info.kind, J => {
-                let range = info.v..info.v + J::<S>::NV;
-                let pivots = Pivots {
-                    psi: &self.psi[range.clone()],
-                    inverse: &self.inverse[range.clone()],
-                    dofs: &model.dofs[range.clone()],
-                };
-                let joint = J::<S>::at(setting, &self.pose[i]);
-                joint.outward(carried, &self.freed[range.clone()], pivots, &mut x[range])
-            });
+            let freed = &self.freed[range.clone()];
+            self.mu[i] = joint.outward(carried, freed, pivots, &mut x[range]);
         }
     }
 
@@ -202,17 +188,11 @@ impl<S: Scalar> Factorization<S> {
         }
         for &i in bodies.iter().rev() {
             let info = tree.nodes[i];
-            let setting = model.setting(i, &self.angles);
+            let joint = model.joint_at(i, &self.angles, &self.pose[i]);
             let range = info.v..info.v + info.kind.nv();
-            let through = with_joint!(info.kind, J => {
-                let pivots = Pivots {
-                    psi: &self.psi[range.clone()],
-                    inverse: &self.inverse[range.clone()],
-                    dofs: &model.dofs[range.clone()],
-                };
-                let joint = J::<S>::at(setting, &self.pose[i]);
-                joint.inward(self.eta[i], &x[range.clone()], pivots, &mut self.freed[range.clone()])
-            });
+            let pivots = Pivots::of(range.clone(), &self.psi, &self.inverse, &model.dofs);
+            let freed = &mut self.freed[range.clone()];
+            let through = joint.inward(self.eta[i], &x[range.clone()], pivots, freed);
             for k in range {
                 x[k] = self.freed[k] / self.inverse[k].sqrt();
             }
@@ -254,12 +234,9 @@ impl<S: Scalar> Factorization<S> {
                 let mut psi = self.psi(model, k);
                 let mut j = i;
                 loop {
-                    let setting = model.setting(j, &self.angles);
                     let mut alpha = [S::zero(); 6];
-                    with_joint!(tree.nodes[j].kind, J => {
-                        let joint = J::<S>::at(setting, &self.pose[j]);
-                        joint.project(psi, &mut alpha[..J::<S>::NV]);
-                    });
+                    let joint = model.joint_at(j, &self.angles, &self.pose[j]);
+                    joint.project(psi, &mut alpha[..tree.nodes[j].kind.nv()]);
                     for (row, alpha) in tree.dof_range(j).zip(alpha) {
                         if row < k {
                             u[(row, k)] = alpha;
@@ -280,11 +257,8 @@ impl<S: Scalar> Factorization<S> {
     /// joint's later freedoms already taken out.
     pub fn psi<P: Parameter<S>>(&self, model: &Model<P>, k: usize) -> Force<S> {
         let body = model.tree().dofs[k].body;
-        let info = model.tree().nodes[body];
-        let setting = model.setting(body, &self.angles);
-        with_joint!(info.kind, J => {
-            J::<S>::at(setting, &self.pose[body]).restore(self.psi[k])
-        })
+        let joint = model.joint_at(body, &self.angles, &self.pose[body]);
+        joint.restore(self.psi[k])
     }
 
     /// I⁻¹, by nv solves.
@@ -315,15 +289,12 @@ impl<S: Scalar> Factorization<S> {
         let info = model.tree().nodes[body];
         let nv = info.kind.nv();
         let mut block = Matrix::zeros(nv, nv);
-        let setting = model.setting(body, &self.angles);
-        with_joint!(info.kind, J => {
-            let joint = J::<S>::at(setting, &self.pose[body]);
-            for k in 0..nv {
-                let wrench = self.articulated[body].times(joint.column(k));
-                joint.project(wrench, block.row_mut(k));
-                block[(k, k)] += model.dofs[info.v + k].armature.lift();
-            }
-        });
+        let joint = model.joint_at(body, &self.angles, &self.pose[body]);
+        for k in 0..nv {
+            let wrench = self.articulated[body].times(joint.column(k));
+            joint.project(wrench, block.row_mut(k));
+            block[(k, k)] += model.dofs[info.v + k].armature.lift();
+        }
         block
     }
 

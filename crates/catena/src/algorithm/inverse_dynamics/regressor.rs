@@ -19,7 +19,6 @@ use crate::algorithm::Card;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::model::joint::{Joint, with_joint};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{AngularRate, Force, Vec3};
 use crate::state::Base;
@@ -83,17 +82,15 @@ pub fn regressor<S: Scalar, P: Parameter<S>>(
         let mut j = i;
         loop {
             let at = tree.nodes[j];
-            let setting = model.setting(j, &work.angles);
-            with_joint!(at.kind, J => {
-                let joint = J::<S>::at(setting, &work.pose[j]);
-                for (k, column) in columns.iter().enumerate() {
-                    let mut efforts = [S::zero(); 6];
-                    joint.project(*column, &mut efforts[..J::<S>::NV]);
-                    for row in 0..J::<S>::NV {
-                        y[(at.v + row, 10 * (i - 1) + k)] = efforts[row];
-                    }
+            let joint = model.joint_at(j, &work.angles, &work.pose[j]);
+            let nv = at.kind.nv();
+            for (k, column) in columns.iter().enumerate() {
+                let mut efforts = [S::zero(); 6];
+                joint.project(*column, &mut efforts[..nv]);
+                for row in 0..nv {
+                    y[(at.v + row, 10 * (i - 1) + k)] = efforts[row];
                 }
-            });
+            }
             if at.parent == 0 {
                 break;
             }

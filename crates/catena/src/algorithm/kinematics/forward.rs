@@ -7,7 +7,7 @@
 //! ```
 
 use crate::algorithm::{Angles, Card};
-use crate::model::joint::{Joint, with_joint};
+use crate::model::joint::{AnyJoint, any};
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Motion, Pose, Vec3};
@@ -61,9 +61,8 @@ impl<S: Scalar> Kinematics<S> {
         body: usize,
         k: usize,
     ) -> Motion<S> {
-        let info = model.tree().nodes[body];
-        let setting = model.setting(body, &self.angles);
-        with_joint!(info.kind, J => { J::<S>::at(setting, &self.pose[body]).column(k) })
+        let joint = model.joint_at(body, &self.angles, &self.pose[body]);
+        joint.column(k)
     }
 
     /// Pose of a frame in the world.
@@ -156,7 +155,7 @@ pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
         let info = tree.nodes[i];
         let parent = info.parent;
         let setting = model.setting(i, &work.angles);
-        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+        let pose = any::pose(info.kind, setting, &q[info.q..]);
         let turning = work.velocity[parent].angular;
         let carried = pose.motion_into(work.velocity[parent]);
         let centripetal = turning.cross(turning.cross(pose.translation));
@@ -164,12 +163,13 @@ pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
         rate.linear += pose.rotation.transpose_times(centripetal);
         work.pose[i] = pose;
         work.world_from_body[i] = work.world_from_body[parent] * pose; // (1)
-        with_joint!(info.kind, J => {
-            let (v, vdot) = (&v[info.v..], &vdot[info.v..]);
-            let joint = J::<S>::at(setting, &pose);
-            work.velocity[i] = joint.plus(carried, v); // (2)
-            work.acceleration[i] = joint.plus(rate + joint.bias(carried.angular, v), vdot); // (3)
-        });
+        let joint = AnyJoint {
+            kind: info.kind,
+            setting,
+            pose: &pose,
+        };
+        (work.velocity[i], work.acceleration[i]) =
+            joint.carry(carried, rate, &v[info.v..], &vdot[info.v..]); // (2, 3)
     }
 }
 
@@ -188,7 +188,7 @@ pub(crate) fn poses_kernel<S: Scalar, P: Parameter<S>>(
     for i in 1..=model.body_count() {
         let info = tree.nodes[i];
         let setting = model.setting(i, &work.angles);
-        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+        let pose = any::pose(info.kind, setting, &q[info.q..]);
         work.pose[i] = pose;
         work.world_from_body[i] = work.world_from_body[info.parent] * pose; // (1)
     }

@@ -7,6 +7,7 @@
 //!
 //! Algorithms choose the joint's type once per body and pass (`with_joint!`); everything below is inlined arithmetic.
 
+pub(crate) mod any;
 mod cylindrical;
 mod free;
 mod helical;
@@ -17,6 +18,7 @@ mod revolute;
 mod spherical;
 mod universal;
 
+pub(crate) use any::AnyJoint;
 pub(crate) use cylindrical::Cylindrical;
 pub(crate) use free::Free;
 pub(crate) use helical::Helical;
@@ -30,6 +32,7 @@ pub(crate) use universal::Universal;
 use super::DofNumbers;
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Vec3};
+use std::ops::Range;
 
 /// The numbers a joint needs to be set up: those of the model, and sine and cosine of its angles.
 #[derive(Clone, Copy)]
@@ -46,6 +49,23 @@ pub(crate) struct Pivots<'a, S, P> {
     pub psi: &'a [Force<S>],
     pub inverse: &'a [S],
     pub dofs: &'a [DofNumbers<P>],
+}
+
+impl<'a, S, P> Pivots<'a, S, P> {
+    /// Those of some of all freedoms.
+    #[inline(always)]
+    pub fn of(
+        range: Range<usize>,
+        psi: &'a [Force<S>],
+        inverse: &'a [S],
+        dofs: &'a [DofNumbers<P>],
+    ) -> Self {
+        Pivots {
+            psi: &psi[range.clone()],
+            inverse: &inverse[range.clone()],
+            dofs: &dofs[range],
+        }
+    }
 }
 
 /// The same, being written.
