@@ -1,6 +1,6 @@
 //! The known word most like a mistyped one.
 
-/// The nearest of the known words, if any is near.
+/// The closest of the known words, if any is close.
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()

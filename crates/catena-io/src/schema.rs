@@ -16,7 +16,7 @@ use catena::model::{
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
-/// What `format` must say.
+/// The value that `format` must have.
 pub(crate) const FORMAT: &str = "catena/1";
 
 const FILE_KEYS: &[&str] = &[
@@ -57,7 +57,7 @@ const JOINT_KEYS: &[&str] = &[
     "max_velocity",
     "max_effort",
 ];
-/// The keys that speak of freedoms.
+/// The keys of freedoms.
 const FREEDOM_KEYS: &[&str] = &[
     "armature",
     "damping",

@@ -413,7 +413,7 @@ fn read_situation(multibody: &Multibody, sample: &Object<'_>) -> Result<Situatio
 }
 
 impl Multibody {
-    /// A state from positions and velocities, each a list for every joint; `element` is to blame if they do not fit.
+    /// A state from positions and velocities, each a list for every joint; errors refer to `element`.
     fn read_state(
         &self,
         element: &Element<'_>,
@@ -547,7 +547,7 @@ impl Subject for Moving {
 }
 
 fn normalise(quaternion: &mut [f64], element: &Element<'_>) -> Result<()> {
-    // one whose squares overflow is refused, not scaled: a state is not typed by hand
+    // a quaternion whose squares overflow is refused, not scaled
     let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
     if length < 1e-12 || !length.is_finite() {
         return Err(element.error("holds no rotation: its quaternion has no usable length"));
@@ -589,7 +589,7 @@ impl Tree {
         })
     }
 
-    /// The same quantity from the response of every route.
+    /// A quantity from the response of every method.
     fn each(&self, quantity: impl Fn(&Response) -> Numbers) -> Vec<Numbers> {
         self.responses.iter().map(quantity).collect()
     }
@@ -617,7 +617,7 @@ impl Tree {
         loads.collect()
     }
 
-    /// Something that only a closed chain has, from the routes that tell.
+    /// A quantity that only a closed chain has, from the methods that give it.
     fn of_loops(&self, quantity: impl Fn(&Closed) -> Option<f64>) -> Option<Vec<Numbers>> {
         let closed = self.responses.iter().filter_map(|r| r.closed.as_ref());
         let numbers: Vec<Numbers> = closed.filter_map(quantity).map(Numbers::from).collect();
@@ -676,7 +676,7 @@ impl Subject for Tree {
         self.responses.iter().map(|r| r.route).collect()
     }
 
-    /// Maximal coordinates have all accelerations and all loads in one system of equations: its round-off goes by the largest.
+    /// Maximal coordinates have all accelerations and all loads in one system of equations: its round-off scales with the largest.
     fn floors(&self, name: &str) -> Vec<f64> {
         let loads = match name {
             "joint_acc" | "body_lin_acc" | "body_ang_acc" => false,

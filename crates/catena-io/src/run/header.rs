@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What files of this version call themselves.
+/// Name of the format in files of this version.
 pub(super) const FORMAT: &str = "catena-run/2";
 
 /// Refuses a header that could not be read back.
@@ -80,7 +80,7 @@ pub(super) fn from_text(path: &Path, columns: &str, metadata: &str) -> Result<He
     Ok(header)
 }
 
-/// Refuses a file of another version, and what is no run at all.
+/// Refuses a file of another version, and a file that is not a run.
 pub(super) fn check_format(path: &Path, format: Option<&str>) -> Result<()> {
     match format {
         Some(FORMAT) => Ok(()),
@@ -94,7 +94,7 @@ pub(super) fn check_format(path: &Path, format: Option<&str>) -> Result<()> {
     }
 }
 
-/// The file is something else.
+/// The error for a file that is not a run.
 pub(super) fn no_run(path: &Path) -> Error {
     file_error(
         ErrorKind::Syntax,
