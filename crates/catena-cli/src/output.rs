@@ -109,7 +109,7 @@ pub fn expect_folder(path: &Path) -> Result<()> {
     match path.parent() {
         Some(folder) if folder != Path::new("") && !folder.is_dir() => {
             let message = format!("the folder {} does not exist", folder.display());
-            Err(Error::new(ErrorKind::File, message).hint("make it first"))
+            Err(Error::new(ErrorKind::File, message).hint("create it first"))
         }
         _ => Ok(()),
     }

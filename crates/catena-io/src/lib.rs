@@ -215,7 +215,7 @@ fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
         _ => Err(file_error(
             ErrorKind::Unsupported,
             file_name,
-            "the format of the file cannot be told from its name",
+            "the format of the file cannot be determined from its name",
         )
         .hint(
             "supported are .toml and .json (catena's own format), .urdf, and .xml with URDF in it",

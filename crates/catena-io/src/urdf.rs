@@ -219,14 +219,14 @@ impl Notes {
                     _ => format!("{n} {what}, the first on line {line}"),
                 })
                 .collect();
-            notes.push(format!("left out, not understood: {}", what.join("; ")));
+            notes.push(format!("left out, unknown: {}", what.join("; ")));
         }
         if !self.massless.is_empty() {
             notes.push(format!("links without mass: {}", names(&self.massless)));
         }
         if !self.without_limit.is_empty() {
             notes.push(format!(
-                "joints without <limit>, which URDF asks for: {}; taken as unlimited",
+                "joints without <limit>, which URDF requires: {}; taken as unlimited",
                 names(&self.without_limit)
             ));
         }
@@ -656,7 +656,7 @@ impl Reading<'_> {
                 format!("{written}{within} is out of place"),
                 match places.is_empty() {
                     true => "a file has one <robot>".into(),
-                    false => format!("it belongs into {}", places.join(" or ")),
+                    false => format!("it belongs in {}", places.join(" or ")),
                 },
             );
         }
@@ -677,7 +677,7 @@ impl Reading<'_> {
         }
         if acts(name) && !says_nothing(element) {
             return refused(
-                format!("{written}{within} is not understood, and may change the motion"),
+                format!("{written}{within} is unknown and may change the motion"),
                 LEAVE_OUT.into(),
             );
         }
@@ -714,7 +714,7 @@ impl Reading<'_> {
             // limits are stored, not enforced
             if acts(name) && owner != "limit" && !self.ignore_unknown {
                 let message = format!(
-                    "attribute `{name}` of {} is not understood, and may change the motion",
+                    "attribute `{name}` of {} is unknown and may change the motion",
                     describe(element)
                 );
                 let error = self.error(ErrorKind::Unsupported, element, message);

@@ -559,7 +559,7 @@ fn chaos_is_refused() {
     let error = verify_text(&long.to_string(), "x.json").expect_err("it proves nothing");
     assert_eq!(
         error.message(),
-        "`samples[0]` proves nothing: the last digits of its numbers decide about its result"
+        "`samples[0]` proves nothing: its result depends on the last digits of its numbers"
     );
     long["samples"][0]["t"] = json!(1e9);
     let error = verify_text(&long.to_string(), "x.json").expect_err("it takes for ever");

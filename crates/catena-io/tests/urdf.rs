@@ -94,10 +94,10 @@ fn everything_left_out_is_told() {
              1 <material>, 1 <safety_controller>, 3 <visual> (no effect on the dynamics)",
             "ignored: 2 <gazebo>, 1 <ros2_control>, 1 <transmission> \
              (rotors, friction or contact described there are not used)",
-            "left out, not understood: <contact> on line 5; 2 <loop_joint>, the first on line 22; \
+            "left out, unknown: <contact> on line 5; 2 <loop_joint>, the first on line 22; \
              attribute `colour` of <robot> on line 1",
             "links without mass: `base`, `tip`",
-            "joints without <limit>, which URDF asks for: `hinge`; taken as unlimited",
+            "joints without <limit>, which URDF requires: `hinge`; taken as unlimited",
             "joints without <axis>: `hinge`; the axis is x, as URDF says",
             "root link `base` is joined to the ground by a fixed joint (`root_joint` was added)",
         ]
@@ -114,9 +114,9 @@ fn elements_of_other_vocabularies_are_not_taken_for_urdf() {
     let notes = read_ignoring(&text).assumptions;
     assert_eq!(
         notes[0],
-        "left out, not understood: <d:axis> on line 9; <d:joint> on line 9"
+        "left out, unknown: <d:axis> on line 9; <d:joint> on line 9"
     );
-    assert!(refused(&text).contains("<d:axis> in joint `hinge` is not understood"));
+    assert!(refused(&text).contains("<d:axis> in joint `hinge` is unknown"));
 }
 
 /// What speaks of the motion, looks mistyped or stands in the wrong place is not left out in silence: the message names it, its
@@ -135,11 +135,11 @@ fn what_may_change_the_motion_is_refused() {
     for (text, what) in [
         (
             with(loops, "", ""),
-            "<loop_joint> in <robot> is not understood, and may change the motion",
+            "<loop_joint> in <robot> is unknown and may change the motion",
         ),
         (
             with("<constraint type=\"weld\"/>", "", ""),
-            "<constraint> in <robot> is not understood",
+            "<constraint> in <robot> is unknown",
         ),
         (
             with("<linear_spring_damper/>", "", ""),
@@ -187,7 +187,7 @@ fn what_may_change_the_motion_is_refused() {
         ),
         (
             with("", "", "").replace("type=\"revolute\"", "type=\"revolute\" armature=\"0.1\""),
-            "attribute `armature` of joint `hinge` is not understood",
+            "attribute `armature` of joint `hinge` is unknown",
         ),
     ] {
         let message = refused(&text);
@@ -203,7 +203,7 @@ fn what_may_change_the_motion_is_refused() {
     ] {
         let notes = read(&with("", "", link)).assumptions;
         assert!(
-            notes[0].starts_with("left out, not understood: <"),
+            notes[0].starts_with("left out, unknown: <"),
             "{notes:?}"
         );
     }

@@ -123,7 +123,7 @@ pub fn kept(option: &str, text: &str, code: bool) -> Result<Keep> {
                 }
                 let hint = match names::nearest(name, known.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("known are {}", known.join(", ")),
+                    None => format!("expected one of: {}", known.join(", ")),
                 };
                 return Err(Error::new(
                     ErrorKind::Input,

@@ -211,7 +211,7 @@ fn object_with<'a>(value: &'a Value, what: &str, known: &[&str]) -> Result<&'a M
         Some(key) => {
             let hint = match names::nearest(key, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("known are: {}", known.join(", ")),
+                None => format!("expected one of: {}", known.join(", ")),
             };
             Err(syntax(format!("{what} has an unknown key `{key}`")).hint(hint))
         }

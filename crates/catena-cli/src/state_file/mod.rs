@@ -25,7 +25,7 @@ pub fn read(path: &Path, model: &Model) -> Result<Vec<Situation>> {
         _ => {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                "the format of the states cannot be told from the file's name",
+                "the format of the states cannot be determined from the file's name",
             )
             .at(whole(path))
             .hint("supported are .json and .csv"));

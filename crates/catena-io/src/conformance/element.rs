@@ -182,13 +182,13 @@ impl<'a> Element<'a> {
     pub(super) fn direction(&self) -> Result<Vec3<f64>> {
         let vector = self.vector()?;
         let unit = vector.unit().filter(|_| vector.norm() >= 1e-12);
-        unit.ok_or_else(|| self.error("is no direction: it has no usable length"))
+        unit.ok_or_else(|| self.error("is not a direction: it has no usable length"))
     }
 
     /// A unit quaternion (w, x, y, z); the file's may have any length but zero.
     pub(super) fn quaternion(&self) -> Result<[f64; 4]> {
         let quaternion: [f64; 4] = self.array()?;
-        unit(quaternion).ok_or_else(|| self.error("is no rotation: it has no usable length"))
+        unit(quaternion).ok_or_else(|| self.error("is not a rotation: it has no usable length"))
     }
 
     /// A symmetric 3×3 matrix, given in full.

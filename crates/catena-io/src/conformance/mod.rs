@@ -160,6 +160,6 @@ fn information(head: &Object<'_>, key: &str) -> Result<String> {
 
 /// The error for an expected quantity that is unknown: it must not be ignored.
 fn unknown_quantity(element: &Element<'_>, name: &str) -> Error {
-    let message = format!("expected quantity `{name}` is not known: refusing to pass it over");
+    let message = format!("expected quantity `{name}` is unknown");
     element.blame(Error::new(ErrorKind::Unsupported, message))
 }

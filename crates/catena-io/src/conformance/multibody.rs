@@ -258,7 +258,7 @@ fn read_kind(element: &Element<'_>, types: &[JointKind]) -> Result<JointKind> {
         let names: Vec<_> = types.iter().map(|kind| kind.name()).collect();
         element
             .error(format!("names an unknown joint type \"{name}\""))
-            .hint(format!("known are: {}", names.join(", ")))
+            .hint(format!("expected one of: {}", names.join(", ")))
     })
 }
 
@@ -355,7 +355,7 @@ pub(super) fn accelerations<'a>(case: &Element<'a>) -> Result<Vec<Sample<'a, Tre
         return Ok(vec![read_sample(&multibody, &top)?]);
     };
     if let Some(stray) = SAMPLE_KEYS.iter().find_map(|key| top.get(key)) {
-        return Err(stray.error("stands beside `samples`: it belongs inside the samples"));
+        return Err(stray.error("is given beside `samples`: it belongs inside the samples"));
     }
     let samples = samples.list()?;
     let samples = samples.iter().map(|sample| {
@@ -550,7 +550,7 @@ fn normalise(quaternion: &mut [f64], element: &Element<'_>) -> Result<()> {
     // a quaternion whose squares overflow is refused, not scaled
     let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
     if length < 1e-12 || !length.is_finite() {
-        return Err(element.error("holds no rotation: its quaternion has no usable length"));
+        return Err(element.error("is not a rotation: its quaternion has no usable length"));
     }
     quaternion.iter_mut().for_each(|x| *x /= length);
     Ok(())

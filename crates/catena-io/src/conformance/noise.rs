@@ -117,7 +117,7 @@ pub(super) fn shake(number: f64, random: &mut Random) -> f64 {
 
 /// The error for a case whose results are all noise: nothing can be said about it.
 fn undetermined(sample: &Element<'_>) -> Error {
-    let what = "proves nothing: the last digits of its numbers decide about its result";
+    let what = "proves nothing: its result depends on the last digits of its numbers";
     sample.error_of(ErrorKind::Input, what)
 }
 

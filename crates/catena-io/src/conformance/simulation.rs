@@ -94,7 +94,7 @@ pub(super) fn read_controller(
         (None, None, None) => Ok(Controller::None),
         (Some(tau), None, None) => Ok(Controller::Constant(read(&tau)?)),
         (Some(tau), ..) => {
-            Err(tau.error("stands beside `tau_amp` or `tau_omega`: give one or the other"))
+            Err(tau.error("is given beside `tau_amp` or `tau_omega`: give one or the other"))
         }
         _ => Ok(Controller::Sine {
             amplitude: read(&top.require("tau_amp")?)?,

@@ -279,7 +279,7 @@ fn read_header(lines: &mut Lines<'_>) -> Result<Header> {
             path,
             "the header of the run is cut off or changed",
         )
-        .hint("without it nothing can be said of the rows; make the run anew")
+        .hint("without it the rows cannot be read; repeat the run")
     };
     let complete = lines.next()?;
     if lines.length == 0 {

@@ -513,7 +513,7 @@ impl Scan {
             path,
             "the header of the run is cut off or changed",
         )
-        .hint("without it nothing can be said of the rows; make the run anew"))
+        .hint("without it the rows cannot be read; repeat the run"))
     }
 }
 

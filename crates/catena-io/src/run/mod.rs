@@ -104,7 +104,7 @@ impl Format {
             _ => Err(file_error(
                 ErrorKind::Unsupported,
                 path,
-                "the format of the run cannot be told from the file's name",
+                "the format of the run cannot be determined from the file's name",
             )
             .hint("runs are named .csv, .parquet or .mcap")),
         }
@@ -346,11 +346,11 @@ impl RunWriter {
     fn write_error(&self, error: &io::Error) -> Error {
         let advice = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
-            io::ErrorKind::FileTooLarge => "raise the limit of file sizes",
+            io::ErrorKind::FileTooLarge => "raise the file size limit",
             _ => "remove the cause",
         };
         let next = match self.progress.blocks {
-            0 => "start the run anew",
+            0 => "start the run again",
             _ => "resume the run",
         };
         file_error(
@@ -364,7 +364,7 @@ impl RunWriter {
     fn kept(&self) -> String {
         let Progress { blocks, rows, time } = self.progress;
         match time {
-            Some(time) => format!("kept are {rows} rows in {blocks} blocks, up to time {time:?} s"),
+            Some(time) => format!("the file holds {rows} rows in {blocks} blocks, up to time {time:?} s"),
             None => "no rows had been written before".to_string(),
         }
     }

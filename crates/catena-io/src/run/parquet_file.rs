@@ -417,7 +417,7 @@ pub(super) fn read(path: &Path) -> Result<Contents> {
         .map_err(|error| unreadable(path, error))?;
     let audit = match table.texts().get("catena.audit") {
         Some(audit) => serde_json::from_str(audit)
-            .map_err(|error| damaged(path, &format!("its audit is no JSON ({error})")))?,
+            .map_err(|error| damaged(path, &format!("its audit is not valid JSON ({error})")))?,
         None => return Err(damaged(path, "its audit is missing")),
     };
     Ok(Contents {

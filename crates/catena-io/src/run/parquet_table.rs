@@ -106,7 +106,7 @@ impl<W: Read + Write + Seek + Send> TableWriter<W> {
         self.text(CHECK, NO_DIGITS);
         let Hashing { mut target, check } = self.writer.into_inner()?;
         let Some(place) = digits(&mut target)? else {
-            return Err(ParquetError::General("the check has no place".into()));
+            return Err(ParquetError::General("no place for the checksum".into()));
         };
         target.seek(SeekFrom::Start(place))?;
         write!(target, "{:08x}", check.finalize())?;

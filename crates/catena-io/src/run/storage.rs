@@ -43,7 +43,7 @@ pub(super) fn create_error(path: &Path, error: &io::Error) -> Error {
     let folder = folder_of(path);
     if error.kind() == io::ErrorKind::NotFound && !folder.is_dir() {
         let message = format!("the folder {} does not exist", folder.display());
-        return file_error(ErrorKind::File, path, message).hint("make it first");
+        return file_error(ErrorKind::File, path, message).hint("create it first");
     }
     let message = format!("the run cannot be created: {error}");
     file_error(ErrorKind::File, path, message)
@@ -71,7 +71,7 @@ pub(super) fn nothing_begun(path: &Path) -> Error {
         path,
         "the run was stopped before its header was written",
     )
-    .hint("there are no results; start the run anew")
+    .hint("there are no results; start the run again")
 }
 
 /// The error for a corrupt run.
