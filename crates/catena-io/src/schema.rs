@@ -263,7 +263,8 @@ fn joint(table: &Table<'_>, parent_before: &str) -> Result<JointSpec> {
         Some(parent) => parent.text()?,
         None if parent_before == child => {
             let missing = table.require("parent").map(|_| parent_before);
-            let hint = format!("without it the joint would be attached to `{child}`, its own child");
+            let hint =
+                format!("without it the joint would be attached to `{child}`, its own child");
             missing.map_err(|error| error.hint(hint))?
         }
         None => parent_before,

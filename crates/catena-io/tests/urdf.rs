@@ -202,10 +202,7 @@ fn what_may_change_the_motion_is_refused() {
         "<contact/>",
     ] {
         let notes = read(&with("", "", link)).assumptions;
-        assert!(
-            notes[0].starts_with("left out, unknown: <"),
-            "{notes:?}"
-        );
+        assert!(notes[0].starts_with("left out, unknown: <"), "{notes:?}");
     }
 }
 

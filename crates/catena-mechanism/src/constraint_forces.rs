@@ -96,8 +96,7 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
     solved.handed_over = true;
     solved.assumptions.insert(
         0,
-        "Hᵀ J⁻¹ H does not show clearly which rows are dependent: solved by SVD"
-            .into(),
+        "Hᵀ J⁻¹ H does not show clearly which rows are dependent: solved by SVD".into(),
     );
     Ok(solved)
 }

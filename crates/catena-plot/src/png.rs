@@ -23,8 +23,8 @@ const MOST: f32 = 20_000.0;
 /// The text is set in an embedded font (Latin, Greek, Cyrillic, mathematical signs), so the result is the same on every
 /// machine. Characters that the font lacks are left out.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>> {
-    let document =
-        Document::parse(svg).map_err(|error| refusal(format!("the picture is not valid SVG: {error}")))?;
+    let document = Document::parse(svg)
+        .map_err(|error| refusal(format!("the picture is not valid SVG: {error}")))?;
     let root = document.root_element();
     if root.tag_name().name() != "svg" {
         return Err(refusal("the picture is not SVG"));
@@ -189,7 +189,8 @@ impl Painter<'_> {
             let mut lengths = Vec::new();
             for part in text.split([' ', ',']).filter(|part| !part.is_empty()) {
                 let length = part.parse::<f32>();
-                lengths.push(length.map_err(|_| refusal(format!("`{part}` is not a dash length")))?);
+                lengths
+                    .push(length.map_err(|_| refusal(format!("`{part}` is not a dash length")))?);
             }
             stroke.dash = StrokeDash::new(lengths, 0.0);
         }

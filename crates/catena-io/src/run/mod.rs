@@ -364,7 +364,9 @@ impl RunWriter {
     fn kept(&self) -> String {
         let Progress { blocks, rows, time } = self.progress;
         match time {
-            Some(time) => format!("the file holds {rows} rows in {blocks} blocks, up to time {time:?} s"),
+            Some(time) => {
+                format!("the file holds {rows} rows in {blocks} blocks, up to time {time:?} s")
+            }
             None => "no rows had been written before".to_string(),
         }
     }

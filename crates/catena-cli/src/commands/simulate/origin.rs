@@ -48,7 +48,10 @@ impl Arguments {
     ) -> Result<Origin> {
         let model = catena_io::to_json(&loaded.builder);
         let model: Value = serde_json::from_str(&model).map_err(|error| {
-            Error::new(ErrorKind::Model, format!("the model is not valid JSON: {error}"))
+            Error::new(
+                ErrorKind::Model,
+                format!("the model is not valid JSON: {error}"),
+            )
         })?;
         let (rtol, atol, step) = match options.integrator {
             Integrator::Adaptive {
