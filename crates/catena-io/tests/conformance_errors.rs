@@ -1,4 +1,4 @@
-//! Broken cases: each has a message that tells the file, the element and what is wrong with it.
+//! Broken cases: each has a message that names the file, the element and what is wrong with it.
 
 use catena_io::conformance::{verify_file, verify_text};
 use serde_json::{Value, json};
@@ -575,7 +575,7 @@ fn every_entry_may_be_damaged_without_harm() {
         "/accuracy",
         "/child",
     ];
-    // in a motion large numbers may be followed for long, and change nothing
+    // in a simulation large numbers may take long, and change nothing
     let strange = [json!(null), json!("x"), json!([]), json!({}), json!(1e9)];
     for (name, damages, every) in [
         ("tree6_mixed", &strange[..], 3),

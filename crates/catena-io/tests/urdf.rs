@@ -1,4 +1,4 @@
-//! What a URDF file means, and what is told about the rest.
+//! How a URDF file is read, and what is reported about the rest.
 
 use catena::model::JointKind;
 use catena_io::{BaseOption, Options, builder_from_urdf, model_from_urdf, read_model};
@@ -27,7 +27,7 @@ fn read(text: &str) -> catena::ModelBuilder {
     builder_from_urdf(text, "r.urdf", &Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The same, leaving out what is not understood.
+/// Reads a robot, leaving out unknown elements.
 fn read_ignoring(text: &str) -> catena::ModelBuilder {
     let options = Options {
         ignore_unknown: true,
@@ -119,8 +119,8 @@ fn elements_of_other_vocabularies_are_not_taken_for_urdf() {
     assert!(refused(&text).contains("<d:axis> in joint `hinge` is unknown"));
 }
 
-/// What speaks of the motion, looks mistyped or stands in the wrong place is not left out in silence: the message names it, its
-/// line and the way out.
+/// What concerns the motion, looks mistyped or is in the wrong place is not silently ignored: the message names it, its
+/// line and what to do.
 #[test]
 fn what_may_change_the_motion_is_refused() {
     let with = |inside: &str, joint: &str, link: &str| {
@@ -195,7 +195,7 @@ fn what_may_change_the_motion_is_refused() {
         assert!(message.contains("x.urdf:"), "{message}");
         assert!(message.contains("hint: "), "{message}");
     }
-    // what only says what holds anyway
+    // elements that only state defaults
     for link in [
         "<gravity>1</gravity><kinematic>0</kinematic>",
         "<origin xyz=\"0 0 0\" rpy=\"0 -0 0\"/>",
@@ -215,7 +215,7 @@ fn an_element_with_very_many_attributes_is_refused_at_once() {
     let message = refused(&text);
     assert!(before.elapsed().as_secs() < 5);
     assert!(message.contains("more than 1000 attributes"), "{message}");
-    // equals signs in comments and values are no attributes
+    // equals signs in comments and values are not attributes
     let note = "= ".repeat(5000);
     let text = robot(&format!(
         "<!-- {note} --><link name=\"base\"/>{ARM}{}",

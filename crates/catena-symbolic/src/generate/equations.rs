@@ -425,8 +425,8 @@ impl<'a> Traced<'a> {
         (vdot, factors)
     }
 
-    /// Derivatives along q ⊕ δ: by δ, which has the meaning of v times a time. For plain coordinates that is by q; a
-    /// quaternion p moves by ½ p ∘ (0, δ).
+    /// Derivatives along q ⊕ δ, with respect to δ, a velocity times a time. For scalar coordinates that is ∂/∂q; a
+    /// quaternion p changes by ½ p ∘ (0, δ).
     fn by_position(&self, expressions: &[Expr]) -> Vec<Expr> {
         let (nv, q) = (self.model.nv(), Expr::symbols("q", self.model.nq()));
         let mut matrix = vec![Expr::zero(); expressions.len() * nv];
