@@ -162,7 +162,7 @@ fn mistakes_are_explained() {
         (
             "plot empty.csv",
             "error: the run holds no rows: it was stopped before its first block\n  --> empty.csv\n\
-             hint: go on with it by --resume\n",
+             hint: continue it with --resume\n",
         ),
         (
             "plot run.csv -o nowhere/run",

@@ -11,7 +11,7 @@ use catena::{Base, Model, State};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Keys of a state; `checks` is what the program itself wrote beside a result.
+/// Keys of a state; `checks` is what the program itself wrote with a result.
 const KEYS: [&str; 8] = ["t", "q", "v", "a", "tau", "base", "wrenches", "checks"];
 
 /// Reads one state, a list of states, or what `--json` printed.
