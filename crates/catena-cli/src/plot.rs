@@ -5,7 +5,7 @@ use crate::number;
 /// Dots of a braille cell, by row and column, as bits of its code point.
 const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
 
-/// Draws y over x in a box of so many cells; the axes carry their ends, `unit_x` and `unit_y` their units.
+/// Draws y over x in a box of a given number of cells; the axes are labelled at their ends with the given units.
 pub fn curve(x: &[f64], y: &[f64], size: (usize, usize), units: (&str, &str)) -> String {
     let (width, height) = size;
     let (left, right) = range(x);

@@ -63,7 +63,7 @@ impl Table {
         self.column(head, aligned(cells), CellAlignment::Right, true)
     }
 
-    /// Breaks prose so that the table is at most so wide.
+    /// Breaks prose so that the table has at most this width.
     #[must_use]
     pub fn wrapped(mut self, width: u16) -> Self {
         self.wrapped = Some(width);

@@ -195,7 +195,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "inverse planar3 --state words.txt",
-        "error: the format of the states cannot be told from the file's name\n  --> words.txt\n\
+        "error: the format of the states cannot be determined from the file's name\n  --> words.txt\n\
          hint: supported are .json and .csv\n",
     ),
     (

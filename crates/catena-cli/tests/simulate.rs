@@ -324,12 +324,12 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "planar3 -o old.txt",
-        "error: the format of the run cannot be told from the file's name\n  --> old.txt\n\
+        "error: the format of the run cannot be determined from the file's name\n  --> old.txt\n\
          hint: runs are named .csv, .parquet or .mcap\n",
     ),
     (
         "planar3 -o nowhere/run.csv",
-        "error: the folder nowhere does not exist\n  --> nowhere/run.csv\nhint: make it first\n",
+        "error: the folder nowhere does not exist\n  --> nowhere/run.csv\nhint: create it first\n",
     ),
     (
         "planar3 -o none.parquet --resume",
@@ -678,7 +678,7 @@ mod killed {
             "{stderr}"
         );
         assert!(
-            stderr.contains("  --> run.csv\nhint: kept are "),
+            stderr.contains("  --> run.csv\nhint: the file holds "),
             "{stderr}"
         );
         let stdout = String::from_utf8(full.stdout).expect("UTF-8");

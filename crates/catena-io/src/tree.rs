@@ -1,4 +1,4 @@
-//! What a TOML or JSON text says, value by value, each with its line.
+//! The values of a TOML or JSON text, each with its line.
 
 /// A value and the line it starts on.
 #[derive(Clone, Debug)]
@@ -7,7 +7,7 @@ pub(crate) struct Node {
     pub value: Value,
 }
 
-/// The kinds of values that TOML and JSON have in common, and the few they have not.
+/// The kinds of values of TOML and JSON.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     /// `null` (JSON).

@@ -1,4 +1,4 @@
-//! Conformance cases: known values are met, changed values are caught, and what is written can be read back.
+//! Conformance cases: known values are reproduced, changed values are detected, and what is written can be read back.
 
 use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder, embedded};
 use catena::residual::larger;
@@ -378,7 +378,7 @@ fn motion_expectations(case: &Value) -> Vec<(String, String, f64)> {
     named.collect()
 }
 
-/// Changes one unit in the seventh digit of an entry; nothing but this entry must be off.
+/// Changes one unit in the seventh digit of an entry; only this entry must be reported.
 fn assert_seventh_digit_is_seen(name: &str, case: &Value, quantity: &str, path: &str) {
     let report = verify(&with_digit_changed(case, path, 7));
     let off: Vec<_> = report.quantities.iter().filter(|q| !q.ok).collect();
@@ -440,7 +440,7 @@ fn quaternions_of_a_motion_may_have_either_sign() {
     assert!(off[0].where_.starts_with("samples[2].s[1]"), "{report}");
     negate(&mut pendulum["samples"][2]["s"][1]);
     assert_passes(&pendulum);
-    // without a p to go by, s may have either sign
+    // without a p to compare with, s may have either sign
     for sample in pendulum["samples"].as_array_mut().expect("samples") {
         sample.as_object_mut().expect("an object").remove("p");
     }
@@ -549,7 +549,7 @@ fn simple_motions_are_met() {
     assert!(!verify(&robot).passed());
 }
 
-/// A motion so long that the last digits decide about it proves nothing.
+/// A motion so long that it depends on the last digits proves nothing.
 #[test]
 fn chaos_is_refused() {
     let mut long = case("planar3_freefall");
@@ -559,7 +559,7 @@ fn chaos_is_refused() {
     let error = verify_text(&long.to_string(), "x.json").expect_err("it proves nothing");
     assert_eq!(
         error.message(),
-        "`samples[0]` proves nothing: the last digits of its numbers decide about its result"
+        "`samples[0]` proves nothing: its result depends on the last digits of its numbers"
     );
     long["samples"][0]["t"] = json!(1e9);
     let error = verify_text(&long.to_string(), "x.json").expect_err("it takes for ever");
@@ -622,7 +622,7 @@ fn written_cases_are_read_back() {
         assert_eq!(report.samples, 3);
         assert_eq!(report.id, name);
         for quantity in &report.quantities {
-            // loads that ought to be zero are nothing but noise, and measured against it; linear accelerations of the
+            // loads that should be zero are noise, and measured against it; linear accelerations of the
             // pendulum's slender rods are what is left of angular ones several thousand times larger
             let left_over = quantity.name.starts_with("hinge") || quantity.name == "body_lin_acc";
             let limit = if left_over { 1e-11 } else { 1e-12 };
@@ -658,7 +658,7 @@ fn a_point_mass_is_read_back() {
     assert!(report.passed(), "{report}");
 }
 
-/// Long chains of balls and large trees lose digits; the noise knows how many.
+/// Long chains of balls and large trees lose digits; the noise measures how many.
 #[test]
 fn large_systems_are_read_back() {
     for name in [
@@ -969,7 +969,7 @@ fn zeros_do_not_fail_on_noise() {
     assert_passes(&held);
 }
 
-/// Cases of trees and loops are met by every formulation of the equations of motion, not by one that stands in for another; the null
+/// Cases of trees and loops are reproduced by every formulation of the equations of motion, not by one that replaces another; the null
 /// space of the graph is that of trees.
 #[test]
 fn every_formulation_takes_part() {
@@ -1038,7 +1038,7 @@ fn freedoms(joint: &Value, parent: Mat3<f64>, child: Mat3<f64>) -> Vec<(Vec3<f64
     }
 }
 
-/// Newton's and Euler's equations of every body, and no work of the constraints, from nothing but what the case says.
+/// Newton's and Euler's equations of every body, and no work of the constraints, from the case alone.
 #[test]
 fn written_loads_balance_every_body() {
     for name in ["zoo", "random-12-5", "random-20-3"] {

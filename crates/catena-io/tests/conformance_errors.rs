@@ -1,4 +1,4 @@
-//! Broken cases: each has a message that tells the file, the element and what is wrong with it.
+//! Broken cases: each has a message that names the file, the element and what is wrong with it.
 
 use catena_io::conformance::{verify_file, verify_text};
 use serde_json::{Value, json};
@@ -165,7 +165,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             tree,
             Set("/model/joints/1/axes", json!([[0, 0, 0]])),
-            "`model.joints[1].axes[0]` is no direction: it has no usable length",
+            "`model.joints[1].axes[0]` is not a direction: it has no usable length",
         ),
         (
             tree,
@@ -188,7 +188,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             tree,
             Set("/model/joints/1/q0", json!([0, 0, 0, 0])),
-            "`model.joints[1].q0` is no rotation: it has no usable length",
+            "`model.joints[1].q0` is not a rotation: it has no usable length",
         ),
         (
             tree,
@@ -224,7 +224,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             tree,
             Set("/q/4", json!([0, 0, 0, 0])),
-            "`q[4]` holds no rotation: its quaternion has no usable length",
+            "`q[4]` is not a rotation: its quaternion has no usable length",
         ),
         (
             tree,
@@ -265,7 +265,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             tree,
             Set("/expected/foo", json!(1)),
-            "`expected.foo`: expected quantity `foo` is not known: refusing to pass it over",
+            "`expected.foo`: expected quantity `foo` is unknown",
         ),
         (
             tree,
@@ -285,12 +285,12 @@ fn broken_cases_are_refused_with_their_element() {
         (
             tree,
             Set("/state/p", json!(1)),
-            "`state.p`: expected quantity `state.p` is not known: refusing to pass it over",
+            "`state.p`: expected quantity `state.p` is unknown",
         ),
         (
             tree,
             Set("/samples", json!([])),
-            "`q` stands beside `samples`: it belongs inside the samples",
+            "`q` is given beside `samples`: it belongs inside the samples",
         ),
         (
             "planar3_inverse",
@@ -355,12 +355,12 @@ fn broken_cases_are_refused_with_their_element() {
         (
             "serial_matrices",
             Set("/samples/1/expected/M", json!(1)),
-            "`samples[1].expected.M`: expected quantity `M` is not known: refusing to pass it over",
+            "`samples[1].expected.M`: expected quantity `M` is unknown",
         ),
         (
             "serial_matrices",
             Set("/samples/1/expected/qdd", json!([1, 2, 3])),
-            "`samples[1].expected.qdd`: expected quantity `qdd` is not known: refusing to pass it over",
+            "`samples[1].expected.qdd`: expected quantity `qdd` is unknown",
         ),
         (
             "serial_matrices",
@@ -370,7 +370,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             tree,
             Set("/q/1/0", json!(1e20)),
-            "the case proves nothing: the last digits of its numbers decide about its result",
+            "the case proves nothing: its result depends on the last digits of its numbers",
         ),
         (
             "space6r_accel",
@@ -386,7 +386,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             "space6r_accel",
             Set("/state/quat0", json!([0, 0, 0, 0])),
-            "`state.quat0` is no rotation: it has no usable length",
+            "`state.quat0` is not a rotation: it has no usable length",
         ),
         (
             "space6r_accel",
@@ -411,7 +411,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             "planar3_freefall",
             Set("/samples/2/momentum", json!([0, 0, 0])),
-            "`samples[2].momentum`: expected quantity `momentum` is not known: refusing to pass it over",
+            "`samples[2].momentum`: expected quantity `momentum` is unknown",
         ),
         (
             "planar3_freefall",
@@ -441,7 +441,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             "planar3_freefall",
             Set("/tau_amp", json!([0, 0, 0])),
-            "`tau` stands beside `tau_amp` or `tau_omega`: give one or the other",
+            "`tau` is given beside `tau_amp` or `tau_omega`: give one or the other",
         ),
         (
             "planar3_freefall",
@@ -466,7 +466,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             "pendulum3",
             Set("/p0/2", json!([0, 0, 0, 0])),
-            "`p0[2]` is no rotation: it has no usable length",
+            "`p0[2]` is not a rotation: it has no usable length",
         ),
         (
             "pendulum3",
@@ -476,7 +476,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             "pendulum3",
             Set("/samples/1/loop_gap", json!(0)),
-            "`samples[1].loop_gap`: expected quantity `loop_gap` is not known: refusing to pass it over",
+            "`samples[1].loop_gap`: expected quantity `loop_gap` is unknown",
         ),
         (
             "tree_motion",
@@ -575,7 +575,7 @@ fn every_entry_may_be_damaged_without_harm() {
         "/accuracy",
         "/child",
     ];
-    // in a motion large numbers may be followed for long, and change nothing
+    // in a simulation large numbers may take long, and change nothing
     let strange = [json!(null), json!("x"), json!([]), json!({}), json!(1e9)];
     for (name, damages, every) in [
         ("tree6_mixed", &strange[..], 3),

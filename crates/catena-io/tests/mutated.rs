@@ -128,7 +128,7 @@ fn conformance_cases() {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        // a motion whose end was moved far away is given up after many steps
+        // a motion whose end was moved far away is abandoned after many steps
         let usual = if original.contains("_sim\"") { 2 } else { 20 };
         for seed in 0..inputs(usual) {
             let damaged = mutator::text(&original, &mut Random::new(seed));

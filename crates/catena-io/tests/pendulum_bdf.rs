@@ -1,4 +1,4 @@
-//! The n-body pendulum moved by its implicit equations: against known motions, and against the recursion on the tree.
+//! The n-body pendulum integrated by its implicit equations: against known motions, and against the recursion on the tree.
 
 use catena::algorithm::pendulum::{
     Departures, ImplicitPendulum, Pendulum, Rod, Scheme, Unknowns, consistent_rates,
@@ -170,7 +170,7 @@ fn recursion(model: &Model, start: &State, time: f64) -> State {
     system.unpack(time, engine.y())
 }
 
-/// The same rods as a tree, moved by an explicit method in relative coordinates: nothing is shared but the model.
+/// The rods as a tree, integrated by an explicit method in relative coordinates: only the model is shared.
 #[test]
 fn motion_is_that_of_the_tree() {
     let model = embedded::model("pendulum-5").expect("embedded");

@@ -18,33 +18,33 @@ pub(crate) struct Unknowns {
     pub lambda: Vec<f64>,
     /// Largest relative residual of the equations.
     pub residual: f64,
-    /// The same without what no motion can meet, because rows that depend on each other want different things.
+    /// The residual without the part that no motion can satisfy, because dependent rows are inconsistent.
     pub reachable: f64,
     /// Corrections that were made.
     pub corrections: usize,
 }
 
-/// What a way of solving leaves besides the unknowns.
+/// What a method returns besides the unknowns.
 #[derive(Clone, Debug)]
 pub(crate) struct Solved {
     pub unknowns: Unknowns,
     pub rank: Option<usize>,
     pub condition: f64,
     pub assumptions: Vec<String>,
-    /// Multiplications with an addition each that decompositions and substitutions took.
+    /// Multiply-adds of factorizations and substitutions.
     pub operations: f64,
-    /// Did another way of solving have to take over?
+    /// Did another method have to take over?
     pub handed_over: bool,
 }
 
-/// Multiplications with an addition each, leading terms (Golub and Van Loan): what dense decompositions take.
+/// Multiply-adds of dense factorizations, leading terms (Golub and Van Loan).
 pub(crate) mod cost {
     /// Cholesky factor of n × n.
     pub fn cholesky(n: usize) -> f64 {
         (n as f64).powi(3) / 6.0
     }
 
-    /// Both triangles of n × n, for so many right sides.
+    /// Substitution with both triangles of n × n, for this number of right-hand sides.
     pub fn substitution(n: usize, sides: usize) -> f64 {
         (n * n) as f64 * sides as f64
     }
@@ -165,7 +165,7 @@ impl Metric {
         }
     }
 
-    /// What the factor took, and L⁻¹ H.
+    /// Cost of the factorization and of L⁻¹ H.
     pub fn operations(&self) -> f64 {
         let (size, rows) = (self.hinges.nrows(), self.hinges.ncols());
         let added = match self.added == 0.0 {
@@ -175,7 +175,7 @@ impl Metric {
         cost::cholesky(size) + cost::substitution(size, rows) / 2.0 + added
     }
 
-    /// u with what was added to J.
+    /// u with the term that corresponds to the addition to J.
     pub fn force(&self, u: &[f64], b: &[f64]) -> Col<f64> {
         let mut force = column(u);
         if self.added != 0.0 {
@@ -194,7 +194,7 @@ impl Metric {
     }
 }
 
-/// Solves with `solve(u, b)`, then with the residuals as right sides, until they do not shrink any more.
+/// Solves with `solve(u, b)`, then with the residuals as right-hand sides, until they no longer decrease.
 pub(crate) fn refine(
     equations: &Equations,
     most: usize,
@@ -203,11 +203,11 @@ pub(crate) fn refine(
     refine_for(equations, &equations.force, &equations.right, most, solve).0
 }
 
-/// The same with multipliers damped by ε, whose corrections add to loads that move nothing whatever part of b no motion can meet
-/// (round-off of positions and velocities, divided by ε).
+/// Refinement with multipliers damped by ε. Its corrections accumulate the part of b that no motion can satisfy (round-off of positions
+/// and velocities, divided by ε) in loads of the null space.
 ///
-/// The shortest loads that act the same, H λ' = H λ, are found with the same factors and b = 0. There every correction is
-/// −Hᵀ x/ε, so that their sum is Hᵀ w: without a part that moves nothing.
+/// The minimum-norm loads with the same effect, H λ' = H λ, are found with the same factors and b = 0. There every correction is
+/// −Hᵀ x/ε, so that their sum is Hᵀ w: without a null-space component.
 pub(crate) fn refine_damped(
     equations: &Equations,
     most: usize,
@@ -224,7 +224,7 @@ pub(crate) fn refine_damped(
     let (scale, mut last) = (largest(&against), f64::INFINITY);
     let mut shortest = vec![0.0; rows];
     for _ in 0..12 {
-        // as long as it gets better, to round-off
+        // as long as it improves, down to round-off
         let left = largest(&against);
         if left <= 4e-16 * scale || left > 0.5 * last {
             break;
@@ -242,7 +242,7 @@ pub(crate) fn refine_damped(
     let (mut newton, mut hinges) = (vec![0.0; size], vec![0.0; rows]);
     let (x, lambda) = (&found.x, &found.lambda);
     found.residual = equations_residual(equations, x, lambda, &mut newton, &mut hinges);
-    // s = b − Hᵀ x with H s = 0 is out of reach: what counts is H s
+    // s = b − Hᵀ x with H s = 0 cannot be reduced: H s is the measure
     let mut seen = vec![0.0; size];
     let mut longest = 0.0f64;
     for (row, s) in equations.rows.iter().zip(&hinges) {
@@ -259,7 +259,7 @@ pub(crate) fn refine_damped(
     found
 }
 
-/// Solves J x − H λ = u, Hᵀ x = b; gives the sum of x after each correction, too.
+/// Solves J x − H λ = u, Hᵀ x = b; also returns the sum of x after each correction.
 fn refine_for(
     equations: &Equations,
     u: &[f64],

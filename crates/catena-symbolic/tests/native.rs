@@ -93,7 +93,7 @@ fn code_agrees_with_the_general_recursions() {
     );
 }
 
-/// The doors: results, factors, joint wrenches, batches and their remainders, motion in lanes.
+/// The entry points: results, factors, joint wrenches, batches and their remainders, motion in lanes.
 #[test]
 fn doors_with_code_answer_as_those_without() {
     if Cpu::detect() == Cpu::Baseline {
@@ -237,7 +237,7 @@ fn doors_with_code_answer_as_those_without() {
     }
 }
 
-/// What the general recursions refuse, the code refuses, with the same words.
+/// What the general recursions refuse, the code refuses, with the same message.
 #[test]
 fn refusals_are_the_same() {
     if Cpu::detect() == Cpu::Baseline {
@@ -320,7 +320,7 @@ fn a_joint_without_inertia_is_named() {
     assert_eq!(batch.failures().len(), 1);
 }
 
-/// The same motion, and a clean audit, with code and without.
+/// Motions with code and without are equal, and both audits are clean.
 #[test]
 fn simulations_with_code_end_where_those_without_end() {
     if Cpu::detect() == Cpu::Baseline {
@@ -362,7 +362,7 @@ fn simulations_with_code_end_where_those_without_end() {
     }
 }
 
-/// Code is bound to the model and the question it was made for: the least change of a number makes it another's.
+/// Code is bound to its model and question: the smallest change of a number makes it another model's.
 #[test]
 fn code_of_another_model_is_refused() {
     if Cpu::detect() == Cpu::Baseline {

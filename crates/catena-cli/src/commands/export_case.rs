@@ -8,7 +8,7 @@ use catena_io::conformance;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Larger models make cases that nobody compares with.
+/// Larger models make unwieldy cases.
 const MOST_FREEDOMS: usize = 3000;
 
 /// Which model, how many states, and where to.

@@ -10,10 +10,10 @@ use catena::spatial::{Sym3, Vec3};
 use catena::{Model, ModelBuilder};
 use std::sync::Arc;
 
-/// Keys that inform people and may stand in any object.
+/// Keys for information only, allowed in any object.
 const INFORMATION: &[&str] = &["name", "notes", "title"];
 
-/// Does a key inform people only?
+/// Is a key for information only?
 pub(super) fn informs(key: &str) -> bool {
     INFORMATION.contains(&key)
 }
@@ -22,14 +22,14 @@ pub(super) fn informs(key: &str) -> bool {
 #[derive(Clone)]
 pub(super) struct Element<'a> {
     file: Arc<str>,
-    /// Number of the shaken copy it belongs to; 0 is the case as it stands.
+    /// Number of the perturbed copy it belongs to; 0 is the case as given.
     copy: u64,
     path: String,
     node: &'a Node,
 }
 
 impl<'a> Element<'a> {
-    /// The case as a whole, as it stands (0) or one of its shaken copies.
+    /// The case as a whole, as given (0) or one of its perturbed copies.
     pub(super) fn root(lines: &Lines, copy: u64, node: &'a Node) -> Self {
         Element {
             file: lines.file(),
@@ -39,7 +39,7 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// The model that this element describes; in a shaken copy of the case a shaken one.
+    /// The model that this element describes, perturbed in a perturbed copy of the case.
     pub(super) fn build(&self, builder: &ModelBuilder) -> Result<Model> {
         let model = builder.build().map_err(|error| self.blame(error))?;
         Ok(match self.copy {
@@ -63,7 +63,7 @@ impl<'a> Element<'a> {
         self.error_of(ErrorKind::Syntax, end)
     }
 
-    /// The same, of another kind.
+    /// An error about this element, of the given kind.
     pub(super) fn error_of(&self, kind: ErrorKind, end: impl AsRef<str>) -> Error {
         let message = format!("{} {}", self.label(), end.as_ref());
         Error::new(kind, message).at(self.place())
@@ -79,7 +79,7 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// The same, unless the error tells already where it was found.
+    /// Adds this element's place to an error that has none yet.
     pub(super) fn blame_unplaced(&self, error: Error) -> Error {
         if *error.place() == Place::default() {
             self.blame(error)
@@ -182,13 +182,13 @@ impl<'a> Element<'a> {
     pub(super) fn direction(&self) -> Result<Vec3<f64>> {
         let vector = self.vector()?;
         let unit = vector.unit().filter(|_| vector.norm() >= 1e-12);
-        unit.ok_or_else(|| self.error("is no direction: it has no usable length"))
+        unit.ok_or_else(|| self.error("is not a direction: it has no usable length"))
     }
 
     /// A unit quaternion (w, x, y, z); the file's may have any length but zero.
     pub(super) fn quaternion(&self) -> Result<[f64; 4]> {
         let quaternion: [f64; 4] = self.array()?;
-        unit(quaternion).ok_or_else(|| self.error("is no rotation: it has no usable length"))
+        unit(quaternion).ok_or_else(|| self.error("is not a rotation: it has no usable length"))
     }
 
     /// A symmetric 3×3 matrix, given in full.

@@ -19,8 +19,8 @@ const TORQUE: f64 = 1.0;
 
 /// Writes a case with the responses of a model at random states, under random efforts and external loads.
 ///
-/// The states are those of [`State::random`] with `seed`, `seed` + 1, …; the expected values are computed in O(n), in plain
-/// arithmetic, so that a case is the same on every processor of an architecture. Bodies
+/// The states are those of [`State::random`] with `seed`, `seed` + 1, …; the expected values are computed in O(n) without fused
+/// operations, so that a case is the same on every processor of an architecture. Bodies
 /// are described about their mass centres, in catena's own body axes: the case holds the same system, not the same frames.
 pub fn export_case(name: &str, model: &Model, states: usize, seed: u64) -> Result<String> {
     if states == 0 {
@@ -71,7 +71,7 @@ pub fn export_case(name: &str, model: &Model, states: usize, seed: u64) -> Resul
 
 fn random_situation(model: &Model, seed: u64) -> Situation {
     let state = State::random(model, seed);
-    // another sequence than that of the state
+    // a random sequence other than that of the state
     let mut random = Random::new(!seed);
     let mut vector = |reach: f64| {
         let mut component = || random.uniform(-reach, reach);
@@ -105,7 +105,7 @@ fn written_model(model: &Model) -> Result<Written> {
             centre,
             mut tensor,
         } = model.inertial(body);
-        // a point mass keeps no inertia about itself but round-off
+        // a point mass has no inertia about its centre beyond round-off
         if tensor.trace() < 1e-14 * mass * centre.dot(centre) {
             tensor = Sym3::zero();
         }
@@ -224,7 +224,7 @@ fn listed<T: Into<Numbers>>(bodies: &[BodyMotion], quantity: impl Fn(&BodyMotion
     Written::numbers(Numbers::list(bodies.iter().map(quantity)))
 }
 
-/// The unit quaternion (w, x, y, z) of a rotation, from its largest component outwards.
+/// The unit quaternion (w, x, y, z) of a rotation, computed from its largest component.
 fn quaternion(rotation: Mat3<f64>) -> [f64; 4] {
     let [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]] = rotation.rows();
     // four times the square of each component

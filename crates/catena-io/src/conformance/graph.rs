@@ -7,8 +7,8 @@
 //! K = diag(I_i) − Σ_k m_k D̃_ik D̃_jk                   inertia matrix of the bodies' own rotations
 //! ```
 //!
-//! D_ik points from the barycentre of body i to its hinge towards body k; D_ii to its mass centre. Every hinge counts as a
-//! ball here; a sliding joint counts with its present hinge point on the child.
+//! D_ik points from the barycentre of body i to its hinge towards body k; D_ii to its mass centre. Every hinge is taken as a
+//! ball joint here; for a sliding joint the current hinge point on the child is used.
 
 use super::multibody::Multibody;
 use super::report::Numbers;

@@ -1,7 +1,7 @@
 //! Conformance cases: states of a system with the accelerations, efforts, matrices and loads that are known for them, and
 //! motions with what is known of them at some instants.
 //!
-//! A case is a JSON file that any engine can read; `docs/conformance.md` tells its format. [`verify_file`] computes every
+//! A case is a JSON file that any engine can read; `docs/conformance.md` describes its format. [`verify_file`] computes every
 //! expected quantity through catena's public interface and reports the worst difference of each; [`export_case`] writes a
 //! case of a model, so that two engines can be compared.
 //!
@@ -13,8 +13,8 @@
 //! # Ok::<(), catena::Error>(())
 //! ```
 //!
-//! Nothing passes by being passed over: a quantity that is not known, a key that is not known and a case that expects
-//! nothing are errors, and kinds of cases that catena does not know are refused as unsupported.
+//! Nothing is silently ignored: an unknown quantity, an unknown key and a case that expects nothing are errors, and unknown kinds
+//! of cases are refused as unsupported.
 
 mod element;
 mod export;
@@ -44,7 +44,7 @@ use std::path::Path;
 /// Name of the format.
 pub const FORMAT: &str = "catena-case/1";
 
-/// Name under which the format was known before.
+/// Former name of the format.
 const OLDER_FORMAT: &str = "mbref/1";
 
 /// Keys that every case may have.
@@ -75,7 +75,7 @@ pub fn verify_file(path: &Path) -> Result<Report> {
     verify_text(&read_text(path, &file_name)?, &file_name)
 }
 
-/// The same for a case given as text; the file name appears in messages.
+/// As [`verify_file`], for a case given as text; the file name appears in messages.
 pub fn verify_text(text: &str, file_name: &str) -> Result<Report> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim().is_empty() {
@@ -150,7 +150,7 @@ fn expect_kind<'a>(head: &Object<'a>) -> Result<&'a str> {
     Err(error.hint(advice(kind, KINDS)))
 }
 
-/// Text for people, empty where the case has none.
+/// A text for information, empty where the case has none.
 fn information(head: &Object<'_>, key: &str) -> Result<String> {
     match head.get(key) {
         Some(element) => element.text().map(Into::into),
@@ -158,8 +158,8 @@ fn information(head: &Object<'_>, key: &str) -> Result<String> {
     }
 }
 
-/// The error of an expected quantity that we cannot compute: it must not be passed over.
+/// The error for an expected quantity that is unknown: it must not be ignored.
 fn unknown_quantity(element: &Element<'_>, name: &str) -> Error {
-    let message = format!("expected quantity `{name}` is not known: refusing to pass it over");
+    let message = format!("expected quantity `{name}` is unknown");
     element.blame(Error::new(ErrorKind::Unsupported, message))
 }

@@ -258,7 +258,7 @@ fn read_kind(element: &Element<'_>, types: &[JointKind]) -> Result<JointKind> {
         let names: Vec<_> = types.iter().map(|kind| kind.name()).collect();
         element
             .error(format!("names an unknown joint type \"{name}\""))
-            .hint(format!("known are: {}", names.join(", ")))
+            .hint(format!("expected one of: {}", names.join(", ")))
     })
 }
 
@@ -355,7 +355,7 @@ pub(super) fn accelerations<'a>(case: &Element<'a>) -> Result<Vec<Sample<'a, Tre
         return Ok(vec![read_sample(&multibody, &top)?]);
     };
     if let Some(stray) = SAMPLE_KEYS.iter().find_map(|key| top.get(key)) {
-        return Err(stray.error("stands beside `samples`: it belongs inside the samples"));
+        return Err(stray.error("is given beside `samples`: it belongs inside the samples"));
     }
     let samples = samples.list()?;
     let samples = samples.iter().map(|sample| {
@@ -413,7 +413,7 @@ fn read_situation(multibody: &Multibody, sample: &Object<'_>) -> Result<Situatio
 }
 
 impl Multibody {
-    /// A state from positions and velocities, each a list for every joint; `element` is to blame if they do not fit.
+    /// A state from positions and velocities, each a list for every joint; errors refer to `element`.
     fn read_state(
         &self,
         element: &Element<'_>,
@@ -547,10 +547,10 @@ impl Subject for Moving {
 }
 
 fn normalise(quaternion: &mut [f64], element: &Element<'_>) -> Result<()> {
-    // one whose squares overflow is refused, not scaled: a state is not typed by hand
+    // a quaternion whose squares overflow is refused, not scaled
     let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
     if length < 1e-12 || !length.is_finite() {
-        return Err(element.error("holds no rotation: its quaternion has no usable length"));
+        return Err(element.error("is not a rotation: its quaternion has no usable length"));
     }
     quaternion.iter_mut().for_each(|x| *x /= length);
     Ok(())
@@ -589,7 +589,7 @@ impl Tree {
         })
     }
 
-    /// The same quantity from the response of every route.
+    /// A quantity from the response of every method.
     fn each(&self, quantity: impl Fn(&Response) -> Numbers) -> Vec<Numbers> {
         self.responses.iter().map(quantity).collect()
     }
@@ -617,7 +617,7 @@ impl Tree {
         loads.collect()
     }
 
-    /// Something that only a closed chain has, from the routes that tell.
+    /// A quantity that only a closed chain has, from the methods that give it.
     fn of_loops(&self, quantity: impl Fn(&Closed) -> Option<f64>) -> Option<Vec<Numbers>> {
         let closed = self.responses.iter().filter_map(|r| r.closed.as_ref());
         let numbers: Vec<Numbers> = closed.filter_map(quantity).map(Numbers::from).collect();
@@ -676,7 +676,7 @@ impl Subject for Tree {
         self.responses.iter().map(|r| r.route).collect()
     }
 
-    /// Maximal coordinates have all accelerations and all loads in one system of equations: its round-off goes by the largest.
+    /// Maximal coordinates have all accelerations and all loads in one system of equations: its round-off scales with the largest.
     fn floors(&self, name: &str) -> Vec<f64> {
         let loads = match name {
             "joint_acc" | "body_lin_acc" | "body_ang_acc" => false,

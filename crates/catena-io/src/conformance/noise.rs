@@ -1,12 +1,11 @@
 //! How many digits of a quantity the numbers of a case determine.
 //!
-//! A case is computed once as it stands and a few times more with every number of its models and states shaken in the last
-//! digits. What the shaking changes is the noise of a quantity: small where the quantity is well determined, large where big
-//! terms cancel or a system is hard to solve. Entries that ought to be zero have their noise, too, and need no rule of their
-//! own.
+//! A case is computed once as given and a few times more with every number of its models and states perturbed in the last
+//! digits. The resulting change is the noise of a quantity: small where the quantity is well conditioned, large where large
+//! terms cancel or the system is ill-conditioned. Entries that should be zero have noise, too, and need no special rule.
 //!
-//! A case whose orientations or pivots the last digits decide, such as one with an angle of 10²⁰ rad or a massless arm, would
-//! be all noise, and anything would pass. It is refused.
+//! A case whose orientations or pivots depend on the last digits, such as one with an angle of 10²⁰ rad or a massless arm, would
+//! be all noise, and any result would pass. It is refused.
 
 use super::element::Element;
 use super::report::{Comparison, Numbers, TOLERANCE};
@@ -21,13 +20,13 @@ use std::cell::RefCell;
 /// Largest relative change of a number.
 pub(super) const SHAKE: f64 = 1e-14;
 
-/// Number of shaken copies.
+/// Number of perturbed copies.
 const COPIES: u64 = 5;
 
-/// The noise of a quantity is this many times the largest change seen: round-off inside is not shaken, and copies are few.
+/// The noise of a quantity is this many times the largest change seen: internal round-off is not perturbed, and copies are few.
 const SAFETY: f64 = 30.0;
 
-/// The main route may be noisier than another one, but not by more than this factor.
+/// The main method may be noisier than another one, but not by more than this factor.
 const EXCUSE: f64 = 100.0;
 
 /// Largest noise of orientations (entries of rotation matrices) and pivots (relative) in a case that determines anything.
@@ -36,17 +35,17 @@ const UNDETERMINED: f64 = 1e-5;
 /// Keys whose numbers are not those of a model or state.
 const NOT_SHAKEN: &[&str] = &["parent", "child", "u", "expected", "accuracy"];
 
-/// Something that quantities can be computed of.
+/// Something whose quantities can be computed.
 pub(super) trait Subject {
-    /// A quantity by name, by every route there is, the main one first; nothing if the name is not known.
+    /// A quantity by name, by every method, the main one first; nothing if the name is unknown.
     fn quantity(&mut self, name: &str) -> Result<Option<Vec<Numbers>>>;
 
-    /// Names of the routes to accelerations and loads, where there are several.
+    /// Names of the methods for accelerations and loads, where there are several.
     fn routes(&self) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// Differences that a route is granted in any case, by route; none at all where the list is shorter.
+    /// Differences that are always accepted, by method; none where the list is shorter.
     fn floors(&self, _name: &str) -> Vec<f64> {
         Vec::new()
     }
@@ -74,7 +73,7 @@ pub(super) struct Sample<'a, T> {
     pub expected: Vec<(String, Element<'a>)>,
 }
 
-/// Copies of a case with shaken numbers.
+/// Copies of a case with perturbed numbers.
 pub(super) fn shaken_copies(case: &Node) -> Vec<(u64, Node)> {
     (1..=COPIES)
         .map(|copy| (copy, shaken(case, &mut Random::new(copy))))
@@ -106,7 +105,7 @@ fn shaken(node: &Node, random: &mut Random) -> Node {
     }
 }
 
-/// A model with all its constants shaken one by one, as round-off shakes them when a model is made from its description.
+/// A model with all its constants perturbed one by one, as by round-off when a model is built from its description.
 pub(super) fn shaken_model(model: &Model, copy: u64) -> Model {
     let random = RefCell::new(Random::new(copy));
     model.map(|number| shake(number, &mut random.borrow_mut()))
@@ -116,13 +115,13 @@ pub(super) fn shake(number: f64, random: &mut Random) -> f64 {
     number * (1.0 + random.uniform(-SHAKE, SHAKE))
 }
 
-/// The case as a whole is shaken noise: nothing can be said about it.
+/// The error for a case whose results are all noise: nothing can be said about it.
 fn undetermined(sample: &Element<'_>) -> Error {
-    let what = "proves nothing: the last digits of its numbers decide about its result";
+    let what = "proves nothing: its result depends on the last digits of its numbers";
     sample.error_of(ErrorKind::Input, what)
 }
 
-/// Noise of the orientations and pivots of a sample; as much noise as makes everything noise is an error.
+/// Noise of the orientations and pivots of a sample; an error where it exceeds `UNDETERMINED`.
 pub(super) fn foundation_noise<T: Subject + ?Sized>(
     sample: &Element<'_>,
     subject: &mut T,
@@ -143,7 +142,7 @@ pub(super) fn foundation_noise<T: Subject + ?Sized>(
     Ok(largest)
 }
 
-/// An expected quantity by every route, and the noise of each.
+/// An expected quantity by every method, and the noise of each.
 pub(super) fn routes_and_noise<T: Subject + ?Sized>(
     sample: &Element<'_>,
     (name, expected): (&str, &Element<'_>),
@@ -165,7 +164,7 @@ pub(super) fn routes_and_noise<T: Subject + ?Sized>(
     if !noise.iter().all(|noise| noise.is_finite()) {
         return Err(undetermined(sample));
     }
-    // an instability of the main route does not excuse it; one that writes zeros where others add up has no noise to compare with
+    // an instability of the main method does not excuse it; a method with exact zeros where others sum terms has no noise to compare with
     let others = noise[1..].iter().copied().filter(|noise| *noise > 0.0);
     noise[0] = noise[0].min(EXCUSE * others.fold(f64::INFINITY, f64::min));
     for (noise, floor) in noise.iter_mut().zip(subject.floors(name)) {
@@ -174,7 +173,7 @@ pub(super) fn routes_and_noise<T: Subject + ?Sized>(
     Ok((routes, noise))
 }
 
-/// Reads the samples of a case as it stands and of its shaken copies, and compares every expected quantity.
+/// Reads the samples of a case as given and of its perturbed copies, and compares every expected quantity.
 pub(super) fn compare<'a, T: Subject>(
     case: &Element<'a>,
     copies: &[Element<'a>],

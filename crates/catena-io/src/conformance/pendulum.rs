@@ -130,7 +130,7 @@ impl Pendulum {
         })
     }
 
-    /// A vector of every body, by every route.
+    /// A vector of every body, by every method.
     fn per_body(&self, vector: impl Fn(&BodyMotion) -> Vec3<f64>) -> Vec<Numbers> {
         self.routes(|_| true, vector)
     }

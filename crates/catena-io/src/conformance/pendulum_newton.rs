@@ -1,7 +1,7 @@
 //! One Newton step of Chou's pendulum: kind `pendulum_newton`.
 //!
 //! The case gives X and Ẋ of every body, σ, and the dependent Euler parameter u of every body. Expected are the residuals
-//! E(X, Ẋ), the corrections ΔX of J ΔX = E, which we find by all four schemes, and the velocity system J_R ΔV = E_R.
+//! E(X, Ẋ), the corrections ΔX of J ΔX = E, which are computed by all four schemes, and the velocity system J_R ΔV = E_R.
 
 use super::element::{Element, Object};
 use super::noise::{Sample, Subject};

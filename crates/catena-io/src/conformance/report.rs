@@ -10,7 +10,7 @@ use std::fmt;
 /// Largest accepted difference, relative to the scale of the entry it is found in.
 pub const TOLERANCE: f64 = 1e-10;
 
-/// The same for simulations, in which differences pile up.
+/// Largest accepted relative difference in simulations, in which errors accumulate.
 pub const SIMULATION_TOLERANCE: f64 = 1e-8;
 
 /// The worst difference of one quantity.
@@ -23,7 +23,7 @@ pub struct Quantity {
     /// What that difference is measured against: the size of the entry or, where that is larger, the noise of the
     /// quantity over the tolerance, so that differences within the noise are accepted.
     pub scale: f64,
-    /// `worst` / `scale`; 0 where nothing differs, not finite where the result is unusable.
+    /// `worst` / `scale`; 0 where nothing differs, non-finite where the result is unusable.
     pub relative: f64,
     /// Largest `relative` that is accepted.
     pub tolerance: f64,
@@ -33,7 +33,7 @@ pub struct Quantity {
     pub ok: bool,
 }
 
-/// What became of one case.
+/// The result of one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Identifier of the case.
@@ -46,7 +46,7 @@ pub struct Report {
     pub quantities: Vec<Quantity>,
     /// Number of states compared.
     pub samples: usize,
-    /// Routes by which accelerations and loads were computed and compared, where there are several.
+    /// Methods by which accelerations and loads were computed and compared, where there are several.
     pub routes: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Report {
         !self.quantities.is_empty() && self.quantities.iter().all(|quantity| quantity.ok)
     }
 
-    /// The quantity that is furthest off, relative to its tolerance.
+    /// The quantity with the largest difference relative to its tolerance.
     pub fn worst(&self) -> Option<&Quantity> {
         let mut worst: Option<&Quantity> = None;
         for quantity in &self.quantities {
@@ -112,12 +112,12 @@ impl fmt::Display for Report {
     }
 }
 
-/// Is a more than b? What is not a number exceeds everything else.
+/// Is a more than b? NaN exceeds everything else.
 fn exceeds(a: f64, b: f64) -> bool {
     a > b || (a.is_nan() && !b.is_nan())
 }
 
-/// Numbers in the shape in which a case lists them.
+/// Numbers in the shape of the case.
 #[derive(Clone, Debug)]
 pub(super) enum Numbers {
     One(f64),
@@ -143,7 +143,7 @@ impl Numbers {
         numbers.fold(0.0, |largest, x| larger(largest, x.abs()))
     }
 
-    /// Largest difference to numbers of the same shape; not finite where one of them is not.
+    /// Largest difference from numbers of the same shape; non-finite where one of them is.
     pub(super) fn distance(&self, other: &Numbers) -> f64 {
         let mut largest = 0.0;
         for (a, b) in self.flat().into_iter().zip(other.flat()) {
@@ -192,11 +192,11 @@ impl From<&Matrix> for Numbers {
     }
 }
 
-/// Gathers the worst difference of every quantity.
+/// Collects the worst difference of every quantity.
 pub(super) struct Comparison {
     pub quantities: Vec<Quantity>,
     pub samples: usize,
-    /// Routes that took part.
+    /// Methods that took part.
     pub routes: Vec<String>,
     /// Largest accepted difference, relative to the scale of its entry.
     tolerance: f64,
@@ -212,7 +212,7 @@ impl Comparison {
         }
     }
 
-    /// Notes the routes that took part.
+    /// Records the methods that took part.
     pub(super) fn by(&mut self, routes: &[&str]) {
         for route in routes {
             if !self.routes.iter().any(|known| known == route) {
@@ -221,7 +221,7 @@ impl Comparison {
         }
     }
 
-    /// Compares one quantity of one sample, by every route; differences within the noise of the route are accepted.
+    /// Compares one quantity of one sample, by every method; differences within the noise of the method are accepted.
     pub(super) fn compare(
         &mut self,
         name: &str,

@@ -13,7 +13,7 @@ use catena::spatial::{Force, Mat3, Pose, Vec3};
 use catena::{Base, Cpu, Dynamics, Matrix, Model, State};
 use catena_mechanism::{Formulation, Mechanism, Solution};
 
-/// Most freedoms for which the classical O(n³) route is run beside the O(n) one.
+/// Most freedoms for which the classical O(n³) method is run besides the O(n) one.
 pub(super) const DENSE_LIMIT: usize = 600;
 
 /// Most bodies for which all formulations in maximal coordinates are run, too.
@@ -24,7 +24,7 @@ const MAXIMAL_LIMIT: usize = 40;
 pub(super) enum Route {
     /// Through the UDUᵀ factorization, O(n), on the best path this processor has.
     Fast,
-    /// The same in the arithmetic that every processor has.
+    /// Through the UDUᵀ factorization, O(n), in the arithmetic that every processor has.
     Plain,
     /// Composite bodies and Cholesky, O(n³).
     Dense,
@@ -37,7 +37,7 @@ pub(super) struct Load {
     pub torque: Vec3<f64>,
 }
 
-/// Everything that acts at one instant. Loads go by catena's body number, 0 being the ground.
+/// Everything that acts at one instant. Loads are indexed by catena's body number, 0 being the ground.
 #[derive(Clone)]
 pub(super) struct Situation {
     pub state: State,
@@ -74,16 +74,16 @@ pub(super) struct Response {
     pub bodies: Vec<BodyMotion>,
     /// Are the loads in the joints known?
     ///
-    /// They are those of inverse dynamics in plain arithmetic. Accelerations that were found in another arithmetic would
-    /// leave round-off in them that belongs to neither.
+    /// They come from inverse dynamics in baseline arithmetic. Accelerations computed in another arithmetic would
+    /// add round-off to them.
     pub has_loads: bool,
     /// Loads in the joints that close loops, on the child, at the hinge point.
     pub loops: Vec<Force<f64>>,
-    /// What a closed chain knows besides.
+    /// Further results of a closed chain.
     pub closed: Option<Closed>,
-    /// Was it found in maximal coordinates?
+    /// Was it computed in maximal coordinates?
     pub maximal: bool,
-    /// Name of the route.
+    /// Name of the method.
     pub route: &'static str,
 }
 
@@ -115,7 +115,7 @@ impl Response {
 /// What only a closed chain has.
 #[derive(Clone, Copy)]
 pub(super) struct Closed {
-    /// Number of independent rows of the loops, where the route tells.
+    /// Number of independent rows of the loops, where the method gives it.
     pub rank: Option<usize>,
     /// Length of the vector of all loads.
     pub norm: f64,
@@ -148,7 +148,7 @@ impl System {
         System::with_frames(model, frames, Stabilisation::default())
     }
 
-    /// Bodies described in the frames of their links; loops obey stabilised constraints, if asked for.
+    /// Bodies described in the frames of their links; loops with stabilised constraints, if asked for.
     pub(super) fn of_links(model: &Model, stabilisation: Stabilisation) -> Self {
         let bodies = model.tree().bodies.iter().enumerate();
         let frames = bodies.map(|(body, info)| frame(body, info.body_from_link));
@@ -162,7 +162,7 @@ impl System {
         system
     }
 
-    /// `frames` goes by body number, 0 being the ground.
+    /// `frames` is indexed by body number, 0 being the ground.
     fn with_frames(model: &Model, frames: Vec<FrameInfo>, stabilisation: Stabilisation) -> Self {
         let tree = model.tree();
         // stabilised constraints are written in inertial components
@@ -202,7 +202,7 @@ impl System {
         &mut self.fast
     }
 
-    /// The response by one route.
+    /// The response by one method.
     pub(super) fn respond(&mut self, situation: &Situation, route: Route) -> Result<Response> {
         let dynamics = match route {
             Route::Fast => &mut self.fast,
@@ -212,7 +212,7 @@ impl System {
         if situation.state.base == Base::fixed() || !self.floating.contains(&true) {
             return Ok(response);
         }
-        // Trees on a free joint do not feel the base, and their coordinates are measured from the inertial frame. Trees on
+        // Trees on a free joint are not affected by the base, and their coordinates are measured from the inertial frame. Trees on
         // the ground do not influence each other: these are computed apart.
         let mut at_rest = situation.clone();
         at_rest.state.base = Base::fixed();
@@ -227,7 +227,7 @@ impl System {
         Ok(response)
     }
 
-    /// The response by every route that is affordable.
+    /// The response by every method that is affordable.
     pub(super) fn responses(&mut self, situation: &Situation) -> Result<Vec<Response>> {
         let mut responses = Vec::new();
         if !self.closed.is_empty() {
@@ -263,7 +263,7 @@ impl System {
         };
         let state = &situation.state;
         if state.base != Base::fixed() && self.floating.contains(&true) {
-            return Ok(responses); // trees that do not feel the base
+            return Ok(responses); // trees that are not affected by the base
         }
         let gap = responses[0].closed.map(|closed| closed.gap);
         let still = vec![0.0; situation.tau.len()];
@@ -274,7 +274,7 @@ impl System {
                 mechanism.accelerations(formulation, 0.0, state, &situation.tau, &wrenches);
             let solution = match solved {
                 Ok(solution) => solution,
-                // not made for this structure
+                // not applicable to this structure
                 Err(error) if error.kind() == ErrorKind::Unsupported => continue,
                 Err(error) => return Err(error),
             };
@@ -499,7 +499,7 @@ fn body_motion(kinematics: &Kinematics<f64>, frame: &FrameInfo) -> BodyMotion {
     }
 }
 
-/// What the freedoms of a joint put on its child at the hinge point, in inertial axes: motor, rotor, spring and friction.
+/// Load of the freedoms of a joint on its child at the hinge point, in inertial axes: motor, rotor, spring and friction.
 ///
 /// The freedoms move along orthonormal directions, so the effort e of each is the force e along (or the torque e about)
 /// its direction. A helical joint is driven by a torque about its axis.

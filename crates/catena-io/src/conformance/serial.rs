@@ -34,7 +34,7 @@ pub(super) fn expect_kind(model: &Object<'_>, wanted: &str) -> Result<()> {
     }
 }
 
-/// An empty model with the gravity of the case. The bodies of a case are facts: unphysical inertias are accepted.
+/// An empty model with the gravity of the case. The bodies of a case are taken as given: unphysical inertias are accepted.
 pub(super) fn case_builder(model: &Object<'_>) -> Result<ModelBuilder> {
     let mut builder = ModelBuilder::new("case");
     builder.gravity = model.require("gravity")?.vector()?;
@@ -133,7 +133,7 @@ pub(super) fn samples<'a>(case: &Element<'a>, given: Given) -> Result<Vec<Sample
     let mut samples = Vec::new();
     for element in top.require("samples")?.list()? {
         let sample = element.object(&["model", "q", "qd", given.key(), "expected"])?;
-        // what a sample does not give, the case gives
+        // values missing in a sample are those of the case
         let model = match sample.get("model") {
             Some(model) => read_chain(&model)?,
             None => read_chain(&top.require("model")?)?,
@@ -312,7 +312,7 @@ impl Chain {
         Ok(dynamics.inverse(state, vdot, &[])?.to_vec())
     }
 
-    /// τ by the recursion, less I v̇, C v and gravity as far as asked.
+    /// τ by the recursion, minus I v̇, C v and gravity as requested.
     fn efforts_less(&mut self, terms: &[&[f64]]) -> Result<Vec<f64>> {
         let mut efforts = self.recursive_efforts()?;
         for term in terms {

@@ -1,10 +1,10 @@
 //! Motion in time: what the kinds `serial_sim`, `space_sim`, `multibody_sim` and `pendulum_sim` have in common.
 //!
 //! A run is integrated by two methods that share no coefficient, at a tolerance far below that of the comparison, with steps
-//! that end at the times of the samples. What a sample holds is computed from the states found there.
+//! that end at the times of the samples. The quantities of a sample are computed from the states there.
 //!
-//! How many digits of a sample are determined is found as for a single state: the run is repeated with shaken numbers. In
-//! addition no entry is asked for more digits than an integration can have beside the largest entries of its quantity.
+//! How many digits of a sample are determined is found as for a single state: the run is repeated with perturbed numbers. In
+//! addition no entry must have more digits than an integration can give beside the largest entries of its quantity.
 
 use super::element::{Element, Object, informs};
 use super::noise::{SHAKE, Subject, foundation_noise, routes_and_noise, shake};
@@ -27,7 +27,7 @@ const TOLERANCES: Tolerances = Tolerances {
     absolute: 1e-14,
 };
 
-/// A run that takes more steps than this is given up.
+/// A run that takes more steps than this is abandoned.
 const MOST_STEPS: u64 = 100_000;
 
 /// Least noise of a quantity, relative to its scale over the run.
@@ -94,7 +94,7 @@ pub(super) fn read_controller(
         (None, None, None) => Ok(Controller::None),
         (Some(tau), None, None) => Ok(Controller::Constant(read(&tau)?)),
         (Some(tau), ..) => {
-            Err(tau.error("stands beside `tau_amp` or `tau_omega`: give one or the other"))
+            Err(tau.error("is given beside `tau_amp` or `tau_omega`: give one or the other"))
         }
         _ => Ok(Controller::Sine {
             amplitude: read(&top.require("tau_amp")?)?,
@@ -103,7 +103,7 @@ pub(super) fn read_controller(
     }
 }
 
-/// Gives a quaternion the sign that another one has: p and −p are the same orientation. Tells whether it was turned.
+/// Gives a quaternion the sign of another one: p and −p are the same orientation. Returns whether it was negated.
 pub(super) fn turn_towards(quaternion: &mut [f64], other: &[f64]) -> bool {
     let product: f64 = quaternion.iter().zip(other).map(|(a, b)| a * b).sum();
     let turn = product < 0.0;
@@ -162,7 +162,7 @@ impl Run<'_> {
         (self.view)(situation.clone(), sample).map_err(|error| sample.element.blame_unplaced(error))
     }
 
-    /// The same situation with its state shaken in the last digits.
+    /// The situation with its state perturbed in the last digits.
     fn jostled(&self, situation: &Situation) -> Result<Situation> {
         let mut random = Random::new(0);
         let mut shaken = |x: &f64| shake(*x, &mut random);
@@ -183,7 +183,7 @@ struct Found {
     amplified: bool,
 }
 
-/// Runs a case as it stands, by every method, and its shaken copies, and compares every expected quantity.
+/// Runs a case as given, by every method, and its perturbed copies, and compares every expected quantity.
 pub(super) fn compare<'a>(
     case: &Element<'a>,
     copies: &[Element<'a>],

@@ -66,7 +66,7 @@ pub(super) fn accelerations<'a>(case: &Element<'a>) -> Result<Vec<Sample<'a, Rob
     let mut samples = Vec::new();
     for element in top.require("samples")?.list()? {
         let sample = element.object(&["state", "tau", "xe", "external", "expected"])?;
-        // what a sample does not give, the case gives
+        // values missing in a sample are those of the case
         let find = |key: &str| sample.get(key).or_else(|| top.get(key));
         let state = find("state").map_or_else(|| top.require("state"), Ok)?;
         let mut tau = vec![0.0; model.nv()];
@@ -167,7 +167,7 @@ impl Robot {
         })
     }
 
-    /// The same quantity from the response of every route.
+    /// A quantity from the response of every method.
     fn each<'a, T: Into<Numbers>>(&'a self, quantity: impl Fn(&'a Response) -> T) -> Vec<Numbers> {
         self.responses.iter().map(|r| quantity(r).into()).collect()
     }

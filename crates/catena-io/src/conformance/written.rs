@@ -1,4 +1,4 @@
-//! JSON text that people can read: short lists on one line, long ones and objects over several.
+//! Readable JSON text: short lists on one line, long ones and objects over several.
 
 use super::report::Numbers;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! `catena count [MODEL]`: operations of the algorithms, of chains of revolute joints beside Saha's Tables 1 and 2, or of one model.
+//! `catena count [MODEL]`: operations of the algorithms, for chains of revolute joints compared with Saha's Tables 1 and 2, or for one model.
 
 mod formula;
 mod subject;
@@ -121,7 +121,7 @@ enum Way {
     Any,
     /// The recursion in DH frames (along common normals).
     Dh,
-    /// The same with inertias regrouped.
+    /// The recursion in DH frames with inertias regrouped.
     Reduced,
     /// The simplified program.
     Program,
@@ -316,7 +316,7 @@ impl Counts {
         section
     }
 
-    /// Ours against the paper's own formulas.
+    /// Our counts against the paper's own formulas.
     fn goals(&self) -> Section {
         let mut section = Section::new(
             "Against Saha's own formulas (120 n − 44 M, 97 n − 55 A; 201 n − 335 M, 193 n − 361 A): M + A, ratio",
@@ -406,7 +406,7 @@ impl Counts {
         text
     }
 
-    /// Where ours stand, in words, with the numbers of n = 6.
+    /// Comparison of our counts with the paper's in words, with the numbers of n = 6.
     fn standing(&self) -> String {
         let six = |algorithm, way| match self.line(algorithm, way) {
             Some(line) => format!("{} M {} A", line.counts[0][5], line.counts[1][5]),

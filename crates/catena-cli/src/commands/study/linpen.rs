@@ -1,4 +1,4 @@
-//! `catena study linpen`: Chou's Table 1 and Figure 2 with our implementation, and further than the paper went.
+//! `catena study linpen`: Chou's Table 1 and Figure 2 with our implementation, extended to longer pendulums.
 
 use super::Arguments;
 use crate::number::rough;
@@ -106,7 +106,7 @@ struct Costs {
     rows: Vec<(usize, Vec<StepCost>)>,
     /// Per body and besides, of the linear scheme's solution: multiplications, additions.
     linear: [(i64, i64); 2],
-    /// The same of its blocks.
+    /// Per body and besides, of its blocks: multiplications, additions.
     blocks: [(i64, i64); 2],
 }
 
@@ -405,7 +405,7 @@ impl Times {
     }
 }
 
-/// A motion by implicit integration.
+/// A simulation by implicit integration.
 struct Motion {
     bodies: usize,
     scheme: Scheme,

@@ -140,7 +140,7 @@ fn chain(links: usize, damping: f64) -> Result<Model> {
     builder.build()
 }
 
-/// A bow, let go at rest.
+/// A bow, released from rest.
 fn bow(model: &Model) -> State {
     let mut state = State::neutral(model);
     let share = 1.0 / model.nv() as f64;
@@ -396,7 +396,7 @@ impl Step {
     }
 }
 
-/// The shortest of many times.
+/// The smallest of many times.
 fn best(mut task: impl FnMut()) -> f64 {
     let begin = Instant::now();
     let mut shortest = f64::INFINITY;

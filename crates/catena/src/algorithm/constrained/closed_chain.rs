@@ -456,6 +456,6 @@ impl ClosedChain {
                 self.work.rows.count()
             ),
         )
-        .hint("drivers or couplings may demand what the loops forbid, or the mechanism is at a dead point")
+        .hint("drivers or couplings may contradict the loops, or the mechanism is at a dead point")
     }
 }

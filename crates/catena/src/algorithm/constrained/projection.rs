@@ -86,7 +86,7 @@ impl ClosedChain {
                     "no velocities keep the constraints: {outside:.3e} m/s or rad/s contradict each other, the most at `{name}` ({worst:.3e})"
                 ),
             )
-            .hint("drivers or couplings may demand what the loops forbid, or the mechanism is at a dead point"));
+            .hint("drivers or couplings may contradict the loops, or the mechanism is at a dead point"));
         }
         for (v, correction) in state.v.iter_mut().zip(self.work.correction()) {
             *v += correction;
