@@ -1,6 +1,6 @@
 //! Broken cases: each has a message that names the file, the element and what is wrong with it.
 
-use catena_io::conformance::{verify_file, verify_text};
+use catena_conformance::{verify_file, verify_text};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

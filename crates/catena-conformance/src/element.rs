@@ -2,12 +2,10 @@
 //! the file, such as `samples[1].expected.tau[3]`.
 
 use super::noise::shaken_model;
-use crate::lines::Lines;
-use crate::nearest::advice;
-use crate::tree::{Entry, Node, Value};
 use catena::error::{Error, ErrorKind, Place, Result};
 use catena::spatial::{Sym3, Vec3};
 use catena::{Model, ModelBuilder};
+use catena_io::document::{Entry, Lines, Node, Value, advice};
 use std::sync::Arc;
 
 /// Keys for information only, allowed in any object.

@@ -10,11 +10,11 @@
 use super::element::Element;
 use super::report::{Comparison, Numbers, TOLERANCE};
 use super::unknown_quantity;
-use crate::tree::{Entry, Node, Value};
 use catena::error::{Error, ErrorKind, Result};
 use catena::random::Random;
 use catena::residual::larger;
 use catena::{Dynamics, Model, State};
+use catena_io::document::{Entry, Node, Value};
 use std::cell::RefCell;
 
 /// Largest relative change of a number.

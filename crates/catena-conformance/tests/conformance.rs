@@ -3,7 +3,7 @@
 use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder, embedded};
 use catena::residual::larger;
 use catena::spatial::{Mat3, Pose, Vec3};
-use catena_io::conformance::{Report, export_case, verify_file, verify_text};
+use catena_conformance::{Report, export_case, verify_file, verify_text};
 use catena_mechanism::Formulation;
 use serde_json::{Value, json};
 use std::path::PathBuf;

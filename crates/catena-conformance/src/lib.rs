@@ -7,8 +7,8 @@
 //!
 //! ```
 //! let model = catena::model::embedded::model("zoo")?;
-//! let case = catena_io::conformance::export_case("zoo", &model, 2, 7)?;
-//! let report = catena_io::conformance::verify_text(&case, "zoo.json")?;
+//! let case = catena_conformance::export_case("zoo", &model, 2, 7)?;
+//! let report = catena_conformance::verify_text(&case, "zoo.json")?;
 //! assert!(report.passed());
 //! # Ok::<(), catena::Error>(())
 //! ```
@@ -33,10 +33,8 @@ mod written;
 pub use export::export_case;
 pub use report::{Quantity, Report, SIMULATION_TOLERANCE, TOLERANCE};
 
-use crate::lines::Lines;
-use crate::nearest::advice;
-use crate::{file_error, json_tree, read_text};
 use catena::error::{Error, ErrorKind, Result};
+use catena_io::document::{Lines, advice, file_error, parse_json, read_text};
 use element::{Element, Object};
 use serial::Given;
 use std::path::Path;
@@ -86,7 +84,7 @@ pub fn verify_text(text: &str, file_name: &str) -> Result<Report> {
         ));
     }
     let lines = Lines::new(file_name, text);
-    let tree = json_tree::parse(text, &lines)?;
+    let tree = parse_json(text, &lines)?;
     let case = Element::root(&lines, 0, &tree);
     let head = case.open_object()?;
     expect_format(&head)?;
