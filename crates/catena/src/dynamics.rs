@@ -98,7 +98,6 @@ mod fused {
             let constants = Links::new(model, &quads.links);
             let factors = quads.factors.parts();
             quads.forward.run(model, &constants, state, base, external, factors, vdot);
-            quads.exported = false;
         }
         fn factorize(work: &mut Work<Fused>, model: &Model, q: &[Fused]) {
             work.forward.factors.factorize_kernel(model, q);
@@ -116,6 +115,27 @@ enum Path {
     Fused(Box<Work<Fused>>, Box<Quads>),
 }
 
+impl Path {
+    /// Factorizes I(q) over components, and gives the inverses of the pivots.
+    fn factorize(&mut self, model: &Model, q: &[f64]) -> &[f64] {
+        match self {
+            Path::Baseline(work) => {
+                work.forward.factors.factorize(model, q);
+                &work.forward.factors.inverse
+            }
+            #[cfg(target_arch = "x86_64")]
+            Path::Fused(work, _) => {
+                // SAFETY: this path exists only where AVX2 and FMA were detected.
+                #[allow(unsafe_code)]
+                unsafe {
+                    fused::factorize(work, model, Fused::slice(q));
+                }
+                Fused::plain(&work.forward.factors.inverse)
+            }
+        }
+    }
+}
+
 /// The recursions that have a vector in each register.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Debug)]
@@ -124,8 +144,6 @@ struct Quads {
     inverse: NewtonEuler<Registers>,
     forward: ArticulatedBodies<Registers>,
     factors: Factors<Registers>,
-    /// Are the factors of the last call also where the generic recursions look for them?
-    exported: bool,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -136,9 +154,22 @@ impl Quads {
             inverse: NewtonEuler::new(model),
             forward: ArticulatedBodies::new(model),
             factors: Factors::new(model),
-            exported: true,
         }
     }
+}
+
+/// Where the factors of the last state are, for those who solve with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    /// Nowhere: there was no state, or it was refused.
+    None,
+    /// With the recursions over components, which solve with them.
+    InComponents,
+    /// With the recursion over registers.
+    #[cfg(target_arch = "x86_64")]
+    InRegisters,
+    /// Nowhere yet: code found the accelerations, and left the positions.
+    AtPositions,
 }
 
 /// Dynamics of one model in plain numbers.
@@ -168,8 +199,7 @@ pub struct Dynamics {
     derivatives: Option<Box<derivatives::Store>>,
     tasks: Box<tasks::Store>,
     quaternions: Vec<(usize, usize)>,
-    /// Are the factors those of a state?
-    factorized: bool,
+    factors: Kept,
     native: Option<Box<Native>>,
 }
 
@@ -180,9 +210,8 @@ struct Native {
     /// Positions, velocities and accelerations of the last inverse dynamics, if it was the code that computed it.
     last_inverse: [Vec<f64>; 3],
     inverse_is_compiled: bool,
-    /// Positions whose factors are wanted, if it was the code that computed the last forward dynamics.
+    /// Positions of the last forward dynamics, if it was the code that computed it.
     positions: Vec<f64>,
-    factors_wanted: bool,
 }
 
 impl Dynamics {
@@ -219,7 +248,7 @@ impl Dynamics {
             widest: cpu.min(Cpu::best()),
             derivatives: None,
             tasks: Box::default(),
-            factorized: false,
+            factors: Kept::None,
             native: None,
             quaternions: model
                 .bodies()
@@ -241,7 +270,6 @@ impl Dynamics {
             last_inverse: [model.nq(), model.nv(), model.nv()].map(|n| vec![0.0; n]),
             inverse_is_compiled: false,
             positions: vec![0.0; model.nq()],
-            factors_wanted: false,
         }));
         dynamics
     }
@@ -365,14 +393,13 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
-        self.factorized = false;
+        self.factors = Kept::None;
         self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("efforts", tau)?;
         self.load(external)?;
         let loaded = !external.is_empty();
         if let Some(native) = &mut self.native {
-            native.factors_wanted = false;
             if let Some(code) = &mut native.codes.forward
                 && !loaded
                 && state.base == Base::fixed()
@@ -380,13 +407,10 @@ impl Dynamics {
                 code.run(&state.q, &state.v, tau);
                 let (vdot, inverse_pivots) = code.results();
                 self.vdot.copy_from_slice(vdot);
-                if let Some(k) = not_positive(inverse_pivots) {
-                    return Err(singular(&self.model, k, inverse_pivots[k]));
-                }
+                check_pivots(&self.model, inverse_pivots)?;
                 finite_result("accelerations", &self.model, &self.vdot)?;
                 native.positions.copy_from_slice(&state.q);
-                native.factors_wanted = true;
-                self.factorized = true;
+                self.factors = Kept::AtPositions;
                 return Ok(&self.vdot);
             }
         }
@@ -401,24 +425,24 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<()> {
-        self.factorized = false;
+        self.factors = Kept::None;
         self.model.expect_tree()?;
         self.check_forward(state, tau, external)?;
-        if let Some(native) = &mut self.native {
-            native.factors_wanted = false;
-        }
         self.recursive_forward(state, tau, !external.is_empty())
     }
 
     fn recursive_forward(&mut self, state: &State, tau: &[f64], loaded: bool) -> Result<()> {
-        match &mut self.path {
-            Path::Baseline(work) => work.forward(
-                &self.model,
-                [&state.q, &state.v, tau],
-                &state.base,
-                loaded,
-                &mut self.vdot,
-            ),
+        let (kept, inverse_pivots) = match &mut self.path {
+            Path::Baseline(work) => {
+                work.forward(
+                    &self.model,
+                    [&state.q, &state.v, tau],
+                    &state.base,
+                    loaded,
+                    &mut self.vdot,
+                );
+                (Kept::InComponents, &work.forward.factors.inverse[..])
+            }
             #[cfg(target_arch = "x86_64")]
             Path::Fused(work, quads) => {
                 let state_slices = [&state.q[..], &state.v, tau].map(Fused::slice);
@@ -436,11 +460,12 @@ impl Dynamics {
                         vdot,
                     );
                 }
+                (Kept::InRegisters, Fused::plain(&quads.factors.inverse))
             }
-        }
-        self.check_pivots()?;
+        };
+        check_pivots(&self.model, inverse_pivots)?;
         finite_result("accelerations", &self.model, &self.vdot)?;
-        self.factorized = true;
+        self.factors = kept;
         Ok(())
     }
 
@@ -487,43 +512,19 @@ impl Dynamics {
 
     /// Factorizes I(q) = U D Uᵀ in O(n), for [`solve`](Self::solve).
     pub fn factorize(&mut self, state: &State) -> Result<()> {
-        self.factorized = false;
+        self.factors = Kept::None;
         self.check_state(state)?;
-        if let Some(native) = &mut self.native {
-            native.factors_wanted = false;
-        }
-        self.factorize_at(&state.q);
-        self.check_pivots()?;
-        self.factorized = true;
+        let inverse_pivots = self.path.factorize(&self.model, &state.q);
+        check_pivots(&self.model, inverse_pivots)?;
+        self.factors = Kept::InComponents;
         Ok(())
-    }
-
-    fn factorize_at(&mut self, q: &[f64]) {
-        match &mut self.path {
-            Path::Baseline(work) => work.forward.factors.factorize(&self.model, q),
-            #[cfg(target_arch = "x86_64")]
-            Path::Fused(work, quads) => {
-                quads.exported = true;
-                // SAFETY: this path exists only where AVX2 and FMA were detected.
-                #[allow(unsafe_code)]
-                unsafe {
-                    fused::factorize(work, &self.model, Fused::slice(q));
-                }
-            }
-        }
     }
 
     /// Solves I x = b in O(n) with the factors of the last [`factorize`](Self::factorize) or [`forward`](Self::forward):
     /// b comes in, x goes out.
     pub fn solve(&mut self, x: &mut [f64]) -> Result<()> {
-        if !self.factorized {
-            return Err(
-                Error::new(ErrorKind::Input, "there is no factorization to solve with")
-                    .hint("call `factorize` or `forward` first"),
-            );
-        }
         self.check_vector("right-hand side", x)?;
-        self.export_factors();
+        self.bring_factors()?;
         match &mut self.path {
             Path::Baseline(work) => work.forward.factors.solve(&self.model, x),
             #[cfg(target_arch = "x86_64")]
@@ -818,42 +819,31 @@ impl Dynamics {
         }
     }
 
-    /// Puts the factors of the last call where the generic recursions look for them.
-    fn export_factors(&mut self) {
-        if let Some(native) = &mut self.native
-            && native.factors_wanted
-        {
-            native.factors_wanted = false;
-            let q = std::mem::take(&mut native.positions);
-            self.factorize_at(&q);
-            if let Some(native) = &mut self.native {
-                native.positions = q;
+    /// Brings the factors of the last call to the recursions over components.
+    fn bring_factors(&mut self) -> Result<()> {
+        match self.factors {
+            Kept::None => {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    "there is no factorization to solve with",
+                )
+                .hint("call `factorize` or `forward` first"));
             }
-            return;
-        }
-        #[cfg(target_arch = "x86_64")]
-        if let Path::Fused(work, quads) = &mut self.path
-            && !quads.exported
-        {
-            quads.factors.export(&mut work.forward.factors);
-            quads.exported = true;
-        }
-    }
-
-    fn check_pivots(&self) -> Result<()> {
-        let inverse = match &self.path {
-            Path::Baseline(work) => &work.forward.factors.inverse[..],
+            Kept::InComponents => {}
             #[cfg(target_arch = "x86_64")]
-            Path::Fused(work, quads) => Fused::plain(if quads.exported {
-                &work.forward.factors.inverse
-            } else {
-                &quads.factors.inverse
-            }),
-        };
-        match not_positive(inverse) {
-            None => Ok(()),
-            Some(k) => Err(self.singular(k, inverse[k])),
+            Kept::InRegisters => {
+                if let Path::Fused(work, quads) = &mut self.path {
+                    quads.factors.export(&mut work.forward.factors);
+                }
+            }
+            Kept::AtPositions => {
+                if let Some(native) = &self.native {
+                    self.path.factorize(&self.model, &native.positions);
+                }
+            }
         }
+        self.factors = Kept::InComponents;
+        Ok(())
     }
 
     pub(crate) fn singular(&self, k: usize, inverse: f64) -> Error {
@@ -891,6 +881,14 @@ fn singular(model: &Model, k: usize, inverse: f64) -> Error {
 fn make_square(matrix: &mut Matrix, n: usize) {
     if matrix.rows() != n {
         *matrix = Matrix::zeros(n, n);
+    }
+}
+
+/// Has every freedom a pivot to divide by?
+fn check_pivots(model: &Model, inverse: &[f64]) -> Result<()> {
+    match not_positive(inverse) {
+        None => Ok(()),
+        Some(k) => Err(singular(model, k, inverse[k])),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Derivatives, behind the same checked door.
 
-use super::{Dynamics, Path, Work, make_square};
+use super::{Dynamics, Kept, Path, Work, make_square};
 use crate::Cpu;
 use crate::algorithm::derivatives::inverse::Work as InverseWork;
 use crate::algorithm::derivatives::pairs::Pairs;
@@ -390,9 +390,9 @@ impl Dynamics {
         let (base, path) = (&state.base, &self.path);
         let finite = (store.workspaces).run(Of::Forward, path, model, slices, base, loaded, out);
         if !finite || model.tree().has_passive_forces {
-            self.factorized = false;
+            let kept = std::mem::replace(&mut self.factors, Kept::None);
             derivatives.check(model)?;
-            self.factorized = true;
+            self.factors = kept;
         }
         Ok(derivatives)
     }
@@ -403,7 +403,7 @@ impl Dynamics {
         state: &State,
         tau: &[f64],
     ) -> Result<&ForwardDerivatives> {
-        self.factorized = false;
+        self.factors = Kept::None;
         self.model.expect_tree()?;
         self.check_forward(state, tau, &[])?;
         let model = &self.model;
@@ -422,14 +422,11 @@ impl Dynamics {
             share_out(found, [dq, dv, dtau].map(Matrix::as_mut_slice));
             vdot.copy_from_slice(&found[found.len() - model.nv()..]);
             self.vdot.copy_from_slice(vdot);
-            if let Some(k) = super::not_positive(inverse_pivots) {
-                return Err(super::singular(model, k, inverse_pivots[k]));
-            }
+            super::check_pivots(model, inverse_pivots)?;
             super::finite_result("accelerations", model, &self.vdot)?;
             derivatives.check(model)?;
             native.positions.copy_from_slice(&state.q);
-            native.factors_wanted = true;
-            self.factorized = true;
+            self.factors = Kept::AtPositions;
         }
         Ok(derivatives)
     }
