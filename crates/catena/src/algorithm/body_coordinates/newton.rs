@@ -311,7 +311,7 @@ impl BodyNewton {
             Error::new(
                 ErrorKind::Singular,
                 format!(
-                    "nothing resists the motion of `{}`: no inertia, spring or damper",
+                    "the motion of `{}` has no inertia, spring or damper",
                     model.tree().dofs[k].name
                 ),
             )
