@@ -25,11 +25,11 @@ pub(crate) struct OfEfforts<V: Vector> {
     turned: Turned<V, { pairs::NUMBERS }>,
     /// Of packs of columns, or of columns if states are in the lanes to the end.
     pairs: Pairs<Wide<V>>,
-    /// Where the numbers that code makes go.
+    /// Destinations of the numbers that code computes.
     squares: Option<Squares<V>>,
 }
 
-/// The same for forward dynamics.
+/// Workspaces of the derivatives of forward dynamics, of one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct OfAccelerations<V: Vector> {
     recursion: forward::Recursion<Wide<V>>,
@@ -37,11 +37,11 @@ pub(crate) struct OfAccelerations<V: Vector> {
     sweeps: Sweeps<Fused, Register<V>>,
     in_lanes: Option<Sweeps<Wide<V>, One>>,
     vdot: Vec<Wide<V>>,
-    /// Where the numbers that code makes go.
+    /// Destinations of the numbers that code computes.
     squares: Option<Squares<V>>,
 }
 
-/// Where the matrices go that code makes with a state in each lane.
+/// Destinations of the matrices that code computes with a state in each lane.
 fn squares<V: Vector>(kernel: Kernel, model: &Model, code: Option<&Wides>) -> Option<Squares<V>> {
     let code = code?;
     let places = code.places(kernel.matrices(model.nv()));
@@ -294,8 +294,8 @@ impl Question for OfForward {
     }
 }
 
-/// `bad`, with not-a-numbers for states with results that are not finite: springs and dampers come after the entries have been
-/// looked at.
+/// `bad`, with NaN for states with non-finite results: springs and dampers are added after the entries have been
+/// tested.
 fn overflowing<V: Vector>(mut bad: Wide<V>, size: usize, out: &[f64]) -> Wide<V> {
     for (lane, result) in out.chunks_exact(size.max(1)).enumerate() {
         if result.iter().any(|x| !x.is_finite()) {

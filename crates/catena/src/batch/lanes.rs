@@ -1,4 +1,4 @@
-//! States in lanes: how numbers get into registers and out, and the loop over them.
+//! States in lanes: loading and storing of registers, and the loop over them.
 
 use super::advance::Stages;
 use super::derivatives::{OfAccelerations, OfEfforts};
@@ -112,7 +112,7 @@ impl<V: Vector> Work<V> {
         }
     }
 
-    /// Makes what is missing, before the hot part.
+    /// Allocates what is missing, before the hot part.
     pub fn prepare<Q: Question>(&mut self, question: Q, model: &Model, job: &Job<'_>) {
         let size = job.output.len() / job.states.max(1);
         self.make_room(size);
@@ -123,7 +123,7 @@ impl<V: Vector> Work<V> {
         question.prepare(model, self, job.states.div_ceil(V::LANES));
     }
 
-    /// Room for so many registers of output.
+    /// Storage for this number of registers of output.
     pub fn make_room(&mut self, registers: usize) {
         if self.output.len() < registers {
             self.output = padded(registers);
@@ -155,7 +155,7 @@ impl<V: Vector> Work<V> {
         while group * V::LANES < states {
             let first = group * V::LANES;
             let used = V::LANES.min(states - first);
-            // zero in the lanes of good states, not a number in the others
+            // zero in the lanes of valid states, NaN in the others
             let mut bad = Wide::<V>::zero();
             if !job.q.is_empty() {
                 gather(&mut self.q, job.q, nq, first, used);
@@ -238,11 +238,11 @@ impl<V: Vector> Work<V> {
     }
 }
 
-/// `bad`, with not-a-numbers where any of these numbers is not finite.
+/// `bad`, with NaN where any of these numbers is non-finite.
 #[inline(always)]
 pub(crate) fn unusual<V: Vector>(numbers: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
     let zero = Wide::zero();
-    // four sums that do not wait for one another
+    // four independent sums
     let mut sums = [bad, zero, zero, zero];
     let whole = numbers.len() / 4 * 4;
     let mut k = 0;
@@ -260,7 +260,7 @@ pub(crate) fn unusual<V: Vector>(numbers: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
-/// `bad`, with not-a-numbers where any of these numbers is not positive and finite.
+/// `bad`, with NaN where any of these numbers is not positive and finite.
 #[inline(always)]
 pub(crate) fn not_positive<V: Vector>(numbers: &[Wide<V>], mut bad: Wide<V>) -> Wide<V> {
     let (zero, nan) = (Wide::zero(), Wide::constant(f64::NAN));
@@ -271,7 +271,7 @@ pub(crate) fn not_positive<V: Vector>(numbers: &[Wide<V>], mut bad: Wide<V>) -> 
     bad
 }
 
-/// `bad`, with not-a-numbers where a quaternion is not of unit length.
+/// `bad`, with NaN where a quaternion is not of unit length.
 #[inline(always)]
 fn unlike_one<V: Vector>(p: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
     let squared = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
@@ -284,7 +284,7 @@ fn unlike_one<V: Vector>(p: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
 /// How far the squared length of a quaternion may be from 1.
 pub(crate) const QUATERNION: f64 = 1e-9;
 
-/// Numbers of freedoms with a state in each lane become numbers of states with a freedom in each lane: squares, transposed as soon as
+/// Transposes numbers of freedoms with a state in each lane to numbers of states with a freedom in each lane, in blocks as soon as
 /// they are complete.
 #[derive(Clone, Debug)]
 pub(crate) struct Turned<V: Vector, const N: usize> {
@@ -335,12 +335,12 @@ impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Turned<V, N> {
     }
 }
 
-/// Room for `size` registers in squares.
+/// Storage for `size` registers in blocks.
 fn padded<V: Vector>(size: usize) -> Vec<Wide<V>> {
     vec![Wide::zero(); size.next_multiple_of(V::LANES)]
 }
 
-/// Where the squares of `size` columns begin: one after another, the last one ending where the columns end, if there are
+/// Where the blocks of `size` columns begin: one after another, the last one aligned with the end of the columns, if there are
 /// enough.
 #[inline(always)]
 fn square_start<V: Vector>(square: usize, size: usize) -> usize {
@@ -354,7 +354,7 @@ fn square_start<V: Vector>(square: usize, size: usize) -> usize {
     }
 }
 
-/// Coordinates of `used` states from `first` on, one state per lane: squares of as many coordinates as lanes, transposed.
+/// Coordinates of `used` states from `first` on, one state per lane: blocks of as many coordinates as lanes, transposed.
 /// `into` is padded.
 #[inline(always)]
 fn gather<V: Vector>(into: &mut [Wide<V>], from: &[f64], size: usize, first: usize, used: usize) {
@@ -379,7 +379,7 @@ fn gather<V: Vector>(into: &mut [Wide<V>], from: &[f64], size: usize, first: usi
     }
 }
 
-/// The same, number by number; lanes that are left over repeat the last state.
+/// Loads coordinates number by number; remaining lanes repeat the last state.
 #[inline(never)]
 fn gather_slowly<V: Vector>(
     into: &mut [Wide<V>],
@@ -396,8 +396,8 @@ fn gather_slowly<V: Vector>(
     }
 }
 
-/// The way back, with not-a-numbers in `bad` where a number is not finite. What a square writes into the next state's numbers
-/// is overwritten when that state's turn comes; the last state of a register is written exactly.
+/// Stores results, with NaN in `bad` where a number is non-finite. What a block writes into the next state's numbers
+/// is overwritten with those of that state; the last state of a register is written exactly.
 #[inline(always)]
 fn scatter<V: Vector>(
     from: &[Wide<V>],
@@ -441,7 +441,7 @@ fn scatter<V: Vector>(
     bad
 }
 
-/// How many numbers before they are written the lines of a result are asked for.
+/// Prefetch distance of the cache lines of a result, in numbers.
 const AHEAD: usize = 32;
 
 /// The first registers, as many as lanes, transposed.
@@ -460,7 +460,7 @@ fn square<V: Vector>(from: &[Wide<V>]) -> [Wide<V>; 8] {
     turned
 }
 
-/// The same, number by number.
+/// Transposes number by number.
 #[inline(never)]
 fn scatter_slowly<V: Vector>(
     from: &[Wide<V>],

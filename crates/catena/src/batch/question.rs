@@ -1,4 +1,4 @@
-//! What can be asked of many states at once.
+//! The quantities that can be computed for many states at once.
 
 use super::lanes::{Turned, Work, not_positive};
 use super::squares::Squares;
@@ -26,11 +26,11 @@ pub(crate) trait Question: Copy + Sync {
     /// Does it take velocities, and accelerations or efforts?
     const NEEDS_VELOCITIES: bool = false;
 
-    /// Makes the workspace if there is none, for so many registers of states.
+    /// Makes the workspace if there is none, for this number of registers of states.
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, groups: usize);
 
-    /// From `q`, `v`, `input` (and `external` if loaded) of the workspace to its `output`. Lanes that failed become
-    /// not-a-number in what is returned; those whose output is not finite are found by the caller.
+    /// From `q`, `v`, `input` (and `external` if loaded) of the workspace to its `output`. Failed lanes are NaN
+    /// in the returned register; non-finite outputs are found by the caller.
     fn answer<V: Vector>(
         self,
         model: &Model,
@@ -56,7 +56,7 @@ pub(crate) trait Question: Copy + Sync {
         None
     }
 
-    /// The same for one state through the checked door: why did it fail?
+    /// Computes one state through the checked entry point, to find why it failed.
     fn diagnose(
         self,
         dynamics: &mut Dynamics,
@@ -130,7 +130,7 @@ impl Question for Forward {
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
         work.forward
             .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
-        // code writes pivots behind its results
+        // code writes pivots after its results
         work.make_room(work.native.forward.as_ref().map_or(0, Wides::outputs));
     }
 
@@ -212,7 +212,7 @@ impl Question for Inertia {
         work.make_room(registers);
     }
 
-    /// Never asked: each result is written where it belongs.
+    /// Not used: each result is written to its destination.
     #[inline(always)]
     fn answer<V: Vector>(
         self,
@@ -279,11 +279,11 @@ impl Question for Inertia {
     }
 }
 
-/// Up to this many freedoms the matrices of all lanes are small enough to be made with a state in each.
+/// Up to this many freedoms the matrices of all lanes are small enough to be computed with a state in each.
 pub(crate) const SMALL: usize = 20;
 
 /// Workspaces of inertia matrices, of one thread: bodies with a state in each lane, then state after state with a column in each
-/// lane. Matrices with a state in each lane would be eight times as large as the nearer caches are made for.
+/// lane. Matrices with a state in each lane would be eight times too large for the first- and second-level caches.
 #[derive(Clone, Debug)]
 pub(crate) struct OfInertia<V: Vector> {
     composite: CompositeBodies<Wide<V>>,
@@ -305,7 +305,7 @@ fn upper_entries(model: &Model) -> Vec<Option<u32>> {
     (0..nv * nv).map(entry).collect()
 }
 
-/// `bad`, with a not-a-number for a state if there is any in the columns of its result.
+/// `bad`, with NaN for a state if there is any in the columns of its result.
 #[inline(always)]
 pub(crate) fn in_lane<V: Vector>(mut bad: Wide<V>, lane: usize, columns: Wide<V>) -> Wide<V> {
     if !V::all(columns.0.less(V::splat(1.0))) {

@@ -455,8 +455,8 @@ impl Series {
     }
 }
 
-/// Brent's search for the least value of sign · g in [a, b], from a guess, that ends as soon as it is not positive. What it
-/// looks at goes to the points.
+/// Brent's minimisation of sign · g in [a, b], from a guess, which ends as soon as it is not positive. Evaluated points
+/// are recorded.
 fn search(
     points: &mut Points,
     function: usize,
