@@ -41,8 +41,8 @@ pub(crate) trait Question: Copy + Sync {
         bad: Wide<V>,
     ) -> Wide<V>;
 
-    /// The same, but each state's result goes where it belongs, in `out`, as soon as it is there; the caller does not look whether
-    /// it is finite. Nothing if `answer` is to be asked.
+    /// Computes and stores each state's result in `out`; the caller does not test whether
+    /// it is finite. None if `answer` is to be used instead.
     #[inline(always)]
     fn write<V: Vector>(
         self,
