@@ -7,7 +7,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::scalar::{Fused, Scalar, Vector, Wide, expect};
+use crate::scalar::{Fused, Scalar, Vector, Wide, prefetch};
 use crate::state::State;
 use crate::{Cpu, Dynamics};
 use std::any::Any;
@@ -543,7 +543,7 @@ impl Wides {
         for k in 0..count {
             if ask {
                 for register in k * ASKED..(k + 1) * ASKED {
-                    expect(plain(output), register * V::LANES);
+                    prefetch(plain(output), register * V::LANES);
                 }
             }
             let angle = self.code.angles[k];

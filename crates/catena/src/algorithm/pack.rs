@@ -34,7 +34,7 @@ pub(crate) trait Pack<S: Scalar>: Copy + Debug + 'static {
 
     /// Prefetches for writing.
     #[inline(always)]
-    fn expect(_to: &[S], _at: usize) {}
+    fn prefetch(_to: &[S], _at: usize) {}
 }
 
 /// One column at a time.
@@ -96,8 +96,8 @@ impl<V: Vector> Pack<Fused> for Register<V> {
         Fused::plain_mut(&mut to[..V::LANES]).copy_from_slice(many.0.lanes());
     }
     #[inline(always)]
-    fn expect(to: &[Fused], at: usize) {
-        crate::scalar::expect(Fused::plain(to), at);
+    fn prefetch(to: &[Fused], at: usize) {
+        crate::scalar::prefetch(Fused::plain(to), at);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::algorithm::kinematics::Kinematics;
 use crate::algorithm::pack::Sink;
 use crate::model::Model;
 use crate::native::Lanes;
-use crate::scalar::{Scalar, Vector, Wide, expect};
+use crate::scalar::{Scalar, Vector, Wide, prefetch};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::Base;
 
@@ -159,18 +159,18 @@ impl<V: Vector> Work<V> {
             let mut bad = Wide::<V>::zero();
             if !job.q.is_empty() {
                 gather(&mut self.q, job.q, nq, first, used);
-                bad = unusual(&self.q[..nq], bad);
+                bad = non_finite(&self.q[..nq], bad);
                 for &k in &self.quaternions {
                     bad = unlike_one(&self.q[k..k + 4], bad);
                 }
             }
             if !job.v.is_empty() {
                 gather(&mut self.v, job.v, nv, first, used);
-                bad = unusual(&self.v[..nv], bad);
+                bad = non_finite(&self.v[..nv], bad);
             }
             if !job.input.is_empty() {
                 gather(&mut self.input, job.input, nv, first, used);
-                bad = unusual(&self.input[..nv], bad);
+                bad = non_finite(&self.input[..nv], bad);
             }
             if !job.external.is_empty() {
                 bad = self.load(job.external, first, used, bad);
@@ -228,7 +228,7 @@ impl<V: Vector> Work<V> {
                     parts[part].0.lanes_mut()[lane] = numbers[part];
                 }
             }
-            bad = unusual(&parts, bad);
+            bad = non_finite(&parts, bad);
             self.external[i] = Force::new(
                 Vec3::new(parts[0], parts[1], parts[2]),
                 Vec3::new(parts[3], parts[4], parts[5]),
@@ -240,7 +240,7 @@ impl<V: Vector> Work<V> {
 
 /// `bad`, with NaN where any of these numbers is non-finite.
 #[inline(always)]
-pub(crate) fn unusual<V: Vector>(numbers: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
+pub(crate) fn non_finite<V: Vector>(numbers: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
     let zero = Wide::zero();
     // four independent sums
     let mut sums = [bad, zero, zero, zero];
@@ -287,7 +287,7 @@ pub(crate) const QUATERNION: f64 = 1e-9;
 /// Transposes numbers of freedoms with a state in each lane to numbers of states with a freedom in each lane, in blocks as soon as
 /// they are complete.
 #[derive(Clone, Debug)]
-pub(crate) struct Turned<V: Vector, const N: usize> {
+pub(crate) struct Transposed<V: Vector, const N: usize> {
     nv: usize,
     /// Numbers of the last few freedoms.
     freedoms: Vec<[Wide<V>; N]>,
@@ -295,10 +295,10 @@ pub(crate) struct Turned<V: Vector, const N: usize> {
     pub states: Vec<Vec<[Wide<V>; N]>>,
 }
 
-impl<V: Vector, const N: usize> Turned<V, N> {
+impl<V: Vector, const N: usize> Transposed<V, N> {
     pub fn new(model: &Model) -> Self {
         let packs = model.nv().div_ceil(V::LANES);
-        Turned {
+        Transposed {
             nv: model.nv(),
             freedoms: vec![[Wide::zero(); N]; V::LANES],
             states: vec![vec![[Wide::zero(); N]; packs]; V::LANES],
@@ -306,7 +306,7 @@ impl<V: Vector, const N: usize> Turned<V, N> {
     }
 }
 
-impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Turned<V, N> {
+impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Transposed<V, N> {
     #[inline(always)]
     fn room(&mut self, freedom: usize) -> &mut [Wide<V>; N] {
         &mut self.freedoms[freedom % V::LANES]
@@ -409,7 +409,7 @@ fn scatter<V: Vector>(
 ) -> Wide<V> {
     if used < V::LANES {
         scatter_slowly(from, into, size, first, used);
-        return unusual(&from[..size], bad);
+        return non_finite(&from[..size], bad);
     }
     if size < V::LANES {
         let rows = square(from);
@@ -423,17 +423,17 @@ fn scatter<V: Vector>(
         }
         let (last, at) = (V::LANES - 1, (first + V::LANES - 1) * size);
         into[at..at + size].copy_from_slice(&rows[last].0.lanes()[..size]);
-        return unusual(&from[..size], bad);
+        return non_finite(&from[..size], bad);
     }
     for k in 0..size.div_ceil(V::LANES) {
         let column = square_start::<V>(k, size);
         let from = &from[column..column + V::LANES];
-        bad = unusual(from, bad);
+        bad = non_finite(from, bad);
         let rows = square(from);
         for lane in 0..V::LANES {
             let at = (first + lane) * size + column;
             if column + AHEAD < size {
-                expect(into, at + AHEAD);
+                prefetch(into, at + AHEAD);
             }
             rows[lane].store(&mut into[at..at + V::LANES]);
         }
@@ -453,11 +453,11 @@ fn square<V: Vector>(from: &[Wide<V>]) -> [Wide<V>; 8] {
         rows[k] = from[k].0.lanes();
     }
     let square = V::transposed(rows);
-    let mut turned = [Wide::zero(); 8];
+    let mut transposed = [Wide::zero(); 8];
     for k in 0..V::LANES {
-        turned[k] = Wide(square[k]);
+        transposed[k] = Wide(square[k]);
     }
-    turned
+    transposed
 }
 
 /// Transposes number by number.

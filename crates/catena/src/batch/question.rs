@@ -1,6 +1,6 @@
 //! The quantities that can be computed for many states at once.
 
-use super::lanes::{Turned, Work, not_positive};
+use super::lanes::{Transposed, Work, not_positive};
 use super::squares::Squares;
 use crate::Dynamics;
 use crate::algorithm::factorization::Factorization;
@@ -188,7 +188,7 @@ impl Question for Inertia {
         let of_inertia = work.of_inertia.get_or_insert_with(|| {
             Box::new(OfInertia {
                 composite: CompositeBodies::new(model),
-                turned: Turned::new(model),
+                transposed: Transposed::new(model),
                 entries: Entries::new::<Fused, Register<V>, f64>(model),
                 whole: None,
                 upper: None,
@@ -238,7 +238,7 @@ impl Question for Inertia {
     ) -> Option<Wide<V>> {
         let OfInertia {
             composite,
-            turned,
+            transposed,
             entries,
             whole,
             upper,
@@ -249,7 +249,7 @@ impl Question for Inertia {
             Part::Upper => upper,
         };
         if let Some(squares) = squares {
-            squares.expect_first(out);
+            squares.prefetch_first(out);
             if let Some(code) = &mut work.native.inertia {
                 code.run(&work.q, &[], &[], &mut work.output);
             } else {
@@ -258,12 +258,12 @@ impl Question for Inertia {
             }
             return Some(squares.write(&mut work.output, out, bad));
         }
-        composite_bodies::numbers(model, &work.q, composite, turned);
+        composite_bodies::numbers(model, &work.q, composite, transposed);
         for lane in 0..out.len() / size {
             let out = Fused::slice_mut(&mut out[lane * size..(lane + 1) * size]);
-            let packs = &turned.states[lane];
-            let unusual = entries.run::<Fused, Register<V>, f64>(model, packs, self.0, out);
-            bad = in_lane(bad, lane, unusual);
+            let packs = &transposed.states[lane];
+            let non_finite = entries.run::<Fused, Register<V>, f64>(model, packs, self.0, out);
+            bad = in_lane(bad, lane, non_finite);
         }
         Some(bad)
     }
@@ -287,7 +287,7 @@ pub(crate) const SMALL: usize = 20;
 #[derive(Clone, Debug)]
 pub(crate) struct OfInertia<V: Vector> {
     composite: CompositeBodies<Wide<V>>,
-    turned: Turned<V, { entries::NUMBERS }>,
+    transposed: Transposed<V, { entries::NUMBERS }>,
     entries: Entries<Wide<V>>,
     /// Where the numbers of small matrices, and of those that code makes, go.
     whole: Option<Squares<V>>,

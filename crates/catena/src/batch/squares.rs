@@ -4,7 +4,7 @@
 //! A register may hold several numbers (mirrored entries of a symmetric matrix) and some numbers are
 //! always zero (between branches of a tree), so each block lists its registers.
 
-use crate::scalar::{Scalar, Vector, Wide, expect};
+use crate::scalar::{Scalar, Vector, Wide, prefetch};
 use std::marker::PhantomData;
 
 /// All that is written of one kind of result.
@@ -100,13 +100,13 @@ impl<V: Vector> Squares<V> {
 
     /// Prefetches the cache lines of the first blocks.
     #[inline(always)]
-    pub fn expect_first(&self, out: &[f64]) {
+    pub fn prefetch_first(&self, out: &[f64]) {
         let (size, count) = (self.places.len(), self.squares.len().min(AHEAD));
         for square in &self.squares[..count] {
             for lane in 0..V::LANES {
                 let at = lane * size + square.at as usize;
-                expect(out, at);
-                expect(out, at + V::LANES - 1);
+                prefetch(out, at);
+                prefetch(out, at + V::LANES - 1);
             }
         }
     }
@@ -132,11 +132,11 @@ impl<V: Vector> Squares<V> {
         for square in &self.squares {
             let ahead = square.ahead as usize;
             for lane in 0..V::LANES {
-                expect(out, lane * size + ahead + V::LANES - 1);
+                prefetch(out, lane * size + ahead + V::LANES - 1);
             }
             if square.apart {
                 for lane in 0..V::LANES {
-                    expect(out, lane * size + ahead);
+                    prefetch(out, lane * size + ahead);
                 }
             }
             // SAFETY: `new` has made squares that end within a result, of registers up to `zero`. There is a register `zero`, and

@@ -28,9 +28,9 @@ pub use count::{Count, Operations};
 pub use double_double::DoubleDouble;
 pub use dual::Dual;
 pub use float::Fused;
-pub(crate) use wide::expect;
 #[cfg(test)]
 pub(crate) use wide::in_every_register;
+pub(crate) use wide::prefetch;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use wide::{Avx2Register, Avx512Register};
 pub use wide::{Lanes, Vector, Wide};

@@ -345,11 +345,11 @@ mod x86 {
             // SAFETY: there are eight numbers at each, and the contract of `Vector`.
             #[allow(unsafe_code)]
             let square = unsafe { transposed(rows) };
-            let mut turned = [<Self as Vector>::splat(0.0); 8];
+            let mut transposed = [<Self as Vector>::splat(0.0); 8];
             for i in 0..8 {
-                turned[i] = Avx512Register(SimdInto::simd_into(square[i], avx512()));
+                transposed[i] = Avx512Register(SimdInto::simd_into(square[i], avx512()));
             }
-            turned
+            transposed
         }
     );
 
@@ -389,7 +389,7 @@ mod x86 {
 
 /// Prefetches a cache line for writing.
 #[inline(always)]
-pub(crate) fn expect(to: &[f64], at: usize) {
+pub(crate) fn prefetch(to: &[f64], at: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};

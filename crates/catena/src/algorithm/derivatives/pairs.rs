@@ -87,8 +87,8 @@ impl<M: Scalar> Pairs<M> {
         if nv > NEAR {
             for r in 0..rows {
                 let next = (at + r * nv).wrapping_sub(2 * K::WIDTH);
-                K::expect(dq, next);
-                K::expect(dv, next);
+                K::prefetch(dq, next);
+                K::prefetch(dv, next);
             }
         }
         let (dq, dv) = (&mut dq[at..], &mut dv[at..]);

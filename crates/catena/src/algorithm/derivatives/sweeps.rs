@@ -477,7 +477,7 @@ fn write_row<S: Scalar, K: Pack<S>>(
     put::<S, K>(dv, at, x[1]);
     put::<S, K>(dtau, at, x[2]);
     let next = at + AHEAD * nv;
-    K::expect(dq, next);
-    K::expect(dv, next);
-    K::expect(dtau, next);
+    K::prefetch(dq, next);
+    K::prefetch(dv, next);
+    K::prefetch(dtau, next);
 }

@@ -96,7 +96,7 @@ impl<M: Scalar> Entries<M> {
         if nv > NEAR {
             let mut ahead = at.wrapping_sub(2 * K::WIDTH);
             for _ in 0..rows {
-                K::expect(inertia, ahead);
+                K::prefetch(inertia, ahead);
                 ahead = ahead.wrapping_add(nv);
             }
         }
