@@ -1,4 +1,4 @@
-//! Many states at once: one state per lane, the lanes of a register computed together, registers shared out to threads.
+//! Many states at once: one state per lane, the lanes of a register computed together, registers distributed to threads.
 
 mod advance;
 mod derivatives;
@@ -23,7 +23,7 @@ use advance::Advance;
 use lanes::{Job, Work};
 use question::{Factorize, Forward, FrameJacobian, FramePose, Inertia, Inverse, Question, Solve};
 
-/// The same loop compiled for AVX2 and for AVX-512.
+/// The loop over registers of states, compiled for AVX2 and for AVX-512.
 #[cfg(target_arch = "x86_64")]
 mod compiled {
     use super::*;
@@ -110,7 +110,7 @@ enum Path {
     Avx512(Vec<Work<Avx512Register>>),
 }
 
-/// A state of a batch that has no answer, and why.
+/// A failed state of a batch, and why.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// Number of the state, counted from 0.
@@ -121,12 +121,12 @@ pub struct Failure {
 
 /// Dynamics of one model at many states, all on the same base, which is at rest unless [set](Self::set_base).
 ///
-/// States lie one after another: `q` holds nq numbers per state, the others nv. Quaternions must be of unit length. Each
+/// States are stored one after another: `q` holds nq numbers per state, the others nv. Quaternions must be of unit length. Each
 /// state is computed as on its own: results do not depend on the other states nor on the number of threads (one unless
 /// [asked for](Self::threads)). Workspaces are made when a question is first asked; nothing is allocated after that.
 ///
 /// Where some states fail (a joint without inertia, numbers that are not finite), the call returns an error that names the
-/// first of them; [`failures`](Self::failures) has all of them, with reasons, and the results of the others are good.
+/// first of them; [`failures`](Self::failures) has all of them, with reasons, and the results of the others are valid.
 ///
 /// ```
 /// use catena::{Batch, model::embedded};
@@ -184,7 +184,7 @@ impl Batch {
         }
     }
 
-    /// Workspaces for the model of this code, which answers wherever it can: on a base at rest, without external wrenches. All
+    /// Workspaces for the model of this code, which is used where possible: on a base at rest, without external wrenches. All
     /// else, and every check, is as in [`new`](Self::new).
     pub fn with_compiled(compiled: &Compiled) -> Self {
         let mut batch = Batch::new(compiled.model());
@@ -192,7 +192,7 @@ impl Batch {
         batch.threads(1)
     }
 
-    /// The same on this many threads; 0 is as many as there are processors.
+    /// Sets the number of threads; 0 is the number of processors.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         let threads = match threads {
@@ -255,7 +255,7 @@ impl Batch {
         }
     }
 
-    /// The states of the last call that have no answer; what was written for them is meaningless.
+    /// The failed states of the last call; what was written for them is meaningless.
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }
@@ -304,7 +304,7 @@ impl Batch {
         self.ask(question, [q, &[], &[]], &[], inertia, size)
     }
 
-    /// The upper triangle of the inertia matrix I(q) of every state, for those who read no other: nv × nv numbers each, row after
+    /// The upper triangle of the inertia matrix I(q) of every state: nv × nv numbers each, row after
     /// row, of which those on the diagonal and above it are those of [`inertia`](Self::inertia). **What is below the diagonal is
     /// unspecified.**
     pub fn inertia_upper(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
@@ -394,8 +394,8 @@ impl Batch {
         done
     }
 
-    /// Moves every state along its trajectory by so many steps of one size in s, in place, each in its lane: many simulations
-    /// for little more than the price of a few.
+    /// Advances every state along its trajectory by a number of fixed steps in s, in place, each in its lane: many simulations
+    /// at little more than the cost of a few.
     ///
     /// Each trajectory is that of [`Fixed`](crate::integrate::Fixed) to round-off. The implicit midpoint rule is not offered:
     /// its iterations end at different times in different lanes.
@@ -480,8 +480,8 @@ impl Batch {
         ))
     }
 
-    /// Checks the lengths, answers, and explains what failed. The slices are q, v and v̇ or τ; a question that needs no v
-    /// has empty ones.
+    /// Checks the lengths, computes, and explains failures. The slices are q, v and v̇ or τ; for a question that needs no v
+    /// they are empty.
     fn ask<Q: Question>(
         &mut self,
         question: Q,
@@ -606,7 +606,7 @@ impl Batch {
     }
 }
 
-/// Shares the states out to the workspaces, whole registers to each, and runs them.
+/// Distributes the states to the workspaces, whole registers to each, and runs them.
 fn share<Q: Question, V: Looped>(
     question: Q,
     works: &mut [Work<V>],

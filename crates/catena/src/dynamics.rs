@@ -1,4 +1,4 @@
-//! The door for plain numbers: checked input, a path compiled for this processor, no allocation after construction.
+//! The checked entry point in `f64`: checked input, a path compiled for this processor, no allocation after construction.
 
 mod composite;
 mod derivatives;
@@ -75,7 +75,7 @@ impl<S: Scalar> Work<S> {
     }
 }
 
-/// The fused path: the same functions compiled with AVX2 and fused multiply-add.
+/// The fused path: functions compiled with AVX2 and fused multiply-add.
 #[cfg(target_arch = "x86_64")]
 mod fused {
     use super::*;
@@ -174,7 +174,7 @@ enum Kept {
 
 /// Dynamics of one model in plain numbers.
 ///
-/// Memory is linear in the number of bodies; a matrix is made when it is first asked for, and nothing is allocated after
+/// Memory is linear in the number of bodies; a matrix is allocated at its first use, and nothing is allocated after
 /// that. Results are slices into its own memory, valid until the next call. Every method refuses states and forces that are not
 /// finite or of the wrong length, and results that are not finite, with the reason.
 #[derive(Clone, Debug)]
@@ -203,7 +203,7 @@ pub struct Dynamics {
     native: Option<Box<Native>>,
 }
 
-/// Code made for the model, and what it was last called with.
+/// Code generated for the model, and what it was last called with.
 #[derive(Clone, Debug)]
 struct Native {
     codes: Singles,
@@ -260,7 +260,7 @@ impl Dynamics {
         }
     }
 
-    /// Workspaces for the model of this code, which answers wherever it can: on a base at rest, without external wrenches. All
+    /// Workspaces for the model of this code, which is used where possible: on a base at rest, without external wrenches. All
     /// else, and every check, is as in [`new`](Self::new).
     pub fn with_compiled(compiled: &Compiled) -> Self {
         let model = compiled.model();
@@ -418,7 +418,7 @@ impl Dynamics {
         Ok(&self.vdot)
     }
 
-    /// The same by the general recursion, with code or without.
+    /// Accelerations by the general recursion, with code or without.
     fn general_forward(
         &mut self,
         state: &State,
@@ -474,7 +474,7 @@ impl Dynamics {
         self.fill_inertia(state, Part::Whole)
     }
 
-    /// The upper triangle of the inertia matrix I(q), for those who read no other: the entries on its diagonal and above it are
+    /// The upper triangle of the inertia matrix I(q): the entries on its diagonal and above it are
     /// those of [`inertia`](Self::inertia). **What is below the diagonal is unspecified.** It takes less time for large models.
     pub fn inertia_upper(&mut self, state: &State) -> Result<&Matrix> {
         self.fill_inertia(state, Part::Upper)
@@ -497,7 +497,7 @@ impl Dynamics {
                     .inertia(model, &state.q, part, inertia);
             }
         }
-        // masses and squared distances that cannot overflow need no look at every entry
+        // where masses and squared distances cannot overflow, entries need not be tested
         if self.modest && modest(&state.q) {
             return Ok(&self.inertia);
         }
@@ -770,7 +770,7 @@ impl Dynamics {
         }
     }
 
-    /// The base moves with finite numbers, and its rotation is one. The base at rest is recognised at a glance.
+    /// The motion of the base is finite, and its rotation valid. A base at rest is recognised first.
     fn check_base(&self, base: &Base<f64>) -> Result<()> {
         if *base == Base::fixed() {
             return Ok(());
@@ -851,7 +851,7 @@ impl Dynamics {
     }
 }
 
-/// Why freedom k has no pivot to divide by, the last of all that have none: 1/m̂ is 0 or not a number where m̂ overflowed.
+/// Why freedom k has no usable pivot, the last of all that have none: 1/m̂ is 0 or NaN where m̂ overflowed.
 #[cold]
 fn singular(model: &Model, k: usize, inverse: f64) -> Error {
     let dof = &model.tree().dofs[k];
@@ -906,7 +906,7 @@ fn modest(x: &[f64]) -> bool {
     all
 }
 
-/// The same of all numbers of a model that make its inertia matrix.
+/// Are all numbers of a model that enter its inertia matrix so small?
 fn modest_model(model: &Model) -> bool {
     let bodies = model.bodies().all(|i| {
         let (body, s) = (&model.bodies[i], model.bodies[i].inertia.second);
@@ -946,7 +946,7 @@ fn finite_frame(what: &str, frame: &FrameInfo, x: &[f64]) -> Result<()> {
     Err(too_large(&format!("the {what} of frame `{}`", frame.name)))
 }
 
-/// No door lets a number through that is not finite.
+/// Refuses non-finite results.
 #[cold]
 pub(crate) fn too_large(what: &str) -> Error {
     Error::new(ErrorKind::Input, format!("{what} overflows"))

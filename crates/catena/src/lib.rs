@@ -12,7 +12,7 @@
 //! # Ok::<(), catena::Error>(())
 //! ```
 //!
-//! Where things are: [`model`] (trees and how to build them), [`algorithm`] (one file per published algorithm),
+//! Modules: [`model`] (trees and how to build them), [`algorithm`] (one file per published algorithm),
 //! [`scalar`] (the numbers they run in), [`spatial`] (vectors, twists, inertias), [`state`], [`check`] (laws any model must
 //! obey).
 

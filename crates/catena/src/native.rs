@@ -1,20 +1,20 @@
-//! Machine code made for one model, and how [`Dynamics`] and [`Batch`](crate::Batch) call it.
+//! Machine code generated for one model, and how [`Dynamics`] and [`Batch`](crate::Batch) call it.
 //!
-//! The code is made elsewhere (`catena_symbolic::native`). Here is what it looks like from outside: a function that reads positions,
+//! The code is generated elsewhere (`catena_symbolic::native`). Its interface is defined here: a function that reads positions,
 //! velocities and one more vector, and writes results; with one number per place, or with a register of numbers, one per state. The
 //! sines and cosines of the joint angles are computed before it is entered.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::scalar::{Fused, Scalar, Vector, Wide, expect};
+use crate::scalar::{Fused, Scalar, Vector, Wide, prefetch};
 use crate::state::State;
 use crate::{Cpu, Dynamics};
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What compiled code answers.
+/// What compiled code computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// τ from q, v, v̇.
@@ -50,8 +50,8 @@ impl Kernel {
         }
     }
 
-    /// How many numbers it gives, the matrices that come first, for a model of nv freedoms in lanes. A register of code may stand for
-    /// several of them, and none for those that are always zero.
+    /// How many numbers of matrices come first in its results, for a model of nv freedoms in lanes. One register of code may hold
+    /// several equal ones; entries that are always zero have none.
     pub fn matrices(self, nv: usize) -> usize {
         match self {
             Kernel::Inverse | Kernel::Forward => 0,
@@ -61,7 +61,7 @@ impl Kernel {
         }
     }
 
-    /// How many numbers it gives for a model of nv freedoms, and how many inverse pivots follow them.
+    /// How many numbers it computes for a model of nv freedoms, and how many inverse pivots follow them.
     fn results(self, nv: usize, width: Width) -> (usize, usize) {
         match self {
             Kernel::Inverse => (nv, 0),
@@ -73,7 +73,7 @@ impl Kernel {
         }
     }
 
-    /// The same by the general recursions, pivots left out.
+    /// The results by the general recursions, without pivots.
     pub fn general(self, dynamics: &mut Dynamics, state: &State, x: &[f64]) -> Result<Vec<f64>> {
         let flat = |parts: [&Matrix; 3]| parts.iter().flat_map(|m| m.as_slice()).copied().collect();
         Ok(match self {
@@ -92,7 +92,7 @@ impl Kernel {
     }
 }
 
-/// For which instructions code is made, and how many numbers it has in a register.
+/// Instruction set of code, and its numbers per register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Width {
     cpu: Cpu,
@@ -151,7 +151,7 @@ type Entry =
 #[derive(Clone)]
 pub struct Code {
     entry: Entry,
-    /// What the code lies in: kept, never read.
+    /// The memory of the code: kept alive, never read.
     _memory: Arc<dyn Any + Send + Sync>,
     bytes: usize,
     width: Width,
@@ -168,7 +168,7 @@ pub struct Code {
 /// What code was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MadeFor {
-    /// What it answers.
+    /// What it computes.
     pub kernel: Kernel,
     /// Of which model: its [`Model::fingerprint`].
     pub model: u64,
@@ -195,8 +195,8 @@ impl Code {
     /// first, then their cosines) and the first `inputs` registers of q, v and input, and write the frame and `outputs` registers of
     /// the output. It must not write anything else, nor call or keep anything.
     ///
-    /// `places` tells for every result in which register of the output it is; nowhere if it is always zero. `made_for` binds the code to
-    /// a model and a question: [`Compiled::new`] takes it for no other.
+    /// `places` gives for every result its register of the output; none if it is always zero. `made_for` binds the code to
+    /// a model and a question: [`Compiled::new`] refuses it for any other.
     #[allow(unsafe_code)]
     pub unsafe fn new(
         entry: *const u8,
@@ -241,7 +241,7 @@ impl Code {
         let lanes = self.width.lanes;
         assert!(
             frame.len() * 8 >= self.frame * lanes && output.len() >= self.outputs * lanes,
-            "the frame is made for the code"
+            "the frame fits the code"
         );
         let read = [q.len(), v.len(), input.len()];
         assert!(
@@ -310,7 +310,7 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// The code of these kernels, made for `model` in so much time. Code of another model, or of another question, is refused.
+    /// The code of these kernels, generated for `model` in the given time. Code of another model, or of another question, is refused.
     pub fn new(model: &Model, codes: Vec<(Kernel, Code)>, time: Duration) -> Result<Self> {
         let fingerprint = model.fingerprint();
         for (kernel, code) in &codes {
@@ -345,7 +345,7 @@ impl Compiled {
         &self.model
     }
 
-    /// How long it took to make.
+    /// Time of its generation.
     pub fn time(&self) -> Duration {
         self.time
     }
@@ -452,7 +452,7 @@ impl Single {
             .enter(&mut self.frame, q, v, input, &mut self.output);
     }
 
-    /// The same into a slice of the caller's, for results without pivots.
+    /// From a state of the model to a slice of the caller's, for results without pivots.
     pub fn run_into(&mut self, q: &[f64], v: &[f64], input: &[f64], output: &mut [f64]) {
         self.sines(q);
         self.code.enter(&mut self.frame, q, v, input, output);
@@ -493,10 +493,10 @@ mod sines {
     }
 }
 
-/// Results up to this many bytes stay in the nearest cache, unless others drive them out.
+/// Results up to this many bytes stay in the first-level cache, unless evicted.
 const NEAR: usize = 32 << 10;
 
-/// So many registers are asked for while one sine is computed.
+/// Registers prefetched while one sine is computed.
 const ASKED: usize = 8;
 
 /// Codes for the lanes of a register, with their memory.
@@ -537,13 +537,13 @@ impl Wides {
         output: &mut [Wide<V>],
     ) {
         let count = self.code.angles.len();
-        // what the last results have driven from the nearest cache comes back while sines are computed
+        // lines evicted from the first-level cache by the last results are prefetched while sines are computed
         let registers = self.code.outputs;
         let ask = registers <= NEAR / (8 * V::LANES) && registers > count;
         for k in 0..count {
             if ask {
                 for register in k * ASKED..(k + 1) * ASKED {
-                    expect(plain(output), register * V::LANES);
+                    prefetch(plain(output), register * V::LANES);
                 }
             }
             let angle = self.code.angles[k];

@@ -339,7 +339,7 @@ fn crank_rocker(levels: [f64; 3]) -> (Model, State) {
     (model, found.state)
 }
 
-/// The same mechanism as one equation for the angle of its crank: at each angle the loop is closed by Newton's method, velocities follow
+/// The crank-rocker as one equation for the angle of its crank: at each angle the loop is closed by Newton's method, velocities follow
 /// from the loop, friction is an effort against them.
 struct OneFreedom {
     chain: ClosedChain,

@@ -1,4 +1,4 @@
-//! Pages of mathematics do not know the processor, nor the doors through which they are called.
+//! Algorithms do not depend on the processor, nor on the entry points through which they are called.
 
 use std::path::{Path, PathBuf};
 

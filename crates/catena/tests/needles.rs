@@ -150,8 +150,8 @@ fn lumped_needles_keep_their_digits() {
     assert_all(&model, &state, 2.0 * ratio, 4e-16, "lumped");
 }
 
-/// On an arm that holds it at any angle: I and τ of the spin are those of the needle, and accelerations those of numbers with
-/// twice the digits.
+/// On an arm that holds it at any angle: I and τ of the spin are those of the needle, and accelerations those of
+/// double-double arithmetic.
 #[test]
 fn a_needle_on_an_arm_keeps_its_digits() {
     let mut random = Random::new(5);

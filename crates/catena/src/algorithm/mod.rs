@@ -1,7 +1,7 @@
 //! One folder per question, one file per published algorithm.
 //!
 //! Each algorithm has a workspace made once by `new(&model)`; calls do not allocate afterwards. The functions are generic over
-//! the scalar and do not check their input: [`crate::Dynamics`] is the checked door for plain numbers.
+//! the scalar and do not check their input: [`crate::Dynamics`] is the checked entry point in `f64`.
 //!
 //! Every file carries a [`Card`]; [`ALL`] lists them, `ALGORITHMS.md` and `catena algorithms` show them.
 

@@ -1,4 +1,4 @@
-//! All that knows the processor of one state: which instructions there are, and vectors held in registers.
+//! Processor-specific code for single states: detection of instruction sets, and vectors held in registers.
 
 mod cpu;
 

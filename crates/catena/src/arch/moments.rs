@@ -31,7 +31,7 @@ impl QuadMoments {
         }
     }
 
-    /// A body's own, turned into these axes. What is constant is spread on its way from memory.
+    /// A body's own, rotated into these axes. Constants are broadcast as they are loaded.
     #[inline(always)]
     pub fn of(link: &Link, axes: &QuadMat) -> Self {
         let half = QuadMat {
@@ -46,7 +46,7 @@ impl QuadMoments {
         }
     }
 
-    /// About an origin from which the present one is reached by `arm`: Σ + h rᵀ + r (h + m r)ᵀ.
+    /// About an origin in which the present one is at `arm`: Σ + h rᵀ + r (h + m r)ᵀ.
     #[inline(always)]
     pub fn shifted(self, arm: &Quad) -> Self {
         let r = arm.spread_from_memory();
@@ -72,7 +72,7 @@ impl QuadMoments {
         Quad::splat(diagonal.sum())
     }
 
-    /// Momentum of turning about the origin: (tr(Σ) 1 − Σ) ω, ω × h.
+    /// Momentum of rotation about the origin: (tr(Σ) 1 − Σ) ω, ω × h.
     #[inline(always)]
     pub fn of_turning(&self, omega: Quad) -> QuadWrench {
         QuadWrench {

@@ -1,4 +1,4 @@
-//! A vector in one AVX2 register: one state of plain numbers.
+//! A vector in one AVX2 register: one state in `f64`.
 
 use super::articulated::QuadArticulated;
 use super::links::Link;
@@ -63,14 +63,14 @@ impl Constants<Registers> for Links<'_> {
     }
 }
 
-/// Where a body stands in its parent: rotation by columns, and translation.
+/// Pose of a body in its parent: rotation by columns, and translation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeptPose {
     pub rotation: QuadMat,
     pub translation: Quad,
 }
 
-/// The same, with the rotation also by rows.
+/// Pose of a body in its parent, with the rotation by columns and by rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QuadPose {
     pub kept: KeptPose,
@@ -78,7 +78,7 @@ pub(crate) struct QuadPose {
 }
 
 impl QuadPose {
-    /// Turned about the joint's z by an angle.
+    /// Rotated about the joint's z by an angle.
     #[inline(always)]
     pub fn revolute(link: &Link, sin: Fused, cos: Fused) -> Self {
         let (s, c) = (Quad::splat(sin.0), Quad::splat(cos.0));
@@ -143,14 +143,14 @@ pub(crate) struct QuadMotion {
     pub linear: Quad,
 }
 
-/// A vector, and its components taken around.
+/// A vector, and its components permuted cyclically.
 #[derive(Clone, Copy)]
 pub(crate) struct QuadLever {
     v: Quad,
     yzx: Quad,
 }
 
-/// Cross products that still have to be taken around.
+/// Cross products whose components are still to be permuted.
 #[derive(Clone, Copy)]
 pub(crate) struct QuadCrosses(Quad);
 
@@ -172,7 +172,7 @@ impl Space for Registers {
 
     const KEEPS_INERTIAS: bool = false;
 
-    /// Room for whole registers of four angles.
+    /// Storage for whole registers of four angles.
     fn angles(tree: &Tree) -> Angles<Fused> {
         let zero = vec![Fused(0.0); tree.angles.len().next_multiple_of(4)];
         Angles {
@@ -612,7 +612,7 @@ impl Space for Registers {
     fn without_translation_z(inertia: QuadArticulated, rotor: Fused) -> Eliminated<Self> {
         inertia.eliminate_translation_z(rotor.0)
     }
-    /// As (Bᵀψ)ᵀ ṫₚ + ψᵀβ: only one product waits for the parent.
+    /// As (Bᵀψ)ᵀ ṫₚ + ψᵀβ: only one product depends on the parent.
     #[inline(always)]
     fn along(
         psi: &QuadWrench,

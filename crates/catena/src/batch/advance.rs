@@ -19,7 +19,7 @@ use crate::state::{Base, State, step_kernel};
 pub enum Drive<'a> {
     /// Constant efforts, nv per trajectory.
     Efforts(&'a [f64]),
-    /// stiffness · (target − q) − damping · v at the joints with plain coordinates; nv targets per trajectory, of which those
+    /// stiffness · (target − q) − damping · v at the joints with scalar coordinates; nv targets per trajectory, of which those
     /// of joints with quaternions are not used.
     Hold {
         /// Positions to hold, by freedom.
@@ -79,7 +79,7 @@ impl<V: Vector> Stages<V> {
     }
 }
 
-/// So many steps of one size.
+/// A number of fixed steps.
 #[derive(Clone, Copy)]
 pub(crate) struct Advance {
     pub classical: bool,

@@ -1,7 +1,7 @@
 //! Derivatives of many states at once.
 
 use super::Batch;
-use super::lanes::{Turned, Work, not_positive};
+use super::lanes::{Transposed, Work, not_positive};
 use super::question::{Question, SMALL, in_lane};
 use super::squares::Squares;
 use crate::Dynamics;
@@ -22,26 +22,26 @@ use crate::state::{Base, State};
 #[derive(Clone, Debug)]
 pub(crate) struct OfEfforts<V: Vector> {
     recursion: inverse::Work<Wide<V>>,
-    turned: Turned<V, { pairs::NUMBERS }>,
+    transposed: Transposed<V, { pairs::NUMBERS }>,
     /// Of packs of columns, or of columns if states are in the lanes to the end.
     pairs: Pairs<Wide<V>>,
-    /// Where the numbers that code makes go.
+    /// Destinations of the numbers that code computes.
     squares: Option<Squares<V>>,
 }
 
-/// The same for forward dynamics.
+/// Workspaces of the derivatives of forward dynamics, of one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct OfAccelerations<V: Vector> {
     recursion: forward::Recursion<Wide<V>>,
-    turned: Turned<V, { sweeps::NUMBERS }>,
+    transposed: Transposed<V, { sweeps::NUMBERS }>,
     sweeps: Sweeps<Fused, Register<V>>,
     in_lanes: Option<Sweeps<Wide<V>, One>>,
     vdot: Vec<Wide<V>>,
-    /// Where the numbers that code makes go.
+    /// Destinations of the numbers that code computes.
     squares: Option<Squares<V>>,
 }
 
-/// Where the matrices go that code makes with a state in each lane.
+/// Destinations of the matrices that code computes with a state in each lane.
 fn squares<V: Vector>(kernel: Kernel, model: &Model, code: Option<&Wides>) -> Option<Squares<V>> {
     let code = code?;
     let places = code.places(kernel.matrices(model.nv()));
@@ -60,7 +60,7 @@ impl Question for OfInverse {
         let of_efforts = work.of_efforts.get_or_insert_with(|| {
             Box::new(OfEfforts {
                 recursion: inverse::Work::new(model),
-                turned: Turned::new(model),
+                transposed: Transposed::new(model),
                 pairs: match model.nv() <= SMALL {
                     true => Pairs::new::<Wide<V>, One, f64>(model),
                     false => Pairs::new::<Fused, Register<V>, f64>(model),
@@ -110,7 +110,7 @@ impl Question for OfInverse {
     ) -> Option<Wide<V>> {
         let OfEfforts {
             recursion,
-            turned,
+            transposed,
             pairs,
             squares,
         } = &mut **work.of_efforts.as_mut()?;
@@ -118,7 +118,7 @@ impl Question for OfInverse {
             && work.still
             && !loaded
         {
-            squares.expect_first(out);
+            squares.prefetch_first(out);
             code.run(&work.q, &work.v, &work.input, &mut work.output);
             return Some(squares.write(&mut work.output, out, bad));
         }
@@ -129,14 +129,14 @@ impl Question for OfInverse {
         let nv = model.nv();
         let size = nv * nv;
         let state = [&work.q[..], &work.v, &work.input[..nv]];
-        recursion.run_into(model, state, base, external, turned);
+        recursion.run_into(model, state, base, external, transposed);
         for lane in 0..out.len() / (2 * size) {
             let out = &mut out[lane * 2 * size..(lane + 1) * 2 * size];
             let (dq, dv) = Fused::slice_mut(out).split_at_mut(size);
             let out = [dq, dv, &mut []];
-            let unusual =
-                pairs.run::<Fused, Register<V>, f64, false>(model, &turned.states[lane], out);
-            bad = in_lane(bad, lane, unusual);
+            let non_finite =
+                pairs.run::<Fused, Register<V>, f64, false>(model, &transposed.states[lane], out);
+            bad = in_lane(bad, lane, non_finite);
         }
         if model.tree().has_passive_forces {
             bad = overflowing(bad, 2 * size, out);
@@ -169,7 +169,7 @@ impl Question for OfForward {
         let of_accelerations = work.of_accelerations.get_or_insert_with(|| {
             Box::new(OfAccelerations {
                 recursion: forward::Recursion::new(model),
-                turned: Turned::new(model),
+                transposed: Transposed::new(model),
                 sweeps: Sweeps::new(model),
                 in_lanes: (model.nv() <= SMALL).then(|| Sweeps::new(model)),
                 vdot: vec![Wide::zero(); model.nv()],
@@ -231,7 +231,7 @@ impl Question for OfForward {
         let nv = model.nv();
         let OfAccelerations {
             recursion,
-            turned,
+            transposed,
             sweeps,
             vdot,
             squares,
@@ -241,7 +241,7 @@ impl Question for OfForward {
             && work.still
             && !loaded
         {
-            squares.expect_first(out);
+            squares.prefetch_first(out);
             code.run(&work.q, &work.v, &work.input, &mut work.output);
             // the inverses of the pivots come last
             let pivots = &work.output[code.outputs() - nv..code.outputs()];
@@ -267,13 +267,13 @@ impl Question for OfForward {
         let mut bad = not_positive(&forward.factors.inverse, bad);
         let state = [&work.q[..], &work.v, vdot];
         let factors = &forward.factors;
-        recursion.run_into(model, state, base, external, factors, turned);
+        recursion.run_into(model, state, base, external, factors, transposed);
         for lane in 0..out.len() / (3 * size) {
             let out = &mut out[lane * 3 * size..(lane + 1) * 3 * size];
             let (dq, rest) = Fused::slice_mut(out).split_at_mut(size);
             let (dv, dtau) = rest.split_at_mut(size);
-            let unusual = sweeps.run(model, &turned.states[lane], [dq, dv, dtau]);
-            bad = in_lane(bad, lane, unusual);
+            let non_finite = sweeps.run(model, &transposed.states[lane], [dq, dv, dtau]);
+            bad = in_lane(bad, lane, non_finite);
         }
         if model.tree().has_passive_forces {
             bad = overflowing(bad, 3 * size, out);
@@ -294,8 +294,8 @@ impl Question for OfForward {
     }
 }
 
-/// `bad`, with not-a-numbers for states with results that are not finite: springs and dampers come after the entries have been
-/// looked at.
+/// `bad`, with NaN for states with non-finite results: springs and dampers are added after the entries have been
+/// tested.
 fn overflowing<V: Vector>(mut bad: Wide<V>, size: usize, out: &[f64]) -> Wide<V> {
     for (lane, result) in out.chunks_exact(size.max(1)).enumerate() {
         if result.iter().any(|x| !x.is_finite()) {

@@ -1,4 +1,4 @@
-//! States in lanes: how numbers get into registers and out, and the loop over them.
+//! States in lanes: loading and storing of registers, and the loop over them.
 
 use super::advance::Stages;
 use super::derivatives::{OfAccelerations, OfEfforts};
@@ -10,7 +10,7 @@ use crate::algorithm::kinematics::Kinematics;
 use crate::algorithm::pack::Sink;
 use crate::model::Model;
 use crate::native::Lanes;
-use crate::scalar::{Scalar, Vector, Wide, expect};
+use crate::scalar::{Scalar, Vector, Wide, prefetch};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::Base;
 
@@ -112,7 +112,7 @@ impl<V: Vector> Work<V> {
         }
     }
 
-    /// Makes what is missing, before the hot part.
+    /// Allocates what is missing, before the hot part.
     pub fn prepare<Q: Question>(&mut self, question: Q, model: &Model, job: &Job<'_>) {
         let size = job.output.len() / job.states.max(1);
         self.make_room(size);
@@ -123,7 +123,7 @@ impl<V: Vector> Work<V> {
         question.prepare(model, self, job.states.div_ceil(V::LANES));
     }
 
-    /// Room for so many registers of output.
+    /// Storage for this number of registers of output.
     pub fn make_room(&mut self, registers: usize) {
         if self.output.len() < registers {
             self.output = padded(registers);
@@ -155,22 +155,22 @@ impl<V: Vector> Work<V> {
         while group * V::LANES < states {
             let first = group * V::LANES;
             let used = V::LANES.min(states - first);
-            // zero in the lanes of good states, not a number in the others
+            // zero in the lanes of valid states, NaN in the others
             let mut bad = Wide::<V>::zero();
             if !job.q.is_empty() {
                 gather(&mut self.q, job.q, nq, first, used);
-                bad = unusual(&self.q[..nq], bad);
+                bad = non_finite(&self.q[..nq], bad);
                 for &k in &self.quaternions {
                     bad = unlike_one(&self.q[k..k + 4], bad);
                 }
             }
             if !job.v.is_empty() {
                 gather(&mut self.v, job.v, nv, first, used);
-                bad = unusual(&self.v[..nv], bad);
+                bad = non_finite(&self.v[..nv], bad);
             }
             if !job.input.is_empty() {
                 gather(&mut self.input, job.input, nv, first, used);
-                bad = unusual(&self.input[..nv], bad);
+                bad = non_finite(&self.input[..nv], bad);
             }
             if !job.external.is_empty() {
                 bad = self.load(job.external, first, used, bad);
@@ -228,7 +228,7 @@ impl<V: Vector> Work<V> {
                     parts[part].0.lanes_mut()[lane] = numbers[part];
                 }
             }
-            bad = unusual(&parts, bad);
+            bad = non_finite(&parts, bad);
             self.external[i] = Force::new(
                 Vec3::new(parts[0], parts[1], parts[2]),
                 Vec3::new(parts[3], parts[4], parts[5]),
@@ -238,11 +238,11 @@ impl<V: Vector> Work<V> {
     }
 }
 
-/// `bad`, with not-a-numbers where any of these numbers is not finite.
+/// `bad`, with NaN where any of these numbers is non-finite.
 #[inline(always)]
-pub(crate) fn unusual<V: Vector>(numbers: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
+pub(crate) fn non_finite<V: Vector>(numbers: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
     let zero = Wide::zero();
-    // four sums that do not wait for one another
+    // four independent sums
     let mut sums = [bad, zero, zero, zero];
     let whole = numbers.len() / 4 * 4;
     let mut k = 0;
@@ -260,7 +260,7 @@ pub(crate) fn unusual<V: Vector>(numbers: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
-/// `bad`, with not-a-numbers where any of these numbers is not positive and finite.
+/// `bad`, with NaN where any of these numbers is not positive and finite.
 #[inline(always)]
 pub(crate) fn not_positive<V: Vector>(numbers: &[Wide<V>], mut bad: Wide<V>) -> Wide<V> {
     let (zero, nan) = (Wide::zero(), Wide::constant(f64::NAN));
@@ -271,7 +271,7 @@ pub(crate) fn not_positive<V: Vector>(numbers: &[Wide<V>], mut bad: Wide<V>) -> 
     bad
 }
 
-/// `bad`, with not-a-numbers where a quaternion is not of unit length.
+/// `bad`, with NaN where a quaternion is not of unit length.
 #[inline(always)]
 fn unlike_one<V: Vector>(p: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
     let squared = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
@@ -284,10 +284,10 @@ fn unlike_one<V: Vector>(p: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
 /// How far the squared length of a quaternion may be from 1.
 pub(crate) const QUATERNION: f64 = 1e-9;
 
-/// Numbers of freedoms with a state in each lane become numbers of states with a freedom in each lane: squares, transposed as soon as
+/// Transposes numbers of freedoms with a state in each lane to numbers of states with a freedom in each lane, in blocks as soon as
 /// they are complete.
 #[derive(Clone, Debug)]
-pub(crate) struct Turned<V: Vector, const N: usize> {
+pub(crate) struct Transposed<V: Vector, const N: usize> {
     nv: usize,
     /// Numbers of the last few freedoms.
     freedoms: Vec<[Wide<V>; N]>,
@@ -295,10 +295,10 @@ pub(crate) struct Turned<V: Vector, const N: usize> {
     pub states: Vec<Vec<[Wide<V>; N]>>,
 }
 
-impl<V: Vector, const N: usize> Turned<V, N> {
+impl<V: Vector, const N: usize> Transposed<V, N> {
     pub fn new(model: &Model) -> Self {
         let packs = model.nv().div_ceil(V::LANES);
-        Turned {
+        Transposed {
             nv: model.nv(),
             freedoms: vec![[Wide::zero(); N]; V::LANES],
             states: vec![vec![[Wide::zero(); N]; packs]; V::LANES],
@@ -306,7 +306,7 @@ impl<V: Vector, const N: usize> Turned<V, N> {
     }
 }
 
-impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Turned<V, N> {
+impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Transposed<V, N> {
     #[inline(always)]
     fn room(&mut self, freedom: usize) -> &mut [Wide<V>; N] {
         &mut self.freedoms[freedom % V::LANES]
@@ -335,12 +335,12 @@ impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Turned<V, N> {
     }
 }
 
-/// Room for `size` registers in squares.
+/// Storage for `size` registers in blocks.
 fn padded<V: Vector>(size: usize) -> Vec<Wide<V>> {
     vec![Wide::zero(); size.next_multiple_of(V::LANES)]
 }
 
-/// Where the squares of `size` columns begin: one after another, the last one ending where the columns end, if there are
+/// Where the blocks of `size` columns begin: one after another, the last one aligned with the end of the columns, if there are
 /// enough.
 #[inline(always)]
 fn square_start<V: Vector>(square: usize, size: usize) -> usize {
@@ -354,7 +354,7 @@ fn square_start<V: Vector>(square: usize, size: usize) -> usize {
     }
 }
 
-/// Coordinates of `used` states from `first` on, one state per lane: squares of as many coordinates as lanes, transposed.
+/// Coordinates of `used` states from `first` on, one state per lane: blocks of as many coordinates as lanes, transposed.
 /// `into` is padded.
 #[inline(always)]
 fn gather<V: Vector>(into: &mut [Wide<V>], from: &[f64], size: usize, first: usize, used: usize) {
@@ -379,7 +379,7 @@ fn gather<V: Vector>(into: &mut [Wide<V>], from: &[f64], size: usize, first: usi
     }
 }
 
-/// The same, number by number; lanes that are left over repeat the last state.
+/// Loads coordinates number by number; remaining lanes repeat the last state.
 #[inline(never)]
 fn gather_slowly<V: Vector>(
     into: &mut [Wide<V>],
@@ -396,8 +396,8 @@ fn gather_slowly<V: Vector>(
     }
 }
 
-/// The way back, with not-a-numbers in `bad` where a number is not finite. What a square writes into the next state's numbers
-/// is overwritten when that state's turn comes; the last state of a register is written exactly.
+/// Stores results, with NaN in `bad` where a number is non-finite. What a block writes into the next state's numbers
+/// is overwritten with those of that state; the last state of a register is written exactly.
 #[inline(always)]
 fn scatter<V: Vector>(
     from: &[Wide<V>],
@@ -409,7 +409,7 @@ fn scatter<V: Vector>(
 ) -> Wide<V> {
     if used < V::LANES {
         scatter_slowly(from, into, size, first, used);
-        return unusual(&from[..size], bad);
+        return non_finite(&from[..size], bad);
     }
     if size < V::LANES {
         let rows = square(from);
@@ -423,17 +423,17 @@ fn scatter<V: Vector>(
         }
         let (last, at) = (V::LANES - 1, (first + V::LANES - 1) * size);
         into[at..at + size].copy_from_slice(&rows[last].0.lanes()[..size]);
-        return unusual(&from[..size], bad);
+        return non_finite(&from[..size], bad);
     }
     for k in 0..size.div_ceil(V::LANES) {
         let column = square_start::<V>(k, size);
         let from = &from[column..column + V::LANES];
-        bad = unusual(from, bad);
+        bad = non_finite(from, bad);
         let rows = square(from);
         for lane in 0..V::LANES {
             let at = (first + lane) * size + column;
             if column + AHEAD < size {
-                expect(into, at + AHEAD);
+                prefetch(into, at + AHEAD);
             }
             rows[lane].store(&mut into[at..at + V::LANES]);
         }
@@ -441,7 +441,7 @@ fn scatter<V: Vector>(
     bad
 }
 
-/// How many numbers before they are written the lines of a result are asked for.
+/// Prefetch distance of the cache lines of a result, in numbers.
 const AHEAD: usize = 32;
 
 /// The first registers, as many as lanes, transposed.
@@ -453,14 +453,14 @@ fn square<V: Vector>(from: &[Wide<V>]) -> [Wide<V>; 8] {
         rows[k] = from[k].0.lanes();
     }
     let square = V::transposed(rows);
-    let mut turned = [Wide::zero(); 8];
+    let mut transposed = [Wide::zero(); 8];
     for k in 0..V::LANES {
-        turned[k] = Wide(square[k]);
+        transposed[k] = Wide(square[k]);
     }
-    turned
+    transposed
 }
 
-/// The same, number by number.
+/// Transposes number by number.
 #[inline(never)]
 fn scatter_slowly<V: Vector>(
     from: &[Wide<V>],

@@ -1,6 +1,6 @@
-//! What can be asked of many states at once.
+//! The quantities that can be computed for many states at once.
 
-use super::lanes::{Turned, Work, not_positive};
+use super::lanes::{Transposed, Work, not_positive};
 use super::squares::Squares;
 use crate::Dynamics;
 use crate::algorithm::factorization::Factorization;
@@ -26,11 +26,11 @@ pub(crate) trait Question: Copy + Sync {
     /// Does it take velocities, and accelerations or efforts?
     const NEEDS_VELOCITIES: bool = false;
 
-    /// Makes the workspace if there is none, for so many registers of states.
+    /// Makes the workspace if there is none, for this number of registers of states.
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, groups: usize);
 
-    /// From `q`, `v`, `input` (and `external` if loaded) of the workspace to its `output`. Lanes that failed become
-    /// not-a-number in what is returned; those whose output is not finite are found by the caller.
+    /// From `q`, `v`, `input` (and `external` if loaded) of the workspace to its `output`. Failed lanes are NaN
+    /// in the returned register; non-finite outputs are found by the caller.
     fn answer<V: Vector>(
         self,
         model: &Model,
@@ -41,8 +41,8 @@ pub(crate) trait Question: Copy + Sync {
         bad: Wide<V>,
     ) -> Wide<V>;
 
-    /// The same, but each state's result goes where it belongs, in `out`, as soon as it is there; the caller does not look whether
-    /// it is finite. Nothing if `answer` is to be asked.
+    /// Computes and stores each state's result in `out`; the caller does not test whether
+    /// it is finite. None if `answer` is to be used instead.
     #[inline(always)]
     fn write<V: Vector>(
         self,
@@ -56,7 +56,7 @@ pub(crate) trait Question: Copy + Sync {
         None
     }
 
-    /// The same for one state through the checked door: why did it fail?
+    /// Computes one state through the checked entry point, to find why it failed.
     fn diagnose(
         self,
         dynamics: &mut Dynamics,
@@ -130,7 +130,7 @@ impl Question for Forward {
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
         work.forward
             .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
-        // code writes pivots behind its results
+        // code writes pivots after its results
         work.make_room(work.native.forward.as_ref().map_or(0, Wides::outputs));
     }
 
@@ -188,7 +188,7 @@ impl Question for Inertia {
         let of_inertia = work.of_inertia.get_or_insert_with(|| {
             Box::new(OfInertia {
                 composite: CompositeBodies::new(model),
-                turned: Turned::new(model),
+                transposed: Transposed::new(model),
                 entries: Entries::new::<Fused, Register<V>, f64>(model),
                 whole: None,
                 upper: None,
@@ -212,7 +212,7 @@ impl Question for Inertia {
         work.make_room(registers);
     }
 
-    /// Never asked: each result is written where it belongs.
+    /// Not used: each result is written to its destination.
     #[inline(always)]
     fn answer<V: Vector>(
         self,
@@ -238,7 +238,7 @@ impl Question for Inertia {
     ) -> Option<Wide<V>> {
         let OfInertia {
             composite,
-            turned,
+            transposed,
             entries,
             whole,
             upper,
@@ -249,7 +249,7 @@ impl Question for Inertia {
             Part::Upper => upper,
         };
         if let Some(squares) = squares {
-            squares.expect_first(out);
+            squares.prefetch_first(out);
             if let Some(code) = &mut work.native.inertia {
                 code.run(&work.q, &[], &[], &mut work.output);
             } else {
@@ -258,12 +258,12 @@ impl Question for Inertia {
             }
             return Some(squares.write(&mut work.output, out, bad));
         }
-        composite_bodies::numbers(model, &work.q, composite, turned);
+        composite_bodies::numbers(model, &work.q, composite, transposed);
         for lane in 0..out.len() / size {
             let out = Fused::slice_mut(&mut out[lane * size..(lane + 1) * size]);
-            let packs = &turned.states[lane];
-            let unusual = entries.run::<Fused, Register<V>, f64>(model, packs, self.0, out);
-            bad = in_lane(bad, lane, unusual);
+            let packs = &transposed.states[lane];
+            let non_finite = entries.run::<Fused, Register<V>, f64>(model, packs, self.0, out);
+            bad = in_lane(bad, lane, non_finite);
         }
         Some(bad)
     }
@@ -279,15 +279,15 @@ impl Question for Inertia {
     }
 }
 
-/// Up to this many freedoms the matrices of all lanes are small enough to be made with a state in each.
+/// Up to this many freedoms the matrices of all lanes are small enough to be computed with a state in each.
 pub(crate) const SMALL: usize = 20;
 
 /// Workspaces of inertia matrices, of one thread: bodies with a state in each lane, then state after state with a column in each
-/// lane. Matrices with a state in each lane would be eight times as large as the nearer caches are made for.
+/// lane. Matrices with a state in each lane would be eight times too large for the first- and second-level caches.
 #[derive(Clone, Debug)]
 pub(crate) struct OfInertia<V: Vector> {
     composite: CompositeBodies<Wide<V>>,
-    turned: Turned<V, { entries::NUMBERS }>,
+    transposed: Transposed<V, { entries::NUMBERS }>,
     entries: Entries<Wide<V>>,
     /// Where the numbers of small matrices, and of those that code makes, go.
     whole: Option<Squares<V>>,
@@ -305,7 +305,7 @@ fn upper_entries(model: &Model) -> Vec<Option<u32>> {
     (0..nv * nv).map(entry).collect()
 }
 
-/// `bad`, with a not-a-number for a state if there is any in the columns of its result.
+/// `bad`, with NaN for a state if there is any in the columns of its result.
 #[inline(always)]
 pub(crate) fn in_lane<V: Vector>(mut bad: Wide<V>, lane: usize, columns: Wide<V>) -> Wide<V> {
     if !V::all(columns.0.less(V::splat(1.0))) {

@@ -1,10 +1,10 @@
-//! Results with a state in each lane, written to where the results of each state lie.
+//! Storing of results with a state in each lane to the results of each state.
 //!
-//! As many numbers that follow one another in a result as there are lanes are made from as many registers: a square, transposed.
-//! A register may stand for several numbers (what lies on the two sides of the diagonal of a symmetric matrix) and some numbers are
-//! always zero (between branches of a tree), so each square tells what it is made from.
+//! As many consecutive numbers of a result as there are lanes come from as many registers: a square block, transposed.
+//! A register may hold several numbers (mirrored entries of a symmetric matrix) and some numbers are
+//! always zero (between branches of a tree), so each block lists its registers.
 
-use crate::scalar::{Scalar, Vector, Wide, expect};
+use crate::scalar::{Scalar, Vector, Wide, prefetch};
 use std::marker::PhantomData;
 
 /// All that is written of one kind of result.
@@ -21,7 +21,7 @@ pub(crate) struct Squares<V> {
     lanes: PhantomData<V>,
 }
 
-/// Numbers of a result that follow one another.
+/// Consecutive numbers of a result.
 #[derive(Clone, Copy, Debug)]
 struct Square {
     /// The first of them.
@@ -34,7 +34,7 @@ struct Square {
     from: [u32; 8],
 }
 
-/// How many squares before they are written their lines are asked for.
+/// Prefetch distance in blocks.
 const AHEAD: usize = 2;
 
 impl<V: Vector> Squares<V> {
@@ -98,21 +98,21 @@ impl<V: Vector> Squares<V> {
         self.zero + 1
     }
 
-    /// The lines of the first squares will be written soon.
+    /// Prefetches the cache lines of the first blocks.
     #[inline(always)]
-    pub fn expect_first(&self, out: &[f64]) {
+    pub fn prefetch_first(&self, out: &[f64]) {
         let (size, count) = (self.places.len(), self.squares.len().min(AHEAD));
         for square in &self.squares[..count] {
             for lane in 0..V::LANES {
                 let at = lane * size + square.at as usize;
-                expect(out, at);
-                expect(out, at + V::LANES - 1);
+                prefetch(out, at);
+                prefetch(out, at + V::LANES - 1);
             }
         }
     }
 
     /// From registers to the results of as many states as `out` has room for, at most one register of them. Returns `bad`, with
-    /// not-a-numbers where a number is not finite.
+    /// NaN where a number is non-finite.
     #[allow(unsafe_code)]
     #[inline(always)]
     pub fn write(&self, from: &mut [Wide<V>], out: &mut [f64], mut bad: Wide<V>) -> Wide<V> {
@@ -132,17 +132,17 @@ impl<V: Vector> Squares<V> {
         for square in &self.squares {
             let ahead = square.ahead as usize;
             for lane in 0..V::LANES {
-                expect(out, lane * size + ahead + V::LANES - 1);
+                prefetch(out, lane * size + ahead + V::LANES - 1);
             }
             if square.apart {
                 for lane in 0..V::LANES {
-                    expect(out, lane * size + ahead);
+                    prefetch(out, lane * size + ahead);
                 }
             }
             // SAFETY: `new` has made squares that end within a result, of registers up to `zero`. There is a register `zero`, and
             // room for results in all lanes: both were looked at above.
             unsafe {
-                // are the numbers finite? Here, where memory is waited for
+                // are the numbers finite? Tested here, where the code waits for memory
                 let end = (looked_at + self.share).min(read.len());
                 while looked_at + 1 < end {
                     let one = from.get_unchecked(*read.get_unchecked(looked_at) as usize);
@@ -173,7 +173,7 @@ impl<V: Vector> Squares<V> {
         bad + others
     }
 
-    /// The same, number by number.
+    /// Stores number by number.
     #[inline(never)]
     fn write_slowly(&self, from: &[Wide<V>], out: &mut [f64]) {
         for (lane, out) in out.chunks_exact_mut(self.places.len().max(1)).enumerate() {

@@ -61,7 +61,7 @@ mod one_state {
                 .run::<Fused, Register<V>, f64>(model, &self.packs, part, inertia);
         }
 
-        /// Each column walking down to the base.
+        /// Each column carried to the base.
         #[inline(always)]
         fn by_columns(&mut self, model: &Model, q: &[Fused], part: Part, inertia: &mut [Fused]) {
             let links = &self.links[..];

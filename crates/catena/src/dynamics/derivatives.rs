@@ -1,4 +1,4 @@
-//! Derivatives, behind the same checked door.
+//! Derivatives, through the checked entry point.
 
 use super::{Dynamics, Kept, Path, Work, make_square};
 use crate::Cpu;
@@ -36,7 +36,7 @@ pub(super) struct Store {
 #[derive(Clone, Copy)]
 enum Of {
     Inverse,
-    /// With the factors that forward dynamics has left.
+    /// With the factors of forward dynamics.
     Forward,
 }
 
@@ -166,7 +166,7 @@ impl<V: Vector> Registers<V> {
     }
 }
 
-/// I⁻¹ with the factors that are there.
+/// I⁻¹ with the current factors.
 #[inline(always)]
 fn inverse_inertia<S: Scalar, K: Pack<S>>(
     columns: &mut Columns<S, K>,
@@ -178,7 +178,7 @@ fn inverse_inertia<S: Scalar, K: Pack<S>>(
     columns.inverse(model, out);
 }
 
-/// The same functions compiled with AVX2 and fused multiply-add, and with AVX-512.
+/// The functions compiled with AVX2 and fused multiply-add, and with AVX-512.
 #[cfg(target_arch = "x86_64")]
 mod compiled {
     use super::*;
@@ -271,7 +271,7 @@ impl Workspaces {
         }
     }
 
-    /// I⁻¹ with the factors that are there.
+    /// I⁻¹ with the current factors.
     fn inverse_inertia(&mut self, path: &Path, model: &Model, out: &mut [f64]) {
         match (self, path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
@@ -351,7 +351,7 @@ impl Dynamics {
         }
         let (base, path) = (&state.base, &self.path);
         let finite = (store.workspaces).run(Of::Inverse, path, model, slices, base, loaded, out);
-        // springs, dampers and rotors come after the entries have been looked at
+        // springs, dampers and rotors are added after the entries have been tested
         let tree = model.tree();
         if !finite || tree.has_passive_forces || tree.has_rotors {
             derivatives.check(model)?;
@@ -359,7 +359,7 @@ impl Dynamics {
         Ok(derivatives)
     }
 
-    /// v̇ of [`forward`](Self::forward) with ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ = I⁻¹; the same conventions as
+    /// v̇ of [`forward`](Self::forward) with ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ = I⁻¹; conventions as in
     /// [`inverse_derivatives`](Self::inverse_derivatives). The factorization is kept: see [`solve`](Self::solve).
     pub fn forward_derivatives(
         &mut self,
@@ -397,7 +397,7 @@ impl Dynamics {
         Ok(derivatives)
     }
 
-    /// The same by code made for the model.
+    /// Derivatives of forward dynamics by code generated for the model.
     fn compiled_forward_derivatives(
         &mut self,
         state: &State,
@@ -497,7 +497,7 @@ pub(super) fn finite_matrix(what: &str, model: &Model, matrix: &Matrix) -> Resul
     .hint("positions, velocities or forces are too large for double precision"))
 }
 
-/// Are all numbers finite? In eight sums, so that they are computed side by side.
+/// Are all numbers finite? In eight independent sums.
 fn all_finite(x: &[f64]) -> bool {
     let mut sums = [0.0; 8];
     let (eights, rest) = x.as_chunks::<8>();

@@ -1,4 +1,4 @@
-//! Regressors, momentum and inertia at a frame, behind the same checked door.
+//! Regressors, momentum and inertia at a frame, through the checked entry point.
 
 use super::Dynamics;
 use crate::algorithm::derivatives::{

@@ -1,4 +1,4 @@
-//! From links and joints as a person or a file names them to a checked [`Model`].
+//! From named links and joints to a checked [`Model`].
 
 use super::constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Rule, RuleSpec};
 use super::tree::{BodyInfo, DofInfo, FrameInfo, Node, Tree};
@@ -26,9 +26,9 @@ impl Inertial {
         rounded(self.exact_moments())
     }
 
-    /// The same before rounding. Second moments of a slender body are small differences of large moments of inertia, and a shift
-    /// of the origin to a joint may take away what a shift to the link's origin has added: plain numbers would lose
-    /// what is left.
+    /// The moments in double-double, before rounding. Second moments of a slender body are small differences of large moments of
+    /// inertia, and a shift of the origin to a joint may cancel a shift to the link's origin: `f64` would lose the
+    /// remaining digits.
     fn exact_moments(&self) -> RigidInertia<DoubleDouble> {
         RigidInertia::from_centre(self.mass.lift(), self.centre.lift(), self.tensor.lift())
     }
@@ -50,7 +50,7 @@ impl Inertial {
     }
 }
 
-/// Moments rounded to plain numbers, each to its own last digit.
+/// Moments rounded to `f64`, each to its own last digit.
 fn rounded(moments: RigidInertia<DoubleDouble>) -> RigidInertia<f64> {
     let s = moments.second;
     RigidInertia {
@@ -110,11 +110,11 @@ pub struct Dof {
     pub stiffness: f64,
     /// Position at which the spring is relaxed.
     pub rest: f64,
-    /// Lower and upper position limit; kept, not enforced.
+    /// Lower and upper position limit; stored, not enforced.
     pub limits: Option<(f64, f64)>,
-    /// Largest speed; kept, not enforced.
+    /// Largest speed; stored, not enforced.
     pub max_velocity: Option<f64>,
-    /// Largest effort; kept, not enforced.
+    /// Largest effort; stored, not enforced.
     pub max_effort: Option<f64>,
 }
 
@@ -161,7 +161,7 @@ impl JointSpec {
     }
 }
 
-/// A frame of its own on a link.
+/// An additional frame on a link.
 #[derive(Clone, Debug)]
 pub struct FrameSpec {
     /// Name.
@@ -198,7 +198,7 @@ pub fn modified_dh(a: f64, alpha: f64, d: f64, theta: f64) -> Pose<f64> {
 /// Sine and cosine with exact zeros and ones at multiples of a right angle.
 pub(crate) fn exact_sin_cos(angle: f64) -> (f64, f64) {
     let quarter = angle / std::f64::consts::FRAC_PI_2;
-    // beyond a million quarter turns a double no longer tells a right angle from its neighbours
+    // beyond a million quarter turns a double no longer distinguishes a right angle from its neighbours
     if quarter.abs() < 1e6 && (quarter - quarter.round()).abs() < 1e-15 * quarter.abs().max(1.0) {
         match quarter.round().rem_euclid(4.0) as i64 {
             0 => (0.0, 1.0),
@@ -222,15 +222,15 @@ pub struct ModelBuilder {
     pub links: Vec<LinkSpec>,
     /// Joints.
     pub joints: Vec<JointSpec>,
-    /// Frames of their own.
+    /// Additional frames.
     pub frames: Vec<FrameSpec>,
     /// Constraints besides the joints: loops, couplings, drivers.
     pub constraints: Vec<ConstraintSpec>,
     /// What a reader assumed or left out; shown by `catena info`.
     pub assumptions: Vec<String>,
-    /// What a reader found unusual; shown by every command.
+    /// Warnings of a reader; shown by every command.
     pub warnings: Vec<Warning>,
-    /// The author knows of inertias that no rigid body can have: they are noted as assumptions instead of warnings.
+    /// Inertias that no rigid body can have are intended: they are noted as assumptions instead of warnings.
     pub allow_unphysical: bool,
     /// Refuse inertias that no rigid body can have. Negative masses, non-finite numbers and freedoms without inertia are
     /// always refused.
@@ -296,7 +296,7 @@ impl ModelBuilder {
     }
 }
 
-/// The model in the making.
+/// The model under construction.
 struct Making {
     /// Body and pose in it of every link placed so far.
     at: HashMap<String, (usize, Pose<f64>)>,
@@ -439,7 +439,7 @@ impl Making {
                 .hint("give two orthogonal axes; a skew pair is two revolute joints"));
             }
             let across = second.cross(first);
-            let y = across * (1.0 / across.norm()); // orthogonal unit vectors: neither large nor small
+            let y = across * (1.0 / across.norm()); // orthogonal unit vectors: no overflow or underflow
             Mat3::from_columns(first, y, first.cross(y))
         } else {
             let axis = self.unit(joint, joint.axes.first, "axis")?;
@@ -660,7 +660,7 @@ impl Making {
         }
     }
 
-    /// The plain coordinate with this name.
+    /// The scalar coordinate (not part of a quaternion) with this name.
     fn coordinate(&self, spec: &ConstraintSpec, name: &str) -> Result<Coordinate> {
         let tree = &self.tree;
         let Some(v) = tree.dofs.iter().position(|dof| dof.name == name) else {

@@ -223,7 +223,7 @@ fn constraint_names(builder: &ModelBuilder, links: &HashMap<&str, &Place>) -> Re
     Ok(())
 }
 
-/// The error of a coordinate that does not exist.
+/// The error for a coordinate that does not exist.
 pub(super) fn no_coordinate(tree: &Tree, spec: &ConstraintSpec, name: &str) -> Error {
     let message = format!(
         "constraint `{}`: there is no coordinate `{name}`",
@@ -242,7 +242,7 @@ pub(super) fn no_coordinate(tree: &Tree, spec: &ConstraintSpec, name: &str) -> E
     }
 }
 
-/// A constraint, bodies and coordinates by number, is possible and says something that none before it says.
+/// A constraint, bodies and coordinates by number, is possible and does not repeat an earlier one.
 pub(super) fn constraint(tree: &Tree, new: &Constraint, before: &[Constraint]) -> Result<()> {
     let refuse = |message: String| Err(model_error(&new.place, message));
     if let Some([parent, child]) = new.bodies()
@@ -512,8 +512,8 @@ fn inertial(link: &LinkSpec) -> Result<()> {
 /// What is wrong with an inertia that no rigid body can have, though its equations of motion can be solved: a negative principal
 /// moment, inertia without mass, a broken triangle inequality (the largest principal moment is at most the sum of the others).
 ///
-/// Tensors in files are rounded. The inequality has a relative tolerance of 1e-6, for tensors written with six digits; what is left
-/// of a zero may be negative: 1e-15 m² is a radius of gyration of 0.03 µm.
+/// Tensors in files are rounded. The inequality has a relative tolerance of 1e-6, for tensors written with six digits; a rounded zero
+/// may be negative: 1e-15 m² is a radius of gyration of 0.03 µm.
 pub(super) fn unphysical_inertia(link: &LinkSpec) -> Option<String> {
     let inertial = link.inertial?;
     let (name, mass) = (&link.name, inertial.mass);
@@ -735,14 +735,14 @@ pub(super) fn mobility(model: &Model) -> Result<()> {
     Ok(())
 }
 
-/// Seeds of the states at which pivots are looked at.
+/// Seeds of the states at which pivots are examined.
 const STATES: std::ops::RangeInclusive<u64> = 1..=3;
 
-/// Which pivots are inertia that the model has, however small, and not what rounding left over, at one of the states?
+/// Which pivots are genuine inertia of the model, however small, and not round-off, at one of the states?
 ///
-/// Such a pivot comes out the same, to three digits at least, in plain numbers and in numbers with twice the digits, and
-/// also if every number of the model is changed in its last digit. It is more than 1e-26 of the inertia around it: a mass on an
-/// axis that is met to round-off only leaves the square of that.
+/// Such a pivot is the same, to three digits at least, in `f64` and in double-double arithmetic, and
+/// also if every number of the model is changed in its last digit. It is more than 1e-26 of the inertia around it: a mass whose distance
+/// from an axis is round-off leaves the square of that.
 fn sharp_pivots(model: &Model) -> Vec<bool> {
     let models = [
         model.clone(),

@@ -1,4 +1,4 @@
-//! Several numbers in one: the same computation for many states at once.
+//! SIMD scalars: one computation for many states at once.
 
 use super::{Parameter, Scalar, Task, trig};
 use std::fmt::Debug;
@@ -8,16 +8,16 @@ use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 ///
 /// `[f64; N]` is portable. On x86-64 there are also registers of AVX2 (four lanes) and AVX-512 (eight), private to the crate:
 /// their values **must only be made on a processor that has the instructions**, and this trait makes them from nothing
-/// (`splat`, `load`), without asking for the proof that `fearless_simd` wants. The dispatcher of [`crate::Batch`] looks at
+/// (`splat`, `load`), without the proof token that `fearless_simd` requires. The dispatcher of [`crate::Batch`] detects
 /// the processor first. Debug builds check it.
 pub trait Vector: Copy + Debug + 'static {
     /// Number of doubles in the register.
     const LANES: usize;
 
-    /// One yes or no per lane.
+    /// One boolean per lane.
     type Mask: Copy;
 
-    /// The same number in all lanes.
+    /// A number broadcast to all lanes.
     fn splat(x: f64) -> Self;
     /// The lanes from a slice of exactly [`LANES`](Self::LANES) numbers.
     fn load(lanes: &[f64]) -> Self;
@@ -33,7 +33,7 @@ pub trait Vector: Copy + Debug + 'static {
     fn mul(self, other: Self) -> Self;
     /// Quotient.
     fn div(self, other: Self) -> Self;
-    /// Opposite.
+    /// Negative.
     fn neg(self) -> Self;
     /// `self` · `factor` + `addend`, fused if the register can.
     fn mul_add(self, factor: Self, addend: Self) -> Self;
@@ -45,7 +45,7 @@ pub trait Vector: Copy + Debug + 'static {
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
     /// Whether the mask holds in every lane.
     fn all(mask: Self::Mask) -> bool;
-    /// The lanes of two registers alternately: first halves, then second halves.
+    /// Interleaves the lanes of two registers: first halves, then second halves.
     fn zip(self, other: Self) -> (Self, Self);
     /// Sine and cosine of an angle, given those of an angle smaller by a number of quarter turns, which modulo four is
     /// in the last two bits of `quarters`.
@@ -384,15 +384,15 @@ mod x86 {
             // SAFETY: there are eight numbers at each, and the contract of `Vector`.
             #[allow(unsafe_code)]
             let square = unsafe { transposed(rows) };
-            let mut turned = [<Self as Vector>::splat(0.0); 8];
+            let mut transposed = [<Self as Vector>::splat(0.0); 8];
             for i in 0..8 {
-                turned[i] = Avx512Register(SimdInto::simd_into(square[i], avx512()));
+                transposed[i] = Avx512Register(SimdInto::simd_into(square[i], avx512()));
             }
-            turned
+            transposed
         }
     );
 
-    /// Halves of rows are put together as they are read, which leaves the unit that shuffles two rounds instead of three.
+    /// Halves of rows are combined on loading, which leaves two rounds of shuffles instead of three.
     ///
     /// # Safety
     ///
@@ -426,14 +426,14 @@ mod x86 {
     }
 }
 
-/// What lies there will be written soon: a hint.
+/// Prefetches a cache line for writing.
 #[inline(always)]
-pub(crate) fn expect(to: &[f64], at: usize) {
+pub(crate) fn prefetch(to: &[f64], at: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
         let line = to.as_ptr().wrapping_add(at);
-        // SAFETY: a hint, which may point anywhere.
+        // SAFETY: a prefetch may have any address.
         #[allow(unsafe_code)]
         unsafe {
             _mm_prefetch::<_MM_HINT_ET0>(line.cast());
@@ -443,7 +443,7 @@ pub(crate) fn expect(to: &[f64], at: usize) {
     let _ = (to, at);
 }
 
-/// As many numbers as the register `V` has lanes, computed with as one.
+/// A scalar of as many numbers as the register `V` has lanes.
 ///
 /// A register of a particular processor must only be used on it: see [`Vector`]. It is only fast when everything from
 /// the function that has the processor's features down to the arithmetic is `#[inline(always)]`. A closure cannot be,
@@ -453,7 +453,7 @@ pub(crate) fn expect(to: &[f64], at: usize) {
 #[repr(transparent)]
 pub struct Wide<V: Vector>(pub V);
 
-/// `N` numbers computed with as one, on any processor.
+/// A scalar of `N` numbers, on any processor.
 pub type Lanes<const N: usize> = Wide<[f64; N]>;
 
 impl<V: Vector> Wide<V> {
@@ -469,7 +469,7 @@ impl<V: Vector> Wide<V> {
         self.0.lanes()[index]
     }
 
-    /// Write the lanes to a slice of exactly as many numbers.
+    /// Writes the lanes to a slice of exactly as many numbers.
     #[inline(always)]
     pub fn store(self, lanes: &mut [f64]) {
         lanes.copy_from_slice(self.0.lanes());
@@ -577,7 +577,7 @@ impl<V: Vector> Scalar for Wide<V> {
     }
 }
 
-/// Sine and cosine lane by lane, for when an angle is too large or not finite.
+/// Sine and cosine lane by lane, for angles that are too large or non-finite.
 #[cold]
 #[inline(never)]
 fn sin_cos_by_lane<V: Vector>(angles: Wide<V>) -> (Wide<V>, Wide<V>) {

@@ -1,20 +1,20 @@
-//! What a run says about itself: how well the laws of mechanics were kept.
+//! The audit of a run: how well the laws of mechanics were satisfied.
 //!
-//! Errors of energy and momentum are relative to what was exchanged, where that is more than the integrator was asked to resolve.
-//! With the absolute tolerance α and the relative error ρ that is allowed, positions and velocities below r = α/ρ are not held
-//! to ρ, and neither are the energies
+//! Errors of energy and momentum are relative to what was exchanged, where that is more than the absolute tolerance resolves.
+//! With the absolute tolerance α and the allowed relative error ρ, positions and velocities below r = α/ρ need not have the relative
+//! accuracy ρ, and neither need the energies
 //!
 //! ```text
 //! |g| √(2 m T₁) r + 4 r² (T₁ + ½ Σ k) + r                                                              (1)
 //! ```
 //!
 //! of weight, motion and springs, where T₁ is the kinetic energy with all velocities at 1, so that √(2 m T₁) bounds the
-//! momentum; the last term, in J, is there only where work or heat is integrated. Errors below the round-off of the energies' own
-//! terms, m g L among them with |g| √(2 m T₁) for it, are none.
+//! momentum; the last term, in J, is present only where work or heat is integrated. Errors below the round-off of the energies' own
+//! terms, with |g| √(2 m T₁) in place of m g L, count as zero.
 //!
-//! Steps of one size may keep the energy and still be late: the midpoint rule turns an oscillator too slowly and loses nothing. A
-//! step from v₀ to v₁ and two of half its size, whose end is v₂, tell the error δ = (v₂ − v₁) 2ᵖ/(2ᵖ − 1) of a method of order
-//! p, and its part along the acceleration a = (v₁ − v₀)/h is a delay. Over all N steps of a freedom, of which ⟨·⟩ is a mean,
+//! A fixed-step method may conserve energy and still be late: the midpoint rule makes an oscillator too slow without losing energy. A
+//! step from v₀ to v₁ and two of half its size, which end at v₂, give the error δ = (v₂ − v₁) 2ᵖ/(2ᵖ − 1) of a method of order
+//! p, and its component along the acceleration a = (v₁ − v₀)/h is a delay. Over all N steps of a freedom, with ⟨·⟩ their mean,
 //!
 //! ```text
 //! φ = N |⟨δ a⟩| / √(⟨a²⟩ ⟨v²⟩)                                                                         (2)
@@ -34,7 +34,7 @@ use crate::state::State;
 /// One figure of the audit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What was watched.
+    /// The law.
     pub name: &'static str,
     /// Worst value over the run, relative to `scale`.
     pub worst: f64,
@@ -44,20 +44,20 @@ pub struct Finding {
     pub unit: &'static str,
     /// Time of the worst value, s.
     pub time: f64,
-    /// What a run at this tolerance should keep.
+    /// The limit for a run at this tolerance.
     pub allowed: f64,
-    /// Was there anything to see? A law of motion needs more than one instant.
+    /// Was the law tested? A law of motion needs more than one instant.
     pub seen: bool,
 }
 
 impl Finding {
-    /// Was it kept? None where there was nothing to see.
+    /// Was it satisfied? None where it was not tested.
     pub fn kept(&self) -> Option<bool> {
         self.seen.then_some(self.worst <= self.allowed)
     }
 }
 
-/// A law that was not kept.
+/// A violated law.
 pub type Breach = Finding;
 
 /// The audit of a run.
@@ -94,7 +94,7 @@ pub struct Held {
     pub duration: f64,
 }
 
-/// How far a sample is from the laws of mechanics.
+/// Errors of a sample in the laws of mechanics.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
     /// Energy − energy at the start − work + dissipated, J.
@@ -107,13 +107,13 @@ pub struct Errors {
 }
 
 impl Audit {
-    /// The laws that were not kept.
+    /// The violated laws.
     pub fn breaches(&self) -> impl Iterator<Item = &Breach> {
         self.findings.iter().filter(|f| f.kept() == Some(false))
     }
 
-    /// Adds the error at the end of the run, estimated by a second run ([`verified_error`](super::verified_error)), and what it
-    /// may be.
+    /// Adds the error at the end of the run, estimated by a second run ([`verified_error`](super::verified_error)), and its
+    /// limit.
     pub fn verify(&mut self, error: f64, allowed: f64, time: f64) {
         self.verified_error = Some(error);
         self.findings.push(Finding {
@@ -128,10 +128,10 @@ impl Audit {
     }
 }
 
-/// Watches a run, sample by sample.
+/// Audits a run, sample by sample.
 pub(crate) struct Auditor {
     model: Model,
-    /// Free-floating and nothing but gravity from outside: momentum is known.
+    /// Free-floating with gravity as the only external force: momentum is known.
     momentum_known: bool,
     start: Option<Start>,
     energy: Worst,
@@ -141,9 +141,9 @@ pub(crate) struct Auditor {
     quaternion: Worst,
     /// Position, velocity and acceleration level of the constraints.
     constraints: [Worst; 3],
-    /// Of steps of one size.
+    /// For fixed steps.
     phase: Option<Phase>,
-    /// r of (1); zero for steps of one size.
+    /// r of (1); zero for fixed steps.
     resolved: f64,
     audit: Audit,
 }
@@ -154,11 +154,11 @@ struct Phase {
     order: i32,
     /// Σ δ a, Σ a², Σ v² of each freedom.
     sums: Vec<[f64; 3]>,
-    /// How many steps they stand for.
+    /// How many steps they represent.
     steps: f64,
 }
 
-/// A step of one size, and the same in two halves.
+/// A fixed step, and two steps of half the size.
 pub(crate) struct Halved<'a> {
     /// h.
     pub size: f64,
@@ -166,7 +166,7 @@ pub(crate) struct Halved<'a> {
     pub before: &'a [f64],
     pub after: &'a [f64],
     pub twice: &'a [f64],
-    /// How many steps it stands for.
+    /// How many steps it represents.
     pub weight: f64,
 }
 
@@ -188,7 +188,7 @@ impl Phase {
         self.steps += step.weight;
     }
 
-    /// The largest phase of all freedoms but those that hardly move.
+    /// The largest phase error of all freedoms except those that hardly move.
     fn finding(&self, steps: u64, time: f64) -> Finding {
         let fastest = self.sums.iter().fold(0.0, |m: f64, sums| m.max(sums[2]));
         let mut worst = 0.0;
@@ -213,7 +213,7 @@ impl Phase {
     }
 }
 
-/// What a run with steps of one size may be ahead or behind, rad.
+/// Allowed phase error of a fixed-step run, rad.
 const PHASE: f64 = 1e-2;
 
 #[derive(Clone, Copy)]
@@ -235,7 +235,7 @@ impl Start {
     }
 }
 
-/// The worst of a quantity, and its natural size.
+/// The worst value of a quantity, and its scale.
 #[derive(Clone, Copy, Default)]
 struct Worst {
     value: f64,
@@ -265,7 +265,7 @@ impl Worst {
     }
 }
 
-/// What the auditor looks at.
+/// The input of the auditor.
 pub(crate) struct Observation<'a> {
     pub time: f64,
     pub state: &'a State,
@@ -283,7 +283,7 @@ pub(crate) struct Observation<'a> {
 const WORDS: usize = 43;
 
 impl Auditor {
-    /// `resolved`: r of (1), zero for steps of one size; `order`: that of a method with such steps.
+    /// `resolved`: r of (1), zero for fixed steps; `order`: that of a fixed-step method.
     pub fn new(model: &Model, momentum_known: bool, resolved: f64, order: Option<usize>) -> Self {
         Auditor {
             model: model.clone(),
@@ -305,20 +305,20 @@ impl Auditor {
         }
     }
 
-    /// Looks at a step of one size.
+    /// Audits a fixed step.
     pub fn observe_step(&mut self, step: &Halved<'_>) {
         if let Some(phase) = &mut self.phase {
             phase.note(step);
         }
     }
 
-    /// Is the momentum watched?
+    /// Is the momentum audited?
     pub fn knows_momentum(&self) -> bool {
         self.momentum_known
     }
 
-    /// Looks at an instant; gives its energies back (kinetic, gravitational, elastic), and its errors. `dynamics` knows nothing
-    /// of dry friction.
+    /// Audits an instant; returns its energies (kinetic, gravitational, elastic), and its errors. `dynamics` does not include
+    /// dry friction.
     pub fn observe(
         &mut self,
         dynamics: &mut Dynamics,
@@ -351,7 +351,7 @@ impl Auditor {
         self.audit.energies[1] = energies;
         (self.audit.work, self.audit.dissipated) = (seen.work, seen.dissipated);
 
-        // relative to the energy exchanged; a system at rest exchanges nothing, and then to a hundredth of its energies
+        // relative to the energy exchanged, or, for a system at rest, to a hundredth of its energies
         let balance = total - start.energy - seen.work + seen.dissipated;
         let exchanged = mechanical.kinetic.abs()
             + (mechanical.gravitational + mechanical.elastic - start.energy).abs();
@@ -402,7 +402,7 @@ impl Auditor {
                 worst.note(violation, 1.0, seen.time);
             }
         }
-        // efforts may cancel: weight, inertia, springs and dampers are what they are made of
+        // efforts may cancel: the scale is that of their terms, weight, inertia, springs and dampers
         let dofs = || self.model.dofs.iter();
         let springs: f64 = dofs().map(|dof| dof.stiffness.abs()).sum();
         let dampers: f64 = dofs().map(|dof| dof.damping.abs()).sum();
@@ -475,7 +475,7 @@ impl Auditor {
         numbers.into_iter().map(f64::to_bits).collect()
     }
 
-    /// Takes the words of a checkpoint off the front; none if they are not those of such an auditor.
+    /// Reads the words of a checkpoint from the front; none if they are not those of such an auditor.
     pub fn restore<'a>(&mut self, words: &'a [u64]) -> Option<&'a [u64]> {
         let phases = self.phase.as_ref().map_or(0, |p| 3 * p.sums.len() + 1);
         let (own, rest) = words.split_at_checked(WORDS + phases)?;
@@ -524,8 +524,8 @@ impl Auditor {
         is_own.then_some(rest)
     }
 
-    /// `allowed`: what the integrator was asked to keep, relative; `closed`: what of the constraints should be, at the levels of
-    /// positions, velocities and accelerations. The run has gone as far as `time`, and so many samples have been seen.
+    /// `allowed`: relative accuracy that the integrator should give; `closed`: limits of the constraint violations at the levels of
+    /// positions, velocities and accelerations. The run has reached `time` with `samples` samples.
     pub fn finish(
         self,
         allowed: f64,
@@ -559,7 +559,7 @@ impl Auditor {
             findings.push(velocity.finding("constraints, velocities", "m/s, rad/s", closed[1]));
             findings.push(acceleration.finding("constraints, accelerations", "", closed[2]));
         }
-        // at one instant there is no motion to judge
+        // at one instant there is no motion to audit
         for finding in &mut findings {
             finding.seen &= samples > 1;
         }
@@ -574,7 +574,7 @@ impl Auditor {
     }
 }
 
-/// What of an error is beyond round-off; NaN stays NaN.
+/// The part of an error beyond round-off; NaN stays NaN.
 fn beyond(error: f64, rounded: f64) -> f64 {
     match error <= rounded {
         true => 0.0,

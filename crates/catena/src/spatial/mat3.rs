@@ -268,7 +268,7 @@ impl<S: Copy> Sym3<S> {
         }
     }
 
-    /// The same matrix, stored in full.
+    /// The matrix stored in full.
     #[inline(always)]
     pub fn full(self) -> Mat3<S> {
         Mat3 {
@@ -456,7 +456,7 @@ impl<S: Scalar> Sub for Sym3<S> {
 }
 
 impl<S: Scalar> Mat3<S> {
-    /// The matrix in axes turned about z: Rz `self` Rzᵀ.
+    /// The matrix in axes rotated about z: Rz `self` Rzᵀ.
     #[inline(always)]
     pub fn turned_z(self, sin: S, cos: S) -> Self {
         let (x, y, z) = (
@@ -471,7 +471,7 @@ impl<S: Scalar> Mat3<S> {
         }
     }
 
-    /// The same matrix with axes renamed as by [`Vec3::renamed`].
+    /// The matrix with axes permuted as by [`Vec3::renamed`].
     #[inline(always)]
     pub fn renamed(self) -> Self {
         Mat3 {
@@ -483,7 +483,7 @@ impl<S: Scalar> Mat3<S> {
 }
 
 impl<S: Scalar> Sym3<S> {
-    /// The matrix in axes turned about z: Rz `self` Rzᵀ.
+    /// The matrix in axes rotated about z: Rz `self` Rzᵀ.
     #[inline(always)]
     pub fn turned_z(self, sin: S, cos: S) -> Self {
         let (cc, cs, ss) = (cos * cos, cos * sin, sin * sin);
@@ -498,7 +498,7 @@ impl<S: Scalar> Sym3<S> {
         }
     }
 
-    /// The same matrix with axes renamed as by [`Vec3::renamed`].
+    /// The matrix with axes permuted as by [`Vec3::renamed`].
     #[inline(always)]
     pub fn renamed(self) -> Self {
         Sym3 {

@@ -1,7 +1,7 @@
-//! Inertia as felt at a task: Λ⁻¹ = J I⁻¹ Jᵀ and Λ.
+//! Operational-space inertia: Λ⁻¹ = J I⁻¹ Jᵀ and Λ.
 //!
 //! Khatib (1987). I⁻¹ Jᵀ is one solve through the factorization for each row of J, O(n) each; the product with J follows.
-//! Λ is the inertia that a wrench on the frame works against. It exists only where the frame can be accelerated in every
+//! Λ is the inertia that a wrench on the frame accelerates. It exists only where the frame can be accelerated in every
 //! direction of the task: [`operational_inertia`] scales rows so that units do not matter, and refuses what is singular.
 
 use super::{Factorization, SolveColumns};
@@ -21,7 +21,7 @@ pub const CARD: Card = Card {
     source: "Khatib 1987; through UDUᵀ",
 };
 
-/// Below this, the smallest eigenvalue of the scaled Λ⁻¹ (largest: about 1) is taken for zero.
+/// Below this, the smallest eigenvalue of the scaled Λ⁻¹ (largest: about 1) counts as zero.
 pub const SINGULAR: f64 = 1e-12;
 
 /// Λ⁻¹ = J I⁻¹ Jᵀ of a task whose Jacobian is m × nv, and X = I⁻¹ Jᵀ (nv × m). `solver` must have been prepared.
@@ -47,7 +47,7 @@ pub fn operational_inverse<S: Scalar, P: Parameter<S>>(
     (inverse, x)
 }
 
-/// What is felt at a frame or task.
+/// Operational-space inertia of a frame or task.
 #[derive(Clone, Debug)]
 pub struct OperationalInertia {
     /// Λ⁻¹ = J I⁻¹ Jᵀ: the acceleration that a unit wrench gives.

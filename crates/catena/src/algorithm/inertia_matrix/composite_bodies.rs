@@ -10,9 +10,9 @@
 //! M̃ᵢ is kept by its ten moments: composites of rigid bodies are rigid. Entries between different branches are zero.
 //!
 //! Everything is in the axes of the base, about the joint it belongs to: no digits are lost to a distant origin, and a wrench
-//! M̃ᵢPᵢ on its way down the path costs six multiply-adds per joint (and three for the entry) instead of twenty-four. Body by
-//! body inward, a row of I is the projection of the wrenches of all freedoms beyond, which are numbered one after another. Cost
-//! O(n d). For single states the entries are made several of a row at a time (`entries.rs`).
+//! M̃ᵢPᵢ carried along the path costs six multiply-adds per joint (and three for the entry) instead of twenty-four. Inward,
+//! body by body, a row of I is the projection of the wrenches of all freedoms beyond, which are numbered contiguously. Cost
+//! O(n d). For single states several entries of a row are computed at a time (`entries.rs`).
 
 use super::Part;
 use super::entries;
@@ -38,7 +38,7 @@ pub const CARD: Card = Card {
 #[doc(alias = "CRBA")]
 pub struct CompositeBodies<S: Scalar> {
     recursion: Composites<Components<S>>,
-    /// M̃ᵢPᵢ by freedom, on the way to the base: a column joins in when the others have reached its joint.
+    /// M̃ᵢPᵢ by freedom, carried to the base: a column is added when the others have reached its joint.
     wrenches: Vec<Force<S>>,
     /// One past the last freedom of the subtree on each body.
     end: Vec<usize>,
@@ -89,7 +89,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     rows(model, work, part, inertia);
 }
 
-/// What is done with every freedom on the way out.
+/// What is done with every freedom in the outward pass.
 pub(crate) trait Placed<E: Space> {
     fn freedom(&mut self, k: usize, along: &E::Motion, origin: E::Vector);
 }
@@ -106,7 +106,7 @@ pub(crate) struct Frame<E: Space> {
     axes: E::Matrix,
     /// From the parent's joint to the body's.
     arm: E::Vector,
-    /// The body's joint from that of the root of its tree, where it is asked for.
+    /// Position of the body's joint relative to that of the root of its tree, where wanted.
     pub origin: E::Vector,
     /// M̃ᵢ about the body's origin: what the children that do not follow at once have passed on, then all of it where it is kept
     /// (`Space::KEEPS_INERTIAS`).

@@ -200,7 +200,7 @@ impl<E: Space> NewtonEuler<E> {
                 through = wrenches[i - 1];
             }
         }
-        wrenches[0] = through; // body 1 stands on the ground
+        wrenches[0] = through; // body 1 is on the ground
 
         if tree.has_rotors {
             for k in 0..nv {
