@@ -2,6 +2,7 @@
 
 use crate::equations::Equations;
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::{larger, largest, largest_of, ratio};
 use faer::linalg::solvers::Llt;
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
@@ -226,7 +227,7 @@ pub(crate) fn refine_damped(
     for _ in 0..12 {
         // as long as it gets better, to round-off
         let left = largest(&against);
-        if left <= 4e-16 * scale || left > 0.5 * last {
+        if left.is_nan() || left <= 4e-16 * scale || left > 0.5 * last {
             break;
         }
         last = left;
@@ -248,14 +249,15 @@ pub(crate) fn refine_damped(
     for (row, s) in equations.rows.iter().zip(&hinges) {
         row.add_to(*s, &mut seen);
         let entries = row.entries.iter().map(|(_, h)| largest(h));
-        longest = longest.max(entries.fold(0.0, f64::max));
+        longest = larger(longest, largest_of(entries));
     }
-    let motion = largest(x).max(largest(&equations.right)) * longest;
+    let motion = larger(largest(x), largest(&equations.right)) * longest;
     equations.inertia_times(x, &mut against);
-    let force = largest(&against)
-        .max(largest(&equations.force))
-        .max(largest(lambda));
-    found.reachable = relative(largest(&newton), force).max(relative(largest(&seen), motion));
+    let force = largest_of([&against, &equations.force, lambda].map(|x| largest(x)));
+    found.reachable = larger(
+        ratio(largest(&newton), force),
+        ratio(largest(&seen), motion),
+    );
     found
 }
 
@@ -335,22 +337,11 @@ fn residual_of(
     hinges: &mut [f64],
 ) -> f64 {
     equations.inertia_times(x, newton);
-    let force = largest(newton).max(largest(u)).max(largest(lambda));
-    let motion = largest(x).max(largest(b));
+    let force = largest_of([&*newton, u, lambda].map(largest));
+    let motion = larger(largest(x), largest(b));
     equations.residuals(u, b, x, lambda, newton, hinges);
-    relative(largest(newton), force).max(relative(largest(hinges), motion))
-}
-
-pub(crate) fn largest(x: &[f64]) -> f64 {
-    x.iter().fold(0.0, |m: f64, x| {
-        if x.is_nan() {
-            f64::INFINITY
-        } else {
-            m.max(x.abs())
-        }
-    })
-}
-
-fn relative(x: f64, scale: f64) -> f64 {
-    if x == 0.0 { 0.0 } else { x / scale }
+    larger(
+        ratio(largest(newton), force),
+        ratio(largest(hinges), motion),
+    )
 }

@@ -174,7 +174,7 @@ impl Vec3<f64> {
     }
 
     /// The vector in a unit that lets its components be squared, and that unit. A power of two: no digit changes.
-    fn scaled(self) -> (Self, f64) {
+    pub(crate) fn scaled(self) -> (Self, f64) {
         let largest = self.x.abs().max(self.y.abs()).max(self.z.abs());
         if largest > 1e140 {
             (self * (1.0 / FAR), FAR)
