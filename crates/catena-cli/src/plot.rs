@@ -68,7 +68,10 @@ pub fn curve(x: &[f64], y: &[f64], size: (usize, usize), units: (&str, &str)) ->
         ends.1
     );
     let pairs = x.iter().zip(y);
-    match pairs.filter(|(x, y)| !(x.is_finite() && y.is_finite())).count() {
+    match pairs
+        .filter(|(x, y)| !(x.is_finite() && y.is_finite()))
+        .count()
+    {
         0 => text,
         count => text + &format!("  {count} of {} points are not finite\n", x.len()),
     }

@@ -345,3 +345,30 @@ fn residual_of(
         ratio(largest(hinges), motion),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catena::spatial::Mat3;
+
+    /// One body of 2 kg under 4 N: accelerations that are no numbers leave no small residual.
+    #[test]
+    fn what_is_not_a_number_is_no_solution() {
+        let equations = Equations {
+            inertia: vec![(0.0, Mat3::zero()), (2.0, Mat3::identity())],
+            force: vec![0.0, 0.0, 0.0, 4.0, 0.0, 0.0],
+            ..Equations::default()
+        };
+        let residual = |x: [f64; 6]| {
+            let (mut newton, mut hinges) = ([0.0; 6], []);
+            equations_residual(&equations, &x, &[], &mut newton, &mut hinges)
+        };
+        assert_eq!(residual([0.0, 0.0, 0.0, 2.0, 0.0, 0.0]), 0.0);
+        assert!(residual([0.0, 0.0, 0.0, 2.5, 0.0, 0.0]) > 0.1);
+        for k in 0..6 {
+            let mut x = [0.0, 0.0, 0.0, 2.0, 0.0, 0.0];
+            x[k] = f64::NAN;
+            assert!(residual(x).is_nan(), "{k}");
+        }
+    }
+}

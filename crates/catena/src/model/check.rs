@@ -270,7 +270,12 @@ impl Content {
                 rotation.chain(pose.translation.to_array())
             });
             let bodies = [closure.parent, closure.child];
-            Content::Joins(is_distance, closure.kind, bodies, numbers.map(bits).collect())
+            Content::Joins(
+                is_distance,
+                closure.kind,
+                bodies,
+                numbers.map(bits).collect(),
+            )
         };
         match rule {
             Rule::Joint(closure) => joins(false, closure),
