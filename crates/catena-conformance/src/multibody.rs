@@ -56,6 +56,7 @@ pub(super) fn read_model(element: &Element<'_>) -> Result<Multibody> {
                 tensor: keys.require("inertia")?.symmetric()?,
             }),
             place: body.place(),
+            ..LinkSpec::default()
         });
     }
     let joints = object

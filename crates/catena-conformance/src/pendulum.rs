@@ -40,6 +40,7 @@ fn read_model(element: &Element<'_>) -> Result<Model> {
                 tensor: tensors[index].symmetric()?,
             }),
             place: mass.place(),
+            ..LinkSpec::default()
         });
         let centre = centres[index].vector()?;
         let inboard = lengths[index].vector()? - centre;

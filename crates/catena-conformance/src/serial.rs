@@ -73,6 +73,7 @@ pub(super) fn add_links(
                 tensor: object.require("inertia")?.symmetric()?,
             }),
             place: link.place(),
+            ..LinkSpec::default()
         });
         let joint = JointSpec {
             joint_from_child: dh(

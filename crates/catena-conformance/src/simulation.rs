@@ -27,8 +27,11 @@ const TOLERANCES: Tolerances = Tolerances {
     absolute: 1e-14,
 };
 
-/// A run that takes more steps than this is abandoned.
+/// A run that takes more steps than this is given up,
 const MOST_STEPS: u64 = 100_000;
+
+/// and after this many, one that at its pace so far would take twice as many.
+const PACE_KNOWN: u64 = 1000;
 
 /// Least noise of a quantity, relative to its scale over the run.
 const FLOOR: f64 = 1e-11;
@@ -137,8 +140,15 @@ impl Run<'_> {
             let blame = |error| instant.sample.element.blame(error);
             while engine.time() < instant.time {
                 engine.step(&mut system, instant.time).map_err(blame)?;
-                if engine.statistics().steps > MOST_STEPS {
-                    let message = format!("is not reached within {MOST_STEPS} steps");
+                let steps = engine.statistics().steps;
+                let pace = engine.time() / steps as f64;
+                let is_far = instant.time > 2.0 * pace * MOST_STEPS as f64;
+                if steps > MOST_STEPS || (steps >= PACE_KNOWN && is_far) {
+                    let message = format!(
+                        "at {} s is not reached within {MOST_STEPS} steps: the first {steps} came to {} s",
+                        instant.time,
+                        engine.time()
+                    );
                     let sample = &instant.sample.element;
                     return Err(sample.error_of(ErrorKind::Integration, message));
                 }

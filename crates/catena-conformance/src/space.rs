@@ -32,6 +32,7 @@ fn read_robot(model: &Element<'_>) -> Result<Model> {
             tensor: base.require("inertia")?.symmetric()?,
         }),
         place: element.place(),
+        ..LinkSpec::default()
     });
     builder.joint(JointSpec::new("free", JointKind::Free, "world", "base"));
     add_links(&mut builder, "base", &object.require("links")?)?;

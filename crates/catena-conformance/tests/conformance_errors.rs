@@ -603,3 +603,20 @@ fn every_entry_may_be_damaged_without_harm() {
         }
     }
 }
+
+/// A sample that no run reaches is given up by the pace of the first steps, long before the most steps are made.
+#[test]
+fn a_sample_out_of_reach_is_given_up_soon() {
+    for name in ["space6r_sim", "fourbar_sim"] {
+        for time in [1e200, 1e9] {
+            let case = changed(name, &Set("/samples/1/t", json!(time)));
+            let error = verify_text(&case, "far.json").expect_err("out of reach");
+            let message = error.to_string();
+            assert!(
+                message.contains("is not reached within 100000 steps"),
+                "{message}"
+            );
+            assert!(message.contains("the first 1000 came to"), "{message}");
+        }
+    }
+}

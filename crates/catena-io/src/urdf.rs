@@ -291,35 +291,39 @@ impl Reading<'_> {
     fn link(&mut self, element: Node<'_, '_>) -> Result<()> {
         let name = self.attribute(element, "name")?;
         self.note_attributes(element, &["name"])?;
-        let mut inertial = None;
+        let mut link = LinkSpec {
+            name: name.into(),
+            place: self.place(element),
+            ..LinkSpec::default()
+        };
         for part in elements(element) {
             match tag(part) {
-                "inertial" if inertial.is_none() => inertial = Some(self.inertial(part, name)?),
+                "inertial" if link.inertial.is_none() => {
+                    let (inertial, axes) = self.inertial(part, name)?;
+                    link.set_turned(inertial, axes);
+                }
                 "inertial" => return Err(self.twice(part, element)),
                 _ => self.note_element(part)?,
             }
         }
         if name == "world" && !self.ground_is_a_link {
             self.ground_is_a_link = true;
-            if inertial.is_some() {
+            if link.inertial.is_some() {
                 self.builder
                     .assumptions
                     .push("mass of link `world` has no effect: it is the ground".into());
             }
             return Ok(());
         }
-        if inertial.is_none_or(|inertial: Inertial| inertial.mass == 0.0) {
+        if link.inertial.is_none_or(|inertial| inertial.mass == 0.0) {
             self.notes.massless.push(name.into());
         }
-        self.builder.links.push(LinkSpec {
-            name: name.into(),
-            inertial,
-            place: self.place(element),
-        });
+        self.builder.links.push(link);
         Ok(())
     }
 
-    fn inertial(&mut self, element: Node<'_, '_>, link: &str) -> Result<Inertial> {
+    /// Mass properties, with the tensor in axes of its own, and those axes.
+    fn inertial(&mut self, element: Node<'_, '_>, link: &str) -> Result<(Inertial, Mat3<f64>)> {
         let [origin, mass, inertia] = self.parts(element, ["origin", "mass", "inertia"])?;
         self.note_attributes(element, &[])?;
         let link_from_centre = self.origin(origin)?;
@@ -338,11 +342,12 @@ impl Reading<'_> {
             *entry = self.number(inertia, key)?;
         }
         let [xx, yy, zz, xy, xz, yz] = tensor;
-        Ok(Inertial {
+        let inertial = Inertial {
             mass: self.number(mass, "value")?,
             centre: link_from_centre.translation,
-            tensor: Sym3::new(xx, yy, zz, xy, xz, yz).conjugate(link_from_centre.rotation),
-        })
+            tensor: Sym3::new(xx, yy, zz, xy, xz, yz),
+        };
+        Ok((inertial, link_from_centre.rotation))
     }
 
     fn joint(&mut self, element: Node<'_, '_>) -> Result<()> {

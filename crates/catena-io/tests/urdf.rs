@@ -1,6 +1,7 @@
 //! How a URDF file is read, and what is reported about the rest.
 
 use catena::model::JointKind;
+use catena::{Dynamics, State};
 use catena_io::{BaseOption, Options, builder_from_urdf, model_from_urdf, read_model};
 use std::path::Path;
 
@@ -280,6 +281,41 @@ fn inertia_is_turned_to_link_axes() {
         [tensor.xx, tensor.yy, tensor.zz, tensor.xy],
         [0.2, 0.1, 0.25, -0.01]
     );
+}
+
+/// A needle whose own axes are turned in the link, spun about its own axis: the moment that the file gives, to the last digits. In
+/// axes of the link it is a difference of numbers a billion times as large.
+#[test]
+fn a_turned_needle_keeps_its_digits() {
+    for (k, [roll, pitch, yaw]) in [[0.3, -0.8, 1.9], [-2.5, 0.4, 0.1], [0.0, 0.7, 0.0]]
+        .into_iter()
+        .enumerate()
+    {
+        // the needle's z in the link: the third column of Rz Ry Rx
+        let ((sr, cr), (sp, cp), (sy, cy)) =
+            (f64::sin_cos(roll), f64::sin_cos(pitch), f64::sin_cos(yaw));
+        let z = [cy * sp * cr + sy * sr, sy * sp * cr - cy * sr, cp * cr];
+        for ratio in [1e-6, 1.25e-9, 1e-12] {
+            let text = robot(&format!(
+                "<link name=\"base\"/><link name=\"arm\"><inertial>\
+                 <origin xyz=\"{x:e} {y:e} {w:e}\" rpy=\"{roll} {pitch} {yaw}\"/><mass value=\"1\"/>\
+                 <inertia ixx=\"1\" iyy=\"1\" izz=\"{ratio:e}\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/>\
+                 </inertial></link>{}",
+                hinge(
+                    "continuous",
+                    &format!("<axis xyz=\"{:e} {:e} {:e}\"/>", z[0], z[1], z[2])
+                ),
+                x = 2.0 * z[0],
+                y = 2.0 * z[1],
+                w = 2.0 * z[2],
+            ));
+            let model = model_from_urdf(&text, "r.urdf", &Options::default()).expect("sound");
+            let state = State::new(&model, &[0.4], &[0.0]).expect("finite");
+            let found = Dynamics::new(&model).inertia(&state).expect("sound")[(0, 0)];
+            let error = (found - ratio).abs() / ratio;
+            assert!(error < 3e-15, "{k}, {ratio:e}: {found:e} ({error:.1e})");
+        }
+    }
 }
 
 #[test]

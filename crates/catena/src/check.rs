@@ -461,11 +461,8 @@ impl<'a> Case<'a> {
             (derivative(rate.moment) - wrench.moment).norm(),
             (derivative(rate.force) - wrench.force).norm(),
         );
-        let size = self
-            .external
-            .iter()
-            .map(|f| f.force.norm())
-            .fold(wrench.moment.norm().max(wrench.force.norm()), f64::max);
+        let loads = self.external.iter().map(|f| f.force.norm());
+        let size = largest_of(loads.chain([wrench.moment.norm(), wrench.force.norm()]));
         results.add(
             "momentum rate = external wrenches",
             "momentum by dual numbers, reaction by inverse dynamics",

@@ -184,12 +184,6 @@ impl Quad {
         a.mul_sub(b.yzx(), a_yzx * b).yzx()
     }
 
-    /// a × b.
-    #[inline(always)]
-    pub fn cross(self, b: Quad) -> Quad {
-        Quad::cross_of(self, self.yzx(), b)
-    }
-
     #[inline(always)]
     pub fn from_vec3(v: Vec3<f64>) -> Quad {
         Quad::new(v.x, v.y, v.z)

@@ -9,7 +9,7 @@ use crate::model::joint::Setting;
 use crate::model::{Model, Node, Tree};
 use crate::scalar::{Avx2Register, Fused, Scalar, Wide};
 use crate::space::{Constants, Eliminated, Space};
-use crate::spatial::{ArticulatedInertia, Force, Mat3, Pose, Vec3};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Pose, RigidInertia, Sym3, Vec3};
 
 /// Vectors in AVX2 registers. Recursions over them run only where [`crate::Dynamics`] has seen AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
@@ -495,6 +495,22 @@ impl Space for Registers {
         QuadMoments::of(inertia, axes)
     }
     #[inline(always)]
+    fn own_moments(inertia: &Link) -> QuadMoments {
+        QuadMoments {
+            mass: inertia.mass,
+            first: inertia.first,
+            second: inertia.second,
+        }
+    }
+    #[inline(always)]
+    fn moments_numbers(moments: &QuadMoments) -> RigidInertia<Fused> {
+        RigidInertia {
+            mass: Fused(moments.mass.z()),
+            first: moments.first.to_fused(),
+            second: Sym3::from_upper(moments.second.to_fused()),
+        }
+    }
+    #[inline(always)]
     fn add_moments(a: QuadMoments, b: QuadMoments) -> QuadMoments {
         a.plus(b)
     }
@@ -503,22 +519,18 @@ impl Space for Registers {
         moments.shifted(arm)
     }
     #[inline(always)]
-    fn momentum_of_turning(moments: &QuadMoments, omega: Quad) -> QuadWrench {
-        moments.of_turning(omega)
+    fn moments_seen(moments: QuadMoments, kept: &KeptPose) -> QuadMoments {
+        moments.turned(&kept.rotation).shifted(&kept.translation)
     }
     #[inline(always)]
-    fn momentum_of_sliding(moments: &QuadMoments, v: Quad) -> QuadWrench {
-        QuadWrench {
-            moment: moments.first.cross(v),
-            force: v * moments.mass,
-        }
+    fn momentum_about_z(moments: &QuadMoments) -> QuadWrench {
+        moments.about_z()
     }
     #[inline(always)]
-    fn momentum(moments: &QuadMoments, m: &QuadMotion) -> QuadWrench {
-        let turning = moments.of_turning(m.angular);
+    fn momentum_along_z(moments: &QuadMoments) -> QuadWrench {
         QuadWrench {
-            moment: turning.moment + moments.first.cross(m.linear),
-            force: m.linear.mul_add(moments.mass, turning.force),
+            moment: Self::cross_z(moments.first, Fused(1.0)),
+            force: Quad::zero().blend::<0b0100>(moments.mass),
         }
     }
 

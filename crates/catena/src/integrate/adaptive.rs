@@ -315,6 +315,26 @@ impl Adaptive {
     /// Starts at this time and point, which is projected onto the manifold. Statistics are not reset, so that a run restarted
     /// after an event is counted as one.
     pub fn start<S: System + ?Sized>(&mut self, system: &mut S, t: f64, y: &[f64]) -> Result<()> {
+        self.begin(system, t, y)?;
+        self.error_before = SMALLEST_REMEMBERED_ERROR;
+        self.proposal = match self.options.initial_step {
+            Some(step) => step,
+            None => self.first_size(system),
+        }
+        .max(self.smallest());
+        Ok(())
+    }
+
+    /// Goes on from a point within the last step where the derivative jumps but the system is as fast as before: with the size of step
+    /// that was right so far.
+    pub fn resume<S: System + ?Sized>(&mut self, system: &mut S, t: f64, y: &[f64]) -> Result<()> {
+        self.begin(system, t, y)?;
+        self.proposal = self.proposal.max(self.smallest());
+        Ok(())
+    }
+
+    /// Takes up a point, its derivative and the values of the event functions.
+    fn begin<S: System + ?Sized>(&mut self, system: &mut S, t: f64, y: &[f64]) -> Result<()> {
         check_length("state of the system", system.dimension(), self.dimension)?;
         check_length("initial values y", y.len(), self.dimension)?;
         if let Some(component) = y.iter().position(|x| !x.is_finite()) {
@@ -341,7 +361,6 @@ impl Adaptive {
         self.stepped = false;
         self.dense_ready = false;
         self.rejected_before = false;
-        self.error_before = SMALLEST_REMEMBERED_ERROR;
         self.worst = None;
         evaluate(
             system,
@@ -351,11 +370,6 @@ impl Adaptive {
             &mut self.statistics,
         )
         .map_err(|failure| failure.explain(t))?;
-        self.proposal = match self.options.initial_step {
-            Some(step) => step,
-            None => self.first_size(system),
-        }
-        .max(self.smallest());
         let count = system.event_count();
         self.watched.resize(count);
         if count > 0 {

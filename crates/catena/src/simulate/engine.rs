@@ -263,6 +263,14 @@ impl Engine {
         }
     }
 
+    /// The same where a force has changed its sign and nothing else: explicit methods go on with the size of step they had.
+    pub fn resume(&mut self, system: &mut TreeSystem, t: f64, y: &[f64]) -> Result<()> {
+        match self {
+            Engine::Adaptive(engine) => engine.resume(system, t, y),
+            _ => self.restart(system, t, y, f64::INFINITY),
+        }
+    }
+
     pub fn checkpoint(&self) -> Vec<u64> {
         match self {
             Engine::Adaptive(engine) => engine.checkpoint(),

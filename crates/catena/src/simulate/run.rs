@@ -12,6 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{FixedMethod, Method, Tolerances};
 use crate::model::Model;
 use crate::native::Compiler;
+use crate::residual::difference;
 use crate::spatial::Motion;
 use crate::state::{Base, State};
 
@@ -221,8 +222,8 @@ impl Simulation {
         engine.interpolate(&mut system, 0.0, &mut start)?;
         let start = system.unpack(0.0, &start);
         let start_moved = [
-            largest_difference(&start.q, &initial.q),
-            largest_difference(&start.v, &initial.v),
+            difference(&start.q, &initial.q),
+            difference(&start.v, &initial.v),
         ];
         let held = system
             .friction_modes()
@@ -356,14 +357,14 @@ impl Simulation {
         }
         self.emit_up_to(reached, samples)?;
         if let Some(event) = change {
-            self.change_friction(event.time, Some(event.index - own), f64::INFINITY)?;
+            self.change_friction(event.time, Some(event.index - own))?;
         } else {
             let mut y = std::mem::take(&mut self.y);
             self.engine.interpolate(&mut self.system, step.t, &mut y)?;
             let overheld = self.system.overheld(step.t, &y);
             self.y = y;
             if overheld? {
-                self.change_friction(step.t, None, f64::INFINITY)?;
+                self.change_friction(step.t, None)?;
             }
         }
         self.check_progress(reached)
@@ -429,13 +430,20 @@ impl Simulation {
         }
     }
 
-    /// Lets dry friction choose its modes again at a time within the last step, and restarts from there.
-    fn change_friction(&mut self, t: f64, stopped: Option<usize>, longest: f64) -> Result<()> {
+    /// Lets dry friction choose anew at a time within the last step, and goes on from there.
+    fn change_friction(&mut self, t: f64, stopped: Option<usize>) -> Result<()> {
         let mut y = std::mem::take(&mut self.y);
         let mut go = || {
             self.engine.interpolate(&mut self.system, t, &mut y)?;
             let changes = self.system.choose_modes(t, &mut y, stopped)?;
-            self.engine.restart(&mut self.system, t, &y, longest)?;
+            match changes.is_empty() {
+                // a freedom that slips has turned back
+                true => self.engine.resume(&mut self.system, t, &y)?,
+                false => {
+                    let longest = f64::INFINITY;
+                    self.engine.restart(&mut self.system, t, &y, longest)?;
+                }
+            }
             Ok(changes)
         };
         let changes = go();
@@ -636,11 +644,6 @@ impl Simulation {
         self.auditor
             .finish(allowed, closed, statistics, held, (now, samples))
     }
-}
-
-fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
-    let pairs = a.iter().zip(b);
-    pairs.fold(0.0, |worst, (a, b)| worst.max((a - b).abs()))
 }
 
 /// Puts the base where the initial state has it, if the inputs do not say how it moves.

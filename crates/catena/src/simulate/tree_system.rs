@@ -28,7 +28,7 @@ use crate::error::Result;
 use crate::integrate::{Mechanical, System};
 use crate::model::Model;
 use crate::native::Compiler;
-use crate::spatial::{Force, Motion};
+use crate::spatial::{Force, Motion, Vec3};
 use crate::state::{Base, State};
 use std::fmt;
 use std::sync::Arc;
@@ -460,10 +460,7 @@ impl TreeSystem {
                 } => {
                     let frame = &self.model.tree().frames[*frame];
                     match self.dynamics.frame_pose(&self.state, frame) {
-                        Ok(pose) => {
-                            let p = pose.translation.to_array();
-                            distance(*normal, *offset, p)
-                        }
+                        Ok(pose) => distance(*normal, *offset, pose.translation),
                         Err(_) => f64::NAN,
                     }
                 }
@@ -939,11 +936,13 @@ impl Mechanical for TreeSystem {
     }
 }
 
-/// normal · p − offset. Values below the round-off of its terms are zero: a motion within the plane does not cross it.
-fn distance(normal: [f64; 3], offset: f64, p: [f64; 3]) -> f64 {
-    let length = |x: [f64; 3]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let distance = normal.iter().zip(p).map(|(n, x)| n * x).sum::<f64>() - offset;
-    match distance.abs() <= 8.0 * f64::EPSILON * (length(normal) * length(p) + offset.abs()) {
+/// normal · p − offset. What is below the round-off of its own terms is zero: a motion within the plane crosses it nowhere.
+fn distance(normal: [f64; 3], offset: f64, p: Vec3<f64>) -> f64 {
+    // in a unit that lets products with the normal neither overflow nor vanish
+    let (normal, unit) = Vec3::from_array(normal).scaled();
+    let offset = offset / unit;
+    let distance = normal.dot(p) - offset;
+    match distance.abs() <= 8.0 * f64::EPSILON * (normal.norm() * p.norm() + offset.abs()) {
         true => 0.0,
         false => distance,
     }

@@ -119,12 +119,14 @@ pub(crate) trait JointIn<E: Space>: Copy {
         along: &mut [E::Motion],
     );
 
-    /// M̃P, from the moments of the body with all beyond it and the columns of P.
+    /// M̃P, in the axes into which `axes` turns body axes, from the moments of the body with all beyond it in body axes.
     fn momenta(
         self,
         at: usize,
+        setting: E::Setting<'_>,
+        kept: &E::Kept,
         moments: &E::Moments,
-        along: &[E::Motion],
+        axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     );
 
@@ -197,6 +199,15 @@ fn carried<E: Space>(
     )
 }
 
+/// A wrench in the axes into which `axes` turns its own.
+#[inline(always)]
+fn turned<E: Space>(axes: &E::Matrix, f: &E::Wrench) -> E::Wrench {
+    E::wrench(
+        E::times(axes, E::spread(E::moment(f))),
+        E::times(axes, E::spread(E::force(f))),
+    )
+}
+
 /// Revolute: rotation about z.
 #[derive(Clone, Copy)]
 pub(crate) struct Turning<E>(pub PhantomData<E>);
@@ -260,11 +271,13 @@ impl<E: Space> JointIn<E> for Turning<E> {
     fn momenta(
         self,
         at: usize,
+        _setting: E::Setting<'_>,
+        _kept: &E::Kept,
         moments: &E::Moments,
-        along: &[E::Motion],
+        axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     ) {
-        momenta[at] = E::momentum_of_turning(moments, E::angular(&along[at]));
+        momenta[at] = turned::<E>(axes, &E::momentum_about_z(moments));
     }
 
     #[inline(always)]
@@ -429,11 +442,13 @@ impl<E: Space> JointIn<E> for Sliding<E> {
     fn momenta(
         self,
         at: usize,
+        _setting: E::Setting<'_>,
+        _kept: &E::Kept,
         moments: &E::Moments,
-        along: &[E::Motion],
+        axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     ) {
-        momenta[at] = E::momentum_of_sliding(moments, E::linear(&along[at]));
+        momenta[at] = turned::<E>(axes, &E::momentum_along_z(moments));
     }
 
     #[inline(always)]
@@ -634,17 +649,26 @@ impl<E: Space> JointIn<E> for Other<E> {
     fn momenta(
         self,
         at: usize,
+        setting: E::Setting<'_>,
+        kept: &E::Kept,
         moments: &E::Moments,
-        along: &[E::Motion],
+        axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     ) {
-        for (k, &(_, turns)) in self.0.freedoms().iter().enumerate() {
-            momenta[at + k] = match (turns, self.0) {
-                (_, JointKind::Helical) => E::momentum(moments, &along[at + k]),
-                (true, _) => E::momentum_of_turning(moments, E::angular(&along[at + k])),
-                (false, _) => E::momentum_of_sliding(moments, E::linear(&along[at + k])),
-            };
-        }
+        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
+        let moments = E::moments_numbers(moments);
+        with_joint!(self.0, J => {
+            let joint = J::<E::Number>::at(setting, &kept);
+            for (k, &(_, turns)) in self.0.freedoms().iter().enumerate() {
+                let column = joint.column(k);
+                let momentum = match (turns, self.0) {
+                    (_, JointKind::Helical) => moments.momentum(column),
+                    (true, _) => moments.momentum_of_turning(column.angular),
+                    (false, _) => moments.momentum_of_sliding(column.linear),
+                };
+                momenta[at + k] = turned::<E>(axes, &E::wrench_of(momentum));
+            }
+        });
     }
 
     #[inline(always)]

@@ -25,7 +25,7 @@ use crate::algorithm::Angles;
 use crate::model::joint::Setting;
 use crate::model::{Node, Tree};
 use crate::scalar::Scalar;
-use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Vec3};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, RigidInertia, Vec3};
 use std::fmt::Debug;
 use std::ops::{Add, Sub};
 
@@ -284,16 +284,20 @@ pub(crate) trait Space: Copy + Debug + 'static {
     fn no_moments() -> Self::Moments;
     /// Those of a body, in the axes to which `axes` rotates its own.
     fn moments(inertia: Self::Inertia<'_>, axes: &Self::Matrix) -> Self::Moments;
+    /// Those of a body, in its own axes.
+    fn own_moments(inertia: Self::Inertia<'_>) -> Self::Moments;
+    /// In numbers.
+    fn moments_numbers(moments: &Self::Moments) -> RigidInertia<Self::Number>;
     /// The sum of two.
     fn add_moments(a: Self::Moments, b: Self::Moments) -> Self::Moments;
     /// About an origin in which the present one is at `arm`.
     fn shifted(moments: Self::Moments, arm: &Self::Vector) -> Self::Moments;
-    /// Momentum of rotation with ω about the origin.
-    fn momentum_of_turning(moments: &Self::Moments, omega: Self::Vector) -> Self::Wrench;
-    /// Momentum of translation with v.
-    fn momentum_of_sliding(moments: &Self::Moments, v: Self::Vector) -> Self::Wrench;
-    /// Momentum of any motion.
-    fn momentum(moments: &Self::Moments, m: &Self::Motion) -> Self::Wrench;
+    /// Those of a body in the axes and about the origin of its parent.
+    fn moments_seen(moments: Self::Moments, kept: &Self::Kept) -> Self::Moments;
+    /// Momentum of turning about z with rate 1.
+    fn momentum_about_z(moments: &Self::Moments) -> Self::Wrench;
+    /// Momentum of sliding along z with rate 1.
+    fn momentum_along_z(moments: &Self::Moments) -> Self::Wrench;
 
     /// The first moment.
     fn first_of(moments: &Self::Moments) -> Self::Vector;

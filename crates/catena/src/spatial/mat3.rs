@@ -268,7 +268,19 @@ impl<S: Copy> Sym3<S> {
         }
     }
 
-    /// The matrix stored in full.
+    /// The same function applied to each entry.
+    pub fn map<T: Copy>(self, f: impl Fn(S) -> T) -> Sym3<T> {
+        Sym3::new(
+            f(self.xx),
+            f(self.yy),
+            f(self.zz),
+            f(self.xy),
+            f(self.xz),
+            f(self.yz),
+        )
+    }
+
+    /// The same matrix, stored in full.
     #[inline(always)]
     pub fn full(self) -> Mat3<S> {
         Mat3 {

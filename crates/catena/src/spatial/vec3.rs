@@ -173,8 +173,8 @@ impl Vec3<f64> {
         (length > 0.0 && length.is_finite()).then(|| scaled * (1.0 / length))
     }
 
-    /// The vector scaled so that its components can be squared, and the scale. A power of two: no digit changes.
-    fn scaled(self) -> (Self, f64) {
+    /// The vector in a unit that lets its components be squared, and that unit. A power of two: no digit changes.
+    pub(crate) fn scaled(self) -> (Self, f64) {
         let largest = self.x.abs().max(self.y.abs()).max(self.z.abs());
         if largest > 1e140 {
             (self * (1.0 / FAR), FAR)

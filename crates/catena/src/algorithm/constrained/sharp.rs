@@ -11,6 +11,7 @@ use super::rows::{Axes, Rows};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
+use crate::residual::largest;
 use crate::scalar::{DoubleDouble, Scalar};
 use crate::spatial::{Motion, Pose};
 use crate::state::{Base, State, step_kernel};
@@ -184,7 +185,7 @@ impl ClosedChain {
         let mut before = f64::INFINITY;
         for _ in 0..MOST {
             sharp.accelerations_left(&self.work.vdot);
-            let worst = sharp.left.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+            let worst = largest(&sharp.left);
             if worst == 0.0 || worst.is_nan() || worst > 0.5 * before {
                 break;
             }

@@ -71,7 +71,8 @@ pub struct InverseDerivatives<S = f64> {
     pub dq: Matrix<S>,
     /// ∂τ/∂v.
     pub dv: Matrix<S>,
-    /// ∂τ/∂v̇, the inertia matrix.
+    /// ∂τ/∂v̇, the inertia matrix. Its moments are summed in the axes of the base: where a slender body turns about its own axis, an entry
+    /// is right to round-off of the largest moment, and [`inertia_matrix`](crate::algorithm::inertia_matrix) keeps more digits.
     pub inertia: Matrix<S>,
 }
 

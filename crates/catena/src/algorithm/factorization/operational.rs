@@ -9,6 +9,7 @@ use crate::algorithm::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
+use crate::residual;
 use crate::scalar::{Parameter, Scalar};
 
 /// Operational-space inertia.
@@ -90,8 +91,8 @@ pub fn operational_inertia(
     }
     let (values, vectors) = eigen(scaled);
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    if least.is_nan() || most.is_nan() || least <= SINGULAR * most {
+    let most = residual::largest(&values);
+    if most.is_nan() || least <= SINGULAR * most {
         return Err(refused(format!(
             "the frame cannot be accelerated in every direction of the task: with unit diagonal, the eigenvalues of J I⁻¹ Jᵀ \
              lie between {least:.3e} and {most:.3e}"
