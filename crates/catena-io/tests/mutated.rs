@@ -109,36 +109,6 @@ fn models_with_constraints() {
     }
 }
 
-#[test]
-fn conformance_cases() {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder("tests/cases"))
-        .expect("the cases are there")
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "json")
-        })
-        .collect();
-    files.sort();
-    for path in files {
-        let original = text(&path);
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        // motions take longer, and those whose end was moved far away a thousand steps
-        let usual = if original.contains("_sim\"") { 5 } else { 20 };
-        for seed in 0..inputs(usual) {
-            let damaged = mutator::text(&original, &mut Random::new(seed));
-            survive(&name, seed, damaged.as_bytes(), || {
-                let _ = conformance::verify_text(&damaged, &name);
-            });
-        }
-    }
-}
-
 /// Two blocks and an end, in each format.
 #[test]
 fn run_files() {

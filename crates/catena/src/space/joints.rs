@@ -655,20 +655,17 @@ impl<E: Space> JointIn<E> for Other<E> {
         axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     ) {
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
         let moments = E::moments_numbers(moments);
-        with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            for (k, &(_, turns)) in self.0.freedoms().iter().enumerate() {
-                let column = joint.column(k);
-                let momentum = match (turns, self.0) {
-                    (_, JointKind::Helical) => moments.momentum(column),
-                    (true, _) => moments.momentum_of_turning(column.angular),
-                    (false, _) => moments.momentum_of_sliding(column.linear),
-                };
-                momenta[at + k] = turned::<E>(axes, &E::wrench_of(momentum));
-            }
+        let found = E::Number::apart(any::Momenta {
+            any,
+            kind: self.0,
+            moments,
         });
+        for k in 0..self.0.nv() {
+            momenta[at + k] = turned::<E>(axes, &E::wrench_of(found[k]));
+        }
     }
 
     #[inline(always)]
