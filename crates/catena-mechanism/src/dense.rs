@@ -279,7 +279,7 @@ fn refine_for(
     };
     let (mut x, mut lambda) = (best.x.clone(), best.lambda.clone());
     let (mut newton, mut hinges) = (u.to_vec(), b.to_vec());
-    let (mut sum, mut best_sum) = (vec![0.0; size], Vec::new());
+    let (mut sum, mut best_sum) = (vec![0.0; size], vec![0.0; size]);
     let mut slow = 0;
     for count in 0..=most {
         let (dx, dlambda) = solve(&newton, &hinges);
@@ -370,5 +370,19 @@ mod tests {
             x[k] = f64::NAN;
             assert!(residual(x).is_nan(), "{k}");
         }
+    }
+
+    /// A solver that finds no numbers gives an answer that says so.
+    #[test]
+    fn a_solver_without_numbers_leaves_no_residual_within_any_limit() {
+        let equations = Equations {
+            inertia: vec![(0.0, Mat3::zero()), (2.0, Mat3::identity())],
+            force: vec![0.0, 0.0, 0.0, 4.0, 0.0, 0.0],
+            ..Equations::default()
+        };
+        let none = |_: &[f64], _: &[f64]| (vec![f64::NAN; 6], Vec::new());
+        let (found, sum) = refine_for(&equations, &equations.force, &[], 3, none);
+        assert_eq!(found.residual, f64::INFINITY);
+        assert_eq!(sum.len(), 6);
     }
 }

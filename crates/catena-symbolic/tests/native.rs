@@ -399,7 +399,7 @@ fn code_keeps_the_digits_of_needles() {
     }
     let mut random = Random::new(7);
     for seed in 0..6 {
-        let ratio = 10f64.powf(random.uniform(-14.0, -6.0));
+        let ratio = 10f64.powf(random.uniform(-12.0, -6.0));
         let mut builder = ModelBuilder::new("arm");
         let mut parent = "world".to_string();
         for k in 0..3 {
