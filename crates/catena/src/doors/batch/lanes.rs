@@ -8,9 +8,10 @@ use crate::algorithm::forward_dynamics::ForwardDynamics;
 use crate::algorithm::inverse_dynamics::InverseDynamics;
 use crate::algorithm::kinematics::Kinematics;
 use crate::algorithm::pack::Sink;
+use crate::doors::native::Lanes;
 use crate::model::Model;
-use crate::native::Lanes;
-use crate::scalar::{Scalar, Task, Vector, Wide, prefetch};
+use crate::scalar::prefetch;
+use crate::scalar::{Scalar, Task, Vector, Wide};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::Base;
 
@@ -586,6 +587,6 @@ mod tests {
                 }
             }
         }
-        crate::scalar::in_every_register!(check);
+        crate::arch::in_every_register!(check);
     }
 }
