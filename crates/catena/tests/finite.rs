@@ -325,16 +325,16 @@ fn doors_of_closed_chains_return_finite_numbers_only() {
 fn the_sweep_knows_every_door() {
     let test = include_str!("finite.rs");
     for (file, text) in [
-        ("dynamics", include_str!("../src/dynamics.rs")),
-        ("tasks", include_str!("../src/dynamics/tasks.rs")),
+        ("dynamics", include_str!("../src/doors/dynamics.rs")),
+        ("tasks", include_str!("../src/doors/dynamics/tasks.rs")),
         (
             "derivatives",
-            include_str!("../src/dynamics/derivatives.rs"),
+            include_str!("../src/doors/dynamics/derivatives.rs"),
         ),
-        ("batch", include_str!("../src/batch.rs")),
+        ("batch", include_str!("../src/doors/batch.rs")),
         (
             "batch derivatives",
-            include_str!("../src/batch/derivatives.rs"),
+            include_str!("../src/doors/batch/derivatives.rs"),
         ),
     ] {
         for part in text.split("\n    pub fn ").skip(1) {

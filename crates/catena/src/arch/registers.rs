@@ -1,13 +1,14 @@
 //! A vector in one AVX2 register: one state in `f64`.
 
 use super::articulated::QuadArticulated;
+use super::lanes::Avx2Register;
 use super::links::Link;
 use super::moments::QuadMoments;
 use super::quad::{Quad, QuadMat, around, turning};
-use crate::algorithm::Angles;
+use crate::model::Angles;
 use crate::model::joint::Setting;
 use crate::model::{Model, Node, Tree};
-use crate::scalar::{Avx2Register, Fused, Scalar, Wide};
+use crate::scalar::{Fused, Scalar, Wide};
 use crate::space::{Constants, Eliminated, Space};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Pose, RigidInertia, Sym3, Vec3};
 

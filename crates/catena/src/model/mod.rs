@@ -1,5 +1,6 @@
 //! Models: a tree of rigid bodies and the joints between them.
 
+mod angles;
 pub(crate) mod benchmark_models;
 mod builder;
 mod check;
@@ -11,6 +12,7 @@ pub(crate) mod joint;
 mod reduced;
 mod tree;
 
+pub(crate) use angles::Angles;
 pub use builder::{
     AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,
 };
@@ -176,7 +178,7 @@ impl<P: Copy> Model<P> {
     pub(crate) fn setting<'a, S: Scalar>(
         &self,
         body: usize,
-        angles: &'a crate::algorithm::Angles<S>,
+        angles: &'a Angles<S>,
     ) -> joint::Setting<'a, S>
     where
         P: Parameter<S>,
@@ -196,7 +198,7 @@ impl<P: Copy> Model<P> {
     pub(crate) fn joint_at<'a, S: Scalar>(
         &self,
         body: usize,
-        angles: &'a crate::algorithm::Angles<S>,
+        angles: &'a Angles<S>,
         pose: &'a Pose<S>,
     ) -> joint::AnyJoint<'a, S>
     where

@@ -21,6 +21,7 @@ mod count;
 mod double_double;
 mod dual;
 mod float;
+mod memory;
 mod trig;
 mod wide;
 
@@ -28,11 +29,7 @@ pub use count::{Count, Operations};
 pub use double_double::DoubleDouble;
 pub use dual::Dual;
 pub use float::Fused;
-#[cfg(test)]
-pub(crate) use wide::in_every_register;
-pub(crate) use wide::prefetch;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use wide::{Avx2Register, Avx512Register};
+pub(crate) use memory::prefetch;
 pub use wide::{Lanes, Vector, Wide};
 
 use std::fmt::Debug;

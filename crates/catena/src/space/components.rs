@@ -1,7 +1,7 @@
 //! A vector as three numbers, of any scalar.
 
 use super::{Constants, Eliminated, Space};
-use crate::algorithm::Angles;
+use crate::model::Angles;
 use crate::model::joint::{Joint, Prismatic, Revolute, Setting};
 use crate::model::{Model, Node, Tree};
 use crate::scalar::{Parameter, Scalar};

@@ -21,7 +21,7 @@ mod joints;
 pub(crate) use components::Components;
 pub(crate) use joints::{Freed, Freedom, JointIn, Moving, Other, Sliding, Turning, in_space};
 
-use crate::algorithm::Angles;
+use crate::model::Angles;
 use crate::model::joint::Setting;
 use crate::model::{Node, Tree};
 use crate::scalar::Scalar;

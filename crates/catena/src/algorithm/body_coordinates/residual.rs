@@ -2,7 +2,8 @@
 
 use super::cuts::Cut;
 use super::{Layout, PARAMETERS, POSITION, TURNING, VELOCITY};
-use crate::algorithm::{Angles, passive};
+use crate::algorithm::passive;
+use crate::model::Angles;
 use crate::model::Model;
 use crate::model::joint::{AnyJoint, any};
 use crate::residual::larger;

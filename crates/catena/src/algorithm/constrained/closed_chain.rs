@@ -6,7 +6,7 @@ use super::rows::{Axes, Rows, Stabilisation};
 use super::sharp::Sharp;
 use super::user::{UserConstraint, UserRows};
 use crate::Dynamics;
-use crate::dynamics::{all_finite, too_large};
+use crate::doors::{all_finite, too_large};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 use crate::residual::larger;

@@ -44,10 +44,11 @@
 //! the base stands in the world never enters, nor does its linear velocity. Cost O(n d) products, O(n²) entries.
 
 use super::pairs::{self, Numbers, Pairs};
+use crate::algorithm::Card;
 use crate::algorithm::factorization::FactorsRef;
 use crate::algorithm::pack::{One, Sink, write_force, write_motion, write_vec};
-use crate::algorithm::{Angles, Card};
 use crate::matrix::Matrix;
+use crate::model::Angles;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar, Task};
 use crate::space::{Components, Constants, Freedom, JointIn, Space, in_space};

@@ -1,7 +1,7 @@
 //! The factors of I(q) as computed by recursions in a space.
 
 use super::Factorization;
-use crate::algorithm::Angles;
+use crate::model::Angles;
 use crate::model::Model;
 use crate::scalar::Scalar;
 use crate::space::Space;

@@ -25,8 +25,9 @@
 //! [`Factorization::joint_block`] gives the block Pᵀ M̂ P itself. For a free base that is the papers' 6×6 block Î_e.
 
 use super::{FactorsMut, FactorsRef};
-use crate::algorithm::{Angles, Card};
+use crate::algorithm::Card;
 use crate::matrix::Matrix;
+use crate::model::Angles;
 use crate::model::Model;
 use crate::model::joint::{Pivots, PivotsMut, any};
 use crate::scalar::{Parameter, Scalar};

@@ -18,8 +18,9 @@
 
 use super::Part;
 use super::entries;
+use crate::algorithm::Card;
 use crate::algorithm::pack::{GROUP, Sink, write_force, write_motion, write_vec};
-use crate::algorithm::{Angles, Card};
+use crate::model::Angles;
 use crate::model::{JointKind, Model};
 use crate::scalar::{Parameter, Scalar};
 use crate::space::{Components, Constants, JointIn, Space, in_space};

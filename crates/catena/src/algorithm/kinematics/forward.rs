@@ -6,7 +6,8 @@
 //! ṫᵢ = B ṫₚ + Pᵢ v̇ + bias + ωₚ × (ωₚ × r)          ω̇ and acceleration of the origin (3)
 //! ```
 
-use crate::algorithm::{Angles, Card};
+use crate::algorithm::Card;
+use crate::model::Angles;
 use crate::model::joint::{AnyJoint, any};
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};

@@ -13,10 +13,10 @@ use crate::algorithm::inverse_dynamics::{
     InverseDynamics, inverse_dynamics, recursive_newton_euler,
 };
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
+use crate::doors::native::{Compiled, Singles};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
-use crate::native::{Compiled, Singles};
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};

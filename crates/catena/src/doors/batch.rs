@@ -9,13 +9,13 @@ mod squares;
 pub use advance::Drive;
 
 use crate::algorithm::inertia_matrix::Part;
+#[cfg(target_arch = "x86_64")]
+use crate::arch::{Avx2Register, Avx512Register};
+use crate::doors::native::Compiled;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::FixedMethod;
 use crate::model::{FrameInfo, Model};
-use crate::native::Compiled;
 use crate::scalar::Vector;
-#[cfg(target_arch = "x86_64")]
-use crate::scalar::{Avx2Register, Avx512Register};
 use crate::spatial::{Force, Mat3, Pose, Vec3};
 use crate::state::{Base, State, check_length};
 use crate::{Cpu, Dynamics};

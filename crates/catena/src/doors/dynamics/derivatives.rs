@@ -19,8 +19,9 @@ use {
     super::{Quads, lift},
     crate::algorithm::derivatives::{pairs, sweeps},
     crate::algorithm::pack::Register,
+    crate::arch::{Avx2Register, Avx512Register},
     crate::arch::{Links, QuadDerivatives},
-    crate::scalar::{Avx2Register, Avx512Register, Fused, Vector, Wide},
+    crate::scalar::{Fused, Vector, Wide},
 };
 
 /// Results and workspaces; quadratic in the number of freedoms, made when first asked for.

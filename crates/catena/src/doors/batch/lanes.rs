@@ -8,9 +8,10 @@ use crate::algorithm::forward_dynamics::ForwardDynamics;
 use crate::algorithm::inverse_dynamics::InverseDynamics;
 use crate::algorithm::kinematics::Kinematics;
 use crate::algorithm::pack::Sink;
+use crate::doors::native::Lanes;
 use crate::model::Model;
-use crate::native::Lanes;
-use crate::scalar::{Scalar, Vector, Wide, prefetch};
+use crate::scalar::prefetch;
+use crate::scalar::{Scalar, Task, Vector, Wide};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::Base;
 
@@ -139,7 +140,6 @@ impl<V: Vector> Work<V> {
         base: &Base<f64>,
         job: &mut Job<'_>,
     ) {
-        let (nq, nv) = (model.nq(), model.nv());
         let states = job.states;
         let size = job.output.len() / states.max(1);
         self.still = *base == Base::fixed();
@@ -155,45 +155,24 @@ impl<V: Vector> Work<V> {
         while group * V::LANES < states {
             let first = group * V::LANES;
             let used = V::LANES.min(states - first);
-            // zero in the lanes of valid states, NaN in the others
-            let mut bad = Wide::<V>::zero();
-            if !job.q.is_empty() {
-                gather(&mut self.q, job.q, nq, first, used);
-                bad = non_finite(&self.q[..nq], bad);
-                for &k in &self.quaternions {
-                    bad = unlike_one(&self.q[k..k + 4], bad);
-                }
-            }
-            if !job.v.is_empty() {
-                gather(&mut self.v, job.v, nv, first, used);
-                bad = non_finite(&self.v[..nv], bad);
-            }
-            if !job.input.is_empty() {
-                gather(&mut self.input, job.input, nv, first, used);
-                bad = non_finite(&self.input[..nv], bad);
-            }
-            if !job.external.is_empty() {
-                bad = self.load(job.external, first, used, bad);
-            }
+            let bad = V::apart(TakeIn {
+                work: self,
+                model,
+                job,
+                first,
+                used,
+            });
             if Q::IN_PLACE {
                 gather(&mut self.output, job.output, size, first, used);
             }
             let loaded = !job.external.is_empty();
-            let out = if size > 0 {
-                &mut job.output[first * size..(first + used) * size]
-            } else {
-                &mut []
+            let mut place = Place {
+                all: &mut *job.output,
+                size,
+                first,
+                used,
             };
-            bad = match question.write(model, &base, loaded, self, bad, out) {
-                Some(bad) => bad,
-                None => {
-                    bad = question.answer(model, &base, loaded, group, self, bad);
-                    if size > 0 {
-                        bad = scatter(&self.output, job.output, size, first, used, bad);
-                    }
-                    bad
-                }
-            };
+            let bad = question.answer(model, &base, loaded, self, bad, &mut place);
             if !V::all(bad.0.less(V::splat(1.0))) {
                 for lane in 0..used {
                     if bad.lane(lane).is_nan() {
@@ -203,6 +182,17 @@ impl<V: Vector> Work<V> {
             }
             group += 1;
         }
+    }
+
+    /// Puts the output, a state in each lane, in its place; the lanes with results that are not finite become NaN in what is
+    /// returned.
+    #[inline(always)]
+    pub fn hand_out(&self, place: &mut Place<'_>, bad: Wide<V>) -> Wide<V> {
+        V::apart(HandOut {
+            from: &self.output,
+            place,
+            bad,
+        })
     }
 
     /// The wrenches on all bodies.
@@ -235,6 +225,98 @@ impl<V: Vector> Work<V> {
             );
         }
         bad
+    }
+}
+
+/// Where the results of the states in a register go.
+pub(crate) struct Place<'a> {
+    /// The results of all states.
+    all: &'a mut [f64],
+    /// Numbers per state.
+    size: usize,
+    /// The states in the register.
+    first: usize,
+    used: usize,
+}
+
+impl Place<'_> {
+    /// The results of the states in the register, one after another.
+    #[inline(always)]
+    pub fn states(&mut self) -> &mut [f64] {
+        &mut self.all[self.first * self.size..(self.first + self.used) * self.size]
+    }
+
+    /// Number of the register.
+    #[inline(always)]
+    pub fn group<V: Vector>(&self) -> usize {
+        self.first / V::LANES
+    }
+}
+
+/// The arguments of some states come into the registers. Gives zero in the lanes of valid states, NaN in the others.
+struct TakeIn<'a, 'b, V: Vector> {
+    work: &'a mut Work<V>,
+    model: &'a Model,
+    job: &'a Job<'b>,
+    first: usize,
+    used: usize,
+}
+
+impl<V: Vector> Task for TakeIn<'_, '_, V> {
+    type Output = Wide<V>;
+
+    #[inline(always)]
+    fn run(self) -> Wide<V> {
+        let TakeIn {
+            work,
+            model,
+            job,
+            first,
+            used,
+        } = self;
+        let (nq, nv) = (model.nq(), model.nv());
+        let mut bad = Wide::<V>::zero();
+        if !job.q.is_empty() {
+            gather(&mut work.q, job.q, nq, first, used);
+            bad = non_finite(&work.q[..nq], bad);
+            for &k in &work.quaternions {
+                bad = unlike_one(&work.q[k..k + 4], bad);
+            }
+        }
+        if !job.v.is_empty() {
+            gather(&mut work.v, job.v, nv, first, used);
+            bad = non_finite(&work.v[..nv], bad);
+        }
+        if !job.input.is_empty() {
+            gather(&mut work.input, job.input, nv, first, used);
+            bad = non_finite(&work.input[..nv], bad);
+        }
+        if !job.external.is_empty() {
+            bad = work.load(job.external, first, used, bad);
+        }
+        bad
+    }
+}
+
+/// The results of some states leave the registers.
+struct HandOut<'a, 'b, V: Vector> {
+    from: &'a [Wide<V>],
+    place: &'a mut Place<'b>,
+    bad: Wide<V>,
+}
+
+impl<V: Vector> Task for HandOut<'_, '_, V> {
+    type Output = Wide<V>;
+
+    #[inline(always)]
+    fn run(self) -> Wide<V> {
+        let Place {
+            all,
+            size,
+            first,
+            used,
+        } = self.place;
+        scatter(self.from, all, *size, *first, *used, self.bad)
     }
 }
 
@@ -505,6 +587,6 @@ mod tests {
                 }
             }
         }
-        crate::scalar::in_every_register!(check);
+        crate::arch::in_every_register!(check);
     }
 }

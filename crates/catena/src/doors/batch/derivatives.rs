@@ -1,7 +1,7 @@
 //! Derivatives of many states at once.
 
 use super::Batch;
-use super::lanes::{Transposed, Work, not_positive};
+use super::lanes::{Place, Transposed, Work, not_positive};
 use super::question::{Question, SMALL, in_lane};
 use super::squares::Squares;
 use crate::Dynamics;
@@ -10,9 +10,9 @@ use crate::algorithm::derivatives::sweeps::{self, Sweeps};
 use crate::algorithm::derivatives::{forward, inverse};
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use crate::algorithm::pack::{One, Register};
+use crate::doors::native::{Kernel, Wides};
 use crate::error::Result;
 use crate::model::Model;
-use crate::native::{Kernel, Wides};
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State};
@@ -78,70 +78,52 @@ impl Question for OfInverse {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        _group: usize,
         work: &mut Work<V>,
-        bad: Wide<V>,
+        mut bad: Wide<V>,
+        place: &mut Place<'_>,
     ) -> Wide<V> {
         let Some(of_efforts) = &mut work.of_efforts else {
             return Wide(V::splat(f64::NAN)); // not prepared
         };
-        let external = if loaded { &work.external[..] } else { &[] };
-        let size = model.nv() * model.nv();
-        let state = [&work.q[..], &work.v, &work.input[..model.nv()]];
-        let OfEfforts {
-            recursion, pairs, ..
-        } = &mut **of_efforts;
-        recursion.run(model, state, base, external);
-        let (dq, dv) = work.output[..2 * size].split_at_mut(size);
-        let out = [dq, dv, &mut []];
-        pairs.run::<Wide<V>, One, f64, false>(model, &recursion.freedoms, out);
-        bad
-    }
-
-    #[inline(always)]
-    fn write<V: Vector>(
-        self,
-        model: &Model,
-        base: &Base<Wide<V>>,
-        loaded: bool,
-        work: &mut Work<V>,
-        mut bad: Wide<V>,
-        out: &mut [f64],
-    ) -> Option<Wide<V>> {
         let OfEfforts {
             recursion,
             transposed,
             pairs,
             squares,
-        } = &mut **work.of_efforts.as_mut()?;
+        } = &mut **of_efforts;
         if let (Some(code), Some(squares)) = (&mut work.native.inverse_derivatives, squares)
             && work.still
             && !loaded
         {
+            let out = place.states();
             squares.prefetch_first(out);
             code.run(&work.q, &work.v, &work.input, &mut work.output);
-            return Some(squares.write(&mut work.output, out, bad));
-        }
-        if model.nv() <= SMALL {
-            return None;
+            return squares.write(&mut work.output, out, bad);
         }
         let external = if loaded { &work.external[..] } else { &[] };
         let nv = model.nv();
         let size = nv * nv;
         let state = [&work.q[..], &work.v, &work.input[..nv]];
+        if nv <= SMALL {
+            recursion.run(model, state, base, external);
+            let (dq, dv) = work.output[..2 * size].split_at_mut(size);
+            let out = [dq, dv, &mut []];
+            pairs.run::<Wide<V>, One, f64, false>(model, &recursion.freedoms, out);
+            return work.hand_out(place, bad);
+        }
         recursion.run_into(model, state, base, external, transposed);
+        let out = place.states();
         for lane in 0..out.len() / (2 * size) {
             let out = &mut out[lane * 2 * size..(lane + 1) * 2 * size];
             let (dq, dv) = Fused::slice_mut(out).split_at_mut(size);
-            let out = [dq, dv, &mut []];
-            let non_finite =
-                pairs.run::<Fused, Register<V>, f64, false>(model, &transposed.states[lane], out);
+            let (out, state) = ([dq, dv, &mut []], &transposed.states[lane]);
+            let non_finite = pairs.run::<Fused, Register<V>, f64, false>(model, state, out);
             bad = in_lane(bad, lane, non_finite);
         }
         if model.tree().has_passive_forces {
             bad = overflowing(bad, 2 * size, out);
         }
-        Some(bad)
+        bad
     }
 
     fn diagnose(
@@ -189,12 +171,12 @@ impl Question for OfForward {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        _group: usize,
         work: &mut Work<V>,
-        bad: Wide<V>,
+        mut bad: Wide<V>,
+        place: &mut Place<'_>,
     ) -> Wide<V> {
-        let (size, nv) = (model.nv() * model.nv(), model.nv());
-        let external = if loaded { &work.external[..] } else { &[] };
+        let nv = model.nv();
+        let size = nv * nv;
         let (Some(of_accelerations), Some(forward)) =
             (&mut work.of_accelerations, &mut work.forward)
         else {
@@ -202,72 +184,38 @@ impl Question for OfForward {
         };
         let OfAccelerations {
             recursion,
-            in_lanes: Some(sweeps),
-            vdot,
-            ..
-        } = &mut **of_accelerations
-        else {
-            return Wide(V::splat(f64::NAN));
-        };
-        let (q, v, input) = (&work.q, &work.v, &work.input[..nv]);
-        forward_dynamics(model, q, v, input, base, external, forward, vdot);
-        recursion.run(model, [q, v, vdot], base, external, &forward.factors);
-        let (dq, rest) = work.output[..3 * size].split_at_mut(size);
-        let (dv, dtau) = rest.split_at_mut(size);
-        sweeps.run(model, &recursion.freedoms, [dq, dv, dtau]);
-        not_positive(&forward.factors.inverse, bad)
-    }
-
-    #[inline(always)]
-    fn write<V: Vector>(
-        self,
-        model: &Model,
-        base: &Base<Wide<V>>,
-        loaded: bool,
-        work: &mut Work<V>,
-        bad: Wide<V>,
-        out: &mut [f64],
-    ) -> Option<Wide<V>> {
-        let nv = model.nv();
-        let OfAccelerations {
-            recursion,
             transposed,
             sweeps,
+            in_lanes,
             vdot,
             squares,
-            ..
-        } = &mut **work.of_accelerations.as_mut()?;
+        } = &mut **of_accelerations;
         if let (Some(code), Some(squares)) = (&mut work.native.forward_derivatives, squares)
             && work.still
             && !loaded
         {
+            let out = place.states();
             squares.prefetch_first(out);
             code.run(&work.q, &work.v, &work.input, &mut work.output);
             // the inverses of the pivots come last
             let pivots = &work.output[code.outputs() - nv..code.outputs()];
             let bad = not_positive(pivots, bad);
-            return Some(squares.write(&mut work.output, out, bad));
-        }
-        if nv <= SMALL {
-            return None;
+            return squares.write(&mut work.output, out, bad);
         }
         let external = if loaded { &work.external[..] } else { &[] };
-        let size = nv * nv;
-        let forward = work.forward.as_mut()?;
-        forward_dynamics(
-            model,
-            &work.q,
-            &work.v,
-            &work.input[..nv],
-            base,
-            external,
-            forward,
-            vdot,
-        );
-        let mut bad = not_positive(&forward.factors.inverse, bad);
-        let state = [&work.q[..], &work.v, vdot];
-        let factors = &forward.factors;
+        let (q, v, input) = (&work.q, &work.v, &work.input[..nv]);
+        forward_dynamics(model, q, v, input, base, external, forward, vdot);
+        bad = not_positive(&forward.factors.inverse, bad);
+        let (state, factors) = ([&q[..], v, vdot], &forward.factors);
+        if let Some(sweeps) = in_lanes {
+            recursion.run(model, state, base, external, factors);
+            let (dq, rest) = work.output[..3 * size].split_at_mut(size);
+            let (dv, dtau) = rest.split_at_mut(size);
+            sweeps.run(model, &recursion.freedoms, [dq, dv, dtau]);
+            return work.hand_out(place, bad);
+        }
         recursion.run_into(model, state, base, external, factors, transposed);
+        let out = place.states();
         for lane in 0..out.len() / (3 * size) {
             let out = &mut out[lane * 3 * size..(lane + 1) * 3 * size];
             let (dq, rest) = Fused::slice_mut(out).split_at_mut(size);
@@ -278,7 +226,7 @@ impl Question for OfForward {
         if model.tree().has_passive_forces {
             bad = overflowing(bad, 3 * size, out);
         }
-        Some(bad)
+        bad
     }
 
     fn diagnose(

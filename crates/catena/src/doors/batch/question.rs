@@ -1,6 +1,6 @@
 //! The quantities that can be computed for many states at once.
 
-use super::lanes::{Transposed, Work, not_positive};
+use super::lanes::{Place, Transposed, Work, not_positive};
 use super::squares::Squares;
 use crate::Dynamics;
 use crate::algorithm::factorization::Factorization;
@@ -10,9 +10,9 @@ use crate::algorithm::inertia_matrix::{CompositeBodies, Part, composite_bodies};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, recursive_newton_euler};
 use crate::algorithm::kinematics::{Kinematics, forward, jacobian};
 use crate::algorithm::pack::Register;
+use crate::doors::native::Wides;
 use crate::error::Result;
 use crate::model::{FrameInfo, Model};
-use crate::native::Wides;
 use crate::scalar::{Fused, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State};
@@ -29,32 +29,17 @@ pub(crate) trait Question: Copy + Sync {
     /// Makes the workspace if there is none, for this number of registers of states.
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, groups: usize);
 
-    /// From `q`, `v`, `input` (and `external` if loaded) of the workspace to its `output`. Failed lanes are NaN
-    /// in the returned register; non-finite outputs are found by the caller.
+    /// From `q`, `v`, `input` (and `external` if loaded) of the workspace to the results in their place. Lanes that failed, or
+    /// whose result is not finite, become NaN in what is returned.
     fn answer<V: Vector>(
         self,
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        group: usize,
         work: &mut Work<V>,
         bad: Wide<V>,
+        place: &mut Place<'_>,
     ) -> Wide<V>;
-
-    /// Computes and stores each state's result in `out`; the caller does not test whether
-    /// it is finite. None if `answer` is to be used instead.
-    #[inline(always)]
-    fn write<V: Vector>(
-        self,
-        _model: &Model,
-        _base: &Base<Wide<V>>,
-        _loaded: bool,
-        _work: &mut Work<V>,
-        _bad: Wide<V>,
-        _out: &mut [f64],
-    ) -> Option<Wide<V>> {
-        None
-    }
 
     /// Computes one state through the checked entry point, to find why it failed.
     fn diagnose(
@@ -83,31 +68,28 @@ impl Question for Inverse {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        _group: usize,
         work: &mut Work<V>,
         bad: Wide<V>,
+        place: &mut Place<'_>,
     ) -> Wide<V> {
         if let Some(code) = &mut work.native.inverse
             && work.still
             && !loaded
         {
             code.run(&work.q, &work.v, &work.input, &mut work.output);
-            return bad;
-        }
-        let external = if loaded { &work.external[..] } else { &[] };
-        if let Some(inverse) = &mut work.inverse {
+        } else if let Some(inverse) = &mut work.inverse {
             recursive_newton_euler::kernel(
                 model,
                 &work.q,
                 &work.v,
                 &work.input[..model.nv()],
                 base,
-                external,
+                if loaded { &work.external } else { &[] },
                 inverse,
                 &mut work.output[..model.nv()],
             );
         }
-        bad
+        work.hand_out(place, bad)
     }
 
     fn diagnose(
@@ -140,32 +122,30 @@ impl Question for Forward {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        _group: usize,
         work: &mut Work<V>,
-        bad: Wide<V>,
+        mut bad: Wide<V>,
+        place: &mut Place<'_>,
     ) -> Wide<V> {
         if let Some(code) = &mut work.native.forward
             && work.still
             && !loaded
         {
             code.run(&work.q, &work.v, &work.input, &mut work.output);
-            return not_positive(&work.output[model.nv()..2 * model.nv()], bad);
+            bad = not_positive(&work.output[model.nv()..2 * model.nv()], bad);
+        } else if let Some(forward) = &mut work.forward {
+            forward_dynamics(
+                model,
+                &work.q,
+                &work.v,
+                &work.input[..model.nv()],
+                base,
+                if loaded { &work.external } else { &[] },
+                forward,
+                &mut work.output[..model.nv()],
+            );
+            bad = not_positive(&forward.factors.inverse, bad);
         }
-        let external = if loaded { &work.external[..] } else { &[] };
-        let Some(forward) = &mut work.forward else {
-            return bad;
-        };
-        forward_dynamics(
-            model,
-            &work.q,
-            &work.v,
-            &work.input[..model.nv()],
-            base,
-            external,
-            forward,
-            &mut work.output[..model.nv()],
-        );
-        not_positive(&forward.factors.inverse, bad)
+        work.hand_out(place, bad)
     }
 
     fn diagnose(
@@ -212,38 +192,27 @@ impl Question for Inertia {
         work.make_room(registers);
     }
 
-    /// Not used: each result is written to its destination.
     #[inline(always)]
     fn answer<V: Vector>(
-        self,
-        _model: &Model,
-        _base: &Base<Wide<V>>,
-        _loaded: bool,
-        _group: usize,
-        _work: &mut Work<V>,
-        _bad: Wide<V>,
-    ) -> Wide<V> {
-        Wide(V::splat(f64::NAN))
-    }
-
-    #[inline(always)]
-    fn write<V: Vector>(
         self,
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
         work: &mut Work<V>,
         mut bad: Wide<V>,
-        out: &mut [f64],
-    ) -> Option<Wide<V>> {
+        place: &mut Place<'_>,
+    ) -> Wide<V> {
+        let Some(of_inertia) = &mut work.of_inertia else {
+            return Wide(V::splat(f64::NAN)); // not prepared
+        };
         let OfInertia {
             composite,
             transposed,
             entries,
             whole,
             upper,
-        } = &mut **work.of_inertia.as_mut()?;
-        let size = model.nv() * model.nv();
+        } = &mut **of_inertia;
+        let (size, out) = (model.nv() * model.nv(), place.states());
         let squares = match self.0 {
             Part::Whole => whole,
             Part::Upper => upper,
@@ -256,7 +225,7 @@ impl Question for Inertia {
                 let upper = &mut work.output[..size];
                 composite_bodies::kernel(model, &work.q, composite, Part::Upper, upper);
             }
-            return Some(squares.write(&mut work.output, out, bad));
+            return squares.write(&mut work.output, out, bad);
         }
         composite_bodies::numbers(model, &work.q, composite, transposed);
         for lane in 0..out.len() / size {
@@ -265,7 +234,7 @@ impl Question for Inertia {
             let non_finite = entries.run::<Fused, Register<V>, f64>(model, packs, self.0, out);
             bad = in_lane(bad, lane, non_finite);
         }
-        Some(bad)
+        bad
     }
 
     fn diagnose(
@@ -330,11 +299,11 @@ impl Question for Factorize {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        group: usize,
         work: &mut Work<V>,
         bad: Wide<V>,
+        place: &mut Place<'_>,
     ) -> Wide<V> {
-        let factors = &mut work.factors[group];
+        let factors = &mut work.factors[place.group::<V>()];
         factors.factorize_kernel(model, &work.q);
         not_positive(&factors.inverse, bad)
     }
@@ -367,15 +336,15 @@ impl Question for Solve {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        group: usize,
         work: &mut Work<V>,
         bad: Wide<V>,
+        place: &mut Place<'_>,
     ) -> Wide<V> {
-        let (nv, factors) = (model.nv(), &mut work.factors[group]);
+        let (nv, factors) = (model.nv(), &mut work.factors[place.group::<V>()]);
         for k in 0..self.right_hand_sides {
             factors.solve_kernel(model, &mut work.output[k * nv..(k + 1) * nv]);
         }
-        bad
+        work.hand_out(place, bad)
     }
 
     fn diagnose(
@@ -405,9 +374,9 @@ impl Question for FrameJacobian<'_> {
         model: &Model,
         base: &Base<Wide<V>>,
         _loaded: bool,
-        _group: usize,
         work: &mut Work<V>,
         bad: Wide<V>,
+        place: &mut Place<'_>,
     ) -> Wide<V> {
         if let Some(kinematics) = &mut work.kinematics {
             forward::poses_kernel(model, &work.q, base, kinematics);
@@ -418,7 +387,7 @@ impl Question for FrameJacobian<'_> {
                 &mut work.output[..6 * model.nv()],
             );
         }
-        bad
+        work.hand_out(place, bad)
     }
 
     fn diagnose(
@@ -447,9 +416,9 @@ impl Question for FramePose<'_> {
         model: &Model,
         base: &Base<Wide<V>>,
         _loaded: bool,
-        _group: usize,
         work: &mut Work<V>,
         bad: Wide<V>,
+        place: &mut Place<'_>,
     ) -> Wide<V> {
         if let Some(kinematics) = &mut work.kinematics {
             forward::poses_kernel(model, &work.q, base, kinematics);
@@ -466,7 +435,7 @@ impl Question for FramePose<'_> {
                 work.output[3 * k + 2] = columns[k].z;
             }
         }
-        bad
+        work.hand_out(place, bad)
     }
 
     fn diagnose(

@@ -3,13 +3,13 @@
 //! The methods are those of [`crate::integrate::Fixed`], equation by equation: [`runge_kutta4`](crate::integrate) (1)–(5) and
 //! semi-implicit Euler (1)–(2).
 
-use super::lanes::{Work, not_positive};
+use super::lanes::{Place, Work, not_positive};
 use super::question::Question;
 use crate::Dynamics;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use crate::doors::native::Wides;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
-use crate::native::Wides;
 use crate::scalar::{Scalar, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State, step_kernel};
@@ -220,9 +220,9 @@ impl Question for Advance {
         model: &Model,
         base: &Base<Wide<V>>,
         _loaded: bool,
-        _group: usize,
         work: &mut Work<V>,
         mut bad: Wide<V>,
+        place: &mut Place<'_>,
     ) -> Wide<V> {
         let (Some(forward), Some(stages)) = (&mut work.forward, &mut work.stages) else {
             return bad;
@@ -264,7 +264,7 @@ impl Question for Advance {
         let (nq, nv) = (model.nq(), model.nv());
         work.output[..nq].copy_from_slice(&stages.q[0]);
         work.output[nq..nq + nv].copy_from_slice(&stages.v[0]);
-        bad
+        work.hand_out(place, bad)
     }
 
     fn diagnose(

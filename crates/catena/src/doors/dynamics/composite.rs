@@ -2,9 +2,11 @@
 
 use crate::Cpu;
 use crate::algorithm::inertia_matrix::{CompositeBodies, Part, composite_bodies};
+#[cfg(target_arch = "x86_64")]
+use crate::arch::{Avx2Register, Avx512Register};
 use crate::model::Model;
 #[cfg(target_arch = "x86_64")]
-use crate::scalar::{Avx2Register, Avx512Register, Fused};
+use crate::scalar::Fused;
 #[cfg(target_arch = "x86_64")]
 use one_state::OneState;
 

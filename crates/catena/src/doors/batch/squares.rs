@@ -4,7 +4,8 @@
 //! A register may hold several numbers (mirrored entries of a symmetric matrix) and some numbers are
 //! always zero (between branches of a tree), so each block lists its registers.
 
-use crate::scalar::{Scalar, Vector, Wide, prefetch};
+use crate::scalar::prefetch;
+use crate::scalar::{Scalar, Vector, Wide};
 use std::marker::PhantomData;
 
 /// All that is written of one kind of result.
@@ -239,6 +240,6 @@ mod tests {
             }
         }
         check::<[f64; 1]>();
-        crate::scalar::in_every_register!(check);
+        crate::arch::in_every_register!(check);
     }
 }

@@ -7,7 +7,8 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::scalar::{Fused, Scalar, Vector, Wide, prefetch};
+use crate::scalar::prefetch;
+use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::state::State;
 use crate::{Cpu, Dynamics};
 use std::any::Any;
