@@ -347,6 +347,8 @@ impl<V: Vector> Parameter<Wide<V>> for Wide<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(target_arch = "x86_64")]
+    use crate::arch::{Avx2Register, Avx512Register};
     use crate::scalar::Fused;
 
     /// Something that uses every operation.
