@@ -7,7 +7,7 @@ use crate::lines::Lines;
 use crate::nearest::{advice, nearest};
 use crate::root::{Base, join_root, roots};
 use crate::{Options, placement};
-use catena::error::{Error, ErrorKind, Place, Result};
+use catena::error::{Error, ErrorKind, Place, Result, Warning};
 use catena::model::{
     ConstraintSpec, Dof, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder, RuleSpec,
 };
@@ -107,6 +107,7 @@ pub(crate) fn read(
         notes: Notes::default(),
     };
     reading.builder.strict = options.strict;
+    reading.builder.allow_immobile = true;
     reading.robot(document.root_element())?;
     reading.finish(options)
 }
@@ -554,9 +555,37 @@ impl Reading<'_> {
         let base = options.base.map_or(Base::Fixed, Base::from);
         let notes = self.notes.lines();
         self.builder.assumptions.extend(notes);
+        if !options.strict {
+            self.leave_out_mimics_of_nothing();
+        }
         self.one_root()?;
         join_root(&mut self.builder, base)?;
         Ok(self.builder)
+    }
+
+    /// A joint that mimics one that is not there moves on its own, with a warning.
+    fn leave_out_mimics_of_nothing(&mut self) {
+        let ModelBuilder {
+            joints,
+            constraints,
+            warnings,
+            ..
+        } = &mut self.builder;
+        let joints: HashSet<&str> = joints.iter().map(|joint| &joint.name[..]).collect();
+        constraints.retain(|constraint| {
+            let RuleSpec::Coupling { terms, .. } = &constraint.rule else {
+                return true;
+            };
+            let missing = terms.iter().find(|(name, _)| !joints.contains(&name[..]));
+            if let (Some((missing, _)), Some((name, _))) = (missing, terms.first()) {
+                let message = format!(
+                    "joint `{name}` mimics `{missing}`, which is not there: it is left free"
+                );
+                let place = constraint.place.clone();
+                warnings.push(Warning { message, place });
+            }
+            missing.is_none()
+        });
     }
 
     /// More than one root is refused here; a missing root, unknown and repeated names are reported by the builder.

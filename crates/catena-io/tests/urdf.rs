@@ -430,3 +430,58 @@ fn mimicking_joints_are_coupled() {
     assert!((motion.accelerations[0] - 1.0).abs() < 1e-14);
     assert!((motion.accelerations[1] + 2.0).abs() < 1e-14);
 }
+
+/// Files as shipped: a finger without inertia, and one that follows a joint that is not there, are read with a warning.
+/// `strict` refuses both.
+#[test]
+fn flaws_of_shipped_files_are_warned_of() {
+    let inertial = r#"<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"#;
+    let robot = |inertial: &str, mimic: &str| {
+        format!(
+            r#"<robot name="r"><link name="base"/><link name="arm">{inertial}</link>
+<joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>{mimic}</joint></robot>"#
+        )
+    };
+    for (text, warning, refusal) in [
+        (
+            robot("", ""),
+            "joint `hinge` cannot be moved by finite forces: body `arm` and what it carries have no inertia along its freedom `hinge`; accelerations and simulations are refused\n  --> r.urdf:2",
+            "joint `hinge` cannot be moved by finite forces: body `arm` and what it carries have no inertia along its freedom `hinge`\n  --> r.urdf:2\nhint: give `arm` mass and inertia, give the joint a rotor (`armature`), or make the joint fixed",
+        ),
+        (
+            robot(inertial, r#"<mimic joint="other"/>"#),
+            "joint `hinge` mimics `other`, which is not there: it is left free\n  --> r.urdf:2",
+            "constraint `hinge_mimic`: there is no coordinate `other`\n  --> r.urdf:2\nhint: coordinates are called like their joints; fixed joints have none",
+        ),
+    ] {
+        let model = model_from_urdf(&text, "r.urdf", &Options::default()).expect("a warning");
+        let warnings: Vec<String> = model
+            .tree()
+            .warnings
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(warnings, [warning]);
+        let strict = Options {
+            strict: true,
+            ..Options::default()
+        };
+        let error = model_from_urdf(&text, "r.urdf", &strict).expect_err("refused");
+        assert_eq!(error.to_string(), refusal);
+    }
+    // what can be computed is, and the freedom is named where it matters
+    let model = model_from_urdf(&robot("", ""), "r.urdf", &Options::default()).expect("a warning");
+    let mut dynamics = Dynamics::new(&model);
+    let state = State::neutral(&model);
+    assert_eq!(
+        dynamics.inverse(&state, &[1.0], &[]).expect("efforts"),
+        [0.0]
+    );
+    let error = dynamics
+        .forward(&state, &[1.0], &[])
+        .expect_err("no inertia");
+    assert!(
+        error.message().contains("no inertia along `hinge`"),
+        "{error}"
+    );
+}

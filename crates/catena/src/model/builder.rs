@@ -256,8 +256,11 @@ pub struct ModelBuilder {
     pub warnings: Vec<Warning>,
     /// Inertias that no rigid body can have are intended: they are noted as assumptions instead of warnings.
     pub allow_unphysical: bool,
-    /// Refuse inertias that no rigid body can have. Negative masses, non-finite numbers and freedoms without inertia are
-    /// always refused.
+    /// A freedom along which nothing has inertia gets a warning: inverse dynamics, kinematics and matrices are computed, and
+    /// forward dynamics names it. Otherwise it is refused.
+    pub allow_immobile: bool,
+    /// Refuse inertias that no rigid body can have, and freedoms without inertia even if they are allowed. Negative masses and
+    /// non-finite numbers are always refused.
     pub strict: bool,
 }
 
@@ -277,6 +280,7 @@ impl ModelBuilder {
             assumptions: Vec::new(),
             warnings: Vec::new(),
             allow_unphysical: false,
+            allow_immobile: false,
             strict: false,
         }
     }
@@ -315,7 +319,20 @@ impl ModelBuilder {
         let constraints = making.constraints(self)?;
         let mut model = making.finish(self);
         model.constraints = constraints;
-        check::mobility(&model)?;
+        match check::mobility(&model)? {
+            None => {}
+            Some(error) if self.allow_immobile && !self.strict => {
+                let warning = Warning {
+                    message: format!(
+                        "{}; accelerations and simulations are refused",
+                        error.message()
+                    ),
+                    place: error.place().clone(),
+                };
+                Arc::make_mut(&mut model.tree).warnings.push(warning);
+            }
+            Some(error) => return Err(error),
+        }
         Ok(model)
     }
 }

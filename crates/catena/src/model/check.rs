@@ -707,7 +707,9 @@ pub(super) fn tree_order(builder: &ModelBuilder) -> Result<Vec<usize>> {
 ///
 /// Three random states are tried; a freedom whose m̂ stays below 1e-12 of the inertia around it in all of them has nothing
 /// to resist its effort, unless [`sharp_pivots`] finds the little there is.
-pub(super) fn mobility(model: &Model) -> Result<()> {
+///
+/// The error for a freedom that has none comes back as a value: a reader may turn it into a warning.
+pub(super) fn mobility(model: &Model) -> Result<Option<Error>> {
     let mut factors = Factorization::new(model);
     let mut best = vec![0.0f64; model.nv()];
     for seed in STATES {
@@ -718,7 +720,7 @@ pub(super) fn mobility(model: &Model) -> Result<()> {
         }
     }
     if best.iter().all(|&pivot| pivot >= 1e-12) {
-        return Ok(());
+        return Ok(None);
     }
     let known = sharp_pivots(model);
     // from the tips: a freedom without inertia spoils the pivots of all before it
@@ -738,7 +740,7 @@ pub(super) fn mobility(model: &Model) -> Result<()> {
                 .at(body.place.clone())
                 .hint("masses and lengths are in kg and m"));
             }
-            return Err(Error::new(
+            let error = Error::new(
                 ErrorKind::Physics,
                 format!(
                     "joint `{}` cannot be moved by finite forces: body `{}` and what it carries have no inertia along its freedom `{}`",
@@ -749,10 +751,11 @@ pub(super) fn mobility(model: &Model) -> Result<()> {
             .hint(format!(
                 "give `{}` mass and inertia, give the joint a rotor (`armature`), or make the joint fixed",
                 body.name
-            )));
+            ));
+            return Ok(Some(error));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Seeds of the states at which pivots are examined.
