@@ -289,12 +289,9 @@ fn free_needles_keep_their_digits() {
         for ratio in [1e-9, 1e-12, 3e-17] {
             let joint = JointSpec::new("free", kind, "world", "needle");
             let model = alone(needle(ratio, Vec3::new(0.0, 0.0, 1.0)), joint);
-            let dofs = &model.tree().dofs;
             let spin = (0..model.nv())
-                .filter(|&k| kind.freedoms()[k].1)
-                .next_back()
+                .rfind(|&k| kind.freedoms()[k].1)
                 .expect("it turns");
-            assert_eq!(dofs.len(), model.nv());
             let state = State::random(&model, 3);
             for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
                 let single = Dynamics::with_cpu(&model, cpu).inertia(&state).unwrap()[(spin, spin)];
