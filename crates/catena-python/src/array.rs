@@ -1,7 +1,7 @@
 //! NumPy arrays in and out: one state or many rows, without a copy where they are plain doubles in rows.
 
 use crate::error::{attribute, exception, refuse};
-use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ pub type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 /// An argument: the numbers of one state, or a row for each of many.
 pub struct Numbers<'py> {
     /// What the caller calls it.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     array: Option<Array<'py>>,
     /// Numbers per state.
     pub width: usize,
@@ -27,17 +27,18 @@ impl<'py> Numbers<'py> {
     /// The argument `name`: `width` numbers, or rows of as many.
     pub fn new(
         py: Python<'py>,
-        name: &'static str,
+        name: impl Into<Cow<'static, str>>,
         x: &Bound<'py, PyAny>,
         width: usize,
     ) -> PyResult<Self> {
-        let array = plain(py, name, x)?;
+        let name = name.into();
+        let array = plain(py, &name, x)?;
         let rows = match *array.shape() {
             [n] if n == width => None,
             [rows, n] if n == width => Some(rows),
             ref shape => {
                 let expected = format!("({width},) or (N, {width})");
-                return Err(wrong_shape(py, name, &expected, shape));
+                return Err(wrong_shape(py, &name, &expected, shape));
             }
         };
         Ok(Numbers {
@@ -58,7 +59,7 @@ impl<'py> Numbers<'py> {
         match x {
             Some(x) if !x.is_none() => Numbers::new(py, name, x, width),
             _ => Ok(Numbers {
-                name,
+                name: name.into(),
                 array: None,
                 width,
                 rows: None,
@@ -136,7 +137,9 @@ impl<'a> Rows<'a> {
 pub fn plain<'py>(py: Python<'py>, name: &str, x: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     let good =
         |array: &Array<'py>| array.is_c_contiguous() && (array.data() as usize).is_multiple_of(8);
-    if let Ok(array) = x.cast::<PyArrayDyn<f64>>()
+    // a class derived from arrays may have masks or units of its own
+    if x.is_exact_instance_of::<PyUntypedArray>()
+        && let Ok(array) = x.cast::<PyArrayDyn<f64>>()
         && good(array)
     {
         return Ok(array.clone());
@@ -159,11 +162,11 @@ pub fn plain<'py>(py: Python<'py>, name: &str, x: &Bound<'py, PyAny>) -> PyResul
 
 /// How many states the arguments are, together: none for a single one.
 pub fn states(py: Python<'_>, arguments: &[&Numbers<'_>]) -> PyResult<Option<usize>> {
-    let mut states: Option<(usize, &'static str)> = None;
+    let mut states: Option<(usize, &str)> = None;
     for argument in arguments {
         let Some(rows) = argument.rows else { continue };
         match states {
-            None | Some((1, _)) => states = Some((rows, argument.name)),
+            None | Some((1, _)) => states = Some((rows, &argument.name)),
             Some((n, _)) if rows == n || rows == 1 => {}
             Some((n, first)) => {
                 let message = format!(
@@ -172,7 +175,7 @@ pub fn states(py: Python<'_>, arguments: &[&Numbers<'_>]) -> PyResult<Option<usi
                 );
                 let shape = |rows: usize| shown(&[rows, argument.width]);
                 let attributes = [
-                    ("argument", attribute(py, argument.name)),
+                    ("argument", attribute(py, &*argument.name)),
                     ("expected", attribute(py, shape(n))),
                     ("given", attribute(py, shape(rows))),
                 ];

@@ -13,9 +13,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// States that a thread takes at once where a question has no lanes.
 const GRAIN: usize = 32;
+
+/// How long a call does not look for signals, about.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A call: its model, its arguments, and how many states they are.
 pub struct Call<'a, 'py> {
@@ -73,15 +77,14 @@ impl<'a, 'py> Call<'a, 'py> {
     ) -> PyResult<()> {
         let states = self.states.unwrap_or(0);
         let size = out.len() / states.max(1);
-        let most = ((1 << 21) / self.built.model.nv().max(16)).max(64);
+        let mut part = Part::new((1 << 19) / self.built.model.nv().max(32));
         let mut batch = self.built.batch();
         let mut first = 0;
         while first < states {
-            let range = first..(first + most).min(states);
-            let part = &mut out[range.start * size..range.end * size];
-            let done = self
-                .py
-                .detach(|| function(&mut batch.1, range.clone(), part));
+            let range = first..(first + part.states).min(states);
+            let results = &mut out[range.start * size..range.end * size];
+            let done =
+                (self.py).detach(|| part.timed(|| function(&mut batch.1, range.clone(), results)));
             if let Err(error) = done {
                 let failed = batch.1.failures().first().cloned();
                 self.built.keep_batch(batch);
@@ -111,15 +114,18 @@ impl<'a, 'py> Call<'a, 'py> {
         let Some(states) = self.states else {
             return self.one(|work| function(work, 0, out));
         };
-        let size = (out.len() / states.max(1)).max(1);
+        let size = out.len() / states.max(1);
         let built = self.built;
-        let grains = 512;
-        for (part, out) in out.chunks_mut(size * GRAIN * grains).enumerate() {
+        let (mut part, mut first, mut rest) = (Part::new(8 * GRAIN), 0, out);
+        while !rest.is_empty() {
+            let count = part.states.min(states - first);
+            let (out, later) = rest.split_at_mut(count * size);
+            rest = later;
             let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
             let run = |(grain, out): (usize, &mut [f64])| {
                 let mut work = built.work();
                 for (k, out) in out.chunks_mut(size).enumerate() {
-                    let k = (part * grains + grain) * GRAIN + k;
+                    let k = first + grain * GRAIN + k;
                     if let Err(error) = function(&mut work, k, out) {
                         let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
                         if failed.as_ref().is_none_or(|(first, _)| k < *first) {
@@ -130,15 +136,18 @@ impl<'a, 'py> Call<'a, 'py> {
                 }
                 built.keep(work);
             };
-            self.py.detach(|| match THREADS.load(Ordering::Relaxed) {
-                1 => out.chunks_mut(size * GRAIN).enumerate().for_each(run),
-                _ => out.par_chunks_mut(size * GRAIN).enumerate().for_each(run),
+            self.py.detach(|| {
+                part.timed(|| match THREADS.load(Ordering::Relaxed) {
+                    1 => out.chunks_mut(size * GRAIN).enumerate().for_each(run),
+                    _ => out.par_chunks_mut(size * GRAIN).enumerate().for_each(run),
+                });
             });
             let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
             if let Some((k, error)) = failed {
                 return Err(self.explained(&error, k));
             }
             self.py.check_signals()?;
+            first += count;
         }
         Ok(())
     }
@@ -156,7 +165,7 @@ impl<'a, 'py> Call<'a, 'py> {
                 };
                 let message = format!("{place} is {value}");
                 let attributes = [
-                    ("argument", attribute(py, argument.name)),
+                    ("argument", attribute(py, &*argument.name)),
                     ("row", attribute(py, many.then_some(row))),
                     ("column", attribute(py, column)),
                     ("hint", attribute(py, "every number must be finite")),
@@ -176,6 +185,28 @@ impl<'a, 'py> Call<'a, 'py> {
         // the row is a number, too, for who wants to mend it
         let _ = raised.value(py).setattr("row", k);
         raised
+    }
+}
+
+/// How many states are computed before the program looks whether it was interrupted: more and more while that takes no time.
+struct Part {
+    states: usize,
+}
+
+impl Part {
+    fn new(states: usize) -> Self {
+        Part {
+            states: states.max(64),
+        }
+    }
+
+    fn timed<T>(&mut self, function: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let result = function();
+        if begin.elapsed() < PATIENCE / 2 {
+            self.states *= 2;
+        }
+        result
     }
 }
 
@@ -249,9 +280,16 @@ impl<'py> Wrenches<'py> {
         };
         let mut list = Vec::new();
         for (name, wrench) in map.iter() {
-            let name: String = name.extract()?;
+            let Ok(name) = name.extract::<String>() else {
+                return Err(crate::error::refuse(
+                    py,
+                    &format!("wrenches: {} is no name of a link or frame", name.repr()?),
+                    "give {\"hand\": [nx, ny, nz, fx, fy, fz]}, in world axes at the frame's origin",
+                ));
+            };
             built.frame(py, &name)?;
-            list.push((name, Numbers::new(py, "wrenches", &wrench, 6)?));
+            let argument = format!("wrenches[\"{name}\"]");
+            list.push((name, Numbers::new(py, argument, &wrench, 6)?));
         }
         Ok(Wrenches(list))
     }

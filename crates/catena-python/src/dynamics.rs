@@ -694,12 +694,14 @@ impl PyModel {
                 matrices[..6 * nv].copy_from_slice(found.matrix.as_slice());
                 matrices[6 * nv..].copy_from_slice(found.rate.as_slice());
                 rest[..6].copy_from_slice(&found.bias.to_array());
-                rest[6..9].copy_from_slice(&found.centre.to_array());
                 rest[9] = found.mass;
                 let inertia = found.inertia.full().rows();
                 for (k, row) in inertia.iter().enumerate() {
                     rest[10 + 3 * k..13 + 3 * k].copy_from_slice(row);
                 }
+                // there it is counted from the first body, here from the world's origin
+                let centre = d.mechanical_state(state)?.centre;
+                rest[6..9].copy_from_slice(&centre.to_array());
                 Ok(())
             })
         })

@@ -60,9 +60,26 @@ pub fn raise_as(py: Python<'_>, class: &str, error: &Error) -> PyErr {
     let attributes = [
         ("file", attribute(py, place.file.as_deref())),
         ("line", attribute(py, place.line)),
-        ("hint", attribute(py, error.advice())),
+        ("hint", attribute(py, error.advice().map(in_python))),
     ];
     exception(py, class, error.message(), &attributes)
+}
+
+/// Advice that speaks of functions in Rust, in the words of this package.
+fn in_python(advice: &str) -> &str {
+    let words = [
+        (
+            "State::new",
+            "give (w, x, y, z) of unit length; identity is 1, 0, 0, 0",
+        ),
+        (
+            "ClosedChain",
+            "`forward`, `loads`, `simulate` and `inverse(…, actuators=…)` know loops; `open_tree()` gives the tree without them",
+        ),
+        ("`stabilise`", "find a closed state with `assemble`"),
+    ];
+    let found = words.iter().find(|(name, _)| advice.contains(name));
+    found.map_or(advice, |(_, words)| words)
 }
 
 /// Something the caller must do otherwise.

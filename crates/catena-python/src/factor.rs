@@ -91,13 +91,6 @@ impl Factors {
             #[allow(unsafe_code)]
             // SAFETY: `plain` gave a contiguous array, which nobody in this thread writes to.
             out.copy_from_slice(unsafe { b.as_slice() }.unwrap_or(&[]));
-            if let Some(at) = out.iter().position(|x| !x.is_finite()) {
-                let error = catena::Error::new(
-                    catena::ErrorKind::Input,
-                    format!("a right-hand side is not finite, at number {at}"),
-                );
-                return Err(crate::error::raise_as(py, "NotFinite", &error));
-            }
             if out.is_empty() {
                 return Ok(x);
             }

@@ -20,8 +20,17 @@ use std::sync::atomic::Ordering;
 
 /// Threads that batches run on from now on; 0 is as many as there are processors.
 #[pyfunction]
-fn set_threads(threads: usize) {
-    model::THREADS.store(threads, Ordering::Relaxed);
+fn set_threads(py: Python<'_>, threads: i64) -> PyResult<()> {
+    let Ok(count) = usize::try_from(threads) else {
+        let message = format!("there cannot be {threads} threads");
+        return Err(error::refuse(
+            py,
+            &message,
+            "0 is as many as there are processors",
+        ));
+    };
+    model::THREADS.store(count, Ordering::Relaxed);
+    Ok(())
 }
 
 /// Threads that batches run on; 0 is as many as there are processors.
