@@ -386,7 +386,7 @@ class Model(_catena.Model):
         duration: float = 10.0,
         *,
         interval: Optional[float] = None,
-        method: str = "dop853",
+        method: Optional[str] = None,
         rtol: float = 1e-8,
         atol: Optional[float] = None,
         step: Optional[float] = None,
@@ -398,15 +398,18 @@ class Model(_catena.Model):
         progress: Any = None,
         closing: str = "projection",
         compile: bool = True,
+        rate: Optional[float] = None,
     ) -> Run:
         """Moves the model in time from one state, with an audit of energy, momentum and residuals at the end.
 
         q, v: the start. duration in s; a sample every `interval` s (default: about 0.01, a part of the duration).
-        method: "dop853", "verner9", "verner6", "tsit5", "dopri5" (steps chosen for `rtol`, `atol`), "bdf" (implicit, for stiff
+        method: "dop853" (the default), "verner9", "verner6", "tsit5", "dopri5" (steps chosen for `rtol`, `atol`), "bdf" (implicit, for stiff
         joints), "rk4", "semi-implicit-euler", "implicit-midpoint" (steps of `step` s). For the first ones `step` is the longest.
         control: `catena.pd`, `catena.computed_torque`, `catena.gravity_compensation`, `catena.table`, `catena.sine`, an array of
         constant efforts (nv,), or a function (t, q, v) → efforts (nv,). A function is asked at every stage of a step: it must be
-        smooth and remember nothing.
+        smooth and remember nothing. With `rate` in Hz it is asked that often and its efforts are held in between, as by a digital
+        controller; it may remember what it likes. Steps are of one size then (method "rk4", one step in each interval, unless told
+        otherwise), and the efforts of a sample are those that were held until then.
         wrenches: constant, by frame: moment, then force, world axes, the force at the frame's origin.
         events: by name `catena.plane`, `catena.reaches` or a function (t, q, v) → number whose changes of sign are looked for;
         `limits` adds the joints' own; `stop` names events that end the run.
@@ -418,7 +421,9 @@ class Model(_catena.Model):
         >>> run.q.shape, run.audit.kept
         ((101, 3), True)
         """
-        if interval is None:
+        if rate is not None:
+            method, step, interval = _digital(control, rate, duration, interval, method, step, events, stop)
+        elif interval is None:
             interval = duration / max(1.0, np.ceil(duration / 0.01 * (1 - 1e-12))) if duration > 0 else 0.01
         else:
             parts = duration / interval if interval else np.inf
@@ -427,6 +432,7 @@ class Model(_catena.Model):
                     f"the duration ({duration} s) is not a multiple of the interval ({interval} s)",
                     hint="the last sample is the end of the run; choose another interval or duration",
                 )
+        method = method or "dop853"
         if closing not in ("projection", "baumgarte"):
             raise InputError(f"closing cannot be {closing!r}", hint='it is "projection" or "baumgarte"')
         if isinstance(stop, str):
@@ -451,7 +457,7 @@ class Model(_catena.Model):
         try:
             data, error = self._simulate(
                 q, v, float(duration), float(interval), method, float(rtol), atol, step, control,
-                wrenches, checked, limits, list(stop), progress, closing, compile,
+                wrenches, checked, limits, list(stop), progress, closing, compile, rate,
             )
         finally:
             if bar is not None:
@@ -750,6 +756,51 @@ class Equations(str):
 
     def _repr_html_(self) -> Optional[str]:
         return str(self) if self.format == "html" else None
+
+
+def _digital(
+    control: Any,
+    rate: float,
+    duration: float,
+    interval: Optional[float],
+    method: Optional[str],
+    step: Optional[float],
+    events: Any,
+    stop: Any,
+) -> Tuple[str, float, float]:
+    """Method, step and interval of a run whose control is asked at a rate."""
+
+    def whole(x: float) -> bool:
+        return bool(np.isfinite(x)) and x > 0.5 and abs(x - round(x)) < 1e-9 * x
+
+    if not callable(control):
+        raise InputError("rate: only a function is asked at a rate", hint="controllers of catena act all the time")
+    if not (np.isfinite(rate) and rate > 0):
+        raise InputError(f"rate must be a positive number of Hz, not {rate}")
+    if method is None:
+        method = "rk4"
+    if method not in ("rk4", "semi-implicit-euler", "implicit-midpoint"):
+        raise InputError(
+            f"rate: `{method}` chooses its own steps", hint='efforts that are held need steps of one size: method="rk4"'
+        )
+    if events or stop:
+        raise InputError("rate: events are not looked for while efforts are held", hint="look at the samples")
+    if step is None:
+        step = 1 / rate
+    if not whole(1 / (rate * step)):
+        raise InputError(f"the step ({step} s) is no part of the interval of control ({1 / rate} s)")
+    if interval is None:
+        interval = max(1, round(0.01 * rate)) / rate
+        if not whole(duration / interval):
+            interval = 1 / rate
+    if not whole(interval * rate):
+        raise InputError(f"the interval ({interval} s) is no multiple of the interval of control ({1 / rate} s)")
+    if not whole(duration / interval):
+        raise InputError(
+            f"the duration ({duration} s) is not a multiple of the interval ({interval} s)",
+            hint="the last sample is the end of the run; choose another interval or duration",
+        )
+    return method, step, interval
 
 
 def _bar(duration: float) -> Tuple[Any, Any]:

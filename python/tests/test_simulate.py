@@ -63,6 +63,33 @@ def test_a_function_is_as_the_same_controller_in_rust(planar):
     assert own.audit.kept and len(calls) > 100
 
 
+def test_control_at_a_rate(planar):
+    times = []
+
+    def control(t, q, v):
+        times.append(t)
+        return 50 * (0.3 - q) - 9 * v
+
+    run = planar.simulate(np.zeros(3), duration=1, control=control, rate=1000)
+    assert np.allclose(times, np.arange(1000) / 1000) and len(run) == 101 and np.allclose(np.diff(run.t), 0.01)
+    assert run.audit.kept
+    smooth = planar.simulate(np.zeros(3), duration=1, control=lambda t, q, v: 50 * (0.3 - q) - 9 * v)
+    assert np.abs(run.q - smooth.q).max() < 0.01
+    # by hand: the same efforts held over each interval
+    q, v, tau = np.zeros(3), np.zeros(3), None
+    for k in range(100):
+        tau = 50 * (0.3 - q) - 9 * v
+        part = planar.simulate(q, v, duration=1e-3, interval=1e-3, control=tau, rtol=1e-11)
+        q, v = part.q[-1], part.v[-1]
+    assert np.abs(run.q[10] - q).max() < 1e-7
+    assert np.allclose(run.tau[10], tau, atol=1e-6)
+    finer = planar.simulate(np.zeros(3), duration=1, control=control, rate=100, step=1e-3, interval=0.1)
+    assert len(finer) == 11
+    with pytest.raises(ZeroDivisionError) as caught:
+        planar.simulate(np.zeros(3), duration=1, control=lambda t, q, v: np.zeros(3) if t < 0.5 else 1 / 0, rate=1000)
+    assert caught.value.run.t[-1] == pytest.approx(0.5)
+
+
 def test_controllers(planar):
     start = np.array([0.1, 0.2, 0.3])
     held = planar.simulate(start, duration=1, control=catena.gravity_compensation())

@@ -58,33 +58,105 @@ fn vector<'py>(py: Python<'py>, numbers: &[f64]) -> PyResult<Array<'py>> {
     Ok(array)
 }
 
-/// Efforts from a function of Python.
+/// Asks a function of Python for efforts.
+fn ask(
+    py: Python<'_>,
+    function: &Py<PyAny>,
+    t: f64,
+    state: &State,
+    tau: &mut [f64],
+) -> PyResult<()> {
+    let arguments = (t, vector(py, &state.q)?, vector(py, &state.v)?);
+    let given = function.bind(py).call1(arguments)?;
+    let given = plain(py, "efforts of the control function", &given)?;
+    if given.shape() != [tau.len()] {
+        let expected = format!("({},)", tau.len());
+        let what = "what the control function returns";
+        return Err(wrong_shape(py, what, &expected, given.shape()));
+    }
+    #[allow(unsafe_code)]
+    // SAFETY: contiguous and aligned, and nobody else has it.
+    tau.copy_from_slice(unsafe { given.as_slice() }.unwrap_or(&[]));
+    Ok(())
+}
+
+/// Efforts from a function of Python, asked at every stage of a step.
 fn effort_function(function: Py<PyAny>, raised: &Raised) -> EffortFunction {
     let raised = Arc::clone(raised);
     EffortFunction::new(move |t, state, tau| {
-        let called = Python::attach(|py| -> PyResult<()> {
-            let arguments = (t, vector(py, &state.q)?, vector(py, &state.v)?);
-            let given = function.bind(py).call1(arguments)?;
-            let given = plain(py, "efforts of the control function", &given)?;
-            if given.shape() != [tau.len()] {
-                let expected = format!("({},)", tau.len());
-                return Err(wrong_shape(
-                    py,
-                    "what the control function returns",
-                    &expected,
-                    given.shape(),
-                ));
-            }
-            #[allow(unsafe_code)]
-            // SAFETY: contiguous and aligned, and nobody else has it.
-            tau.copy_from_slice(unsafe { given.as_slice() }.unwrap_or(&[]));
-            Ok(())
-        });
+        let called = Python::attach(|py| ask(py, &function, t, state, tau));
         called.map_err(|error| {
             keep(&raised, error);
             stopped()
         })
     })
+}
+
+/// A function of Python that is asked at equal intervals and whose efforts are held in between, as by a digital controller.
+struct Held {
+    function: Py<PyAny>,
+    efforts: Arc<Mutex<Vec<f64>>>,
+    /// Samples of the caller are every so many of ours.
+    every: u64,
+}
+
+impl Held {
+    /// Efforts as they are held.
+    fn efforts(&self) -> EffortFunction {
+        let efforts = Arc::clone(&self.efforts);
+        EffortFunction::new(move |_, _, tau| {
+            tau.copy_from_slice(&efforts.lock().unwrap_or_else(PoisonError::into_inner));
+            Ok(())
+        })
+    }
+
+    /// Asks for the efforts of the next interval.
+    fn ask(&self, py: Python<'_>, t: f64, state: &State) -> PyResult<()> {
+        let mut efforts = vec![0.0; state.v.len()];
+        ask(py, &self.function, t, state, &mut efforts)?;
+        *self.efforts.lock().unwrap_or_else(PoisonError::into_inner) = efforts;
+        Ok(())
+    }
+
+    /// Runs to the end; the samples of the caller are kept.
+    fn to_the_end(
+        &self,
+        py: Python<'_>,
+        simulation: &mut Simulation,
+        samples: &mut Vec<Sample>,
+        duration: f64,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let mut looked = Instant::now();
+        let mut count = 0;
+        while !simulation.finished() {
+            let before = samples.len();
+            let moved = simulation.advance(samples);
+            moved.map_err(|error| raise(py, &error))?;
+            for sample in samples.split_off(before) {
+                let (time, state) = (sample.time, sample.state.clone());
+                if count % self.every == 0 {
+                    samples.push(sample);
+                }
+                // the efforts of the first interval were asked for before the run began
+                if count > 0 && !simulation.finished() {
+                    self.ask(py, time, &state)?;
+                }
+                count += 1;
+            }
+            if looked.elapsed() > PATIENCE {
+                py.check_signals()?;
+                if let Some(progress) = progress {
+                    progress.call1((simulation.time(), duration))?;
+                }
+                looked = Instant::now();
+            }
+        }
+        if let Some(progress) = progress {
+            progress.call1((simulation.time(), duration))?;
+        }
+        Ok(())
+    }
 }
 
 /// A function of Python whose changes of sign are events.
@@ -357,7 +429,7 @@ pub struct RunData {
 #[pymethods]
 impl PyModel {
     /// Simulates, and gives the run with what ended it early, if anything.
-    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, control, wrenches, events, limits, stop, progress, closing, compile))]
+    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, control, wrenches, events, limits, stop, progress, closing, compile, rate = None))]
     fn _simulate<'py>(
         &self,
         py: Python<'py>,
@@ -377,6 +449,7 @@ impl PyModel {
         progress: Option<&Bound<'py, PyAny>>,
         closing: &str,
         compile: bool,
+        rate: Option<f64>,
     ) -> PyResult<(RunData, Option<Py<PyAny>>)> {
         let built = self.built(py)?;
         guarded(py, || {
@@ -396,8 +469,20 @@ impl PyModel {
             let raised: Raised = Raised::default();
             let mut inputs = Inputs::default();
             let mut drive = Value::Null;
+            let mut held = None;
             match control.filter(|control| !control.is_none()) {
                 None => {}
+                Some(control) if control.is_callable() && rate.is_some() => {
+                    drive = json!({"kind": "held function", "rate": rate});
+                    let sampled = Held {
+                        function: control.clone().unbind(),
+                        efforts: Arc::default(),
+                        every: (interval * rate.unwrap_or(1.0)).round().max(1.0) as u64,
+                    };
+                    sampled.ask(py, 0.0, &start)?;
+                    inputs.controller = Controller::Function(sampled.efforts());
+                    held = Some(sampled);
+                }
                 Some(control) if control.is_callable() => {
                     drive = json!({"kind": "function"});
                     let function = effort_function(control.clone().unbind(), &raised);
@@ -416,7 +501,7 @@ impl PyModel {
                 let options = Options {
                     integrator,
                     duration,
-                    interval,
+                    interval: rate.map_or(interval, |rate| 1.0 / rate),
                 };
                 let drift = match closing {
                     "baumgarte" => {
@@ -453,16 +538,21 @@ impl PyModel {
             };
             metadata["model"] = serde_json::from_str(&self.to_json(py)?).unwrap_or_default();
             let mut samples = Vec::new();
-            let mut ended = to_the_end(
-                py,
-                &mut simulation,
-                &mut samples,
-                duration,
-                &stop,
-                progress,
-                &raised,
-            )
-            .err();
+            let done = match &held {
+                None => to_the_end(
+                    py,
+                    &mut simulation,
+                    &mut samples,
+                    duration,
+                    &stop,
+                    progress,
+                    &raised,
+                ),
+                Some(held) => {
+                    held.to_the_end(py, &mut simulation, &mut samples, duration, progress)
+                }
+            };
+            let mut ended = done.err();
             if ended.is_none() {
                 ended = taken(&raised);
             }
