@@ -35,6 +35,7 @@ from ._model import (
     models,
     verify,
 )
+from ._reach import Reached
 from ._run import Audit, Finding, Run
 from .errors import (
     Error,

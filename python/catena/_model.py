@@ -12,6 +12,7 @@ import numpy as np
 from . import _catena
 from ._control import Control
 from ._convert import numbers
+from ._reach import Reached, reach
 from ._run import Run
 from .errors import InputError, NotFinite, ShapeError
 
@@ -470,6 +471,32 @@ class Model(_catena.Model):
                 pass
             raise error
         return run
+
+    def reach(
+        self,
+        targets: Optional[Mapping[str, Any]] = None,
+        start: Any = None,
+        *,
+        centre: Any = None,
+        limits: bool = True,
+        tolerance: float = 1e-9,
+        iterations: int = 200,
+    ) -> Reached:
+        """Positions that put frames where they are wanted (inverse kinematics), near `start` (default: `neutral()`).
+
+        `targets` maps names of links or frames to poses (4, 4) or positions (3,) in the world; `centre` is wanted of the mass centre.
+        Joints stay within their limits, loops closed. The result says whether it `converged`; `residual` is what is left, in m and
+        rad.
+
+        >>> arm = catena.model("stanford")
+        >>> q, _ = arm.random(1)
+        >>> found = arm.reach({"tool": arm.pose(q, "tool")}, q + 0.1)
+        >>> found.converged, bool(np.allclose(arm.pose(found.q, "tool"), arm.pose(q, "tool"), atol=1e-8))
+        (True, True)
+        """
+        return reach(
+            self, targets or {}, start, centre=centre, limits=limits, tolerance=tolerance, iterations=iterations
+        )
 
     # --- closed chains -----------------------------------------------------------------------------------------------
 

@@ -68,17 +68,17 @@ def test_control_at_a_rate(planar):
 
     def control(t, q, v):
         times.append(t)
-        return 50 * (0.3 - q) - 9 * v
+        return 5 * (0.3 - q) - 0.2 * v
 
     run = planar.simulate(np.zeros(3), duration=1, control=control, rate=1000)
     assert np.allclose(times, np.arange(1000) / 1000) and len(run) == 101 and np.allclose(np.diff(run.t), 0.01)
     assert run.audit.kept
-    smooth = planar.simulate(np.zeros(3), duration=1, control=lambda t, q, v: 50 * (0.3 - q) - 9 * v)
+    smooth = planar.simulate(np.zeros(3), duration=1, control=lambda t, q, v: 5 * (0.3 - q) - 0.2 * v)
     assert np.abs(run.q - smooth.q).max() < 0.01
     # by hand: the same efforts held over each interval
     q, v, tau = np.zeros(3), np.zeros(3), None
     for k in range(100):
-        tau = 50 * (0.3 - q) - 9 * v
+        tau = 5 * (0.3 - q) - 0.2 * v
         part = planar.simulate(q, v, duration=1e-3, interval=1e-3, control=tau, rtol=1e-11)
         q, v = part.q[-1], part.v[-1]
     assert np.abs(run.q[10] - q).max() < 1e-7
