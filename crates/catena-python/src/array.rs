@@ -239,8 +239,8 @@ pub fn results<'py>(
     Ok(array.clone())
 }
 
-/// The numbers of an array that [`results`] gave.
-#[allow(unsafe_code)]
+/// The numbers of an array that [`results`] gave. They are NumPy's: the array is a handle, and each is asked for them once.
+#[allow(unsafe_code, clippy::mut_from_ref)]
 pub fn writable<'a>(array: &'a Array<'_>) -> &'a mut [f64] {
     // SAFETY: contiguous, aligned, and no argument of this call lies in it.
     unsafe { array.as_slice_mut() }.unwrap_or(&mut [])

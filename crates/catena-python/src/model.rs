@@ -32,6 +32,8 @@ enum Source {
 }
 
 /// A model that has passed its checks, with all that is kept for it.
+// workspaces are large: they go in and out of these lists by their addresses
+#[allow(clippy::vec_box)]
 pub struct Built {
     /// The model.
     pub model: Model,

@@ -7,13 +7,14 @@ use crate::model::{Built, PyModel};
 use crate::value::{from_python, to_python};
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{FixedMethod, Method, Tolerances};
+use catena::native::Compiled;
 use catena::simulate::{
     Controller, Drift, EffortFunction, EventFunction, FrameWrench, Inputs, Integrator,
     NewtonMatrix, Options, Sample, Simulation, StateFunction, Table,
 };
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
-use catena::{Cpu, State};
+use catena::{Cpu, Model, State};
 use catena_cli::{Layout, stored};
 use catena_io::run::{Header, RunWriter};
 use catena_plot::{Chart, Figure};
@@ -29,6 +30,28 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Most freedoms of a model that code is made for.
 const MOST_COMPILED: usize = 100;
+
+/// Most models whose code is kept for the next simulation.
+const MOST_KEPT: usize = 32;
+
+/// Code of the models that were simulated last, by their fingerprints.
+static CODES: Mutex<Vec<(u64, Compiled)>> = Mutex::new(Vec::new());
+
+/// Code for a simulation: what was made for such a model before, or new. Making it takes longer than many runs do.
+fn kept_code(model: &Model) -> Result<Compiled> {
+    let fingerprint = model.fingerprint();
+    let kept = || CODES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, code)) = kept().iter().find(|(print, _)| *print == fingerprint) {
+        return Ok(code.clone());
+    }
+    let code = catena_symbolic::native::for_simulation(model)?;
+    let mut kept = kept();
+    if kept.len() == MOST_KEPT {
+        kept.remove(0);
+    }
+    kept.push((fingerprint, code.clone()));
+    Ok(code)
+}
 
 /// What a function written in Python has raised, until somebody asks.
 type Raised = Arc<Mutex<Option<PyErr>>>;
@@ -96,8 +119,8 @@ fn effort_function(function: Py<PyAny>, raised: &Raised) -> EffortFunction {
 struct Held {
     function: Py<PyAny>,
     efforts: Arc<Mutex<Vec<f64>>>,
-    /// Samples of the caller are every so many of ours.
-    every: u64,
+    /// How often it is asked, Hz.
+    rate: f64,
 }
 
 impl Held {
@@ -118,7 +141,7 @@ impl Held {
         Ok(())
     }
 
-    /// Runs to the end; the samples of the caller are kept.
+    /// Runs to the end.
     fn to_the_end(
         &self,
         py: Python<'_>,
@@ -128,21 +151,27 @@ impl Held {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let mut looked = Instant::now();
-        let mut count = 0;
+        let mut next = 1.0;
         while !simulation.finished() {
-            let before = samples.len();
-            let moved = simulation.advance(samples);
-            moved.map_err(|error| raise(py, &error))?;
-            for sample in samples.split_off(before) {
-                let (time, state) = (sample.time, sample.state.clone());
-                if count % self.every == 0 {
-                    samples.push(sample);
-                }
-                // the efforts of the first interval were asked for before the run began
-                if count > 0 && !simulation.finished() {
-                    self.ask(py, time, &state)?;
-                }
-                count += 1;
+            simulation
+                .advance(samples)
+                .map_err(|error| raise(py, &error))?;
+            // in units of the interval, beyond the instant at which the function is to be asked
+            let beyond = simulation.time() * self.rate - next;
+            if beyond > 1e-6 {
+                let message = format!(
+                    "a step went past {} s, where the control is asked",
+                    next / self.rate
+                );
+                return Err(refuse(
+                    py,
+                    &message,
+                    "dry friction ends steps early: give the control without a rate",
+                ));
+            }
+            if beyond > -1e-6 && !simulation.finished() {
+                self.ask(py, next / self.rate, &simulation.state())?;
+                next += 1.0;
             }
             if looked.elapsed() > PATIENCE {
                 py.check_signals()?;
@@ -470,25 +499,25 @@ impl PyModel {
             let mut inputs = Inputs::default();
             let mut drive = Value::Null;
             let mut held = None;
-            match control.filter(|control| !control.is_none()) {
-                None => {}
-                Some(control) if control.is_callable() && rate.is_some() => {
+            match (control.filter(|control| !control.is_none()), rate) {
+                (None, _) => {}
+                (Some(control), Some(rate)) if control.is_callable() => {
                     drive = json!({"kind": "held function", "rate": rate});
                     let sampled = Held {
                         function: control.clone().unbind(),
                         efforts: Arc::default(),
-                        every: (interval * rate.unwrap_or(1.0)).round().max(1.0) as u64,
+                        rate,
                     };
                     sampled.ask(py, 0.0, &start)?;
                     inputs.controller = Controller::Function(sampled.efforts());
                     held = Some(sampled);
                 }
-                Some(control) if control.is_callable() => {
+                (Some(control), None) if control.is_callable() => {
                     drive = json!({"kind": "function"});
                     let function = effort_function(control.clone().unbind(), &raised);
                     inputs.controller = Controller::Function(function);
                 }
-                Some(control) => {
+                (Some(control), _) => {
                     drive = from_python("control", control)?;
                     inputs.controller =
                         controller(&drive, &built, &start).map_err(|error| raise(py, &error))?;
@@ -501,7 +530,7 @@ impl PyModel {
                 let options = Options {
                     integrator,
                     duration,
-                    interval: rate.map_or(interval, |rate| 1.0 / rate),
+                    interval,
                 };
                 let drift = match closing {
                     "baumgarte" => {
@@ -512,7 +541,7 @@ impl PyModel {
                     _ => Drift::Project,
                 };
                 let compiles = compile && nv <= MOST_COMPILED && Cpu::detect() != Cpu::Baseline;
-                let compiler: catena::native::Compiler = catena_symbolic::native::for_simulation;
+                let compiler: catena::native::Compiler = kept_code;
                 let metadata = json!({
                     "program": concat!("catena ", env!("CARGO_PKG_VERSION"), " for Python"),
                     "model_name": built.model.name(),
