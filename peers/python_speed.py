@@ -211,7 +211,7 @@ def main():
     rows, missed = verdicts(bars + more)
     parts = [
         "# Speed from Python\n",
-        report.origin("peers/run.sh python", Program, "pin", "mujoco", "numpy") + " One process, best of many turns.\n",
+        report.origin("peers/run.sh python", Program, "pin", "mujoco", "numpy") + f" One process, best of many turns; the load of the {os.cpu_count()} cores was {os.getloadavg()[0]:.1f}.\n",
         "## One call, µs\n",
         report.markdown(["model", "question", "catena", "Pinocchio", "ratio"], single),
         f"\n## {STATES:,} states, ns per state\n",
