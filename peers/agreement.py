@@ -295,9 +295,9 @@ def page(survey, program):
         f"**{report.rough(largest)}** (allowed: {report.rough(TOLERANCE)}).\n",
         report.origin("peers/run.sh agreement", program, "pin", "example-robot-data", "numpy") + "\n",
         "Both engines read the same URDF file. A difference is the largest one of any entry, over the largest entry of "
-        "that quantity at that state; the table shows the worst state. So that fingers count as much as the trunk, efforts are "
-        "first divided, and accelerations multiplied, by the square root of the inertia each freedom sees (its entry on the "
-        "diagonal of the inertia matrix). Frames are all links of the file; velocities, "
+        "that quantity at that state; the table shows the worst state. So that light fingers are weighted like the trunk, efforts "
+        "are first divided, and accelerations multiplied, by the square root of the inertia of each freedom (its diagonal entry of "
+        "the inertia matrix). Frames are all links of the file; velocities, "
         "Jacobians and J̇v are in world axes at the frame's origin. Forward dynamics is the O(n) factorization here and "
         "`aba` there, inverse dynamics `rnea`, inertia `crba`, C·v `computeCoriolisMatrix`, derivatives "
         "`computeRNEADerivatives`, taken to our coordinates by the chain rule; ∂v̇ and I⁻¹ are put into the equations I ∂v̇ = −∂τ with "
@@ -310,19 +310,19 @@ def page(survey, program):
     if edits:
         parts += [
             "## Files changed before reading\n",
-            "What catena refuses because it cannot honour it yet, and Pinocchio leaves out, was removed from a copy:\n",
+            "Elements that Pinocchio leaves out and catena would treat as constraints were removed from a copy:\n",
             listed(edits),
         ]
     if survey.unphysical:
         parts += [
             "## Files that describe impossible bodies\n",
-            "catena reads these with a warning and refuses them with `--strict`. Its first complaint:\n",
+            "catena reads these with a warning and refuses them with `--strict`. Its first message:\n",
             listed(survey.unphysical),
         ]
     if survey.refused:
         parts += [
             "## Files refused\n",
-            "catena does not compute with these at all, and says why; Pinocchio reads them without a word:\n",
+            "catena refuses these, with the reason; Pinocchio reads them without a message:\n",
             listed(survey.refused),
         ]
     return "\n".join(parts)

@@ -209,14 +209,14 @@ def origin():
     return f"Made by `peers/bdf_witness.py` on {date} with {packages}, Python {platform.python_version()}."
 
 
-HEADER = """# The BDF integrator beside IDA
+HEADER = """# The BDF integrator compared with IDA
 
 Do the steps, the cost and the errors of `catena::integrate::bdf` compare with those of IDA (SUNDIALS)? The same equations, written
 twice, at the same tolerances; errors at the end against published or exact values, relative to the value or to the scale of
-the absolute tolerance, whichever is larger. Residuals are without those for difference matrices on both sides.
+the absolute tolerance, whichever is larger. Residual evaluations for difference quotients of the matrix are not counted on either side.
 
-With index 2 ours leaves the multipliers out of the error test; IDA's Python wrapper has no switch for that, so they get an
-absolute tolerance of 1e12 there, which takes them out of Newton's test too.
+With index 2 ours leaves the multipliers out of the error test; IDA's Python wrapper has no option for that, so they get an
+absolute tolerance of 1e12 there, which also takes them out of the convergence test of Newton's method.
 
 {table}
 {origin}

@@ -119,12 +119,12 @@ class Ours:
         return "catena " + re.search(r'^version = "(.*)"', text, re.MULTILINE).group(1)
 
 
-TEXT = """# Closed chains beside Pinocchio
+TEXT = """# Closed chains compared with Pinocchio
 
 Forward dynamics of closed chains, one state at a time: `ClosedChain::forward` here, `constraintDynamics` there (proximal settings of its
-own, called through Python, of which the {alone:.2f} µs of an empty call are taken off). *ring*: twelve revolute joints, the tip held at a point of
-the ground; *four-bar-N*: N rhombuses in a row, neighbours sharing an upright, closed at points. *ratio*: how many times as fast catena is. *difference*: of the accelerations,
-relative. Goals: Pinocchio's speed for the ring, five times its speed for a hundred loops. Missed: {missed}.
+own, called through Python, of which the {alone:.2f} µs of an empty call are subtracted). *ring*: twelve revolute joints, the tip held at a point of
+the ground; *four-bar-N*: N rhombuses in a row, neighbours sharing an upright, closed at points. *ratio*: how many times as fast catena is. *difference*: relative difference
+of the accelerations. Goals: Pinocchio's speed for the ring, five times its speed for a hundred loops. Missed: {missed}.
 
 {origin}
 

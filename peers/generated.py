@@ -369,18 +369,18 @@ def page(rows, program, rounds):
     if (HUMANOID, "inertia") in found:
         ratio = found[HUMANOID, "inertia"]["eight_ns"] / found[HUMANOID, "inertia_upper"]["casadi_ns"]
         judged = "within" if ratio <= EIGHT else "beyond"
-        verdict += f" The whole matrix of the humanoid in eight lanes takes {ratio:.3f} of CasADi's time for the triangle alone: {judged} the goal, were that the measure."
-    return f"""# Generated code beside CasADi's
+        verdict += f" The whole matrix of the humanoid in eight lanes takes {ratio:.3f} of CasADi's time for the triangle alone: {judged} the goal, if that were the criterion."
+    return f"""# Generated code compared with CasADi's
 
 {report.origin("peers/run.sh generated", program, "pin", "casadi")}
 
-C that catena generates (`catena generate`) beside C that CasADi writes from Pinocchio's `rnea`, `aba` and `crba` traced in CasADi expressions
+C that catena generates (`catena generate`) compared with C that CasADi writes from Pinocchio's `rnea`, `aba` and `crba` traced in CasADi expressions
 (`SX`), for the same trees: right angles exact for both. Compiled by {flags} with `{" ".join(FLAGS)}`; the faster compiler counts for each side, and the
 fastest of Pinocchio's conventions (local, world). `inertia` is the whole matrix for both, `inertia_upper` its upper triangle without the zeros of
 a branching tree, also for both. Both are called through a pointer on 64 random states in turn, {rounds} rounds, all variants
-in one process taking turns on one core, results written to the same place by every call; best ns per state. `×8` is catena's same file with `-DCATENA_LANES=8`; a whole inertia matrix of the humanoid is then 92 kB, more than the first cache holds,
+in one process taking turns on one core, results written to the same place by every call; best ns per state. `×8` is catena's same file with `-DCATENA_LANES=8`; a whole inertia matrix of the humanoid is then 92 kB, more than the first-level cache holds,
 and writing that much takes most of its time. Load of the machine at the
-start: {os.getloadavg()[0]:.1f}. CasADi's code calls `sin` and `cos` of the C library, catena's brings its own (1.5 units in the last place up to 1e5 rad).
+start: {os.getloadavg()[0]:.1f}. CasADi's code calls `sin` and `cos` of the C library, catena's has its own (1.5 units in the last place up to 1e5 rad).
 
 Goals: at most {ONE} of CasADi's time for one state at a time, {EIGHT} per state in eight lanes. {verdict}
 
@@ -399,8 +399,8 @@ The same functions as `catena generate --language rust` writes them, for `f64` a
 {report.markdown(["robot", "function", "C ns", "Rust ns", "C ×8 ns", "Rust ×8 ns"], rust)}
 ## Operations
 
-Multiplications (M), additions and subtractions (A), divisions (D) in the source, sines and cosines apart; and machine instructions of the function as
-compiled, which are all executed; those of `sin` and `cos`, one call each per angle in CasADi's code, are not in its number, catena's are.
+Multiplications (M), additions and subtractions (A), divisions (D) in the source, without sines and cosines; and machine instructions of the function as
+compiled, which are all executed; those of `sin` and `cos`, one call each per angle in CasADi's code, are not included in its count; catena's are.
 
 {report.markdown(["robot", "function", "CasADi", "instructions", "catena", "instructions"], counts)}
 For the Stanford arm the literature on symbolic Newton–Euler with regrouped parameters counts about 142 M 99 A for inverse dynamics, with other inertias.

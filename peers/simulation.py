@@ -380,18 +380,18 @@ def page(comparisons, bench):
     parts += [
         "## What is compared\n",
         f"- *catena, DOP853, compiled*: rtol {relative}, atol {absolute}, from the start to the end, nothing recorded, with accelerations "
-        "from code that catena has made for the model, as `catena simulate` does. Making it took "
+        "from machine code that catena generates for the model, as `catena simulate` does. Making it took "
         + " and ".join(f"{1e3 * c.task['made_in']:.1f} ms" for c in comparisons.values())
         + ", once, which is not in the times, as building the models is not in those of the peers; the row *general recursion* does without. "
         "catena integrates the work of "
-        "the efforts and the dissipated energy as well, two components that stay zero here; their error is measured apart from the "
-        "motion's, so that the error norm is SciPy's.\n"
+        "the efforts and the dissipated energy as well, two components that stay zero here; they are not part of the error norm "
+        "of the motion, which is SciPy's.\n"
         f"- *catena, whole simulation, compiled*: the same with a sample every {task['interval']:g} s (dense output, accelerations, energies) and "
         "the audit of energy and inverse dynamics at every sample.\n"
         f"- *SciPy DOP853 + Pinocchio*: `solve_ivp` with the same tolerances around `pinocchio.aba`, as a Python user would write it. "
         "Only the end is kept (`t_eval`), or 201 samples in the second row, the counterpart of catena's whole simulation without energies "
-        "and audit. Most of its time is the interpreter's and NumPy's on short arrays, not Pinocchio's: this measures the usual route, "
-        "not Pinocchio's C++ library. The same tolerance does not give the same error: see the column.\n"
+        "and audit. Most of its time is the interpreter's and NumPy's on short arrays, not Pinocchio's: this measures the usual way of "
+        "use, not Pinocchio's C++ library. The same tolerance does not give the same error: see the column.\n"
         "- *MuJoCo RK4*: the smallest number of steps (to 0.5 %) that gives an error no larger than that of catena's DOP853, in one "
         "call of `mj_step` with `nstep`, so that the loop runs in C; contacts, constraints, actuation, sensors and the other parts that "
         "a falling arm does not need are switched off. A method of order 4 with a fixed step needs many more evaluations than one of "
@@ -399,7 +399,7 @@ def page(comparisons, bench):
         "- *catena, RK4*: our classical method with MuJoCo's number of steps, to tell the engine from the method.\n",
         "Error: the largest difference of any final position or velocity to a run of Verner's 9(8) method at tolerance 1e-13, relative "
         f"where the value is larger than 1 (rad, m, rad/s, m/s); at most {report.rough(ours)} for catena. A change of the second "
-        "joint's start grows two hundredfold at most in these two seconds. Initial accelerations of the three engines agree to "
+        "joint's initial position grows at most two hundredfold in these two seconds. Initial accelerations of the three engines agree to "
         f"{report.rough(SAME)}. Times are the best of {TURNS} turns in which the engines alternate ({TURNS * CALLS} runs of each peer, "
         "more of catena), building of models not counted. catena alone: "
         "`cargo bench -p catena --bench simulation`.\n",
@@ -414,11 +414,11 @@ WORK_PRECISION = """\
 ![Error after 2 s against evaluations of forward dynamics, for eight integrators on three models](work-precision.svg)
 
 Error after 2 s of falling against evaluations of forward dynamics, from the same poses and for three rods on spherical joints
-(`pendulum-3`): tolerances from 1e-3 to 1e-13 for the five methods that choose their steps, step halving for the three others.
+(`pendulum-3`): tolerances from 1e-3 to 1e-13 for the five methods with variable steps, step halving for the three others.
 Drawn by `cargo run --release -p catena-plot --example work_precision`.
 
-Below an error of about 1e-7 DOP853 and Verner's 9(8) need the fewest evaluations, and the more so the more digits are
-wanted; at coarser ones the five methods that choose their steps are close together. RK4 takes three to six times as many
+Below an error of about 1e-7 DOP853 and Verner's 9(8) need the fewest evaluations, increasingly so the more digits are
+wanted; at larger errors the five methods with variable steps are close together. RK4 takes three to six times as many
 evaluations as the best at an error of 1e-6, and twenty to fifty times as many at 1e-12. Semi-implicit Euler and the implicit
 midpoint rule are there for the energy of very long runs, not for accuracy.
 """

@@ -2,7 +2,7 @@
 
 Every engine is a program of its own that stays alive, loads the same tree and the same random states, and times one call at a time on
 request. They take turns on one core. Before anything is timed the results are compared; a difference beyond 1e-9 ends the comparison.
-Writes docs/peers/speed.{md,csv,svg} (with --quick: into peers/build/speed), and ends with code 1 when engines disagree or a bar is
+Writes docs/peers/speed.{md,csv,svg} (with --quick: into peers/build/speed), and ends with code 1 when engines disagree or a target is
 missed.
 """
 

@@ -54,11 +54,11 @@ class Body:
 
 @dataclass(frozen=True)
 class Entry:
-    """A model of the comparison: its name, how the page calls it, which bars it is held to."""
+    """A model of the comparison: its name, how the page calls it, which targets it is held to."""
 
     name: str
     title: str
-    group: str  # "arm": chains and arms on the ground; "legs": robots on a free base; "": no bar
+    group: str  # "arm": chains and arms on the ground; "legs": robots on a free base; "": no target
     bodies: list = field(repr=False)
 
     @property

@@ -30,13 +30,13 @@ COLOURS = {
     "inverse-derivatives": "#7d4fa3",
     "forward-derivatives": "#c98a1b",
 }
-# Pinocchio fills one triangle of the inertia matrix: the bars are judged triangle against triangle.
-BARRED = [quantity for quantity in TITLES if quantity not in ("factorization", "inertia")]
+# Pinocchio fills one triangle of the inertia matrix: the targets are judged triangle against triangle.
+JUDGED = [quantity for quantity in TITLES if quantity not in ("factorization", "inertia")]
 
 
-def bar(row, way):
+def target(row, way):
     """The most that catena's time may be of Pinocchio's, `way` being single or batch; None if nothing was promised."""
-    return limit_of(row, way) if row.quantity in BARRED else None
+    return limit_of(row, way) if row.quantity in JUDGED else None
 
 
 def limit_of(row, way):
@@ -57,7 +57,7 @@ def ratio(row, way):
 
 def verdict(row, way):
     """Met, missed, not offered yet, or nothing if nothing was promised."""
-    limit, is_ratio = bar(row, way), ratio(row, way)
+    limit, is_ratio = target(row, way), ratio(row, way)
     if limit is None:
         return ""
     if is_ratio is None:
@@ -66,7 +66,7 @@ def verdict(row, way):
 
 
 def met_with_whole_matrices(rows):
-    """How many bars would be met if catena's whole inertia matrix stood against Pinocchio's triangle."""
+    """How many targets would be met if catena's whole inertia matrix stood against Pinocchio's triangle."""
     count = 0
     for row in rows:
         for way in ("single", "batch"):
@@ -83,7 +83,7 @@ def missed(rows):
         for way in ("single", "batch"):
             found, quantity = verdict(row, way), TITLES[row.quantity]
             if found == "missed":
-                told = f"{ratio(row, way):.3f} of Pinocchio's time, not {bar(row, way):.2f}"
+                told = f"{ratio(row, way):.3f} of Pinocchio's time, not {target(row, way):.2f}"
                 lines.append(f"{quantity}, {way}, {row.entry.title}: {told}")
             elif found == "not offered":
                 absent[f"{quantity}, {way}"] = absent.get(f"{quantity}, {way}", 0) + 1
@@ -182,23 +182,23 @@ def origin(record):
 
 
 def summary(rows):
-    """How many bars are met, by quantity."""
+    """How many targets are met, by quantity."""
     lines = []
-    for quantity in BARRED:
+    for quantity in JUDGED:
         cells = [TITLES[quantity]]
         for way in ("single", "batch"):
-            found = [verdict(row, way) for row in rows if row.quantity == quantity and bar(row, way) is not None]
-            ratios = [ratio(row, way) for row in rows if row.quantity == quantity and bar(row, way) and ratio(row, way)]
+            found = [verdict(row, way) for row in rows if row.quantity == quantity and target(row, way) is not None]
+            ratios = [ratio(row, way) for row in rows if row.quantity == quantity and target(row, way) and ratio(row, way)]
             span = f"{min(ratios):.2f} – {max(ratios):.2f}" if ratios else "–"
             cells += [span, f"{found.count('met')} of {len(found)}" if found else "–"]
         lines.append(cells)
-    return ["quantity", "one state: ratio", "bars met", "batch: ratio", "bars met"], lines
+    return ["quantity", "one state: ratio", "targets met", "batch: ratio", "targets met"], lines
 
 
 def table(rows, quantity):
     """All models for one quantity."""
     header = ["model", "freedoms", "catena", "median", "general", "batch", "median", "general", "Pinocchio", "median", "its route",
-              "MuJoCo", "median", "ratio", "bar", "", "batch ratio", "bar", "", "apart"]  # fmt: skip
+              "MuJoCo", "median", "ratio", "target", "", "batch ratio", "target", "", "difference"]  # fmt: skip
     lines = []
     for row in rows:
         if row.quantity != quantity:
@@ -210,7 +210,7 @@ def table(rows, quantity):
         cells.append(f"{row.pinocchio.route}, {row.pinocchio.engine.split('-')[1]}" if row.pinocchio else "–")
         cells += [time(row.mujoco), time(row.mujoco, "median")]
         for way in ("single", "batch"):
-            limit = bar(row, way)
+            limit = target(row, way)
             cells += [share(ratio(row, way)), "–" if limit is None else f"{limit:.2f}", verdict(row, way)]
         lines.append([*cells, report.rough(max(row.apart.values(), default=None))])
     return header, lines
@@ -236,15 +236,15 @@ def against_peak(rows, limits):
 
 def page(record):
     rows, limits = record.rows, record.limits
-    promised = [verdict(row, way) for row in rows for way in ("single", "batch") if bar(row, way) is not None]
+    promised = [verdict(row, way) for row in rows for way in ("single", "batch") if target(row, way) is not None]
     peaks = [[name, f"{limits[key]:.1f}"] for key, name in (("scalar", "one number"), ("avx2", "AVX2"), ("avx512", "AVX-512")) if key in limits]
     parts = [
         "# Speed of single calls\n",
-        f"catena beside Pinocchio and MuJoCo, the same models at the same states: **{promised.count('met')} of {len(promised)} bars "
-        f"are met** ({met_with_whole_matrices(rows)} with whole inertia matrices, of which Pinocchio fills one triangle). A ratio is catena's best time over Pinocchio's best time; below 1 catena is faster. What is missed is listed "
+        f"catena compared with Pinocchio and MuJoCo, the same models at the same states: **{promised.count('met')} of {len(promised)} targets "
+        f"are met** ({met_with_whole_matrices(rows)} with whole inertia matrices, of which Pinocchio fills one triangle). A ratio is catena's best time over Pinocchio's best time; below 1 catena is faster. A target is the largest ratio asked for. Misses are listed "
         "below.\n",
         report.markdown(*summary(rows)),
-        "![Ratio of times per model and quantity, with the bars](speed.svg)\n",
+        "![Ratio of times per model and quantity, with the targets](speed.svg)\n",
         "## How it was measured\n",
         origin(record),
         "Every engine is a program that loads the tree and the states and then times calls on request, pinned to one core, taking "
@@ -256,10 +256,10 @@ def page(record):
         "compiled header-only for this processor by two compilers, and each quantity is computed by every route that could be its "
         "fastest; the fastest is shown and named. MuJoCo runs the shortest part of its pipeline that gives the quantity (its library "
         "as published); it has no analytical derivatives.\n",
-        "Pinocchio fills one triangle of the inertia matrix (and MuJoCo as much), so the bars are judged triangle against triangle, "
+        "Pinocchio fills one triangle of the inertia matrix (and so does MuJoCo), so the targets compare triangle with triangle, "
         "catena's being `inertia_upper`; catena's whole matrices beside the same triangle have a section of their own, and with them "
-        f"{met_with_whole_matrices(rows)} of {len(promised)} bars would be met.\n",
-        "Before timing, results of all engines and routes are compared in catena's coordinates; *apart* is the largest difference of "
+        f"{met_with_whole_matrices(rows)} of {len(promised)} targets would be met.\n",
+        "Before timing, results of all engines and routes are compared in catena's coordinates; *difference* is the largest difference of "
         f"an entry over the largest entry, weighted as in [agreement.md](agreement.md) (allowed: {report.rough(1e-9)}). Factors and derivatives of forward "
         "dynamics are judged by the linear equations they solve, put back: I x = τ and I ∂v̇/∂q = −∂τ/∂q. Chains of spherical joints stop at 20: "
         "the forward dynamics of Pinocchio loses its digits beyond ([spherical-chains.md](spherical-chains.md)), and times of wrong "
@@ -271,7 +271,7 @@ def page(record):
     if record.left_out:
         parts += [
             "## Left out\n",
-            "Routes of peers whose results are too far away from those of the others, so that their times do not count:\n",
+            "Methods of other engines whose results differ too much from the rest, so that their times do not count:\n",
             "\n".join(f"- {one}" for one in record.left_out) + "\n",
         ]
     lines = missed(rows)
@@ -283,7 +283,7 @@ def page(record):
         "## Against the peak\n",
         "Additions, multiplications and divisions of catena's general recursions, counted exactly by running them in the scalar `Count`, over "
         "the best time. Pairs of sine and cosine (about 30 operations each) are listed but not added. Peaks are those of fused "
-        "multiply-adds; additions and multiplications that find no partner cannot reach them.\n",
+        "multiply-adds; additions and multiplications that cannot be fused do not reach them.\n",
         report.markdown(*against_peak(rows, limits)),
     ]
     return "\n".join(parts)
@@ -293,13 +293,13 @@ def numbers(rows):
     """The raw table."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["model", "freedoms", "quantity", "engine", "route", "best_ns", "median_ns", "over_pinocchio", "bar"])
+    writer.writerow(["model", "freedoms", "quantity", "engine", "route", "best_ns", "median_ns", "over_pinocchio", "target"])
     for row in rows:
         for way in ("single", "batch", "single_general", "batch_general", "pinocchio", "mujoco"):
             timing = getattr(row, way)
             if timing is None:
                 continue
-            limit = bar(row, way) if way in ("single", "batch") else None
+            limit = target(row, way) if way in ("single", "batch") else None
             writer.writerow([row.entry.name, row.entry.nv, row.quantity, timing.engine, timing.route, f"{timing.best:.1f}",
                              f"{timing.median:.1f}", f"{timing.best / row.pinocchio.best:.4f}" if row.pinocchio else "", limit or ""])  # fmt: skip
     return out.getvalue()

@@ -1,9 +1,9 @@
 """The plot of the speed comparison, written as SVG by hand: ratios on a logarithmic scale, one panel for single states and one for
-batches, the bars as lines over the models they hold for."""
+batches, the targets as lines over the models they hold for."""
 
 import math
 
-from speed_page import BARRED, COLOURS, TITLES, bar, ratio
+from speed_page import COLOURS, JUDGED, TITLES, ratio, target
 
 LEFT, RIGHT, TOP, PANEL, GAP, BELOW = 70, 20, 96, 250, 46, 120
 STEP = 46  # from model to model
@@ -23,7 +23,7 @@ def stroke(x1, y1, x2, y2, colour, width=1.0, more=""):
 def limits(way, rows):
     """The range of a panel, widened to what there is to show."""
     low, high = PANELS[way][1]
-    found = [r for r in (ratio(row, way) for row in rows if row.quantity in BARRED) if r]
+    found = [r for r in (ratio(row, way) for row in rows if row.quantity in JUDGED) if r]
     low, high = min([low, *found]) * 0.9, max([high, *found]) * 1.1
     return low, high
 
@@ -44,13 +44,13 @@ def panel(way, rows, models, top):
             parts.append(text(LEFT - 8, y + 4, f"{tick:g}", 11, "text-anchor='end'"))
     for k in range(1, len(models)):
         parts.append(stroke(LEFT + STEP * k, top, LEFT + STEP * k, top + PANEL, "#e6e6e6"))
-    spread = (STEP - 14) / (len(BARRED) - 1)
+    spread = (STEP - 14) / (len(JUDGED) - 1)
     for row in rows:
-        if row.quantity not in BARRED:
+        if row.quantity not in JUDGED:
             continue
         left = LEFT + STEP * models.index(row.entry.name)
-        limit, value = bar(row, way), ratio(row, way)
-        x = left + 7 + spread * BARRED.index(row.quantity)
+        limit, value = target(row, way), ratio(row, way)
+        x = left + 7 + spread * JUDGED.index(row.quantity)
         if limit is not None:
             wide = spread / 2
             parts.append(stroke(x - wide, height(limit), x + wide, height(limit), "#111", 1.6))
@@ -77,12 +77,12 @@ def plot(rows):
         text(LEFT, 24, "catena beside Pinocchio: ratio of best times", 16, "font-weight='600'"),
     ]
     x, y = LEFT + 4.0, 44
-    for quantity in BARRED:
+    for quantity in JUDGED:
         parts.append(f"<circle cx='{x:.1f}' cy='{y - 4}' r='3.6' fill='{COLOURS[quantity]}'/>")
         parts.append(text(x + 8, y, TITLES[quantity].lower()))
         x += 24 + 6.4 * len(TITLES[quantity])
     parts.append(stroke(LEFT, 58, LEFT + 16, 58, "#111", 1.6))
-    parts.append(text(LEFT + 22, 62, "bar: filled circles keep it or have none, hollow ones miss it"))
+    parts.append(text(LEFT + 22, 62, "target: filled circles meet it or have none, hollow ones miss it"))
     parts += panel("single", rows, models, TOP)
     second = TOP + PANEL + GAP
     parts += panel("batch", rows, models, second)

@@ -388,7 +388,7 @@ def page(results, twins, rests, program):
         f"Pinocchio's articulated-body algorithm grows by a factor of about {per_joint:.1f} per joint (from 20 to 100 joints): at 50 joints "
         f"it is {rough(released[50][PINOCCHIO].acceleration)} (released, see below) or "
         f"{rough(driven[50][PINOCCHIO].acceleration)} (driven), at 100 joints "
-        f"{rough(released[100][PINOCCHIO].acceleration)} or {rough(driven[100][PINOCCHIO].acceleration)}, and nothing tells the "
+        f"{rough(released[100][PINOCCHIO].acceleration)} or {rough(driven[100][PINOCCHIO].acceleration)}, without a warning to the "
         f"user. catena's factorization has the same O(n) cost; its error is {rough(ours)} or less up to {longest} joints "
         "(released), or what the last bit of the torques is worth (driven).\n",
         "![Relative error of the accelerations against the number of joints](spherical-chains.svg)\n",
@@ -401,9 +401,9 @@ def page(results, twins, rests, program):
         "this these torques are large and nearly cancel. They are rounded to double precision, and the "
         "rounding alone moves the answer: the column *last bit of τ* shows how far the exact accelerations move "
         "when each torque changes in its last bit.\n",
-        "Accelerations are compared with the exact ones for the very numbers every engine was given, from a route of its own in "
+        "Accelerations are compared with the exact ones for the same input doubles, computed independently in "
         "50 digits (Newton and Euler for each rod, the joint forces from a block-tridiagonal system; "
-        "[exact_chain.py](../../peers/exact_chain.py)). An error is the largest one over the largest acceleration; the tables show "
+        "[exact_chain.py](../../peers/exact_chain.py)). An error is the largest component error over the largest acceleration; the tables show "
         f"the worst of {STATES} states ({STATES_OF_THE_LONGEST} for {longest} joints). Pinocchio runs in its default convention; "
         "`crba` + Cholesky is its inertia matrix and bias forces with LAPACK's Cholesky factorization; MuJoCo also "
         "factorizes the inertia matrix.\n",
@@ -412,8 +412,8 @@ def page(results, twins, rests, program):
         "## Driven: error of the accelerations\n",
         report.markdown(*table(driven, "acceleration", [*ENGINES, LAST_BIT])),
         "## Driven: torques returned by each engine's own inverse dynamics\n",
-        "The accelerations go back into inverse dynamics of the same engine; the difference to the torques given, over the largest "
-        f"torque. catena: {rough(residual)} or less.\n",
+        "The accelerations are put into inverse dynamics of the same engine; the table shows the difference from the given torques, "
+        f"over the largest torque. catena: {rough(residual)} or less.\n",
         report.markdown(*table(driven, "torque", ENGINES)),
         unmeasured(results),
         "## Why\n",
@@ -434,8 +434,8 @@ def page(results, twins, rests, program):
 
 WHY_FORMULA = """\
 The articulated-body recursion walks from the tip to the root and keeps, for each body, the inertia M it shows when
-everything beyond it is free to move: a rotational block A, a translational block C, and the coupling B between them. Passing a
-joint takes away what its freedoms absorb. Seen from the centre of a ball joint the result is simple: what lies beyond does
+everything beyond it is free to move: a rotational block A, a translational block C, and the coupling B between them. Crossing a
+joint removes what its freedoms absorb. About the centre of a ball joint the result is simple: the bodies beyond do
 not resist rotation, so A and B become zero, and C becomes C − Bᵀ A⁻¹ B.
 
 The usual formula is M − U A⁻¹ Uᵀ, where U are the three rotational columns of M (in Pinocchio: `calc_aba` of
@@ -444,7 +444,7 @@ The usual formula is M − U A⁻¹ Uᵀ, where U are the three rotational colum
     A − A A⁻¹ Aᵀ = A − Aᵀ,
 
 which is zero only as long as A is symmetric. Round-off makes it unsymmetric by 1e-16, and then the formula returns *twice the
-antisymmetric part*: at every ball joint it is doubled again and handed on to the next body. This can be seen in Pinocchio's own
+antisymmetric part*: at every ball joint it is doubled again and passed on to the next body. This can be seen in Pinocchio's own
 `data.Yaba`. What is left of the rotational block behind a joint, largest entry over that of the translational block, worst of
 five states:
 """

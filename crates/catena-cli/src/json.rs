@@ -4,7 +4,7 @@ use catena::Matrix;
 use catena::spatial::{Mat3, Motion, Pose, Vec3};
 use serde_json::{Map, Value, json};
 
-/// A list of numbers; what is not finite becomes null.
+/// A list of numbers; non-finite ones become null.
 pub fn numbers(numbers: &[f64]) -> Value {
     numbers.iter().map(|&x| Value::from(x)).collect()
 }
@@ -59,7 +59,7 @@ pub fn quaternion(rotation: Mat3<f64>) -> [f64; 4] {
     p.map(|x| sign * x / length + 0.0)
 }
 
-/// FNV-1a over the bits of numbers, in words: tells whether a file was changed before a run is resumed.
+/// FNV-1a hash over the bits of numbers: shows whether a file was changed before a run is resumed.
 pub fn checksum<'a>(numbers: impl Iterator<Item = &'a f64>) -> String {
     let hash = numbers
         .flat_map(|x| x.to_bits().to_le_bytes())

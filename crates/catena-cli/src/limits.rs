@@ -1,4 +1,4 @@
-//! Limits on memory and time: what would pass them is refused before it is begun.
+//! Limits on memory and time: what would exceed them is refused before it is started.
 
 use catena::Model;
 use catena::error::{Error, ErrorKind, Result};
@@ -15,7 +15,7 @@ pub fn count(option: &str, asked: u64, most: u64) -> Result<()> {
     Err(Error::new(ErrorKind::Input, message))
 }
 
-/// Refuses results that would not fit into memory: so many of them, of so many numbers each.
+/// Refuses results that would not fit into memory: `many` of them, of `each` numbers.
 pub fn memory(what: &str, many: usize, each: usize) -> Result<()> {
     let numbers = many as f64 * each as f64;
     if numbers <= MOST_NUMBERS {

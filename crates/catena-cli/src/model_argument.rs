@@ -25,7 +25,7 @@ pub struct ModelArgument {
     )]
     gravity: Option<String>,
 
-    /// Let the root link of the file float: six freedoms more
+    /// Let the root link of the file float: six more freedoms
     #[arg(long, help_heading = "Model")]
     free_base: bool,
 
@@ -33,7 +33,7 @@ pub struct ModelArgument {
     #[arg(long, help_heading = "Model")]
     strict: bool,
 
-    /// Leave out elements of a URDF file that speak of the dynamics but are not understood, such as <loop_joint>
+    /// Leave out unknown elements of a URDF file that concern the motion, such as <loop_joint>
     #[arg(long, help_heading = "Model")]
     ignore_unknown: bool,
 
@@ -92,7 +92,7 @@ impl ModelArgument {
             ignore_unknown: self.ignore_unknown,
         };
         output::note_input(path);
-        // reads, checks, and tells every reason why the file cannot be used
+        // reads and checks; errors say why the file cannot be used
         catena_io::read_model(path, &options).map_err(|error| match path.exists() {
             true => error,
             false => missing_file(path, error),
@@ -139,7 +139,7 @@ impl ModelArgument {
     }
 }
 
-/// Tells what is unusual about a model: the first few warnings, and how many more there are.
+/// Prints the first few warnings about a model, and how many more there are.
 fn warn(model: &Model) {
     const SHOWN: usize = 3;
     let warnings = &model.tree().warnings;
@@ -169,7 +169,7 @@ fn is_file_name(name: &str) -> bool {
     name.contains(['/', '\\', '.'])
 }
 
-/// Adds to an error about a missing file what was probably meant.
+/// Adds to an error about a missing file a suggestion of what was meant.
 fn missing_file(path: &Path, error: Error) -> Error {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     if embedded::builder(&stem).is_ok() {

@@ -2,7 +2,7 @@
 
 use strsim::damerau_levenshtein;
 
-/// The nearest of the known names, if any is near.
+/// The closest of the known names, if any is close.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()

@@ -55,7 +55,7 @@ fn plain(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|x: &f64| x.is_finite())
 }
 
-/// What to say of something that is not a number.
+/// The error for text that is not a number.
 pub fn not_a_number(what: &str, text: &str) -> Error {
     Error::new(
         ErrorKind::Input,
@@ -64,7 +64,7 @@ pub fn not_a_number(what: &str, text: &str) -> Error {
     .hint("write 0.5, 1e-3, 90deg, pi/2 or -3*pi/4")
 }
 
-/// Reads so many plain numbers separated by commas.
+/// Reads a given number of plain numbers separated by commas.
 pub fn vector<const N: usize>(what: &str, text: &str) -> Result<[f64; N]> {
     let parts: Vec<&str> = text.split(',').collect();
     let mut numbers = [0.0; N];
@@ -108,7 +108,7 @@ pub fn six(x: f64) -> String {
     }
 }
 
-/// A small number whose size matters, such as a residual: two digits.
+/// A number of which only the magnitude matters, such as a residual: two digits.
 pub fn rough(x: f64) -> String {
     match x == 0.0 {
         true => "0".into(),

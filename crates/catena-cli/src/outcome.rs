@@ -13,16 +13,16 @@ const BAD_INPUT: u8 = 2;
 /// A bug in catena.
 const INTERNAL: u8 = 3;
 
-/// What a command that ran to its end leaves behind.
+/// The output of a completed command.
 #[derive(Default)]
 pub struct Outcome {
     /// For stdout.
     pub text: String,
     /// For stderr.
     pub notes: Vec<String>,
-    /// What did not pass, if anything: for stderr, with exit code 1.
+    /// Failed checks, if any: for stderr, with exit code 1.
     pub failures: Vec<String>,
-    /// What could not be used, if anything: for stderr, with exit code 2.
+    /// Unusable input, if any: for stderr, with exit code 2.
     pub refusals: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ impl Outcome {
     }
 }
 
-/// Runs the program, prints what it leaves and tells the exit code. A panic anywhere inside is reported as a bug.
+/// Runs the program, prints its output and returns the exit code. A panic anywhere inside is reported as a bug.
 pub fn finish(run: impl FnOnce() -> Result<Outcome, Error>) -> u8 {
     panic::set_hook(Box::new(|info| {
         output::complain(&format!(

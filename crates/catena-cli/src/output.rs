@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Writes to stdout. A reader that has gone away (`catena … | head`) is no error. Control characters of names and files are
-/// spelled out: a terminal must not obey them.
+/// Writes to stdout. A closed pipe (`catena … | head`) is not an error. Control characters of names and files are
+/// escaped: a terminal must not interpret them.
 pub fn print(text: &str) -> Result<()> {
     let text = shown_lines(text);
     let mut stdout = io::stdout().lock();
@@ -26,15 +26,15 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Writes a message to stderr, if anybody listens.
+/// Writes a message to stderr; errors are ignored.
 pub fn complain(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", shown_lines(message));
 }
 
-/// What to say of the end of a run that is not as a whole block is written.
+/// The note about bytes at the end of a run that are not a complete block.
 pub fn left_out(path: &Path, bytes: u64) -> String {
     format!(
-        "note: left out {} at the end of {}: no whole block",
+        "note: left out {} at the end of {}: not a complete block",
         counted(bytes as usize, "byte", "bytes"),
         path.display()
     )
@@ -43,7 +43,7 @@ pub fn left_out(path: &Path, bytes: u64) -> String {
 /// The files this process has read.
 static INPUTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Notes that a file is read: nothing is written in its place.
+/// Records that a file is read: it will not be overwritten.
 pub fn note_input(path: &Path) {
     if let Ok(path) = fs::canonicalize(path) {
         INPUTS
@@ -74,7 +74,7 @@ pub fn refuse_input(path: &Path) -> Result<()> {
 pub fn write_file(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
     refuse_input(path)?;
     let cannot = |what: String| Error::new(ErrorKind::File, what).at(whole(path));
-    // a link keeps pointing where it points
+    // a symbolic link keeps its target
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if target.exists() && !target.is_file() {
         return Err(cannot("it is there already and is not a file".into())
@@ -92,7 +92,7 @@ pub fn write_file(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
     })
 }
 
-/// Makes a folder, before anything is computed that will be written into it.
+/// Creates a folder, before anything is computed that will be written into it.
 pub fn make_folder(folder: &Path) -> Result<()> {
     if folder.exists() && !folder.is_dir() {
         let message = format!("{} is not a folder", folder.display());
@@ -104,18 +104,18 @@ pub fn make_folder(folder: &Path) -> Result<()> {
     })
 }
 
-/// The folder of a file must be there, before anything is computed that will be written into it.
+/// The folder of a file must exist, before anything is computed that will be written into it.
 pub fn expect_folder(path: &Path) -> Result<()> {
     match path.parent() {
         Some(folder) if folder != Path::new("") && !folder.is_dir() => {
             let message = format!("the folder {} does not exist", folder.display());
-            Err(Error::new(ErrorKind::File, message).hint("make it first"))
+            Err(Error::new(ErrorKind::File, message).hint("create it first"))
         }
         _ => Ok(()),
     }
 }
 
-/// A file beside the target, of a name that no other has.
+/// A file in the folder of the target, with a unique name.
 fn temporary_file(target: &Path) -> io::Result<(PathBuf, File)> {
     for count in 0.. {
         let mut name = std::ffi::OsString::from(".");
@@ -130,7 +130,7 @@ fn temporary_file(target: &Path) -> io::Result<(PathBuf, File)> {
     unreachable!("there are more names than files")
 }
 
-/// What went wrong with a file, in words that do not depend on the system where that is possible.
+/// The reason of an I/O error, in system-independent words where possible.
 pub fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such folder".into(),

@@ -41,7 +41,7 @@ enum Command {
     Info(info::Arguments),
     /// Efforts that produce given accelerations, at states or along a trajectory
     Inverse(inverse::Arguments),
-    /// Accelerations that given efforts produce, checked by two other routes
+    /// Accelerations that given efforts produce, with two independent checks
     Forward(forward::Arguments),
     /// The factorization I = U D Uᵀ of the inertia matrix
     Factor(factor::Arguments),
@@ -51,31 +51,31 @@ enum Command {
     Derivatives(derivatives::Arguments),
     /// The regressor Y with τ = Y π, linear in the bodies' inertias
     Regressor(regressor::Arguments),
-    /// What is wrong with a mechanism: freedoms, dependent rows, loads that are not unique, what to change
+    /// What is wrong with a mechanism: freedoms, dependent rows, indeterminate loads, what to change
     Doctor(doctor::Arguments),
-    /// Accelerations and loads by every formulation of the equations of motion, side by side
+    /// Accelerations and loads by every formulation of the equations of motion, compared
     Compare(compare::Arguments),
     /// Everything at given states: frames, Jacobians, matrices, energies, both dynamics
     Evaluate(evaluate::Arguments),
-    /// Move a model in time, write the run, and audit it
+    /// Simulate a model, write the run, and audit it
     Simulate(simulate::Arguments),
     /// Draw a run: coordinates, efforts, energies, the mechanism in motion
     Plot(plot::Arguments),
-    /// Run every law and every pair of routes on random states of a model
+    /// Check every law and every pair of methods on random states of a model
     Check(check::Arguments),
-    /// The field's benchmark problems: work, and error against the reference
+    /// The field's benchmark problems: cost, and error against the reference
     Benchmark(benchmark::Arguments),
     /// Compare with conformance cases
     Verify(verify::Arguments),
     /// Write a conformance case of a model
     ExportCase(export_case::Arguments),
-    /// Repeat what a paper measured, and write tables and pictures of it
+    /// Repeat the measurements of a paper, and write tables and figures
     Study(study::Arguments),
     /// Source code of a model's dynamics: C, Rust, Python, MATLAB
     Generate(generate::Arguments),
     /// Equations of motion as formulas: Markdown, LaTeX, HTML, SymPy
     Derive(derive::Arguments),
-    /// Operations of the algorithms, beside those of Saha's Tables 1 and 2
+    /// Operations of the algorithms, compared with Saha's Tables 1 and 2
     Count(count::Arguments),
     /// Write a model in catena's own format
     Convert(convert::Arguments),
@@ -141,7 +141,7 @@ pub fn run() -> Result<Outcome> {
     }
 }
 
-/// The program as clap knows it, for completions and manual pages.
+/// The clap command, for completions and manual pages.
 pub fn description() -> clap::Command {
     Program::command()
 }

@@ -1,4 +1,4 @@
-//! Where two routes in plain numbers disagree, the recursions in numbers with twice the digits say which of them is right.
+//! Where two methods in `f64` disagree, the recursions in double-double arithmetic decide which of them is right.
 
 use crate::situation::Situation;
 use catena::Model;
@@ -57,7 +57,7 @@ pub fn efforts(model: &Model, situation: &Situation, external: &[Force<f64>]) ->
     tau
 }
 
-/// How far plain numbers are from the right ones, relative to the largest of these.
+/// Error of `f64` results, relative to the largest of the exact ones.
 pub fn error(found: &[f64], right: &[DoubleDouble]) -> f64 {
     let right: Vec<f64> = right.iter().map(|x| x.value()).collect();
     relative(found, &right, largest(&right))

@@ -1,10 +1,11 @@
-//! A state with everything that acts on it: what the commands compute with.
+//! A state with everything that acts on it: the input of the commands.
 
 use crate::number::rough;
 use crate::{json, names};
 use catena::algorithm::constrained::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::random::Random;
+use catena::residual::difference;
 use catena::spatial::{Force, Vec3};
 use catena::{Base, Dynamics, Model, State};
 use serde_json::{Map, Value, json};
@@ -91,7 +92,7 @@ impl Situation {
 /// By how much assembly moved a state: the largest changes of a position and of a velocity.
 #[derive(Clone, Copy, Debug)]
 pub struct Moved {
-    /// m or rad; components of quaternions as they are.
+    /// m or rad; components of quaternions unscaled.
     pub positions: f64,
     /// m/s or rad/s.
     pub velocities: f64,
@@ -100,13 +101,9 @@ pub struct Moved {
 impl Moved {
     /// From one state to the other.
     pub fn between(from: &State, to: &State) -> Self {
-        let largest = |a: &[f64], b: &[f64]| {
-            let pairs = a.iter().zip(b);
-            pairs.fold(0.0f64, |worst, (a, b)| worst.max((a - b).abs()))
-        };
         Moved {
-            positions: largest(&from.q, &to.q),
-            velocities: largest(&from.v, &to.v),
+            positions: difference(&from.q, &to.q),
+            velocities: difference(&from.v, &to.v),
         }
     }
 
@@ -124,7 +121,7 @@ impl Moved {
         json!({ "positions": self.positions, "velocities": self.velocities })
     }
 
-    /// What is said of a random state.
+    /// The remark about a random state.
     pub fn sentence(self) -> String {
         format!(
             "The random state was a guess; assembly moved {}.",
@@ -133,8 +130,8 @@ impl Moved {
     }
 }
 
-/// The rule for states of closed chains: a guess is assembled, and by how much it moved comes back; a state that was given is taken as
-/// it is, or refused where its loops are open or opening.
+/// The rule for states of closed chains: a guess is assembled, and the change is returned; a given state is used unchanged, or
+/// refused where its positions or velocities violate the constraints.
 pub fn close(
     chain: &mut ClosedChain,
     time: f64,

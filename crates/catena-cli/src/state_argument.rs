@@ -101,7 +101,7 @@ impl StateArgument {
         self.random
     }
 
-    /// The states, with the accelerations and efforts given beside them.
+    /// The states, with the given accelerations and efforts.
     pub fn situations(
         &self,
         model: &Model,
@@ -214,7 +214,7 @@ pub fn typed_numbers(what: &str, text: &str, coordinates: &[Coordinate]) -> Resu
         .collect()
 }
 
-/// What to say of an angle where none belongs.
+/// The error for an angle in place of another quantity.
 pub fn not_an_angle(what: &str, text: &str, name: &str, unit: &str) -> Error {
     let kind = match unit {
         "" => "a component of a quaternion".to_string(),

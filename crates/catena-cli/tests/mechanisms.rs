@@ -202,7 +202,7 @@ fn duplicate_constraints() {
     );
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(
-        run.stdout.contains("6 rows depend on the others"),
+        run.stdout.contains("6 rows are dependent"),
         "{}",
         run.stdout
     );

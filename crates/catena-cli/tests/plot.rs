@@ -151,18 +151,18 @@ fn mistakes_are_explained() {
         ),
         (
             "plot run.txt",
-            "error: the format of the run cannot be told from the file's name\n  --> run.txt\n\
+            "error: the format of the run cannot be determined from the file's name\n  --> run.txt\n\
              hint: runs are named .csv, .parquet or .mcap\n",
         ),
         (
             "plot other.csv",
             "error: the header of the run is cut off or changed\n  --> other.csv\n\
-             hint: without it nothing can be said of the rows; make the run anew\n",
+             hint: without it the rows cannot be read; repeat the run\n",
         ),
         (
             "plot empty.csv",
             "error: the run holds no rows: it was stopped before its first block\n  --> empty.csv\n\
-             hint: go on with it by --resume\n",
+             hint: continue it with --resume\n",
         ),
         (
             "plot run.csv -o nowhere/run",

@@ -222,7 +222,7 @@ fn a_changed_run_is_not_read_as_states() {
     assert_eq!(done.code, 0, "{}", done.stderr);
     assert!(
         done.stderr
-            .contains("at the end of cut.csv: no whole block"),
+            .contains("at the end of cut.csv: not a complete block"),
         "{}",
         done.stderr
     );

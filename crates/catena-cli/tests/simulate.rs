@@ -238,6 +238,28 @@ fn a_wrench_pushes() {
     assert_kept(&value);
 }
 
+/// However long the normal is written: the same plane, the same instant.
+#[test]
+fn planes_have_normals_of_any_length() {
+    let folder = Folder::new("normals");
+    folder.write("ball.toml", BALL);
+    for (normal, offset) in [("1", "1.2"), ("1e200", "1.2e200"), ("1e-200", "1.2e-200")] {
+        let run = folder.run(&format!(
+            "simulate ball.toml --q 0,0,1.7,1,0,0,0 --duration 1 --json --plane ball:0,0,{normal},{offset}"
+        ));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let value = run.json();
+        let events = value["events"].as_array().expect("events");
+        assert_eq!(events.len(), 1, "{normal}");
+        let time = events[0]["time"].as_f64().expect("a time");
+        let exact = (2.0 * 0.5 / 9.81f64).sqrt();
+        assert!(
+            (time - exact).abs() <= 1e-12,
+            "{normal}: {time}, not {exact}"
+        );
+    }
+}
+
 #[test]
 fn events_are_located_to_round_off() {
     let folder = Folder::new("events");
@@ -324,12 +346,12 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "planar3 -o old.txt",
-        "error: the format of the run cannot be told from the file's name\n  --> old.txt\n\
+        "error: the format of the run cannot be determined from the file's name\n  --> old.txt\n\
          hint: runs are named .csv, .parquet or .mcap\n",
     ),
     (
         "planar3 -o nowhere/run.csv",
-        "error: the folder nowhere does not exist\n  --> nowhere/run.csv\nhint: make it first\n",
+        "error: the folder nowhere does not exist\n  --> nowhere/run.csv\nhint: create it first\n",
     ),
     (
         "planar3 -o none.parquet --resume",
@@ -678,7 +700,7 @@ mod killed {
             "{stderr}"
         );
         assert!(
-            stderr.contains("  --> run.csv\nhint: kept are "),
+            stderr.contains("  --> run.csv\nhint: the file holds "),
             "{stderr}"
         );
         let stdout = String::from_utf8(full.stdout).expect("UTF-8");

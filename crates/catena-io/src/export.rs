@@ -266,7 +266,7 @@ fn freedoms(section: &mut Section, dofs: &[Dof]) {
     });
 }
 
-/// Equality that tells 0 from −0.
+/// Equality that distinguishes 0 from −0.
 fn same_bits(a: &[f64], b: &[f64]) -> bool {
     a.iter()
         .map(|x| x.to_bits())

@@ -1,6 +1,6 @@
 //! JSON text as a tree of values with lines.
 //!
-//! Values are first taken as raw pieces of the text: a piece's address in the text tells its line, and numbers are read
+//! Values are first taken as raw pieces of the text: a piece's address in the text gives its line, and numbers are read
 //! from their own digits, correctly rounded.
 
 use crate::lines::Lines;
@@ -14,7 +14,7 @@ use std::fmt;
 const DEEPEST: usize = 32;
 
 /// Parses a JSON document.
-pub(crate) fn parse(text: &str, lines: &Lines) -> Result<Node> {
+pub fn parse(text: &str, lines: &Lines) -> Result<Node> {
     Parsing { text, lines }.node(text, 0)
 }
 

@@ -1,6 +1,6 @@
 //! Model files for [`catena`]: its own format in TOML and JSON, and URDF.
 //!
-//! Every reader fills a [`ModelBuilder`], whose `build` checks it and makes the [`Model`]. Errors tell what is wrong, in
+//! Every reader fills a [`ModelBuilder`], whose `build` checks it and makes the [`Model`]. Errors say what is wrong, in
 //! which file and line, and what to do. What a reader leaves out or assumes is listed in the builder's `assumptions`.
 //!
 //! ```
@@ -23,7 +23,7 @@
 
 mod access;
 mod angle;
-pub mod conformance;
+pub mod document;
 mod export;
 mod json_tree;
 mod lines;
@@ -37,13 +37,13 @@ mod tree;
 mod urdf;
 
 use crate::access::Source;
+use crate::document::{file_error, read_text};
 use crate::lines::Lines;
-use catena::error::{Error, ErrorKind, Place, Result};
+use catena::error::{ErrorKind, Place, Result};
 use catena::model::{Model, ModelBuilder};
-use std::io;
 use std::path::Path;
 
-/// How a root link that no joint joins to the ground is held.
+/// How a root link without a joint to the ground is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseOption {
     /// By a fixed joint.
@@ -52,16 +52,16 @@ pub enum BaseOption {
     Free,
 }
 
-/// What the reader of a file may decide.
+/// Options of the file readers.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How the root link is held. A URDF file does not say (default: fixed); in catena's own format this overrides the
+    /// How the root link is attached. A URDF file does not say (default: fixed); in catena's own format this overrides the
     /// key `base`.
     pub base: Option<BaseOption>,
     /// Refuse inertias that no rigid body can have, which are otherwise read with a warning.
     pub strict: bool,
-    /// Leave out what a URDF file says about the dynamics beyond what is understood, such as `<constraint>` and
-    /// `<loop_joint>`, and list it among the assumptions. Otherwise it is refused.
+    /// Leave out unknown elements of a URDF file that concern the motion, such as `<constraint>` and
+    /// `<loop_joint>`, and list them among the assumptions. Otherwise they are refused.
     pub ignore_unknown: bool,
 }
 
@@ -73,7 +73,7 @@ enum Format {
     Urdf,
 }
 
-/// Reads a model file and checks the model. The format is told by the name's extension: `.toml`, `.json`, `.urdf`, or
+/// Reads a model file and checks the model. The extension gives the format: `.toml`, `.json`, `.urdf`, or
 /// `.xml` for URDF.
 pub fn read_model(path: &Path, options: &Options) -> Result<Model> {
     let file_name = path.display().to_string();
@@ -125,7 +125,7 @@ pub fn to_json(builder: &ModelBuilder) -> String {
     export::to_json(builder)
 }
 
-/// Checks a model; what is wrong with it as a whole is said of the file.
+/// Checks a model; errors of the model as a whole refer to the file.
 fn build(builder: &ModelBuilder, file_name: &str) -> Result<Model> {
     builder.build().map_err(|error| {
         if *error.place() != Place::default() {
@@ -169,29 +169,6 @@ fn read_builder(
     schema::read(&tree, source, name, options)
 }
 
-fn read_text(path: &Path, file_name: &str) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            file_error(ErrorKind::File, file_name, "the file does not exist")
-        }
-        _ => file_error(
-            ErrorKind::File,
-            file_name,
-            format!("the file cannot be read: {error}"),
-        ),
-    })?;
-    String::from_utf8(bytes).map_err(|error| {
-        let good = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..good]
-            .iter()
-            .filter(|&&byte| byte == b'\n')
-            .count();
-        Error::new(ErrorKind::Syntax, "the file is not UTF-8 text")
-            .at(Place::new(file_name, line))
-            .hint("save it as UTF-8")
-    })
-}
-
 fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
     let extension = path
         .extension()
@@ -215,19 +192,10 @@ fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
         _ => Err(file_error(
             ErrorKind::Unsupported,
             file_name,
-            "the format of the file cannot be told from its name",
+            "the format of the file cannot be determined from its name",
         )
         .hint(
             "supported are .toml and .json (catena's own format), .urdf, and .xml with URDF in it",
         )),
     }
-}
-
-/// An error about a file as a whole.
-fn file_error(kind: ErrorKind, file_name: &str, message: impl Into<String>) -> Error {
-    let place = Place {
-        file: Some(file_name.into()),
-        line: None,
-    };
-    Error::new(kind, message).at(place)
 }

@@ -1,6 +1,6 @@
 //! The known word most like a mistyped one.
 
-/// The nearest of the known words, if any is near.
+/// The closest of the known words, if any is close.
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
@@ -14,10 +14,10 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// What to do about an unknown word: the nearest known one, or all of them.
-pub(crate) fn advice(word: &str, known: &[&str]) -> String {
+pub fn advice(word: &str, known: &[&str]) -> String {
     match nearest(word, known) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("known are: {}", known.join(", ")),
+        None => format!("expected one of: {}", known.join(", ")),
     }
 }
 

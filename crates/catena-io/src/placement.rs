@@ -1,4 +1,4 @@
-//! Rotations in the forms people write them.
+//! Rotations in their usual notations.
 
 use catena::model::dh;
 use catena::spatial::{Mat3, Vec3};

@@ -1,11 +1,11 @@
-//! The link that no joint carries, and how it is held.
+//! The root link, which is no joint's child, and how it is attached.
 
 use crate::BaseOption;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{JointKind, JointSpec, LinkSpec, ModelBuilder};
 use std::collections::HashSet;
 
-/// How the root link is held.
+/// How the root link is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     Fixed,
@@ -35,7 +35,7 @@ pub(crate) fn roots(builder: &ModelBuilder) -> Vec<&LinkSpec> {
 
 /// Joins the single root link to the ground, if no joint does it already.
 ///
-/// Where there is no root, or there are several, the model is left as it is: building it tells which link is not joined.
+/// Where there is no root, or there are several, the model is left unchanged: building it reports the link that is not connected.
 pub(crate) fn join_root(builder: &mut ModelBuilder, base: Base) -> Result<()> {
     if base == Base::Moving {
         builder

@@ -16,7 +16,7 @@ use catena::model::{
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
-/// What `format` must say.
+/// The value that `format` must have.
 pub(crate) const FORMAT: &str = "catena/1";
 
 const FILE_KEYS: &[&str] = &[
@@ -57,7 +57,7 @@ const JOINT_KEYS: &[&str] = &[
     "max_velocity",
     "max_effort",
 ];
-/// The keys that speak of freedoms.
+/// The keys of freedoms.
 const FREEDOM_KEYS: &[&str] = &[
     "armature",
     "damping",
@@ -180,6 +180,7 @@ fn link(table: &Table<'_>) -> Result<LinkSpec> {
         name: table.require("name")?.text()?.into(),
         inertial: inertial(table)?,
         place: table.source.place(table.line),
+        ..LinkSpec::default()
     })
 }
 
@@ -263,7 +264,8 @@ fn joint(table: &Table<'_>, parent_before: &str) -> Result<JointSpec> {
         Some(parent) => parent.text()?,
         None if parent_before == child => {
             let missing = table.require("parent").map(|_| parent_before);
-            let hint = format!("without it the joint would hang on `{child}`, its own child");
+            let hint =
+                format!("without it the joint would be attached to `{child}`, its own child");
             missing.map_err(|error| error.hint(hint))?
         }
         None => parent_before,

@@ -1,7 +1,7 @@
 //! URDF files.
 //!
-//! What has no meaning for the dynamics is listed among the model's assumptions. What is not understood and may change the
-//! motion is refused, or listed if that is asked for.
+//! Elements without effect on the dynamics are listed among the model's assumptions. Unknown elements that may change the
+//! motion are refused, or listed on request.
 
 use crate::lines::Lines;
 use crate::nearest::{advice, nearest};
@@ -15,7 +15,7 @@ use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use roxmltree::{Document, Node};
 use std::collections::{BTreeMap, HashSet};
 
-/// Elements that say nothing about the dynamics.
+/// Elements without effect on the dynamics.
 const WITHOUT_EFFECT: &[&str] = &[
     "visual",
     "collision",
@@ -24,10 +24,10 @@ const WITHOUT_EFFECT: &[&str] = &[
     "calibration",
     "safety_controller",
 ];
-/// Elements for simulators and drivers, which may speak of rotors, friction or contact.
+/// Elements for simulators and drivers, which may describe rotors, friction or contact.
 const NOT_USED: &[&str] = &["transmission", "gazebo", "ros2_control"];
 
-/// The elements that are read, each with those that hold it.
+/// The elements that are read, each with its possible parents.
 const READ: &[(&str, &[&str])] = &[
     ("robot", &[]),
     ("link", &["robot"]),
@@ -43,7 +43,7 @@ const READ: &[(&str, &[&str])] = &[
     ("dynamics", &["joint"]),
     ("mimic", &["joint"]),
 ];
-/// Parts of names of elements and attributes that speak of the motion: what has one of them is not left out in silence.
+/// Parts of names of elements and attributes that concern the motion: one whose name contains any of them is not silently ignored.
 const ACTS: &[&str] = &[
     "actuator",
     "armature",
@@ -78,10 +78,10 @@ const ACTS: &[&str] = &[
     "wrench",
 ];
 
-/// What to do about an element that is not understood.
+/// The hint for an unknown element.
 const LEAVE_OUT: &str = "write the model in catena's own format, which has loops, gears, springs and rotors, or leave it out with `--ignore-unknown`";
 
-/// Most attributes of an element: the parser takes a time that grows with their square.
+/// Most attributes of an element: the parser's time is quadratic in their number.
 const MOST_ATTRIBUTES: usize = 1000;
 
 const XACRO_ADVICE: &str = "expand the macros first: `xacro model.xacro > model.urdf`";
@@ -136,7 +136,7 @@ fn crowded_element(text: &str) -> Option<usize> {
     None
 }
 
-/// The parser's errors, with the line where it does not tell it.
+/// The parser's errors, with the line where it does not give one.
 fn malformed(error: &roxmltree::Error, text: &str, lines: &Lines) -> Error {
     use roxmltree::Error as Xml;
     let line = match error {
@@ -166,7 +166,7 @@ fn xacro(place: Place) -> Error {
     .hint(XACRO_ADVICE)
 }
 
-/// What was left out or assumed, gathered to be told in a few lines.
+/// What was left out or assumed, collected for a few lines of remarks.
 #[derive(Default)]
 struct Notes {
     without_effect: BTreeMap<String, usize>,
@@ -219,14 +219,14 @@ impl Notes {
                     _ => format!("{n} {what}, the first on line {line}"),
                 })
                 .collect();
-            notes.push(format!("left out, not understood: {}", what.join("; ")));
+            notes.push(format!("left out, unknown: {}", what.join("; ")));
         }
         if !self.massless.is_empty() {
             notes.push(format!("links without mass: {}", names(&self.massless)));
         }
         if !self.without_limit.is_empty() {
             notes.push(format!(
-                "joints without <limit>, which URDF asks for: {}; taken as unlimited",
+                "joints without <limit>, which URDF requires: {}; taken as unlimited",
                 names(&self.without_limit)
             ));
         }
@@ -291,35 +291,39 @@ impl Reading<'_> {
     fn link(&mut self, element: Node<'_, '_>) -> Result<()> {
         let name = self.attribute(element, "name")?;
         self.note_attributes(element, &["name"])?;
-        let mut inertial = None;
+        let mut link = LinkSpec {
+            name: name.into(),
+            place: self.place(element),
+            ..LinkSpec::default()
+        };
         for part in elements(element) {
             match tag(part) {
-                "inertial" if inertial.is_none() => inertial = Some(self.inertial(part, name)?),
+                "inertial" if link.inertial.is_none() => {
+                    let (inertial, axes) = self.inertial(part, name)?;
+                    link.set_turned(inertial, axes);
+                }
                 "inertial" => return Err(self.twice(part, element)),
                 _ => self.note_element(part)?,
             }
         }
         if name == "world" && !self.ground_is_a_link {
             self.ground_is_a_link = true;
-            if inertial.is_some() {
+            if link.inertial.is_some() {
                 self.builder
                     .assumptions
                     .push("mass of link `world` has no effect: it is the ground".into());
             }
             return Ok(());
         }
-        if inertial.is_none_or(|inertial: Inertial| inertial.mass == 0.0) {
+        if link.inertial.is_none_or(|inertial| inertial.mass == 0.0) {
             self.notes.massless.push(name.into());
         }
-        self.builder.links.push(LinkSpec {
-            name: name.into(),
-            inertial,
-            place: self.place(element),
-        });
+        self.builder.links.push(link);
         Ok(())
     }
 
-    fn inertial(&mut self, element: Node<'_, '_>, link: &str) -> Result<Inertial> {
+    /// Mass properties, with the tensor in axes of its own, and those axes.
+    fn inertial(&mut self, element: Node<'_, '_>, link: &str) -> Result<(Inertial, Mat3<f64>)> {
         let [origin, mass, inertia] = self.parts(element, ["origin", "mass", "inertia"])?;
         self.note_attributes(element, &[])?;
         let link_from_centre = self.origin(origin)?;
@@ -338,11 +342,12 @@ impl Reading<'_> {
             *entry = self.number(inertia, key)?;
         }
         let [xx, yy, zz, xy, xz, yz] = tensor;
-        Ok(Inertial {
+        let inertial = Inertial {
             mass: self.number(mass, "value")?,
             centre: link_from_centre.translation,
-            tensor: Sym3::new(xx, yy, zz, xy, xz, yz).conjugate(link_from_centre.rotation),
-        })
+            tensor: Sym3::new(xx, yy, zz, xy, xz, yz),
+        };
+        Ok((inertial, link_from_centre.rotation))
     }
 
     fn joint(&mut self, element: Node<'_, '_>) -> Result<()> {
@@ -544,7 +549,7 @@ impl Reading<'_> {
         Ok(Pose::new(rotation, translation))
     }
 
-    /// Joins the root to the ground and tells what was left out.
+    /// Connects the root to the ground and lists what was left out.
     fn finish(mut self, options: &Options) -> Result<ModelBuilder> {
         let base = options.base.map_or(Base::Fixed, Base::from);
         let notes = self.notes.lines();
@@ -554,7 +559,7 @@ impl Reading<'_> {
         Ok(self.builder)
     }
 
-    /// More than one root is refused here; no root, unknown and repeated names are for the builder to tell.
+    /// More than one root is refused here; a missing root, unknown and repeated names are reported by the builder.
     fn one_root(&self) -> Result<()> {
         let mut known: HashSet<&str> = self.builder.links.iter().map(|l| &l.name[..]).collect();
         if self.ground_is_a_link {
@@ -639,7 +644,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Refuses an element that is in the wrong place, looks mistyped or speaks of the motion.
+    /// Refuses an element that is in the wrong place, looks mistyped or concerns the motion.
     fn expect_harmless(&self, element: Node<'_, '_>, written: &str) -> Result<()> {
         let name = element.tag_name().name();
         let holder = element.parent_element();
@@ -656,7 +661,7 @@ impl Reading<'_> {
                 format!("{written}{within} is out of place"),
                 match places.is_empty() {
                     true => "a file has one <robot>".into(),
-                    false => format!("it belongs into {}", places.join(" or ")),
+                    false => format!("it belongs in {}", places.join(" or ")),
                 },
             );
         }
@@ -677,7 +682,7 @@ impl Reading<'_> {
         }
         if acts(name) && !says_nothing(element) {
             return refused(
-                format!("{written}{within} is not understood, and may change the motion"),
+                format!("{written}{within} is unknown and may change the motion"),
                 LEAVE_OUT.into(),
             );
         }
@@ -711,10 +716,10 @@ impl Reading<'_> {
             if attribute.namespace().is_none() && known.contains(&name) {
                 continue;
             }
-            // limits are kept, not enforced
+            // limits are stored, not enforced
             if acts(name) && owner != "limit" && !self.ignore_unknown {
                 let message = format!(
-                    "attribute `{name}` of {} is not understood, and may change the motion",
+                    "attribute `{name}` of {} is unknown and may change the motion",
                     describe(element)
                 );
                 let error = self.error(ErrorKind::Unsupported, element, message);
@@ -853,13 +858,13 @@ fn tag<'n>(element: Node<'n, '_>) -> &'n str {
     }
 }
 
-/// Does this name speak of the motion?
+/// Does this name concern the motion?
 fn acts(name: &str) -> bool {
     let lower = name.to_lowercase();
     ACTS.iter().any(|word| lower.contains(word))
 }
 
-/// Some elements only say what holds anyway: gravity acts, the link is not driven, the origin is that of the link.
+/// Some elements only state defaults: gravity acts, the link is not driven, the origin is that of the link.
 fn says_nothing(element: Node<'_, '_>) -> bool {
     let text = element.text().unwrap_or_default().trim();
     match element.tag_name().name() {

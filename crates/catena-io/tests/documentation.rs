@@ -29,7 +29,7 @@ fn every_key_is_documented() {
             builder_from_toml(&text, "x.toml", &Options::default()).expect_err("unknown key");
         let known = error
             .advice()
-            .and_then(|advice| advice.strip_prefix("known are: "));
+            .and_then(|advice| advice.strip_prefix("expected one of: "));
         for key in known.expect("a list of keys").split(", ") {
             let documented = [
                 format!("`{key}`"),

@@ -392,7 +392,7 @@ fn one_kind_of_joint_each() {
     }
 }
 
-/// A line break in a name would end the comment it stands in; an escape code would be obeyed by a terminal.
+/// A line break in a name would end the comment that contains it; an escape code would be executed by a terminal.
 #[test]
 fn names_with_control_characters_are_refused_in_every_format() {
     let toml = |model: &str, link: &str, joint: &str, frame: &str, note: &str| {

@@ -59,7 +59,7 @@ fn try_changes(run: &Path, file: &Path, finished: &[u8]) -> usize {
                 assert!(known.any(|words| words == checkpoint), "{what}");
                 assert!(reference.1.contains(&(rows as usize)), "{what}");
                 drop(writer);
-                // Whoever asks does not change anything.
+                // Reading does not change the file.
                 assert!(fs::read(file).unwrap() == changed, "{what}");
                 if number % 50 == 0 {
                     simulate(run, BLOCKS, LARGEST).unwrap();

@@ -32,7 +32,7 @@ fn victim() {
             let text = error.to_string();
             assert!(text.contains("the run cannot be written"), "{text}");
             assert!(
-                text.contains("kept are") && text.contains("resume"),
+                text.contains("the file holds") && text.contains("resume"),
                 "{text}"
             );
             // Trying again must not spoil anything.

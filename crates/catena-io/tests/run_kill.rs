@@ -50,7 +50,7 @@ fn killed_and_resumed_runs_have_the_bits_of_uninterrupted_ones() {
         let (mut kills, mut seen_inside, mut runs) = (0, 0, 0);
         while kills < KILLS || runs == 0 {
             let path = folder.file(&format!("killed-{runs}.{format}"));
-            // On a busy machine the process may come nowhere in the time it needed before: more and more is given.
+            // On a busy machine the process may make no progress in the time it needed before: the time is increased.
             let mut patience = 0.6;
             loop {
                 let mut child = start(&path);

@@ -1,4 +1,4 @@
-//! What is written is read back to the last bit; what is no run is refused with its name.
+//! What is written is read back to the last bit; what is not a run is refused with its name.
 
 mod run_support;
 
@@ -320,7 +320,7 @@ fn other_versions_and_cut_files_are_refused() {
         newer[at + name.len() - 1] = b'3';
         fs::write(&path, newer).unwrap();
         let text = message(read_run(&path));
-        // A Parquet file is compared with its check before anything is read from it.
+        // A Parquet file is compared with its checksum before anything is read from it.
         let expected = match format {
             "parquet" => "`run.parquet` was changed",
             _ => "`catena-run/3`",
@@ -383,7 +383,7 @@ fn a_missing_part_is_found() {
     }
     drop(writer);
     assert_eq!(read_run(&path).unwrap().row_count(), 50);
-    // Killed before anything was written: in nobody's way.
+    // Killed before anything was written: a new run may be started.
     let begun = folder.file("begun.parquet");
     fs::create_dir(folder.file("begun.parquet.parts")).unwrap();
     assert!(message(read_run(&begun)).contains("before its header"));

@@ -1,6 +1,7 @@
-//! What a URDF file means, and what is told about the rest.
+//! How a URDF file is read, and what is reported about the rest.
 
 use catena::model::JointKind;
+use catena::{Dynamics, State};
 use catena_io::{BaseOption, Options, builder_from_urdf, model_from_urdf, read_model};
 use std::path::Path;
 
@@ -27,7 +28,7 @@ fn read(text: &str) -> catena::ModelBuilder {
     builder_from_urdf(text, "r.urdf", &Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The same, leaving out what is not understood.
+/// Reads a robot, leaving out unknown elements.
 fn read_ignoring(text: &str) -> catena::ModelBuilder {
     let options = Options {
         ignore_unknown: true,
@@ -94,10 +95,10 @@ fn everything_left_out_is_told() {
              1 <material>, 1 <safety_controller>, 3 <visual> (no effect on the dynamics)",
             "ignored: 2 <gazebo>, 1 <ros2_control>, 1 <transmission> \
              (rotors, friction or contact described there are not used)",
-            "left out, not understood: <contact> on line 5; 2 <loop_joint>, the first on line 22; \
+            "left out, unknown: <contact> on line 5; 2 <loop_joint>, the first on line 22; \
              attribute `colour` of <robot> on line 1",
             "links without mass: `base`, `tip`",
-            "joints without <limit>, which URDF asks for: `hinge`; taken as unlimited",
+            "joints without <limit>, which URDF requires: `hinge`; taken as unlimited",
             "joints without <axis>: `hinge`; the axis is x, as URDF says",
             "root link `base` is joined to the ground by a fixed joint (`root_joint` was added)",
         ]
@@ -114,13 +115,13 @@ fn elements_of_other_vocabularies_are_not_taken_for_urdf() {
     let notes = read_ignoring(&text).assumptions;
     assert_eq!(
         notes[0],
-        "left out, not understood: <d:axis> on line 9; <d:joint> on line 9"
+        "left out, unknown: <d:axis> on line 9; <d:joint> on line 9"
     );
-    assert!(refused(&text).contains("<d:axis> in joint `hinge` is not understood"));
+    assert!(refused(&text).contains("<d:axis> in joint `hinge` is unknown"));
 }
 
-/// What speaks of the motion, looks mistyped or stands in the wrong place is not left out in silence: the message names it, its
-/// line and the way out.
+/// What concerns the motion, looks mistyped or is in the wrong place is not silently ignored: the message names it, its
+/// line and what to do.
 #[test]
 fn what_may_change_the_motion_is_refused() {
     let with = |inside: &str, joint: &str, link: &str| {
@@ -135,11 +136,11 @@ fn what_may_change_the_motion_is_refused() {
     for (text, what) in [
         (
             with(loops, "", ""),
-            "<loop_joint> in <robot> is not understood, and may change the motion",
+            "<loop_joint> in <robot> is unknown and may change the motion",
         ),
         (
             with("<constraint type=\"weld\"/>", "", ""),
-            "<constraint> in <robot> is not understood",
+            "<constraint> in <robot> is unknown",
         ),
         (
             with("<linear_spring_damper/>", "", ""),
@@ -187,7 +188,7 @@ fn what_may_change_the_motion_is_refused() {
         ),
         (
             with("", "", "").replace("type=\"revolute\"", "type=\"revolute\" armature=\"0.1\""),
-            "attribute `armature` of joint `hinge` is not understood",
+            "attribute `armature` of joint `hinge` is unknown",
         ),
     ] {
         let message = refused(&text);
@@ -195,17 +196,14 @@ fn what_may_change_the_motion_is_refused() {
         assert!(message.contains("x.urdf:"), "{message}");
         assert!(message.contains("hint: "), "{message}");
     }
-    // what only says what holds anyway
+    // elements that only state defaults
     for link in [
         "<gravity>1</gravity><kinematic>0</kinematic>",
         "<origin xyz=\"0 0 0\" rpy=\"0 -0 0\"/>",
         "<contact/>",
     ] {
         let notes = read(&with("", "", link)).assumptions;
-        assert!(
-            notes[0].starts_with("left out, not understood: <"),
-            "{notes:?}"
-        );
+        assert!(notes[0].starts_with("left out, unknown: <"), "{notes:?}");
     }
 }
 
@@ -218,7 +216,7 @@ fn an_element_with_very_many_attributes_is_refused_at_once() {
     let message = refused(&text);
     assert!(before.elapsed().as_secs() < 5);
     assert!(message.contains("more than 1000 attributes"), "{message}");
-    // equals signs in comments and values are no attributes
+    // equals signs in comments and values are not attributes
     let note = "= ".repeat(5000);
     let text = robot(&format!(
         "<!-- {note} --><link name=\"base\"/>{ARM}{}",
@@ -283,6 +281,41 @@ fn inertia_is_turned_to_link_axes() {
         [tensor.xx, tensor.yy, tensor.zz, tensor.xy],
         [0.2, 0.1, 0.25, -0.01]
     );
+}
+
+/// A needle whose own axes are turned in the link, spun about its own axis: the moment that the file gives, to the last digits. In
+/// axes of the link it is a difference of numbers a billion times as large.
+#[test]
+fn a_turned_needle_keeps_its_digits() {
+    for (k, [roll, pitch, yaw]) in [[0.3, -0.8, 1.9], [-2.5, 0.4, 0.1], [0.0, 0.7, 0.0]]
+        .into_iter()
+        .enumerate()
+    {
+        // the needle's z in the link: the third column of Rz Ry Rx
+        let ((sr, cr), (sp, cp), (sy, cy)) =
+            (f64::sin_cos(roll), f64::sin_cos(pitch), f64::sin_cos(yaw));
+        let z = [cy * sp * cr + sy * sr, sy * sp * cr - cy * sr, cp * cr];
+        for ratio in [1e-6, 1.25e-9, 1e-12] {
+            let text = robot(&format!(
+                "<link name=\"base\"/><link name=\"arm\"><inertial>\
+                 <origin xyz=\"{x:e} {y:e} {w:e}\" rpy=\"{roll} {pitch} {yaw}\"/><mass value=\"1\"/>\
+                 <inertia ixx=\"1\" iyy=\"1\" izz=\"{ratio:e}\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/>\
+                 </inertial></link>{}",
+                hinge(
+                    "continuous",
+                    &format!("<axis xyz=\"{:e} {:e} {:e}\"/>", z[0], z[1], z[2])
+                ),
+                x = 2.0 * z[0],
+                y = 2.0 * z[1],
+                w = 2.0 * z[2],
+            ));
+            let model = model_from_urdf(&text, "r.urdf", &Options::default()).expect("sound");
+            let state = State::new(&model, &[0.4], &[0.0]).expect("finite");
+            let found = Dynamics::new(&model).inertia(&state).expect("sound")[(0, 0)];
+            let error = (found - ratio).abs() / ratio;
+            assert!(error < 3e-15, "{k}, {ratio:e}: {found:e} ({error:.1e})");
+        }
+    }
 }
 
 #[test]

@@ -7,14 +7,14 @@
 //! x = L⁻ᵀ (w + B λ)
 //! ```
 //!
-//! Both give the shortest λ. B is never squared, so that dependent rows are told from nearly dependent ones down to 1e-9 of the
-//! largest singular value. The proximal iteration needs no decision about the rank at all:
+//! Both give the λ of minimum norm. Bᵀ B is never formed, so that dependent rows are distinguished from nearly dependent ones down to
+//! 1e-9 of the largest singular value. The proximal iteration needs no decision about the rank at all:
 //!
 //! ```text
 //! (J + μ H Hᵀ) δx = r + μ H s,   δλ = μ (s − Hᵀ δx),   r = u + H λ − J x,  s = b − Hᵀ x
 //! ```
 //!
-//! Each step shrinks what is wrong along a singular value σ of B by 1/(1 + μ σ²), and λ never leaves the span of the rows.
+//! Each step reduces the error along a singular value σ of B by 1/(1 + μ σ²), and λ never leaves the span of the rows.
 
 use crate::dense::{
     Metric, RANK_TOLERANCE, Solved, Unknowns, as_matrix, column, cost, hinges, inertia, lower,
@@ -30,7 +30,7 @@ use faer::{Col, Side};
 /// A solution by corrections is accepted if the equations hold to this, relative to their largest terms.
 pub(crate) const ACCEPTED: f64 = 1e-12;
 
-/// By a pivoted QR decomposition, completed.
+/// By a complete orthogonal decomposition from a pivoted QR.
 pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
     let metric = Metric::new(equations)?;
     let mut b = metric.hinges.clone();
@@ -173,18 +173,18 @@ pub(crate) fn proximal(equations: &Equations) -> Result<Solved> {
 /// Most corrections of a damped solution.
 pub(crate) const MOST_CORRECTIONS: usize = 60;
 
-/// A damped solution that corrections made exact.
+/// A damped solution made exact by iterative refinement.
 pub(crate) struct Damped {
     pub unknowns: Unknowns,
     pub condition: f64,
     pub damping: f64,
 }
 
-/// Solves with a damping of the multipliers that fits most rows, then with others. What is wrong along a singular value σ of
-/// J^(−1/2) H shrinks by ε/(ε + σ²) with each correction: ε must be far below the least σ² that counts. But round-off of the
-/// residuals, divided by ε, enters loads that the rows do not determine: it should not be smaller than necessary.
+/// Solves with a damping of the multipliers that suits most rows, then with others. The error along a singular value σ of
+/// J^(−1/2) H shrinks by ε/(ε + σ²) with each correction: ε must be far below the smallest nonzero σ². But round-off of the
+/// residuals, divided by ε, enters loads that the rows do not determine: ε should not be smaller than necessary.
 ///
-/// Gives the residual that was reached if none of them is accepted.
+/// Returns the residual that was reached if none of them is accepted.
 pub(crate) fn damped(
     equations: &Equations,
     mut solve: impl FnMut(f64) -> Result<(Unknowns, f64)>,
@@ -210,7 +210,7 @@ pub(crate) fn damped(
     Ok(Err(least))
 }
 
-/// Corrections that do not get there: the singular value decomposition does, or tells that nothing can.
+/// Falls back to the singular value decomposition where the corrections do not converge.
 pub(crate) fn handed_over(equations: &Equations, residual: f64) -> Result<Solved> {
     let mut solved = by_svd(equations)?;
     solved.handed_over = true;
@@ -223,8 +223,8 @@ pub(crate) fn handed_over(equations: &Equations, residual: f64) -> Result<Solved
 
 /// Geometric mean over the rows of Σ h² / J: the size of the diagonal of Hᵀ J⁻¹ H.
 ///
-/// A rod has no inertia about its own axis, and 1/J there says nothing about its hinges: turns count with the mean of the principal
-/// moments, which does not depend on how a body happens to lie. Bodies without any inertia of a kind are left out.
+/// A rod has no inertia about its own axis, and 1/J there says nothing about its hinges: for rotations the mean of the principal
+/// moments is used, which does not depend on the body's orientation. Bodies without mass or without rotational inertia are left out.
 pub(crate) fn typical_compliance(equations: &Equations) -> f64 {
     let ease: Vec<[f64; 2]> = equations
         .inertia
@@ -256,13 +256,13 @@ pub(crate) fn typical_compliance(equations: &Equations) -> f64 {
 pub(crate) fn rank_note(rows: usize, rank: usize, assumptions: &mut Vec<String>) {
     if rank < rows {
         assumptions.push(format!(
-            "{} of {rows} rows depend on the others: the loads are the shortest vector in all hinges",
+            "{} of {rows} rows are dependent: the loads are the minimum-norm solution over all hinges",
             rows - rank
         ));
     }
 }
 
-/// Largest by smallest of sorted numbers.
+/// Ratio of the largest to the smallest of sorted numbers.
 pub(crate) fn ratio(sorted: &[f64]) -> f64 {
     match (sorted.first(), sorted.last()) {
         (Some(first), Some(last)) => first / last,

@@ -1,11 +1,11 @@
 //! Augmented bodies (eqs. 28–38, 51) and relative joint rates (eqs. 55–61), for any joints, trees and loops.
 //!
-//! The forces that hold the tree's hinges together are eliminated along the graph. With hinge i at oᵢ, mass centres cₖ, and slides s of
-//! sliding hinges as unknowns of their own (remark 5):
+//! The constraint forces in the tree's hinges are eliminated along the graph. With hinge i at oᵢ, mass centres cₖ, and the displacements
+//! s of sliding hinges as further unknowns (remark 5):
 //!
 //! ```text
 //! dₖₖ = cₖ − oₖ,   dᵢₖ = o(next hinge from i to k) − oᵢ                                          D = −L̄ T      (remark 3)
-//! a tree that floats: less the mean over its bodies by mass, and the root's slide is that of the mass centre
+//! a floating tree: minus the mass-weighted mean over its bodies, and the root's slide is that of the mass centre
 //!                     dᵢₖ is then seen from the barycentre of the augmented body i             D = −L T₂ μ   (28)
 //! r̈ₖ = … + Σᵢ ω̇ᵢ × dᵢₖ + Σ p̄ s̈ = … + D̃ᵀ ω̇ + P̄ s̈,      y = (ω̇, s̈),  x = x₀ + Z (y − y₀)
 //!
@@ -15,8 +15,8 @@
 //! ```
 //!
 //! G has the torques of the tree's hinges (51), or none of them (61), and everything that closes loops. x₀ has the paper's
-//! centripetal terms; of N 1ₙ and ĥ' only the sum appears, in Zᵀ (u − J x₀). Where rows depend on each other, the part of the loads
-//! that moves nothing is taken out in the end: what is left is the shortest.
+//! centripetal terms; of N 1ₙ and ĥ' only the sum appears, in Zᵀ (u − J x₀). Where rows are dependent, the null-space component of the
+//! loads is removed at the end, which leaves the loads of minimum norm.
 
 use crate::appendix::rank_note;
 use crate::dense::{Solved, cost, refine, vector};
@@ -30,7 +30,7 @@ use catena::model::JointKind;
 use catena::spatial::{Mat3, Vec3};
 use faer::{Col, Mat};
 
-/// Which unknowns are left.
+/// The remaining unknowns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unknown {
     /// ω̇ of all bodies and slides (28, 51).
@@ -47,7 +47,7 @@ struct Slide {
     advance: f64,
 }
 
-/// Z: motions of all bodies (six rows each, turns first) per unit of ω̇ of all bodies and of all slides.
+/// Z: motions of all bodies (six rows each, rotations first) per unit of ω̇ of all bodies and of all slides.
 struct Graph {
     z: Mat<f64>,
     slides: Vec<Slide>,
@@ -128,7 +128,7 @@ impl Graph {
         graph
     }
 
-    /// Takes the mean over the bodies of a floating tree out of all columns but those of its own slides: D = −L T₂ μ.
+    /// Subtracts the mean over the bodies of a floating tree from all columns except those of its own slides: D = −L T₂ μ.
     fn about_barycentres(&mut self, equations: &Equations) {
         let n = self.floating.len() - 1;
         for column in 0..self.z.ncols() {
@@ -149,7 +149,7 @@ impl Graph {
         }
     }
 
-    /// Mean by mass of a motion of the bodies of a floating tree.
+    /// Mass-weighted mean of a motion of the bodies of a floating tree.
     fn mean(&self, root: usize, equations: &Equations, motion: &dyn Fn(usize) -> f64) -> [f64; 3] {
         let mut mean = [0.0; 3];
         for body in 1..self.floating.len() {
@@ -187,7 +187,7 @@ impl Graph {
         for (index, slide) in self.slides.iter().enumerate() {
             v[(3 * n + index, slide.freedom)] = slide.advance;
         }
-        // the slide of a floating root is that of the mass centre: what the turns do to it about the root's hinge comes back
+        // the slide of a floating root is that of the mass centre: the effect of rotations about the root's hinge is added again
         for (index, slide) in self.slides.iter().enumerate() {
             if self.floating[slide.body] != slide.body || slide.body == 0 {
                 continue;
@@ -196,7 +196,7 @@ impl Graph {
             let lever =
                 equations.centre[slide.body] - kinematics.world_from_body[slide.body].translation;
             for column in 0..model.nv() {
-                // the root's mass centre moves by ω̇ × lever and the slides of its hinge; Z has it with the mean taken out
+                // the root's mass centre moves by ω̇ × lever and the slides of its hinge; in Z the mean is subtracted
                 let turn = Vec3::new(
                     v[(3 * (slide.body - 1), column)],
                     v[(3 * (slide.body - 1) + 1, column)],
@@ -244,7 +244,7 @@ pub(crate) fn solve(
     let mut left: Vec<usize> = (tree_rows..equations.rows.len()).collect();
     match unknown {
         Unknown::Rotations => {
-            // rows of the tree that turn something: forces alone do no work on Z
+            // rows of the tree with a torque: pure forces do no work on Z
             let turning = (0..tree_rows).filter(|&r| equations.wrench[r].moment.norm() > 1e-12);
             left = turning.chain(left).collect();
         }
@@ -267,7 +267,7 @@ pub(crate) fn solve(
     }
     let saddle = Saddle::new(k, g)?;
     operations += saddle.operations();
-    // loads of the tree that balance given loads of the rows that are left
+    // loads of the tree that balance given loads of the remaining rows
     let complete = |needed: &mut [f64], mu: &dyn Fn(usize) -> f64| {
         for (at, &row) in left.iter().enumerate() {
             equations.rows[row].add_to(-mu(at), needed);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     /// Barycentres of augmented bodies: Σₖ mₖ dᵢₖ = 0, Kᵢᵢ = Iᵢ − Σₖ mₖ d̃ᵢₖ d̃ᵢₖ and Kᵢⱼ = m d̃ᵢⱼ d̃ⱼᵢ (35), which the general product
-    /// Zᵀ J Z knows nothing of; and the mass centre's acceleration does not couple.
+    /// Zᵀ J Z does not use; and the mass centre's acceleration is decoupled.
     #[test]
     fn barycentres() {
         for seed in 1..=5 {

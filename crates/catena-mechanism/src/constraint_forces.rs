@@ -4,8 +4,8 @@
 //! Hᵀ J⁻¹ H λ = b − Hᵀ J⁻¹ u,     x = J⁻¹ (u + H λ)                                     (14, 50; 12, 13)
 //! ```
 //!
-//! The matrix has the square of the condition of the hinges, and with dependent rows it is singular: then its eigenvectors tell them,
-//! as long as there is no doubt which of its eigenvalues are zero; otherwise the appendix takes over.
+//! The matrix has the squared condition number of the hinges, and with dependent rows it is singular: then its eigenvectors identify
+//! them, as long as it is clear which of its eigenvalues are zero; otherwise the SVD of the appendix is used.
 
 use crate::appendix;
 use crate::dense::{Metric, Solved, column, cost, refine, vector};
@@ -17,7 +17,7 @@ use faer::{Col, Side};
 /// Eigenvalues of Hᵀ J⁻¹ H below this fraction of the largest are round-off of its products.
 const ROUND_OFF: f64 = 1e-13;
 
-/// Those between are neither zero nor certain.
+/// Eigenvalues between the two limits are neither clearly zero nor clearly nonzero.
 const DOUBTFUL: f64 = 1e-11;
 
 pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
@@ -53,7 +53,7 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
             });
         }
     }
-    // dependent rows: C = Hᵀ J⁻¹ H = W Λ Wᵀ, and the shortest λ has no part along eigenvectors of zero
+    // dependent rows: C = Hᵀ J⁻¹ H = W Λ Wᵀ, and the minimum-norm λ has no component along eigenvectors of eigenvalue zero
     operations += cost::svd(rows, rows);
     if let Ok(eigen) = compliance.self_adjoint_eigen(Side::Lower) {
         let values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
@@ -75,7 +75,7 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
                             0.0
                         };
                     }
-                    // C Λ⁻² instead of Λ⁻¹: a product with Hᵀ has no part that moves nothing, however far W is off
+                    // C Λ⁻² instead of Λ⁻¹: a product with Hᵀ has no null-space component, however large the error of W
                     metric.hinges.transpose() * (&flexible * (w * y))
                 })
             });
@@ -96,8 +96,7 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
     solved.handed_over = true;
     solved.assumptions.insert(
         0,
-        "the square of the hinges does not tell which rows depend on each other: solved by SVD"
-            .into(),
+        "Hᵀ J⁻¹ H does not show clearly which rows are dependent: solved by SVD".into(),
     );
     Ok(solved)
 }

@@ -2,6 +2,7 @@
 
 use crate::equations::Equations;
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::{larger, largest, largest_of, ratio};
 use faer::linalg::solvers::Llt;
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
@@ -18,33 +19,33 @@ pub(crate) struct Unknowns {
     pub lambda: Vec<f64>,
     /// Largest relative residual of the equations.
     pub residual: f64,
-    /// The same without what no motion can meet, because rows that depend on each other want different things.
+    /// The residual without the part that no motion can satisfy, because dependent rows are inconsistent.
     pub reachable: f64,
     /// Corrections that were made.
     pub corrections: usize,
 }
 
-/// What a way of solving leaves besides the unknowns.
+/// What a method returns besides the unknowns.
 #[derive(Clone, Debug)]
 pub(crate) struct Solved {
     pub unknowns: Unknowns,
     pub rank: Option<usize>,
     pub condition: f64,
     pub assumptions: Vec<String>,
-    /// Multiplications with an addition each that decompositions and substitutions took.
+    /// Multiply-adds of factorizations and substitutions.
     pub operations: f64,
-    /// Did another way of solving have to take over?
+    /// Did another method have to take over?
     pub handed_over: bool,
 }
 
-/// Multiplications with an addition each, leading terms (Golub and Van Loan): what dense decompositions take.
+/// Multiply-adds of dense factorizations, leading terms (Golub and Van Loan).
 pub(crate) mod cost {
     /// Cholesky factor of n × n.
     pub fn cholesky(n: usize) -> f64 {
         (n as f64).powi(3) / 6.0
     }
 
-    /// Both triangles of n × n, for so many right sides.
+    /// Substitution with both triangles of n × n, for this number of right-hand sides.
     pub fn substitution(n: usize, sides: usize) -> f64 {
         (n * n) as f64 * sides as f64
     }
@@ -165,7 +166,7 @@ impl Metric {
         }
     }
 
-    /// What the factor took, and L⁻¹ H.
+    /// Cost of the factorization and of L⁻¹ H.
     pub fn operations(&self) -> f64 {
         let (size, rows) = (self.hinges.nrows(), self.hinges.ncols());
         let added = match self.added == 0.0 {
@@ -175,7 +176,7 @@ impl Metric {
         cost::cholesky(size) + cost::substitution(size, rows) / 2.0 + added
     }
 
-    /// u with what was added to J.
+    /// u with the term that corresponds to the addition to J.
     pub fn force(&self, u: &[f64], b: &[f64]) -> Col<f64> {
         let mut force = column(u);
         if self.added != 0.0 {
@@ -194,7 +195,7 @@ impl Metric {
     }
 }
 
-/// Solves with `solve(u, b)`, then with the residuals as right sides, until they do not shrink any more.
+/// Solves with `solve(u, b)`, then with the residuals as right-hand sides, until they no longer decrease.
 pub(crate) fn refine(
     equations: &Equations,
     most: usize,
@@ -203,11 +204,11 @@ pub(crate) fn refine(
     refine_for(equations, &equations.force, &equations.right, most, solve).0
 }
 
-/// The same with multipliers damped by ε, whose corrections add to loads that move nothing whatever part of b no motion can meet
-/// (round-off of positions and velocities, divided by ε).
+/// Refinement with multipliers damped by ε. Its corrections accumulate the part of b that no motion can satisfy (round-off of positions
+/// and velocities, divided by ε) in loads of the null space.
 ///
-/// The shortest loads that act the same, H λ' = H λ, are found with the same factors and b = 0. There every correction is
-/// −Hᵀ x/ε, so that their sum is Hᵀ w: without a part that moves nothing.
+/// The minimum-norm loads with the same effect, H λ' = H λ, are found with the same factors and b = 0. There every correction is
+/// −Hᵀ x/ε, so that their sum is Hᵀ w: without a null-space component.
 pub(crate) fn refine_damped(
     equations: &Equations,
     most: usize,
@@ -224,9 +225,9 @@ pub(crate) fn refine_damped(
     let (scale, mut last) = (largest(&against), f64::INFINITY);
     let mut shortest = vec![0.0; rows];
     for _ in 0..12 {
-        // as long as it gets better, to round-off
+        // as long as it improves, down to round-off
         let left = largest(&against);
-        if left <= 4e-16 * scale || left > 0.5 * last {
+        if left.is_nan() || left <= 4e-16 * scale || left > 0.5 * last {
             break;
         }
         last = left;
@@ -242,24 +243,25 @@ pub(crate) fn refine_damped(
     let (mut newton, mut hinges) = (vec![0.0; size], vec![0.0; rows]);
     let (x, lambda) = (&found.x, &found.lambda);
     found.residual = equations_residual(equations, x, lambda, &mut newton, &mut hinges);
-    // s = b − Hᵀ x with H s = 0 is out of reach: what counts is H s
+    // s = b − Hᵀ x with H s = 0 cannot be reduced: H s is the measure
     let mut seen = vec![0.0; size];
     let mut longest = 0.0f64;
     for (row, s) in equations.rows.iter().zip(&hinges) {
         row.add_to(*s, &mut seen);
         let entries = row.entries.iter().map(|(_, h)| largest(h));
-        longest = longest.max(entries.fold(0.0, f64::max));
+        longest = larger(longest, largest_of(entries));
     }
-    let motion = largest(x).max(largest(&equations.right)) * longest;
+    let motion = larger(largest(x), largest(&equations.right)) * longest;
     equations.inertia_times(x, &mut against);
-    let force = largest(&against)
-        .max(largest(&equations.force))
-        .max(largest(lambda));
-    found.reachable = relative(largest(&newton), force).max(relative(largest(&seen), motion));
+    let force = largest_of([&against, &equations.force, lambda].map(|x| largest(x)));
+    found.reachable = larger(
+        ratio(largest(&newton), force),
+        ratio(largest(&seen), motion),
+    );
     found
 }
 
-/// Solves J x − H λ = u, Hᵀ x = b; gives the sum of x after each correction, too.
+/// Solves J x − H λ = u, Hᵀ x = b; also returns the sum of x after each correction.
 fn refine_for(
     equations: &Equations,
     u: &[f64],
@@ -277,7 +279,7 @@ fn refine_for(
     };
     let (mut x, mut lambda) = (best.x.clone(), best.lambda.clone());
     let (mut newton, mut hinges) = (u.to_vec(), b.to_vec());
-    let (mut sum, mut best_sum) = (vec![0.0; size], Vec::new());
+    let (mut sum, mut best_sum) = (vec![0.0; size], vec![0.0; size]);
     let mut slow = 0;
     for count in 0..=most {
         let (dx, dlambda) = solve(&newton, &hinges);
@@ -335,22 +337,52 @@ fn residual_of(
     hinges: &mut [f64],
 ) -> f64 {
     equations.inertia_times(x, newton);
-    let force = largest(newton).max(largest(u)).max(largest(lambda));
-    let motion = largest(x).max(largest(b));
+    let force = largest_of([&*newton, u, lambda].map(largest));
+    let motion = larger(largest(x), largest(b));
     equations.residuals(u, b, x, lambda, newton, hinges);
-    relative(largest(newton), force).max(relative(largest(hinges), motion))
+    larger(
+        ratio(largest(newton), force),
+        ratio(largest(hinges), motion),
+    )
 }
 
-pub(crate) fn largest(x: &[f64]) -> f64 {
-    x.iter().fold(0.0, |m: f64, x| {
-        if x.is_nan() {
-            f64::INFINITY
-        } else {
-            m.max(x.abs())
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catena::spatial::Mat3;
+
+    /// One body of 2 kg under 4 N: accelerations that are no numbers leave no small residual.
+    #[test]
+    fn what_is_not_a_number_is_no_solution() {
+        let equations = Equations {
+            inertia: vec![(0.0, Mat3::zero()), (2.0, Mat3::identity())],
+            force: vec![0.0, 0.0, 0.0, 4.0, 0.0, 0.0],
+            ..Equations::default()
+        };
+        let residual = |x: [f64; 6]| {
+            let (mut newton, mut hinges) = ([0.0; 6], []);
+            equations_residual(&equations, &x, &[], &mut newton, &mut hinges)
+        };
+        assert_eq!(residual([0.0, 0.0, 0.0, 2.0, 0.0, 0.0]), 0.0);
+        assert!(residual([0.0, 0.0, 0.0, 2.5, 0.0, 0.0]) > 0.1);
+        for k in 0..6 {
+            let mut x = [0.0, 0.0, 0.0, 2.0, 0.0, 0.0];
+            x[k] = f64::NAN;
+            assert!(residual(x).is_nan(), "{k}");
         }
-    })
-}
+    }
 
-fn relative(x: f64, scale: f64) -> f64 {
-    if x == 0.0 { 0.0 } else { x / scale }
+    /// A solver that finds no numbers gives an answer that says so.
+    #[test]
+    fn a_solver_without_numbers_leaves_no_residual_within_any_limit() {
+        let equations = Equations {
+            inertia: vec![(0.0, Mat3::zero()), (2.0, Mat3::identity())],
+            force: vec![0.0, 0.0, 0.0, 4.0, 0.0, 0.0],
+            ..Equations::default()
+        };
+        let none = |_: &[f64], _: &[f64]| (vec![f64::NAN; 6], Vec::new());
+        let (found, sum) = refine_for(&equations, &equations.force, &[], 3, none);
+        assert_eq!(found.residual, f64::INFINITY);
+        assert_eq!(sum.len(), 6);
+    }
 }

@@ -8,7 +8,7 @@
 //! v̇ = aᵀ (x − x₀)
 //! ```
 //!
-//! x₀ are the accelerations of the bodies at v̇ = 0, where every hinge of the tree holds: they contain the papers' centripetal terms
+//! x₀ are the accelerations of the bodies at v̇ = 0, which satisfy every hinge of the tree: they contain the papers' centripetal terms
 //! L̂ᵀ1 and Q̇ᵀCᵀω for every kind of joint, prismatic ones included, and the prescribed motion of the base (remark 3). Efforts and
 //! rotors act along a, the dual of a freedom's direction.
 
@@ -50,7 +50,7 @@ impl Row {
         }
     }
 
-    /// Adds a wrench on a body, about its mass centre; the ground takes any.
+    /// Adds a wrench on a body, about its mass centre; on the ground it has no effect.
     fn add(&mut self, body: usize, wrench: Force<f64>) {
         if body == 0 {
             return;
@@ -96,7 +96,7 @@ impl Equations {
         self.force.len()
     }
 
-    /// Writes the equations down. `rows` and `kinematics` are those of the state, at v̇ = 0.
+    /// Sets up the equations. `rows` and `kinematics` are those of the state, at v̇ = 0.
     pub fn assemble(
         &mut self,
         model: &Model,
@@ -215,7 +215,7 @@ impl Equations {
                     (_, Some([parent, child])) => {
                         let load = rows.wrench[k];
                         let mut row = self.pair(parent, child, rows.point[index], load);
-                        // on an open loop in world axes the parent is pulled elsewhere
+                        // on an open loop in world axes the load acts at another point of the parent
                         let lever = rows.gap(index).cross(load.force);
                         row.add(parent, Force::new(lever, Vec3::zero()));
                         row

@@ -1,7 +1,7 @@
-//! The door: one model, one state, many ways to the same motion.
+//! The entry point: one model, one state, many formulations of the same motion.
 
 use crate::augmented::{self, Unknown};
-use crate::dense::{Solved, cost, equations_residual, largest};
+use crate::dense::{Solved, cost, equations_residual};
 use crate::equations::Equations;
 use crate::lagrangian::Lagrangian;
 use crate::{appendix, constraint_forces, null_space, rotational};
@@ -9,10 +9,11 @@ use catena::algorithm::constrained::closed_chain::{CLOSED, CONSISTENT};
 use catena::algorithm::constrained::{Axes, ClosedChain, Route, Rows, Sharing, Stabilisation};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::{larger, largest, within};
 use catena::spatial::{Force, Motion, Vec3};
 use catena::{Model, State};
 
-/// A way to solve the equations of motion of a mechanism.
+/// A formulation of the equations of motion of a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Formulation {
     /// The sparse symmetric matrix of accelerations and multipliers (Mufti 10, 49, 63).
@@ -27,7 +28,7 @@ pub enum Formulation {
     RelativeRates,
     /// Independent accelerations in the null space of the hinges by QR (40).
     NullSpace,
-    /// The same with the null space from the graph; trees only (40).
+    /// Independent accelerations in the null space from the graph; trees only (40).
     TreeNullSpace,
     /// Cut loops on the factorization of the tree (65–73): [`ClosedChain`].
     CutLoops,
@@ -97,7 +98,7 @@ impl Formulation {
 /// Rows of constraints up to which cut loops are cheaper than the sparse Lagrangian matrix, by `catena compare four-bar-1 -o FILE`.
 const DENSE_ROWS: usize = 50;
 
-/// Entries of the largest dense matrix that is decomposed: some 600 bodies; it takes 80 MB and a minute.
+/// Entries of the largest dense matrix that is factorized: some 600 bodies; it takes 80 MB and a minute.
 const MOST_ENTRIES: f64 = 1e7;
 
 /// The motion of a mechanism and the loads in its hinges.
@@ -116,24 +117,24 @@ pub struct Solution {
     pub multipliers: Vec<f64>,
     /// Number of rows of all hinges and constraints.
     pub rows: usize,
-    /// How many of them are independent, if this way of solving tells.
+    /// How many of them are independent, if this formulation gives it.
     pub rank: Option<usize>,
     /// Estimate of the condition of what is solved, a lower bound.
     pub condition: f64,
     /// Largest residual of the equations, relative to their largest terms.
     pub residual: f64,
-    /// Corrections with the residuals as right sides.
+    /// Number of corrections with the residuals as right-hand sides.
     pub corrections: usize,
-    /// Multiplications with an addition each that decompositions and substitutions took, leading terms; writing the equations down
+    /// Multiply-adds of factorizations and substitutions, leading terms; setting up the equations
     /// is not counted.
     pub operations: f64,
-    /// Did another way of solving have to take over? Then `assumptions` says which, and why.
+    /// Did another formulation have to take over? Then `assumptions` says which, and why.
     pub handed_over: bool,
     /// What was assumed or handed over.
     pub assumptions: Vec<String>,
 }
 
-/// A model with room for its equations.
+/// A model with workspaces for its equations.
 pub struct Mechanism {
     model: Model,
     axes: Axes,
@@ -152,9 +153,9 @@ impl Mechanism {
         Mechanism::with_axes(model, Axes::Parent)
     }
 
-    /// The same with a choice of axes for points on points.
+    /// Workspaces for a model, with a choice of axes for points on points.
     pub fn with_axes(model: &Model, axes: Axes) -> Self {
-        // all rows together: loads are the shortest of all, as those of the other formulations
+        // all rows together: minimum-norm loads, as in the other formulations
         let mut chain = ClosedChain::with(model, Vec::new(), axes);
         chain.choose_route(Route::CutLoops);
         Mechanism {
@@ -170,7 +171,7 @@ impl Mechanism {
         }
     }
 
-    /// Violations are to decay; states with open loops are accepted then.
+    /// Lets violations decay; states with open loops are then accepted.
     pub fn stabilise(&mut self, stabilisation: Stabilisation) {
         self.stabilisation = stabilisation;
         self.chain.stabilise(stabilisation);
@@ -235,8 +236,8 @@ impl Mechanism {
         self.rows
             .evaluate(&self.model, time, &state.q, &state.v, &self.kinematics);
         if self.stabilisation == Stabilisation::default() {
-            let open = largest(&self.rows.residual).max(largest(&self.rows.rate));
-            if open > CLOSED {
+            let open = larger(largest(&self.rows.residual), largest(&self.rows.rate));
+            if !within(open, CLOSED) {
                 return Err(Error::new(
                     ErrorKind::Input,
                     format!(
@@ -260,7 +261,7 @@ impl Mechanism {
         Ok(())
     }
 
-    /// What the last equations were made of.
+    /// Rows and kinematics of the last equations.
     pub(crate) fn parts(&self) -> (&Equations, &Rows<f64>, &Kinematics<f64>) {
         (&self.equations, &self.rows, &self.kinematics)
     }
@@ -273,7 +274,7 @@ impl Mechanism {
             (Formulation::CutLoops, why.into())
         } else if rows <= DENSE_ROWS {
             let why = format!(
-                "O(n) for the tree, and {rows} rows are few enough for a dense decomposition, which tells their rank"
+                "O(n) for the tree, and {rows} rows are few enough for a dense decomposition, which gives their rank"
             );
             (Formulation::CutLoops, why)
         } else {
@@ -284,7 +285,7 @@ impl Mechanism {
         }
     }
 
-    /// Accelerations and loads by the formulation that suits; the first of the assumptions says which and why.
+    /// Accelerations and loads by a suitable formulation; the first of the assumptions says which and why.
     pub fn chosen(
         &mut self,
         time: f64,
@@ -357,11 +358,11 @@ impl Mechanism {
             return Err(Error::new(
                 ErrorKind::Singular,
                 format!(
-                    "no motion obeys all hinges and constraints at this state: a residual of {:.3e} remains",
+                    "no motion satisfies all hinges and constraints at this state: a residual of {:.3e} remains",
                     unknowns.residual
                 ),
             )
-            .hint("drivers or couplings may demand what the loops forbid, or the mechanism is at a dead point"));
+            .hint("drivers or couplings may contradict the loops, or the mechanism is at a dead point"));
         }
         let first = equations.first_constraint_row();
         let multipliers = unknowns.lambda[first..].to_vec();
@@ -464,7 +465,7 @@ impl Mechanism {
 impl Mechanism {
     /// Factors of the tree, D^(−1/2) U⁻¹ Jᵀ along the loops, and their orthogonal decomposition.
     fn cut_loops_operations(&self) -> f64 {
-        // a body's share of U D Uᵀ with the forces (articulated inertia moved and reduced), and of one solution
+        // per body: U D Uᵀ with the forces (articulated inertia shifted and reduced), and one solution
         let (factor, solution) = (250.0, 30.0);
         let mut sum = factor * self.model.body_count() as f64;
         for block in self.rows.blocks() {

@@ -7,8 +7,8 @@
 //!
 //! ε (and δ, where some body has no inertia about an axis) makes the matrix quasi-definite: it has factors in any order of
 //! elimination, of known signs. Corrections with the residuals of the true equations (ε = δ = 0) remove it again, whether or not
-//! rows depend on each other: what is wrong along a singular value σ of J^(−1/2) H shrinks by ε/(ε + σ²) each time, and λ never leaves
-//! the span of the rows, so that it ends as the shortest.
+//! rows are dependent: the error along a singular value σ of J^(−1/2) H shrinks by ε/(ε + σ²) each time, and λ never leaves
+//! the span of the rows, so that it converges to the minimum-norm solution.
 
 use crate::appendix::{Damped, MOST_CORRECTIONS, damped, handed_over};
 use crate::dense::{Solved, Unknowns, refine_damped};
@@ -25,7 +25,7 @@ use faer::sparse::linalg::cholesky::{
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
 
-/// The pattern of the matrix, its order of elimination and room for its factors.
+/// The sparsity pattern of the matrix, its order of elimination and workspace for its factors.
 pub(crate) struct Lagrangian {
     size: usize,
     column_start: Vec<usize>,
@@ -39,7 +39,7 @@ pub(crate) struct Lagrangian {
     memory: MemBuffer,
 }
 
-/// δ by the inertia of a body.
+/// δ relative to the inertia of a body.
 const SHIFT: f64 = 1e-4;
 
 /// Every entry on and above the diagonal: (row, column, value), in an order that depends on the structure only.
@@ -91,8 +91,8 @@ fn entries(
     }
 }
 
-/// δ of every body, for its turns and for its mass: a small part of its own inertia where that has a direction without any, as of a
-/// rod about its axis. Corrections take it out again: what is wrong there shrinks by about √(δ ε)/h each time.
+/// δ of every body, for its rotations and for its mass: a small fraction of its own inertia where that vanishes in some direction, as for a
+/// rod about its axis. Corrections remove its effect: the error shrinks by about √(δ ε)/h each time.
 fn shifts(equations: &Equations) -> Vec<[f64; 2]> {
     let own = |tensor: &Mat3<f64>| (tensor.x.x + tensor.y.y + tensor.z.z) / 3.0;
     let mut largest = [0.0f64; 2];
@@ -104,7 +104,7 @@ fn shifts(equations: &Equations) -> Vec<[f64; 2]> {
         let mean = own(tensor);
         let volume = tensor.x.dot(tensor.y.cross(tensor.z));
         if volume <= 1e-6 * mean * mean * mean {
-            // points without any inertia about them: that of others, or their masses at a metre
+            // for point masses: the inertia of other bodies, or the mass at a distance of one metre
             let others = if largest[0] > 0.0 {
                 largest[0]
             } else {

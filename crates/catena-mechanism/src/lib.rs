@@ -1,4 +1,4 @@
-//! Mechanisms in maximal coordinates: every formulation of Mufti (1983) behind one door.
+//! Mechanisms in maximal coordinates: every formulation of Mufti (1983) behind one interface.
 //!
 //! The unknowns are the accelerations of all bodies, x = (ω̇; r̈) of each, and the multipliers λ of all hinges, those of the tree and
 //! those that close loops:
@@ -8,8 +8,8 @@
 //! Hᵀ x      = b        every hinge, coupling and driver, differentiated twice
 //! ```
 //!
-//! [`Equations`] writes them down for any kinds of joints; a [`Formulation`] is a way to solve them. They all give the same motion,
-//! and the same loads: where rows depend on each other the loads are the shortest vector in all hinges together (A-12).
+//! [`Equations`] sets them up for any kinds of joints; a [`Formulation`] is a way to solve them. They all give the same motion,
+//! and the same loads: where rows are dependent the loads are the minimum-norm solution over all hinges (A-12).
 //!
 //! ```
 //! use catena::{State, model::embedded};

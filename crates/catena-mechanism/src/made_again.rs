@@ -1,4 +1,4 @@
-//! A model made again with other joints, or several times side by side, and positions of the one as positions of the other.
+//! A model rebuilt with other joints, or copied several times, and the conversion of positions between the two.
 
 use catena::error::Result;
 use catena::model::{
@@ -7,7 +7,7 @@ use catena::model::{
 use catena::spatial::{Force, Vec3};
 use catena::{Model, State};
 
-/// What becomes of a hinge.
+/// How a hinge is changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fate {
     Stays,
@@ -15,7 +15,7 @@ pub(crate) enum Fate {
     LeftOut,
 }
 
-/// Which freedom of the new joint the freedom of the old one is.
+/// Which freedom of the new joint corresponds to a freedom of the old one.
 fn place(old: JointKind, new: JointKind, k: usize) -> usize {
     match (old, new) {
         (JointKind::Revolute | JointKind::Continuous, JointKind::Universal) => 1,
@@ -36,7 +36,7 @@ fn spec(name: &str, kind: JointKind, parent: &str, child: &str, pitch: f64) -> J
     }
 }
 
-/// The model so many times side by side on the same ground: nothing of one touches another.
+/// A number of independent copies of the model on the same ground.
 pub fn side_by_side(model: &Model, copies: usize) -> Result<Model> {
     let stays = |count: usize| vec![Fate::Stays; count];
     made_again(
@@ -47,7 +47,7 @@ pub fn side_by_side(model: &Model, copies: usize) -> Result<Model> {
     )
 }
 
-/// A state of the model as one of so many copies side by side.
+/// A state of the model repeated for all copies.
 pub fn state_side_by_side(state: &State, copies: usize) -> State {
     State {
         q: state.q.repeat(copies),
@@ -56,7 +56,7 @@ pub fn state_side_by_side(state: &State, copies: usize) -> State {
     }
 }
 
-/// Wrenches on the bodies, the ground first, as those of so many copies side by side.
+/// Wrenches on the bodies, the ground first, repeated for all copies.
 pub fn loads_side_by_side(external: &[Force<f64>], copies: usize) -> Vec<Force<f64>> {
     match external.split_first() {
         None => Vec::new(),
@@ -68,7 +68,7 @@ pub fn loads_side_by_side(external: &[Force<f64>], copies: usize) -> Vec<Force<f
     }
 }
 
-/// The model with other joints: one fate for every body's joint and one for every constraint.
+/// The model with other joints: one change for every body's joint and one for every constraint.
 pub(crate) fn made_again(
     model: &Model,
     joints: &[Fate],
@@ -93,7 +93,7 @@ pub(crate) fn made_again(
         .collect();
     let mut builder = ModelBuilder::new(model.name());
     builder.gravity = model.gravity();
-    builder.allow_unphysical = true; // what the model has was accepted before
+    builder.allow_unphysical = true; // what the model contains was accepted before
     for copy in 0..copies {
         for body in model.bodies() {
             let (info, kind) = (&tree.bodies[body], kinds[body]);
@@ -183,7 +183,7 @@ pub(crate) fn moved(old: &Model, new: &Model, state: &State) -> State {
         if from.kind == to.kind {
             moved.q[to.q..to.q + to.kind.nq()].copy_from_slice(own);
         } else if to.kind == JointKind::Spherical {
-            // a turn about z; a universal joint's is about x, then z
+            // a rotation about z; for a universal joint about x, then z
             let (angle, tilt) = match from.kind {
                 JointKind::Universal => (own[1], own[0]),
                 _ => (own[0], 0.0),

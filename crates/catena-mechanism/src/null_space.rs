@@ -52,7 +52,7 @@ pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
     let z = q.subcols(rank, size - rank).to_owned();
     let q = q.subcols(0, rank);
     let triangle = r.submatrix(0, 0, rank, rank).to_owned();
-    // (R Pᵀ)ᵀ = W T for the shortest λ
+    // (R Pᵀ)ᵀ = W T for the minimum-norm λ
     let (forward, _) = qr.P().arrays();
     let mut across = Mat::zeros(rows, rank);
     for i in 0..rank {
@@ -154,7 +154,7 @@ pub(crate) fn by_graph(
     })
 }
 
-/// λ of the tree's hinges with H λ = needed: what a hinge transmits is the sum of what is needed beyond it. Other rows are zero.
+/// λ of the tree's hinges with H λ = needed: a hinge transmits the sum of what is needed beyond it. Other rows are zero.
 pub(crate) fn from_the_leaves(
     equations: &Equations,
     model: &Model,

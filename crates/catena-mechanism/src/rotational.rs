@@ -1,6 +1,6 @@
 //! Rotations with constraint forces (eqs. 15, 16), for any joints, trees and loops.
 //!
-//! The accelerations of the mass centres are eliminated, r̈ = M⁻¹(u₁ + H_r λ); H_ω and H_r are the rows of H that turn and that push:
+//! The accelerations of the mass centres are eliminated, r̈ = M⁻¹(u₁ + H_r λ); H_ω and H_r are the torque and the force rows of H:
 //! (L̃, C Q) and (C, 0) for ball, universal and pin joints.
 //!
 //! ```text
@@ -12,8 +12,8 @@
 //! (H_ω W₂)ᵀ ω̇ = W₂ᵀ b,     a = −S⁻² W₁ᵀ (H_rᵀ M⁻¹ u₁ − b + H_ωᵀ ω̇)
 //! ```
 //!
-//! Loads W₂ push no mass centre: torques, and forces around loops. A tree of ball joints has none, and (16) is the paper's. W is
-//! orthogonal and a is unique, so that the shortest c makes the shortest λ. A rotor J is a row of its own, a·x + μ/J = 0.
+//! Loads W₂ accelerate no mass centre: torques, and forces around loops. A tree of ball joints has none, and (16) is the paper's. W is
+//! orthogonal and a is unique, so that c of minimum norm gives λ of minimum norm. A rotor J is a row of its own, a·x + μ/J = 0.
 
 use crate::appendix::rank_note;
 use crate::dense::{RANK_TOLERANCE, Solved, cost, refine, vector};

@@ -1,4 +1,4 @@
-//! What is left when unknowns have been eliminated: J y − G μ = u, Gᵀ y = b, solved as in the appendix (A-10 … A-12).
+//! The reduced system after the elimination of unknowns: J y − G μ = u, Gᵀ y = b, solved as in the appendix (A-10 … A-12).
 
 use crate::appendix::{ratio, ratio_of_extremes};
 use crate::dense::{RANK_TOLERANCE, as_matrix, cost, lower, upper};
@@ -16,7 +16,7 @@ pub(crate) struct Saddle {
     values: Vec<f64>,
     /// Independent columns of G.
     pub rank: usize,
-    /// ρ of J + ρ G Gᵀ, where J alone has no sound factor.
+    /// ρ of J + ρ G Gᵀ, where J alone is singular or nearly so.
     added: f64,
 }
 
@@ -54,7 +54,7 @@ impl Saddle {
         })
     }
 
-    /// y and the shortest μ.
+    /// y and the minimum-norm μ.
     pub fn solve(&self, u: Col<f64>, b: &Col<f64>) -> (Col<f64>, Col<f64>) {
         let mut force = u;
         if self.added != 0.0 {
@@ -90,7 +90,7 @@ impl Saddle {
         ratio_of_extremes(&pivots).max(ratio(&self.values[..self.rank]))
     }
 
-    /// What the decompositions took.
+    /// Operations of the factorizations.
     pub fn operations(&self) -> f64 {
         let (size, width) = (self.g.nrows(), self.g.ncols());
         cost::cholesky(size) + cost::substitution(size, width) / 2.0 + cost::svd(size, width)

@@ -234,7 +234,7 @@ fn random_mechanism(seed: u64) -> (&'static str, Model, State) {
     for k in 0..builder.constraints.len() {
         let mut again = builder.constraints[k].clone();
         if let RuleSpec::Joint(joint) = &mut again.rule {
-            // a point of every joint that turns, held a second time
+            // a point of every rotational joint, constrained a second time
             if matches!(joint.kind, JointKind::Revolute | JointKind::Universal) {
                 (again.name, joint.name) = (format!("again{k}"), format!("again{k}"));
                 joint.kind = JointKind::Spherical;
@@ -245,7 +245,7 @@ fn random_mechanism(seed: u64) -> (&'static str, Model, State) {
     ("doubled", builder.build().expect("sound"), state)
 }
 
-/// 500 mechanisms that move, closed, with consistent velocities, under efforts and loads. What a formulation gave by itself is
+/// 500 mobile mechanisms, closed, with consistent velocities, under efforts and loads. Results that a formulation computed by itself are
 /// counted: none of them may hand over to another, and only the null space of the graph, which is for trees, may refuse.
 #[test]
 fn on_random_closed_mechanisms() {
@@ -266,7 +266,7 @@ fn on_random_closed_mechanisms() {
         let tau = random_vector(&mut random, model.nv(), 5.0);
         let external = random_loads(&mut random, &model);
         if chain.forward(0.0, &state, &tau, &external).is_err() {
-            continue; // the driver wants what dependent rows forbid
+            continue; // the driver contradicts dependent rows
         }
         seen += 1;
         match kinds.iter_mut().find(|(name, _)| *name == kind) {
@@ -319,7 +319,7 @@ fn on_random_closed_mechanisms() {
     }
 }
 
-/// Four-bars of revolute joints have three dependent rows per loop; all routes find the same shortest loads.
+/// Four-bars of revolute joints have three dependent rows per loop; all formulations find the same minimum-norm loads.
 #[test]
 fn on_planar_redundant_mechanisms() {
     for n in [1usize, 3] {
@@ -349,7 +349,7 @@ fn on_planar_redundant_mechanisms() {
     }
 }
 
-/// The default says what it takes and why, and is one of the formulations; names lead back to them.
+/// The default reports its choice and the reason, and is one of the formulations; names are unique.
 #[test]
 fn the_default_says_why() {
     for (name, expected) in [

@@ -1,4 +1,4 @@
-//! The doctor on mechanisms whose state of health is known.
+//! The doctor on mechanisms whose diagnosis is known.
 
 use catena::algorithm::constrained::ClosedChain;
 use catena::model::embedded::{self, random_closed};
@@ -43,7 +43,7 @@ fn four_bar() {
     assert_eq!(rows, ["force along z", "torque about x", "torque about y"]);
 }
 
-/// Folded flat, a four-bar of equal lengths can leave on two branches: one freedom more than elsewhere.
+/// Folded flat, a four-bar of equal lengths can move on along two branches: one freedom more than elsewhere.
 #[test]
 fn flat_four_bar_is_singular() {
     let (_, found) = look("four-bar-1", &[0.0, 0.0, 0.0]);
@@ -60,7 +60,7 @@ fn bricard() {
     assert_eq!(found.here.freedoms, 1);
 }
 
-/// A tree is healthy.
+/// A tree has no findings.
 #[test]
 fn tree() {
     let (_, found) = look("stanford", &[0.1, 1.2, 0.05, 0.3, -0.4, 0.5]);
@@ -118,8 +118,8 @@ fn superfluous_constraint() {
     assert_eq!(found.changes[0].to, "none");
 }
 
-/// On random closed mechanisms the freedoms are those of the decomposition in `catena`, and no change is printed that a model made
-/// with it does not bear out: the doctor recounts, here once more with the ranks of all hinges.
+/// On random closed mechanisms the freedoms are those of the decomposition in `catena`, and every change is confirmed by a model built
+/// with it: the doctor recounts, here once more with the ranks of all hinges.
 #[test]
 fn random_mechanisms() {
     let (mut seen, mut changed) = (0, 0);
@@ -158,8 +158,8 @@ fn many_loops() {
     assert_eq!((found.left, removed), (0, 3 * n));
 }
 
-/// Dry friction in three joints of a four-bar holds its one motion: how they share it is not determined. With friction in one joint it is,
-/// and a freedom that a driver fixes has friction that nothing determines.
+/// Dry friction in three joints of a four-bar blocks its one motion: how they share the load is indeterminate. With friction in one joint it
+/// is determined, and a freedom fixed by a driver has indeterminate friction.
 #[test]
 fn friction_that_is_not_unique() {
     let found = |levels: [f64; 3], driven: bool| {

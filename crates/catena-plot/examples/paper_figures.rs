@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// Duration of the papers' motions, s.
 const DURATION: f64 = 10.0;
-/// Duration of the planar arm's fall, s: the motion is chaotic, and by 10 s no digit is left of a run at tolerance 1e-10.
+/// Duration of the planar arm's fall, s: the motion is chaotic, and by 10 s a run at tolerance 1e-10 has no correct digit left.
 const PLANAR_FALL: f64 = 5.0;
-/// Duration of the Stanford arm's fall, s: nothing stops the sliding joint 3, which soon leaves every scale.
+/// Duration of the Stanford arm's fall, s: the sliding joint 3 has no stop and soon leaves the scale.
 const STANFORD_FALL: f64 = 1.0;
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {

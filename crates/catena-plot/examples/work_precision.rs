@@ -1,4 +1,4 @@
-//! Draws the error of every integrator against what it costs into docs/peers/work-precision.svg.
+//! Draws the error of every integrator against its cost into docs/peers/work-precision.svg.
 //!
 //!     cargo run --release -p catena-plot --example work_precision [-- FILE.svg]
 //!
@@ -19,7 +19,7 @@ const HALVINGS: std::ops::RangeInclusive<u32> = 6..=17;
 /// Tolerances of the others: powers of ten with these exponents.
 const DIGITS: std::ops::RangeInclusive<i32> = 3..=13;
 const MOST_EVALUATIONS: u64 = 100_000;
-/// Nothing beyond is a solution.
+/// Larger errors are not drawn: such a run is no solution.
 const WORST_ERROR: f64 = 1.0;
 
 struct Fall {
@@ -94,7 +94,7 @@ impl Fall {
     }
 }
 
-/// Adds the runs that came to an end; a step too long for an implicit method does not.
+/// Adds the completed runs; a step too long for an implicit method fails.
 fn with_line(
     chart: Chart,
     name: &str,

@@ -1,4 +1,4 @@
-//! Axes: where the ticks are and what is written at them.
+//! Axes: positions and labels of ticks.
 
 /// A tick and its label.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ const LARGEST: f64 = 1e300;
 /// Ranges below are shown as a point: steps inside them could underflow.
 const SMALLEST_RANGE: f64 = 1e-290;
 
-/// Can this value stand on such an axis?
+/// Can this value be drawn on such an axis?
 pub(crate) fn drawable(x: f64, log: bool) -> bool {
     x.abs() <= LARGEST && (!log || x > 0.0)
 }
@@ -81,7 +81,7 @@ impl Axis {
         }
     }
 
-    /// Where a drawable value stands: 0 at the low end, 1 at the high end.
+    /// Position of a drawable value: 0 at the low end, 1 at the high end.
     pub fn fraction(&self, x: f64) -> f64 {
         let x = if self.log { x.log10() } else { x };
         ((x - self.low) / (self.high - self.low)).clamp(-50.0, 50.0)
@@ -92,7 +92,7 @@ impl Axis {
         let step = mantissa * ten_to(power);
         let first = (low / step - 1e-6).ceil();
         let last = (high / step + 1e-6).floor();
-        // labels that would all start with the same digits count from an offset
+        // labels that would all start with the same digits are relative to an offset
         let offset = if first.abs().max(last.abs()) > 1e5 {
             first
         } else {

@@ -20,9 +20,9 @@ const DARK: &str = "fill=\"#222222\"";
 pub struct Series {
     /// Name in the legend.
     pub name: String,
-    /// Abscissas; the longer of `x` and `y` is cut.
+    /// Abscissas; the longer of `x` and `y` is truncated.
     pub x: Vec<f64>,
-    /// Ordinates. A value that is not finite, or not positive on a logarithmic axis, leaves a gap.
+    /// Ordinates. A value that is non-finite, or not positive on a logarithmic axis, leaves a gap.
     pub y: Vec<f64>,
     /// Draw a mark at every point.
     pub markers: bool,
@@ -142,7 +142,7 @@ fn given(range: Option<(f64, f64)>, log: bool) -> Option<(f64, f64)> {
         .map(|(a, b)| (a.min(b), a.max(b)))
 }
 
-/// Several charts in one picture, row by row.
+/// Several charts in one figure, row by row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
     /// Title above all charts.
@@ -279,7 +279,7 @@ fn legend_rows(chart: &Chart, room: f64, most: usize) -> Vec<Vec<(usize, String)
     if shown < chart.series.len()
         && let Some(row) = rows.last_mut()
     {
-        // the last entry of the last row gives way to the count
+        // the count replaces the last entry of the last row
         if row.len() > 1 {
             row.pop();
         }
@@ -476,9 +476,9 @@ fn mark(canvas: &mut Canvas, k: usize, [x, y]: [f64; 2]) {
     }
 }
 
-/// Fewer points with the same picture.
+/// Removes points that do not change the picture.
 ///
-/// Where x does not go back, each column of pixels keeps its first, lowest, highest and last point: no peak is lost. Other
+/// Where x does not decrease, each column of pixels keeps its first, lowest, highest and last point: no peak is lost. Other
 /// curves lose points that are closer than a quarter pixel to the last one kept.
 fn thin_out(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     if points.len() < 500 {

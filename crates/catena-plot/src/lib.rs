@@ -1,11 +1,11 @@
-//! Pictures of catena's results.
+//! Plots of catena's results.
 //!
 //! * [`chart`]: line charts of anything over anything, alone or stacked in a [`Figure`];
 //! * [`strip`](mod@strip): several instants of a mechanism, side by side or on top of each other;
 //! * `png` (feature `png`, on by default): either of them as pixels.
 //!
-//! Pictures are SVG with real text in the reader's sans-serif font. Lines differ by colour (Okabe and Ito's, which colour-blind
-//! readers can tell apart) and by dash pattern, so that a grey print can be read too.
+//! Plots are SVG with real text in the reader's sans-serif font. Lines differ by colour (Okabe and Ito's, which colour-blind
+//! readers can distinguish) and by dash pattern, so that they are readable in greyscale too.
 //!
 //! ```
 //! use catena_plot::Chart;

@@ -1,8 +1,8 @@
-//! Pictures as pixels.
+//! Plots as pixels.
 //!
-//! Our pictures consist of a few kinds of elements (see `svg.rs`), so that they are drawn here without a general SVG program,
+//! Our plots consist of a few kinds of elements (see `svg.rs`), so that they are drawn here without a general SVG renderer,
 //! which would take five times as long to build: `tiny-skia` fills and strokes, `ttf-parser` gives the outlines of letters. An
-//! element or attribute that is not known is an error, never left out.
+//! element or attribute that is unknown is an error, never ignored.
 
 use catena::{Error, ErrorKind, Result};
 use roxmltree::{Document, Node};
@@ -12,7 +12,7 @@ use tiny_skia::{
 };
 use ttf_parser::{Face, OutlineBuilder};
 
-/// DejaVu Sans, reduced; its licence stands beside it.
+/// DejaVu Sans, reduced; its licence is in the same folder.
 const FONT: &[u8] = include_bytes!("../font/DejaVuSans-subset.ttf");
 
 /// Most pixels of a side.
@@ -23,11 +23,11 @@ const MOST: f32 = 20_000.0;
 /// The text is set in an embedded font (Latin, Greek, Cyrillic, mathematical signs), so the result is the same on every
 /// machine. Characters that the font lacks are left out.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>> {
-    let document =
-        Document::parse(svg).map_err(|error| refusal(format!("the picture is no SVG: {error}")))?;
+    let document = Document::parse(svg)
+        .map_err(|error| refusal(format!("the picture is not valid SVG: {error}")))?;
     let root = document.root_element();
     if root.tag_name().name() != "svg" {
-        return Err(refusal("the picture is no SVG"));
+        return Err(refusal("the picture is not SVG"));
     }
     let [width, height] = [number(root, "width")?, number(root, "height")?].map(|x| x * scale);
     let fits = |x: f32| (1.0..=MOST).contains(&x.ceil());
@@ -38,7 +38,7 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>> {
         .hint("choose a positive scale that gives at most 20000 × 20000 pixels"));
     }
     let pixels = Pixmap::new(width.ceil() as u32, height.ceil() as u32)
-        .ok_or_else(|| refusal(format!("no memory for {width} × {height} pixels")))?;
+        .ok_or_else(|| refusal(format!("not enough memory for {width} × {height} pixels")))?;
     let face = Face::parse(FONT, 0)
         .map_err(|error| refusal(format!("the embedded font cannot be read: {error}")))?;
     let mut painter = Painter {
@@ -68,7 +68,7 @@ fn number(node: Node<'_, '_>, name: &str) -> Result<f32> {
     };
     text.parse().map_err(|_| {
         let tag = node.tag_name().name();
-        refusal(format!("`{name}` of <{tag}> is no number: `{text}`"))
+        refusal(format!("`{name}` of <{tag}> is not a number: `{text}`"))
     })
 }
 
@@ -112,7 +112,7 @@ impl Painter<'_> {
                         .split_once(',')
                         .and_then(|(x, y)| Some((x.parse::<f32>().ok()?, y.parse::<f32>().ok()?)));
                     let Some((x, y)) = parsed else {
-                        return Err(refusal(format!("`{point}` is no point")));
+                        return Err(refusal(format!("`{point}` is not a point")));
                     };
                     match k {
                         0 => path.move_to(x, y),
@@ -128,7 +128,7 @@ impl Painter<'_> {
         check_attributes(node)?;
         match path.finish() {
             Some(path) => self.draw(node, &path, self.transform),
-            // nothing but a point
+            // a single point
             None => Ok(()),
         }
     }
@@ -141,7 +141,7 @@ impl Painter<'_> {
             return Ok(());
         };
         let mut mask = Mask::new(self.pixels.width(), self.pixels.height())
-            .ok_or_else(|| refusal("no memory for a region of the picture"))?;
+            .ok_or_else(|| refusal("not enough memory for a region of the picture"))?;
         let path = PathBuilder::from_rect(rect);
         mask.fill_path(&path, FillRule::Winding, true, self.transform);
         let outer = self.clip.replace(mask);
@@ -175,12 +175,12 @@ impl Painter<'_> {
         stroke.line_cap = match node.attribute("stroke-linecap") {
             None | Some("butt") => LineCap::Butt,
             Some("round") => LineCap::Round,
-            Some(other) => return Err(refusal(format!("no line ends are called `{other}`"))),
+            Some(other) => return Err(refusal(format!("unknown line cap `{other}`"))),
         };
         stroke.line_join = match node.attribute("stroke-linejoin") {
             None | Some("miter") => LineJoin::Miter,
             Some("round") => LineJoin::Round,
-            Some(other) => return Err(refusal(format!("no corners are called `{other}`"))),
+            Some(other) => return Err(refusal(format!("unknown line join `{other}`"))),
         };
         if let Some(text) = node
             .attribute("stroke-dasharray")
@@ -189,7 +189,8 @@ impl Painter<'_> {
             let mut lengths = Vec::new();
             for part in text.split([' ', ',']).filter(|part| !part.is_empty()) {
                 let length = part.parse::<f32>();
-                lengths.push(length.map_err(|_| refusal(format!("`{part}` is no dash")))?);
+                lengths
+                    .push(length.map_err(|_| refusal(format!("`{part}` is not a dash length")))?);
             }
             stroke.dash = StrokeDash::new(lengths, 0.0);
         }
@@ -217,7 +218,7 @@ impl Painter<'_> {
             None | Some("start") => 0.0,
             Some("middle") => -0.5 * width,
             Some("end") => -width,
-            Some(other) => return Err(refusal(format!("no text is anchored at `{other}`"))),
+            Some(other) => return Err(refusal(format!("unknown text anchor `{other}`"))),
         };
         let mut outline = Outline {
             path: PathBuilder::new(),
@@ -250,7 +251,7 @@ fn rotation(text: &str) -> Result<Transform> {
         .and_then(|parts| parts.map(|part| part.parse().ok()).collect());
     match numbers.as_deref() {
         Some(&[angle, x, y]) => Ok(Transform::from_rotate_at(angle, x, y)),
-        _ => Err(refusal(format!("`{text}` is no rotation"))),
+        _ => Err(refusal(format!("`{text}` is not a rotation"))),
     }
 }
 
@@ -264,7 +265,7 @@ fn paint(node: Node<'_, '_>, name: &str, default: &str) -> Result<Option<Paint<'
         .strip_prefix('#')
         .filter(|digits| digits.len() == 6)
         .and_then(|digits| u32::from_str_radix(digits, 16).ok())
-        .ok_or_else(|| refusal(format!("`{text}` is no colour")))?;
+        .ok_or_else(|| refusal(format!("`{text}` is not a colour")))?;
     let [_, red, green, blue] = code.to_be_bytes();
     let mut paint = Paint::default();
     paint.set_color_rgba8(red, green, blue, 255);
@@ -311,7 +312,7 @@ fn check_attributes(node: Node<'_, '_>) -> Result<()> {
     Ok(())
 }
 
-/// The outlines of letters, put where the text stands; fonts count upward.
+/// The outlines of letters, placed at the position of the text; in fonts y points up.
 struct Outline {
     path: PathBuilder,
     unit: f32,

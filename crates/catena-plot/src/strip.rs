@@ -1,10 +1,10 @@
 //! Strips of a motion: several instants of a mechanism, side by side or on top of each other.
 //!
 //! A body is drawn from its joint to the joints it carries. A body that carries none is drawn to its farthest named frame or
-//! to the tip of the uniform rod that has its mass, mass centre and moment of inertia across, whichever is farther; for a
+//! to the tip of the uniform rod with the same mass, mass centre and transverse moment of inertia, whichever is farther; for a
 //! uniform rod this is its true end. Sliding joints show their slide as a double line.
 //!
-//! The camera is a pin-hole: what is nearer looks larger. It stands far enough off to see every instant.
+//! The camera is a pinhole camera, far enough away to see every instant.
 
 use crate::svg::{Anchor, Canvas, fit, text_width};
 use catena::model::JointKind;
@@ -18,7 +18,7 @@ type Point = Vec3<f64>;
 pub enum Layout {
     /// Each instant in a field of its own, row by row, all at the same scale.
     SideBySide,
-    /// All instants in one field, the earlier the paler.
+    /// All instants in one field, earlier ones paler.
     Superposed,
 }
 
@@ -27,18 +27,18 @@ pub enum Layout {
 pub enum Bodies {
     /// As lines.
     Sticks,
-    /// As slender solids: an edge shows how the body has turned about its own length.
+    /// As slender solids: an edge shows the rotation of the body about its own length.
     Bones,
 }
 
-/// From where, how and how large.
+/// Camera, style and size of a strip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     /// Title above the picture.
     pub title: String,
-    /// Direction of sight, from the eye to the mechanism, in world components.
+    /// Viewing direction, from the eye to the mechanism, in world components.
     pub direction: [f64; 3],
-    /// What points upward in the picture, as far as the direction of sight leaves it free.
+    /// The direction that points upward in the picture, as far as the viewing direction permits.
     pub up: [f64; 3],
     /// Distance of the eye in radii of the scene, at least 1.5; infinite for a parallel projection.
     pub distance: f64,
@@ -67,8 +67,8 @@ impl View {
         }
     }
 
-    /// The natural view of a motion: against gravity up; a motion in a plane along the plane's normal, without perspective and
-    /// as sticks; any other from the front, a little from the side and above, in perspective.
+    /// The default view of a motion: the direction against gravity is up; a planar motion is seen along the plane's normal, without
+    /// perspective and as sticks; any other from the front, a little from the side and above, in perspective.
     pub fn of(model: &Model, states: &[State]) -> Result<Self> {
         let gravity = model.gravity();
         let up = if gravity.norm() > 0.0 {
@@ -86,7 +86,7 @@ impl View {
                     .find(|axis| normal.cross(*axis).norm() > 0.1)
                     .unwrap_or(up)
             };
-            // of the two sides the one from which the picture's horizontal axis runs along a positive axis of the world
+            // of the two sides, the one from which the picture's horizontal axis is along a positive world axis
             let right = normal.cross(up).to_array();
             let largest = right
                 .into_iter()
@@ -159,7 +159,7 @@ struct Rod {
     to: Point,
     /// Is it the slide between the two parts of a joint?
     slide: bool,
-    /// A direction across the rod that turns with the body.
+    /// A direction across the rod that rotates with the body.
     across: Point,
 }
 
@@ -279,7 +279,7 @@ impl Instant {
                 ends.extend(tip(model, body));
             }
             for end in ends {
-                // an edge of a solid turns with the body's axis that is least along it
+                // the edge of a solid follows the body axis that is least aligned with it
                 let [x, y, _] = end.to_array().map(f64::abs);
                 instant.rods.push(Rod {
                     body,
@@ -316,7 +316,7 @@ fn tip(model: &Model, body: usize) -> Option<Point> {
         .map(|f| f.body_from_frame.translation)
         .collect();
     if inertial.mass > 0.0 && reach > 0.0 {
-        // variance of the mass along the unit vector u: tr(I)/2 − u·I u, by the mass; a rod of length L has L²/12
+        // variance of the mass along the unit vector u: (tr(I)/2 − u·I u) / m; a rod of length L has L²/12
         let u = inertial.centre * (1.0 / reach);
         let t = inertial.tensor;
         let trace = t.xx + t.yy + t.zz;
@@ -330,7 +330,7 @@ fn tip(model: &Model, body: usize) -> Option<Point> {
         .max_by(|a, b| a.norm().total_cmp(&b.norm()))
 }
 
-/// A pin-hole camera. Its picture is in metres at the distance of the scene's middle, y upward.
+/// A pinhole camera. Its picture is in metres at the distance of the scene's centre, y upward.
 struct Camera {
     centre: Point,
     right: Point,
@@ -349,9 +349,9 @@ impl Camera {
         if !(size.is_finite() && size > 0.0 && view.up.iter().all(|x| x.is_finite())) {
             return Err(Error::new(
                 ErrorKind::Input,
-                format!("one cannot look along {:?}", view.direction),
+                format!("the viewing direction {:?} is unusable", view.direction),
             )
-            .hint("the direction of sight must be a vector that is not zero"));
+            .hint("the viewing direction must be a nonzero vector"));
         }
         let ahead = ahead * (1.0 / size);
         let mut right = ahead.cross(Vec3::from_array(view.up));
@@ -577,7 +577,7 @@ fn draw(scene: &Scene, labels: &[String], view: &View, camera: &Camera) -> Strin
     canvas.finish()
 }
 
-/// Something to be drawn after what is behind it.
+/// A drawing element with its depth: elements behind it are drawn first.
 enum Part<'a> {
     Rod(&'a Rod),
     Joint(Point, bool),
@@ -645,7 +645,7 @@ fn draw_slide(canvas: &mut Canvas, rod: &Rod, camera: &Camera, window: &Window, 
     canvas.line(from, to, "stroke=\"#ffffff\" stroke-width=\"2.4\"");
 }
 
-/// A double pyramid with a square waist near the joint. Being convex, it is its faces that look at the eye.
+/// A double pyramid with a square waist near the joint. Being convex, it is drawn by its faces towards the eye.
 fn draw_bone(canvas: &mut Canvas, rod: &Rod, camera: &Camera, window: &Window, strength: f64) {
     let thickest = 0.04 * camera.radius;
     let axis = rod.to - rod.from;
@@ -694,7 +694,7 @@ fn draw_bone(canvas: &mut Canvas, rod: &Rod, camera: &Camera, window: &Window, s
     }
 }
 
-/// Hatched ground at the joints that stand on it, on the side away from the mechanism.
+/// Hatched ground at the joints on the ground, on the side away from the mechanism.
 fn draw_ground(canvas: &mut Canvas, instants: &[&Instant], camera: &Camera, window: &Window) {
     let mut drawn: Vec<[f64; 2]> = Vec::new();
     let ink = "stroke=\"#555555\" stroke-width=\"1.1\"";
@@ -754,7 +754,7 @@ fn draw_axes(canvas: &mut Canvas, camera: &Camera) {
     }
 }
 
-/// How long a metre is, in the upper right corner.
+/// Scale bar, in the upper right corner.
 fn draw_scale_bar(canvas: &mut Canvas, scale: f64, width: f64) {
     let longest = 110.0 / scale;
     let power = 10f64.powf(longest.log10().floor());

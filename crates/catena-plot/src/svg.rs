@@ -1,4 +1,4 @@
-//! Writing SVG: numbers that are always finite, text that is always valid XML, and how wide a text is.
+//! Writing SVG: numbers are always finite, text is always valid XML; widths of texts.
 
 use std::fmt::Write;
 
@@ -74,7 +74,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Which part of a text stands at its point.
+/// Which part of a text is at its point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Anchor {
     Start,
@@ -82,7 +82,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// A picture being written. Coordinates are pixels, y downward.
+/// An SVG picture being written. Coordinates are pixels, y downward.
 #[derive(Debug)]
 pub(crate) struct Canvas {
     text: String,

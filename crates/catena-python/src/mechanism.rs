@@ -282,7 +282,7 @@ impl PyModel {
     fn _case(&self, py: Python<'_>, name: &str, states: usize, seed: u64) -> PyResult<String> {
         let built = self.built(py)?;
         guarded(py, || {
-            catena_io::conformance::export_case(name, &built.model, states, seed)
+            catena_conformance::export_case(name, &built.model, states, seed)
                 .map_err(|error| raise(py, &error))
         })
     }
@@ -325,7 +325,7 @@ pub fn verify<'py>(py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
     guarded(py, || {
         let path = std::path::Path::new(path);
         let report = py
-            .detach(|| catena_io::conformance::verify_file(path))
+            .detach(|| catena_conformance::verify_file(path))
             .map_err(|error| raise(py, &error))?;
         let quantities: Value = report
             .quantities

@@ -1,4 +1,4 @@
-//! How fast is generated C beside the library? Both run on the same random states in one process each, best of many runs.
+//! Speed of generated C compared with the library. Both run on the same random states in one process each, best of many runs.
 //!
 //!     cargo run --release -p catena-symbolic --example speed -- chain-7 stanford
 //!
@@ -125,7 +125,9 @@ fn generated_times(model: &Model, folder: &Path) -> Result<[[f64; 3]; 2], String
         let output = Command::new(folder.join("run")).output().map_err(text)?;
         let printed = String::from_utf8_lossy(&output.stdout);
         for (k, word) in printed.split_whitespace().take(3).enumerate() {
-            times[row][k] = word.parse().map_err(|_| format!("`{word}` is no time"))?;
+            times[row][k] = word
+                .parse()
+                .map_err(|_| format!("`{word}` is not a time"))?;
         }
     }
     Ok(times)

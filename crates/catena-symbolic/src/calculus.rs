@@ -1,4 +1,4 @@
-//! What can be done with expressions: values, derivatives, substitution, and a test for zero.
+//! Operations on expressions: values, derivatives, substitution, and a test for zero.
 
 use crate::expr::{Expr, with_graph};
 use crate::graph::{Graph, Handle, Node};
@@ -7,7 +7,7 @@ use catena::Scalar;
 use catena::random::Random;
 use std::collections::HashMap;
 
-/// The nodes that these expressions are made of, operands before what is made of them.
+/// The nodes of these expressions, operands first.
 pub(crate) fn reachable(graph: &Graph, roots: &[Handle]) -> Vec<usize> {
     let mut seen = vec![false; graph.nodes.len()];
     let mut stack: Vec<usize> = roots.iter().map(|root| root.node()).collect();
@@ -16,7 +16,7 @@ pub(crate) fn reachable(graph: &Graph, roots: &[Handle]) -> Vec<usize> {
             operands(graph.nodes[node], |x| stack.push(x.node()));
         }
     }
-    // operands are older than what is made of them
+    // operands are older than their results
     (0..seen.len()).filter(|&node| seen[node]).collect()
 }
 
@@ -171,7 +171,7 @@ pub fn rates(expressions: &[Expr], seeds: &[(Expr, Expr)]) -> Vec<Expr> {
         .collect()
 }
 
-/// Derivatives of one expression by many symbols: one pass from the expression down (reverse differentiation).
+/// Derivatives of one expression with respect to many symbols: one pass from the expression down (reverse differentiation).
 pub fn gradient(expression: Expr, by: &[Expr]) -> Vec<Expr> {
     let root = expression.handle();
     let nodes = with_graph(|graph| reachable(graph, &[root]));
@@ -240,17 +240,17 @@ pub fn jacobian(expressions: &[Expr], by: &[Expr]) -> Vec<Expr> {
 }
 
 impl Expr {
-    /// Derivative by a symbol.
+    /// Derivative with respect to a symbol.
     #[must_use]
     pub fn derivative(self, by: Expr) -> Expr {
         rates(&[self], &[(by, Expr::one())])[0]
     }
 
-    /// Is this zero whatever the symbols are?
+    /// Is this identically zero?
     ///
     /// The expression is evaluated modulo the prime 2⁶¹ − 1 at three random points, sines and cosines by the rational
-    /// parametrisation of the circle and the addition theorems, doubles as the ratios they are. A wrong "yes" has a chance of
-    /// about (degree/2⁶¹)³, a wrong "no" none. None where square roots or comparisons are involved.
+    /// parametrisation of the circle and the addition theorems, doubles as exact ratios. A false "yes" has a probability of
+    /// about (degree/2⁶¹)³; a false "no" is impossible. None where square roots or comparisons are involved.
     pub fn is_identically_zero(self) -> Option<bool> {
         let root = self.handle();
         for seed in [1, 2, 3] {

@@ -8,10 +8,10 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// An expression: a number that is not known yet.
+/// A symbolic expression.
 ///
 /// It is a small handle into the graph of expressions of the innermost [`scope`] of its thread. Equal expressions are the
-/// same node, so `==` compares structure. A handle is good only inside its scope: using it elsewhere (after the scope has
+/// same node, so `==` compares structure. A handle is valid only inside its scope: using it elsewhere (after the scope has
 /// ended, in an inner scope, on another thread) panics with a message that says so; it never reads another graph's node.
 ///
 /// ```
@@ -45,7 +45,7 @@ thread_local! {
 
 /// Runs `work` in a graph of its own, which is dropped with all its expressions when `work` ends, or panics.
 ///
-/// What shall outlive the scope is taken out as a [`Program`](crate::Program), as text, or as numbers.
+/// Results that must outlive the scope are taken out as a [`Program`](crate::Program), as text, or as numbers.
 pub fn scope<R>(work: impl FnOnce() -> R) -> R {
     struct Leave;
     impl Drop for Leave {
@@ -220,7 +220,7 @@ impl MulAssign for Expr {
     }
 }
 
-/// `left < right`, not decided yet.
+/// The comparison `left < right` as an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
     left: Expr,
@@ -291,7 +291,7 @@ impl fmt::Debug for Expr {
 /// Longest formula that is written out.
 const LONGEST: usize = 100_000;
 
-/// Binding: 0 anything, 1 inside a sum after a sign, 2 inside a product, 3 below a fraction bar.
+/// Precedence: 0 anything, 1 inside a sum after a sign, 2 inside a product, 3 below a fraction bar.
 fn write_formula(graph: &Graph, x: Handle, binding: u8, text: &mut String) {
     if text.len() > LONGEST {
         if !text.ends_with('…') {

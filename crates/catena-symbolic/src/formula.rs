@@ -6,8 +6,8 @@
 //! cos a cos b = ½ cos(a − b) + ½ cos(a + b)      sin a cos b = ½ sin(a + b) + ½ sin(a − b)      …
 //! ```
 //!
-//! so that equal expressions have equal formulas, and what cancels is gone: the inertia matrix of a planar arm comes out as textbooks
-//! print it. Quotients are allowed by symbols only.
+//! so that equal expressions have equal formulas, and everything cancels that can: the inertia matrix of a planar arm comes out as textbooks
+//! print it. Division is by symbols only.
 
 use crate::calculus::reachable;
 use crate::expr::{Expr, with_graph};
@@ -19,9 +19,9 @@ use std::fmt::Write;
 mod reading;
 pub(crate) use reading::rounded;
 
-/// Formulas are followed up to this many terms.
+/// Formulas are computed up to this many terms.
 const LONGEST: usize = 600;
-/// Terms this much smaller than what was added up to them are round-off.
+/// Terms this much smaller than the summands they result from are round-off.
 const DUST: f64 = 1e-13;
 
 /// 1, the cosine or the sine of a sum of whole multiples of symbols. The first multiple is positive.
@@ -31,20 +31,20 @@ struct Wave {
     sine: bool,
 }
 
-/// A product: symbols with their exponents, and a wave.
+/// A product: symbols with their exponents, and a sine or cosine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Term {
     wave: Wave,
     symbols: Vec<(String, i32)>,
 }
 
-/// A sum of products of numbers, symbols, and one sine or cosine each; it does not need the graph it came from.
+/// A sum of products of numbers, symbols, and one sine or cosine each; it is independent of the graph it came from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Formula {
     terms: BTreeMap<Term, f64>,
 }
 
-/// Adds whole numbers by name; what becomes zero goes.
+/// Adds integers by name; zeros are removed.
 fn merged(a: &[(String, i32)], b: &[(String, i32)], sign: i32) -> Vec<(String, i32)> {
     let mut sum: BTreeMap<&str, i32> = BTreeMap::new();
     for (name, k) in a {
@@ -59,7 +59,7 @@ fn merged(a: &[(String, i32)], b: &[(String, i32)], sign: i32) -> Vec<(String, i
         .collect()
 }
 
-/// A wave whose first multiple is positive, and its sign.
+/// A sine or cosine whose first multiple is positive, and its sign.
 fn oriented(mut angles: Vec<(String, i32)>, sine: bool) -> (Wave, f64) {
     let mut sign = 1.0;
     match angles.first() {
@@ -269,14 +269,14 @@ impl Formula {
         sum
     }
 
-    /// For reading: the terms of a sum, each with "is it subtracted?" before it; `name` writes the symbols. Terms with the same sine or
-    /// cosine, or the same mass, are gathered: m₂ (a² + c²) + 2 m₂ a c cos q₂.
+    /// For reading: the terms of a sum, each with whether it is subtracted; `name` writes the symbols. Terms with the same sine or
+    /// cosine, or the same mass, are collected: m₂ (a² + c²) + 2 m₂ a c cos q₂.
     pub fn math(&self, name: &dyn Fn(&str) -> Math) -> Vec<(bool, Math)> {
         let list: Vec<(Term, f64)> = self.terms.iter().map(|(t, c)| (t.clone(), *c)).collect();
         reading::sum(list, name)
     }
 
-    /// The same as LaTeX.
+    /// The terms of the sum as LaTeX.
     pub fn latex(&self, name: &dyn Fn(&str) -> Math) -> String {
         reading::joined(self.math(name)).latex()
     }
@@ -293,7 +293,7 @@ impl Formula {
         names
     }
 
-    /// Is it a number, or one symbol times a number? Such a thing needs no name of its own.
+    /// Is it a number, or one symbol times a number? Such a formula needs no name of its own.
     pub fn is_plain(&self) -> bool {
         let mut terms = self.terms.iter();
         match (terms.next(), terms.next()) {

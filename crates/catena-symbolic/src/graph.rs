@@ -1,7 +1,7 @@
-//! The graph behind [`Expr`](crate::Expr): nodes that are never made twice, simplified as they are made.
+//! The graph behind [`Expr`](crate::Expr): hash-consed nodes, simplified as they are created.
 //!
-//! A [`Handle`] is the number of a node and a sign, so −x is x's node and costs nothing, and x − y is a sum. What is
-//! simplified when a node is made:
+//! A [`Handle`] is the number of a node and a sign, so −x is x's node and costs nothing, and x − y is a sum.
+//! Simplifications when a node is created:
 //!
 //! ```text
 //! numbers            0, 1, ratios exact, other constants as doubles;  k·(l·x) = (k l)·x
@@ -82,7 +82,7 @@ pub(crate) struct Graph {
     symbols: HashMap<String, u32>,
 }
 
-/// Products are looked at up to this many factors.
+/// Products are examined up to this many factors.
 const FACTORS: usize = 6;
 
 impl Graph {

@@ -1,7 +1,7 @@
 //! catena's algorithms in symbols, and straight-line code generated from them.
 //!
-//! [`Expr`] is a [`catena::Scalar`]: every recursion of catena runs in it unchanged and leaves expressions where it would leave
-//! numbers. They are simplified as they are made and shared by construction. [`Program`] takes them out of their graph,
+//! [`Expr`] is a [`catena::Scalar`]: the recursions on trees run in it unchanged and give expressions instead of
+//! numbers. They are simplified as they are created and shared by construction. [`Program`] takes them out of their graph,
 //! optimised and in order.
 //!
 //! ```

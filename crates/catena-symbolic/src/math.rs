@@ -13,7 +13,7 @@ pub enum Math {
     Operator(String),
     /// A function's name: sin, cos.
     Function(String),
-    /// Parts side by side.
+    /// A sequence of parts.
     Row(Vec<Math>),
     /// With a subscript.
     Sub(Box<Math>, Box<Math>),
@@ -29,7 +29,7 @@ pub enum Math {
     Matrix(Vec<Vec<Math>>),
 }
 
-/// What stands above a letter.
+/// An accent above a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accent {
     /// A dot: a rate.
@@ -81,7 +81,7 @@ impl Math {
         Parser { rest: &mut rest }.row()
     }
 
-    /// Characters on the line, about.
+    /// Approximate width in characters.
     pub fn width(&self) -> usize {
         match self {
             Math::Letter(name) if GREEK.iter().any(|(greek, _)| *greek == name.as_str()) => 1,
@@ -372,7 +372,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands in braces, or one atom.
+    /// The content of braces, or one atom.
     fn argument(&mut self) -> Math {
         if self.rest.last() == Some(&'{') {
             self.rest.pop();

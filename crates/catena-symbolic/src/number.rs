@@ -1,19 +1,19 @@
 //! Constants of a graph: exact ratios as long as they are small, doubles otherwise.
 
-/// A number that is not negative; signs are kept in the handles (see [`Handle`](crate::graph::Handle)).
+/// A non-negative number; signs are kept in the handles (see [`Handle`](crate::graph::Handle)).
 ///
-/// A double that is a ratio of small integers is held as one, so that equal numbers are equal here, however they came about.
+/// A double that is a ratio of small integers is stored as one, so that equal numbers compare equal, however they were computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Number {
     /// Numerator and denominator in lowest terms.
     Ratio(u64, u64),
-    /// The bits of a double that is no small ratio.
+    /// The bits of a double that is not a small ratio.
     Float(u64),
 }
 
 /// Largest numerator and denominator: both are exact in a double, and products fit 128 bits.
 const LARGEST: u128 = 1 << 53;
-/// Doubles with up to this many binary places are taken for ratios.
+/// Doubles with up to this many binary places are stored as ratios.
 const BINARY_PLACES: i32 = 30;
 
 fn gcd(mut a: u128, mut b: u128) -> u128 {
@@ -37,7 +37,7 @@ impl Number {
         (n <= LARGEST && d <= LARGEST).then_some(Number::Ratio(n as u64, d as u64))
     }
 
-    /// The size of a double.
+    /// The absolute value of a double.
     pub fn from_size(x: f64) -> Self {
         let x = x.abs();
         let scaled = x * f64::from(BINARY_PLACES).exp2();
@@ -59,7 +59,7 @@ impl Number {
         }
     }
 
-    /// a + b, or a − b with `minus`: whether the result is negative, and its size.
+    /// a + b, or a − b with `minus`: whether the result is negative, and its absolute value.
     pub fn add(self, other: Self, minus: bool) -> (bool, Self) {
         if let (Number::Ratio(a, b), Number::Ratio(c, d)) = (self, other) {
             let (left, right) = (a as u128 * d as u128, c as u128 * b as u128);

@@ -1,15 +1,15 @@
-//! Fewer operations for the same expressions, once it is known what is used how often.
+//! Fewer operations for the same expressions, from how often each is used.
 //!
 //! * sin(x ± y) is written with the sines and cosines of x and y, which are needed anyway: two products instead of a sine;
-//! * terms of a sum that nobody else uses are gathered by their common factors, the most frequent one first:
+//! * terms of a sum that are not used elsewhere are factored by their common factors, the most frequent one first:
 //!   a·b + a·c + d·b = a·(b + c) + d·b.
 //!
-//! Products and sums used elsewhere are left whole, so nothing is computed twice.
+//! Products and sums used elsewhere are left unchanged, so nothing is computed twice.
 
 use crate::calculus::{operands, reachable};
 use crate::graph::{Graph, Handle, Node};
 
-/// The same expressions with fewer operations.
+/// Rewrites expressions with fewer operations.
 pub(crate) fn optimized(graph: &mut Graph, roots: &[Handle]) -> Vec<Handle> {
     let mut roots = lowered_angles(graph, roots);
     let mut cost = operation_count(graph, &roots);
@@ -51,7 +51,7 @@ fn rebuilt(
         .collect()
 }
 
-/// A node made again of new operands, without the identities that would undo what was done on purpose.
+/// A node rebuilt with new operands, without the simplifications that would undo the optimisation.
 fn remade(graph: &mut Graph, kind: Node, new: &[Handle]) -> Handle {
     let get = |x: Handle| new[x.node()].signed(x.negative());
     match kind {
@@ -79,7 +79,7 @@ fn lowered_angles(graph: &mut Graph, roots: &[Handle]) -> Vec<Handle> {
     })
 }
 
-/// Of a sum of angles, from those of its parts. A constant part stays: it costs one addition.
+/// Sine and cosine of a sum of angles, from those of its parts. A constant part stays: it costs one addition.
 fn sine_and_cosine(graph: &mut Graph, angle: Handle) -> (Handle, Handle) {
     if let Node::Add(a, b) = graph.node(angle)
         && graph.value(a).is_none()
@@ -224,7 +224,7 @@ fn sum_of(graph: &mut Graph, mut terms: Vec<Term>) -> Handle {
             factors: vec![factor, inner.size()],
         });
     }
-    // plain terms first: each product is then added to what is there, which processors do in one step
+    // terms that are not products first: each product is then added by a fused multiply-add
     terms.sort_by_key(|term| term.factors.len() > 1);
     let mut sum = Handle::ZERO;
     for mut term in terms {

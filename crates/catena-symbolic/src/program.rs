@@ -21,9 +21,9 @@ pub struct Program {
 
 /// How the results of a program's operations are used.
 pub(crate) struct Usage {
-    /// Products that are used once, in a sum: processors add them as they multiply.
+    /// Products that are used once, in a sum: they become fused multiply-adds.
     pub fusible: Vec<bool>,
-    /// Results that nothing but sines and cosines uses.
+    /// Results used by sines and cosines only.
     pub in_angle_only: Vec<bool>,
 }
 
@@ -66,14 +66,14 @@ impl Program {
         })
     }
 
-    /// The program that computes these expressions as they stand.
+    /// The program that computes these expressions as given.
     pub fn unoptimized(outputs: &[Expr]) -> Self {
         let roots: Vec<Handle> = outputs.iter().map(|e| e.handle()).collect();
         with_graph(|graph| Self::scheduled_well(graph, &roots, &roots))
     }
 
-    /// In the order in which the outputs are given, from the last to the first, or in the order in which the expressions were made,
-    /// whichever keeps fewer numbers waiting: the entries of an inertia matrix come from the tips of a tree to its base.
+    /// In the order in which the outputs are given, in reverse, or in the order in which the expressions were created,
+    /// whichever causes the least memory traffic: the entries of an inertia matrix are computed from the tips of a tree to its base.
     fn scheduled_well(graph: &Graph, given: &[Handle], roots: &[Handle]) -> Self {
         let plain: Vec<usize> = (0..roots.len()).collect();
         let backward: Vec<usize> = plain.iter().rev().copied().collect();
@@ -86,11 +86,11 @@ impl Program {
             .expect("there are three orders")
     }
 
-    /// Puts the operations in order, depth first: what was just computed is used at once where that is possible, so that
-    /// few results wait in registers. Outputs are begun in the order that is given.
+    /// Puts the operations in order, depth first: results are used at once where possible, so that
+    /// few registers are occupied. Outputs are begun in the given order.
     fn scheduled(graph: &Graph, roots: &[Handle], order: Vec<usize>) -> Self {
         let nodes = reachable(graph, roots);
-        // how many results an operand's evaluation holds at least (Sethi and Ullman): the most demanding operand goes first
+        // registers that the evaluation of an operand needs at least (Sethi and Ullman): the operand that needs most goes first
         let mut need = vec![0u32; graph.nodes.len()];
         for &node in &nodes {
             let mut needs: Vec<u32> = Vec::new();
@@ -224,7 +224,7 @@ impl Program {
         count
     }
 
-    /// Cycles until the last result is there if everything is done as soon as its operands are: what today's processors take for
+    /// Latency of the longest dependency chain in cycles, with those of current processors for
     /// sums and products (4), quotients (13) and roots (18). Sines and cosines come first in any case and are not counted.
     pub(crate) fn longest_chain(&self) -> u64 {
         let mut ready: Vec<u64> = Vec::with_capacity(self.operations.len());

@@ -1,7 +1,7 @@
-//! How often the numbers of a program go to memory and back, with the registers of a usual processor.
+//! Memory traffic of a program, with the registers of a usual processor.
 //!
-//! The code has no branches, so it is known when every number is used next: when all registers are taken, the number that is used
-//! last leaves (Belady). No compiler does better with the same order of operations; orders are compared by it.
+//! The code has no branches, so the next use of every value is known: when all registers are taken, the value whose next use is
+//! farthest away is spilled (Belady). No compiler does better with the same order of operations; orders are compared by it.
 
 use crate::calculus::operands;
 use crate::graph::Node;
@@ -11,12 +11,12 @@ use std::collections::BTreeSet;
 /// Registers of AVX2 and of 64-bit ARM without the upper half.
 const REGISTERS: usize = 16;
 
-/// How often a number is read that is in no register, inputs and constants included, and how often one is put away for later. Writing
-/// outputs is not counted: every order does it once.
+/// Number of loads, inputs and constants included, and of spills. Stores of
+/// outputs are not counted: every order does each once.
 pub(crate) fn traffic(program: &Program) -> usize {
     let operations = &program.operations;
     let fusible = program.usage().fusible;
-    // what an operation reads, products that are added as they are multiplied with the sum they go into
+    // what an operation reads; fused products belong to the sum they go into
     let reads: Vec<Vec<usize>> = (0..operations.len())
         .map(|at| {
             let mut list = Vec::new();
@@ -92,7 +92,7 @@ mod tests {
     use crate::{Expr, scope};
     use catena::Scalar;
 
-    /// The sum and the product of n squares: all squares wait for the second.
+    /// The sum and the product of n squares: all squares are live until the second.
     fn squares(n: usize) -> usize {
         scope(|| {
             let squares: Vec<Expr> = Expr::symbols("a", n).iter().map(|a| *a * *a).collect();
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn registers_suffice_or_not() {
         assert_eq!(squares(10), 10);
-        // one register holds the sum: what finds no register is stored once and read once
+        // one register holds the sum: what does not fit into registers is stored once and loaded once
         assert_eq!(squares(30), 30 + 2 * (30 - (REGISTERS - 1)));
     }
 }

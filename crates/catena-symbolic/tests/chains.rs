@@ -78,8 +78,8 @@ fn ways(model: &Model) -> Vec<(Program, &'static str)> {
     programs(model, Question::Forward, &Options::default()).expect("there are ways")
 }
 
-/// The common normal of nearly parallel axes is far away: at 1e-6 rad some hundred kilometres. What is small beside such lengths must not be
-/// lost in turns. Measured up to 2e-14.
+/// The common normal of nearly parallel axes is far away: at 1e-6 rad some hundred kilometres. Small numbers beside such lengths must not be
+/// lost in rotations. Measured up to 2e-14.
 #[test]
 fn nearly_parallel_axes() {
     for tilt in [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6] {

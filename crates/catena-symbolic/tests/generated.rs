@@ -348,7 +348,7 @@ fn derivatives_agree_with_dual_numbers() {
     }
 }
 
-/// 1.5708 for a right angle: snapped on request, told by how much, and tested against the snapped model.
+/// 1.5708 for a right angle: snapped on request, the change reported, and tested against the snapped model.
 #[test]
 fn snapping_is_told() {
     use catena::spatial::Mat3;
@@ -525,7 +525,7 @@ fn parameters_are_passed_in() {
     }
 }
 
-/// Every way to the accelerations, not only the cheapest, leads to the library's.
+/// Every variant of forward dynamics, not only the cheapest, gives the library's accelerations.
 #[test]
 fn every_way_to_the_accelerations() {
     use catena::{Base, Dynamics, State};

@@ -300,7 +300,7 @@ fn three_link_arm() {
     });
 }
 
-/// Regrouping in symbols leaves the efforts what they were, as an identity.
+/// Regrouping in symbols leaves the efforts unchanged, as an identity.
 #[test]
 fn regrouping_is_an_identity() {
     scope(|| {

@@ -98,7 +98,7 @@ fn branch(
 ) -> Result<Assembled> {
     let model = chain.model().clone();
     let positions = position_of_freedom(&model);
-    // how far apart two positions are; a whole turn is none
+    // distance of two positions; whole turns do not count
     let distance = |a: &State, b: &State| {
         let mut worst = 0.0f64;
         for (k, dof) in model.tree().dofs.iter().enumerate() {
@@ -124,7 +124,7 @@ fn branch(
                 }
             }
         }
-        // a guess that leads nowhere is none
+        // a guess that does not converge is skipped
         let Ok(assembled) = chain.assemble(time, &start, held) else {
             continue;
         };

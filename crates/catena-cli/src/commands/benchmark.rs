@@ -1,4 +1,4 @@
-//! `catena benchmark`: the field's problems, the work they take and how near the end comes to the reference.
+//! `catena benchmark`: the field's benchmark problems, their cost and the error at the end relative to the reference.
 
 use crate::number::{rough, six};
 use crate::outcome::Outcome;
@@ -13,13 +13,13 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// Energy that may be lost or gained, relative to the energy exchanged.
+/// Allowed error of the energy balance, relative to the energy exchanged.
 const ENERGY: f64 = 1e-8;
 /// Drift of constraints that is allowed.
 const DRIFT: f64 = 1e-10;
-/// Difference from the reference that is allowed at sharp tolerances.
+/// Allowed difference from the reference at tight tolerances.
 const ERROR: f64 = 1e-8;
-/// Tolerances up to this are sharp.
+/// Tolerances up to this are tight.
 const SHARP: f64 = 1e-11;
 
 /// Which problems, and how.
@@ -108,7 +108,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What is worse than it should be.
+/// Violated limits.
 fn faults(one: &Ran, tolerance: f64) -> Vec<String> {
     let Report {
         error,

@@ -1,4 +1,4 @@
-//! `catena check MODEL`: every law and every pair of routes, on random states.
+//! `catena check MODEL`: every law and every pair of methods, on random states.
 
 use crate::commands::info::one_line;
 use crate::model_argument::ModelArgument;
@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         })),
         false => {
             let mut text = format!(
-                "laws and pairs of routes at {} (seed {})\n{}\n\n{}",
+                "laws and pairs of methods at {} (seed {})\n{}\n\n{}",
                 counted(arguments.states, "random state", "random states"),
                 arguments.seed,
                 one_line(&model),

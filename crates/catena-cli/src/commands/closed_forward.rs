@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 /// Singular values of the rows below this fraction of the largest are near a singular position, as for `catena doctor`.
 const NEAR: f64 = 1e-3;
-/// Positions near a state that are looked at where rows depend on each other.
+/// Number of positions near a state that are examined where rows are dependent.
 const NEIGHBOURS: usize = 4;
 /// The laws must hold at least this well, or the exit code is 1.
 const TOLERANCE: f64 = 1e-9;
@@ -30,27 +30,27 @@ struct Solved {
     rank: usize,
     /// Multipliers of minimum norm at the constraints alone.
     multipliers: Vec<f64>,
-    /// Relative difference of the efforts of the motion to τ + Jᵀλ.
+    /// Relative difference of the efforts of the motion from τ + Jᵀλ.
     returned: f64,
-    /// Relative difference of J a to b.
+    /// Relative difference of J a from b.
     kept: f64,
     route: String,
     singular: Singular,
 }
 
-/// How near to a singular position a state is.
+/// How close to a singular position a state is.
 #[derive(Clone, Copy)]
 struct Singular {
     /// Independent rows here.
     rank: usize,
-    /// The most that other closed positions near by have.
+    /// Largest rank at other closed positions nearby.
     elsewhere: usize,
-    /// Smallest singular value of the independent rows by the largest.
+    /// Smallest singular value of the independent rows, divided by the largest.
     smallest: f64,
 }
 
 impl Singular {
-    /// Looks at the state and, if rows depend on each other here, at some positions near it: do they always?
+    /// Examines the state and, if rows are dependent here, some positions near it: are they dependent everywhere?
     fn at(chain: &mut ClosedChain, time: f64, state: &State) -> Result<Self> {
         let (rank, values) = chain.rank(time, state)?;
         let smallest = match rank.checked_sub(1) {
@@ -78,12 +78,12 @@ impl Singular {
         })
     }
 
-    /// What there is to say, if anything.
+    /// The remark, if there is one.
     fn remark(self, freedoms: usize) -> Option<String> {
         if self.rank < self.elsewhere {
             return Some(format!(
-                "singular position: {} here, {} elsewhere. The mechanism can go on in more than one way; \
-                 these are the accelerations of the constraints as they are here",
+                "singular position: {} here, {} elsewhere. The mechanism can move on along more than one branch; \
+                 these are the accelerations for the constraints at this position",
                 counted(freedoms - self.rank, "freedom", "freedoms"),
                 freedoms - self.elsewhere
             ));
@@ -130,7 +130,7 @@ pub fn run(
     });
     if !within(worst, TOLERANCE) {
         outcome.failures.push(format!(
-            "the motion does not obey its laws: relative difference {}, allowed {}",
+            "the motion does not satisfy its equations: relative difference {}, allowed {}",
             rough(worst),
             rough(TOLERANCE)
         ));
@@ -240,7 +240,7 @@ fn to_text(model: &Model, solved: &[Solved]) -> String {
         text += &format!("  {}\n", count_line(counts, model.nv() - one.rank));
         text += &format!("  Route: {}.\n", one.route);
         if one.rank < model.constraint_rows() {
-            text += "  Loads are not determined by the motion: these are the shortest in all joints together.\n";
+            text += "  The motion does not determine the loads: these have minimum norm over all joints.\n";
         }
         if let Some(remark) = one.singular.remark(model.nv()) {
             text += &format!("  Remark: {remark}.\n");

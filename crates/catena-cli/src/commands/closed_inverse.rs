@@ -22,9 +22,9 @@ struct Solved {
     /// Where the state was a guess.
     assembled: Option<Moved>,
     found: ClosedEfforts,
-    /// Largest change that made the accelerations those of the closed mechanism.
+    /// Largest change of the accelerations by projection onto the constraints.
     moved: f64,
-    /// Relative difference of what forward dynamics returns.
+    /// Relative difference of the accelerations that forward dynamics returns.
     returned: f64,
 }
 
@@ -100,7 +100,7 @@ fn to_text(model: &Model, actuators: &[usize], solved: &[Solved]) -> String {
         );
         if one.found.surplus > 0 {
             text += &format!(
-                "  {} could be chosen freely: these are the smallest (N and N·m alike)\n",
+                "  {} could be chosen freely: these have minimum norm (N and N·m weighted equally)\n",
                 counted(one.found.surplus, "effort", "efforts")
             );
         }
@@ -109,7 +109,7 @@ fn to_text(model: &Model, actuators: &[usize], solved: &[Solved]) -> String {
         }
         if !within(one.moved, 1e-9) {
             text += &format!(
-                "  The accelerations given would open loops; these are the nearest that do not (changed by up to {}).\n",
+                "  The given accelerations violate the constraints; these are the nearest that satisfy them (changed by up to {}).\n",
                 rough(one.moved)
             );
         }

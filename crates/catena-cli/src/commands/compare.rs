@@ -23,7 +23,7 @@ use std::time::Instant;
 /// Formulations must agree at least this well, or the exit code is 1.
 const TOLERANCE: f64 = 1e-9;
 
-/// What a condition of 1 makes of round-off.
+/// Round-off at a condition number of 1.
 const ROUND_OFF: f64 = 1e-15;
 
 /// A formulation that takes longer than this is not tried at larger sizes, s.
@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(long)]
     time: bool,
 
-    /// Cost against size: so many copies of the mechanism side by side
+    /// Cost against size: numbers of copies of the mechanism
     #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     sizes: Vec<usize>,
 
@@ -56,16 +56,16 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// What one formulation gave.
+/// The result of one formulation.
 struct Answer {
     formulation: Formulation,
     solution: Result<Solution>,
-    /// Relative difference of motions and of loads to those of cut loops.
+    /// Relative difference of motions and of loads from those of cut loops.
     differences: [f64; 2],
     seconds: Option<f64>,
 }
 
-/// The cost of the formulations at one size: multiplications and seconds, where they answered.
+/// The cost of the formulations at one size: multiplications and seconds, where they gave a result.
 struct Cost {
     size: usize,
     bodies: usize,
@@ -157,7 +157,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// How much formulations may differ: near a singular position, as much as the condition κ of J^(−1/2) H makes of round-off.
+/// Allowed difference of formulations: near a singular position, round-off times the condition κ of J^(−1/2) H.
 fn allowed(answers: &[Answer]) -> f64 {
     let svd = answers
         .iter()
@@ -224,7 +224,7 @@ fn measured(
     let mut long = vec![false; Formulation::ALL.len()];
     for size in sizes {
         if size == 0 {
-            return Err(Error::new(ErrorKind::Input, "--sizes: 0 is no size")
+            return Err(Error::new(ErrorKind::Input, "--sizes: 0 is not a size")
                 .hint("give numbers from 1 on"));
         }
         let time = situation.time.unwrap_or(0.0);
@@ -338,7 +338,7 @@ fn to_text(
     text
 }
 
-/// What was assumed, with the formulations that did; and who did not answer.
+/// Assumptions, with the formulations that made them; and the formulations without a result.
 fn notes(answers: &[Answer]) -> String {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     for answer in answers {

@@ -19,18 +19,18 @@ use serde_json::{Value, json};
 
 /// Matrices are not formed for more freedoms than this.
 const LARGE: usize = 3000;
-/// The check by dual numbers costs O(n²), with a large factor: larger models go without.
+/// The check by dual numbers costs O(n²), with a large factor: it is left out for larger models.
 const COMPARED: usize = 400;
 /// Directions that a dual number carries at once.
 const DIRECTIONS: usize = 4;
 /// Larger matrices are printed only as JSON.
 const WIDE: usize = 12;
-/// The two routes to a derivative may differ by this much where no equations are solved, relative to the largest derivative: each
+/// Allowed difference of the two methods where no equations are solved, relative to the largest derivative: each
 /// carries the round-off of the recursion.
 const ROUNDING: f64 = 1e-10;
-/// Where the inertia matrix is solved with, its condition multiplies round-off; this much is allowed per unit of condition.
+/// Where equations with the inertia matrix are solved, its condition multiplies round-off; this much is allowed per unit of condition.
 const SOLVING: f64 = 1e-13;
-/// However bad the condition, a larger difference is no agreement.
+/// However bad the condition, a larger difference is a disagreement.
 const LARGEST: f64 = 1e-3;
 
 type D = Dual<f64, DIRECTIONS>;
@@ -61,17 +61,17 @@ struct Differentiated {
     compared: Option<Comparison>,
 }
 
-/// Two routes to the same matrices.
+/// Comparison of two methods for the same matrices.
 #[derive(Clone, Copy)]
 struct Comparison {
-    /// How far they are apart, relative to the largest entry.
+    /// Their difference, relative to the largest entry.
     difference: f64,
-    /// How far they may be apart.
+    /// The allowed difference.
     allowed: f64,
 }
 
 impl Comparison {
-    /// NaN is no agreement.
+    /// NaN is a disagreement.
     fn agrees(self) -> bool {
         self.difference <= self.allowed
     }
@@ -179,7 +179,7 @@ fn compare(
     })
 }
 
-/// ‖|I⁻¹| |I|‖∞ of Skeel, which no choice of units changes much.
+/// Skeel's condition number ‖|I⁻¹| |I|‖∞, which depends little on the choice of units.
 fn condition(inertia: &Matrix, inverse: &Matrix) -> f64 {
     let rows = |matrix: &Matrix, x: &[f64]| -> Vec<f64> {
         (0..matrix.rows())

@@ -27,11 +27,11 @@ enum Format {
 enum StyleName {
     /// Every entry as one formula, as in textbooks.
     Closed,
-    /// The recursions step by step, with names for what is computed on the way.
+    /// The recursions step by step, with names for intermediate quantities.
     Recursive,
 }
 
-/// Up to this many freedoms the closed form is what people want.
+/// Up to this many freedoms the closed form is the default.
 const SMALL: usize = 3;
 
 /// Largest difference between I and U D Uᵀ, relative to the largest entry; long chains are ill-conditioned.
@@ -123,7 +123,7 @@ pub fn kept(option: &str, text: &str, code: bool) -> Result<Keep> {
                 }
                 let hint = match names::nearest(name, known.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("known are {}", known.join(", ")),
+                    None => format!("expected one of: {}", known.join(", ")),
                 };
                 return Err(Error::new(
                     ErrorKind::Input,

@@ -1,4 +1,4 @@
-//! `catena doctor MODEL`: freedoms by counting and by rank, dependent rows, loads that are not unique, and what to change.
+//! `catena doctor MODEL`: freedoms by counting and by rank, dependent rows, indeterminate loads, and what to change.
 
 use crate::commands::info::one_line;
 use crate::model_argument::ModelArgument;
@@ -19,13 +19,13 @@ use serde_json::{Value, json};
 /// Singular values of the rows below this fraction of the largest are near a singular position.
 const NEAR: f64 = 1e-3;
 
-/// A position that closing the loops moves by more than this, m or rad, is another one.
+/// A position that assembly moves by more than this, m or rad, counts as another position.
 const MOVED: f64 = 1e-9;
 
 /// Most lines of a list; `--json` has them all.
 const MOST_LINES: usize = 12;
 
-/// Their dense matrix takes 800 MB.
+/// Most rows of constraints: their dense matrix takes 800 MB.
 const MOST_ROWS: usize = 10_000;
 
 /// Which model, where, and how many other positions.
@@ -36,7 +36,7 @@ pub struct Arguments {
     #[command(flatten)]
     state: StateArgument,
 
-    /// Number of other closed positions to look at
+    /// Number of other closed positions to examine
     #[arg(long, value_name = "N", default_value_t = 5)]
     positions: usize,
 
@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
                 .collect::<Value>(),
         })),
         false => {
-            let mut text = format!("health of the mechanism\n{}\n", one_line(&model));
+            let mut text = format!("diagnosis of the mechanism\n{}\n", one_line(&model));
             for (index, (_, moved, diagnosis)) in found.iter().enumerate() {
                 if found.len() > 1 {
                     text += &format!("\nstate {} of {}", index + 1, found.len());
@@ -138,7 +138,7 @@ fn to_text(model: &Model, diagnosis: &Diagnosis) -> String {
         );
     }
     if model.constraints().is_empty() {
-        return text + "  A tree without constraints: nothing can depend on anything.\n";
+        return text + "  A tree without constraints: there are no dependent rows.\n";
     }
     text += &format!("  position        {}\n", position(diagnosis));
     if let Some(found) = &diagnosis.contradiction {
@@ -159,13 +159,13 @@ fn to_text(model: &Model, diagnosis: &Diagnosis) -> String {
     if redundant == 0 && diagnosis.here.rank == diagnosis.rows {
         text += "  All rows are independent: every load is determined.\n";
     } else if redundant == 0 {
-        text += "  Rows depend on each other at this position only.\n";
+        text += "  Rows are dependent at this position only.\n";
     } else {
         text += &format!(
-            "  {} on the others wherever it was looked at.\n",
+            "  {} dependent at all positions examined.\n",
             match redundant {
-                1 => "1 row depends".to_string(),
-                n => format!("{n} rows depend"),
+                1 => "1 row is".to_string(),
+                n => format!("{n} rows are"),
             }
         );
         text += &dependent(diagnosis);
@@ -176,7 +176,8 @@ fn to_text(model: &Model, diagnosis: &Diagnosis) -> String {
         text += match (diagnosis.changes.is_empty(), diagnosis.left) {
             (true, _) => "  No joint can be made weaker without a change of the motion.\n".into(),
             (_, 0) => {
-                "  With these changes every load is determined, and the motion stays.\n".into()
+                "  With these changes every load is determined, and the motion is unchanged.\n"
+                    .into()
             }
             (_, left) => format!(
                 "  {} left that no weaker joint removes.\n",
@@ -188,7 +189,7 @@ fn to_text(model: &Model, diagnosis: &Diagnosis) -> String {
     text
 }
 
-/// What cannot be told of the friction of these freedoms.
+/// Why the friction of these freedoms is indeterminate.
 fn friction(model: &Model, shared: &SharedFriction) -> String {
     let dofs = &model.tree().dofs;
     let names: Vec<String> = shared
@@ -198,15 +199,15 @@ fn friction(model: &Model, shared: &SharedFriction) -> String {
         .collect();
     let names = names.join(", ");
     match (shared.motions, shared.freedoms.len()) {
-        (0, 1) => format!("of {names} is not determined: the constraints alone fix that freedom"),
+        (0, 1) => format!("of {names} is indeterminate: the constraints alone fix that freedom"),
         (motions, _) => format!(
-            "of {names} is not determined at rest: together they hold {}, and how they share it is unknown",
+            "of {names} is indeterminate at rest: together they block {}, and how they share the load is unknown",
             counted(motions, "motion", "motions")
         ),
     }
 }
 
-/// What cannot be told of the loads, with the shortest of them.
+/// The indeterminate loads, with their minimum-norm solution.
 fn undetermined(diagnosis: &Diagnosis) -> String {
     let loads = &diagnosis.undetermined;
     if loads.is_empty() {
@@ -220,8 +221,8 @@ fn undetermined(diagnosis: &Diagnosis) -> String {
         })
     };
     format!(
-        "\n  loads that the motion does not determine here: undetermined forces and torques, and the shortest of all loads that\n  \
-         the motion allows when it starts from rest (N, N·m, on the child, world axes)\n\n{}{}",
+        "\n  loads that the motion does not determine here: indeterminate forces and torques, and the minimum-norm loads when the\n  \
+         mechanism starts from rest (N, N·m, on the child, world axes)\n\n{}{}",
         Table::new()
             .text("joint", shown.iter().map(|u| u.name.clone()))
             .text("type", shown.iter().map(|u| u.kind))

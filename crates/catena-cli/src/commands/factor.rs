@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 /// I must be U D Uᵀ, and x solve I x = b, at least this well, or the exit code is 1.
 const TOLERANCE: f64 = 1e-9;
-/// Larger models go without dense matrices.
+/// For larger models dense matrices are not formed.
 const LARGE: usize = 1000;
 /// Larger matrices are printed only as JSON.
 const WIDE: usize = 12;
@@ -78,7 +78,7 @@ struct Solution {
     x: Vec<f64>,
     /// |I x − b| / |b|.
     residual: Option<f64>,
-    /// |I x − b| / (|I| |x| + |b|): what rounding of the products themselves cannot explain.
+    /// |I x − b| / (|I| |x| + |b|): the backward error.
     backward: Option<f64>,
 }
 
@@ -229,7 +229,7 @@ fn dense(
     })
 }
 
-/// The body that hangs on the ground by a free joint, if the model floats.
+/// The body on a free joint to the ground, if the model floats.
 fn free_root(model: &Model) -> Option<usize> {
     let tree = model.tree();
     model
@@ -285,7 +285,7 @@ fn at_point(
     Ok(found)
 }
 
-/// What the effort of every freedom works against.
+/// Description of the inertia that the effort of every freedom accelerates.
 fn meanings(model: &Model) -> Vec<String> {
     let tree = model.tree();
     let mut is_leaf = vec![true; tree.bodies.len()];

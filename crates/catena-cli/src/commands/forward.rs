@@ -1,4 +1,4 @@
-//! `catena forward MODEL`: the accelerations that given efforts produce, checked by two other routes.
+//! `catena forward MODEL`: the accelerations that given efforts produce, with two independent checks.
 
 use crate::commands::closed_forward;
 use crate::commands::info::one_line;
@@ -18,11 +18,11 @@ use catena_mechanism::Formulation;
 use clap::Args;
 use serde_json::{Value, json};
 
-/// Efforts must come back from inverse dynamics, and the twin must agree, at least this well. Where they do not, because large
-/// forces cancel or the inertia matrix is ill-conditioned, numbers with twice the digits say who is right: accelerations
-/// that are not right to this limit make the exit code 1.
+/// Inverse dynamics must return the efforts, and Walker and Orin's method must agree, at least this well. Where they do not, because
+/// large forces cancel or the inertia matrix is ill-conditioned, double-double arithmetic decides: accelerations with a larger error
+/// make the exit code 1.
 const TOLERANCE: f64 = 1e-9;
-/// The twin costs O(n³): larger models go without.
+/// Walker and Orin's method costs O(n³): it is left out for larger models.
 const LARGE: usize = 1000;
 
 /// Which model and states.
@@ -69,9 +69,9 @@ struct Solved {
     situation: Situation,
     /// Relative difference of the efforts that inverse dynamics returns.
     returned: f64,
-    /// Relative difference to Walker and Orin's accelerations.
+    /// Relative difference from Walker and Orin's accelerations.
     twin: Option<f64>,
-    /// Errors of the accelerations and of Walker and Orin's, by numbers with twice the digits, where a check was not passed.
+    /// Errors of the accelerations and of Walker and Orin's, by double-double arithmetic, where a check failed.
     sharp: Option<Sharp>,
 }
 
@@ -116,7 +116,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let worst = largest_of(errors.map(|sharp| sharp.own));
     if !within(worst, TOLERANCE) {
         outcome.failures.push(format!(
-            "the accelerations are not right: numbers with twice the digits differ by {}, allowed {}",
+            "the accelerations are wrong: double-double arithmetic differs by {}, allowed {}",
             rough(worst),
             rough(TOLERANCE)
         ));
@@ -182,7 +182,7 @@ fn walker_orin(
     found
 }
 
-/// What a comparison came to.
+/// The result of a comparison.
 fn verdict(apart: f64, [yes, no]: [&str; 2]) -> String {
     let word = if within(apart, TOLERANCE) { yes } else { no };
     format!(
@@ -213,14 +213,14 @@ fn to_text(model: &Model, solved: &[Solved]) -> String {
         };
         if let Some(sharp) = &one.sharp {
             text += &format!(
-                "  check: numbers with twice the digits differ by {} from the accelerations above, allowed {}",
+                "  check: double-double arithmetic differs by {} from the accelerations above, allowed {}",
                 rough(sharp.own),
                 rough(TOLERANCE)
             );
             if let Some(twin) = sharp.twin {
                 text += &format!("; by {} from Walker–Orin's", rough(twin));
             }
-            text += "\n  Large forces cancel here, or the inertia matrix is ill-conditioned: plain numbers lose digits.\n";
+            text += "\n  Large forces cancel here, or the inertia matrix is ill-conditioned: double precision loses digits.\n";
         }
     }
     text

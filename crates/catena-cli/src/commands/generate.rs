@@ -123,7 +123,7 @@ fn choose<T: Copy>(option: &str, name: &str, all: &[(&'static str, T)]) -> Resul
     let known = all.iter().map(|(known, _)| *known);
     let hint = match names::nearest(name, known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
+        None => format!("expected one of: {}", known.collect::<Vec<_>>().join(", ")),
     };
     Err(Error::new(ErrorKind::Input, format!("{option}: `{name}` is not known")).hint(hint))
 }

@@ -1,4 +1,4 @@
-//! `catena info MODEL`: the model as it was understood.
+//! `catena info MODEL`: the model as it was read.
 
 use crate::coordinates::Quantity;
 use crate::model_argument::{Loaded, ModelArgument};
@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }))
 }
 
-/// What holds the tree.
+/// How the tree is attached to the ground.
 pub fn base_kind(model: &Model) -> &'static str {
     match model.tree().is_free_floating() {
         true => "free",
@@ -294,7 +294,7 @@ fn pose_in_link(tree: &Tree, frame: &FrameInfo) -> Pose<f64> {
     tree.bodies[frame.body].body_from_link.inverse() * frame.body_from_frame
 }
 
-/// Every link has a frame of its name; here are those that do not stand where a body's own link frame stands.
+/// Every link has a frame of its name; here are those that differ from a body's own link frame.
 fn frames(tree: &Tree) -> String {
     let others: Vec<&FrameInfo> = tree
         .frames

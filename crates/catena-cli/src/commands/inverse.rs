@@ -18,11 +18,11 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Of a trajectory so many instants are shown.
+/// Instants of a trajectory that are shown.
 const SHOWN_ROWS: usize = 21;
-/// Of a trajectory so many freedoms are shown.
+/// Freedoms of a trajectory that are shown.
 const SHOWN_COLUMNS: usize = 6;
-/// So many single states are shown in full.
+/// Single states that are shown in full.
 const SHOWN_STATES: usize = 20;
 
 /// Which model, states or motion.
@@ -59,12 +59,12 @@ pub struct Arguments {
 struct Solved {
     situation: Situation,
     returned: Option<f64>,
-    /// Error of the efforts by numbers with twice the digits, where the accelerations did not come back.
+    /// Error of the efforts by double-double arithmetic, where forward dynamics did not return the accelerations.
     sharp: Option<f64>,
 }
 
-/// Accelerations must come back from forward dynamics at least this well. Where they do not, because the inertia matrix is
-/// ill-conditioned, efforts that are not right to this limit make the exit code 1.
+/// Forward dynamics must return the accelerations at least this well. Where it does not, because the inertia matrix is
+/// ill-conditioned, efforts with a larger error make the exit code 1.
 const TOLERANCE: f64 = 1e-9;
 
 /// Computes the efforts.
@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     let situations = match trajectory {
         None => typed,
-        // wrenches given beside a trajectory act all along it
+        // wrenches given with a trajectory act at all its instants
         Some(mut along) => {
             for situation in &mut along {
                 situation.wrenches.clone_from(&typed[0].wrenches);
@@ -111,7 +111,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let worst = largest_of(solved.iter().filter_map(|one| one.sharp));
     if !within(worst, TOLERANCE) {
         outcome.failures.push(format!(
-            "the efforts are not right: numbers with twice the digits differ by {}, allowed {}",
+            "the efforts are wrong: double-double arithmetic differs by {}, allowed {}",
             rough(worst),
             rough(TOLERANCE)
         ));
@@ -179,7 +179,7 @@ fn solve(dynamics: &mut Dynamics, mut situation: Situation) -> Result<Solved> {
     situation.effort = dynamics
         .inverse(state, &situation.acceleration, &external)?
         .to_vec();
-    // the other way round; accelerations are compared with themselves and with those of the system left alone
+    // inverse check; the scale is the larger of the accelerations and those of the system without efforts
     let nothing = vec![0.0; situation.effort.len()];
     let alone = dynamics.forward(state, &nothing, &external).map(largest);
     let returned = match (alone, dynamics.forward(state, &situation.effort, &external)) {
@@ -220,7 +220,7 @@ fn states_text(model: &Model, solved: &[Solved]) -> String {
     text + &check_line(solved)
 }
 
-/// State number `index` of so many: its freedoms and orientations.
+/// State number `index` of `count`: its freedoms and orientations.
 pub fn state_block(model: &Model, situation: &Situation, index: usize, count: usize) -> String {
     let mut text = String::new();
     if count > 1 {
@@ -277,8 +277,8 @@ fn check_line(solved: &[Solved]) -> String {
         ),
         Some(worst) => format!(
             "\n  check: forward dynamics does not return the accelerations, relative difference {}, allowed {}\n  \
-             check: numbers with twice the digits differ by {} from the efforts above, allowed {}\n  \
-             The inertia matrix is ill-conditioned: plain numbers lose digits of accelerations.\n",
+             check: double-double arithmetic differs by {} from the efforts above, allowed {}\n  \
+             The inertia matrix is ill-conditioned: double precision loses digits of the accelerations.\n",
             rough(worst),
             rough(TOLERANCE),
             rough(largest_of(solved.iter().filter_map(|one| one.sharp))),

@@ -1,4 +1,4 @@
-//! `catena plot RUN`: pictures of a run.
+//! `catena plot RUN`: plots of a run.
 
 use crate::number::{counted, rough, six};
 use crate::outcome::Outcome;
@@ -132,7 +132,7 @@ impl<'a> Subject<'a> {
         if !metadata["model"].is_object() {
             return Err(Error::new(
                 ErrorKind::Input,
-                "the run does not tell its model; `catena simulate` writes runs that do",
+                "the run does not contain its model; `catena simulate` writes runs that do",
             ));
         }
         let time = match run.column("time") {
@@ -142,7 +142,7 @@ impl<'a> Subject<'a> {
                     ErrorKind::Input,
                     "the run holds no rows: it was stopped before its first block",
                 )
-                .hint("go on with it by --resume"));
+                .hint("continue it with --resume"));
             }
         };
         let text = metadata["model"].to_string();
@@ -243,7 +243,7 @@ impl<'a> Subject<'a> {
         self.figure("Energies", vec![energies])
     }
 
-    /// How far every sample is from the laws of mechanics.
+    /// Errors of every sample in the laws of mechanics.
     fn audit(&self) -> String {
         let mut charts = Vec::new();
         for (column, law, title) in [

@@ -17,8 +17,8 @@ pub struct BaseRows {
 
 const COLUMNS: [&str; 8] = ["t", "x", "y", "z", "qw", "qx", "qy", "qz"];
 
-/// Reads a pose per row. Without columns x, y, z the base stays at the origin, without qw, qx, qy, qz it does not turn. In a run
-/// written by `catena simulate --base`, the columns are `time` and `base.x` … `base.qz`, and the others are passed over.
+/// Reads a pose per row. Without columns x, y, z the base stays at the origin, without qw, qx, qy, qz it does not rotate. In a run
+/// written by `catena simulate --base`, the columns are `time` and `base.x` … `base.qz`, and the others are ignored.
 pub fn read(text: &str, path: &Path) -> Result<BaseRows> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = reader(text);

@@ -27,7 +27,7 @@ const BASE: [&str; 19] = [
     "alphaz", "ax", "ay", "az",
 ];
 
-/// A column, understood.
+/// A parsed column.
 struct Column {
     head: String,
     target: Target,
@@ -110,7 +110,7 @@ pub fn reader(text: &str) -> csv::Reader<&[u8]> {
         .from_reader(text.as_bytes())
 }
 
-/// Understands the header: known columns, each quantity complete or absent, nothing twice.
+/// Parses the header: known columns, each quantity complete or absent, nothing twice.
 fn header(text: &str, path: &Path, model: &Model) -> Result<Vec<Column>> {
     let known: Known = Quantity::ALL.map(|quantity| (quantity, quantity.coordinates(model)));
     let mut reader = reader(text.strip_prefix('\u{feff}').unwrap_or(text));
@@ -182,7 +182,7 @@ pub fn is_run(text: &str) -> bool {
     text.starts_with("# catena-run/")
 }
 
-/// Understands a column's head: `t`, `q1`, `q:shoulder`, `q.shoulder` or `shoulder`, with a unit such as `[deg]` if wanted.
+/// Parses a column's name: `t`, `q1`, `q:shoulder`, `q.shoulder` or `shoulder`, with a unit such as `[deg]` if wanted.
 fn column(head: &str, known: &Known) -> Result<Column> {
     let (name, unit) = match head
         .strip_suffix(']')
@@ -282,7 +282,7 @@ fn unknown_column(name: &str, known: &Known) -> Error {
     Error::new(ErrorKind::Input, format!("there is no column `{name}`")).hint(hint)
 }
 
-/// Units written a little differently are the same: `rad/s^2`, `N.m`, `Nm`.
+/// Equivalent notations of units are accepted: `rad/s^2`, `N.m`, `Nm`.
 pub fn same_unit(a: &str, b: &str) -> bool {
     let plain = |unit: &str| {
         unit.replace('²', "2")
@@ -366,7 +366,7 @@ fn entries(situation: &mut Situation, quantity: Quantity) -> &mut [f64] {
     }
 }
 
-/// What to say of a file that is no CSV.
+/// The error for a file that is not CSV.
 pub fn csv_error(error: &csv::Error, path: &Path) -> Error {
     match error.kind() {
         csv::ErrorKind::UnequalLengths {

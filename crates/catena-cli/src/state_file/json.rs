@@ -11,7 +11,7 @@ use catena::{Base, Model, State};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Keys of a state; `checks` is what the program itself wrote beside a result.
+/// Keys of a state; `checks` is what the program itself wrote with a result.
 const KEYS: [&str; 8] = ["t", "q", "v", "a", "tau", "base", "wrenches", "checks"];
 
 /// Reads one state, a list of states, or what `--json` printed.
@@ -211,7 +211,7 @@ fn object_with<'a>(value: &'a Value, what: &str, known: &[&str]) -> Result<&'a M
         Some(key) => {
             let hint = match names::nearest(key, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("known are: {}", known.join(", ")),
+                None => format!("expected one of: {}", known.join(", ")),
             };
             Err(syntax(format!("{what} has an unknown key `{key}`")).hint(hint))
         }

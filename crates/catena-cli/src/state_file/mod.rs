@@ -13,7 +13,7 @@ use catena::error::{Error, ErrorKind, Place, Result};
 use catena_io::run::read_csv_text;
 use std::path::Path;
 
-/// Reads the states of a file; its extension tells the format.
+/// Reads the states of a file; its extension gives the format.
 pub fn read(path: &Path, model: &Model) -> Result<Vec<Situation>> {
     let text = text_of(path)?;
     let extension = path
@@ -25,7 +25,7 @@ pub fn read(path: &Path, model: &Model) -> Result<Vec<Situation>> {
         _ => {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                "the format of the states cannot be told from the file's name",
+                "the format of the states cannot be determined from the file's name",
             )
             .at(whole(path))
             .hint("supported are .json and .csv"));

@@ -1,8 +1,8 @@
 //! Runs as text with commas.
 //!
-//! Lines that start with `#` are ours: format, columns, metadata, ends of blocks, end of the run, and checks. The header, each
-//! block and the end of the run are closed by a check, the CRC-32 of everything before it in the file. A block is appended in
-//! two steps. First all its rows go out with `#` in place of their first character, then the same bytes again with the true
+//! Lines that start with `#` hold format, columns, metadata, ends of blocks, end of the run, and checksums. The header, each
+//! block and the end of the run are followed by a checksum, the CRC-32 of everything before it in the file. A block is appended in
+//! two steps. First all its rows are written with `#` in place of their first character, then the same bytes again with the true
 //! characters. A process killed in between leaves comments and whole rows, never a piece of a row.
 
 use super::header::{self, words_from_text, words_to_text};
@@ -23,12 +23,12 @@ const BLOCK_LINE: &str = "# block: ";
 const FINISHED_LINE: &str = "# finished: ";
 const CHECK_LINE: &str = "# check: ";
 
-/// The line that closes what was written before it.
+/// The line with the checksum of what was written before it.
 fn check_line(check: &Hasher) -> String {
     format!("{CHECK_LINE}{:08x}\n", check.clone().finalize())
 }
 
-/// Closes a text that is appended to a file of which this is the check.
+/// Adds the checksum to a text that is appended to a file with the given checksum.
 fn close(text: &mut String, mut check: Hasher) -> Hasher {
     check.update(text.as_bytes());
     let line = check_line(&check);
@@ -42,7 +42,7 @@ pub(super) struct Writer {
     width: usize,
     /// Length of the file up to the end of the last block.
     length: u64,
-    /// Check of the file up to there.
+    /// Checksum of the file up to there.
     check: Hasher,
     /// Whether something is behind it that does not belong to the run.
     has_tail: bool,
@@ -67,7 +67,7 @@ impl Writer {
         })
     }
 
-    /// Writes bytes to the end of the file, first as they are hidden. If that fails, takes back what was written.
+    /// Writes bytes to the end of the file, first with `#` at the start of rows. If that fails, removes what was written.
     fn append(&mut self, hidden: &[u8], bytes: &[u8]) -> io::Result<()> {
         if self.file.is_waiting() {
             return self.file.begin(bytes);
@@ -88,7 +88,7 @@ impl Writer {
     }
 
     fn take_back(&mut self) {
-        // If this fails, the piece is left for the reader to pass over.
+        // If this fails, the reader skips the piece.
         let _ = self.file.cut(self.length);
     }
 }
@@ -279,7 +279,7 @@ fn read_header(lines: &mut Lines<'_>) -> Result<Header> {
             path,
             "the header of the run is cut off or changed",
         )
-        .hint("without it nothing can be said of the rows; make the run anew")
+        .hint("without it the rows cannot be read; repeat the run")
     };
     let complete = lines.next()?;
     if lines.length == 0 {
@@ -315,7 +315,7 @@ fn read_header(lines: &mut Lines<'_>) -> Result<Header> {
     }
 }
 
-/// Lines of which the check has not been seen: a block, or the end of the run.
+/// Lines whose checksum has not been read yet: a block, or the end of the run.
 struct Piece {
     width: usize,
     numbers: Vec<f64>,
@@ -391,7 +391,7 @@ struct Lines<'a> {
     number: usize,
     /// Length of the file up to its end.
     length: u64,
-    /// Check of the file up to its beginning.
+    /// Checksum of the file up to its beginning.
     check: Hasher,
 }
 
@@ -410,7 +410,7 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// Reads the next line. At the end of the file, or if the line has no end, the answer is no.
+    /// Reads the next line. False at the end of the file, or if the line has no end.
     fn next(&mut self) -> Result<bool> {
         self.check.update(&self.bytes);
         self.bytes.clear();
@@ -430,13 +430,13 @@ impl<'a> Lines<'a> {
             .map(|rest| rest.trim_end_matches('\n'))
     }
 
-    /// If the line is a check: whether it is that of the lines before it.
+    /// If the line is a checksum: whether it is that of the lines before it.
     fn is_right_check(&self) -> Option<bool> {
         let is_check = self.bytes.starts_with(CHECK_LINE.as_bytes());
         is_check.then(|| self.bytes == check_line(&self.check).as_bytes())
     }
 
-    /// Check of the file up to the end of the line.
+    /// Checksum of the file up to the end of the line.
     fn check_with_line(&self) -> Hasher {
         let mut check = self.check.clone();
         check.update(&self.bytes);

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What files of this version call themselves.
+/// Name of the format in files of this version.
 pub(super) const FORMAT: &str = "catena-run/2";
 
 /// Refuses a header that could not be read back.
@@ -61,7 +61,7 @@ pub(super) fn from_text(path: &Path, columns: &str, metadata: &str) -> Result<He
         )
     };
     let columns: Value = serde_json::from_str(columns)
-        .map_err(|error| damaged(&format!("its columns are no JSON ({error})")))?;
+        .map_err(|error| damaged(&format!("its columns are not valid JSON ({error})")))?;
     let columns: Option<Vec<Column>> = columns.as_array().and_then(|list| {
         let column = |entry: &Value| {
             Some(Column::new(
@@ -74,13 +74,13 @@ pub(super) fn from_text(path: &Path, columns: &str, metadata: &str) -> Result<He
     let header = Header {
         columns: columns.ok_or_else(|| damaged("its columns have no names and units"))?,
         metadata: serde_json::from_str(metadata)
-            .map_err(|error| damaged(&format!("its metadata are no JSON ({error})")))?,
+            .map_err(|error| damaged(&format!("its metadata are not valid JSON ({error})")))?,
     };
     check(&header).map_err(|error| damaged(error.message()))?;
     Ok(header)
 }
 
-/// Refuses a file of another version, and what is no run at all.
+/// Refuses a file of another version, and a file that is not a run.
 pub(super) fn check_format(path: &Path, format: Option<&str>) -> Result<()> {
     match format {
         Some(FORMAT) => Ok(()),
@@ -89,12 +89,12 @@ pub(super) fn check_format(path: &Path, format: Option<&str>) -> Result<()> {
             path,
             format!("the run is of format `{other}`, this version of catena reads `{FORMAT}`"),
         )
-        .hint("read it with the version that wrote it, or make the run anew")),
+        .hint("read it with the version that wrote it, or repeat the run")),
         _ => Err(no_run(path)),
     }
 }
 
-/// The file is something else.
+/// The error for a file that is not a run.
 pub(super) fn no_run(path: &Path) -> Error {
     file_error(
         ErrorKind::Syntax,

@@ -1,10 +1,10 @@
 //! Runs as MCAP.
 //!
-//! The file is complete after every block: data, then an end without summary. The next block is put where that end is. Its
-//! bytes beyond the old end go out first, then those over it, so that a killed process leaves either the old end, after which
-//! nobody reads, or the new block. Only [`Writer::finish`] adds the summary.
+//! The file is complete after every block: data, then an end without summary. The next block overwrites that end. Its
+//! bytes beyond the old end are written first, then those over it, so that a killed process leaves either the old end, after
+//! which readers stop, or the new block. Only [`Writer::finish`] adds the summary.
 //!
-//! The header, each block and the audit are closed by a record with a check, the CRC-32 of everything before it in the file.
+//! The header, each block and the audit are followed by a record with a checksum, the CRC-32 of everything before it in the file.
 
 use super::header::{self, words_from_text, words_to_text};
 use super::mcap_message::{Layout, schema};
@@ -47,7 +47,7 @@ struct Metadata {
     length: u64,
 }
 
-/// The record that closes what was written before it.
+/// The record with the checksum of what was written before it.
 fn check_record(check: &Hasher) -> Vec<u8> {
     let mut bytes = Vec::new();
     let digits = format!("{:08x}", check.clone().finalize());
@@ -58,7 +58,7 @@ fn check_record(check: &Hasher) -> Vec<u8> {
     bytes
 }
 
-/// Closes bytes that are appended to a file of which this is the check.
+/// Adds the checksum to bytes that are appended to a file with the given checksum.
 fn close(bytes: &mut Vec<u8>, mut check: Hasher) -> Hasher {
     check.update(bytes);
     let record = check_record(&check);
@@ -84,7 +84,7 @@ pub(super) struct Writer {
     progress: Progress,
     /// Length of the data; the end of the file follows.
     length: u64,
-    /// Check of the data.
+    /// Checksum of the data.
     check: Hasher,
     /// Whether something other than the end follows.
     has_tail: bool,
@@ -151,7 +151,7 @@ impl Writer {
         })
     }
 
-    /// Puts bytes, the end of the file included, where the end of the file is now. If something fails, the file is as before.
+    /// Overwrites the end of the file with bytes that include a new end. If something fails, the file is as before.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.file.is_waiting() {
             return self.file.begin(bytes);
@@ -181,7 +181,7 @@ impl Writer {
     }
 
     fn take_back(&mut self) {
-        // If this fails, the reader passes over what is left.
+        // If this fails, the reader skips what is left.
         let _ = self.put_plain_end();
     }
 
@@ -238,7 +238,7 @@ impl Writer {
     }
 }
 
-/// The summary of a finished run, which lets programs jump in it.
+/// The summary of a finished run, which allows random access.
 struct Summary<'a> {
     description: &'a [u8],
     progress: Progress,
@@ -257,7 +257,7 @@ impl Summary<'_> {
             .u16(1)
             .u32(1)
             .u32(0)
-            // Header, a checkpoint for each block, audit; each with its check.
+            // Header, a checkpoint for each block, audit; each with its checksum.
             .u32(2 * self.progress.blocks as u32 + 4)
             .u32(self.chunks.len() as u32)
             .u64(start.unwrap_or(0))
@@ -467,7 +467,7 @@ impl Scan {
         (piece.is_sound && same).then_some(())
     }
 
-    /// Reads the header up to its check, where the first block begins.
+    /// Reads the header up to its checksum, where the first block begins.
     fn start(records: &mut Records<'_>) -> Result<Scan> {
         let path = records.path;
         let mut header = None;
@@ -513,11 +513,11 @@ impl Scan {
             path,
             "the header of the run is cut off or changed",
         )
-        .hint("without it nothing can be said of the rows; make the run anew"))
+        .hint("without it the rows cannot be read; repeat the run"))
     }
 }
 
-/// Records of which the check has not been seen: a block, or the audit.
+/// Records whose checksum has not been read yet: a block, or the audit.
 struct Piece {
     numbers: Vec<f64>,
     /// Place and length of the chunk and of its data, and its times.
@@ -633,7 +633,7 @@ struct Records<'a> {
     place: u64,
     /// Where it ends.
     end: u64,
-    /// Check of the file up to its beginning.
+    /// Checksum of the file up to its beginning.
     check: Hasher,
 }
 
@@ -669,7 +669,7 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// Reads the next record. If no whole one is left, the answer is no.
+    /// Reads the next record. False if no complete one is left.
     fn next(&mut self) -> Result<bool> {
         if self.place > 0 {
             self.check = self.check_with_record();
@@ -714,7 +714,7 @@ impl<'a> Records<'a> {
         (found == name).then_some(entries)
     }
 
-    /// If the record is a check: whether it is that of what stands before it.
+    /// If the record is a checksum: whether it matches what stands before it.
     fn is_right_check(&self) -> Option<bool> {
         let is_check = self.code == op::METADATA && self.body.starts_with(&counted_text(CHECK));
         is_check.then(|| {
@@ -723,7 +723,7 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// Check of the file up to the end of the record.
+    /// Checksum of the file up to the end of the record.
     fn check_with_record(&self) -> Hasher {
         let mut check = self.check.clone();
         check.update(&[self.code]);

@@ -1,12 +1,12 @@
 //! The records of MCAP as bytes, little-endian: an operation code, the length of the body, the body.
 //!
-//! The `mcap` crate writes whole files only; a run must be continued. Messages are read by the crate; what tells a length is
-//! read here, since the crate makes room for the 4 GB that a changed byte may ask for.
+//! The `mcap` crate writes whole files only; a run must be appendable. Messages are read by the crate; lengths are read here,
+//! since the crate would allocate the 4 GB that a corrupt length may ask for.
 
 use mcap::records::op;
 use std::collections::BTreeMap;
 
-/// A record being put together.
+/// A record being built.
 pub(super) struct Record {
     code: u8,
     body: Vec<u8>,
@@ -67,7 +67,7 @@ impl Record {
 /// Bytes before the body of a record.
 pub(super) const PREFIX: u64 = 9;
 
-/// Appends the end of a file whose data have this length: end of data, summary if there is one, a footer that tells where,
+/// Appends the end of a file whose data have this length: end of data, summary if there is one, a footer with its position,
 /// and the signature.
 pub(super) fn put_end(buffer: &mut Vec<u8>, data_length: u64, summary: &[u8]) {
     Record::new(op::DATA_END).u32(0).put(buffer);
@@ -129,7 +129,7 @@ pub(super) fn read_metadata(mut body: &[u8]) -> Option<(String, BTreeMap<String,
     Some((name, entries))
 }
 
-/// Is this the body of a chunk without compression, with nothing but whole messages in it?
+/// Is this the body of a chunk without compression that contains complete messages only?
 pub(super) fn is_plain_chunk(body: &[u8]) -> bool {
     let mut rest = body;
     let head = |rest: &mut &[u8]| {
@@ -170,7 +170,7 @@ mod tests {
         for at in 0..body.len() {
             let mut changed = body.to_vec();
             changed[at] = 0xff;
-            // no answer may make room for what is not there
+            // no call may allocate for data that are not there
             if let Some((_, entries)) = read_metadata(&changed) {
                 assert!(entries.values().all(|value| value.len() < body.len()));
             }

@@ -1,9 +1,9 @@
 //! Runs: the results of a simulation as a file of CSV, Parquet or MCAP, safe against being killed.
 //!
 //! A run is a table of doubles, one row per recorded time, with a header (columns with units, metadata). Rows are written in
-//! blocks. Each block carries a checkpoint: words from which whoever writes the run can continue it. After a kill at any
-//! moment the file holds every block whose [`RunWriter::block`] had returned; [`RunWriter::resume`] goes on from there.
-//! What is on disk, and how other programs read it, is told in `docs/run-files.md`.
+//! blocks. Each block carries a checkpoint: words from which the writing program can continue the run. After a kill at any
+//! moment the file holds every block whose [`RunWriter::block`] had returned; [`RunWriter::resume`] continues from there.
+//! The formats on disk, and how other programs read them, are described in `docs/run-files.md`.
 //!
 //! ```
 //! # let folder = std::env::temp_dir().join(format!("catena-run-doc-{}", std::process::id()));
@@ -65,7 +65,7 @@ impl Column {
     }
 }
 
-/// What stands before the rows of a run.
+/// The header of a run, which precedes the rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// The columns. The first is `time` in `s`; names are unique.
@@ -86,7 +86,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the extension of a file name tells.
+    /// The format given by the extension of a file name.
     pub fn from_path(path: &Path) -> Result<Format> {
         let extension = path
             .extension()
@@ -104,7 +104,7 @@ impl Format {
             _ => Err(file_error(
                 ErrorKind::Unsupported,
                 path,
-                "the format of the run cannot be told from the file's name",
+                "the format of the run cannot be determined from the file's name",
             )
             .hint("runs are named .csv, .parquet or .mcap")),
         }
@@ -118,12 +118,12 @@ pub struct Run {
     pub header: Header,
     /// The numbers, column by column, in the order of the header. All have the same length.
     pub columns: Vec<Vec<f64>>,
-    /// Whether the run came to its end. What an unfinished run holds ends with its last complete block.
+    /// Whether the run came to its end. An unfinished run ends with its last complete block.
     pub finished: bool,
     /// What the run's own audit found; only a finished run has one.
     pub audit: Option<Value>,
     /// Bytes after the last complete block that were left out: a block that was being written when the process was killed, or
-    /// one that is not as it was written.
+    /// a corrupt one.
     pub dropped: u64,
 }
 
@@ -170,13 +170,13 @@ pub fn read_run(path: &Path) -> Result<Run> {
     })
 }
 
-/// The text of a run in CSV up to the end of its last complete block, and the number of bytes left out after it. A run that is not
-/// as it was written is an error.
+/// The text of a run in CSV up to the end of its last complete block, and the number of bytes left out after it. A corrupt run is
+/// an error.
 pub fn read_csv_text(path: &Path) -> Result<(String, u64)> {
     csv_file::read_text(path)
 }
 
-/// Everything a file tells about a run.
+/// Everything a file contains about a run.
 struct Contents {
     header: Header,
     columns: Vec<Vec<f64>>,
@@ -209,11 +209,11 @@ impl Progress {
 trait Sink {
     /// Appends one block. When this fails, the file holds what it held before.
     fn block(&mut self, rows: &[f64], checkpoint: &[u64], progress: Progress) -> io::Result<()>;
-    /// Marks the run as finished and makes it outlast a power failure. When this fails, the run stays unfinished.
+    /// Marks the run as finished and makes it survive a power failure. When this fails, the run stays unfinished.
     fn finish(&mut self, audit: &Value) -> io::Result<()>;
 }
 
-/// A run being written. Rows go out in blocks; each block carries a checkpoint from which the run can be continued.
+/// A run being written. Rows are written in blocks; each block carries a checkpoint from which the run can be continued.
 ///
 /// Dropping the writer without [`RunWriter::finish`] leaves an unfinished run, as a kill does.
 pub struct RunWriter {
@@ -234,9 +234,9 @@ impl std::fmt::Debug for RunWriter {
 }
 
 impl RunWriter {
-    /// Starts a run in a new file; its format is told by the extension. A run that exists, finished or not, is an error of kind
-    /// [`ErrorKind::Exists`] unless it may be overwritten; then it stays until the new one has its first block. An empty file is no
-    /// run. While another process writes a run of this name, nobody else can.
+    /// Starts a run in a new file; the extension gives its format. A run that exists, finished or not, is an error of kind
+    /// [`ErrorKind::Exists`] unless it may be overwritten; then it stays until the new one has its first block. An empty file is not a
+    /// run. Only one process at a time can write a run.
     pub fn create(path: &Path, header: &Header, overwrite: bool) -> Result<Self> {
         let format = Format::from_path(path)?;
         header::check(header)?;
@@ -346,11 +346,11 @@ impl RunWriter {
     fn write_error(&self, error: &io::Error) -> Error {
         let advice = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
-            io::ErrorKind::FileTooLarge => "raise the limit of file sizes",
+            io::ErrorKind::FileTooLarge => "raise the file size limit",
             _ => "remove the cause",
         };
         let next = match self.progress.blocks {
-            0 => "start the run anew",
+            0 => "start the run again",
             _ => "resume the run",
         };
         file_error(
@@ -364,7 +364,9 @@ impl RunWriter {
     fn kept(&self) -> String {
         let Progress { blocks, rows, time } = self.progress;
         match time {
-            Some(time) => format!("kept are {rows} rows in {blocks} blocks, up to time {time:?} s"),
+            Some(time) => {
+                format!("the file holds {rows} rows in {blocks} blocks, up to time {time:?} s")
+            }
             None => "no rows had been written before".to_string(),
         }
     }

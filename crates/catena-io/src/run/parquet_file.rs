@@ -1,9 +1,9 @@
 //! Runs as Parquet.
 //!
 //! A Parquet file cannot be read before its end is written, so an unfinished run is a folder `run.parquet.parts` of complete
-//! files, `part-00000001.parquet` and so on. A block is added by writing the last part anew, with the rows it had, under
+//! files, `part-00000001.parquet` and so on. A block is added by rewriting the last part, with the rows it had, under
 //! another name and renaming it: each part exists as it was or as it becomes. After some blocks a new part is begun. The end of
-//! the run merges the parts into `run.parquet`, again by renaming, and removes the folder. Every file carries a check of all its
+//! the run merges the parts into `run.parquet`, again by renaming, and removes the folder. Every file carries a checksum of all its
 //! bytes.
 
 use super::header::{self, words_from_text, words_to_text};
@@ -27,7 +27,7 @@ const ROWS_OF_PART: usize = 1 << 14;
 const ROWS_OF_GROUP: usize = 1 << 16;
 const NUMBERS_OF_GROUP: usize = 1 << 22;
 
-/// Names that readers of folders of Parquet files pass over, because of the underscore.
+/// Names that readers of folders of Parquet files skip, because of the underscore.
 const LOCK: &str = "_lock";
 const FRESH_PART: &str = "_part.new";
 const MERGED: &str = "_merged.new";
@@ -223,14 +223,14 @@ impl Sink for Writer {
                 let _ = fs::remove_file(&merged);
             })?;
         storage::synchronize_names(&self.path);
-        // The run is complete. Parts that cannot be removed are in nobody's way: readers look at the file first.
+        // The run is complete. Parts that cannot be removed do no harm: readers look at the file first.
         let _ = remove_parts(&self.path, &self.parts);
         remove_folder(&self.parts);
         Ok(())
     }
 }
 
-/// What a part tells about the run up to its end.
+/// What a part contains about the run up to its end.
 #[derive(Default)]
 struct Part {
     checkpoint: Vec<u64>,
@@ -264,7 +264,7 @@ fn names(header: &Header) -> Vec<&str> {
 }
 
 /// Takes the lock of a run. The process that finishes a run removes the folder with the lock in it; where the folder may be
-/// made, it is made anew.
+/// created, it is created again.
 fn take_lock(path: &Path, parts: &Path, make: bool) -> Result<File> {
     let name = parts.join(LOCK);
     let failed = |error| create_error(path, &error);
@@ -355,7 +355,7 @@ fn remove_folder(parts: &Path) {
     let _ = fs::remove_dir(parts);
 }
 
-/// Opens one file of a run and checks that it is one, as it was written.
+/// Opens one file of a run and verifies its checksum.
 fn open_table(run: &Path, path: &Path) -> Result<(Table, Header)> {
     let failed = |error| read_error(run, &error);
     let mut file = File::open(path).map_err(failed)?;
@@ -417,7 +417,7 @@ pub(super) fn read(path: &Path) -> Result<Contents> {
         .map_err(|error| unreadable(path, error))?;
     let audit = match table.texts().get("catena.audit") {
         Some(audit) => serde_json::from_str(audit)
-            .map_err(|error| damaged(path, &format!("its audit is no JSON ({error})")))?,
+            .map_err(|error| damaged(path, &format!("its audit is not valid JSON ({error})")))?,
         None => return Err(damaged(path, "its audit is missing")),
     };
     Ok(Contents {
@@ -526,7 +526,7 @@ fn not_resumable(path: &Path, parts: &Path) -> Error {
         Err(error) => return error,
     };
     if parts.is_dir() {
-        // Of no importance if it does not succeed: readers look at the file first.
+        // A failure does no harm: readers look at the file first.
         let _ = remove_left_over(path, parts, &table, &header);
     }
     finished_error(path)

@@ -1,6 +1,6 @@
-//! A table of doubles in one Parquet file, with texts beside it.
+//! A table of doubles in one Parquet file, with key-value texts.
 //!
-//! The last text is a check: the CRC-32 of the whole file with zeros in place of its own digits. Parquet itself knows
+//! The last text is a checksum: the CRC-32 of the whole file with zeros in place of its own digits. Parquet itself has
 //! checksums of pages only, which leave the rest of the file unprotected.
 
 use parquet::basic::{Repetition, Type as PhysicalType};
@@ -16,11 +16,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
-/// Key of the check.
+/// Key of the checksum.
 const CHECK: &str = "catena.check";
-/// Key and beginning of the check as they stand in the file: a Thrift field of eight bytes follows.
+/// Key and beginning of the checksum as they stand in the file: a Thrift field of eight bytes follows.
 const BEFORE_DIGITS: &[u8] = b"catena.check\x18\x08";
-/// Digits before the check is known.
+/// Digits before the checksum is known.
 const NO_DIGITS: &str = "00000000";
 /// After the texts of a file: the length of the footer in four bytes, and the signature.
 const SIGNATURE: &[u8; 4] = b"PAR1";
@@ -30,7 +30,7 @@ pub(super) struct TableWriter<W: Write + Send> {
     writer: SerializedFileWriter<Hashing<W>>,
 }
 
-/// Passes bytes on and computes their check.
+/// Passes bytes on and computes their checksum.
 struct Hashing<W> {
     target: W,
     check: crc32fast::Hasher,
@@ -69,7 +69,7 @@ impl<W: Read + Write + Seek + Send> TableWriter<W> {
         let schema = Type::group_type_builder("run")
             .with_fields(fields)
             .build()?;
-        // Doubles of a simulation hardly repeat: a dictionary would make the file larger.
+        // Doubles of a simulation rarely repeat: a dictionary would make the file larger.
         let properties = WriterProperties::builder()
             .set_dictionary_enabled(false)
             .set_statistics_enabled(EnabledStatistics::Chunk)
@@ -95,7 +95,7 @@ impl<W: Read + Write + Seek + Send> TableWriter<W> {
         Ok(())
     }
 
-    /// Puts a text beside the table.
+    /// Adds a key-value text to the table.
     pub(super) fn text(&mut self, key: &str, value: &str) {
         let entry = KeyValue::new(key.to_string(), value.to_string());
         self.writer.append_key_value_metadata(entry);
@@ -106,7 +106,7 @@ impl<W: Read + Write + Seek + Send> TableWriter<W> {
         self.text(CHECK, NO_DIGITS);
         let Hashing { mut target, check } = self.writer.into_inner()?;
         let Some(place) = digits(&mut target)? else {
-            return Err(ParquetError::General("the check has no place".into()));
+            return Err(ParquetError::General("no place for the checksum".into()));
         };
         target.seek(SeekFrom::Start(place))?;
         write!(target, "{:08x}", check.finalize())?;
@@ -115,7 +115,7 @@ impl<W: Read + Write + Seek + Send> TableWriter<W> {
     }
 }
 
-/// Where the digits of the check are, if the file has one.
+/// Where the digits of the checksum are, if the file has one.
 fn digits(file: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
     let length = file.seek(SeekFrom::End(0))?;
     let mut end = [0; 8];
@@ -144,19 +144,19 @@ fn digits(file: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
         .map(|start| place + start as u64))
 }
 
-/// What the check of a file tells.
+/// Result of verifying the checksum of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seal {
-    /// The file is as it was written.
+    /// The file is unchanged.
     Whole,
-    /// It is not.
+    /// The file is corrupt.
     Broken,
-    /// There is no check.
+    /// There is no checksum.
     Absent,
 }
 
 impl Seal {
-    /// Reads a file and compares it with its check.
+    /// Reads a file and compares it with its checksum.
     pub(super) fn of(file: &mut File) -> io::Result<Seal> {
         let Some(place) = digits(file)? else {
             return Ok(Seal::Absent);
@@ -193,7 +193,7 @@ impl Table {
         u64::try_from(rows).unwrap_or(0)
     }
 
-    /// The texts beside the table.
+    /// The key-value texts of the table.
     pub(super) fn texts(&self) -> HashMap<&str, &str> {
         let metadata = self.reader.metadata().file_metadata();
         let entries = metadata.key_value_metadata().into_iter().flatten();
@@ -241,7 +241,7 @@ impl Table {
     }
 }
 
-/// The failure of the file behind a failure of the table.
+/// The I/O error behind an error of the table.
 pub(super) fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {

@@ -1,4 +1,4 @@
-//! Files: errors with the path in them, locks, and replacement in one step.
+//! Files: errors with the path in them, locks, and atomic replacement.
 
 use catena::error::{Error, ErrorKind, Place, Result};
 use std::ffi::OsString;
@@ -43,7 +43,7 @@ pub(super) fn create_error(path: &Path, error: &io::Error) -> Error {
     let folder = folder_of(path);
     if error.kind() == io::ErrorKind::NotFound && !folder.is_dir() {
         let message = format!("the folder {} does not exist", folder.display());
-        return file_error(ErrorKind::File, path, message).hint("make it first");
+        return file_error(ErrorKind::File, path, message).hint("create it first");
     }
     let message = format!("the run cannot be created: {error}");
     file_error(ErrorKind::File, path, message)
@@ -58,23 +58,23 @@ pub(super) fn finished_error(path: &Path) -> Error {
     )
 }
 
-/// A run that is in the way of a new one.
+/// The error for a run that exists where a new one should be created.
 pub(super) fn exists_error(path: &Path) -> Error {
     file_error(ErrorKind::Exists, path, "the run exists already")
         .hint("choose another name, resume it, or allow overwriting it")
 }
 
-/// A run of which nothing is there but its name.
+/// The error for a run without a header.
 pub(super) fn nothing_begun(path: &Path) -> Error {
     file_error(
         ErrorKind::Missing,
         path,
         "the run was stopped before its header was written",
     )
-    .hint("there are no results; start the run anew")
+    .hint("there are no results; start the run again")
 }
 
-/// A run that is not as it was written.
+/// The error for a corrupt run.
 pub(super) fn damaged(path: &Path, what: &str) -> Error {
     file_error(
         ErrorKind::Syntax,
@@ -91,19 +91,19 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// The path with more at its end: `run.csv` and `.new` give `run.csv.new`.
+/// The path with a suffix: `run.csv` and `.new` give `run.csv.new`.
 pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)
 }
 
-/// Opens what bears a name and locks it: the lock keeps two processes from writing one run. The system releases it when the
+/// Opens a file by name and locks it: the lock keeps two processes from writing one run. The system releases it when the
 /// process ends, however it ends. Where files cannot be locked, nothing is checked.
 ///
-/// Another process may replace or remove the file between opening and locking. A lock on a file that no longer bears the
-/// name protects nothing, so the name is looked at once more, and opened anew if it has changed. `open` answers nothing to be
-/// asked again.
+/// Another process may replace or remove the file between opening and locking. A lock on a file that no longer has the
+/// name protects nothing, so the name is checked again after locking, and the file reopened if it has changed. `open` returns `None` to be
+/// called again.
 pub(super) fn lock_at(
     run: &Path,
     name: &Path,
@@ -142,12 +142,12 @@ fn bears(_: &File, name: &Path) -> bool {
     name.exists()
 }
 
-/// Whether something is at a name: an empty file is what a process killed at its very beginning leaves.
+/// Whether a run is at a name: an empty file is what a process killed at its very beginning leaves.
 pub(super) fn is_taken(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() || metadata.len() > 0)
 }
 
-/// Makes a file of a name that no other has, in the folder of this one.
+/// Creates a file with a unique name, in the folder of this one.
 fn fresh_file(path: &Path) -> io::Result<(PathBuf, File)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     loop {
@@ -180,7 +180,7 @@ pub(super) struct RunFile {
     /// Where it is, links followed.
     path: PathBuf,
     file: File,
-    /// The beginning of a run that has not taken its name: an older run bears it, whose file is the one held, and keeps it until
+    /// The beginning of a run that does not have its name yet: an older run, whose file is locked, keeps the name until
     /// the first block.
     waiting: Option<Vec<u8>>,
 }
@@ -217,7 +217,7 @@ impl RunFile {
         Ok(run)
     }
 
-    /// Opens an unfinished run to go on with it.
+    /// Opens an unfinished run to continue it.
     pub(super) fn resume(path: &Path) -> Result<Self> {
         let failed = |error| read_error(path, &error);
         let mut options = OpenOptions::new();
@@ -235,8 +235,8 @@ impl RunFile {
         self.waiting.is_some()
     }
 
-    /// Takes the name, in one step: with the beginning of the run and what is given in the file. Of a run that has its name, this
-    /// does nothing.
+    /// Takes the name, atomically, with the beginning of the run and the given bytes in the file. Does nothing for a run that has
+    /// its name already.
     pub(super) fn begin(&mut self, rest: &[u8]) -> io::Result<()> {
         let Some(head) = &self.waiting else {
             return Ok(());
@@ -279,8 +279,8 @@ impl RunFile {
     }
 }
 
-/// What a file holds between two places. The end is that of the file when it was opened: what another process has added since
-/// then is none of the reader's business.
+/// The content of a file between two positions. The end is that of the file when it was opened: what another process has added
+/// since then is not read.
 pub(super) fn tail(mut file: &File, path: &Path, from: u64, to: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(from))

@@ -1,9 +1,9 @@
-//! Hinges, the loads in them that nothing determines, and the weaker joints that would do.
+//! Hinges, their indeterminate loads, and joints with more freedoms that would suffice.
 //!
 //! ```text
-//! N          H N = 0: loads in all hinges that move nothing; those of the constraints have Jᵀ N = 0, the tree balances them
-//! weaker     a joint that lets a twist through cannot carry the loads R that do work on it: N ← N · null(Rᵀ N)
-//! the same motion   if Rᵀ N has full rank, every row that is lost was a dependent one
+//! N          H N = 0: loads in all hinges without effect on the motion; those of the constraints have Jᵀ N = 0, the tree balances them
+//! weaker     a joint that permits a twist cannot carry the loads R that do work on it: N ← N · null(Rᵀ N)
+//! the same motion   if Rᵀ N has full rank, every removed row was a dependent one
 //! ```
 
 use super::Added;
@@ -12,6 +12,7 @@ use catena::Model;
 use catena::algorithm::constrained::Rows;
 use catena::algorithm::kinematics::Kinematics;
 use catena::model::{JointKind, Rule};
+use catena::residual::{largest, largest_of};
 use catena::spatial::{Force, Mat3, Vec3};
 use faer::Mat;
 use std::ops::Range;
@@ -33,7 +34,7 @@ pub(super) struct Hinge {
 
 const BALL: &[Added] = &[Added::Turn(0), Added::Turn(1), Added::Turn(2)];
 
-/// Kinds of joints that let more through, and what: turns about and slides along the axes of the joint frame on the parent.
+/// Kinds of joints with more freedoms, and which: rotations about and translations along the axes of the joint frame on the parent.
 fn weaker(kind: JointKind) -> Vec<(JointKind, &'static [Added])> {
     use Added::{Slide, Turn};
     match kind {
@@ -115,12 +116,12 @@ pub(super) struct View {
     pub wrench: Vec<Force<f64>>,
     /// Axes of every hinge's frame on the parent, in the world.
     axes: Vec<Mat3<f64>>,
-    /// Loads that move nothing, one column each.
+    /// Loads without effect on the motion, one column each.
     pub null: Null,
 }
 
 impl View {
-    /// From the loads of the constraints that move nothing, with those of the tree that balance them.
+    /// From the loads of the constraints without effect on the motion, with those of the tree that balance them.
     pub fn new(
         model: &Model,
         hinges: &[Hinge],
@@ -176,9 +177,8 @@ impl View {
             all.extend_from_slice(column);
             view.null.columns.push(all);
         }
-        let largest = view.null.columns.iter();
-        let largest = largest.fold(0.0f64, |m, column| m.max(crate::dense::largest(column)));
-        view.null.tolerance = 1e-8 * largest;
+        let columns = view.null.columns.iter();
+        view.null.tolerance = 1e-8 * largest_of(columns.map(|column| largest(column)));
         view
     }
 
@@ -187,7 +187,7 @@ impl View {
         [self.axes[hinge].x, self.axes[hinge].y, self.axes[hinge].z][k]
     }
 
-    /// Combinations of a hinge's rows that do work on the twists a weaker joint adds: it does not have them.
+    /// Combinations of a hinge's rows that do work on the twists a weaker joint adds, and which that joint therefore lacks.
     pub fn lost(&self, hinge: usize, added: &[Added]) -> Mat<f64> {
         let range = self.range[hinge].clone();
         let powers = Mat::from_fn(range.len(), added.len(), |row, column| {
@@ -211,7 +211,7 @@ impl View {
         Mat::identity(rows, rows)
     }
 
-    /// Directions in world axes of the forces and of the torques that nothing determines in a hinge.
+    /// Directions in world axes of the indeterminate forces and torques in a hinge.
     pub fn undetermined(&self, hinge: usize) -> [Vec<Vec3<f64>>; 2] {
         let range = self.range[hinge].clone();
         let directions = |part: fn(&Force<f64>) -> Vec3<f64>| {
@@ -232,7 +232,7 @@ impl View {
     }
 }
 
-/// Loads in all hinges that move nothing.
+/// Loads in all hinges without effect on the motion.
 #[derive(Clone)]
 pub(super) struct Null {
     pub columns: Vec<Vec<f64>>,
@@ -270,7 +270,7 @@ impl Null {
         (active, seen)
     }
 
-    /// Can all these directions be lost, and nothing but loads that move nothing with them?
+    /// Can all these directions be removed without losing any load that affects the motion?
     pub fn can_lose(&self, range: Range<usize>, directions: &Mat<f64>) -> bool {
         let (active, seen) = self.seen(range, directions);
         if active.len() < directions.ncols() {
@@ -281,7 +281,7 @@ impl Null {
         (0..directions.ncols()).all(|k| r[(k, k)].abs() > self.tolerance)
     }
 
-    /// Loses them: what is left has no entries there.
+    /// Removes them: the remaining loads have no entries there.
     pub fn lose(&mut self, range: Range<usize>, directions: &Mat<f64>) {
         let (active, seen) = self.seen(range, directions);
         let q = seen.transpose().to_owned().qr().compute_Q();

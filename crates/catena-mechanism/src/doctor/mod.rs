@@ -1,15 +1,15 @@
-//! What is wrong with a mechanism: freedoms by counting and by rank, rows that depend on each other, loads that are not unique,
-//! singular positions, and joints that could be weaker.
+//! Diagnosis of a mechanism: freedoms by counting and by rank, dependent rows, indeterminate loads, singular positions, and joints
+//! that could have more freedoms.
 //!
 //! ```text
 //! counting   freedoms of the tree − rows of the constraints                      (Grübler)
 //! rank       freedoms of the tree − independent rows, at this and at other closed positions
-//! loads      H N = 0: a hinge with entries in N carries what no equation determines
-//! changes    joints that could let more through without a change of the motion; the changed model is made and its rank counted
+//! loads      H N = 0: a hinge with entries in N carries an indeterminate load
+//! changes    joints that could have more freedoms without a change of the motion; the changed model is built and its rank counted
 //! ```
 //!
-//! A chain of N loops costs O(N), apart from positions where rows of different loops depend on each other: there a dense matrix is
-//! decomposed.
+//! A chain of N loops costs O(N), except at positions where rows of different loops are dependent: there a dense matrix is
+//! factorized.
 
 mod hinges;
 mod position;
@@ -21,6 +21,7 @@ use catena::algorithm::constrained::{SharedFriction, Stabilisation};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Rule;
 use catena::random::Random;
+use catena::residual::{larger, largest, largest_of, within};
 use catena::spatial::{Force, Vec3};
 use catena::{Model, State};
 use hinges::{Hinge, View, hinges};
@@ -40,7 +41,7 @@ pub struct Position {
     pub smallest: f64,
 }
 
-/// A row of a constraint that says what others say already. Which of them is called so is a choice: later constraints first.
+/// A redundant row of a constraint. Which of the dependent rows is called redundant is a choice: later constraints first.
 #[derive(Clone, Debug)]
 pub struct DependentRow {
     /// Name of the constraint.
@@ -49,9 +50,9 @@ pub struct DependentRow {
     pub kind: &'static str,
     /// The row's number in it.
     pub row: usize,
-    /// The load that the row carries, if it is one between bodies: on the child, world axes, of unit size.
+    /// The unit load that the row carries, if it acts between bodies: on the child, world axes.
     pub load: Option<Force<f64>>,
-    /// What that is in the axes of the constraint's frame, in words.
+    /// Description of that load in the axes of the constraint's frame.
     pub words: String,
 }
 
@@ -66,7 +67,7 @@ pub struct Undetermined {
     pub forces: Vec<Vec3<f64>>,
     /// Directions of torques that are not determined, world axes.
     pub torques: Vec<Vec3<f64>>,
-    /// The shortest of all loads, when the mechanism starts from rest under gravity: on the child, world axes. None where it
+    /// The minimum-norm loads when the mechanism starts from rest under gravity: on the child, world axes. None where they
     /// cannot be computed.
     pub shortest: Option<Force<f64>>,
 }
@@ -80,14 +81,14 @@ pub struct Contradiction {
     pub rate: f64,
 }
 
-/// A twist that a weaker joint lets through, along an axis of the joint frame.
+/// A twist that a weaker joint permits, along an axis of the joint frame.
 #[derive(Clone, Copy, Debug)]
 enum Added {
     Turn(usize),
     Slide(usize),
 }
 
-/// A joint that could be weaker.
+/// A joint that could be weaker, that is, have more freedoms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Name of the joint or constraint.
@@ -105,7 +106,7 @@ pub struct Change {
 /// What was found.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
-    /// The closed position that was looked at.
+    /// The closed position that was examined.
     pub state: State,
     /// Freedoms of the tree.
     pub tree_freedoms: usize,
@@ -117,16 +118,16 @@ pub struct Diagnosis {
     pub here: Position,
     /// At other closed positions.
     pub elsewhere: Vec<Position>,
-    /// Drivers that want velocities at the position given that no motion has.
+    /// Drivers that prescribe velocities which no motion has at the given position.
     pub contradiction: Option<Contradiction>,
     /// Rows that depend on others at most positions, one choice of them.
     pub dependent: Vec<DependentRow>,
-    /// Freedoms whose dry friction holds the same motions at the position given: how they share it is not determined.
+    /// Freedoms whose dry friction blocks the same motions at the given position: how they share the load is indeterminate.
     pub friction: Vec<SharedFriction>,
     /// Hinges that carry undetermined loads at the position given.
     pub undetermined: Vec<Undetermined>,
-    /// Changes, each after the ones before it, that remove dependent rows and keep every motion at all positions looked at. The
-    /// changed model was made and its rank counted.
+    /// Successive changes that remove dependent rows and preserve every motion at all positions examined. The
+    /// changed model was built and its rank counted.
     pub changes: Vec<Change>,
     /// Dependent rows left after the changes.
     pub left: usize,
@@ -139,19 +140,19 @@ impl Diagnosis {
         others.fold(self.here.freedoms, usize::min)
     }
 
-    /// Rows that depend on others wherever the mechanism was looked at.
+    /// Rows that are dependent at all positions examined.
     pub fn redundant(&self) -> usize {
         let others = self.elsewhere.iter().map(|p| p.rank);
         self.rows - others.fold(self.here.rank, usize::max)
     }
 
-    /// Is this a position with more freedoms than others have?
+    /// Is this a position with more freedoms than other positions?
     pub fn is_singular(&self) -> bool {
         self.here.freedoms > self.freedoms()
     }
 }
 
-/// Looks at the closed position near a guess and at up to `samples` other closed positions.
+/// Examines the closed position near a guess and up to `samples` other closed positions.
 pub fn diagnose(
     model: &Model,
     time: f64,
@@ -243,8 +244,8 @@ pub fn diagnose(
     Ok(diagnosis)
 }
 
-/// A closed position from the guess or, if that leads nowhere, from others about it. Failing says which constraint is in the way and by
-/// how much, and whether drivers are to blame.
+/// A closed position from the guess or, if that fails, from others about it. The error says which constraint cannot be closed, by
+/// how much, and whether drivers are the cause.
 fn position_near(
     loops: &mut Loops<'_>,
     mechanism: &Mechanism,
@@ -324,25 +325,25 @@ fn drivers(model: &Model) -> Vec<String> {
     drivers.map(|c| format!("`{}`", c.name)).collect()
 }
 
-/// Velocities of drivers that dependent rows forbid: Nᵀ ∂ξ/∂t ≠ 0. The loops are evaluated at rest, so that ξ̇ = ∂ξ/∂t.
+/// Velocities of drivers that are inconsistent with dependent rows: Nᵀ ∂ξ/∂t ≠ 0. The loops are evaluated at rest, so that ξ̇ = ∂ξ/∂t.
 fn contradiction(model: &Model, loops: &Loops<'_>, null: &[Vec<f64>]) -> Option<Contradiction> {
     let rate = &loops.rows.rate;
     let mut worst = 0.0f64;
     let mut involved = vec![false; model.constraints().len()];
     for column in null {
         let along: f64 = column.iter().zip(rate).map(|(n, rate)| n * rate).sum();
-        if along.abs() <= 1e-9 * (1.0 + crate::dense::largest(rate)) {
+        if within(along.abs(), 1e-9 * (1.0 + largest(rate))) {
             continue;
         }
-        worst = worst.max(along.abs());
+        worst = larger(worst, along.abs());
         for (index, block) in loops.rows.blocks().iter().enumerate() {
             let own = &column[block.first..block.first + block.rows];
-            involved[index] |= crate::dense::largest(own) > 1e-6;
+            involved[index] |= !within(largest(own), 1e-6);
         }
     }
     let drivers = model.constraints().iter().zip(&involved);
     let drivers = drivers.filter(|(c, own)| **own && matches!(c.rule, Rule::Driver { .. }));
-    (worst > 0.0).then(|| Contradiction {
+    (worst != 0.0).then(|| Contradiction {
         drivers: drivers.map(|(c, _)| c.name.to_string()).collect(),
         rate: worst,
     })
@@ -378,7 +379,7 @@ fn others(
         let mut sound = true;
         for _ in 0..6 {
             loops.make_tangent(&mut along);
-            let size = crate::dense::largest(&along);
+            let size = largest(&along);
             if size < 1e-6 {
                 break;
             }
@@ -405,11 +406,9 @@ fn undetermined(hinges: &[Hinge], view: &View) -> Vec<Undetermined> {
         // the multipliers of couplings and drivers are efforts
         let range = view.range[index].clone();
         let effort = hinge.closes && hinge.kind != "distance" && hinge.joint.is_none() && {
-            let columns = &view.null.columns;
-            let largest = columns
-                .iter()
-                .map(|c| crate::dense::largest(&c[range.clone()]));
-            largest.fold(0.0, f64::max) > view.null.tolerance
+            let columns = view.null.columns.iter();
+            let along = largest_of(columns.map(|c| largest(&c[range.clone()])));
+            !within(along, view.null.tolerance)
         };
         if !forces.is_empty() || !torques.is_empty() || effort {
             found.push(Undetermined {
@@ -483,7 +482,7 @@ fn words(hinge: &Hinge, view: &View, index: usize, wrench: Force<f64>) -> String
 
 /// Makes joints weaker, the changes that remove most first, until no dependent rows are left or none can be removed.
 ///
-/// A change that is not possible now is not possible after others either, so that every one is tried once.
+/// A change that is impossible now is impossible after others, too, so that every one is tried once.
 fn weakened(
     hinges: &[Hinge],
     mut views: Vec<View>,
@@ -554,8 +553,8 @@ fn weakened(
     (made, fates)
 }
 
-/// How many of the changes, from the first on, a model that is made with them bears out: as many dependent rows fewer at every
-/// position, and as many freedoms as before.
+/// How many of the changes, from the first on, are confirmed by a model built with them: the expected number of dependent rows
+/// fewer at every position, and as many freedoms as before.
 fn verified(
     model: &Model,
     fates: &[Fate],

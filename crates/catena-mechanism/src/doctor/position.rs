@@ -2,21 +2,22 @@
 //!
 //! ```text
 //! closing    (JᵀJ + μ E) δ = −Jᵀ ξ                         Levenberg's step; μ falls with |ξ|²
-//! loops      Jₖ = Uₖ Sₖ Vₖᵀ: what the loop says twice by itself is in the null space of Jₖᵀ
-//! all        A = (Uₖᵀ Jₖ) of what is left: A Aᵀ = L Lᵀ where it is well conditioned, Aᵀ P = Q R where it is not
+//! loops      Jₖ = Uₖ Sₖ Vₖᵀ: redundancy within a loop is the null space of Jₖᵀ
+//! all        A = (Uₖᵀ Jₖ) of the remaining rows: A Aᵀ = L Lᵀ where it is well conditioned, Aᵀ P = Q R where it is not
 //! ```
 //!
-//! Only Q R decides what depends: the product is accepted where its pivots show that nothing does.
+//! Dependent rows are decided by Q R only: the product is used where its pivots show that all rows are independent.
 
 use super::skyline::Skyline;
 use crate::dense::RANK_TOLERANCE;
 use catena::algorithm::constrained::{Axes, Block, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::residual::largest;
 use catena::{Model, State};
 use faer::linalg::triangular_solve::solve_upper_triangular_in_place;
 use faer::{Mat, Par};
 
-/// A loop is closed if it is to this, m or rad.
+/// A loop counts as closed within this, m or rad.
 const SHUT: f64 = 1e-10;
 
 /// The constraints of a model, evaluated where they are wanted.
@@ -30,7 +31,7 @@ pub(super) struct Loops<'a> {
 /// Rows of the constraints at one position.
 pub(super) struct Dependence {
     pub rank: usize,
-    /// Smallest singular value of the independent rows by the largest.
+    /// Smallest singular value of the independent rows, divided by the largest.
     pub smallest: f64,
     /// Orthonormal columns with Jᵀ · column = 0.
     pub null: Vec<Vec<f64>>,
@@ -63,7 +64,7 @@ impl<'a> Loops<'a> {
 
     /// Largest ξ of the last evaluation.
     pub fn open(&self) -> f64 {
-        crate::dense::largest(&self.rows.residual)
+        largest(&self.rows.residual)
     }
 
     fn size(&self) -> f64 {
@@ -94,7 +95,7 @@ impl<'a> Loops<'a> {
         normal
     }
 
-    /// Closes the loops from a guess. False if it does not get there.
+    /// Closes the loops from a guess. False if it does not converge.
     pub fn close(&mut self, time: f64, state: &mut State) -> bool {
         self.evaluate(time, state);
         let (mut size, mut damping) = (self.size(), 1e-3);
@@ -125,7 +126,7 @@ impl<'a> Loops<'a> {
                     }
                 }
                 damping = (damping * 5.0).max(1e-9);
-                // at the end only round-off is left, and no damping helps
+                // at the end only round-off is left, and damping does not help
                 if size < 1e-12 {
                     break;
                 }
@@ -138,7 +139,7 @@ impl<'a> Loops<'a> {
         self.open() < SHUT
     }
 
-    /// Takes out of v what would open the loops at the position of the last evaluation.
+    /// Removes from v the component that violates the constraints at the position of the last evaluation.
     pub fn make_tangent(&self, v: &mut [f64]) {
         let mut normal = self.normal();
         normal.shift(1e-12 * normal.largest().max(1e-24));
@@ -266,7 +267,7 @@ fn dot(a: SparseRow<'_>, b: SparseRow<'_>) -> f64 {
     sum
 }
 
-/// Smallest by largest singular value of A, if A Aᵀ shows beyond doubt that all rows are independent.
+/// Ratio of the smallest to the largest singular value of A, if A Aᵀ shows clearly that all rows are independent.
 fn independent(rows: &[SparseRow<'_>], width: usize) -> Option<f64> {
     if rows.is_empty() {
         return Some(1.0);
@@ -317,7 +318,7 @@ fn independent(rows: &[SparseRow<'_>], width: usize) -> Option<f64> {
     Some(1.0 / (growth * square).sqrt())
 }
 
-/// Rank of A, smallest by largest singular value, and vectors y with Aᵀ y = 0.
+/// Rank of A, ratio of the smallest to the largest singular value, and vectors y with Aᵀ y = 0.
 fn decomposed(rows: &[SparseRow<'_>], width: usize) -> (usize, f64, Vec<Vec<f64>>) {
     let mut transposed = Mat::zeros(width, rows.len());
     for (k, (columns, values)) in rows.iter().enumerate() {

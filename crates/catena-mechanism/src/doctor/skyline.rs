@@ -1,7 +1,7 @@
 //! Symmetric positive matrices inside an envelope: row i has entries from `first[i]` to the diagonal.
 //!
 //! Coordinates and constraints of mechanisms follow the tree, so that products of neighbouring loops stay near the diagonal: a
-//! chain of loops costs as much as it is long.
+//! chain of loops costs O(its length).
 
 /// A symmetric matrix by the lower rows of its envelope; after [`factorize`](Self::factorize) its Cholesky factor.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ impl Skyline {
         Skyline { first, rows }
     }
 
-    /// Multiplications that its factor takes, roughly.
+    /// Approximate number of multiplications of its factorization.
     pub fn work(&self) -> f64 {
         self.rows
             .iter()

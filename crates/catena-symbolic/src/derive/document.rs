@@ -13,12 +13,12 @@ pub enum Span {
     Math(Math),
 }
 
-/// An equation: left side, and the terms of the right side with "is it subtracted?".
+/// An equation: left-hand side, and the terms of the right-hand side, each with whether it is subtracted.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// What is defined.
     pub left: Math,
-    /// What it is.
+    /// Its definition.
     pub right: Vec<(bool, Math)>,
 }
 
@@ -33,7 +33,7 @@ pub enum Block {
     Paragraph(Vec<Span>),
     /// Equations below each other.
     Equations(Vec<Line>),
-    /// A table: its head, and its rows.
+    /// A table: its header, and its rows.
     Table(Vec<Vec<Span>>, Vec<Vec<Vec<Span>>>),
 }
 
@@ -42,7 +42,7 @@ pub enum Block {
 pub struct Document {
     /// Its title.
     pub title: String,
-    /// What is on it.
+    /// Its contents.
     pub blocks: Vec<Block>,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn joined(terms: &[(bool, Math)]) -> Math {
 const WIDE: usize = 84;
 
 impl Line {
-    /// The right side in rows that fit the page, each beginning with its sign.
+    /// The right-hand side in rows that fit the page, each beginning with its sign.
     fn rows(&self) -> Vec<Math> {
         let mut rows = Vec::new();
         let (mut row, mut width) = (Vec::new(), self.left.width());
@@ -157,7 +157,7 @@ impl Document {
         text
     }
 
-    /// A LaTeX document with nothing but amsmath.
+    /// A LaTeX document that needs amsmath and geometry only.
     pub fn latex(&self) -> String {
         let write = |list: &[Span]| plain(list, |m| format!("${}$", m.latex()), latex_text);
         let mut text = format!(
@@ -209,7 +209,7 @@ impl Document {
         text
     }
 
-    /// One page that needs nothing else: mathematics as MathML, which browsers draw themselves.
+    /// A self-contained page: mathematics as MathML, which browsers render natively.
     pub fn html(&self) -> String {
         let write =
             |list: &[Span]| plain(list, |m| format!("<math>{}</math>", m.mathml()), escaped);
@@ -279,7 +279,7 @@ table.words th, table.words td { border: 1px solid #ccc; padding: .2rem .6rem; t
 @media print { main { max-width: none; padding: 0; } .equations { overflow: visible; } }
 ";
 
-/// Words for Markdown: what would be read as markup, mathematics or the end of a cell is escaped.
+/// Text for Markdown: what would be read as markup, mathematics or the end of a cell is escaped.
 fn markdown_text(text: &str) -> String {
     let mut written = String::new();
     for c in shown(text).chars() {
@@ -302,7 +302,7 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Words for LaTeX; what its fonts have no letter for becomes a question mark.
+/// Text for LaTeX; characters that its fonts lack become question marks.
 fn latex_text(text: &str) -> String {
     let mut written = String::new();
     for c in shown(text).chars() {

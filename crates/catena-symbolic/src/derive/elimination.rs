@@ -1,6 +1,6 @@
-//! What the entries of the eliminated matrices are, and that I = U D Uᵀ.
+//! Meaning of the entries of the eliminated matrices, and verification of I = U D Uᵀ.
 //!
-//! Saha (1999), eqs. 46–50: after freedoms n … k have been eliminated the entries that are left are those of an inertia matrix again,
+//! Saha (1999), eqs. 46–50: after freedoms n … k have been eliminated the remaining entries again form an inertia matrix,
 //!
 //! ```text
 //! lᵢⱼ⁽ᵏ⁾ = pᵢᵀ M̂ᵢₖ Bᵢⱼ pⱼ        j ≤ i < k                                             (46)
@@ -8,7 +8,7 @@
 //! M̂ₖₖ = M̂ₖ − ψ̂ₖ ψₖᵀ                                                                   (50)
 //! ```
 //!
-//! with M̂ᵢ,ₙ₊₁ = M̃ᵢ, the composite body, before the first step, and M̂ₖ,ₖ₊₁ = M̂ₖ, the articulated body, when k is its own turn.
+//! with M̂ᵢ,ₙ₊₁ = M̃ᵢ, the composite body, before the first step, and M̂ₖ,ₖ₊₁ = M̂ₖ, the articulated body, at the elimination of k.
 
 use super::symbolic::general;
 use crate::{Expr, scope};
@@ -145,7 +145,7 @@ fn product<S: Scalar>(u: &Matrix<S>, d: &[S]) -> Vec<S> {
     product
 }
 
-/// The inertia matrix that is left of freedoms 0 … k−1 when those from k on are free of effort: (46).
+/// The remaining inertia matrix of freedoms 0 … k−1 when those from k on are free of effort: (46).
 fn partly_articulated<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     rotors: &[S],

@@ -1,7 +1,7 @@
 //! The equations of motion of one model as formulas to read: I, C, g, τ, and the factors U, D with ψ.
 //!
-//! The algorithms run in [`Expr`]; what they leave is brought into the normal form of [`Formula`]. Pivots m̂ₖ that are not single numbers
-//! or symbols stand as symbols `d[k]` in everything that divides by them, and have formulas of their own.
+//! The algorithms run in [`Expr`]; the results are brought into the normal form of [`Formula`]. Pivots m̂ₖ that are not single numbers
+//! or symbols appear as symbols `d[k]` in everything divided by them, and have formulas of their own.
 
 use crate::{Expr, Formula, scope, substitute};
 use catena::algorithm::factorization::{Factorization, reverse_gaussian_elimination};
@@ -33,7 +33,7 @@ pub(crate) use symbolic::{parametric, with_parameters};
 pub struct Keep {
     /// Masses `m[i]` of the bodies.
     pub masses: bool,
-    /// Positions `a[i]` of joints in the frame before, and `c[i]` of mass centres: the components that are not zero.
+    /// Positions `a[i]` of joints in the parent's frame, and `c[i]` of mass centres: the components that are not zero.
     pub lengths: bool,
     /// Inertia tensors `J[i]` about the mass centres: the components that are not zero.
     pub inertias: bool,
@@ -69,7 +69,7 @@ impl Keep {
     };
 }
 
-/// Formulas with more terms are not for reading.
+/// Formulas with more terms are too long to read.
 const READABLE: usize = 150;
 
 /// One step of the elimination.
@@ -127,7 +127,7 @@ pub fn verify(model: &Model) -> Result<Verification> {
     Ok(Verification::new(&model))
 }
 
-/// Most freedoms of a model whose equations are derived: the verification takes n³ steps, and nobody reads as much.
+/// Most freedoms of a model whose equations are derived: the verification takes n³ steps, and longer equations are unreadable.
 const MOST_FREEDOMS: usize = 60;
 
 fn expect_usable(model: &Model) -> Result<()> {
@@ -153,7 +153,7 @@ fn expect_usable(model: &Model) -> Result<()> {
     Ok(())
 }
 
-/// The formulas, if all of them can be read.
+/// The formulas, if all of them are short enough to read.
 fn formulas(expressions: &[Expr]) -> Option<Vec<Formula>> {
     let formulas = Formula::of(expressions)?;
     let readable = formulas.iter().all(|f| f.term_count() <= READABLE);

@@ -1,8 +1,8 @@
-//! How symbols are written: `name[i].part` or `name[i,j].part` inside, letters with indices on paper.
+//! How symbols are written: `name[i].part` or `name[i,j].part` internally, letters with indices in print.
 
 use crate::math::{Accent, Math};
 
-/// A symbol taken apart.
+/// The parts of a symbol.
 pub(super) struct Parts<'a> {
     pub name: &'a str,
     pub indices: Vec<usize>,
@@ -25,7 +25,7 @@ pub(super) fn parts(symbol: &str) -> Parts<'_> {
     }
 }
 
-/// Indices of these count freedoms, from 0 inside and from 1 on paper; those of the others count bodies, from 1.
+/// Indices of these count freedoms, from 0 internally and from 1 in print; those of the others count bodies, from 1.
 const FREEDOMS: [&str; 15] = [
     "q", "v", "vdot", "tau", "d", "phi", "bias", "tauhat", "psihat", "alpha", "I", "Ihat", "l",
     "C", "gravity",
@@ -80,7 +80,7 @@ fn letter(name: &str, plain: bool) -> Math {
     }
 }
 
-/// A symbol on paper.
+/// A symbol in print.
 pub(super) fn math(symbol: &str, plain: bool) -> Math {
     let parts = parts(symbol);
     let letter = letter(parts.name, plain);

@@ -1,4 +1,4 @@
-//! What stands on a page of equations.
+//! The contents of a page of equations.
 
 use super::document::{Block, Document, Line, Span, spans};
 use super::{Equations, Keep, Part, Recursion, Verification, names, verify};
@@ -8,7 +8,7 @@ use crate::math::Math;
 use catena::Model;
 use catena::error::Result;
 
-/// How the entries of a matrix are called, by row and column.
+/// Names of the entries of a matrix, by row and column.
 type Entry<'a> = &'a dyn Fn(usize, usize) -> Math;
 /// Title, letter, names of the entries, columns, formulas, and whether it is symmetric.
 type Group<'a> = (
@@ -25,7 +25,7 @@ type Group<'a> = (
 pub enum Style {
     /// Every entry as one formula: for small systems, as in textbooks.
     Closed,
-    /// The recursions of the papers, step by step, with names for what is computed on the way.
+    /// The recursions of the papers, step by step, with names for intermediate quantities.
     Recursive,
 }
 
@@ -45,9 +45,9 @@ pub struct Derivation {
     pub(super) model: Model,
 }
 
-/// More freedoms than this, and matrices are not drawn.
+/// Matrices of more freedoms than this are not drawn.
 const DRAWN: usize = 8;
-/// More freedoms than this, and the elimination is described, not listed.
+/// For more freedoms than this the elimination is described, not listed.
 const LISTED: usize = 12;
 /// Formulas of the factors with more terms than this are written in names.
 const SHORT: usize = 8;
@@ -388,7 +388,7 @@ impl Derivation {
         }
     }
 
-    /// l with its place and the step.
+    /// l with its indices and the step.
     fn reduced(&self, i: usize, j: usize, k: usize) -> Math {
         let place = names::math(&format!("l[{i},{j}]"), true);
         place.with_power(Math::Parentheses(Box::new(Math::number(k + 1))))
@@ -472,11 +472,11 @@ impl Derivation {
         }
     }
 
-    /// What the entries of row i are after step k.
+    /// Meaning of the entries of row i after step k.
     fn meaning(&self, i: usize, k: usize) -> Vec<Span> {
         let tree = self.model.tree();
         let body = tree.dofs[i].body;
-        // bodies that move with it as one, and those that hang on eliminated joints
+        // bodies locked to it, and those on eliminated joints
         let (mut locked, mut free) = (Vec::new(), Vec::new());
         let mut within = vec![false; tree.bodies.len()];
         let mut rigid = vec![false; tree.bodies.len()];
@@ -564,13 +564,13 @@ impl Derivation {
     }
 }
 
-/// Few terms, and no pivots but its own.
+/// Does it have few terms, and no pivots but its own?
 fn is_short(formula: &Formula, own: &str) -> bool {
     let foreign = |name: &&str| name.starts_with("d[") && *name != own;
     formula.term_count() <= SHORT && !formula.symbols().iter().any(foreign)
 }
 
-/// What the elimination is.
+/// Description of the elimination.
 const ELIMINATION: [&str; 3] = [
     "For $k = n, \\ldots, 2$ column $k$ above the diagonal is eliminated: $\\alpha_{ik} = l_{ik} / l_{kk}$, $E_k = 1 - \\alpha_k e_k^T$, $L_k = E_k L_{k+1}$, \
      beginning with $L_{n+1} = I$. In the end $E_2 \\ldots E_n I = L_2 = D U^T$, and the $\\alpha_{ik}$ are the entries of $U$.",

@@ -1,8 +1,8 @@
-//! The recursions of the papers with one robot's numbers in: every quantity gets a name, and a formula in the names before it.
+//! The recursions of the papers with the numbers of one robot: every quantity gets a name, and a formula in terms of earlier names.
 //!
 //! Newton–Euler for τ, composite bodies for I, articulated bodies for U and D, and the two substitutions for v̇ (Saha 1999, sections 4
-//! and 5), about body origins in body axes. They are written out here once more, step by step, because a page needs the intermediate
-//! quantities that the library's own recursions keep to themselves; the tests compare the two.
+//! and 5), about body origins in body axes. They are written here a second time, step by step, because a page needs intermediate
+//! quantities that the library's own recursions do not expose; the tests compare the two.
 
 use super::elimination::subtracted;
 use super::symbolic::symbolic;
@@ -16,7 +16,7 @@ use catena::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Sym3, Vec3}
 use catena::{Base, Model, Scalar};
 use std::collections::HashMap;
 
-/// A name and what it stands for.
+/// A name and its definition.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// The name, as `omega[2].x`.
@@ -118,7 +118,7 @@ impl Recursion {
 const AXES: [&str; 3] = ["x", "y", "z"];
 const PAIRS: [&str; 6] = ["xx", "yy", "zz", "xy", "xz", "yz"];
 
-/// From a body to its parent: turn about z, then a constant placement; or any pose.
+/// From a body to its parent: rotation about z, then a constant placement; or any pose.
 struct Way {
     turn: Option<(Expr, Expr)>,
     placement: Pose<Expr>,
@@ -198,7 +198,7 @@ impl<'a> Notebook<'a> {
         });
     }
 
-    /// Writes a definition down.
+    /// Records a definition.
     fn write(&mut self, name: &str, value: Expr) -> Option<Formula> {
         let formula = Formula::of(&[value]).map(|mut list| list.remove(0));
         if formula.is_none() {
@@ -215,7 +215,7 @@ impl<'a> Notebook<'a> {
         });
     }
 
-    /// A result: it is written down whatever it is.
+    /// A result: it is always recorded.
     fn result(&mut self, name: &str, value: Expr) -> Expr {
         if let Some(formula) = self.write(name, value) {
             self.push(name, formula);
@@ -223,7 +223,7 @@ impl<'a> Notebook<'a> {
         Expr::symbol(name)
     }
 
-    /// A quantity on the way: numbers and single symbols need no name.
+    /// An intermediate quantity: numbers and single symbols need no name.
     fn named(&mut self, name: &str, value: Expr) -> Expr {
         match self.write(name, value) {
             Some(formula) if formula.is_zero() => Expr::zero(),
@@ -350,7 +350,7 @@ impl<'a> Notebook<'a> {
         let tree = self.model.tree().clone();
         let still = Vec3::<Expr>::zero();
         let gravity = self.symbolic.gravity();
-        // the ground accelerates upwards: that is gravity
+        // gravity as an acceleration of the ground by −g
         let mut motion = vec![[still, still, -gravity]];
         for i in 1..=n {
             self.open(Part::Motion, i);
@@ -427,7 +427,7 @@ impl<'a> Notebook<'a> {
         }
     }
 
-    /// J' = R J Rᵀ, then about the parent's origin; names after the turn.
+    /// J' = R J Rᵀ, then about the parent's origin; named after the rotation.
     fn rigid_out(&mut self, body: usize, own: Rigid) -> Rigid {
         let way = &self.ways[body];
         let mut tensor = own.tensor;
@@ -439,7 +439,7 @@ impl<'a> Notebook<'a> {
         let first = self.outward(body, own.first);
         let first = self.vector(&format!("hb[{body}]"), first);
         let tensor = self.symmetric(&format!("Ab[{body}]"), tensor);
-        // Steiner: J + 2 (r·h) 1 − r hᵀ − h rᵀ + m (r·r 1 − r rᵀ)
+        // parallel axes: J + 2 (r·h) 1 − r hᵀ − h rᵀ + m (r·r 1 − r rᵀ)
         let two = Expr::constant(2.0);
         let isotropic = arm.dot(first) * two + own.mass * arm.dot(arm);
         let dyads = Sym3::from_upper(Mat3 {

@@ -6,7 +6,7 @@ use catena::spatial::Mat3;
 use catena::{Model, Scalar};
 use std::cell::Cell;
 
-/// The model with symbols for the numbers that are kept.
+/// The model with symbols for the selected numbers.
 pub(super) fn symbolic(model: &Model, keep: Keep, values: &mut Vec<(String, f64)>) -> Model<Expr> {
     let symbol = |name: &str, _: usize| Expr::symbol(name);
     with_symbols(model, keep, Purpose::Formulas, &symbol, values).0
@@ -15,15 +15,15 @@ pub(super) fn symbolic(model: &Model, keep: Keep, values: &mut Vec<(String, f64)
 /// What the symbols are for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// To be read.
+    /// For formulas to read.
     Formulas,
-    /// To be passed to generated code.
+    /// For parameters of generated code.
     Code,
-    /// To hold whatever the numbers are.
+    /// For proofs that hold whatever the numbers are.
     Proof,
 }
 
-/// The same with the symbols `p[0]`, `p[1]`, … in the order of `values`; rotor inertias beside it.
+/// The model with the symbols `p[0]`, `p[1]`, … in the order of `values`, and its rotor inertias.
 pub(crate) fn parametric(
     model: &Model,
     keep: Keep,
@@ -47,7 +47,7 @@ pub(crate) fn with_parameters(model: &Model, keep: Keep, parameters: &[f64]) -> 
 }
 
 /// The model with symbols for everything that is not 0 or ±1, rotations too: three angles each. What holds for it holds exactly, whatever
-/// the numbers are. Rotor inertias beside it.
+/// the numbers are. Also returns the rotor inertias.
 pub(super) fn general(model: &Model) -> (Model<Expr>, Vec<Expr>) {
     let symbol = |name: &str, _: usize| Expr::symbol(name);
     let keep = Keep {
@@ -83,7 +83,7 @@ fn with_symbols(
     values: &mut Vec<(String, f64)>,
 ) -> (Model<Expr>, Vec<Expr>) {
     let mut kept = |is_kept: bool, name: String, value: f64| {
-        // a spring that rests at zero may be moved
+        // the rest position of a spring is a parameter even if it is zero
         if is_kept && (value != 0.0 || name.starts_with("rest")) {
             let made = symbol(&name, values.len());
             values.push((name, value));
@@ -93,7 +93,7 @@ fn with_symbols(
         }
     };
     let xyz = ["x", "y", "z"];
-    // in the order in which `Model::map` goes through a model
+    // in the order in which `Model::map` traverses a model
     let mut numbers: Vec<Expr> = Vec::new();
     for i in 0..=model.body_count() {
         let (placement, moments) = (model.placement(i), model.moments(i));

@@ -6,7 +6,7 @@ use catena::text::shown;
 use std::fmt::Write;
 
 impl Derivation {
-    /// The module: matrices in closed form, or `steps`, a list of symbols with what they stand for.
+    /// The module: matrices in closed form, or `steps`, a list of symbols with their definitions.
     pub fn sympy(&self) -> String {
         let mut text = format!(
             "\"\"\"Equations of motion of {}, derived by catena {}.\n\n",
@@ -75,7 +75,7 @@ impl Derivation {
             .collect()
     }
 
-    /// The steps of the recursions: names and what they stand for, in order.
+    /// The steps of the recursions: names and their definitions, in order.
     pub fn python_steps(&self) -> Option<Vec<(String, String)>> {
         let recursion = self.recursion.as_ref()?;
         let all = recursion.sections.iter().flat_map(|s| &s.definitions);

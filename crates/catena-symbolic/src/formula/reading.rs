@@ -1,13 +1,13 @@
-//! How the terms of a formula are gathered and put on paper.
+//! How the terms of a formula are collected and printed.
 
 use super::{Term, Wave};
 use crate::math::Math;
 
 type Name<'a> = &'a dyn Fn(&str) -> Math;
-/// "Is it subtracted?", and the size of the term.
+/// Whether it is subtracted, and the absolute value of the term.
 type Signed = (bool, Math);
 
-/// Order of symbols in a product: masses, inertias, lengths, then the rest as it is.
+/// Order of symbols in a product: masses, inertias, lengths, then the rest in their own order.
 fn rank(symbol: &str) -> usize {
     let name = symbol.split('[').next().unwrap_or(symbol);
     match name {
@@ -76,7 +76,7 @@ fn of_one_wave(mut group: Vec<(Term, f64)>, wave: &Wave, name: Name<'_>) -> Vec<
     written
 }
 
-/// shared · (…) · wave.
+/// shared · (…) · sine or cosine.
 fn gathered(
     mut group: Vec<(Term, f64)>,
     wave: &Wave,
@@ -99,7 +99,7 @@ fn gathered(
     (negative, product(factor, shared, wave, Some(inner), name))
 }
 
-/// Symbols that all terms have, with the exponents that they share.
+/// Symbols common to all terms, with the common exponents.
 fn common(terms: &[(Term, f64)]) -> Vec<(String, i32)> {
     let Some(((first, _), others)) = terms.split_first() else {
         return Vec::new();

@@ -1,12 +1,12 @@
-//! Forward dynamics by articulated bodies, written for symbols: through a joint in elementary steps.
+//! Forward dynamics by articulated bodies, written for symbols: joints are crossed in elementary steps.
 //!
-//! Saha (1999), section 5.2 and appendix B, as in [`catena::algorithm::forward_dynamics`]. There M̂ is taken to the parent by whole rotations,
-//! which is best for numbers. For expressions every step is one angle in one plane or a shift along one axis (see [`steps`](super::steps)), and
-//! what the elimination left as zeros stays zero for longer. Velocities enter through the [`Reference`] alone: the recursion is that of
+//! Saha (1999), section 5.2 and appendix B, as in [`catena::algorithm::forward_dynamics`]. There M̂ is transformed to the parent by whole
+//! rotations, which is best for numbers. For expressions every step is a rotation in one plane or a shift along one axis (see
+//! [`steps`](super::steps)), and zeros of the elimination are kept longer. Velocities enter through the [`Reference`] alone: the recursion is that of
 //! δ = v̇ − v̇° at rest.
 //!
-//! A body that few freedoms move is not worth an articulated inertia of 21 numbers. The first two freedoms of every path are solved
-//! together: of the bodies behind them only that part of M̂ is wanted which they move, with T the twists of a body by the freedoms before it,
+//! For a body moved by few freedoms the 21 numbers of the articulated inertia are too many. The first two freedoms of every path are solved
+//! together: of the bodies beyond them only the part of M̂ that they move is computed, with T the twists of a body due to the freedoms before it,
 //!
 //! ```text
 //! H += Tᵀ M̂' T,     M̂' = M̂ − M̂ p D⁻¹ pᵀ M̂,     H δ = φ − Σ Tᵀ f                          (1)
@@ -20,13 +20,13 @@ use catena::model::JointKind;
 use catena::spatial::{ArticulatedInertia, Force, Motion, Vec3};
 use catena::{Matrix, Model, Scalar};
 
-/// Freedoms along a path that are solved together: with three, six numbers of M̂ would be projected, which takes longer than to carry it on.
+/// Freedoms along a path that are solved together: with three, six numbers of M̂ would be projected, which takes longer than transforming M̂.
 const LEADING: usize = 2;
 
-/// A freedom and the twist of a body by it.
+/// A freedom and the twist of a body due to it.
 type Twist = (usize, Motion<Expr>);
 
-/// v̇ at (q, v, τ), of a model with rotor inertias `rotors`, and the inverses of the pivots; `effort` is τ less passive forces.
+/// v̇ at (q, v, τ), of a model with rotor inertias `rotors`, and the inverses of the pivots; `effort` is τ minus passive forces.
 pub(super) fn forward_dynamics(
     model: &Model<Expr>,
     rotors: &[Expr],
@@ -43,7 +43,7 @@ pub(super) fn forward_dynamics(
             .map(|k| kinematics.joint_column(model, i, k))
             .collect()
     };
-    // what the rotors take of the efforts
+    // efforts that accelerate the rotors
     let effort: Vec<Expr> = (0..nv)
         .map(|l| effort[l] - rotors[l] * reference.vdot[l])
         .collect();
@@ -62,7 +62,7 @@ pub(super) fn forward_dynamics(
     let mut psi = vec![Force::<Expr>::zero(); nv];
     let (mut freed, mut inverse) = (effort.clone(), vec![Expr::zero(); nv]);
     let mut h = Matrix::<Expr>::zeros(nv, nv);
-    // D⁻¹ pᵀ M̂ T of turning joints that leading freedoms carry
+    // D⁻¹ pᵀ M̂ T of revolute joints beyond leading freedoms
     let mut factors: Vec<Option<Vec<Expr>>> = vec![None; n + 1];
     for i in (1..=n).rev() {
         let (way, parent) = (&ways[i], tree.parent(i));
@@ -81,7 +81,7 @@ pub(super) fn forward_dynamics(
             freed[l] -= wrench.moment.z;
             let mut seen = twists.clone();
             if rotors[l].value() == Some(0.0) {
-                // along the joint nothing but the effort is left
+                // along the joint only the effort is left
                 wrench.moment.z = effort[l];
                 for (_, twist) in &mut seen {
                     twist.angular.z = Expr::zero();
@@ -115,7 +115,7 @@ pub(super) fn forward_dynamics(
             freed[l] -= wrench.dot(column);
             wrench += psi[l] * freed[l];
             if rotors[l].value() == Some(0.0) {
-                // along the joint nothing but the effort is left
+                // along the joint only the effort is left
                 match kind {
                     JointKind::Revolute | JointKind::Continuous => wrench.moment.z = effort[l],
                     JointKind::Prismatic => wrench.force.z = effort[l],
@@ -171,7 +171,7 @@ pub(super) fn forward_dynamics(
             None => ways[i].motion_in(rate[tree.parent(i)]),
         };
         for (column, l) in columns(i).into_iter().zip(range) {
-            // the acceleration about an axis without a rotor does not depend on what it would have been
+            // without a rotor the acceleration about an axis does not depend on its reference value
             let free = ways[i].turning && rotors[l].value() == Some(0.0);
             let before = own.angular.z;
             if free {
@@ -197,7 +197,7 @@ pub(super) fn forward_dynamics(
     (vdot, inverse)
 }
 
-/// The twists of each body by the leading freedoms before it, and its own if it leads; none behind bodies that do not lead.
+/// The twists of each body due to the leading freedoms before it, and its own if it leads; none beyond bodies that do not lead.
 fn leading_twists(
     model: &Model<Expr>,
     ways: &[Way],
@@ -240,7 +240,7 @@ fn solve_some(h: &Matrix<Expr>, of: &[usize], b: &[Expr], x: &mut [Expr], invers
     }
 }
 
-/// (1): an inertia and a wrench as the leading freedoms feel them, through `twists` the wrench and through `seen` the inertia.
+/// (1): an inertia and a wrench projected on the leading freedoms, the wrench by `twists` and the inertia by `seen`.
 fn project(
     inertia: ArticulatedInertia<Expr>,
     wrench: Force<Expr>,
@@ -258,7 +258,7 @@ fn project(
     }
 }
 
-/// One freedom of any direction taken out.
+/// Eliminates one freedom of any direction.
 fn eliminate(
     inertia: ArticulatedInertia<Expr>,
     column: Motion<Expr>,

@@ -1,8 +1,8 @@
-//! The inertia matrix by composite bodies, written for symbols: through a joint in elementary steps.
+//! The inertia matrix by composite bodies, written for symbols: joints are crossed in elementary steps.
 //!
-//! Saha (1999), eqs. 23–24, as in [`catena::algorithm::inertia_matrix`]. There the moments of a composite body are taken to its
-//! parent by the whole rotation; that is best for numbers. For expressions a turning joint is an angle about z, and a placement that is mostly one
-//! angle about x or zeros and ones (see [`steps`](super::steps)).
+//! Saha (1999), eqs. 23–24, as in [`catena::algorithm::inertia_matrix`]. There the moments of a composite body are transformed to its
+//! parent by the whole rotation; that is best for numbers. For expressions a revolute joint is a rotation about z, and a placement that is
+//! mostly one rotation about x or zeros and ones (see [`steps`](super::steps)).
 
 use super::steps::{Step, placed};
 use crate::Expr;
@@ -18,7 +18,7 @@ pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[Expr], q: &[Expr]) -
     let rest = vec![Expr::zero(); nv];
     let mut kinematics = Kinematics::new(model);
     forward_kinematics(model, q, &rest, &rest, &Base::fixed(), &mut kinematics);
-    // where coordinates are zero, the pose of a turning joint is its placement
+    // where coordinates are zero, the pose of a revolute joint is its placement
     let mut home = Kinematics::new(model);
     let zero = vec![Expr::zero(); model.nq()];
     forward_kinematics(model, &zero, &rest, &rest, &Base::fixed(), &mut home);
@@ -54,7 +54,7 @@ pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[Expr], q: &[Expr]) -
             composite[body.parent] = composite[body.parent] + own; // (23b)
         }
         for k in 0..body.kind.nv() {
-            // the wrench M̃ᵢ pₖ, carried down to the base
+            // the wrench M̃ᵢ pₖ, carried to the base
             let mut wrench = composite[i].momentum(kinematics.joint_column(model, i, k));
             let mut j = i;
             loop {

@@ -34,13 +34,13 @@ pub(super) trait Dialect {
     }
     /// Sine and cosine of angle k of the list computed first.
     fn listed_sine(&self, k: usize) -> (String, String);
-    /// Lines that set `sin` and `cos` to those of an angle computed on the way.
+    /// Lines that set `sin` and `cos` to those of a computed angle.
     fn sin_cos(&self, angle: &str, sin: &str, cos: &str) -> Vec<String>;
 }
 
 /// The body of a function.
 pub(super) struct Body {
-    /// Angles whose sines and cosines are computed first, all together.
+    /// Angles whose sines and cosines are all computed first.
     pub angles: Vec<String>,
     /// The statements after that.
     pub lines: Vec<String>,
@@ -62,7 +62,7 @@ pub(super) fn body(function: &Function, dialect: &dyn Dialect) -> Body {
         lines: Vec::new(),
         temporaries: 0,
     };
-    // outputs are stored as soon as they are there; zeros of matrices first, many at a time
+    // outputs are stored as soon as they are computed; zeros of matrices first, many at a time
     let mut stores: Vec<Vec<(usize, bool)>> = vec![Vec::new(); operations.len()];
     let cleared = walk.clear_zeros();
     for (k, output) in program.outputs.iter().enumerate() {
@@ -161,7 +161,7 @@ struct Walk<'a> {
 const RUN: usize = 4;
 
 impl Walk<'_> {
-    /// Sets runs of outputs that are zero; tells which.
+    /// Sets runs of outputs that are zero; returns which.
     fn clear_zeros(&mut self) -> Vec<bool> {
         let program = &self.function.program;
         let outputs = &program.outputs;

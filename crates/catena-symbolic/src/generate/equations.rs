@@ -134,15 +134,15 @@ fn array(name: &'static str, length: usize, meaning: &str) -> Array {
     }
 }
 
-/// What is compared between two ways to the same result: operations, and cycles that the longest chain of them takes. Both in equal parts
-/// puts the ways to the accelerations of chains and arms in the order of their measured times; operations alone do not.
+/// The cost by which variants of a computation are compared: operations, and the latency of the longest dependency chain in cycles. Their
+/// sum orders the variants of forward dynamics of chains and arms by measured time; operations alone do not.
 fn cost(program: &Program) -> u64 {
     let count = program.operation_count();
     let work = count.multiplications + count.additions + 8 * (count.divisions + count.square_roots);
     work + program.longest_chain()
 }
 
-/// The ways to answer a question. With parameters, the inertias as they are and those regrouped by the code are two.
+/// The variants of a computation. With parameters, given inertias and inertias regrouped by the code are two variants.
 pub(super) fn programs(
     model: &Model,
     question: Question,
@@ -240,8 +240,8 @@ fn traced_ways(
     })
 }
 
-/// The program of a kernel of machine code, with its results in the order that [`Kernel`] tells. Of several ways the cheapest is
-/// taken. Parameters are not for kernels: the numbers of the model are in them.
+/// The program of a kernel of machine code, with its results in the order of [`Kernel`]. Of several variants the cheapest is
+/// taken. Kernels have no parameters: they contain the numbers of the model.
 pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &Options) -> Program {
     let reduced = model.reduced(options.dust);
     let options = &Options {
@@ -282,7 +282,7 @@ pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &Optio
         .expect("there is at least one way")
 }
 
-/// Forward dynamics by articulated bodies, and by the inertia matrix; with the inverses of the pivots D behind, if asked.
+/// Forward dynamics by articulated bodies, and by the inertia matrix; on request followed by the inverses of the pivots D.
 fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Program, &'static str)> {
     let mut freedoms = 0;
     let articulated = scope(|| {
@@ -334,7 +334,7 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
     ways
 }
 
-/// A model as it is, but for dust: with parameters it keeps its frames.
+/// A model with tiny numbers snapped: with parameters it keeps its frames.
 fn unchanged(model: &Model, options: &Options) -> Reduced {
     Reduced {
         model: model.clone().swept(options.dust),
@@ -425,8 +425,8 @@ impl<'a> Traced<'a> {
         (vdot, factors)
     }
 
-    /// Derivatives along q ⊕ δ: by δ, which has the meaning of v times a time. For plain coordinates that is by q; a
-    /// quaternion p moves by ½ p ∘ (0, δ).
+    /// Derivatives along q ⊕ δ, with respect to δ, a velocity times a time. For scalar coordinates that is ∂/∂q; a
+    /// quaternion p changes by ½ p ∘ (0, δ).
     fn by_position(&self, expressions: &[Expr]) -> Vec<Expr> {
         let (nv, q) = (self.model.nv(), Expr::symbols("q", self.model.nq()));
         let mut matrix = vec![Expr::zero(); expressions.len() * nv];
@@ -519,7 +519,7 @@ impl<'a> Traced<'a> {
     }
 }
 
-/// How the positions of a joint move with its velocity k: the position that moves, and by what: 1, or a factor times another
+/// How the positions of a joint change with its velocity k: the position that changes, and its rate: 1, or a factor times another
 /// position. ṗ = ½ p ∘ (0, ω) for a quaternion.
 pub(crate) fn direction(kind: JointKind, k: usize) -> Vec<(usize, Option<(usize, f64)>)> {
     let Some(first) = kind.quaternion() else {
@@ -539,8 +539,8 @@ pub(crate) fn direction(kind: JointKind, k: usize) -> Vec<(usize, Option<(usize,
         .collect()
 }
 
-/// Rows and columns of the entries of I on and above its diagonal, row after row, but for those that are zero in every position:
-/// freedoms of bodies of which neither carries the other.
+/// Rows and columns of the entries of I on and above its diagonal, row after row, except those that are zero in every position:
+/// freedoms of bodies on different branches.
 pub(super) fn upper_places(model: &Model) -> Vec<(usize, usize)> {
     let tree = model.tree();
     let carries = |row: usize, column: usize| {

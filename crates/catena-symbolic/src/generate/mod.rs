@@ -38,7 +38,7 @@ use catena::text::shown;
 use catena::{Model, Scalar};
 use sample::Sample;
 
-/// What the generated code is written in.
+/// Languages of generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// Rust, for `no_std` as well.
@@ -67,7 +67,7 @@ pub struct Options {
     /// Name of the files and prefix of the functions; the model's name if empty.
     pub name: String,
     /// Tolerance of [`Model::swept`]: numbers this close to 0 or ±1 are made exactly that. Above [`Options::DUST`] the tests of the
-    /// code compare with the model so changed, and [`Function::snapping_error`] tells by how much results moved.
+    /// code compare with the model so changed, and [`Function::snapping_error`] is the resulting change.
     pub dust: f64,
     /// Frame of the Jacobian and the pose. If empty, it is the one frame that the model defines besides those of its links, or
     /// else the last frame on the last body; a model with more than one of either is refused.
@@ -79,7 +79,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The usual tolerance: what the sines of right angles leave behind.
+    /// The default tolerance: round-off of sines of right angles.
     pub const DUST: f64 = 1e-14;
 }
 
@@ -204,7 +204,7 @@ impl Module {
         })
     }
 
-    /// The head of a file, line by line: model, conventions, coordinates, counts. Names cannot leave their line.
+    /// The header of a file, line by line: model, conventions, coordinates, counts. Names cannot break out of their line.
     fn head(&self) -> Vec<String> {
         self.head_lines().iter().map(|line| shown(line)).collect()
     }
@@ -255,7 +255,7 @@ impl Module {
         written.then(|| equations::upper_places(&self.model).into_iter().unzip())
     }
 
-    /// What is said about a function, line by line.
+    /// The description of a function, line by line.
     fn describe(&self, function: &Function) -> Vec<String> {
         let count = function.operations();
         vec![
@@ -274,8 +274,8 @@ impl Module {
     }
 }
 
-/// The ways to answer a question, each with the algorithm it was traced from; [`Module::new`] takes the one with the fewest operations, all of them
-/// and those that wait for each other. For forward
+/// The variants of a function, each with the algorithm it was traced from; [`Module::new`] takes the one with the fewest operations and the
+/// shortest dependency chain. For forward
 /// dynamics these are articulated bodies and, up to 40 freedoms, composite bodies with elimination; otherwise there is one.
 pub fn programs(
     model: &Model,
@@ -298,7 +298,7 @@ pub(crate) fn kernel(
     Ok(equations::kernel(model, kernel, lanes, options))
 }
 
-/// Most freedoms of a model whose code is written: compilers take minutes over the forward dynamics of 100.
+/// Most freedoms of a model whose code is written: compilers take minutes for the forward dynamics of 100.
 const MOST_FREEDOMS: usize = 300;
 
 fn expect_small(model: &Model) -> Result<()> {
@@ -319,9 +319,9 @@ fn expect_usable(model: &Model, options: &Options) -> Result<()> {
     if !(0.0..1e-2).contains(&options.dust) {
         return Err(Error::new(
             ErrorKind::Input,
-            format!("a dust of {:e} is not a small number", options.dust),
+            format!("a snapping tolerance of {:e} is not small", options.dust),
         )
-        .hint("numbers of the model below it are taken for zero; 1e-14 is usual"));
+        .hint("numbers of the model below it are set to zero; 1e-14 is usual"));
     }
     if model.nv() == 0 {
         return Err(Error::new(
@@ -335,7 +335,7 @@ fn expect_usable(model: &Model, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Words that cannot be the name of a module in one of the languages, or that hide one it needs.
+/// Names that a module cannot have in one of the languages, or that would shadow a name it needs.
 const TAKEN: [&str; 69] = [
     "abstract", "alloc", "and", "as", "assert", "async", "await", "become", "box", "break",
     "class", "const", "continue", "core", "crate", "def", "del", "do", "dyn", "elif", "else",

@@ -1,8 +1,8 @@
-//! The motion forward dynamics is referred to: what the bodies would do at accelerations that are known beforehand.
+//! The reference motion of forward dynamics: the motion of the bodies at accelerations that are known in advance.
 //!
 //! v̇ is sought as v̇° + δ. The loads of the motion at v̇° are those of Newton–Euler (Saha 1999, section 4), with gravity as an acceleration of
-//! the base; δ then follows from the inertia alone. v̇° is free: that of a turning joint is the one for which its body has no angular acceleration
-//! about the joint's axis, so that ω̇° has two components and Ψ = ω̇~ + ω~ω~ one entry less.
+//! the base; δ then follows from the inertia alone. v̇° is arbitrary: for a revolute joint it is chosen so that its body has no angular
+//! acceleration about the joint's axis, so that ω̇° has two components and Ψ = ω̇~ + ω~ω~ one entry less.
 //!
 //! ```text
 //! ω̇°ᵢ = Rᵀ ω̇°ⱼ + ωᵢ × e q̇ + e v̇°                                                          (1)
@@ -16,7 +16,7 @@ use catena::algorithm::kinematics::Kinematics;
 use catena::spatial::{Force, Mat3, Motion, RigidInertia, Vec3};
 use catena::{Model, Scalar};
 
-/// Products of the angular velocity, shared by all that is made of them.
+/// Products of components of the angular velocity, shared by all uses.
 #[derive(Clone, Copy)]
 struct Spin {
     squares: [Expr; 3],
@@ -69,7 +69,7 @@ impl Spin {
 pub(super) struct Reference {
     /// v̇°.
     pub vdot: Vec<Expr>,
-    /// What moves each body so.
+    /// Wrench that moves each body with the reference motion.
     pub load: Vec<Force<Expr>>,
 }
 
@@ -93,7 +93,7 @@ impl Reference {
             let range = tree.dof_range(i);
             let (mut carried, mut rate) = (omega[parent], spin[parent].acceleration);
             let mut origin = linear[parent];
-            // a shift along the axis is made in the body, whose Ψ is needed anyway
+            // a shift along the axis is done in the body frame, whose Ψ is needed anyway
             let mut along = None;
             for (k, step) in way.outer.iter().enumerate().rev() {
                 match *step {
@@ -110,7 +110,7 @@ impl Reference {
             }
             if way.turning {
                 let l = range.start;
-                // ω × e q̇ is the same before and after the turn about e
+                // ω × e q̇ is the same before and after the rotation about e
                 let bent = Vec3::new(carried.y * v[l], -(carried.x * v[l]), Expr::zero());
                 vdot[l] = -rate.z;
                 rate = Vec3::new(rate.x, rate.y, Expr::zero()) + bent;
@@ -155,7 +155,7 @@ fn across(arm: Vec3<Expr>) -> [bool; 2] {
     [arm.x.is_zero(), arm.y.is_zero()]
 }
 
-/// How the positions of a joint move with its velocities.
+/// How the positions of a joint change with its velocities.
 fn seeds(model: &Model<Expr>, q: &[Expr], v: &[Expr], body: usize) -> Vec<(Expr, Expr)> {
     let info = &model.tree().bodies[body];
     let mut seeds: Vec<(Expr, Expr)> = Vec::new();

@@ -135,7 +135,7 @@ fn test(module: &Module) -> String {
     text
 }
 
-/// Functions with more operations are not tested in lanes: compilers take minutes over them.
+/// Functions with more operations are not tested in lanes: compilers take minutes for them.
 const TESTED_IN_LANES: u64 = 1000;
 
 /// The samples of a function, a test that calls it with one after the other, and one that calls it once with all of them.

@@ -18,13 +18,13 @@ pub(super) struct Sample {
     pub limit: f64,
 }
 
-/// What code may differ by, of the largest number of a result, on a well-conditioned model.
+/// Allowed difference of code, relative to the largest number of a result, on a well-conditioned model.
 const LIMIT: f64 = 1e-12;
 
-/// So many times what a change of the model's last digits makes of a result is allowed where that is more.
+/// Where larger, this many times the effect of a change of the model's last digits is allowed.
 const ROUNDINGS: f64 = 100.0;
 
-/// Smallest number that differences are relative to.
+/// Smallest scale that differences are relative to.
 const SMALLEST: f64 = 1e-3;
 
 /// States per function.
@@ -32,7 +32,7 @@ const COUNT: u64 = 3;
 
 /// The samples, and how far snapping moved their numbers.
 ///
-/// Beyond dust the numbers are those of the snapped model: its code is what is tested.
+/// With a tolerance above the default the numbers are those of the snapped model, whose code is tested.
 pub(super) fn samples(
     model: &Model,
     question: Question,
@@ -129,7 +129,7 @@ fn sample(
     let mut limit = LIMIT;
     for seed in 1..=2 {
         let changed = model.with_other_last_digits(seed);
-        // a model on the verge of being singular may be so with other digits
+        // a nearly singular model may be singular with other last digits
         if let Ok(moved) = self::outputs(&changed, question, options, &state, &x) {
             let spread = relative(&moved, &outputs, largest(&outputs).max(SMALLEST));
             limit = larger(limit, ROUNDINGS * spread);
@@ -148,7 +148,7 @@ fn sample(
     })
 }
 
-/// The answer of the library.
+/// The result of the library.
 fn outputs(
     model: &Model,
     question: Question,

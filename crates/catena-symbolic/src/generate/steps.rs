@@ -1,6 +1,6 @@
-//! From a body to its parent in elementary steps: an angle in one plane, or a shift along one axis, at a time.
+//! From a body to its parent in elementary steps: a rotation in one plane, or a shift along one axis, at a time.
 //!
-//! With frames along common normals a revolute joint is Rz(θ), a shift d along z, Rx(α), a shift a along x. A turn of a matrix takes four
+//! With frames along common normals a revolute joint is Rz(θ), a shift d along z, Rx(α), a shift a along x. A rotation of a matrix takes four
 //! products in its own plane instead of nine,
 //!
 //! ```text
@@ -8,14 +8,14 @@
 //! [p q; r u]' = [u + t cos,  q + t sin;  r + t sin,  p − t cos]                              (1)
 //! ```
 //!
-//! and three where the angle is a number. Angles up to 45° then turn by
+//! and three where the angle is a number. For angles up to 45° then
 //!
 //! ```text
 //! y = sin cos (p − u) − sin² (q + r),   x = tan (y + q + r)
 //! [p q; r u]' = [p − x,  q + y;  r + y,  u + x]                                              (2)
 //! ```
 //!
-//! which leaves small entries beside large ones right, and larger ones first by a right angle.
+//! which keeps small entries beside large ones accurate; larger angles are rotated by a right angle first.
 
 use crate::Expr;
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
@@ -26,11 +26,11 @@ use catena::{Base, Model, Scalar};
 /// One step from a body to its parent.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
-    /// In the plane of the two axes after this one: 2 turns about z, 0 about x.
+    /// A rotation in the plane of the two axes after this one: 2 is about z, 0 about x.
     Turn { axis: usize, sin: Expr, cos: Expr },
     /// A constant rotation.
     Rotate(Mat3<Expr>),
-    /// To another origin.
+    /// A change of origin.
     Shift(Vec3<Expr>),
 }
 
@@ -45,7 +45,7 @@ fn turn_vector(v: Vec3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Vec3<Expr> {
     Vec3::from_array(x)
 }
 
-/// Rows and columns turned: (1) or (2) in the plane, two vectors beside it.
+/// Rows and columns rotated: (1) or (2) in the plane, two vectors outside it.
 fn turn_matrix(m: Mat3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Mat3<Expr> {
     let (i, j) = plane(axis);
     let mut x = m.rows();
@@ -96,7 +96,7 @@ fn turn_symmetric(s: Sym3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Sym3<Expr
     Sym3::from_upper(turn_matrix(s.full(), axis, sin, cos))
 }
 
-/// [`ArticulatedInertia::shifted`], along one axis with every length taken out of its bracket: nothing is left to be gathered later.
+/// [`ArticulatedInertia::shifted`], along one axis with every length factored out: nothing is left to be collected later.
 fn shift(m: ArticulatedInertia<Expr>, arm: Vec3<Expr>) -> ArticulatedInertia<Expr> {
     let arms = arm.to_array();
     let along: Vec<usize> = (0..3).filter(|&k| !arms[k].is_zero()).collect();
@@ -207,7 +207,7 @@ pub(super) fn placed(place: Pose<Expr>) -> Vec<Step> {
     vec![turn, Step::Shift(t)]
 }
 
-/// A joint: what happens inside, and the steps to the parent.
+/// A joint: its inner steps, and the steps to the parent.
 pub(super) struct Way {
     pub inner: Vec<Step>,
     pub outer: Vec<Step>,
@@ -225,14 +225,14 @@ impl Way {
     }
 }
 
-/// The ways of all bodies, the first of the base, and the kinematics of the model at rest.
+/// The steps of all bodies, the first of the base, and the kinematics of the model at rest.
 pub(super) fn ways(model: &Model<Expr>, q: &[Expr]) -> (Vec<Way>, Kinematics<Expr>) {
     let (n, tree) = (model.body_count(), model.tree());
     let rest = vec![Expr::zero(); model.nv()];
     let zero = vec![Expr::zero(); model.nq()];
     let (mut kinematics, mut home) = (Kinematics::new(model), Kinematics::new(model));
     forward_kinematics(model, q, &rest, &rest, &Base::fixed(), &mut kinematics);
-    // where coordinates are zero, the pose of a turning joint is its placement
+    // where coordinates are zero, the pose of a revolute joint is its placement
     forward_kinematics(model, &zero, &rest, &rest, &Base::fixed(), &mut home);
     let mut ways = vec![Way {
         inner: Vec::new(),

@@ -1,14 +1,14 @@
-//! Which number is in which register when, and the code that follows from it.
+//! Register allocation, and the code that follows from it.
 //!
-//! The code has no branches, so it is known when every number is used next. When a register is needed and none is free, the number
-//! whose next use is farthest away leaves (Belady): it goes to the frame, unless it lies in memory already. A number in memory that
+//! The code has no branches, so the next use of every value is known. When a register is needed and none is free, the value
+//! whose next use is farthest away is spilled to the frame (Belady), unless it is in memory already. A value in memory that
 //! is used once is read by the instruction that uses it.
 
 use super::encode::{Base, Encoder, Operand, Order, Place, Plain, Register};
 use super::lower::{Step, Steps, Value};
 use catena::native::Width;
 
-/// The code of these steps, and how many registers' worth of frame it needs.
+/// The code of these steps, and the size of its frame in registers.
 pub(super) fn assembled(steps: &Steps, width: Width) -> (Vec<u8>, usize) {
     let mut uses: Vec<Vec<u32>> = vec![Vec::new(); steps.home.len()];
     for (at, step) in steps.steps.iter().enumerate() {
@@ -51,7 +51,7 @@ struct Allocation {
     spilled: Vec<bool>,
 }
 
-/// A number in memory that is used again within so many steps is worth a free register.
+/// A value in memory that is used again within this many steps is loaded into a free register.
 const SOON: u32 = 40;
 
 impl Allocation {
@@ -85,7 +85,7 @@ impl Allocation {
                 let scratch = self.free_register(&held);
                 self.holds[scratch as usize] = Some(to);
                 self.register[to as usize] = Some(scratch);
-                // the result is written last, so it may lie over the comparison
+                // the result is written last, so it may overwrite the comparison
                 self.encoder.select(scratch, registers, scratch);
                 self.used(now, &of);
                 self.drop_if_unused(to);
@@ -179,7 +179,7 @@ impl Allocation {
         self.drop_if_unused(to);
     }
 
-    /// The order in which the operands are given when `over` is overwritten: source and last.
+    /// The order of the operands when `over` is overwritten: source and last.
     fn operands_of(
         &self,
         [x, y]: [Value; 2],
@@ -207,7 +207,7 @@ impl Allocation {
         matches!(self.home[value as usize], Some(place) if place.base == Base::Constants)
     }
 
-    /// When it is used after now.
+    /// Its next use.
     fn later(&self, now: u32, value: Value) -> u32 {
         let next = self.uses[value as usize].iter().rev().find(|&&at| at > now);
         next.copied().unwrap_or(u32::MAX)
@@ -236,7 +236,7 @@ impl Allocation {
         }
     }
 
-    /// Brings a value into a register, without driving out the others.
+    /// Loads a value into a register, without evicting the other operands.
     fn in_register(&mut self, value: Value, others: &[Value]) -> Register {
         if let Some(register) = self.register[value as usize] {
             return register;
@@ -269,7 +269,7 @@ impl Allocation {
         }
     }
 
-    /// A register that is free, or made free by the value that is needed last.
+    /// A free register, or one freed by spilling the value whose next use is farthest away.
     fn free_register(&mut self, keep: &[Value]) -> Register {
         if let Some(register) = self.holds.iter().position(Option::is_none) {
             return register as Register;
@@ -286,7 +286,7 @@ impl Allocation {
                     .copied()
                     .unwrap_or(u32::MAX),
             );
-            // at equal distance what is in memory anyway goes first
+            // at equal distance a value that is in memory anyway goes first
             let rank = 2 * next + u64::from(self.home[value as usize].is_some());
             if farthest.is_none_or(|(best, _)| rank > best) {
                 farthest = Some((rank, register));
@@ -309,7 +309,7 @@ impl Allocation {
         register as Register
     }
 
-    /// The operands of this step are read: those that are not used again leave their registers and places.
+    /// The operands of this step have been read: those without a further use free their registers and places.
     fn used(&mut self, now: u32, values: &[Value]) {
         for &value in values {
             let uses = &mut self.uses[value as usize];

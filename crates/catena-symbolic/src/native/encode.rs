@@ -1,7 +1,7 @@
-//! The few instructions that straight-line code of doubles needs, as bytes (Intel's manual, volume 2).
+//! Encoding of the few instructions that straight-line code of doubles needs (Intel's manual, volume 2).
 //!
 //! An instruction has a destination register, a source register and a last operand that may be in memory. With AVX-512 the prefix
-//! is EVEX: 32 registers, and a number in memory can be spread over all lanes as it is read. With AVX2 it is VEX: 16 registers.
+//! is EVEX: 32 registers, and a number in memory can be broadcast to all lanes as it is read. With AVX2 it is VEX: 16 registers.
 
 use catena::native::Width;
 
@@ -11,7 +11,7 @@ pub(super) type Register = u8;
 /// The registers that hold addresses when the code is entered: its arguments, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Base {
-    /// Sines, cosines and what did not fit the registers.
+    /// Sines, cosines and spilled values.
     Frame = 7, // rdi
     /// Constants.
     Constants = 6, // rsi
@@ -22,7 +22,7 @@ pub(super) enum Base {
     Output = 9,     // r9
 }
 
-/// A number, or a register of them, in memory: which one after the base.
+/// A number, or a register of them, in memory: its index after the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub base: Base,
@@ -44,7 +44,7 @@ pub(super) enum Plain {
     Div = 0x5e,
 }
 
-/// Which of the three operands of a fused product and sum is what. The numbers are Intel's: of the operands 1 (the destination), 2
+/// Roles of the three operands of a fused multiply-add. The numbers are Intel's: of the operands 1 (the destination), 2
 /// (the source) and 3 (the last), the first two digits are multiplied and the third is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
@@ -71,7 +71,7 @@ struct Opcode {
     map: u8,
     prefix: u8,
     code: u8,
-    /// The bit that tells doubles from floats; some VEX instructions want it clear.
+    /// The bit that selects doubles; some VEX instructions require it clear.
     wide: bool,
     mask: u8,
 }
@@ -94,12 +94,12 @@ impl Encoder {
     }
 
     pub fn sqrt(&mut self, to: Register, x: Register) {
-        // of one number: the source fills the part of the register that nobody looks at
+        // scalar: the source fills the unused part of the register
         let source = if lanes(self.width) == 1 { x } else { 0 };
         self.instruction(self.arithmetic(0x51), to, source, Operand::Register(x));
     }
 
-    /// ± product ± addend, as `order` tells.
+    /// ± product ± addend, by `order`.
     pub fn fused(
         &mut self,
         order: Order,
@@ -228,7 +228,7 @@ impl Encoder {
         self.instruction_with(opcode, to, source, last, spread, step);
     }
 
-    /// Prefix, opcode and operands; numbers in memory are `step` bytes apart, and spread over the lanes if asked.
+    /// Prefix, opcode and operands; numbers in memory are `step` bytes apart, and broadcast to the lanes on request.
     fn instruction_with(
         &mut self,
         opcode: Opcode,

@@ -1,4 +1,4 @@
-//! From a program to the steps of a machine: products added to sums in one step, signs in subtractions.
+//! From a program to machine operations: fused multiply-adds, signs as subtractions.
 
 use super::encode::{Base, Place};
 use crate::Program;
@@ -8,7 +8,7 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::native::Angle;
 use std::collections::HashMap;
 
-/// A number that is computed, or lies in memory from the beginning.
+/// A value that is computed, or in memory from the beginning.
 pub(super) type Value = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,8 +74,8 @@ pub(super) fn lowered(program: &Program, places: &[Option<u32>]) -> Result<Steps
     Lowering::new(program)?.done(places)
 }
 
-/// Where results go among the outputs of code: of the first few each number once, and zeros nowhere; the others one after another.
-/// And how many outputs that makes.
+/// Where results go among the outputs of code, and the number of outputs: of the first few results each value is stored once and zeros
+/// are not stored; the others follow one after another.
 pub(super) fn places(program: &Program, shared: usize) -> (Vec<Option<u32>>, usize) {
     let mut known: HashMap<Handle, u32> = HashMap::new();
     let mut places = Vec::with_capacity(program.outputs.len());
@@ -297,7 +297,7 @@ impl<'a> Lowering<'a> {
                         Error::new(
                             ErrorKind::Unsupported,
                             format!(
-                                "`{}` is no entry of q, v, vdot or tau",
+                                "`{}` is not an entry of q, v, vdot or tau",
                                 self.program.symbols[k as usize]
                             ),
                         )

@@ -1,9 +1,9 @@
 //! Machine code for one model: its straight-line programs assembled in memory, for one state or for the lanes of a register.
 //!
-//! The general recursions walk any tree; most of what they multiply is 0 or 1 for a given robot. Here the algorithm is traced in
+//! The general recursions traverse any tree; many of their factors are 0 or 1 for a given robot. Here the algorithm is traced in
 //! symbols, simplified for the numbers of this model, and assembled for this processor, in milliseconds and without a compiler
-//! (the files `lower`, `allocate` and `encode` are all of it). [`compile`] compares the code with the general recursions at random states
-//! before it hands it out.
+//! (in the files `lower`, `allocate` and `encode`). [`compile`] compares the code with the general recursions at random states
+//! before it returns it.
 //!
 //! ```
 //! use catena::{Dynamics, State, model::embedded};
@@ -78,8 +78,8 @@ fn most_freedoms(kernel: Kernel) -> usize {
     }
 }
 
-/// Length of code, in bytes, beyond which the general algorithm is faster: it passes through the processor once, and from the
-/// farther caches; the loops of the general algorithms stay in the nearest, with a column in every lane. Measured: docs/speed.md.
+/// Length of code, in bytes, beyond which the general algorithm is faster: straight-line code is executed once, fetched from the
+/// outer caches; the loops of the general algorithms stay in the first-level cache, with a column in every lane. Measured: docs/speed.md.
 fn largest(kernel: Kernel, lanes: bool) -> usize {
     match (kernel, lanes) {
         (Kernel::Inverse | Kernel::Forward, _) => 4 << 20,
@@ -99,7 +99,7 @@ const AGREEMENT: f64 = 1e-9;
 /// At how many states.
 const STATES: u64 = 3;
 
-/// Traces, assembles and tries the code of a model. Where the general algorithm is faster, code is left out: [`Compiled::code`] tells
+/// Traces, assembles and checks the code of a model. Where the general algorithm is faster, there is no code: [`Compiled::code`] returns
 /// what there is.
 pub fn compile(model: &Model, options: &Options) -> Result<Compiled> {
     let start = Instant::now();
@@ -107,7 +107,7 @@ pub fn compile(model: &Model, options: &Options) -> Result<Compiled> {
     if cpu == Cpu::Baseline {
         return Err(Error::new(
             ErrorKind::Unsupported,
-            "code is assembled for processors with AVX2 or AVX-512; this is none, or CATENA_CPU says so",
+            "code is assembled for processors with AVX2 or AVX-512 only; this processor has neither, or CATENA_CPU excludes them",
         )
         .hint("the general recursions run everywhere: leave compilation out"));
     }
@@ -164,7 +164,7 @@ fn assemble(program: &Program, width: Width, shared: usize, made_for: MadeFor) -
     let refused = |problem: std::io::Error| {
         Error::new(
             ErrorKind::Unsupported,
-            format!("the system gives no memory for code: {problem}"),
+            format!("the system provides no memory for code: {problem}"),
         )
         .hint("the general recursions need none: leave compilation out")
     };
@@ -172,7 +172,7 @@ fn assemble(program: &Program, width: Width, shared: usize, made_for: MadeFor) -
     memory.copy_from_slice(&bytes);
     let memory = memory.make_exec().map_err(refused)?;
     let entry = memory.as_ptr();
-    // constants are spread over the lanes when they are read, or here
+    // constants are broadcast to the lanes when they are read, or here
     let copies = if width.extended() { 1 } else { width.lanes() };
     let constants = steps
         .constants
@@ -245,7 +245,7 @@ mod tests {
     use catena::Scalar;
     use catena::random::Random;
 
-    /// These programs are those of no model.
+    /// The fingerprint of these programs, which belong to no model.
     const NOTHING: MadeFor = MadeFor {
         kernel: Kernel::Inverse,
         model: 0,

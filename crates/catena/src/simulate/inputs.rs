@@ -1,4 +1,4 @@
-//! What drives a simulation: efforts at the joints and wrenches on frames.
+//! Inputs of a simulation: efforts at the joints and wrenches on frames.
 
 use super::base_motion::PrescribedBase;
 use crate::Dynamics;
@@ -118,13 +118,13 @@ impl fmt::Debug for EffortFunction {
     }
 }
 
-/// How the efforts are found. Controllers act on joints with plain coordinates; joints with quaternions (a free base, ball
+/// How the efforts are computed. Controllers act on joints with scalar coordinates; joints with quaternions (a free base, ball
 /// joints) get no effort from them, unless a function gives it.
 #[derive(Clone, Debug)]
 pub enum Controller {
     /// No efforts.
     None,
-    /// The same efforts all the time.
+    /// Constant efforts.
     Constant(Vec<f64>),
     /// amplitude · sin(frequency · t), per freedom; frequency in rad/s.
     Sine {
@@ -135,21 +135,21 @@ pub enum Controller {
     },
     /// Efforts from a table, linear between its instants.
     Table(Table),
-    /// Holds the weight of the bodies, nothing else.
+    /// Gravity compensation.
     GravityCompensation,
     /// stiffness · (q_d − q) + damping · (v_d − v) toward a motion, per freedom.
     ProportionalDerivative {
-        /// The motion wanted.
+        /// The desired motion.
         motion: Reference,
         /// Effort per unit of position error.
         stiffness: f64,
         /// Effort per unit of velocity error.
         damping: f64,
     },
-    /// Inverse dynamics of v̇_d + damping (v_d − v) + stiffness (q_d − q): the joints follow as if they were independent. Dry
+    /// Inverse dynamics of v̇_d + damping (v_d − v) + stiffness (q_d − q): the joint errors are decoupled. Dry
     /// friction is compensated in the direction of v_d.
     ComputedTorque {
-        /// The motion wanted.
+        /// The desired motion.
         motion: Reference,
         /// Acceleration per unit of position error, 1/s².
         stiffness: f64,
@@ -184,14 +184,14 @@ pub struct LineSpring {
     pub free_length: f64,
 }
 
-/// Everything that acts from outside. Write `..Inputs::default()` for what is not there.
+/// Everything that acts from outside. Write `..Inputs::default()` for the rest.
 #[derive(Clone, Debug)]
 pub struct Inputs {
     /// The joints.
     pub controller: Controller,
     /// Wrenches on frames, constant in world axes.
     pub wrenches: Vec<FrameWrench>,
-    /// Springs between frames; what they do is counted as work from outside.
+    /// Springs between frames; their work counts as external work.
     pub springs: Vec<LineSpring>,
     /// Motion of the base.
     pub base: PrescribedBase,
@@ -275,7 +275,7 @@ impl Inputs {
         Ok(())
     }
 
-    /// Does nothing from outside but gravity act on the bodies of this model, all of which hang on one free joint? Then their
+    /// Is gravity the only external force on the bodies of this model, all carried by one free joint? Then their
     /// momentum is known.
     pub(crate) fn keep_momentum(&self, model: &Model) -> bool {
         let root = &model.tree().bodies[1..].first();
@@ -294,7 +294,7 @@ impl Inputs {
             Controller::Sine { amplitude, .. } => is_zero(amplitude),
             Controller::Table(table) => table.rows.iter().all(|row| is_zero(row)),
             Controller::Function(_) => false,
-            // these leave joints with quaternions alone
+            // these do not act on joints with quaternions
             Controller::None
             | Controller::GravityCompensation
             | Controller::ProportionalDerivative { .. }
@@ -310,7 +310,7 @@ impl Inputs {
             && freedoms.clone().all(is_loose)
     }
 
-    /// The first time after t at which what acts has a kink, s.
+    /// The first time after t at which an input has a kink, s.
     pub(crate) fn next_kink(&self, t: f64) -> f64 {
         let driven = match &self.controller {
             Controller::Table(table) => {
@@ -328,7 +328,7 @@ impl Inputs {
         driven.min(self.base.next_kink(t))
     }
 
-    /// Efforts at an instant. `dynamics` knows nothing of dry friction, `model` does.
+    /// Efforts at an instant. `dynamics` does not include dry friction, `model` does.
     pub(crate) fn efforts(
         &self,
         t: f64,
@@ -382,7 +382,7 @@ impl Inputs {
                         + stiffness * (wanted.q[k] - state.q[q]);
                 }
                 computed_torque(state, dynamics, &controlled, &mut vdot, tau)?;
-                // dry friction is overcome in the direction wanted; the direction of the motion would tremble at rest
+                // dry friction is compensated in the desired direction; the direction of the motion would chatter at rest
                 for (k, &(v, _)) in controlled.iter().enumerate() {
                     let direction = match wanted.v[k] == 0.0 {
                         true => wanted.vdot[k],
@@ -466,7 +466,7 @@ impl LineSpring {
     }
 }
 
-/// Freedoms with a plain coordinate: velocity index and position index.
+/// Freedoms with a scalar coordinate: velocity index and position index.
 pub(super) fn controlled(model: &Model) -> impl Iterator<Item = (usize, usize)> + '_ {
     model.bodies().flat_map(move |i| {
         let body = &model.tree().bodies[i];
@@ -479,7 +479,7 @@ pub(super) fn controlled(model: &Model) -> impl Iterator<Item = (usize, usize)> 
     })
 }
 
-/// Efforts that give the controlled freedoms the accelerations wanted while the others get no effort: v̇ of the others follows
+/// Efforts that give the controlled freedoms the desired accelerations while the others get no effort: v̇ of the others follows
 /// from their equations of motion. One O(n) solve for every controlled freedom on a free base; a plain inverse dynamics
 /// otherwise.
 fn computed_torque(

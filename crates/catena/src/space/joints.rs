@@ -1,16 +1,16 @@
-//! What the recursions ask of a joint in a space.
+//! What the recursions need of a joint in a space.
 //!
-//! Joints about and along z have forms of their own, since they are what machines are made of. All others are set up,
-//! projected and eliminated in numbers, by their one definition in `model::joint`.
+//! Joints about and along z, the most common ones, have implementations of their own. All others are set up,
+//! projected and eliminated in components, by their one definition in `model::joint`.
 
 use super::{Eliminated, Space};
 use crate::model::DofNumbers;
-use crate::model::joint::{Joint, JointKind, Pivots, PivotsMut, with_joint};
-use crate::scalar::Parameter;
-use crate::spatial::{Force, Motion, Vec3};
+use crate::model::joint::{AnyJoint, JointKind, Pivots, PivotsMut, Setting, any};
+use crate::scalar::{Parameter, Scalar};
+use crate::spatial::{Force, Motion, Pose, Vec3};
 use std::marker::PhantomData;
 
-/// What a body hands on to its children in inverse dynamics.
+/// What a body passes to its children in inverse dynamics.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moving<E: Space> {
     /// ω.
@@ -69,7 +69,7 @@ impl<E: Space> Freedom<E> {
     }
 }
 
-/// What the elimination of joints leaves behind, by freedom.
+/// Results of the elimination of joints, by freedom.
 pub(crate) struct Freed<'a, E: Space> {
     /// ψ, in the axes the joint eliminates in.
     pub psi: &'a mut [E::Wrench],
@@ -109,7 +109,7 @@ pub(crate) trait JointIn<E: Space>: Copy {
         tau: &mut [E::Number],
     );
 
-    /// The columns of P, in the axes into which `axes` turns body axes.
+    /// The columns of P, in the axes to which `axes` rotates body axes.
     fn directions(
         self,
         at: usize,
@@ -119,12 +119,14 @@ pub(crate) trait JointIn<E: Space>: Copy {
         along: &mut [E::Motion],
     );
 
-    /// M̃P, from the moments of the body with all beyond it and the columns of P.
+    /// M̃P, in the axes into which `axes` turns body axes, from the moments of the body with all beyond it in body axes.
     fn momenta(
         self,
         at: usize,
+        setting: E::Setting<'_>,
+        kept: &E::Kept,
         moments: &E::Moments,
-        along: &[E::Motion],
+        axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     );
 
@@ -154,8 +156,8 @@ pub(crate) trait JointIn<E: Space>: Copy {
         v: &[E::Number],
     ) -> (E::Vector, E::Motion);
 
-    /// Tips to base: takes the joint's freedoms out of the articulated inertia of its body, and what the efforts carry out of the
-    /// wrench `z` that needs no acceleration. The component of z along a freedom is written, not summed: it is τ − J τ̂/m̂.
+    /// Tips to base: eliminates the joint's freedoms from the articulated inertia of its body, and what the efforts transmit from the
+    /// bias wrench `z`. The component of z along a freedom is written, not summed: it is τ − J τ̂/m̂.
     fn eliminate<P: Parameter<E::Number>>(
         self,
         at: usize,
@@ -194,6 +196,15 @@ fn carried<E: Space>(
     E::motion(
         E::back_plus(pose, E::spread(E::angular(parent)), E::angular(beta)),
         E::back_plus(pose, E::spread(at_joint), E::linear(beta)),
+    )
+}
+
+/// A wrench in the axes into which `axes` turns its own.
+#[inline(always)]
+fn turned<E: Space>(axes: &E::Matrix, f: &E::Wrench) -> E::Wrench {
+    E::wrench(
+        E::times(axes, E::spread(E::moment(f))),
+        E::times(axes, E::spread(E::force(f))),
     )
 }
 
@@ -260,11 +271,13 @@ impl<E: Space> JointIn<E> for Turning<E> {
     fn momenta(
         self,
         at: usize,
+        _setting: E::Setting<'_>,
+        _kept: &E::Kept,
         moments: &E::Moments,
-        along: &[E::Motion],
+        axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     ) {
-        momenta[at] = E::momentum_of_turning(moments, E::angular(&along[at]));
+        momenta[at] = turned::<E>(axes, &E::momentum_about_z(moments));
     }
 
     #[inline(always)]
@@ -429,11 +442,13 @@ impl<E: Space> JointIn<E> for Sliding<E> {
     fn momenta(
         self,
         at: usize,
+        _setting: E::Setting<'_>,
+        _kept: &E::Kept,
         moments: &E::Moments,
-        along: &[E::Motion],
+        axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     ) {
-        momenta[at] = E::momentum_of_sliding(moments, E::linear(&along[at]));
+        momenta[at] = turned::<E>(axes, &E::momentum_along_z(moments));
     }
 
     #[inline(always)]
@@ -529,15 +544,31 @@ impl<E: Space> JointIn<E> for Sliding<E> {
     }
 }
 
-/// Any other kind, in numbers.
+/// Any other kind, in components.
 #[derive(Clone, Copy)]
 pub(crate) struct Other<E>(pub JointKind, pub PhantomData<E>);
+
+impl<E: Space> Other<E> {
+    /// The joint at a state, in numbers.
+    #[inline(always)]
+    fn at<'a>(
+        self,
+        setting: Setting<'a, E::Number>,
+        pose: &'a Pose<E::Number>,
+    ) -> AnyJoint<'a, E::Number> {
+        AnyJoint {
+            kind: self.0,
+            setting,
+            pose,
+        }
+    }
+}
 
 impl<E: Space> JointIn<E> for Other<E> {
     #[inline(always)]
     fn pose(self, at: usize, setting: E::Setting<'_>, q: &[E::Number]) -> E::Pose {
-        let setting = E::setting(setting);
-        E::pose(with_joint!(self.0, J => { J::<E::Number>::pose(setting, &q[at..]) }))
+        let (kind, setting, q) = (self.0, E::setting(setting), &q[at..]);
+        E::pose(E::Number::apart(any::PoseOf { kind, setting, q }))
     }
 
     #[inline(always)]
@@ -564,12 +595,15 @@ impl<E: Space> JointIn<E> for Other<E> {
             E::components(E::back(pose, E::spread(parent.alpha))),
             E::components(E::back(pose, E::spread(at_joint))),
         );
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
-        let (twist, rate) = with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            let bias = joint.bias(omega, v);
-            let twist = joint.plus(Motion::new(omega, Vec3::zero()), v);
-            (twist, joint.plus(rate + bias, vdot))
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
+        let twist = Motion::new(omega, Vec3::zero());
+        let (twist, rate) = E::Number::apart(any::Carry {
+            any,
+            twist,
+            rate,
+            v,
+            vdot,
         });
         [
             E::vector(twist.angular),
@@ -587,11 +621,10 @@ impl<E: Space> JointIn<E> for Other<E> {
         f: &E::Wrench,
         tau: &mut [E::Number],
     ) {
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
-        with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            joint.project(E::wrench_numbers(f), &mut tau[at..at + J::<E::Number>::NV]);
-        });
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
+        let (f, out) = (E::wrench_numbers(f), &mut tau[at..at + self.0.nv()]);
+        E::Number::apart(any::Project { any, f, out });
     }
 
     #[inline(always)]
@@ -603,30 +636,35 @@ impl<E: Space> JointIn<E> for Other<E> {
         axes: &E::Matrix,
         along: &mut [E::Motion],
     ) {
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
         let axes = E::matrix_numbers(axes);
-        with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            for k in 0..J::<E::Number>::NV {
-                along[at + k] = E::motion_of(joint.column_in(k, axes));
-            }
-        });
+        let columns = E::Number::apart(any::ColumnsIn { any, axes });
+        for k in 0..self.0.nv() {
+            along[at + k] = E::motion_of(columns[k]);
+        }
     }
 
     #[inline(always)]
     fn momenta(
         self,
         at: usize,
+        setting: E::Setting<'_>,
+        kept: &E::Kept,
         moments: &E::Moments,
-        along: &[E::Motion],
+        axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     ) {
-        for (k, &(_, turns)) in self.0.freedoms().iter().enumerate() {
-            momenta[at + k] = match (turns, self.0) {
-                (_, JointKind::Helical) => E::momentum(moments, &along[at + k]),
-                (true, _) => E::momentum_of_turning(moments, E::angular(&along[at + k])),
-                (false, _) => E::momentum_of_sliding(moments, E::linear(&along[at + k])),
-            };
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
+        let moments = E::moments_numbers(moments);
+        let found = E::Number::apart(any::Momenta {
+            any,
+            kind: self.0,
+            moments,
+        });
+        for k in 0..self.0.nv() {
+            momenta[at + k] = turned::<E>(axes, &E::wrench_of(found[k]));
         }
     }
 
@@ -662,7 +700,7 @@ impl<E: Space> JointIn<E> for Other<E> {
             freedoms[k] = Freedom::only(axis, &held, &velocity, &held_rate);
         }
         for k in one_rotation..nv {
-            // all axes of one rotation turn with the body
+            // all axes of one rotation rotate with the body
             freedoms[k].around = E::motion_sum(&held, &velocity);
         }
         [velocity, rate]
@@ -670,11 +708,10 @@ impl<E: Space> JointIn<E> for Other<E> {
 
     #[inline(always)]
     fn restore(self, setting: E::Setting<'_>, kept: &E::Kept, psi: &E::Wrench) -> E::Wrench {
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
         let psi = E::wrench_numbers(psi);
-        E::wrench_of(with_joint!(self.0, J => {
-            J::<E::Number>::at(setting, &kept).restore(psi)
-        }))
+        E::wrench_of(E::Number::apart(any::Restore { any, psi }))
     }
 
     #[inline(always)]
@@ -691,20 +728,12 @@ impl<E: Space> JointIn<E> for Other<E> {
         let turned = E::back(pose, omega);
         let r = E::spread(E::translation(kept));
         let centripetal = E::centripetal(pose, omega, turned, r);
-        let turned = E::components(turned);
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(kept));
-        let (twist, bias) = with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            (
-                joint.plus(Motion::new(turned, Vec3::zero()), v),
-                joint.bias(turned, v),
-            )
-        });
+        let omega = E::components(turned);
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
+        let (omega, bias) = E::Number::apart(any::Bias { any, omega, v });
         let linear = E::vector(bias.linear) + centripetal;
-        (
-            E::vector(twist.angular),
-            E::motion(E::vector(bias.angular), linear),
-        )
+        (E::vector(omega), E::motion(E::vector(bias.angular), linear))
     }
 
     #[inline(always)]
@@ -720,7 +749,8 @@ impl<E: Space> JointIn<E> for Other<E> {
         out: Freed<'_, E>,
     ) -> (E::Articulated, E::Wrench) {
         let (inertia, z) = (E::articulated_numbers(inertia), E::wrench_numbers(z));
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(E::kept(pose)));
+        let kept = E::pose_numbers(E::kept(pose));
+        let any = self.at(E::setting(setting), &kept);
         let mut room = [Force::zero(); 6];
         let range = at..at + self.0.nv();
         let psi = E::psi_room(&mut out.psi[range.clone()], &mut room);
@@ -729,15 +759,15 @@ impl<E: Space> JointIn<E> for Other<E> {
             &mut out.freed[range.clone()],
         );
         let (effort, dofs) = (&effort[range.clone()], &dofs[range.clone()]);
-        let (rest, through) = with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            let nv = J::<E::Number>::NV;
-            let (psi, inverse) = (&mut psi[..nv], &mut inverse[..nv]);
-            let dofs = &dofs[..nv];
-            let rest = joint.eliminate(inertia, PivotsMut { psi: &mut *psi, inverse: &mut *inverse, dofs });
-            let pivots = Pivots { psi, inverse, dofs };
-            (rest, joint.inward(z, &effort[..nv], pivots, &mut freed[..nv]))
-        });
+        let eliminate = any::EliminateAndPass {
+            any,
+            inertia,
+            z,
+            effort,
+            pivots: PivotsMut { psi, inverse, dofs },
+            freed,
+        };
+        let (rest, through) = E::Number::apart(eliminate);
         E::psi_written(&mut out.psi[range], &room);
         (E::articulated(rest), E::wrench_of(through))
     }
@@ -756,21 +786,20 @@ impl<E: Space> JointIn<E> for Other<E> {
     ) -> E::Motion {
         let r = self.lever(setting, E::kept(pose));
         let rate = E::motion_numbers(&carried::<E>(pose, r, parent, beta));
-        let (setting, kept) = (E::setting(setting), E::pose_numbers(E::kept(pose)));
+        let kept = E::pose_numbers(E::kept(pose));
+        let any = self.at(E::setting(setting), &kept);
         let mut room = [Force::zero(); 6];
         let range = at..at + self.0.nv();
         let psi = E::psi_numbers(&found.psi[range.clone()], &mut room);
         let (inverse, freed) = (&found.inverse[range.clone()], &found.freed[range.clone()]);
         let (dofs, vdot) = (&dofs[range.clone()], &mut vdot[range]);
-        E::motion_of(with_joint!(self.0, J => {
-            let joint = J::<E::Number>::at(setting, &kept);
-            let nv = J::<E::Number>::NV;
-            let pivots = Pivots {
-                psi: &psi[..nv],
-                inverse: &inverse[..nv],
-                dofs: &dofs[..nv],
-            };
-            joint.outward(rate, &freed[..nv], pivots, &mut vdot[..nv])
+        let pivots = Pivots { psi, inverse, dofs };
+        E::motion_of(E::Number::apart(any::Outward {
+            any,
+            m: rate,
+            freed,
+            pivots,
+            vdot,
         }))
     }
 }

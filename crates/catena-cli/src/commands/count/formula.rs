@@ -27,7 +27,7 @@ impl Formula {
         self.sixths.iter().rev().fold(0, |sum, c| sum * n + c) / 6
     }
 
-    /// The polynomial through all counts but the first few, with the size from which on it holds; `counts[0]` is that of n = 1.
+    /// The polynomial through all counts except the first few, with the size from which on it holds; `counts[0]` is that of n = 1.
     /// None where no polynomial of third degree goes through at least two thirds of them.
     pub fn of(counts: &[i64]) -> Option<(Self, usize)> {
         let n = counts.len();

@@ -18,9 +18,9 @@ use std::f64::consts::FRAC_PI_2;
 /// Where the axes of a chain are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axes {
-    /// Anywhere in the frame before.
+    /// Anywhere in the previous frame.
     Anywhere,
-    /// At right angles to the one before, at a distance.
+    /// At right angles to the previous one, at a distance.
     RightAngles,
 }
 
@@ -91,7 +91,7 @@ impl Algorithm {
         Algorithm::Inertia,
     ];
 
-    /// What it is called in tables.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Inverse => "inverse dynamics, Newton–Euler",

@@ -1,4 +1,4 @@
-//! How the base moves, as typed after `--base`.
+//! The motion of the base, from the option `--base`.
 
 use crate::{json, number, state_file};
 use catena::error::{Error, ErrorKind, Result};
@@ -15,7 +15,7 @@ fn refusal(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Input, message)
 }
 
-/// The motion, and what it is for the metadata of the run; null for a base at rest.
+/// The motion, and its description for the metadata of the run; null for a base at rest.
 pub fn motion(parts: &[String]) -> Result<(PrescribedBase, Value)> {
     if parts.is_empty() {
         return Ok((PrescribedBase::fixed(), Value::Null));
@@ -121,7 +121,7 @@ fn table(name: &str) -> Result<(PrescribedBase, Value)> {
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     if !is_csv {
-        return Err(refusal(format!("--base: `{name}` is no motion of the base")).hint(KINDS));
+        return Err(refusal(format!("--base: `{name}` is not a motion of the base")).hint(KINDS));
     }
     let rows = state_file::read_base(path)?;
     let numbers = rows

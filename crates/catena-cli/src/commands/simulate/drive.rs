@@ -1,4 +1,4 @@
-//! What moves the joints, and what is watched for: controllers, efforts, wrenches, events.
+//! Inputs and events: controllers, efforts, wrenches, limits and planes.
 
 use super::{Arguments, ControllerKind, base};
 use crate::coordinates::Quantity;
@@ -14,7 +14,7 @@ use catena::{Model, State};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What acts on the model, for the library and in words.
+/// What acts on the model, for the library and for the metadata.
 pub struct Drive {
     /// For the library.
     pub inputs: Inputs,
@@ -156,7 +156,7 @@ impl Arguments {
         Ok((motion.into(), description))
     }
 
-    /// What is watched for.
+    /// The events that are reported.
     pub fn events(&self, model: &Model) -> Result<Vec<EventFunction>> {
         let mut events = match self.no_limits {
             true => Vec::new(),

@@ -31,39 +31,39 @@ use record::Recorder;
 use report::Report;
 use std::path::PathBuf;
 
-/// Time between samples where none is given, s.
+/// Default time between samples, s.
 const INTERVAL: f64 = 0.01;
-/// Step of methods with a fixed one where none is given, s.
+/// Default step of fixed-step methods, s.
 const STEP: f64 = 0.001;
 
-/// A start that projection onto the constraints moves by more than this is said to be moved.
+/// If projection onto the constraints moves the initial state by more than this, it is reported.
 const NUDGED: f64 = 1e-10;
 
 /// How strict the audit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Strictness {
-    /// A law that was not kept makes the exit code 1
+    /// A violated law makes the exit code 1
     Strict,
-    /// Print it; the exit code tells only whether the run came to its end
+    /// Print it; the exit code only says whether the run was completed
     Report,
 }
 
 /// Where accelerations come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Accelerations {
-    /// Machine code made for the model, where it can be made: up to 100 freedoms, explicit methods, no loops
+    /// Machine code generated for the model, where possible: up to 100 freedoms, explicit methods, no loops
     Compiled,
     /// The recursion for any model
     General,
 }
 
-/// Freedoms up to which code is made: beyond, making it takes longer than many runs.
+/// Freedoms up to which code is generated: beyond, generating it takes longer than many runs.
 const LARGEST_COMPILED: usize = 100;
 
 /// How loops are kept closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Closing {
-    /// Every step is moved onto the constraints.
+    /// Every step is projected onto the constraints.
     Projection,
     /// Violations decay: ξ̈ + α ξ̇ + β ξ = 0.
     Baumgarte,
@@ -72,7 +72,7 @@ enum Closing {
 /// What drives the joints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ControllerKind {
-    /// Hold the weight of the bodies.
+    /// Gravity compensation.
     Gravity,
     /// Spring and damper toward a motion.
     Pd,
@@ -131,7 +131,7 @@ pub struct Arguments {
     )]
     method: String,
 
-    /// In what bdf integrates: joints (trees), bodies (redundant coordinates, loops too) [default: joints, bodies if there are loops]
+    /// Coordinates that bdf integrates: joints (trees), bodies (redundant coordinates, loops too) [default: joints, bodies if there are loops]
     #[arg(long, value_name = "NAME", help_heading = "Method")]
     coordinates: Option<String>,
 
@@ -194,7 +194,7 @@ pub struct Arguments {
     #[arg(long, value_enum, value_name = "KIND", help_heading = "Drive")]
     controller: Option<ControllerKind>,
 
-    /// Positions the controller moves the joints to (those with plain coordinates), along a cycloid
+    /// Positions the controller moves the joints to (those without a quaternion), along a cycloid
     #[arg(
         long,
         value_name = "LIST",
@@ -277,11 +277,11 @@ pub struct Arguments {
     #[arg(long, requires = "output", conflicts_with = "resume")]
     overwrite: bool,
 
-    /// Go on with a run that was stopped; give the same command again with this option
+    /// Continue a run that was stopped; give the same command again with this option
     #[arg(long, requires = "output")]
     resume: bool,
 
-    /// Estimate the error at the end by a second run at a hundredth of the tolerance, and hold it against this limit, relative
+    /// Estimate the error at the end by a second run at a hundredth of the tolerance, and compare it with this relative limit
     /// [default: 0.01]
     #[arg(
         long,
@@ -418,19 +418,19 @@ fn to_the_end(simulation: &mut Simulation, recorder: &mut Recorder, end: f64) ->
 }
 
 impl Arguments {
-    /// A limit that nothing can meet, or that everything does, says nothing.
+    /// The limit must be positive and finite.
     fn check_limit(&self) -> Result<()> {
         match self.verify {
             Some(limit) if !(limit > 0.0 && limit.is_finite()) => Err(Error::new(
                 ErrorKind::Input,
                 format!("--verify: the limit must be positive, not {limit}"),
             )
-            .hint("1e-6 lets the end be off by a millionth of the motion; --verify alone by a hundredth")),
+            .hint("1e-6 allows an error at the end of a millionth of the motion; --verify alone allows a hundredth")),
             _ => Ok(()),
         }
     }
 
-    /// What makes code for the model, if any is to be made.
+    /// The compiler of code for the model, if wanted.
     fn compiler(&self, model: &Model) -> Option<Compiler> {
         let wanted = self.accelerations == Accelerations::Compiled;
         #[cfg(target_arch = "x86_64")]
@@ -607,7 +607,7 @@ impl Arguments {
         let interval = self.interval.unwrap_or(INTERVAL);
         let count = self.duration / interval;
         let is_whole = (count - count.round()).abs() <= 1e-9 && count.round() >= 1.0;
-        // what is no positive time is refused by the library
+        // times that are not positive are refused by the library
         if is_whole || !count.is_finite() || count <= 0.0 {
             return Ok(interval);
         }

@@ -1,4 +1,4 @@
-//! What a run was made with: everything that can change a bit of it.
+//! The origin of a run: everything that can change a bit of it.
 
 use super::drive::Drive;
 use super::record::Layout;
@@ -13,25 +13,25 @@ use catena_io::run::{Column, Header};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// One thing a run was made with.
+/// One item of the origin of a run.
 struct Entry {
     /// Its key in the metadata.
     key: &'static str,
-    /// What it is called in messages.
+    /// Its name in messages.
     name: &'static str,
     value: Value,
 }
 
-/// Everything that can change a bit of a run. This list is what a run file says of the run and what is compared when the run is
-/// resumed: what is added to it is recorded and compared.
+/// Everything that can change a bit of a run. This list is recorded in the run file and compared when the run is
+/// resumed: an item added to it is recorded and compared.
 pub struct Origin {
     entries: Vec<Entry>,
     columns: Vec<Column>,
 }
 
-/// Key of the instructions.
+/// Key of the instruction set.
 const CPU: &str = "cpu";
-/// Key of the command, which is told but not compared: the same run can be asked for in other words.
+/// Key of the command, which is recorded but not compared: different command lines can give the same run.
 const COMMAND: &str = "command";
 
 impl Arguments {
@@ -48,7 +48,10 @@ impl Arguments {
     ) -> Result<Origin> {
         let model = catena_io::to_json(&loaded.builder);
         let model: Value = serde_json::from_str(&model).map_err(|error| {
-            Error::new(ErrorKind::Model, format!("the model is no JSON: {error}"))
+            Error::new(
+                ErrorKind::Model,
+                format!("the model is not valid JSON: {error}"),
+            )
         })?;
         let (rtol, atol, step) = match options.integrator {
             Integrator::Adaptive {
@@ -122,8 +125,8 @@ fn cpu() -> String {
     format!("{:?}", Cpu::detect()).to_lowercase()
 }
 
-/// The functions that the system computes, which differ in their last bits from system to system: a check of some of their
-/// values.
+/// A checksum of some values of the mathematical functions of the system, which differ in their last bits from system to
+/// system.
 fn functions() -> String {
     let values: Vec<f64> = (1..=64)
         .map(|k| 0.37 * f64::from(k))
@@ -153,7 +156,7 @@ impl Origin {
         }
     }
 
-    /// A run must be resumed with what it was made with.
+    /// A run can be resumed only with the settings it was started with.
     pub fn refuse_another(&self, path: &Path, old: &Header) -> Result<()> {
         let differs = |entry: &&Entry| {
             // As texts, so that 0 and -0 differ.

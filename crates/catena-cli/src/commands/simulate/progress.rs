@@ -1,4 +1,4 @@
-//! A line on the terminal that says how far a run is.
+//! A progress line on the terminal.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};

@@ -102,7 +102,7 @@ fn seen(model: &Model, row: &[f64]) -> Seen {
     let (nq, nv) = (model.nq(), model.nv());
     let end = 1 + nq + 3 * nv;
     let mut state = State::neutral(model);
-    // as they are: the quaternions have been normalised, doing it again could change a bit
+    // unchanged: the quaternions have been normalised, doing it again could change a bit
     state.q.copy_from_slice(&row[1..1 + nq]);
     state.v.copy_from_slice(&row[1 + nq..1 + nq + nv]);
     Seen {
@@ -112,7 +112,7 @@ fn seen(model: &Model, row: &[f64]) -> Seen {
     }
 }
 
-/// Whether there is more than the start: that alone is no result for which an older run would be given up.
+/// Whether there is more than the initial sample, which alone does not justify replacing an older run.
 fn has_moved(simulation: &Simulation) -> bool {
     simulation.sample_count() > 1
 }
@@ -129,7 +129,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For a run that is not kept.
+    /// For a run that is not written to a file.
     pub fn new(duration: f64, layout: Layout) -> Self {
         Recorder {
             writer: None,
@@ -157,7 +157,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Goes on with a file, and the simulation with it.
+    /// Continues a file, and the simulation with it.
     pub fn resume(
         &mut self,
         path: &Path,
@@ -171,7 +171,7 @@ impl Recorder {
                 _ => error,
             })?;
         origin.refuse_another(path, &old)?;
-        // without a block there is no checkpoint: the run begins anew
+        // without a block there is no checkpoint: the run starts from the beginning
         if !checkpoint.is_empty() {
             let run = read_run(path)?;
             simulation
@@ -197,7 +197,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Moves the simulation on by a step.
+    /// Advances the simulation by a step.
     pub fn advance(&mut self, simulation: &mut Simulation) -> Result<()> {
         let moved = simulation.advance(&mut self.pending);
         let late = self.last_block.elapsed() > BLOCK_TIME;
@@ -238,7 +238,7 @@ impl Recorder {
             .map_or(Ok(()), |writer| writer.finish(audit))
     }
 
-    /// Adds to an error what is in the file in spite of it.
+    /// Adds to an error what the file contains nevertheless.
     pub fn kept(&self, error: Error) -> Error {
         let Some((writer, time)) = self.writer.as_ref().and_then(|w| Some((w, w.last_time()?)))
         else {

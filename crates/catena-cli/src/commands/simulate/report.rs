@@ -1,4 +1,4 @@
-//! What a simulation says when it ends: a table of instants, the events and the audit; or the same as JSON.
+//! The report of a simulation: a table of instants, the events and the audit, as text or as JSON.
 
 use crate::commands::info::one_line;
 use crate::coordinates::Quantity;
@@ -92,7 +92,7 @@ pub struct Report<'a> {
     pub happened: &'a [Happened],
     /// The audit.
     pub audit: &'a Audit,
-    /// Why the run could not go on.
+    /// Why the run could not continue.
     pub error: Option<&'a str>,
 }
 
@@ -188,7 +188,7 @@ fn audit_text(audit: &Audit) -> String {
     }
     if let Some(error) = audit.verified_error {
         text += &format!(
-            "  error at the end, by a second run at a sharper tolerance: {} relative\n",
+            "  error at the end, by a second run at a tighter tolerance: {} relative\n",
             rough(error)
         );
     }

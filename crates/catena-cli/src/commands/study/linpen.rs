@@ -1,4 +1,4 @@
-//! `catena study linpen`: Chou's Table 1 and Figure 2 with our implementation, and further than the paper went.
+//! `catena study linpen`: Chou's Table 1 and Figure 2 with our implementation, extended to longer pendulums.
 
 use super::Arguments;
 use crate::number::rough;
@@ -106,7 +106,7 @@ struct Costs {
     rows: Vec<(usize, Vec<StepCost>)>,
     /// Per body and besides, of the linear scheme's solution: multiplications, additions.
     linear: [(i64, i64); 2],
-    /// The same of its blocks.
+    /// Per body and besides, of its blocks: multiplications, additions.
     blocks: [(i64, i64); 2],
 }
 
@@ -405,7 +405,7 @@ impl Times {
     }
 }
 
-/// A motion by implicit integration.
+/// A simulation by implicit integration.
 struct Motion {
     bodies: usize,
     scheme: Scheme,
@@ -550,8 +550,8 @@ impl Motions {
         }
         text += "\n## Longer runs with the linear scheme\n\n\
              Departures from the constraints are the largest of all bodies, in the first tenth and in the last tenth of the run: they are \
-             what Newton's method leaves (its norm is a mean over all unknowns). Positions do not drift apart, since positions and \
-             velocities both keep their constraints; what is left in velocities follows the speed of the motion. The energy's change \
+             the error of Newton's method (its norm is a mean over all unknowns). Positions do not drift apart, since positions and \
+             velocities both satisfy their constraints; the remaining error of velocities scales with the speed of the motion. The energy's change \
              is relative to the largest kinetic energy.\n\n\
              | bodies | s | tolerance | steps | residuals | Jacobians | time, s | energy | joint gap, m | its rate, m/s | p·p − 1 | p·s, 1/s |\n\
              |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";

@@ -1,4 +1,4 @@
-//! `catena study SUBJECT`: what a paper measured, measured again.
+//! `catena study SUBJECT`: measurements of a paper repeated.
 
 mod linpen;
 mod work_precision;
@@ -32,7 +32,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1000)]
     bodies: usize,
 
-    /// Count operations only: nothing is timed or moved
+    /// Count operations only: nothing is timed or simulated
     #[arg(long)]
     count: bool,
 }

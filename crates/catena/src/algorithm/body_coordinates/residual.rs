@@ -2,9 +2,10 @@
 
 use super::cuts::Cut;
 use super::{Layout, PARAMETERS, POSITION, TURNING, VELOCITY};
-use crate::algorithm::{Angles, passive};
+use crate::algorithm::passive;
+use crate::model::Angles;
 use crate::model::Model;
-use crate::model::joint::{Joint, with_joint};
+use crate::model::joint::{AnyJoint, any};
 use crate::residual::larger;
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{AngularRate, Force, Mat3, Motion, Pose, Vec3};
@@ -51,7 +52,7 @@ pub struct BodyEquations<S> {
     pub(super) velocity: Vec<Motion<S>>,
     /// Σ T_cᵀ w_c of the bodies beyond, with the multipliers of cut joints: moment in body axes, force in world axes.
     carried: Vec<Force<S>>,
-    /// The same of μ.
+    /// Σ T_cᵀ μ_c of the bodies beyond, with those of cut joints.
     corrected: Vec<Force<S>>,
     /// λ on the coordinates of the joints, and μ of those rows.
     efforts: Vec<S>,
@@ -111,7 +112,7 @@ impl<S: Scalar> BodyEquations<S> {
         }
     }
 
-    /// E, but for the two integrals of powers, which are the caller's.
+    /// E, except for the two integrals of powers, which are left to the caller.
     pub fn residual(
         &mut self,
         model: &Model,
@@ -183,14 +184,18 @@ impl<S: Scalar> BodyEquations<S> {
             let (q, v) = (&x[info.q..], &x[layout.nq + info.v..]);
             let mut along = [S::zero(); 6];
             let mut slip = [S::zero(); 6];
-            let (joint_pose, relative) = with_joint!(info.kind, J => {
-                let joint_pose = J::<S>::pose(setting, &self.q[info.q..]);
-                let joint = J::<S>::at(setting, &joint_pose);
-                let nv = J::<S>::NV;
-                joint.project(Force::new(load.moment, r.transpose_times(load.force)), &mut along[..nv]);
-                joint.project(Force::new(mu.moment, r.transpose_times(mu.force)), &mut slip[..nv]);
-                (joint_pose, joint.plus(Motion::zero(), v))
-            });
+            let joint_pose = any::pose(info.kind, setting, &self.q[info.q..]);
+            let joint = AnyJoint {
+                kind: info.kind,
+                setting,
+                pose: &joint_pose,
+            };
+            let nv = info.kind.nv();
+            let own = Force::new(load.moment, r.transpose_times(load.force));
+            joint.project(own, &mut along[..nv]);
+            let own = Force::new(mu.moment, r.transpose_times(mu.force));
+            joint.project(own, &mut slip[..nv]);
+            let relative = joint.plus(Motion::zero(), v);
             for k in 0..info.kind.nv() {
                 let freedom = info.v + k;
                 let vdot = xdot[layout.nq + freedom];
@@ -292,11 +297,13 @@ impl BodyEquations<f64> {
             let info = model.tree().nodes[i];
             let setting = model.setting(i, &self.angles);
             let v = &x[layout.nq + info.v..];
-            let (joint_pose, relative) = with_joint!(info.kind, J => {
-                let joint_pose = J::<f64>::pose(setting, &self.q[info.q..]);
-                let joint = J::<f64>::at(setting, &joint_pose);
-                (joint_pose, joint.plus(Motion::zero(), v))
-            });
+            let joint_pose = any::pose(info.kind, setting, &self.q[info.q..]);
+            let joint = AnyJoint {
+                kind: info.kind,
+                setting,
+                pose: &joint_pose,
+            };
+            let relative = joint.plus(Motion::zero(), v);
             let (pose, above) = (self.pose[i], self.pose[info.parent]);
             let expected = above * joint_pose;
             let e = expected.rotation.transpose() * pose.rotation;
@@ -326,11 +333,13 @@ impl BodyEquations<f64> {
             let info = model.tree().nodes[i];
             let setting = model.setting(i, &self.angles);
             let v = &x[layout.nq + info.v..];
-            let (joint_pose, relative) = with_joint!(info.kind, J => {
-                let joint_pose = J::<f64>::pose(setting, &self.q[info.q..]);
-                let joint = J::<f64>::at(setting, &joint_pose);
-                (joint_pose, joint.plus(Motion::zero(), v))
-            });
+            let joint_pose = any::pose(info.kind, setting, &self.q[info.q..]);
+            let joint = AnyJoint {
+                kind: info.kind,
+                setting,
+                pose: &joint_pose,
+            };
+            let relative = joint.plus(Motion::zero(), v);
             let above = self.pose[info.parent];
             let pose = above * joint_pose;
             let turning = above.rotation * self.velocity[info.parent].angular;
@@ -397,7 +406,7 @@ impl BodyEquations<f64> {
     }
 }
 
-/// The quaternion of a rotation, of the two the one nearer to another.
+/// The quaternion of a rotation, with the sign that is closer to a given one.
 fn nearest_quaternion(rotation: Mat3<f64>, other: [f64; 4]) -> [f64; 4] {
     let p = crate::algorithm::pendulum::quaternion_of(rotation);
     let dot: f64 = p.iter().zip(&other).map(|(a, b)| a * b).sum();

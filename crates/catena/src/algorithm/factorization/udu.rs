@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Physical meaning: M̂ₖ is the inertia of body k with everything beyond it free to move on its joints, and m̂ₖ the moment of
-//! inertia (or mass) that the effort of freedom k works against. The recursion runs with the reference point on the joint,
+//! inertia (or mass) that the effort of freedom k accelerates. The recursion runs with the reference point on the joint,
 //! where eliminated rows and columns are exact zeros (see [`Eliminated`](crate::spatial::Eliminated)); the papers' values
 //! about the mass centre are given by [`Factorization::about_mass_centre`].
 //!
@@ -25,10 +25,11 @@
 //! [`Factorization::joint_block`] gives the block Pᵀ M̂ P itself. For a free base that is the papers' 6×6 block Î_e.
 
 use super::{FactorsMut, FactorsRef};
-use crate::algorithm::{Angles, Card};
+use crate::algorithm::Card;
 use crate::matrix::Matrix;
+use crate::model::Angles;
 use crate::model::Model;
-use crate::model::joint::{Joint, Pivots, PivotsMut, with_joint};
+use crate::model::joint::{Pivots, PivotsMut, any};
 use crate::scalar::{Parameter, Scalar};
 use crate::space::Components;
 use crate::spatial::{ArticulatedInertia, Force, Motion, Pose};
@@ -117,7 +118,7 @@ impl<S: Scalar> Factorization<S> {
         for i in 1..=n {
             let info = tree.nodes[i];
             let setting = model.setting(i, &self.angles);
-            self.pose[i] = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+            self.pose[i] = any::pose(info.kind, setting, &q[info.q..]);
             self.articulated[i] = model.inertia::<S>(i).articulated();
         }
         for i in (1..=n).rev() {
@@ -130,7 +131,7 @@ impl<S: Scalar> Factorization<S> {
         }
     }
 
-    /// Takes the freedoms of the joint of body i out of M̂ᵢ, which must be complete.
+    /// Eliminates the freedoms of the joint of body i from M̂ᵢ, which must be complete.
     #[inline(always)]
     pub(crate) fn eliminate<P: Parameter<S>>(
         &mut self,
@@ -138,16 +139,14 @@ impl<S: Scalar> Factorization<S> {
         i: usize,
     ) -> ArticulatedInertia<S> {
         let info = model.tree().nodes[i];
-        let setting = model.setting(i, &self.angles);
-        with_joint!(info.kind, J => {
-            let joint = J::<S>::at(setting, &self.pose[i]);
-            let range = info.v..info.v + J::<S>::NV;
-            joint.eliminate(self.articulated[i], PivotsMut {
-                psi: &mut self.psi[range.clone()],
-                inverse: &mut self.inverse[range.clone()],
-                dofs: &model.dofs[range],
-            })
-        })
+        let joint = model.joint_at(i, &self.angles, &self.pose[i]);
+        let range = info.v..info.v + info.kind.nv();
+        let pivots = PivotsMut {
+            psi: &mut self.psi[range.clone()],
+            inverse: &mut self.inverse[range.clone()],
+            dofs: &model.dofs[range],
+        };
+        joint.eliminate(self.articulated[i], pivots)
     }
 
     /// [`solve`](Self::solve), inlined likewise.
@@ -160,17 +159,11 @@ impl<S: Scalar> Factorization<S> {
         }
         for i in (1..=n).rev() {
             let info = tree.nodes[i];
-            let setting = model.setting(i, &self.angles);
-            let through = with_joint!(info.kind, J => {
-                let range = info.v..info.v + J::<S>::NV;
-                let pivots = Pivots {
-                    psi: &self.psi[range.clone()],
-                    inverse: &self.inverse[range.clone()],
-                    dofs: &model.dofs[range.clone()],
-                };
-                let joint = J::<S>::at(setting, &self.pose[i]);
-                joint.inward(self.eta[i], &x[range.clone()], pivots, &mut self.freed[range])
-            });
+            let joint = model.joint_at(i, &self.angles, &self.pose[i]);
+            let range = info.v..info.v + info.kind.nv();
+            let pivots = Pivots::of(range.clone(), &self.psi, &self.inverse, &model.dofs);
+            let freed = &mut self.freed[range.clone()];
+            let through = joint.inward(self.eta[i], &x[range], pivots, freed);
             if info.parent != 0 {
                 self.eta[info.parent] += self.pose[i].force_out(through);
             }
@@ -178,18 +171,12 @@ impl<S: Scalar> Factorization<S> {
         self.mu[0] = Motion::zero();
         for i in 1..=n {
             let info = tree.nodes[i];
-            let setting = model.setting(i, &self.angles);
+            let joint = model.joint_at(i, &self.angles, &self.pose[i]);
+            let range = info.v..info.v + info.kind.nv();
+            let pivots = Pivots::of(range.clone(), &self.psi, &self.inverse, &model.dofs);
             let carried = self.pose[i].motion_into(self.mu[info.parent]);
-            self.mu[i] = with_joint!(info.kind, J => {
-                let range = info.v..info.v + J::<S>::NV;
-                let pivots = Pivots {
-                    psi: &self.psi[range.clone()],
-                    inverse: &self.inverse[range.clone()],
-                    dofs: &model.dofs[range.clone()],
-                };
-                let joint = J::<S>::at(setting, &self.pose[i]);
-                joint.outward(carried, &self.freed[range.clone()], pivots, &mut x[range])
-            });
+            let freed = &self.freed[range.clone()];
+            self.mu[i] = joint.outward(carried, freed, pivots, &mut x[range]);
         }
     }
 
@@ -202,17 +189,11 @@ impl<S: Scalar> Factorization<S> {
         }
         for &i in bodies.iter().rev() {
             let info = tree.nodes[i];
-            let setting = model.setting(i, &self.angles);
+            let joint = model.joint_at(i, &self.angles, &self.pose[i]);
             let range = info.v..info.v + info.kind.nv();
-            let through = with_joint!(info.kind, J => {
-                let pivots = Pivots {
-                    psi: &self.psi[range.clone()],
-                    inverse: &self.inverse[range.clone()],
-                    dofs: &model.dofs[range.clone()],
-                };
-                let joint = J::<S>::at(setting, &self.pose[i]);
-                joint.inward(self.eta[i], &x[range.clone()], pivots, &mut self.freed[range.clone()])
-            });
+            let pivots = Pivots::of(range.clone(), &self.psi, &self.inverse, &model.dofs);
+            let freed = &mut self.freed[range.clone()];
+            let through = joint.inward(self.eta[i], &x[range.clone()], pivots, freed);
             for k in range {
                 x[k] = self.freed[k] / self.inverse[k].sqrt();
             }
@@ -254,12 +235,9 @@ impl<S: Scalar> Factorization<S> {
                 let mut psi = self.psi(model, k);
                 let mut j = i;
                 loop {
-                    let setting = model.setting(j, &self.angles);
                     let mut alpha = [S::zero(); 6];
-                    with_joint!(tree.nodes[j].kind, J => {
-                        let joint = J::<S>::at(setting, &self.pose[j]);
-                        joint.project(psi, &mut alpha[..J::<S>::NV]);
-                    });
+                    let joint = model.joint_at(j, &self.angles, &self.pose[j]);
+                    joint.project(psi, &mut alpha[..tree.nodes[j].kind.nv()]);
                     for (row, alpha) in tree.dof_range(j).zip(alpha) {
                         if row < k {
                             u[(row, k)] = alpha;
@@ -277,14 +255,11 @@ impl<S: Scalar> Factorization<S> {
     }
 
     /// ψ of freedom k, in body axes about the body's origin. Inside a joint with several freedoms it is that of M̂ with the
-    /// joint's later freedoms already taken out.
+    /// joint's later freedoms already eliminated.
     pub fn psi<P: Parameter<S>>(&self, model: &Model<P>, k: usize) -> Force<S> {
         let body = model.tree().dofs[k].body;
-        let info = model.tree().nodes[body];
-        let setting = model.setting(body, &self.angles);
-        with_joint!(info.kind, J => {
-            J::<S>::at(setting, &self.pose[body]).restore(self.psi[k])
-        })
+        let joint = model.joint_at(body, &self.angles, &self.pose[body]);
+        joint.restore(self.psi[k])
     }
 
     /// I⁻¹, by nv solves.
@@ -315,19 +290,16 @@ impl<S: Scalar> Factorization<S> {
         let info = model.tree().nodes[body];
         let nv = info.kind.nv();
         let mut block = Matrix::zeros(nv, nv);
-        let setting = model.setting(body, &self.angles);
-        with_joint!(info.kind, J => {
-            let joint = J::<S>::at(setting, &self.pose[body]);
-            for k in 0..nv {
-                let wrench = self.articulated[body].times(joint.column(k));
-                joint.project(wrench, block.row_mut(k));
-                block[(k, k)] += model.dofs[info.v + k].armature.lift();
-            }
-        });
+        let joint = model.joint_at(body, &self.angles, &self.pose[body]);
+        for k in 0..nv {
+            let wrench = self.articulated[body].times(joint.column(k));
+            joint.project(wrench, block.row_mut(k));
+            block[(k, k)] += model.dofs[info.v + k].armature.lift();
+        }
         block
     }
 
-    /// m̂ₖ relative to the inertia of the body it belongs to: 0 for a freedom that nothing resists.
+    /// m̂ₖ relative to the inertia of the body it belongs to: 0 for a freedom without inertia.
     pub(crate) fn relative_pivots<P: Parameter<S>>(&self, model: &Model<P>) -> Vec<S> {
         let tree = model.tree();
         (0..model.nv())

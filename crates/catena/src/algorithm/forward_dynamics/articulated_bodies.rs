@@ -13,8 +13,8 @@
 //! base to tips   ṫᵢ = B ṫₚ + βᵢ,   v̇ᵢ = τ̂/m̂ − ψᵀ ṫᵢ,   ṫᵢ += Pᵢ v̇ᵢ        ṫ₀ = (ω̇₀; r̈₀ − g)  (6)
 //! ```
 //!
-//! In (4) the component of z' along the joint is written as τ (less the rotor's share), not summed, and M̂' has exact zeros
-//! there: that keeps chains of hundreds of spherical joints right to round-off.
+//! In (4) the component of z' along the joint is written as τ (minus the rotor's share), not summed, and M̂' has exact zeros
+//! there: that keeps chains of hundreds of spherical joints accurate to round-off.
 //!
 //! The recursion is written over a `Space`: [`forward_dynamics`] runs it in components of any scalar, [`crate::Dynamics`] in
 //! registers where the processor has AVX2.
@@ -22,7 +22,7 @@
 use crate::algorithm::factorization::{Factorization, FactorsMut};
 use crate::algorithm::{Card, passive};
 use crate::model::Model;
-use crate::scalar::{Parameter, Scalar};
+use crate::scalar::{Parameter, Scalar, Task};
 use crate::space::{Components, Constants, Freed, JointIn, Space, in_space};
 use crate::spatial::Force;
 use crate::state::Base;
@@ -70,27 +70,46 @@ pub fn forward_dynamics<S: Scalar, P: Parameter<S>>(
     work: &mut ForwardDynamics<S>,
     vdot: &mut [S],
 ) {
-    kernel(model, q, v, tau, base, external, work, vdot);
+    S::apart(InComponents {
+        model,
+        state: [q, v, tau],
+        base,
+        external,
+        work,
+        vdot,
+    });
 }
 
-/// The recursion in components, inlined into the caller so that it is compiled for the caller's instruction set.
-#[inline(always)]
-pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
-    model: &Model<P>,
-    q: &[S],
-    v: &[S],
-    tau: &[S],
-    base: &Base<S>,
-    external: &[Force<S>],
-    work: &mut ForwardDynamics<S>,
-    vdot: &mut [S],
-) {
-    let factors = work.factors.parts();
-    work.recursion
-        .run(model, model, [q, v, tau], base, external, factors, vdot);
+/// The recursion in components, compiled once for every scalar.
+struct InComponents<'a, S: Scalar, P> {
+    model: &'a Model<P>,
+    state: [&'a [S]; 3],
+    base: &'a Base<S>,
+    external: &'a [Force<S>],
+    work: &'a mut ForwardDynamics<S>,
+    vdot: &'a mut [S],
 }
 
-/// What the passes leave at a body for each other.
+impl<S: Scalar, P: Parameter<S>> Task for InComponents<'_, S, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let InComponents {
+            model,
+            state,
+            base,
+            external,
+            work,
+            vdot,
+        } = self;
+        let factors = work.factors.parts();
+        work.recursion
+            .run(model, model, state, base, external, factors, vdot);
+    }
+}
+
+/// What the passes store at a body for each other.
 #[derive(Clone, Copy, Debug)]
 struct Body<E: Space> {
     /// (2)

@@ -18,10 +18,11 @@
 //!
 //! Cost O(n d).
 
-use crate::algorithm::{Angles, Card};
+use crate::algorithm::Card;
 use crate::matrix::Matrix;
+use crate::model::Angles;
 use crate::model::Model;
-use crate::model::joint::{Joint, with_joint};
+use crate::model::joint::{AnyJoint, any};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Mat3, Motion, Pose, RigidInertia, Vec3};
 use crate::state::Base;
@@ -94,12 +95,15 @@ pub fn coriolis_matrix<S: Scalar, P: Parameter<S>>(
     for i in 1..=n {
         let info = tree.nodes[i];
         let setting = model.setting(i, &work.angles);
-        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+        let pose = any::pose(info.kind, setting, &q[info.q..]);
         let carried = pose.motion_into(work.velocity[info.parent]);
         work.pose[i] = pose;
-        work.velocity[i] = with_joint!(info.kind, J => {
-            J::<S>::at(setting, &pose).plus(carried, &v[info.v..])
-        });
+        let joint = AnyJoint {
+            kind: info.kind,
+            setting,
+            pose: &pose,
+        };
+        work.velocity[i] = joint.plus(carried, &v[info.v..]);
         let inertia = model.inertia::<S>(i);
         work.composite[i] = inertia;
         work.convective[i] = own(inertia, work.velocity[i]);
@@ -170,18 +174,12 @@ fn columns<S: Scalar, P: Parameter<S>>(
     body: usize,
 ) -> ([Motion<S>; 6], [Motion<S>; 6]) {
     let info = model.tree().nodes[body];
-    let setting = model.setting(body, &work.angles);
+    let joint = model.joint_at(body, &work.angles, &work.pose[body]);
     let mut columns = [Motion::zero(); 6];
     let mut rates = [Motion::zero(); 6];
-    with_joint!(info.kind, J => {
-        let joint = J::<S>::at(setting, &work.pose[body]);
-        for k in 0..J::<S>::NV {
-            columns[k] = joint.column(k);
-            rates[k] = joint.column_rate(k, &v[info.v..]);
-        }
-    });
     for k in 0..info.kind.nv() {
-        rates[k] = work.velocity[body].cross(columns[k]) + rates[k];
+        columns[k] = joint.column(k);
+        rates[k] = work.velocity[body].cross(columns[k]) + joint.column_rate(k, &v[info.v..]);
     }
     (columns, rates)
 }

@@ -6,20 +6,19 @@
 //! π = (m, hx, hy, hz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz)        h = m c; I: inertia tensor about the origin
 //! ```
 //!
-//! With a the acceleration of the origin less gravity, α = ω̇ and Ω = α̃ + ω̃ ω̃, the wrench of one body is linear in them,
+//! With a the acceleration of the origin minus gravity, α = ω̇ and Ω = α̃ + ω̃ ω̃, the wrench of one body is linear in them,
 //!
 //! ```text
 //! f = m a + Ω h,    n = h × a + I α + ω × I ω                                       (1)
 //! ```
 //!
-//! and each of its ten columns is carried down to the base as inverse dynamics carries wrenches. Rotors, springs, friction and
+//! and each of its ten columns is carried to the base as wrenches are in inverse dynamics. Rotors, springs, friction and
 //! external wrenches are not inertias of bodies: they are not in Y π. Cost O(n d).
 
 use crate::algorithm::Card;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::model::joint::{Joint, with_joint};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{AngularRate, Force, Vec3};
 use crate::state::Base;
@@ -83,17 +82,15 @@ pub fn regressor<S: Scalar, P: Parameter<S>>(
         let mut j = i;
         loop {
             let at = tree.nodes[j];
-            let setting = model.setting(j, &work.angles);
-            with_joint!(at.kind, J => {
-                let joint = J::<S>::at(setting, &work.pose[j]);
-                for (k, column) in columns.iter().enumerate() {
-                    let mut efforts = [S::zero(); 6];
-                    joint.project(*column, &mut efforts[..J::<S>::NV]);
-                    for row in 0..J::<S>::NV {
-                        y[(at.v + row, 10 * (i - 1) + k)] = efforts[row];
-                    }
+            let joint = model.joint_at(j, &work.angles, &work.pose[j]);
+            let nv = at.kind.nv();
+            for (k, column) in columns.iter().enumerate() {
+                let mut efforts = [S::zero(); 6];
+                joint.project(*column, &mut efforts[..nv]);
+                for row in 0..nv {
+                    y[(at.v + row, 10 * (i - 1) + k)] = efforts[row];
                 }
-            });
+            }
             if at.parent == 0 {
                 break;
             }
@@ -105,7 +102,7 @@ pub fn regressor<S: Scalar, P: Parameter<S>>(
     }
 }
 
-/// (1): the wrench that each parameter alone asks for.
+/// (1): the wrench per unit of each parameter.
 fn ten_wrenches<S: Scalar>(omega: Vec3<S>, alpha: Vec3<S>, a: Vec3<S>) -> [Force<S>; 10] {
     let (o, none) = (S::zero(), Vec3::zero());
     let turning = AngularRate::new(omega, alpha).0;

@@ -6,8 +6,9 @@
 //! ṫᵢ = B ṫₚ + Pᵢ v̇ + bias + ωₚ × (ωₚ × r)          ω̇ and acceleration of the origin (3)
 //! ```
 
-use crate::algorithm::{Angles, Card};
-use crate::model::joint::{Joint, with_joint};
+use crate::algorithm::Card;
+use crate::model::Angles;
+use crate::model::joint::{AnyJoint, any};
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Motion, Pose, Vec3};
@@ -61,9 +62,8 @@ impl<S: Scalar> Kinematics<S> {
         body: usize,
         k: usize,
     ) -> Motion<S> {
-        let info = model.tree().nodes[body];
-        let setting = model.setting(body, &self.angles);
-        with_joint!(info.kind, J => { J::<S>::at(setting, &self.pose[body]).column(k) })
+        let joint = model.joint_at(body, &self.angles, &self.pose[body]);
+        joint.column(k)
     }
 
     /// Pose of a frame in the world.
@@ -107,7 +107,7 @@ impl<S: Scalar> Kinematics<S> {
 }
 
 impl Kinematics<f64> {
-    /// The first body whose pose, velocity or acceleration is not finite.
+    /// The first body whose pose, velocity or acceleration is non-finite.
     pub(crate) fn overflowing_body(&self) -> Option<usize> {
         // 0·x is 0 for finite numbers and NaN otherwise
         let nothing = |v: Vec3<f64>| v.x * 0.0 + v.y * 0.0 + v.z * 0.0;
@@ -156,7 +156,7 @@ pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
         let info = tree.nodes[i];
         let parent = info.parent;
         let setting = model.setting(i, &work.angles);
-        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+        let pose = any::pose(info.kind, setting, &q[info.q..]);
         let turning = work.velocity[parent].angular;
         let carried = pose.motion_into(work.velocity[parent]);
         let centripetal = turning.cross(turning.cross(pose.translation));
@@ -164,16 +164,17 @@ pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
         rate.linear += pose.rotation.transpose_times(centripetal);
         work.pose[i] = pose;
         work.world_from_body[i] = work.world_from_body[parent] * pose; // (1)
-        with_joint!(info.kind, J => {
-            let (v, vdot) = (&v[info.v..], &vdot[info.v..]);
-            let joint = J::<S>::at(setting, &pose);
-            work.velocity[i] = joint.plus(carried, v); // (2)
-            work.acceleration[i] = joint.plus(rate + joint.bias(carried.angular, v), vdot); // (3)
-        });
+        let joint = AnyJoint {
+            kind: info.kind,
+            setting,
+            pose: &pose,
+        };
+        (work.velocity[i], work.acceleration[i]) =
+            joint.carry(carried, rate, &v[info.v..], &vdot[info.v..]); // (2, 3)
     }
 }
 
-/// (1) alone, for those who need no velocities; inlined into the caller so that it is compiled for the caller's instruction
+/// (1) alone, where no velocities are needed; inlined into the caller so that it is compiled for the caller's instruction
 /// set.
 #[inline(always)]
 pub(crate) fn poses_kernel<S: Scalar, P: Parameter<S>>(
@@ -188,7 +189,7 @@ pub(crate) fn poses_kernel<S: Scalar, P: Parameter<S>>(
     for i in 1..=model.body_count() {
         let info = tree.nodes[i];
         let setting = model.setting(i, &work.angles);
-        let pose = with_joint!(info.kind, J => { J::<S>::pose(setting, &q[info.q..]) });
+        let pose = any::pose(info.kind, setting, &q[info.q..]);
         work.pose[i] = pose;
         work.world_from_body[i] = work.world_from_body[info.parent] * pose; // (1)
     }

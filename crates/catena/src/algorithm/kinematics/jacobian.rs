@@ -1,13 +1,12 @@
 //! Geometric Jacobians: which twist of a frame do the joint rates produce?
 //!
-//! Column k is the twist that freedom k alone gives the frame: the joint's column Pₖ, seen at the frame's origin in world
+//! Column k is the twist of the frame due to freedom k alone: the joint's column Pₖ, at the frame's origin in world
 //! axes. Rows: angular velocity, then velocity of the origin. J̇ v is the acceleration of the frame at v̇ = 0,
 //! [`Kinematics::frame_acceleration`].
 
 use super::Kinematics;
 use crate::algorithm::Card;
 use crate::matrix::Matrix;
-use crate::model::joint::{Joint, with_joint};
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Motion, Pose};
@@ -50,19 +49,19 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     let mut i = frame.body;
     while i != 0 {
         let info = tree.nodes[i];
-        let setting = model.setting(i, &kinematics.angles);
         let pose = kinematics.world_from_body[i];
-        with_joint!(info.kind, J => {
-            let joint = J::<S>::at(setting, &kinematics.pose[i]);
-            for k in 0..J::<S>::NV {
-                let Motion { angular, linear } = joint.column_in(k, pose.rotation);
-                let linear = angular.cross_add(origin - pose.translation, linear);
-                let column = [angular.x, angular.y, angular.z, linear.x, linear.y, linear.z];
-                for row in 0..6 {
-                    jacobian[row * nv + info.v + k] = column[row];
-                }
+        let joint = model.joint_at(i, &kinematics.angles, &kinematics.pose[i]);
+        let columns = joint.columns_in(pose.rotation);
+        for k in 0..info.kind.nv() {
+            let Motion { angular, linear } = columns[k];
+            let linear = angular.cross_add(origin - pose.translation, linear);
+            let column = [
+                angular.x, angular.y, angular.z, linear.x, linear.y, linear.z,
+            ];
+            for row in 0..6 {
+                jacobian[row * nv + info.v + k] = column[row];
             }
-        });
+        }
         i = info.parent;
     }
 }
@@ -77,21 +76,18 @@ pub fn body_jacobian<S: Scalar, P: Parameter<S>>(
 ) {
     let tree = model.tree();
     jacobian.clear();
-    // from body to body outwards: where the columns of an inner joint stand in the body
+    // outward: the columns of an inner joint relative to the body
     let mut body_from_here = Pose::identity();
     let mut i = body;
     while i != 0 {
         let info = tree.nodes[i];
-        let setting = model.setting(i, &kinematics.angles);
-        with_joint!(info.kind, J => {
-            let joint = J::<S>::at(setting, &kinematics.pose[i]);
-            for k in 0..J::<S>::NV {
-                let column = body_from_here.motion_out(joint.column(k));
-                for (row, value) in column.to_array().into_iter().enumerate() {
-                    jacobian[(row, info.v + k)] = value;
-                }
+        let joint = model.joint_at(i, &kinematics.angles, &kinematics.pose[i]);
+        for k in 0..info.kind.nv() {
+            let column = body_from_here.motion_out(joint.column(k));
+            for (row, value) in column.to_array().into_iter().enumerate() {
+                jacobian[(row, info.v + k)] = value;
             }
-        });
+        }
         body_from_here = body_from_here * kinematics.pose[i].inverse();
         i = info.parent;
     }
