@@ -7,6 +7,8 @@ use crate::model::{Constraint, Model};
 use crate::spatial::{Force, Vec3};
 use crate::state::State;
 use crate::trajectory::Reference;
+use std::fmt;
+use std::sync::Arc;
 
 /// Numbers over time, linear between the instants given, constant before the first and after the last.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,8 +78,48 @@ impl Table {
     }
 }
 
+type Function = dyn Fn(f64, &State, &mut [f64]) -> Result<()> + Send + Sync;
+
+/// Efforts as a function of time and state: it fills the last argument, one number per freedom. An error ends the run.
+///
+/// It is asked at every stage of a step, so it must be smooth between the events of a run, and depend on nothing else.
+#[derive(Clone)]
+pub struct EffortFunction(Arc<Function>);
+
+impl EffortFunction {
+    /// This function.
+    pub fn new(
+        function: impl Fn(f64, &State, &mut [f64]) -> Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        EffortFunction(Arc::new(function))
+    }
+
+    /// Its efforts, which must be finite.
+    fn at(&self, t: f64, state: &State, model: &Model, tau: &mut [f64]) -> Result<()> {
+        (self.0)(t, state, tau)?;
+        match tau.iter().position(|x| !x.is_finite()) {
+            None => Ok(()),
+            Some(k) => Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "the control function gives {} for `{}` at {t} s",
+                    tau[k],
+                    model.tree().dofs[k].name
+                ),
+            )
+            .hint("efforts must be finite numbers")),
+        }
+    }
+}
+
+impl fmt::Debug for EffortFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EffortFunction")
+    }
+}
+
 /// How the efforts are computed. Controllers act on joints with scalar coordinates; joints with quaternions (a free base, ball
-/// joints) get no effort from them.
+/// joints) get no effort from them, unless a function gives it.
 #[derive(Clone, Debug)]
 pub enum Controller {
     /// No efforts.
@@ -114,6 +156,8 @@ pub enum Controller {
         /// Acceleration per unit of velocity error, 1/s.
         damping: f64,
     },
+    /// Any function of time and state.
+    Function(EffortFunction),
 }
 
 /// A wrench on a frame, in world axes, the force at the frame's origin.
@@ -170,7 +214,7 @@ impl Inputs {
         let nv = model.nv();
         let length = |what: &str, got: usize| crate::state::check_length(what, got, nv);
         match &self.controller {
-            Controller::None | Controller::GravityCompensation => {}
+            Controller::None | Controller::GravityCompensation | Controller::Function(_) => {}
             Controller::Constant(tau) => length("constant efforts", tau.len())?,
             Controller::Sine {
                 amplitude,
@@ -249,6 +293,7 @@ impl Inputs {
             Controller::Constant(tau) => is_zero(tau),
             Controller::Sine { amplitude, .. } => is_zero(amplitude),
             Controller::Table(table) => table.rows.iter().all(|row| is_zero(row)),
+            Controller::Function(_) => false,
             // these do not act on joints with quaternions
             Controller::None
             | Controller::GravityCompensation
@@ -277,7 +322,8 @@ impl Inputs {
             Controller::None
             | Controller::Constant(_)
             | Controller::Sine { .. }
-            | Controller::GravityCompensation => f64::INFINITY,
+            | Controller::GravityCompensation
+            | Controller::Function(_) => f64::INFINITY,
         };
         driven.min(self.base.next_kink(t))
     }
@@ -304,6 +350,7 @@ impl Inputs {
                 }
             }
             Controller::Table(table) => table.at(t, tau),
+            Controller::Function(function) => function.at(t, state, model, tau)?,
             Controller::GravityCompensation => {
                 let holding = dynamics.gravity(state)?.to_vec();
                 for (v, _) in controlled(dynamics.model()) {

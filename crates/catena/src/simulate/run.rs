@@ -267,6 +267,11 @@ impl Simulation {
         self.engine.time()
     }
 
+    /// The state at the time reached.
+    pub fn state(&self) -> State {
+        self.system.unpack(self.time(), &self.y)
+    }
+
     /// Events that have happened so far, in order: those of the event functions, and changes of dry friction.
     pub fn events(&self) -> Vec<Happened> {
         let own = self.system.event_functions();

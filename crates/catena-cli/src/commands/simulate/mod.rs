@@ -7,6 +7,9 @@ mod progress;
 mod record;
 mod report;
 
+pub use record::Layout;
+pub use report::stored;
+
 use crate::json;
 use crate::model_argument::{Loaded, ModelArgument};
 use crate::number::{counted, rough, six};
@@ -24,7 +27,7 @@ use catena::simulate::{Drift, Integrator, NewtonMatrix, Options, Simulation, ver
 use catena::{Cpu, Model};
 use clap::{Args, ValueEnum};
 use progress::Progress;
-use record::{Layout, Recorder};
+use record::Recorder;
 use report::Report;
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@ use super::record::Layout;
 use super::{Arguments, Closing};
 use crate::model_argument::Loaded;
 use crate::situation::{self, Situation};
-use crate::{json, state_file};
+use crate::{json, program, state_file};
 use catena::Cpu;
 use catena::error::{Error, ErrorKind, Result};
 use catena::simulate::{Integrator, Options};
@@ -145,8 +145,9 @@ impl Origin {
         let mut metadata: Map<String, Value> = entries
             .map(|entry| (entry.key.to_string(), entry.value.clone()))
             .collect();
-        let command = std::env::args()
-            .skip(1)
+        let command = program::arguments()
+            .iter()
+            .map(|word| word.to_string_lossy())
             .filter(|word| word != "--resume" && word != "--overwrite");
         metadata.insert(COMMAND.into(), command.collect());
         Header {

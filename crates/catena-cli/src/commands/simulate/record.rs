@@ -68,7 +68,8 @@ impl Layout {
         columns
     }
 
-    fn append_row(self, model: &Model, sample: &Sample, rows: &mut Vec<f64>) {
+    /// Appends the numbers of a sample, in the order of the columns.
+    pub fn append_row(self, model: &Model, sample: &Sample, rows: &mut Vec<f64>) {
         rows.push(sample.time);
         rows.extend_from_slice(&sample.state.q);
         rows.extend_from_slice(&sample.state.v);
