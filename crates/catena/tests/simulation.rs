@@ -210,8 +210,8 @@ fn computed_torque_follows_on_fixed_and_free_bases() {
                 motion: PointToPoint::new(Profile::Cycloid, &from, &to, 2.0)
                     .unwrap()
                     .into(),
-                stiffness: 100.0,
-                damping: 20.0,
+                stiffness: 100.0.into(),
+                damping: 20.0.into(),
             },
             ..Inputs::default()
         };

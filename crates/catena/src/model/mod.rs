@@ -1,5 +1,6 @@
 //! Models: a tree of rigid bodies and the joints between them.
 
+mod actuator;
 pub(crate) mod benchmark_models;
 mod builder;
 mod check;
@@ -11,6 +12,7 @@ pub(crate) mod joint;
 mod reduced;
 mod tree;
 
+pub use actuator::{Actuator, ActuatorSpec};
 pub use builder::{
     AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,
 };

@@ -1,9 +1,10 @@
 //! What drives a simulation: efforts at the joints and wrenches on frames.
 
 use super::base_motion::PrescribedBase;
+use super::control::{Actuated, FrameLoad, Gains, Law};
 use crate::Dynamics;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Constraint, Model};
+use crate::model::{Actuator, Constraint, Model};
 use crate::spatial::{Force, Vec3};
 use crate::state::State;
 use crate::trajectory::Reference;
@@ -100,9 +101,9 @@ pub enum Controller {
         /// The motion wanted.
         motion: Reference,
         /// Effort per unit of position error.
-        stiffness: f64,
+        stiffness: Gains,
         /// Effort per unit of velocity error.
-        damping: f64,
+        damping: Gains,
     },
     /// Inverse dynamics of v̇_d + damping (v_d − v) + stiffness (q_d − q): the joints follow as if they were independent. Dry
     /// friction is compensated in the direction of v_d.
@@ -110,10 +111,12 @@ pub enum Controller {
         /// The motion wanted.
         motion: Reference,
         /// Acceleration per unit of position error, 1/s².
-        stiffness: f64,
+        stiffness: Gains,
         /// Acceleration per unit of velocity error, 1/s.
-        damping: f64,
+        damping: Gains,
     },
+    /// A controller of one's own.
+    Own(Law),
 }
 
 /// A wrench on a frame, in world axes, the force at the frame's origin.
@@ -145,8 +148,15 @@ pub struct LineSpring {
 pub struct Inputs {
     /// The joints.
     pub controller: Controller,
+    /// Actuators that the controller's efforts pass through: other joints get none, limits hold, lags delay. None: every
+    /// freedom gets what the controller says.
+    pub actuators: Option<Vec<Actuator>>,
+    /// How often the controller runs, in Hz, with its efforts held in between; none: it is continuous.
+    pub rate: Option<f64>,
     /// Wrenches on frames, constant in world axes.
     pub wrenches: Vec<FrameWrench>,
+    /// Wrenches that depend on time and state.
+    pub loads: Vec<FrameLoad>,
     /// Springs between frames; what they do is counted as work from outside.
     pub springs: Vec<LineSpring>,
     /// Motion of the base.
@@ -157,6 +167,9 @@ impl Default for Inputs {
     fn default() -> Self {
         Inputs {
             controller: Controller::None,
+            actuators: None,
+            rate: None,
+            loads: Vec::new(),
             wrenches: Vec::new(),
             springs: Vec::new(),
             base: PrescribedBase::fixed(),
@@ -171,6 +184,15 @@ impl Inputs {
         let length = |what: &str, got: usize| crate::state::check_length(what, got, nv);
         match &self.controller {
             Controller::None | Controller::GravityCompensation => {}
+            Controller::Own(law) => {
+                if self.rate.is_none() && law.save().is_some_and(|state| !state.is_empty()) {
+                    return Err(Error::new(
+                        ErrorKind::Input,
+                        "a controller with a state of its own needs a rate",
+                    )
+                    .hint("give `rate`: a continuous controller is a function of time and state only"));
+                }
+            }
             Controller::Constant(tau) => length("constant efforts", tau.len())?,
             Controller::Sine {
                 amplitude,
@@ -190,20 +212,23 @@ impl Inputs {
                 stiffness,
                 damping,
             } => {
+                let count = controlled(model).count();
                 crate::state::check_length(
                     "coordinates of the motion to follow (those of joints without quaternions)",
                     motion.at(0.0).q.len(),
-                    controlled(model).count(),
+                    count,
                 )?;
-                for gain in [stiffness, damping] {
-                    if !gain.is_finite() || *gain < 0.0 {
-                        return Err(Error::new(
-                            ErrorKind::Input,
-                            format!("a gain must be a number ≥ 0, not {gain}"),
-                        ));
-                    }
-                }
+                stiffness.check(count)?;
+                damping.check(count)?;
             }
+        }
+        self.check_actuation(model)?;
+        let known = |load: &FrameLoad| load.frame < model.tree().frames.len();
+        if !self.loads.iter().all(known) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                "a load acts on an unknown frame",
+            ));
         }
         for push in &self.wrenches {
             if push.frame >= model.tree().frames.len()
@@ -226,6 +251,38 @@ impl Inputs {
                     ErrorKind::Input,
                     "a spring acts on an unknown frame or is not finite",
                 ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_actuation(&self, model: &Model) -> Result<()> {
+        if let Some(rate) = self.rate
+            && !(rate.is_finite() && rate > 0.0)
+        {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("the rate of a controller must be positive, not {rate} Hz"),
+            ));
+        }
+        let actuators = self.actuators.iter().flatten();
+        for actuator in actuators {
+            if actuator.freedom >= model.nv() || actuator.coordinate >= model.nq() {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!("actuator `{}` is of another model", actuator.name),
+                ));
+            }
+            let acts = !matches!(self.controller, Controller::None);
+            if acts && actuator.lag > 0.0 && self.rate.is_none() {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!(
+                        "actuator `{}` has a lag of {} s: its controller needs a rate",
+                        actuator.name, actuator.lag
+                    ),
+                )
+                .hint("give the rate at which the controller runs (`--rate 1000`)"));
             }
         }
         Ok(())
@@ -254,6 +311,7 @@ impl Inputs {
             | Controller::GravityCompensation
             | Controller::ProportionalDerivative { .. }
             | Controller::ComputedTorque { .. } => true,
+            Controller::Own(_) => self.actuators.is_some(),
         };
         let is_loose = |k: usize| {
             let dof = &model.dofs[k];
@@ -261,6 +319,7 @@ impl Inputs {
         };
         untouched
             && self.wrenches.is_empty()
+            && self.loads.is_empty()
             && self.springs.is_empty()
             && freedoms.clone().all(is_loose)
     }
@@ -268,6 +327,7 @@ impl Inputs {
     /// The first time after t at which what acts has a kink, s.
     pub(crate) fn next_kink(&self, t: f64) -> f64 {
         let driven = match &self.controller {
+            _ if self.rate.is_some() => f64::INFINITY,
             Controller::Table(table) => {
                 let next = table.times.partition_point(|&x| x <= t);
                 table.times.get(next).copied().unwrap_or(f64::INFINITY)
@@ -277,36 +337,39 @@ impl Inputs {
             Controller::None
             | Controller::Constant(_)
             | Controller::Sine { .. }
-            | Controller::GravityCompensation => f64::INFINITY,
+            | Controller::GravityCompensation
+            | Controller::Own(_) => f64::INFINITY,
         };
         driven.min(self.base.next_kink(t))
     }
 
-    /// Efforts at an instant. `dynamics` knows nothing of dry friction, `model` does.
+    /// Efforts that the controller demands at an instant. `dynamics` knows nothing of dry friction, `model` does.
     pub(crate) fn efforts(
-        &self,
+        &mut self,
         t: f64,
         state: &State,
         model: &Model,
         dynamics: &mut Dynamics,
+        actuated: &Actuated,
         tau: &mut [f64],
     ) -> Result<()> {
         tau.fill(0.0);
-        match &self.controller {
+        let driven = |(_, (v, _)): &(usize, (usize, usize))| actuated.drives[*v];
+        match &mut self.controller {
             Controller::None => {}
             Controller::Constant(constant) => tau.copy_from_slice(constant),
             Controller::Sine {
                 amplitude,
                 frequency,
             } => {
-                for (tau, (a, w)) in tau.iter_mut().zip(amplitude.iter().zip(frequency)) {
-                    *tau = a * (w * t).sin();
+                for (tau, (a, w)) in tau.iter_mut().zip(amplitude.iter().zip(frequency.iter())) {
+                    *tau = *a * (*w * t).sin();
                 }
             }
             Controller::Table(table) => table.at(t, tau),
             Controller::GravityCompensation => {
                 let holding = dynamics.gravity(state)?.to_vec();
-                for (v, _) in controlled(dynamics.model()) {
+                for (_, (v, _)) in controlled(dynamics.model()).enumerate().filter(driven) {
                     tau[v] = holding[v];
                 }
             }
@@ -316,9 +379,9 @@ impl Inputs {
                 damping,
             } => {
                 let wanted = motion.at(t);
-                for (k, (v, q)) in controlled(dynamics.model()).enumerate() {
-                    tau[v] = stiffness * (wanted.q[k] - state.q[q])
-                        + damping * (wanted.v[k] - state.v[v]);
+                for (k, (v, q)) in controlled(dynamics.model()).enumerate().filter(driven) {
+                    tau[v] = stiffness.at(k) * (wanted.q[k] - state.q[q])
+                        + damping.at(k) * (wanted.v[k] - state.v[v]);
                 }
             }
             Controller::ComputedTorque {
@@ -327,16 +390,17 @@ impl Inputs {
                 damping,
             } => {
                 let wanted = motion.at(t);
-                let controlled: Vec<(usize, usize)> = controlled(dynamics.model()).collect();
+                let ranks = controlled(dynamics.model()).enumerate().filter(driven);
+                let (ranks, controlled): (Vec<usize>, Vec<(usize, usize)>) = ranks.unzip();
                 let mut vdot = vec![0.0; tau.len()];
-                for (k, &(v, q)) in controlled.iter().enumerate() {
+                for (&k, &(v, q)) in ranks.iter().zip(&controlled) {
                     vdot[v] = wanted.vdot[k]
-                        + damping * (wanted.v[k] - state.v[v])
-                        + stiffness * (wanted.q[k] - state.q[q]);
+                        + damping.at(k) * (wanted.v[k] - state.v[v])
+                        + stiffness.at(k) * (wanted.q[k] - state.q[q]);
                 }
                 computed_torque(state, dynamics, &controlled, &mut vdot, tau)?;
                 // dry friction is overcome in the direction wanted; the direction of the motion would tremble at rest
-                for (k, &(v, _)) in controlled.iter().enumerate() {
+                for (&k, &(v, _)) in ranks.iter().zip(&controlled) {
                     let direction = match wanted.v[k] == 0.0 {
                         true => wanted.vdot[k],
                         false => wanted.v[k],
@@ -346,6 +410,10 @@ impl Inputs {
                     }
                 }
             }
+            Controller::Own(law) => {
+                law.control().efforts(t, state, tau)?;
+                actuated.check(t, tau, model)?;
+            }
         }
         Ok(())
     }
@@ -353,12 +421,13 @@ impl Inputs {
     /// External wrenches on the bodies, as [`Dynamics`] takes them; empty if there are none.
     pub(crate) fn external(
         &self,
+        t: f64,
         state: &State,
         dynamics: &mut Dynamics,
         external: &mut Vec<Force<f64>>,
     ) -> Result<()> {
         external.clear();
-        if self.wrenches.is_empty() && self.springs.is_empty() {
+        if self.wrenches.is_empty() && self.loads.is_empty() && self.springs.is_empty() {
             return Ok(());
         }
         external.resize(dynamics.model().body_count() + 1, Force::zero());
@@ -366,6 +435,12 @@ impl Inputs {
             let frame = dynamics.model().tree().frames[push.frame].clone();
             let origin: Vec3<f64> = dynamics.frame_pose(state, &frame)?.translation;
             external[frame.body] += dynamics.wrench_on(state, frame.body, origin, push.wrench)?;
+        }
+        for load in &self.loads {
+            let frame = dynamics.model().tree().frames[load.frame].clone();
+            let wrench = load.at(t, state, dynamics.model())?;
+            let origin: Vec3<f64> = dynamics.frame_pose(state, &frame)?.translation;
+            external[frame.body] += dynamics.wrench_on(state, frame.body, origin, wrench)?;
         }
         for spring in &self.springs {
             spring.pull(state, dynamics, external)?;

@@ -3,6 +3,7 @@
 use super::audit::{Audit, Auditor, Errors, Halved, Held, Observation};
 use super::base_motion::{PrescribedBase, RestingBase};
 use super::closing::Drift;
+use super::control::ActuatorUse;
 use super::dry_friction::Mode;
 use super::engine::Engine;
 use super::implicit::NewtonMatrix;
@@ -152,6 +153,8 @@ pub struct Simulation {
     happened: Vec<(usize, f64)>,
     /// Of each freedom with dry friction: how often it was held and for how long until it was let go, and since when it is.
     held: Vec<(u64, f64, f64)>,
+    /// How the actuators are used.
+    uses: Vec<ActuatorUse>,
     /// Steps tried before the present stretch, and the time it began: to notice a run that goes nowhere.
     stretch: (u64, f64),
     compiled: bool,
@@ -215,6 +218,11 @@ impl Simulation {
         };
         system.set_sample_interval(options.interval);
         let mut y = system.pack(&initial);
+        let actuators = system.inputs().actuators.iter().flatten();
+        let uses = actuators.map(ActuatorUse::new).collect();
+        if system.is_sampled() {
+            system.sample(&y)?;
+        }
         system.follow_friction(0.0, &mut y)?;
         let mut engine = Engine::new(options.integrator, &mut system, &y)?;
         let mut start = y.clone();
@@ -229,7 +237,7 @@ impl Simulation {
             .iter()
             .map(|mode| (u64::from(*mode == Mode::Held), 0.0, 0.0))
             .collect();
-        Ok(Simulation {
+        let mut simulation = Simulation {
             auditor: Auditor::new(
                 model,
                 system.inputs().keep_momentum(model),
@@ -242,12 +250,20 @@ impl Simulation {
             samples: 0,
             happened: Vec::new(),
             held,
+            uses,
             stretch: (0, 0.0),
             compiled,
             drift,
             start_moved,
             y,
-        })
+        };
+        simulation.look_at_actuators(0.0)?;
+        Ok(simulation)
+    }
+
+    /// How the actuators of the inputs have been used so far.
+    pub fn actuator_uses(&self) -> &[ActuatorUse] {
+        &self.uses
     }
 
     /// By how much the given state was moved onto its constraints before the run began: the largest change of a position and of a
@@ -325,10 +341,14 @@ impl Simulation {
         if self.finished() {
             return Ok(());
         }
+        let sampling = self.system.next_sampling();
         let end = self.options.duration;
-        let step = match self.engine.step(&mut self.system, end) {
+        let step = match self.engine.step(&mut self.system, end.min(sampling)) {
             Ok(step) => step,
             Err(error) => {
+                if let Some(complaint) = self.system.take_complaint() {
+                    return Err(complaint);
+                }
                 let component = self.engine.worst_component();
                 return Err(explain(error, &self.system, component));
             }
@@ -336,14 +356,17 @@ impl Simulation {
         let own = self.system.event_functions().len();
         // a held freedom whose friction suffices again is no event
         let is_change = |index: usize, rising: bool| index >= own && !rising;
+        // steps of one size may go beyond a sampling instant, or miss it by round-off
+        let past = step.t > sampling && !is_near(step.t, sampling);
+        let last = if past { sampling } else { step.t };
         let change = step
             .events()
             .iter()
-            .find(|event| is_change(event.index, event.rising))
+            .find(|event| is_change(event.index, event.rising) && event.time <= last)
             .copied();
         let reached = match change {
-            None if self.mend(step.t, step.size)? => return self.check_progress(step.t_old),
-            None => step.t,
+            None if self.mend(last, step.size)? => return self.check_progress(step.t_old),
+            None => last,
             Some(event) => event.time,
         };
         for event in step.events() {
@@ -351,20 +374,28 @@ impl Simulation {
                 self.happened.push((event.index, event.time));
             }
         }
-        if change.is_none() {
+        let is_sampling = reached >= sampling || is_near(reached, sampling);
+        if change.is_none() && !past {
             self.look_at_step();
         }
-        self.emit_up_to(reached, samples)?;
+        // what goes out at a sampling instant has the new efforts
+        let known = if is_sampling { before(sampling) } else { reached };
+        self.emit_up_to(known.min(reached), samples)?;
         if let Some(event) = change {
             self.change_friction(event.time, Some(event.index - own), f64::INFINITY)?;
         } else {
             let mut y = std::mem::take(&mut self.y);
-            self.engine.interpolate(&mut self.system, step.t, &mut y)?;
-            let overheld = self.system.overheld(step.t, &y);
+            let found = self.engine.interpolate(&mut self.system, last, &mut y);
+            let overheld = found.and_then(|()| self.system.overheld(last, &y));
             self.y = y;
             if overheld? {
-                self.change_friction(step.t, None, f64::INFINITY)?;
+                self.change_friction(last, None, f64::INFINITY)?;
             }
+        }
+        self.look_at_actuators(reached)?;
+        if is_sampling {
+            self.run_controller(reached)?;
+            self.emit_up_to(reached, samples)?;
         }
         self.check_progress(reached)
     }
@@ -427,6 +458,37 @@ impl Simulation {
                 weight,
             });
         }
+    }
+
+    /// Runs a sampled controller at a time within the last step, and goes on from there with its efforts.
+    fn run_controller(&mut self, t: f64) -> Result<()> {
+        let mut y = std::mem::take(&mut self.y);
+        let done = self
+            .engine
+            .interpolate(&mut self.system, t, &mut y)
+            .and_then(|()| self.system.sample(&y));
+        self.y = y;
+        done?;
+        self.change_friction(t, None, f64::INFINITY)?;
+        self.look_at_actuators(t)
+    }
+
+    /// Notes what is demanded of the actuators and how fast they are, at the state in `y`.
+    fn look_at_actuators(&mut self, t: f64) -> Result<()> {
+        let is_measured = |used: &ActuatorUse| {
+            used.actuator.max_effort.is_some() || used.actuator.max_velocity.is_some()
+        };
+        if !self.uses.iter().any(is_measured) {
+            return Ok(());
+        }
+        let nq = self.system.model().nq();
+        let is_held = self.system.is_sampled();
+        let demand = self.system.demand(t, &self.y)?;
+        for used in &mut self.uses {
+            let k = used.actuator.freedom;
+            used.look(t, demand[k], self.y[nq + k], is_held);
+        }
+        Ok(())
     }
 
     /// Lets dry friction choose anew at a time within the last step, and goes on from there.
@@ -552,6 +614,8 @@ impl Simulation {
             words.extend([mode.to_word(), times, duration.to_bits(), since.to_bits()]);
         }
         words.extend([self.stretch.0, self.stretch.1.to_bits()]);
+        words.extend(self.uses.iter().flat_map(ActuatorUse::checkpoint));
+        words.extend(self.system.control_checkpoint());
         words.extend(self.auditor.checkpoint());
         words.extend(self.engine.checkpoint());
         words
@@ -590,7 +654,14 @@ impl Simulation {
         }
         self.system.restore_friction(&modes);
         self.stretch = (rest[0], f64::from_bits(rest[1]));
-        let rest = self.auditor.restore(&rest[2..]).ok_or_else(foreign)?;
+        let (uses, rest) = rest[2..]
+            .split_at_checked(8 * self.uses.len())
+            .ok_or_else(foreign)?;
+        for (used, words) in self.uses.iter_mut().zip(uses.chunks_exact(8)) {
+            used.restore(words);
+        }
+        let rest = self.system.restore_control(rest)?;
+        let rest = self.auditor.restore(rest).ok_or_else(foreign)?;
         self.engine.restore(&mut self.system, rest)?;
         let mut y = std::mem::take(&mut self.y);
         let now = self.engine.time();
@@ -636,6 +707,16 @@ impl Simulation {
         self.auditor
             .finish(allowed, closed, statistics, held, (now, samples))
     }
+}
+
+/// Are two times the same but for round-off?
+fn is_near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 8.0 * f64::EPSILON * a.abs()
+}
+
+/// The last time that is told from this one.
+fn before(t: f64) -> f64 {
+    t - 16.0 * f64::EPSILON * t.abs()
 }
 
 fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
@@ -802,6 +883,7 @@ impl Inputs {
     pub fn is_idle(&self) -> bool {
         matches!(self.controller, Controller::None)
             && self.wrenches.is_empty()
+            && self.loads.is_empty()
             && self.base.is_fixed()
     }
 }
