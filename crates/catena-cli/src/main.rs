@@ -2,6 +2,7 @@
 
 mod commands;
 mod coordinates;
+mod expression;
 mod json;
 mod limits;
 mod model_argument;

@@ -4,8 +4,8 @@
 
 use crate::schema::FORMAT;
 use catena::model::{
-    ActuatorSpec, AxisPair, ConstraintSpec, Dof, FrameSpec, JointKind, JointSpec, Law, LinkSpec, ModelBuilder,
-    RuleSpec,
+    ActuatorSpec, AxisPair, ConstraintSpec, Dof, FrameSpec, JointKind, JointSpec, Law, LinkSpec,
+    ModelBuilder, RuleSpec,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
@@ -83,10 +83,7 @@ fn lists(builder: &ModelBuilder) -> [(&'static str, Vec<Section>); 5] {
             "constraint",
             builder.constraints.iter().map(constraint).collect(),
         ),
-        (
-            "actuator",
-            builder.actuators.iter().map(actuator).collect(),
-        ),
+        ("actuator", builder.actuators.iter().map(actuator).collect()),
     ]
 }
 

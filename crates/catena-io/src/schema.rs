@@ -11,8 +11,8 @@ use crate::tree::Node;
 use crate::{Options, placement};
 use catena::error::Result;
 use catena::model::{
-    ActuatorSpec, AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder, dh,
-    modified_dh,
+    ActuatorSpec, AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder,
+    dh, modified_dh,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 

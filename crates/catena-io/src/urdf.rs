@@ -9,7 +9,8 @@ use crate::root::{Base, join_root, roots};
 use crate::{Options, placement};
 use catena::error::{Error, ErrorKind, Place, Result};
 use catena::model::{
-    ActuatorSpec, ConstraintSpec, Dof, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder, RuleSpec,
+    ActuatorSpec, ConstraintSpec, Dof, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder,
+    RuleSpec,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use roxmltree::{Document, Node};
@@ -388,8 +389,8 @@ impl Reading<'_> {
             Some(_) => self.number(mimic, key),
             None => Ok(default),
         };
-        self.mimics.push(name.into());
         let (multiplier, offset) = (number("multiplier", 1.0)?, number("offset", 0.0)?);
+        self.mimics.push(name.into());
         let mut terms = vec![(name.into(), 1.0)];
         if multiplier != 0.0 {
             terms.push((other.into(), -multiplier));

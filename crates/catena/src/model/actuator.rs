@@ -1,8 +1,8 @@
 //! Actuators: which joints are driven, and what their drives can do.
 
 use super::JointKind;
-use super::tree::{BodyInfo, Tree};
 use super::Model;
+use super::tree::{BodyInfo, Tree};
 use crate::error::{Error, ErrorKind, Place, Result};
 
 /// An actuator as the user named it. Limits are those at the joint, behind the gear.
@@ -89,8 +89,16 @@ impl ActuatorSpec {
             // the sign of a gear tells the direction of the rotor only
             let size = if what == "gear" { value.abs() } else { value };
             if !size.is_finite() || size < 0.0 || (size == 0.0 && !zero_is_sound) {
-                let sound = if zero_is_sound { "≥ 0" } else { "other than 0" };
-                let sound = if what.starts_with("max") { "> 0" } else { sound };
+                let sound = if zero_is_sound {
+                    "≥ 0"
+                } else {
+                    "other than 0"
+                };
+                let sound = if what.starts_with("max") {
+                    "> 0"
+                } else {
+                    sound
+                };
                 return Err(refuse(format!(
                     "{what} must be a finite number {sound}, not {value}"
                 )));

@@ -313,7 +313,10 @@ impl Actuated {
             ));
         }
         let pairs = demand.iter().zip(&self.drives);
-        match pairs.into_iter().position(|(x, drives)| !drives && *x != 0.0) {
+        match pairs
+            .into_iter()
+            .position(|(x, drives)| !drives && *x != 0.0)
+        {
             None => Ok(()),
             Some(k) => Err(Error::new(
                 ErrorKind::Input,

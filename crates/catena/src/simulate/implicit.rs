@@ -260,9 +260,7 @@ fn tree_knows(inputs: &Inputs) -> bool {
         _ if inputs.rate.is_some() => true,
         Controller::ComputedTorque {
             stiffness, damping, ..
-        } => {
-            inputs.actuators.is_none() && stiffness.common().and(damping.common()).is_some()
-        }
+        } => inputs.actuators.is_none() && stiffness.common().and(damping.common()).is_some(),
         Controller::Own(_) => false,
         _ => inputs.loads.is_empty(),
     }

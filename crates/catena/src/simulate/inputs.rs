@@ -190,7 +190,9 @@ impl Inputs {
                         ErrorKind::Input,
                         "a controller with a state of its own needs a rate",
                     )
-                    .hint("give `rate`: a continuous controller is a function of time and state only"));
+                    .hint(
+                        "give `rate`: a continuous controller is a function of time and state only",
+                    ));
                 }
             }
             Controller::Constant(tau) => length("constant efforts", tau.len())?,

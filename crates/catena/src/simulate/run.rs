@@ -343,6 +343,17 @@ impl Simulation {
         }
         let sampling = self.system.next_sampling();
         let end = self.options.duration;
+        let now = self.engine.time();
+        if now >= sampling || is_near(now, sampling) {
+            // the run was stopped here, since the controller failed
+            let t = if is_near(now, sampling) {
+                now
+            } else {
+                sampling
+            };
+            self.run_controller(t)?;
+            return self.emit_up_to(t, t, samples);
+        }
         let step = match self.engine.step(&mut self.system, end.min(sampling)) {
             Ok(step) => step,
             Err(error) => {
@@ -379,8 +390,12 @@ impl Simulation {
             self.look_at_step();
         }
         // what goes out at a sampling instant has the new efforts
-        let known = if is_sampling { before(sampling) } else { reached };
-        self.emit_up_to(known.min(reached), samples)?;
+        let known = if is_sampling {
+            before(sampling)
+        } else {
+            reached
+        };
+        self.emit_up_to(known.min(reached), f64::NEG_INFINITY, samples)?;
         if let Some(event) = change {
             self.change_friction(event.time, Some(event.index - own), f64::INFINITY)?;
         } else {
@@ -395,7 +410,7 @@ impl Simulation {
         self.look_at_actuators(reached)?;
         if is_sampling {
             self.run_controller(reached)?;
-            self.emit_up_to(reached, samples)?;
+            self.emit_up_to(reached, reached, samples)?;
         }
         self.check_progress(reached)
     }
@@ -463,22 +478,23 @@ impl Simulation {
     /// Runs a sampled controller at a time within the last step, and goes on from there with its efforts.
     fn run_controller(&mut self, t: f64) -> Result<()> {
         let mut y = std::mem::take(&mut self.y);
-        let done = self
-            .engine
-            .interpolate(&mut self.system, t, &mut y)
-            .and_then(|()| self.system.sample(&y));
+        let mut go = || {
+            self.engine.interpolate(&mut self.system, t, &mut y)?;
+            self.system.sample(&y)?;
+            let changes = self.system.choose_modes(t, &mut y, None)?;
+            self.engine
+                .restart(&mut self.system, t, &y, f64::INFINITY)?;
+            Ok(changes)
+        };
+        let changes = go();
         self.y = y;
-        done?;
-        self.change_friction(t, None, f64::INFINITY)?;
+        self.note_changes(t, changes?);
         self.look_at_actuators(t)
     }
 
     /// Notes what is demanded of the actuators and how fast they are, at the state in `y`.
     fn look_at_actuators(&mut self, t: f64) -> Result<()> {
-        let is_measured = |used: &ActuatorUse| {
-            used.actuator.max_effort.is_some() || used.actuator.max_velocity.is_some()
-        };
-        if !self.uses.iter().any(is_measured) {
+        if self.uses.is_empty() {
             return Ok(());
         }
         let nq = self.system.model().nq();
@@ -502,7 +518,12 @@ impl Simulation {
         };
         let changes = go();
         self.y = y;
-        for Change { index, held } in changes? {
+        self.note_changes(t, changes?);
+        Ok(())
+    }
+
+    fn note_changes(&mut self, t: f64, changes: Vec<Change>) {
+        for Change { index, held } in changes {
             let own = self.system.event_functions().len();
             self.happened
                 .push((own + 2 * index + usize::from(!held), t));
@@ -512,7 +533,6 @@ impl Simulation {
                 false => *duration += t - *since,
             }
         }
-        Ok(())
     }
 
     /// A freedom that was let go with a velocity of zero and has come back within the step: the step is tried again, shorter; one
@@ -545,13 +565,14 @@ impl Simulation {
         Ok(mended.is_some())
     }
 
-    fn emit_up_to(&mut self, reached: f64, samples: &mut Vec<Sample>) -> Result<()> {
+    /// Samples up to a time; their states are those from `earliest` on, which they may miss by round-off.
+    fn emit_up_to(&mut self, reached: f64, earliest: f64, samples: &mut Vec<Sample>) -> Result<()> {
         while !self.finished() && self.sample_time(self.samples) <= reached {
             let time = self.sample_time(self.samples);
             let mut y = std::mem::take(&mut self.y);
             let done = self
                 .engine
-                .interpolate(&mut self.system, time, &mut y)
+                .interpolate(&mut self.system, time.max(earliest), &mut y)
                 .and_then(|()| self.emit(time, &y, samples));
             self.y = y;
             done?;
