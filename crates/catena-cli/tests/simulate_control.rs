@@ -410,3 +410,15 @@ NR == 1 { next }
         );
     }
 }
+
+#[path = "../examples/own_controller.rs"]
+mod own_controller;
+
+/// The example runs, and the page shows it as it is.
+#[test]
+fn the_example_is_that_of_the_page() {
+    own_controller::main().expect("the example runs");
+    let example = include_str!("../examples/own_controller.rs");
+    let page = include_str!("../../../docs/simulate-your-robot.md");
+    assert!(page.contains(&format!("```rust\n{example}```")));
+}
