@@ -411,6 +411,42 @@ NR == 1 { next }
     }
 }
 
+/// Frames and the mass centre in all formats; the mass centre of a free robot moves evenly.
+#[test]
+fn chosen_columns() {
+    let folder = folder("record");
+    let common = "--controller pd --to starboard=1 --duration 1 --interval 0.1";
+    for name in ["run.csv", "run.parquet", "run.mcap"] {
+        let record = "--record frame.right.*,centre.*,momentum.* --record tau.*";
+        let run = folder.run(&format!("simulate wheels.toml {common} {record} -o {name}"));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let run = read_run(&folder.path().join(name)).expect(name);
+        let column = |name: &str| run.column(name).expect(name);
+        for k in 0..run.row_count() {
+            let angle = column("q.starboard")[k];
+            assert_eq!(column("frame.right.x")[k], 1.0);
+            assert!((column("frame.right.qz")[k] - (0.5 * angle).sin()).abs() < 1e-15);
+            assert_eq!(column("frame.right.wz")[k], column("v.starboard")[k]);
+            assert_eq!(column("frame.right.alphaz")[k], column("a.starboard")[k]);
+            assert_eq!(column("centre.x")[k], 0.5);
+            assert_eq!(column("momentum.x")[k], 0.0);
+        }
+        assert!(run.column("frame.left.x").is_none());
+    }
+    let message = refused(
+        &folder,
+        &format!("wheels.toml {common} --record frame.rigth.x -o bad.csv"),
+    );
+    assert!(
+        message.contains("--record: no column is called `frame.rigth.x`"),
+        "{message}"
+    );
+    assert!(
+        message.contains("did you mean `frame.right.x`?"),
+        "{message}"
+    );
+}
+
 #[path = "../examples/own_controller.rs"]
 mod own_controller;
 

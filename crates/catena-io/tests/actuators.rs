@@ -33,7 +33,7 @@ max_velocity = 180
 lag = 0.002
 [[actuator]]
 name = "cylinder"
-joint = "boom.z"
+joint = "boom.slide"
 max_effort = 400
 max_velocity = 0.5
 "#;
@@ -65,7 +65,7 @@ fn tables_of_actuators() {
     assert_eq!((motor.gear, motor.lag), (100.0, 0.002));
     assert!((model.dof(motor.freedom).armature - 0.7).abs() < 1e-15);
     assert_eq!(cylinder.name, "cylinder");
-    assert_eq!(cylinder.freedom, freedom("boom.z"));
+    assert_eq!(cylinder.freedom, freedom("boom.slide"));
     assert_eq!(
         (cylinder.max_effort, cylinder.max_velocity),
         (Some(400.0), Some(0.5))
@@ -83,11 +83,11 @@ fn mistakes_in_tables() {
     for (from, to, wanted) in [
         ("gear = 100", "gearr = 100", "gearr"),
         (
-            "joint = \"boom.z\"",
+            "joint = \"boom.slide\"",
             "joint = \"boom\"",
             "there is no freedom `boom`",
         ),
-        ("joint = \"boom.z\"", "", "`joint` is missing"),
+        ("joint = \"boom.slide\"", "", "`joint` is missing"),
         (
             "lag = 0.002",
             "lag = -1",
@@ -102,7 +102,7 @@ fn mistakes_in_tables() {
         let text = ARM.replace(from, to);
         let error = toml(&text).and_then(|builder| builder.build()).unwrap_err();
         assert!(error.message().contains(wanted), "{error}");
-        assert!(error.place().line.is_some_and(|line| line > 25), "{error}");
+        assert!(error.place().line.is_some_and(|line| line > 22), "{error}");
     }
 }
 

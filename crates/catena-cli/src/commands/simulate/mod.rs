@@ -1,6 +1,7 @@
 //! `catena simulate MODEL`: motion in time, written as it goes, with an audit at the end.
 
 mod base;
+mod chosen;
 mod drive;
 mod origin;
 mod process;
@@ -23,6 +24,7 @@ use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::native::Compiler;
 use catena::simulate::{Drift, Integrator, NewtonMatrix, Options, Simulation, verified_error};
 use catena::{Cpu, Model};
+use chosen::Chosen;
 use clap::{Args, ValueEnum};
 use progress::Progress;
 use record::{Layout, Recorder};
@@ -316,6 +318,10 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    /// Further columns for the file, by name with wildcards: frame.tool.*, frame.*.x, centre.*, momentum.*; may be repeated
+    #[arg(long, value_name = "NAMES", requires = "output", value_delimiter = ',')]
+    record: Vec<String>,
+
     /// Replace the file if it is there
     #[arg(long, requires = "output", conflicts_with = "resume")]
     overwrite: bool,
@@ -372,6 +378,11 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let layout = Layout {
         momentum: simulation.knows_momentum(),
         base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
+        chosen: Chosen::default(),
+    };
+    let layout = Layout {
+        chosen: Chosen::new(model, &layout.columns(model), &arguments.record)?,
+        ..layout
     };
     let is_compiled = simulation.is_compiled();
     let origin = arguments.origin(
@@ -380,10 +391,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         &options,
         &drive,
         &names,
-        layout,
+        &layout,
         is_compiled,
     )?;
-    let mut recorder = Recorder::new(options.duration, layout);
+    let mut recorder = Recorder::new(model, options.duration, layout);
     if let Some(path) = &arguments.output {
         match arguments.resume {
             true => recorder.resume(path, &origin, &mut simulation)?,
