@@ -90,7 +90,7 @@ fn gains_targets_and_positions_by_name() {
     for (arguments, wanted) in [
         (
             "--q portt=1",
-            "--q: there is no `portt`\n  hint: did you mean `port`?",
+            "--q: there is no `portt`\nhint: did you mean `port`?",
         ),
         ("--q port=1,2", "--q: `2` names no coordinate"),
         ("--q port=1,port=2", "--q: `port` is given twice"),
@@ -200,7 +200,7 @@ fn efforts_by_formulas() {
         ("--effort port", "--effort: `port` names no joint"),
         (
             "--effort prt=1",
-            "--effort: there is no joint `prt`\n  hint: did you mean `port`?",
+            "--effort: there is no joint `prt`\nhint: did you mean `port`?",
         ),
         (
             "--effort port=1 --effort port=2",
@@ -262,22 +262,25 @@ fn a_rate_holds_the_efforts() {
     assert!((numbers(&run["v"])[0] - v).abs() < 1e-10);
 }
 
-/// Processes, in awk: a field separator of `[` and `,` takes the numbers of q and v out of the request.
+/// Processes, in the language of the shell, which reads line by line.
 #[cfg(unix)]
 mod processes {
     use super::*;
 
     /// A spring at the first joint.
-    const SPRING: &str = "\
-NR == 1 { next }
-{ match($0, /\"q\":\\[[^,\\]]*/); q = substr($0, RSTART + 5, RLENGTH - 5)
-  match($0, /\"v\":\\[[^,\\]]*/); v = substr($0, RSTART + 5, RLENGTH - 5)
-  printf \"{\\\"tau\\\": [%.17g, 0]STATE}\\n\", -4 * q - 0.6 * v; fflush() }
-";
+    const SPRING: &str = r#"
+read -r hello
+while read -r line; do
+  printf '%s\n' "$line" | awk '{
+    match($0, /"q":\[[^,\]]*/); q = substr($0, RSTART + 5, RLENGTH - 5)
+    match($0, /"v":\[[^,\]]*/); v = substr($0, RSTART + 5, RLENGTH - 5)
+    printf "{\"tau\": [%.17g, 0], \"state\": []}\n", -4 * q - 0.6 * v }'
+done
+"#;
 
     fn with(name: &str, script: &str) -> Folder {
         let folder = folder(name);
-        folder.write("control.awk", script);
+        folder.write("control.sh", script);
         folder
     }
 
@@ -285,7 +288,7 @@ NR == 1 { next }
         "simulate",
         "wheels.toml",
         "--controller-command",
-        "awk -f control.awk",
+        "sh control.sh",
         "--rate",
         "20",
     ];
@@ -298,7 +301,7 @@ NR == 1 { next }
 
     #[test]
     fn a_process_is_the_formula() {
-        let folder = with("process", &SPRING.replace("STATE", ", \\\"state\\\": []"));
+        let folder = with("process", SPRING);
         let common = "--q port=1 --duration 1 --rtol 1e-11 --interval 0.05";
         let run = start(&folder, &format!("{common} --json"));
         assert_eq!(run.code, 0, "{}", run.stderr);
@@ -313,44 +316,54 @@ NR == 1 { next }
     #[test]
     fn processes_that_fail() {
         let common = "--duration 1 --interval 0.1 -o run.csv";
-        for (name, script, wanted) in [
+        for (name, eleventh, wanted) in [
             (
                 "dies",
-                "NR > 12 { exit 3 } NR > 1 { print \"{\\\"tau\\\": [0, 0]}\"; fflush() }",
-                "at 0.55 s the process has ended (exit status: 3)",
+                "exit 3",
+                "at 0.5 s the process has ended (exit status: 3)",
             ),
             (
                 "garbage",
-                "NR == 12 { print \"hello\"; fflush(); next } NR > 1 { print \"{\\\"tau\\\": [0, 0]}\"; fflush() }",
+                "echo hello",
                 "at 0.5 s the process answered `hello`: that is not JSON",
             ),
             (
                 "length",
-                "NR == 12 { print \"{\\\"tau\\\": [0]}\"; fflush(); next } NR > 1 { print \"{\\\"tau\\\": [0, 0]}\"; fflush() }",
+                "echo '{\"tau\": [0]}'",
                 "at 0.5 s the process answered `{\"tau\": [0]}`: ",
             ),
             (
-                "nan",
-                "NR == 12 { print \"{\\\"tau\\\": [0, null]}\"; fflush(); next } NR > 1 { print \"{\\\"tau\\\": [0, 0]}\"; fflush() }",
+                "nothing",
+                "echo '{\"tau\": [0, null]}'",
                 "the effort for `starboard` is not a number",
             ),
             (
-                "hangs",
-                "NR == 12 { next } NR > 1 { print \"{\\\"tau\\\": [0, 0]}\"; fflush() }",
-                "at 0.5 s the process did not answer within 0.5 s",
+                "nan",
+                "echo '{\"tau\": [0, NaN]}'",
+                "at 0.5 s the process answered `{\"tau\": [0, NaN]}`: that is not JSON",
+            ),
+            (
+                "hangs --controller-timeout 2",
+                "true",
+                "at 0.5 s the process did not answer within 2 s",
             ),
         ] {
-            let folder = with(name, script);
-            let run = start(&folder, &format!("{common} --controller-timeout 0.5"));
+            let script = format!(
+                "read -r hello\nn=0\nwhile read -r line; do\n  n=$((n + 1))\n  \
+                 if [ $n = 11 ]; then {eleventh}; else echo '{{\"tau\": [0, 0]}}'; fi\ndone\n"
+            );
+            let (name, more) = name.split_once(' ').unwrap_or((name, ""));
+            let folder = with(name, &script);
+            let run = start(&folder, &format!("{common} {more}"));
             assert_eq!(run.code, 2, "{name}: {}", run.stderr);
             assert!(run.stderr.contains(wanted), "{name}: {}", run.stderr);
             assert!(
-                run.stderr.contains("run.csv keeps"),
+                run.stderr.contains("run.csv keeps 5 rows"),
                 "{name}: {}",
                 run.stderr
             );
             let kept = read_run(&folder.path().join("run.csv")).expect("a run");
-            assert!(kept.row_count() >= 5, "{name}: {}", kept.row_count());
+            assert_eq!(kept.row_count(), 5, "{name}");
         }
         let folder = with("missing", "");
         let words = [
@@ -373,20 +386,23 @@ NR == 1 { next }
     /// refused.
     #[test]
     fn resume_needs_the_state_of_the_process() {
-        let counting = "\
-NR == 1 { next }
-{ n = 0; if (match($0, /\"state\":\\[[0-9.]+/)) n = substr($0, RSTART + 9, RLENGTH - 9)
-  if (LIMIT && n >= 30) exit 1
-  printf \"{\\\"tau\\\": [%.17g, 0], \\\"state\\\": [%d]}\\n\", 0.1 * (n % 7) - 0.3, n + 1; fflush() }
-";
+        let counting = r#"
+read -r hello
+while read -r line; do
+  n=0
+  case $line in *'"state":['*) n=${line##*'"state":['}; n=${n%%[].]*} ;; esac
+  if [ LIMIT = 1 ] && [ "$n" -ge 30 ]; then exit 1; fi
+  echo "{\"tau\": [$((n % 7 - 3))e-1, 0], \"state\": [$((n + 1))]}"
+done
+"#;
         let common = "--duration 4 --interval 0.1";
         let folder = with("counting", &counting.replace("LIMIT", "0"));
         let whole = start(&folder, &format!("{common} -o whole.csv"));
         assert_eq!(whole.code, 0, "{}", whole.stderr);
-        folder.write("control.awk", &counting.replace("LIMIT", "1"));
+        folder.write("control.sh", &counting.replace("LIMIT", "1"));
         let part = start(&folder, &format!("{common} -o part.csv"));
         assert_eq!(part.code, 2, "{}", part.stderr);
-        folder.write("control.awk", &counting.replace("LIMIT", "0"));
+        folder.write("control.sh", &counting.replace("LIMIT", "0"));
         let rest = start(&folder, &format!("{common} -o part.csv --resume"));
         assert_eq!(rest.code, 0, "{}", rest.stderr);
         let [whole, part] =
@@ -396,7 +412,7 @@ NR == 1 { next }
             assert_eq!(whole.row(k), part.row(k), "{k}");
         }
 
-        let forgetful = "NR > 40 { exit } NR > 1 { print \"{\\\"tau\\\": [0, 0]}\"; fflush() }";
+        let forgetful = "read -r hello\nfor n in 1 2 3 4 5 6 7 8 9; do read -r line; echo '{\"tau\": [0, 0]}'; done\n";
         let folder = with("forgetful", forgetful);
         let part = start(&folder, &format!("{common} -o part.csv"));
         assert_eq!(part.code, 2, "{}", part.stderr);

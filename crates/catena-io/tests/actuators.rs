@@ -87,7 +87,11 @@ fn mistakes_in_tables() {
             "joint = \"boom\"",
             "there is no freedom `boom`",
         ),
-        ("joint = \"boom.slide\"", "", "`joint` is missing"),
+        (
+            "joint = \"boom.slide\"",
+            "",
+            "`joint` of actuator `cylinder` is missing",
+        ),
         (
             "lag = 0.002",
             "lag = -1",
