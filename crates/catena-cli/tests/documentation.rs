@@ -216,7 +216,7 @@ fn examples<'a>(block: &[&'a str]) -> Vec<(&'a str, String)> {
 /// What a command prints, stderr after stdout; `| head -n N` and `| tail -n N` keep the first and the last lines of stdout,
 /// `; echo $?` adds the exit code.
 /// Words are separated by spaces; those in double quotes may contain some.
-fn words(command: &str) -> Vec<String> {
+fn words_of_command(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut is_quoted = false;
     for c in command.chars() {
@@ -244,7 +244,7 @@ fn output_of(folder: &Folder, command: &str) -> String {
         Some((command, count)) => (command, number(count)),
         None => (command, usize::MAX),
     };
-    let words = words(command);
+    let words = words_of_command(command);
     assert_eq!(words[0], "catena", "{command}");
     let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
     let run = run_in(folder.path(), &words);
