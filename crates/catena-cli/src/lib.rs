@@ -2,6 +2,7 @@
 
 mod commands;
 mod coordinates;
+mod expression;
 mod json;
 mod limits;
 mod model_argument;
@@ -22,7 +23,7 @@ mod words;
 use std::ffi::OsString;
 
 /// What a run file holds, for whoever else writes one: its columns, and its audit with the events.
-pub use commands::simulate::{Layout, stored};
+pub use commands::simulate::{Chosen, Layout, stored};
 
 /// Runs the program with these arguments, its own name first: prints what it finds and gives the exit code.
 ///

@@ -1,8 +1,8 @@
 //! The states a command works on: typed, read from a file, or random.
 
-use crate::coordinates::{Coordinate, Quantity};
+use crate::coordinates::{Coordinate, Quantity, position_of_freedom};
 use crate::situation::{Situation, Wrench, find_frame};
-use crate::{limits, names, number, state_file};
+use crate::{limits, names, number, output, state_file};
 use catena::error::{Error, ErrorKind, Result};
 use catena::{Model, State};
 use clap::Args;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Positions and velocities, or where to find them. Numbers left out are zero (quaternions: identity).
 #[derive(Args, Debug)]
 pub struct StateArgument {
-    /// Positions, in rad and m; also 90deg, pi/2, -3*pi/4
+    /// Positions, in rad and m; also 90deg, pi/2, -3*pi/4; all in order, or some by name: elbow=30deg
     #[arg(
         long,
         value_name = "LIST",
@@ -20,7 +20,7 @@ pub struct StateArgument {
     )]
     q: Option<String>,
 
-    /// Velocities, in rad/s and m/s
+    /// Velocities, in rad/s and m/s; all in order, or some by name
     #[arg(
         long,
         value_name = "LIST",
@@ -123,6 +123,11 @@ impl StateArgument {
         for situation in &mut situations {
             situation.wrenches.extend_from_slice(&wrenches);
         }
+        if self.random.is_none()
+            && let Some(warning) = situations.iter().find_map(|s| outside(model, &s.state))
+        {
+            output::complain(&format!("warning: {warning}"));
+        }
         Ok(situations)
     }
 
@@ -163,9 +168,93 @@ impl StateArgument {
     }
 }
 
-/// Reads a list of one of the quantities of a state, as typed after `--q` and the like.
+/// Reads a list of one of the quantities of a state, as typed after `--q` and the like: all in order, or some by name.
 pub fn typed_list(model: &Model, quantity: Quantity, text: &str) -> Result<Vec<f64>> {
-    numbers_of(model, quantity, &format!("--{}", quantity.key()), text)
+    let neutral = match quantity {
+        Quantity::Position => State::neutral(model).q,
+        _ => vec![0.0; model.nv()],
+    };
+    let what = format!("--{}", quantity.key());
+    typed_or_named(&what, text, &quantity.coordinates(model), &neutral)
+}
+
+/// Reads numbers that belong to these coordinates: all in order, or some by name (`elbow=30deg,wrist=0.1`), the others as
+/// they are.
+pub fn typed_or_named(
+    what: &str,
+    text: &str,
+    coordinates: &[Coordinate],
+    otherwise: &[f64],
+) -> Result<Vec<f64>> {
+    if !text.contains('=') {
+        return typed_numbers(what, text, coordinates);
+    }
+    let mut numbers = otherwise.to_vec();
+    let mut seen = vec![false; numbers.len()];
+    for part in text.split(',') {
+        let refuse = |message: String| Error::new(ErrorKind::Input, format!("{what}: {message}"));
+        let Some((name, written)) = part.split_once('=') else {
+            return Err(refuse(format!("`{part}` names no coordinate"))
+                .hint("give all numbers in order, or each with its name: elbow=30deg,wrist=0.1"));
+        };
+        let name = name.trim();
+        let Some(k) = coordinates.iter().position(|c| c.name == name) else {
+            let known = || coordinates.iter().map(|c| c.name.as_str());
+            return Err(refuse(format!("there is no `{name}`")).hint(
+                match names::nearest(name, known()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are {}", names::first_few(known())),
+                },
+            ));
+        };
+        if std::mem::replace(&mut seen[k], true) {
+            return Err(refuse(format!("`{name}` is given twice")));
+        }
+        let one = std::slice::from_ref(&coordinates[k]);
+        numbers[k] = typed_numbers(what, written, one)?[0];
+    }
+    Ok(numbers)
+}
+
+/// The warning about positions outside their limits.
+fn outside(model: &Model, state: &State) -> Option<String> {
+    let coordinates = Quantity::Position.coordinates(model);
+    let of_freedom = position_of_freedom(model);
+    let mut found = model
+        .tree()
+        .dofs
+        .iter()
+        .zip(of_freedom)
+        .filter_map(|(dof, q)| {
+            let (q, (low, high)) = (q?, dof.limits?);
+            let (value, slack) = (state.q[q], 1e-9 * (1.0 + state.q[q].abs()));
+            (value < low - slack || value > high + slack)
+                .then_some((&dof.name, q, value, low, high))
+        });
+    let (name, q, value, low, high) = found.next()?;
+    let unit = coordinates[q].unit;
+    let mut text = format!(
+        "`{name}` is at {} {unit}, outside its limits {} to {} {unit}",
+        number::six(value),
+        number::six(low),
+        number::six(high)
+    );
+    match found.count() {
+        0 => {}
+        more => {
+            text += &format!(
+                ", and so {}",
+                number::counted(more, "other is", "others are")
+            )
+        }
+    }
+    if coordinates[q].is_angle && value.abs() > std::f64::consts::TAU {
+        text += &format!(
+            "; plain numbers are radians: write {}deg for degrees",
+            number::six(value)
+        );
+    }
+    Some(text)
 }
 
 /// Reads a list of one of the quantities of a state; `what` names it in messages.

@@ -215,6 +215,21 @@ fn examples<'a>(block: &[&'a str]) -> Vec<(&'a str, String)> {
 
 /// What a command prints, stderr after stdout; `| head -n N` and `| tail -n N` keep the first and the last lines of stdout,
 /// `; echo $?` adds the exit code.
+/// Words are separated by spaces; those in double quotes may contain some.
+fn words_of_command(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    for c in command.chars() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            ' ' if !is_quoted => words.push(String::new()),
+            c => words.last_mut().expect("there is one").push(c),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 fn output_of(folder: &Folder, command: &str) -> String {
     let (command, with_code) = match command.strip_suffix("; echo $?") {
         Some(command) => (command, true),
@@ -229,9 +244,10 @@ fn output_of(folder: &Folder, command: &str) -> String {
         Some((command, count)) => (command, number(count)),
         None => (command, usize::MAX),
     };
-    let mut words = command.split_whitespace();
-    assert_eq!(words.next(), Some("catena"), "{command}");
-    let run = run_in(folder.path(), &words.collect::<Vec<_>>());
+    let words = words_of_command(command);
+    assert_eq!(words[0], "catena", "{command}");
+    let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+    let run = run_in(folder.path(), &words);
     assert!(
         run.code == 0 || with_code,
         "{command}: exit code {}\n{}",

@@ -4,8 +4,8 @@
 
 use crate::schema::FORMAT;
 use catena::model::{
-    AxisPair, ConstraintSpec, Dof, FrameSpec, JointKind, JointSpec, Law, LinkSpec, ModelBuilder,
-    RuleSpec,
+    ActuatorSpec, AxisPair, ConstraintSpec, Dof, FrameSpec, JointKind, JointSpec, Law, LinkSpec,
+    ModelBuilder, RuleSpec,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
@@ -74,7 +74,7 @@ fn header(builder: &ModelBuilder) -> Section {
     header
 }
 
-fn lists(builder: &ModelBuilder) -> [(&'static str, Vec<Section>); 4] {
+fn lists(builder: &ModelBuilder) -> [(&'static str, Vec<Section>); 5] {
     [
         ("link", builder.links.iter().map(link).collect()),
         ("joint", builder.joints.iter().map(joint).collect()),
@@ -83,6 +83,7 @@ fn lists(builder: &ModelBuilder) -> [(&'static str, Vec<Section>); 4] {
             "constraint",
             builder.constraints.iter().map(constraint).collect(),
         ),
+        ("actuator", builder.actuators.iter().map(actuator).collect()),
     ]
 }
 
@@ -140,6 +141,21 @@ fn joint(joint: &JointSpec) -> Section {
 fn frame(frame: &FrameSpec) -> Section {
     let mut section = vec![("name", text(&frame.name)), ("link", text(&frame.link))];
     pose(&mut section, "origin", "rotation", frame.link_from_frame);
+    section
+}
+
+fn actuator(spec: &ActuatorSpec) -> Section {
+    let mut section = vec![("name", text(&spec.name)), ("joint", text(&spec.joint))];
+    let mut put = |key, value: Option<f64>, default: f64| {
+        if let Some(value) = value.filter(|value| value.to_bits() != default.to_bits()) {
+            section.push((key, Written::Number(value)));
+        }
+    };
+    put("gear", Some(spec.gear), 1.0);
+    put("rotor_inertia", Some(spec.rotor_inertia), 0.0);
+    put("max_effort", spec.max_effort, f64::INFINITY);
+    put("max_velocity", spec.max_velocity, f64::INFINITY);
+    put("lag", Some(spec.lag), 0.0);
     section
 }
 

@@ -11,8 +11,8 @@ use crate::tree::Node;
 use crate::{Options, placement};
 use catena::error::Result;
 use catena::model::{
-    AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder, dh,
-    modified_dh,
+    ActuatorSpec, AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder,
+    dh, modified_dh,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
@@ -31,6 +31,7 @@ const FILE_KEYS: &[&str] = &[
     "joint",
     "frame",
     "constraint",
+    "actuator",
     "cut",
 ];
 const LINK_KEYS: &[&str] = &["name", "mass", "centre", "r", "inertia"];
@@ -67,6 +68,15 @@ const FREEDOM_KEYS: &[&str] = &[
     "limits",
     "max_velocity",
     "max_effort",
+];
+const ACTUATOR_KEYS: &[&str] = &[
+    "name",
+    "joint",
+    "gear",
+    "rotor_inertia",
+    "max_effort",
+    "max_velocity",
+    "lag",
 ];
 const FRAME_KEYS: &[&str] = &["name", "link", "origin", "rotation"];
 
@@ -114,6 +124,10 @@ pub(crate) fn read(
     for table in tables(&file, "constraint")? {
         let constraint = constraint::read(&table)?;
         builder.constraints.push(constraint);
+    }
+    for table in tables(&file, "actuator")? {
+        let actuator = actuator(&table, &builder)?;
+        builder.actuators.push(actuator);
     }
     if let Some(cut) = file.get("cut") {
         let names = match cut.text() {
@@ -577,4 +591,42 @@ fn frame(table: &Table<'_>) -> Result<FrameSpec> {
         link_from_frame: pose(table, "origin", "rotation")?,
         place: table.source.place(table.line),
     })
+}
+
+fn actuator(table: &Table<'_>, builder: &ModelBuilder) -> Result<ActuatorSpec> {
+    table.expect_keys(ACTUATOR_KEYS)?;
+    let joint = table.require("joint")?.text()?;
+    let name = match table.get("name") {
+        Some(name) => name.text()?,
+        None => joint,
+    };
+    let mut spec = ActuatorSpec::new(name, joint);
+    if let Some(gear) = table.get("gear") {
+        spec.gear = gear.number()?;
+    }
+    if let Some(inertia) = table.get("rotor_inertia") {
+        spec.rotor_inertia = inertia.number()?;
+    }
+    if let Some(effort) = table.get("max_effort") {
+        spec.max_effort = Some(effort.number()?);
+    }
+    if let Some(velocity) = table.get("max_velocity") {
+        spec.max_velocity = Some(velocity.coordinate(turns(builder, joint))?);
+    }
+    if let Some(lag) = table.get("lag") {
+        spec.lag = lag.number()?;
+    }
+    spec.place = table.source.place(table.line);
+    Ok(spec)
+}
+
+/// Is the coordinate of this freedom an angle? A name that is not known is reported when the model is built.
+fn turns(builder: &ModelBuilder, freedom: &str) -> bool {
+    let of = |joint: &JointSpec| {
+        let suffix = freedom.strip_prefix(&joint.name[..])?;
+        let freedoms = joint.kind.freedoms().iter();
+        let mut found = freedoms.filter(|(own, _)| *own == suffix);
+        found.next().map(|(_, rotation)| *rotation)
+    };
+    builder.joints.iter().find_map(of).unwrap_or(true)
 }

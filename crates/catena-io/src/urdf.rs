@@ -9,7 +9,8 @@ use crate::root::{Base, join_root, roots};
 use crate::{Options, placement};
 use catena::error::{Error, ErrorKind, Place, Result, Warning};
 use catena::model::{
-    ConstraintSpec, Dof, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder, RuleSpec,
+    ActuatorSpec, ConstraintSpec, Dof, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder,
+    RuleSpec,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use roxmltree::{Document, Node};
@@ -105,6 +106,7 @@ pub(crate) fn read(
         builder: ModelBuilder::new(name),
         ground_is_a_link: false,
         notes: Notes::default(),
+        mimics: Vec::new(),
     };
     reading.builder.strict = options.strict;
     reading.builder.allow_immobile = true;
@@ -248,6 +250,8 @@ struct Reading<'a> {
     /// Is there a link called `world`?
     ground_is_a_link: bool,
     notes: Notes,
+    /// Joints that follow others.
+    mimics: Vec<String>,
 }
 
 impl Reading<'_> {
@@ -280,6 +284,7 @@ impl Reading<'_> {
             match tag(element) {
                 "link" => self.link(element)?,
                 "joint" => self.joint(element)?,
+                "transmission" => self.transmission(element)?,
                 _ => self.note_element(element)?,
             }
         }
@@ -391,6 +396,7 @@ impl Reading<'_> {
             None => Ok(default),
         };
         let (multiplier, offset) = (number("multiplier", 1.0)?, number("offset", 0.0)?);
+        self.mimics.push(name.into());
         let mut terms = vec![(name.into(), 1.0)];
         if multiplier != 0.0 {
             terms.push((other.into(), -multiplier));
@@ -404,6 +410,70 @@ impl Reading<'_> {
             place: self.place(mimic),
         });
         Ok(())
+    }
+
+    /// Transmissions name the joints that have an actuator, and its gear.
+    fn transmission(&mut self, element: Node<'_, '_>) -> Result<()> {
+        let parts = |name: &'static str| {
+            elements(element).filter(move |part| part.tag_name().name() == name)
+        };
+        let reduction = element
+            .descendants()
+            .find(|part| part.tag_name().name() == "mechanicalReduction");
+        let gear = match reduction {
+            Some(part) => {
+                let written = part.text().unwrap_or_default();
+                self.parse(part, "mechanicalReduction", written)?
+            }
+            None => 1.0,
+        };
+        if parts("joint").next().is_none() {
+            return self.note_element(element);
+        }
+        for joint in parts("joint") {
+            let name = self.attribute(joint, "name")?;
+            let mut spec = ActuatorSpec::new(name, name);
+            if let Some(motor) = parts("actuator").find_map(|part| part.attribute("name")) {
+                spec.name = motor.into();
+            }
+            // exporters write 0 where they know none
+            spec.gear = if gear == 0.0 { 1.0 } else { gear };
+            spec.place = self.place(joint);
+            self.builder.actuators.push(spec);
+        }
+        Ok(())
+    }
+
+    /// Transmissions to joints that cannot be driven are noted; without transmissions, joints that follow others have no
+    /// actuator of their own.
+    fn actuators(&mut self) {
+        let drivable: Vec<String> = self
+            .builder
+            .joints
+            .iter()
+            .filter(|joint| joint.kind.nv() == 1)
+            .map(|joint| joint.name.clone())
+            .collect();
+        let mut seen = HashSet::new();
+        let mut dropped = Vec::new();
+        self.builder.actuators.retain(|spec| {
+            let keep = drivable.contains(&spec.joint) && seen.insert(spec.joint.clone());
+            if !keep {
+                dropped.push(format!("`{}`", spec.joint));
+            }
+            keep
+        });
+        if !dropped.is_empty() {
+            self.builder.assumptions.push(format!(
+                "<transmission> of {} left out: no joint with one freedom, or driven by another",
+                dropped.join(", ")
+            ));
+        }
+        if self.builder.actuators.is_empty() && !self.mimics.is_empty() {
+            let own = drivable.iter().filter(|name| !self.mimics.contains(name));
+            let specs = own.map(|name| ActuatorSpec::new(name, name)).collect();
+            self.builder.actuators = specs;
+        }
     }
 
     fn joint_kind(&self, element: Node<'_, '_>, name: &str) -> Result<JointKind> {
@@ -553,6 +623,7 @@ impl Reading<'_> {
     /// Connects the root to the ground and lists what was left out.
     fn finish(mut self, options: &Options) -> Result<ModelBuilder> {
         let base = options.base.map_or(Base::Fixed, Base::from);
+        self.actuators();
         let notes = self.notes.lines();
         self.builder.assumptions.extend(notes);
         if !options.strict {

@@ -9,13 +9,13 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::native::Compiled;
 use catena::simulate::{
-    Controller, Drift, EffortFunction, EventFunction, FrameWrench, Inputs, Integrator,
-    NewtonMatrix, Options, Sample, Simulation, StateFunction, Table,
+    Controller, Drift, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, NewtonMatrix,
+    Options, Sample, Simulation, StateFunction, Table,
 };
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
 use catena::{Cpu, Model, State};
-use catena_cli::{Layout, stored};
+use catena_cli::{Chosen, Layout, stored};
 use catena_io::run::{Header, RunWriter};
 use catena_plot::{Chart, Figure};
 use numpy::{PyArrayMethods, PyUntypedArrayMethods};
@@ -104,9 +104,9 @@ fn ask(
 }
 
 /// Efforts from a function of Python, asked at every stage of a step.
-fn effort_function(function: Py<PyAny>, raised: &Raised) -> EffortFunction {
+fn effort_function(function: Py<PyAny>, raised: &Raised) -> Law {
     let raised = Arc::clone(raised);
-    EffortFunction::new(move |t, state, tau| {
+    Law::fallible(move |t, state, tau| {
         let called = Python::attach(|py| ask(py, &function, t, state, tau));
         called.map_err(|error| {
             keep(&raised, error);
@@ -125,9 +125,9 @@ struct Held {
 
 impl Held {
     /// Efforts as they are held.
-    fn efforts(&self) -> EffortFunction {
+    fn efforts(&self) -> Law {
         let efforts = Arc::clone(&self.efforts);
-        EffortFunction::new(move |_, _, tau| {
+        Law::fallible(move |_, _, tau| {
             tau.copy_from_slice(&efforts.lock().unwrap_or_else(PoisonError::into_inner));
             Ok(())
         })
@@ -284,8 +284,8 @@ fn reference(description: &Value, built: &Built, start: &State) -> Result<Refere
 fn controller(description: &Value, built: &Built, start: &State) -> Result<Controller> {
     let gains = || {
         Ok((
-            number(description, "stiffness")?,
-            number(description, "damping")?,
+            Gains::Same(number(description, "stiffness")?),
+            Gains::Same(number(description, "damping")?),
         ))
     };
     match description["kind"].as_str() {
@@ -509,13 +509,13 @@ impl PyModel {
                         rate,
                     };
                     sampled.ask(py, 0.0, &start)?;
-                    inputs.controller = Controller::Function(sampled.efforts());
+                    inputs.controller = Controller::Own(sampled.efforts());
                     held = Some(sampled);
                 }
                 (Some(control), None) if control.is_callable() => {
                     drive = json!({"kind": "function"});
                     let function = effort_function(control.clone().unbind(), &raised);
-                    inputs.controller = Controller::Function(function);
+                    inputs.controller = Controller::Own(function);
                 }
                 (Some(control), _) => {
                     drive = from_python("control", control)?;
@@ -593,9 +593,11 @@ impl PyModel {
             let layout = Layout {
                 momentum: simulation.knows_momentum(),
                 base: false,
+                chosen: Chosen::default(),
             };
             let compiled = simulation.is_compiled();
-            let audit = stored(&simulation.finish(), &happened);
+            let uses = simulation.actuator_uses().to_vec();
+            let audit = stored(&built.model, &simulation.finish(), &happened, &uses);
             let run = RunData {
                 built: Arc::clone(&built),
                 samples,
@@ -786,7 +788,7 @@ impl RunData {
         self.matrix(py, width, |sample, row| {
             let mut numbers = Vec::with_capacity(row.len());
             self.layout
-                .append_row(&self.built.model, sample, &mut numbers);
+                .append_common(&self.built.model, sample, &mut numbers);
             row.copy_from_slice(&numbers);
         })
     }
@@ -803,7 +805,8 @@ impl RunData {
                 for block in self.samples.chunks(4096) {
                     let mut rows = Vec::new();
                     for sample in block {
-                        self.layout.append_row(&self.built.model, sample, &mut rows);
+                        self.layout
+                            .append_common(&self.built.model, sample, &mut rows);
                     }
                     writer.block(&rows, &[])?;
                 }

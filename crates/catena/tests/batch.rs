@@ -330,8 +330,8 @@ fn trajectories_agree_with_single_simulations() {
                                 motion: PointToPoint::new(Profile::Cycloid, &at, &at, 1.0)
                                     .unwrap()
                                     .into(),
-                                stiffness,
-                                damping,
+                                stiffness: stiffness.into(),
+                                damping: damping.into(),
                             }
                         }
                     };

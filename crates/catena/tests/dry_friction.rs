@@ -396,8 +396,8 @@ fn computed_torque_with_dry_friction() {
     let inputs = Inputs {
         controller: Controller::ComputedTorque {
             motion: motion.into(),
-            stiffness: 100.0,
-            damping: 20.0,
+            stiffness: 100.0.into(),
+            damping: 20.0.into(),
         },
         ..Inputs::default()
     };

@@ -4,8 +4,8 @@ use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::embedded;
 use catena::residual::larger;
 use catena::simulate::{
-    Audit, Controller, EffortFunction, EventFunction, FrameWrench, Inputs, Integrator, Options,
-    Sample, Simulation, StateFunction, Table, verified_error,
+    Audit, Controller, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, Options, Sample,
+    Simulation, StateFunction, Table, verified_error,
 };
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
@@ -210,8 +210,8 @@ fn computed_torque_follows_on_fixed_and_free_bases() {
                 motion: PointToPoint::new(Profile::Cycloid, &from, &to, 2.0)
                     .unwrap()
                     .into(),
-                stiffness: 100.0,
-                damping: 20.0,
+                stiffness: 100.0.into(),
+                damping: 20.0.into(),
             },
             ..Inputs::default()
         };
@@ -241,13 +241,13 @@ fn efforts_from_a_function() {
             motion: PointToPoint::new(Profile::Cycloid, &to, &to, 1.0)
                 .unwrap()
                 .into(),
-            stiffness: 30.0,
-            damping: 8.0,
+            stiffness: Gains::Same(30.0),
+            damping: Gains::Same(8.0),
         },
         ..Inputs::default()
     };
     let own = Inputs {
-        controller: Controller::Function(EffortFunction::new(move |_, state, tau| {
+        controller: Controller::Own(Law::fallible(move |_, state, tau| {
             for k in 0..6 {
                 tau[k] = 30.0 * (to[k] - state.q[k]) - 8.0 * state.v[k];
             }
@@ -264,7 +264,7 @@ fn efforts_from_a_function() {
         }
     }
     let bad = Inputs {
-        controller: Controller::Function(EffortFunction::new(|t, _, tau| {
+        controller: Controller::Own(Law::fallible(|t, _, tau| {
             tau[2] = if t < 0.5 { 0.0 } else { f64::NAN };
             Ok(())
         })),
@@ -280,7 +280,7 @@ fn efforts_from_a_function() {
     };
     let message = error.to_string();
     assert!(
-        message.contains("the control function gives NaN for `joint3`"),
+        message.contains("the controller's effort for `joint3` is NaN"),
         "{message}"
     );
     assert_eq!(simulation.state().q.len(), 6);

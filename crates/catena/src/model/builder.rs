@@ -1,5 +1,6 @@
 //! From named links and joints to a checked [`Model`].
 
+use super::actuator::ActuatorSpec;
 use super::constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Rule, RuleSpec};
 use super::tree::{BodyInfo, DofInfo, FrameInfo, Node, Tree};
 use super::{BodyNumbers, DofNumbers, JointKind, Model, check};
@@ -136,9 +137,9 @@ pub struct Dof {
     pub rest: f64,
     /// Lower and upper position limit; stored, not enforced.
     pub limits: Option<(f64, f64)>,
-    /// Largest speed; stored, not enforced.
+    /// Largest speed; not enforced, a simulation reports when it is exceeded.
     pub max_velocity: Option<f64>,
-    /// Largest effort; stored, not enforced.
+    /// Largest effort of the joint's actuator.
     pub max_effort: Option<f64>,
 }
 
@@ -250,6 +251,8 @@ pub struct ModelBuilder {
     pub frames: Vec<FrameSpec>,
     /// Constraints besides the joints: loops, couplings, drivers.
     pub constraints: Vec<ConstraintSpec>,
+    /// Actuators; a model that names none has one on every joint with plain coordinates.
+    pub actuators: Vec<ActuatorSpec>,
     /// What a reader assumed or left out; shown by `catena info`.
     pub assumptions: Vec<String>,
     /// Warnings of a reader; shown by every command.
@@ -277,6 +280,7 @@ impl ModelBuilder {
             joints: Vec::new(),
             frames: Vec::new(),
             constraints: Vec::new(),
+            actuators: Vec::new(),
             assumptions: Vec::new(),
             warnings: Vec::new(),
             allow_unphysical: false,
@@ -316,6 +320,7 @@ impl ModelBuilder {
         for &joint in &order {
             making.add(&self.joints[joint])?;
         }
+        making.actuators(self)?;
         let constraints = making.constraints(self)?;
         let mut model = making.finish(self);
         model.constraints = constraints;
@@ -381,6 +386,7 @@ impl Making {
                 body: 0,
                 body_from_frame: Pose::identity(),
             }],
+            actuators: Vec::new(),
             assumptions: builder.assumptions.clone(),
             warnings: builder.warnings.clone(),
             nq: 0,
@@ -406,6 +412,18 @@ impl Making {
             moments: vec![RigidInertia::zero()],
             dofs: Vec::new(),
         }
+    }
+
+    /// Actuators find their freedoms, whose rotors turn with them.
+    fn actuators(&mut self, builder: &ModelBuilder) -> Result<()> {
+        for spec in &builder.actuators {
+            let actuator = spec.resolve(&self.tree, &self.tree.actuators)?;
+            let rotor = actuator.gear * actuator.gear * actuator.rotor_inertia;
+            self.dofs[actuator.freedom].armature += rotor;
+            self.tree.has_rotors |= rotor != 0.0;
+            self.tree.actuators.push(actuator);
+        }
+        Ok(())
     }
 
     fn note(&mut self, text: String) {

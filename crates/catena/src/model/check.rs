@@ -25,7 +25,10 @@ fn texts(builder: &ModelBuilder) -> Result<()> {
     let frames = builder.frames.iter().map(|f| (&f.place, "frame", &f.name));
     let constraints = builder.constraints.iter();
     let constraints = constraints.map(|c| (&c.place, "constraint", &c.name));
-    let names = links.chain(joints).chain(frames).chain(constraints);
+    let actuators = builder.actuators.iter();
+    let actuators = actuators.map(|a| (&a.place, "actuator", &a.name));
+    let names = links.chain(joints).chain(frames);
+    let names = names.chain(constraints).chain(actuators);
     for (place, what, name) in std::iter::once((&nowhere, "model", &builder.name)).chain(names) {
         if let Some(c) = name.chars().find(|c| is_hidden(*c)) {
             let message = format!(

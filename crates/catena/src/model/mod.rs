@@ -1,5 +1,6 @@
 //! Models: a tree of rigid bodies and the joints between them.
 
+mod actuator;
 mod angles;
 pub(crate) mod benchmark_models;
 mod builder;
@@ -12,6 +13,7 @@ pub(crate) mod joint;
 mod reduced;
 mod tree;
 
+pub use actuator::{Actuator, ActuatorSpec};
 pub(crate) use angles::Angles;
 pub use builder::{
     AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,

@@ -83,6 +83,8 @@ pub struct Tree {
     pub dofs: Vec<DofInfo>,
     /// Named frames: every link of the model file, and additional frames.
     pub frames: Vec<FrameInfo>,
+    /// The actuators that the model names, see [`Model::actuators`](super::Model::actuators).
+    pub actuators: Vec<super::Actuator>,
     /// What was assumed, merged, normalised or left out when the model was made.
     pub assumptions: Vec<String>,
     /// Warnings about the model, which do not prevent its use.

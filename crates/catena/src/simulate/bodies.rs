@@ -5,7 +5,7 @@
 //! normalised; with constraints on velocities only, positions are also brought back: joint coordinates onto the constraints of
 //! loops, bodies to where the joint coordinates put them.
 
-use super::inputs::Controller;
+use super::inputs::{Controller, controlled};
 use super::tree_system::TreeSystem;
 use crate::algorithm::body_coordinates::{
     Acting, BodyEquations, BodyNewton, Formulation, Layout, Line, PARAMETERS, Stiff, TURNING,
@@ -66,17 +66,18 @@ impl BodiesEngine {
         let layout = Layout::new(&model, formulation);
         let nv = layout.nv;
         let (mut stiffness, mut damping) = (vec![0.0; nv], vec![0.0; nv]);
-        if let Controller::ProportionalDerivative {
-            stiffness: k,
-            damping: b,
-            ..
-        } = system.inputs().controller
+        if let (
+            Controller::ProportionalDerivative {
+                stiffness: spring,
+                damping: damper,
+                ..
+            },
+            None,
+        ) = (&system.inputs().controller, system.inputs().rate)
         {
-            for body in model.bodies() {
-                if model.tree().nodes[body].kind.quaternion().is_none() {
-                    for freedom in model.tree().dof_range(body) {
-                        (stiffness[freedom], damping[freedom]) = (k, b);
-                    }
+            for (k, (freedom, _)) in controlled(&model).enumerate() {
+                if system.drives(freedom) {
+                    (stiffness[freedom], damping[freedom]) = (spring.at(k), damper.at(k));
                 }
             }
         }

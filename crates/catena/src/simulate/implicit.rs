@@ -31,7 +31,7 @@
 //!
 //! *Dense*, for few: B and K from differences of (2), then LU.
 
-use super::inputs::Controller;
+use super::inputs::{Controller, Inputs, controlled};
 use super::tree_system::{TreeSystem, position_rates};
 use crate::algorithm::body_coordinates::Formulation;
 use crate::algorithm::factorization::Factorization;
@@ -109,7 +109,9 @@ impl TreeNewton {
         let model = system.model();
         let (nq, nv) = (model.nq(), model.nv());
         let dense = match matrix {
-            NewtonMatrix::Automatic | NewtonMatrix::Joints => nv <= DENSE_UP_TO,
+            NewtonMatrix::Automatic | NewtonMatrix::Joints => {
+                nv <= DENSE_UP_TO || !tree_knows(system.inputs())
+            }
             NewtonMatrix::Tree | NewtonMatrix::Pendulum(_) | NewtonMatrix::Bodies(_) => false,
             NewtonMatrix::Dense => true,
         };
@@ -175,24 +177,33 @@ impl TreeNewton {
         let sigma = self.sigma;
         self.inertial = sigma;
         self.pull = 0.0;
-        let is_computed = matches!(
-            system.inputs().controller,
-            Controller::ComputedTorque { .. }
-        );
-        let (mut stiff, mut damp) = (0.0, 0.0);
-        match system.inputs().controller {
+        let model = system.model();
+        let (mut springs, mut dampers) = (vec![0.0; model.nv()], vec![0.0; model.nv()]);
+        let mut is_computed = false;
+        // a command that is held does not depend on the state
+        let continuous = system.inputs().rate.is_none();
+        match &system.inputs().controller {
             Controller::ProportionalDerivative {
                 stiffness, damping, ..
-            } => (stiff, damp) = (stiffness, damping),
+            } if continuous => {
+                for (k, (v, _)) in controlled(model).enumerate() {
+                    if system.drives(v) {
+                        (springs[v], dampers[v]) = (stiffness.at(k), damping.at(k));
+                    }
+                }
+            }
             Controller::ComputedTorque {
                 stiffness, damping, ..
-            } => {
+            } if continuous => {
+                // others than common gains go with a dense matrix; here they cost iterations only
+                let stiffness = stiffness.common().unwrap_or_default();
+                let damping = damping.common().unwrap_or_default();
+                is_computed = true;
                 self.inertial = sigma + damping + stiffness / sigma;
                 self.pull = stiffness / self.inertial;
             }
             _ => {}
         }
-        let model = system.model();
         let tree = model.tree();
         for k in 0..model.nv() {
             let dof = &model.dofs[k];
@@ -201,8 +212,8 @@ impl TreeNewton {
             if is_plain && is_computed {
                 (spring, damper) = (0.0, 0.0); // the controller compensates them
             } else if is_plain {
-                spring = dof.stiffness + stiff;
-                damper += damp;
+                spring = dof.stiffness + springs[k];
+                damper += dampers[k];
             }
             self.stiffness[k] = spring;
             self.loaded.dofs[k].armature = if self.held[k] {
@@ -240,6 +251,18 @@ impl TreeNewton {
                 }
             }
         }
+    }
+}
+
+/// Does the matrix along the tree contain what the controller does?
+fn tree_knows(inputs: &Inputs) -> bool {
+    match &inputs.controller {
+        _ if inputs.rate.is_some() => true,
+        Controller::ComputedTorque {
+            stiffness, damping, ..
+        } => inputs.actuators.is_none() && stiffness.common().and(damping.common()).is_some(),
+        Controller::Own(_) => false,
+        _ => inputs.loads.is_empty(),
     }
 }
 
@@ -495,7 +518,8 @@ mod tests {
             false => (vec![0.0; count], vec![0.5; count]),
         };
         let motion = PointToPoint::new(Profile::Cycloid, &start, &end, 1.0).unwrap();
-        let (motion, stiffness, damping) = (Reference::PointToPoint(motion), 3e3, 2e2);
+        let motion = Reference::PointToPoint(motion);
+        let (stiffness, damping) = (3e3.into(), 2e2.into());
         let controller = match computed {
             true => Controller::ComputedTorque {
                 motion,

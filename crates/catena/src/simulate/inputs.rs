@@ -1,14 +1,13 @@
 //! Inputs of a simulation: efforts at the joints and wrenches on frames.
 
 use super::base_motion::PrescribedBase;
+use super::control::{Actuated, FrameLoad, Gains, Law};
 use crate::Dynamics;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Constraint, Model};
+use crate::model::{Actuator, Constraint, Model};
 use crate::spatial::{Force, Vec3};
 use crate::state::State;
 use crate::trajectory::Reference;
-use std::fmt;
-use std::sync::Arc;
 
 /// Numbers over time, linear between the instants given, constant before the first and after the last.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,48 +77,8 @@ impl Table {
     }
 }
 
-type Function = dyn Fn(f64, &State, &mut [f64]) -> Result<()> + Send + Sync;
-
-/// Efforts as a function of time and state: it fills the last argument, one number per freedom. An error ends the run.
-///
-/// It is asked at every stage of a step, so it must be smooth between the events of a run, and depend on nothing else.
-#[derive(Clone)]
-pub struct EffortFunction(Arc<Function>);
-
-impl EffortFunction {
-    /// This function.
-    pub fn new(
-        function: impl Fn(f64, &State, &mut [f64]) -> Result<()> + Send + Sync + 'static,
-    ) -> Self {
-        EffortFunction(Arc::new(function))
-    }
-
-    /// Its efforts, which must be finite.
-    fn at(&self, t: f64, state: &State, model: &Model, tau: &mut [f64]) -> Result<()> {
-        (self.0)(t, state, tau)?;
-        match tau.iter().position(|x| !x.is_finite()) {
-            None => Ok(()),
-            Some(k) => Err(Error::new(
-                ErrorKind::Input,
-                format!(
-                    "the control function gives {} for `{}` at {t} s",
-                    tau[k],
-                    model.tree().dofs[k].name
-                ),
-            )
-            .hint("efforts must be finite numbers")),
-        }
-    }
-}
-
-impl fmt::Debug for EffortFunction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EffortFunction")
-    }
-}
-
 /// How the efforts are computed. Controllers act on joints with scalar coordinates; joints with quaternions (a free base, ball
-/// joints) get no effort from them, unless a function gives it.
+/// joints) get no effort from them, unless it is one of your own.
 #[derive(Clone, Debug)]
 pub enum Controller {
     /// No efforts.
@@ -142,9 +101,9 @@ pub enum Controller {
         /// The desired motion.
         motion: Reference,
         /// Effort per unit of position error.
-        stiffness: f64,
+        stiffness: Gains,
         /// Effort per unit of velocity error.
-        damping: f64,
+        damping: Gains,
     },
     /// Inverse dynamics of v̇_d + damping (v_d − v) + stiffness (q_d − q): the joint errors are decoupled. Dry
     /// friction is compensated in the direction of v_d.
@@ -152,12 +111,12 @@ pub enum Controller {
         /// The desired motion.
         motion: Reference,
         /// Acceleration per unit of position error, 1/s².
-        stiffness: f64,
+        stiffness: Gains,
         /// Acceleration per unit of velocity error, 1/s.
-        damping: f64,
+        damping: Gains,
     },
-    /// Any function of time and state.
-    Function(EffortFunction),
+    /// A controller of one's own.
+    Own(Law),
 }
 
 /// A wrench on a frame, in world axes, the force at the frame's origin.
@@ -189,9 +148,16 @@ pub struct LineSpring {
 pub struct Inputs {
     /// The joints.
     pub controller: Controller,
+    /// Actuators that the controller's efforts pass through: other joints get none, limits hold, lags delay. None: every
+    /// freedom gets what the controller says.
+    pub actuators: Option<Vec<Actuator>>,
+    /// How often the controller runs, in Hz, with its efforts held in between; none: it is continuous.
+    pub rate: Option<f64>,
     /// Wrenches on frames, constant in world axes.
     pub wrenches: Vec<FrameWrench>,
-    /// Springs between frames; their work counts as external work.
+    /// Wrenches that depend on time and state.
+    pub loads: Vec<FrameLoad>,
+    /// Springs between frames; what they do is counted as work from outside.
     pub springs: Vec<LineSpring>,
     /// Motion of the base.
     pub base: PrescribedBase,
@@ -201,6 +167,9 @@ impl Default for Inputs {
     fn default() -> Self {
         Inputs {
             controller: Controller::None,
+            actuators: None,
+            rate: None,
+            loads: Vec::new(),
             wrenches: Vec::new(),
             springs: Vec::new(),
             base: PrescribedBase::fixed(),
@@ -214,7 +183,18 @@ impl Inputs {
         let nv = model.nv();
         let length = |what: &str, got: usize| crate::state::check_length(what, got, nv);
         match &self.controller {
-            Controller::None | Controller::GravityCompensation | Controller::Function(_) => {}
+            Controller::None | Controller::GravityCompensation => {}
+            Controller::Own(law) => {
+                if self.rate.is_none() && law.save().is_some_and(|state| !state.is_empty()) {
+                    return Err(Error::new(
+                        ErrorKind::Input,
+                        "a controller with a state of its own needs a rate",
+                    )
+                    .hint(
+                        "give `rate`: a continuous controller is a function of time and state only",
+                    ));
+                }
+            }
             Controller::Constant(tau) => length("constant efforts", tau.len())?,
             Controller::Sine {
                 amplitude,
@@ -234,20 +214,23 @@ impl Inputs {
                 stiffness,
                 damping,
             } => {
+                let count = controlled(model).count();
                 crate::state::check_length(
                     "coordinates of the motion to follow (those of joints without quaternions)",
                     motion.at(0.0).q.len(),
-                    controlled(model).count(),
+                    count,
                 )?;
-                for gain in [stiffness, damping] {
-                    if !gain.is_finite() || *gain < 0.0 {
-                        return Err(Error::new(
-                            ErrorKind::Input,
-                            format!("a gain must be a number ≥ 0, not {gain}"),
-                        ));
-                    }
-                }
+                stiffness.check(count)?;
+                damping.check(count)?;
             }
+        }
+        self.check_actuation(model)?;
+        let known = |load: &FrameLoad| load.frame < model.tree().frames.len();
+        if !self.loads.iter().all(known) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                "a load acts on an unknown frame",
+            ));
         }
         for push in &self.wrenches {
             if push.frame >= model.tree().frames.len()
@@ -275,7 +258,39 @@ impl Inputs {
         Ok(())
     }
 
-    /// Is gravity the only external force on the bodies of this model, all carried by one free joint? Then their
+    fn check_actuation(&self, model: &Model) -> Result<()> {
+        if let Some(rate) = self.rate
+            && !(rate.is_finite() && rate > 0.0)
+        {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("the rate of a controller must be positive, not {rate} Hz"),
+            ));
+        }
+        let actuators = self.actuators.iter().flatten();
+        for actuator in actuators {
+            if actuator.freedom >= model.nv() || actuator.coordinate >= model.nq() {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!("actuator `{}` is of another model", actuator.name),
+                ));
+            }
+            let acts = !matches!(self.controller, Controller::None);
+            if acts && actuator.lag > 0.0 && self.rate.is_none() {
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!(
+                        "actuator `{}` has a lag of {} s: its controller needs a rate",
+                        actuator.name, actuator.lag
+                    ),
+                )
+                .hint("give the rate at which the controller runs (`--rate 1000`)"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Does nothing from outside but gravity act on the bodies of this model, all of which hang on one free joint? Then their
     /// momentum is known.
     pub(crate) fn keep_momentum(&self, model: &Model) -> bool {
         let root = &model.tree().bodies[1..].first();
@@ -293,12 +308,12 @@ impl Inputs {
             Controller::Constant(tau) => is_zero(tau),
             Controller::Sine { amplitude, .. } => is_zero(amplitude),
             Controller::Table(table) => table.rows.iter().all(|row| is_zero(row)),
-            Controller::Function(_) => false,
             // these do not act on joints with quaternions
             Controller::None
             | Controller::GravityCompensation
             | Controller::ProportionalDerivative { .. }
             | Controller::ComputedTorque { .. } => true,
+            Controller::Own(_) => self.actuators.is_some(),
         };
         let is_loose = |k: usize| {
             let dof = &model.dofs[k];
@@ -306,6 +321,7 @@ impl Inputs {
         };
         untouched
             && self.wrenches.is_empty()
+            && self.loads.is_empty()
             && self.springs.is_empty()
             && freedoms.clone().all(is_loose)
     }
@@ -313,6 +329,7 @@ impl Inputs {
     /// The first time after t at which an input has a kink, s.
     pub(crate) fn next_kink(&self, t: f64) -> f64 {
         let driven = match &self.controller {
+            _ if self.rate.is_some() => f64::INFINITY,
             Controller::Table(table) => {
                 let next = table.times.partition_point(|&x| x <= t);
                 table.times.get(next).copied().unwrap_or(f64::INFINITY)
@@ -323,37 +340,38 @@ impl Inputs {
             | Controller::Constant(_)
             | Controller::Sine { .. }
             | Controller::GravityCompensation
-            | Controller::Function(_) => f64::INFINITY,
+            | Controller::Own(_) => f64::INFINITY,
         };
         driven.min(self.base.next_kink(t))
     }
 
-    /// Efforts at an instant. `dynamics` does not include dry friction, `model` does.
+    /// Efforts that the controller demands at an instant. `dynamics` knows nothing of dry friction, `model` does.
     pub(crate) fn efforts(
-        &self,
+        &mut self,
         t: f64,
         state: &State,
         model: &Model,
         dynamics: &mut Dynamics,
+        actuated: &Actuated,
         tau: &mut [f64],
     ) -> Result<()> {
         tau.fill(0.0);
-        match &self.controller {
+        let driven = |(_, (v, _)): &(usize, (usize, usize))| actuated.drives[*v];
+        match &mut self.controller {
             Controller::None => {}
             Controller::Constant(constant) => tau.copy_from_slice(constant),
             Controller::Sine {
                 amplitude,
                 frequency,
             } => {
-                for (tau, (a, w)) in tau.iter_mut().zip(amplitude.iter().zip(frequency)) {
-                    *tau = a * (w * t).sin();
+                for (tau, (a, w)) in tau.iter_mut().zip(amplitude.iter().zip(frequency.iter())) {
+                    *tau = *a * (*w * t).sin();
                 }
             }
             Controller::Table(table) => table.at(t, tau),
-            Controller::Function(function) => function.at(t, state, model, tau)?,
             Controller::GravityCompensation => {
                 let holding = dynamics.gravity(state)?.to_vec();
-                for (v, _) in controlled(dynamics.model()) {
+                for (_, (v, _)) in controlled(dynamics.model()).enumerate().filter(driven) {
                     tau[v] = holding[v];
                 }
             }
@@ -363,9 +381,9 @@ impl Inputs {
                 damping,
             } => {
                 let wanted = motion.at(t);
-                for (k, (v, q)) in controlled(dynamics.model()).enumerate() {
-                    tau[v] = stiffness * (wanted.q[k] - state.q[q])
-                        + damping * (wanted.v[k] - state.v[v]);
+                for (k, (v, q)) in controlled(dynamics.model()).enumerate().filter(driven) {
+                    tau[v] = stiffness.at(k) * (wanted.q[k] - state.q[q])
+                        + damping.at(k) * (wanted.v[k] - state.v[v]);
                 }
             }
             Controller::ComputedTorque {
@@ -374,16 +392,17 @@ impl Inputs {
                 damping,
             } => {
                 let wanted = motion.at(t);
-                let controlled: Vec<(usize, usize)> = controlled(dynamics.model()).collect();
+                let ranks = controlled(dynamics.model()).enumerate().filter(driven);
+                let (ranks, controlled): (Vec<usize>, Vec<(usize, usize)>) = ranks.unzip();
                 let mut vdot = vec![0.0; tau.len()];
-                for (k, &(v, q)) in controlled.iter().enumerate() {
+                for (&k, &(v, q)) in ranks.iter().zip(&controlled) {
                     vdot[v] = wanted.vdot[k]
-                        + damping * (wanted.v[k] - state.v[v])
-                        + stiffness * (wanted.q[k] - state.q[q]);
+                        + damping.at(k) * (wanted.v[k] - state.v[v])
+                        + stiffness.at(k) * (wanted.q[k] - state.q[q]);
                 }
                 computed_torque(state, dynamics, &controlled, &mut vdot, tau)?;
-                // dry friction is compensated in the desired direction; the direction of the motion would chatter at rest
-                for (k, &(v, _)) in controlled.iter().enumerate() {
+                // dry friction is overcome in the direction wanted; the direction of the motion would tremble at rest
+                for (&k, &(v, _)) in ranks.iter().zip(&controlled) {
                     let direction = match wanted.v[k] == 0.0 {
                         true => wanted.vdot[k],
                         false => wanted.v[k],
@@ -393,6 +412,10 @@ impl Inputs {
                     }
                 }
             }
+            Controller::Own(law) => {
+                law.control().efforts(t, state, tau)?;
+                actuated.check(t, tau, model)?;
+            }
         }
         Ok(())
     }
@@ -400,12 +423,13 @@ impl Inputs {
     /// External wrenches on the bodies, as [`Dynamics`] takes them; empty if there are none.
     pub(crate) fn external(
         &self,
+        t: f64,
         state: &State,
         dynamics: &mut Dynamics,
         external: &mut Vec<Force<f64>>,
     ) -> Result<()> {
         external.clear();
-        if self.wrenches.is_empty() && self.springs.is_empty() {
+        if self.wrenches.is_empty() && self.loads.is_empty() && self.springs.is_empty() {
             return Ok(());
         }
         external.resize(dynamics.model().body_count() + 1, Force::zero());
@@ -413,6 +437,12 @@ impl Inputs {
             let frame = dynamics.model().tree().frames[push.frame].clone();
             let origin: Vec3<f64> = dynamics.frame_pose(state, &frame)?.translation;
             external[frame.body] += dynamics.wrench_on(state, frame.body, origin, push.wrench)?;
+        }
+        for load in &self.loads {
+            let frame = dynamics.model().tree().frames[load.frame].clone();
+            let wrench = load.at(t, state, dynamics.model())?;
+            let origin: Vec3<f64> = dynamics.frame_pose(state, &frame)?.translation;
+            external[frame.body] += dynamics.wrench_on(state, frame.body, origin, wrench)?;
         }
         for spring in &self.springs {
             spring.pull(state, dynamics, external)?;

@@ -11,6 +11,7 @@ mod base_motion;
 pub mod benchmark;
 mod bodies;
 mod closing;
+mod control;
 mod dry_friction;
 mod engine;
 mod implicit;
@@ -24,7 +25,8 @@ pub use base_motion::{
     AnalyticBase, BaseMotion, BaseTable, PrescribedBase, RestingBase, Sinusoid, check_derivatives,
 };
 pub use closing::Drift;
+pub use control::{ActuatorUse, Control, Duplicate, FrameLoad, Gains, Law};
 pub use implicit::NewtonMatrix;
-pub use inputs::{Controller, EffortFunction, FrameWrench, Inputs, LineSpring, Table};
+pub use inputs::{Controller, FrameWrench, Inputs, LineSpring, Table};
 pub use run::{Happened, Integrator, Options, Sample, Simulation, verified_error};
 pub use tree_system::{Constrained, EventFunction, Response, StateFunction, TreeSystem};

@@ -35,7 +35,10 @@ impl PendulumEngine {
             )
             .hint("leave out the Newton scheme: bdf then moves the joint coordinates, which take everything"))
         };
-        if !matches!(inputs.controller, Controller::None) || !inputs.wrenches.is_empty() {
+        if !matches!(inputs.controller, Controller::None)
+            || !inputs.wrenches.is_empty()
+            || !inputs.loads.is_empty()
+        {
             return refuse("is moved by its weight only, without efforts and wrenches");
         }
         if !inputs.base.is_fixed() {

@@ -3,6 +3,7 @@
 use super::audit::{Audit, Auditor, Errors, Halved, Held, Observation};
 use super::base_motion::{PrescribedBase, RestingBase};
 use super::closing::Drift;
+use super::control::ActuatorUse;
 use super::dry_friction::Mode;
 use super::engine::Engine;
 use super::implicit::NewtonMatrix;
@@ -153,7 +154,9 @@ pub struct Simulation {
     happened: Vec<(usize, f64)>,
     /// Of each freedom with dry friction: how often it was held and for how long until it was released, and since when it is held.
     held: Vec<(u64, f64, f64)>,
-    /// Trial steps before the present stretch, and the time it began: to detect a run without progress.
+    /// How the actuators are used.
+    uses: Vec<ActuatorUse>,
+    /// Steps tried before the present stretch, and the time it began: to notice a run that goes nowhere.
     stretch: (u64, f64),
     compiled: bool,
     drift: Drift,
@@ -216,6 +219,11 @@ impl Simulation {
         };
         system.set_sample_interval(options.interval);
         let mut y = system.pack(&initial);
+        let actuators = system.inputs().actuators.iter().flatten();
+        let uses = actuators.map(ActuatorUse::new).collect();
+        if system.is_sampled() {
+            system.sample(&y)?;
+        }
         system.follow_friction(0.0, &mut y)?;
         let mut engine = Engine::new(options.integrator, &mut system, &y)?;
         let mut start = y.clone();
@@ -230,7 +238,7 @@ impl Simulation {
             .iter()
             .map(|mode| (u64::from(*mode == Mode::Held), 0.0, 0.0))
             .collect();
-        Ok(Simulation {
+        let mut simulation = Simulation {
             auditor: Auditor::new(
                 model,
                 system.inputs().keep_momentum(model),
@@ -243,12 +251,20 @@ impl Simulation {
             samples: 0,
             happened: Vec::new(),
             held,
+            uses,
             stretch: (0, 0.0),
             compiled,
             drift,
             start_moved,
             y,
-        })
+        };
+        simulation.look_at_actuators(0.0)?;
+        Ok(simulation)
+    }
+
+    /// How the actuators of the inputs have been used so far.
+    pub fn actuator_uses(&self) -> &[ActuatorUse] {
+        &self.uses
     }
 
     /// Change of the given state by projection onto its constraints before the run: the largest change of a position and of a
@@ -331,10 +347,25 @@ impl Simulation {
         if self.finished() {
             return Ok(());
         }
+        let sampling = self.system.next_sampling();
         let end = self.options.duration;
-        let step = match self.engine.step(&mut self.system, end) {
+        let now = self.engine.time();
+        if now >= sampling || is_near(now, sampling) {
+            // the run was stopped here, since the controller failed
+            let t = if is_near(now, sampling) {
+                now
+            } else {
+                sampling
+            };
+            self.run_controller(t)?;
+            return self.emit_up_to(t, t, samples);
+        }
+        let step = match self.engine.step(&mut self.system, end.min(sampling)) {
             Ok(step) => step,
             Err(error) => {
+                if let Some(complaint) = self.system.take_complaint() {
+                    return Err(complaint);
+                }
                 let component = self.engine.worst_component();
                 return Err(explain(error, &self.system, component));
             }
@@ -342,14 +373,17 @@ impl Simulation {
         let own = self.system.event_functions().len();
         // a held freedom whose friction suffices again is not an event
         let is_change = |index: usize, rising: bool| index >= own && !rising;
+        // steps of one size may go beyond a sampling instant, or miss it by round-off
+        let past = step.t > sampling && !is_near(step.t, sampling);
+        let last = if past { sampling } else { step.t };
         let change = step
             .events()
             .iter()
-            .find(|event| is_change(event.index, event.rising))
+            .find(|event| is_change(event.index, event.rising) && event.time <= last)
             .copied();
         let reached = match change {
-            None if self.mend(step.t, step.size)? => return self.check_progress(step.t_old),
-            None => step.t,
+            None if self.mend(last, step.size)? => return self.check_progress(step.t_old),
+            None => last,
             Some(event) => event.time,
         };
         for event in step.events() {
@@ -357,20 +391,32 @@ impl Simulation {
                 self.happened.push((event.index, event.time));
             }
         }
-        if change.is_none() {
+        let is_sampling = reached >= sampling || is_near(reached, sampling);
+        if change.is_none() && !past {
             self.look_at_step();
         }
-        self.emit_up_to(reached, samples)?;
+        // what goes out at a sampling instant has the new efforts
+        let known = if is_sampling {
+            before(sampling)
+        } else {
+            reached
+        };
+        self.emit_up_to(known.min(reached), f64::NEG_INFINITY, samples)?;
         if let Some(event) = change {
             self.change_friction(event.time, Some(event.index - own))?;
         } else {
             let mut y = std::mem::take(&mut self.y);
-            self.engine.interpolate(&mut self.system, step.t, &mut y)?;
-            let overheld = self.system.overheld(step.t, &y);
+            let found = self.engine.interpolate(&mut self.system, last, &mut y);
+            let overheld = found.and_then(|()| self.system.overheld(last, &y));
             self.y = y;
             if overheld? {
-                self.change_friction(step.t, None)?;
+                self.change_friction(last, None)?;
             }
+        }
+        self.look_at_actuators(reached)?;
+        if is_sampling {
+            self.run_controller(reached)?;
+            self.emit_up_to(reached, reached, samples)?;
         }
         self.check_progress(reached)
     }
@@ -435,6 +481,38 @@ impl Simulation {
         }
     }
 
+    /// Runs a sampled controller at a time within the last step, and goes on from there with its efforts.
+    fn run_controller(&mut self, t: f64) -> Result<()> {
+        let mut y = std::mem::take(&mut self.y);
+        let mut go = || {
+            self.engine.interpolate(&mut self.system, t, &mut y)?;
+            self.system.sample(&y)?;
+            let changes = self.system.choose_modes(t, &mut y, None)?;
+            self.engine
+                .restart(&mut self.system, t, &y, f64::INFINITY)?;
+            Ok(changes)
+        };
+        let changes = go();
+        self.y = y;
+        self.note_changes(t, changes?);
+        self.look_at_actuators(t)
+    }
+
+    /// Notes what is demanded of the actuators and how fast they are, at the state in `y`.
+    fn look_at_actuators(&mut self, t: f64) -> Result<()> {
+        if self.uses.is_empty() {
+            return Ok(());
+        }
+        let nq = self.system.model().nq();
+        let is_held = self.system.is_sampled();
+        let demand = self.system.demand(t, &self.y)?;
+        for used in &mut self.uses {
+            let k = used.actuator.freedom;
+            used.look(t, demand[k], self.y[nq + k], is_held);
+        }
+        Ok(())
+    }
+
     /// Lets dry friction choose anew at a time within the last step, and goes on from there.
     fn change_friction(&mut self, t: f64, stopped: Option<usize>) -> Result<()> {
         let mut y = std::mem::take(&mut self.y);
@@ -453,7 +531,12 @@ impl Simulation {
         };
         let changes = go();
         self.y = y;
-        for Change { index, held } in changes? {
+        self.note_changes(t, changes?);
+        Ok(())
+    }
+
+    fn note_changes(&mut self, t: f64, changes: Vec<Change>) {
+        for Change { index, held } in changes {
             let own = self.system.event_functions().len();
             self.happened
                 .push((own + 2 * index + usize::from(!held), t));
@@ -463,7 +546,6 @@ impl Simulation {
                 false => *duration += t - *since,
             }
         }
-        Ok(())
     }
 
     /// A freedom that was released with zero velocity and has come back within the step: the step is repeated, shorter; if it becomes
@@ -496,13 +578,14 @@ impl Simulation {
         Ok(mended.is_some())
     }
 
-    fn emit_up_to(&mut self, reached: f64, samples: &mut Vec<Sample>) -> Result<()> {
+    /// Samples up to a time; their states are those from `earliest` on, which they may miss by round-off.
+    fn emit_up_to(&mut self, reached: f64, earliest: f64, samples: &mut Vec<Sample>) -> Result<()> {
         while !self.finished() && self.sample_time(self.samples) <= reached {
             let time = self.sample_time(self.samples);
             let mut y = std::mem::take(&mut self.y);
             let done = self
                 .engine
-                .interpolate(&mut self.system, time, &mut y)
+                .interpolate(&mut self.system, time.max(earliest), &mut y)
                 .and_then(|()| self.emit(time, &y, samples));
             self.y = y;
             done?;
@@ -565,6 +648,8 @@ impl Simulation {
             words.extend([mode.to_word(), times, duration.to_bits(), since.to_bits()]);
         }
         words.extend([self.stretch.0, self.stretch.1.to_bits()]);
+        words.extend(self.uses.iter().flat_map(ActuatorUse::checkpoint));
+        words.extend(self.system.control_checkpoint());
         words.extend(self.auditor.checkpoint());
         words.extend(self.engine.checkpoint());
         words
@@ -603,7 +688,14 @@ impl Simulation {
         }
         self.system.restore_friction(&modes);
         self.stretch = (rest[0], f64::from_bits(rest[1]));
-        let rest = self.auditor.restore(&rest[2..]).ok_or_else(foreign)?;
+        let (uses, rest) = rest[2..]
+            .split_at_checked(8 * self.uses.len())
+            .ok_or_else(foreign)?;
+        for (used, words) in self.uses.iter_mut().zip(uses.chunks_exact(8)) {
+            used.restore(words);
+        }
+        let rest = self.system.restore_control(rest)?;
+        let rest = self.auditor.restore(rest).ok_or_else(foreign)?;
         self.engine.restore(&mut self.system, rest)?;
         let mut y = std::mem::take(&mut self.y);
         let now = self.engine.time();
@@ -649,6 +741,16 @@ impl Simulation {
         self.auditor
             .finish(allowed, closed, statistics, held, (now, samples))
     }
+}
+
+/// Are two times the same but for round-off?
+fn is_near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 8.0 * f64::EPSILON * a.abs()
+}
+
+/// The last time that is told from this one.
+fn before(t: f64) -> f64 {
+    t - 16.0 * f64::EPSILON * t.abs()
 }
 
 /// Puts the base where the initial state has it, if the inputs do not say how it moves.
@@ -810,6 +912,7 @@ impl Inputs {
     pub fn is_idle(&self) -> bool {
         matches!(self.controller, Controller::None)
             && self.wrenches.is_empty()
+            && self.loads.is_empty()
             && self.base.is_fixed()
     }
 }

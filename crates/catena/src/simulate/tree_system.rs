@@ -19,13 +19,14 @@
 //! freedom with dry friction slips or is held, and further event functions detect the end of a mode (see `dry_friction.rs`).
 
 use super::closing::{Closing, Drift};
+use super::control::{Actuated, Hold};
 use super::dry_friction::{DryFriction, Mode};
-use super::inputs::Inputs;
+use super::inputs::{Controller, Inputs};
 use crate::Dynamics;
 use crate::algorithm::constrained::UserConstraint;
 use crate::algorithm::passive;
 use crate::doors::native::Compiler;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{Mechanical, System};
 use crate::model::Model;
 use crate::spatial::{Force, Motion, Vec3};
@@ -137,7 +138,8 @@ pub(crate) struct Change {
     pub held: bool,
 }
 
-/// A model with its inputs, ready to be integrated.
+/// A model with its inputs, ready to be integrated. Of a sampled controller it knows the command that is held; a
+/// [`Simulation`](super::Simulation) runs the controller at its instants.
 #[derive(Clone, Debug)]
 pub struct TreeSystem {
     model: Model,
@@ -155,6 +157,13 @@ pub struct TreeSystem {
     /// Time between samples, s.
     sample_interval: f64,
     state: State,
+    /// What the controller demands of the actuators.
+    demand: Vec<f64>,
+    actuated: Actuated,
+    /// The command of a sampled controller.
+    hold: Option<Hold>,
+    /// What the controller or a load complained about.
+    complaint: Option<Error>,
     tau: Vec<f64>,
     resisted: Vec<f64>,
     external: Vec<Force<f64>>,
@@ -181,7 +190,14 @@ impl TreeSystem {
         let nv = model.nv();
         let mut smooth = model.clone();
         smooth.dofs.iter_mut().for_each(|dof| dof.friction = 0.0);
+        let actuated = Actuated::new(nv, inputs.actuators.as_deref());
+        let is_driven = !matches!(inputs.controller, Controller::None);
+        let rate = inputs.rate.filter(|_| is_driven);
         Ok(TreeSystem {
+            demand: vec![0.0; nv],
+            hold: rate.map(|rate| Hold::new(rate, &actuated)),
+            actuated,
+            complaint: None,
             model: model.clone(),
             closing: Closing::new(&smooth, user, drift),
             dynamics: Dynamics::new(&smooth.open_tree()),
@@ -367,15 +383,139 @@ impl TreeSystem {
 
     /// Efforts and external wrenches at the state loaded.
     fn drive(&mut self, t: f64) -> Result<()> {
-        self.inputs.efforts(
-            t,
-            &self.state,
-            &self.model,
-            &mut self.dynamics,
-            &mut self.tau,
-        )?;
-        self.inputs
-            .external(&self.state, &mut self.dynamics, &mut self.external)
+        match &self.hold {
+            Some(hold) => hold.efforts(t, &mut self.tau),
+            None => {
+                self.command(t)?;
+                self.actuated.limit(&self.demand, &mut self.tau);
+            }
+        }
+        let Self {
+            inputs,
+            state,
+            dynamics,
+            external,
+            ..
+        } = self;
+        let done = inputs.external(t, state, dynamics, external);
+        if let (Err(error), false) = (&done, self.inputs.loads.is_empty()) {
+            self.complaint = Some(error.clone());
+        }
+        done
+    }
+
+    /// Lets the controller say what it demands at the state loaded.
+    fn command(&mut self, t: f64) -> Result<()> {
+        let Self {
+            inputs,
+            state,
+            model,
+            dynamics,
+            actuated,
+            demand,
+            ..
+        } = self;
+        let done = inputs.efforts(t, state, model, dynamics, actuated, demand);
+        if let (Err(error), Controller::Own(_)) = (&done, &self.inputs.controller) {
+            self.complaint = Some(error.clone());
+        }
+        done
+    }
+
+    /// What the controller or a load complained about, if anything: no shorter step helps.
+    pub(crate) fn take_complaint(&mut self) -> Option<Error> {
+        self.complaint.take()
+    }
+
+    /// Has this freedom an actuator?
+    pub(crate) fn drives(&self, freedom: usize) -> bool {
+        self.actuated.drives[freedom]
+    }
+
+    /// When a sampled controller runs next, s.
+    pub(crate) fn next_sampling(&self) -> f64 {
+        self.hold.as_ref().map_or(f64::INFINITY, Hold::next_time)
+    }
+
+    /// Is the controller sampled?
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.hold.is_some()
+    }
+
+    /// Runs a sampled controller at its next instant, of which y is the state.
+    pub(crate) fn sample(&mut self, y: &[f64]) -> Result<()> {
+        let t = self.next_sampling();
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        self.load(t, &y[..nq], &y[nq..nq + nv]);
+        self.command(t)?;
+        if let Some(hold) = &mut self.hold {
+            let (actuated, demand) = (&self.actuated, &self.demand);
+            hold.take(|command| actuated.limit(demand, command));
+        }
+        Ok(())
+    }
+
+    /// What the controller demands at an instant; what it last demanded, if it is sampled.
+    pub(crate) fn demand(&mut self, t: f64, y: &[f64]) -> Result<&[f64]> {
+        if self.hold.is_none() {
+            let (nq, nv) = (self.model.nq(), self.model.nv());
+            self.load(t, &y[..nq], &y[nq..nq + nv]);
+            self.command(t)?;
+        }
+        Ok(&self.demand)
+    }
+
+    /// The command that is held, the demand behind it and the state of the controller, for a checkpoint.
+    pub(crate) fn control_checkpoint(&self) -> Vec<u64> {
+        let saved = match &self.inputs.controller {
+            Controller::Own(law) => law.save(),
+            _ => Some(Vec::new()),
+        };
+        let mut words = match &saved {
+            None => vec![0, 0],
+            Some(numbers) => vec![1, numbers.len() as u64],
+        };
+        words.extend(saved.into_iter().flatten().map(f64::to_bits));
+        if let Some(hold) = &self.hold {
+            words.extend(self.demand.iter().map(|x| x.to_bits()));
+            words.extend(hold.checkpoint());
+        }
+        words
+    }
+
+    /// Takes up what [`control_checkpoint`](Self::control_checkpoint) gave; the rest of the words goes out.
+    pub(crate) fn restore_control<'a>(&mut self, words: &'a [u64]) -> Result<&'a [u64]> {
+        let foreign = || {
+            Error::new(
+                ErrorKind::Input,
+                "the checkpoint does not belong to this run",
+            )
+        };
+        let [is_saved, count, rest @ ..] = words else {
+            return Err(foreign());
+        };
+        if *is_saved == 0 {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "the run cannot be resumed: its controller keeps a state that was not saved",
+            )
+            .hint("start the run anew, or let the controller save its state"));
+        }
+        let (saved, mut rest) = rest.split_at_checked(*count as usize).ok_or_else(foreign)?;
+        if let Controller::Own(law) = &mut self.inputs.controller {
+            let saved: Vec<f64> = saved.iter().map(|word| f64::from_bits(*word)).collect();
+            law.control().restore(&saved)?;
+        }
+        if let Some(hold) = &mut self.hold {
+            let (demand, after) = rest
+                .split_at_checked(self.demand.len())
+                .ok_or_else(foreign)?;
+            for (x, word) in self.demand.iter_mut().zip(demand) {
+                *x = f64::from_bits(*word);
+            }
+            rest = hold.restore(after).ok_or_else(foreign)?;
+        }
+        Ok(rest)
     }
 
     /// Accelerations from the current efforts and friction.

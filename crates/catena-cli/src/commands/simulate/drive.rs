@@ -1,13 +1,15 @@
 //! Inputs and events: controllers, efforts, wrenches, limits and planes.
 
+use super::process::Process;
 use super::{Arguments, ControllerKind, base};
-use crate::coordinates::Quantity;
+use crate::coordinates::{Coordinate, Quantity};
+use crate::expression::Expression;
 use crate::situation::{Situation, find_frame};
 use crate::state_argument::{self, typed_list};
-use crate::{json, number, state_file};
+use crate::{json, names, number, state_file};
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::BodyInfo;
-use catena::simulate::{Controller, EventFunction, FrameWrench, Inputs, Table};
+use catena::model::{Actuator, BodyInfo};
+use catena::simulate::{Controller, EventFunction, FrameWrench, Gains, Inputs, Law, Table};
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample, Sampled};
 use catena::{Model, State};
@@ -49,8 +51,20 @@ impl Arguments {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
-        let (controller, description) = if let Some(kind) = self.controller {
-            self.controller(kind, model, &start.state)?
+        let is_controlled = self.controller.is_some()
+            || self.controller_command.is_some()
+            || !self.effort.is_empty();
+        let actuators = self.actuators(model);
+        if !is_controlled && (self.rate.is_some() || self.unlimited) {
+            return Err(refusal("--rate and --unlimited: there is no controller")
+                .hint("give --controller, --effort or --controller-command"));
+        }
+        let (controller, mut description) = if let Some(kind) = self.controller {
+            self.controller(kind, model, &actuators, &start.state)?
+        } else if let Some(command) = &self.controller_command {
+            self.process(command, model, &actuators)?
+        } else if !self.effort.is_empty() {
+            self.formulas(model, &actuators)?
         } else if let Some(path) = &self.efforts {
             let rows = state_file::read_efforts(path, model)?;
             let times: Vec<f64> = rows.iter().map(|row| row.time.unwrap_or(0.0)).collect();
@@ -71,10 +85,16 @@ impl Arguments {
         } else {
             (Controller::None, Value::Null)
         };
+        if is_controlled {
+            description["rate"] = self.rate.into();
+            description["unlimited"] = self.unlimited.into();
+        }
         let (motion, base) = base::motion(&self.base)?;
         Ok(Drive {
             inputs: Inputs {
                 controller,
+                actuators: is_controlled.then_some(actuators),
+                rate: self.rate,
                 wrenches,
                 base: motion,
                 ..Inputs::default()
@@ -88,6 +108,7 @@ impl Arguments {
         &self,
         kind: ControllerKind,
         model: &Model,
+        actuators: &[Actuator],
         start: &State,
     ) -> Result<(Controller, Value)> {
         if kind == ControllerKind::Gravity {
@@ -100,21 +121,26 @@ impl Arguments {
             return Ok((Controller::GravityCompensation, json!({"kind": "gravity"})));
         }
         let plain = plain_coordinates(model);
-        if plain.is_empty() {
+        if plain.is_empty() || actuators.is_empty() {
             return Err(refusal(format!(
                 "--controller: `{}` has no joint with plain coordinates to control",
                 model.name()
             )));
         }
-        let (stiffness, damping) = (self.stiffness, self.damping);
+        let stiffness = gains("--kp", self.kp.as_deref(), 100.0, model, &plain)?;
+        let damping = gains("--kd", self.kd.as_deref(), 20.0, model, &plain)?;
         let is_pd = kind == ControllerKind::Pd;
         let (motion, mut description) = match &self.trajectory {
             Some(path) => followed(path, model)?,
-            None => self.to_a_point(model, &plain, start)?,
+            None => self.to_a_point(model, &plain, actuators, start)?,
         };
         description["kind"] = if is_pd { "pd" } else { "computed-torque" }.into();
-        description["stiffness"] = stiffness.into();
-        description["damping"] = damping.into();
+        for (key, gains) in [("stiffness", &stiffness), ("damping", &damping)] {
+            description[key] = match gains {
+                Gains::Same(gain) => (*gain).into(),
+                Gains::Each(gains) => json::numbers(gains),
+            };
+        }
         let controller = match is_pd {
             true => Controller::ProportionalDerivative {
                 motion,
@@ -135,6 +161,7 @@ impl Arguments {
         &self,
         model: &Model,
         plain: &[usize],
+        actuators: &[Actuator],
         start: &State,
     ) -> Result<(Reference, Value)> {
         let from: Vec<f64> = plain.iter().map(|&k| start.q[k]).collect();
@@ -143,7 +170,20 @@ impl Arguments {
             Some(text) => {
                 let all = Quantity::Position.coordinates(model);
                 let wanted: Vec<_> = plain.iter().map(|&k| all[k].clone()).collect();
-                state_argument::typed_numbers("--to", text, &wanted)?
+                let to = state_argument::typed_or_named("--to", text, &wanted, &from)?;
+                let passive = |k: &usize| !actuators.iter().any(|a| a.coordinate == plain[*k]);
+                // a list names all joints, also those that stay where they are
+                if let Some(k) = (0..plain.len()).filter(passive).find(|&k| to[k] != from[k]) {
+                    return Err(
+                        refusal(format!("--to: `{}` has no actuator", wanted[k].name)).hint(
+                            format!(
+                                "the actuators drive {}",
+                                names::first_few(driven_names(model, actuators))
+                            ),
+                        ),
+                    );
+                }
+                to
             }
         };
         let duration = self.move_time.unwrap_or(self.duration);
@@ -154,6 +194,80 @@ impl Arguments {
             "move_time": duration,
         });
         Ok((motion.into(), description))
+    }
+
+    /// The actuators, as far as their limits are to hold.
+    fn actuators(&self, model: &Model) -> Vec<Actuator> {
+        let mut actuators = model.actuators();
+        if self.unlimited {
+            for actuator in &mut actuators {
+                actuator.max_effort = None;
+            }
+        }
+        actuators
+    }
+
+    /// Efforts by formulas.
+    fn formulas(&self, model: &Model, actuators: &[Actuator]) -> Result<(Controller, Value)> {
+        let names = |quantity: Quantity| -> Vec<String> {
+            let coordinates = quantity.coordinates(model).into_iter();
+            coordinates.map(|coordinate| coordinate.name).collect()
+        };
+        let [positions, velocities] = [Quantity::Position, Quantity::Velocity].map(names);
+        let mut formulas: Vec<(usize, Expression)> = Vec::new();
+        for text in &self.effort {
+            let Some((name, formula)) = text.split_once('=') else {
+                return Err(refusal(format!("--effort: `{text}` names no joint"))
+                    .hint("write --effort \"shoulder=2*sin(3*t)-0.5*v.shoulder\""));
+            };
+            let k = driven(model, actuators, name.trim())?;
+            if formulas.iter().any(|(other, _)| *other == k) {
+                return Err(refusal(format!(
+                    "--effort: `{}` is given twice",
+                    name.trim()
+                )));
+            }
+            let formula = formula.trim();
+            let expression =
+                Expression::parse(formula, &positions, &velocities).map_err(|error| {
+                    let message = format!("--effort: {}", error.message());
+                    let hint = error.advice().map(str::to_string);
+                    let error = refusal(message);
+                    hint.map_or(error.clone(), |hint| error.hint(hint))
+                })?;
+            formulas.push((k, expression));
+        }
+        let law = Law::function(move |t, q, v, tau| {
+            for (k, formula) in &formulas {
+                tau[*k] = formula.value(t, q, v);
+            }
+        });
+        let description = json!({ "kind": "formulas", "efforts": self.effort });
+        Ok((Controller::Own(law), description))
+    }
+
+    /// A process as the controller.
+    fn process(
+        &self,
+        command: &str,
+        model: &Model,
+        actuators: &[Actuator],
+    ) -> Result<(Controller, Value)> {
+        let timeout = self.controller_timeout;
+        if !(timeout > 0.0 && timeout <= 1e6) {
+            return Err(refusal(format!(
+                "--controller-timeout: a time up to 1e6 s, not {timeout}"
+            )));
+        }
+        let rate = self.rate.unwrap_or_default();
+        if !(rate > 0.0 && rate.is_finite()) {
+            return Err(refusal(format!("--rate must be positive, not {rate} Hz")));
+        }
+        let names = driven_names(model, actuators).map(String::from);
+        let indices = actuators.iter().map(|actuator| actuator.freedom);
+        let process = Process::start(command, model, names.zip(indices).collect(), rate, timeout)?;
+        let description = json!({ "kind": "process", "command": command });
+        Ok((Controller::Own(Law::new(process)), description))
     }
 
     /// The events that are reported.
@@ -167,6 +281,62 @@ impl Arguments {
         }
         Ok(events)
     }
+}
+
+/// Names of the freedoms with an actuator.
+fn driven_names<'a>(
+    model: &'a Model,
+    actuators: &'a [Actuator],
+) -> impl Iterator<Item = &'a str> + Clone {
+    let dofs = &model.tree().dofs;
+    actuators.iter().map(|a| dofs[a.freedom].name.as_str())
+}
+
+/// The freedom of this name, which has an actuator.
+fn driven(model: &Model, actuators: &[Actuator], name: &str) -> Result<usize> {
+    let known = driven_names(model, actuators);
+    if let Some(k) = known.clone().position(|known| known == name) {
+        return Ok(actuators[k].freedom);
+    }
+    let is_passive = model.tree().dofs.iter().any(|dof| dof.name == name);
+    let hint = match names::nearest(name, known.clone()).filter(|_| !is_passive) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the actuators drive {}", names::first_few(known)),
+    };
+    Err(refusal(match is_passive {
+        true => format!("--effort: `{name}` has no actuator"),
+        false => format!("--effort: there is no joint `{name}`"),
+    })
+    .hint(hint))
+}
+
+/// Gains as typed: one for all, one for each coordinate, or some by name.
+fn gains(
+    what: &str,
+    text: Option<&str>,
+    otherwise: f64,
+    model: &Model,
+    plain: &[usize],
+) -> Result<Gains> {
+    let Some(text) = text else {
+        return Ok(Gains::Same(otherwise));
+    };
+    let all = Quantity::Position.coordinates(model);
+    let coordinates: Vec<Coordinate> = plain
+        .iter()
+        .map(|&k| Coordinate {
+            name: all[k].name.clone(),
+            unit: "units of effort per unit of motion",
+            is_angle: false,
+        })
+        .collect();
+    if !text.contains([',', '=']) {
+        let one = state_argument::typed_numbers(what, text, &coordinates[..1])?;
+        return Ok(Gains::Same(one[0]));
+    }
+    let otherwise = vec![otherwise; plain.len()];
+    let gains = state_argument::typed_or_named(what, text, &coordinates, &otherwise)?;
+    Ok(Gains::Each(gains))
 }
 
 /// The motion in a file: its joints with plain coordinates.

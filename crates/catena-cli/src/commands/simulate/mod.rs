@@ -1,12 +1,15 @@
 //! `catena simulate MODEL`: motion in time, written as it goes, with an audit at the end.
 
 mod base;
+mod chosen;
 mod drive;
 mod origin;
+mod process;
 mod progress;
 mod record;
 mod report;
 
+pub use chosen::Chosen;
 pub use record::Layout;
 pub use report::stored;
 
@@ -194,7 +197,52 @@ pub struct Arguments {
     #[arg(long, value_enum, value_name = "KIND", help_heading = "Drive")]
     controller: Option<ControllerKind>,
 
-    /// Positions the controller moves the joints to (those without a quaternion), along a cycloid
+    /// Efforts as a formula of t, q.NAME and v.NAME: `shoulder=2*sin(3*t)-0.5*v.shoulder`; may be repeated
+    #[arg(
+        long,
+        value_name = "JOINT=FORMULA",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["tau", "efforts", "controller", "controller_command"],
+        help_heading = "Drive"
+    )]
+    effort: Vec<String>,
+
+    /// A process as the controller: it reads and writes JSON lines
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        requires = "rate",
+        conflicts_with_all = ["tau", "efforts", "controller", "verify"],
+        help_heading = "Drive"
+    )]
+    controller_command: Option<String>,
+
+    /// How long the process may take to answer, in s
+    #[arg(
+        long,
+        value_name = "T",
+        default_value_t = 10.0,
+        allow_negative_numbers = true,
+        requires = "controller_command",
+        help_heading = "Drive"
+    )]
+    controller_timeout: f64,
+
+    /// How often the controller runs, in Hz, with its efforts held in between [default: it is continuous]
+    #[arg(
+        long,
+        value_name = "HZ",
+        allow_negative_numbers = true,
+        conflicts_with_all = ["tau", "efforts"],
+        help_heading = "Drive"
+    )]
+    rate: Option<f64>,
+
+    /// Ignore the effort limits of the actuators
+    #[arg(long, conflicts_with_all = ["tau", "efforts"], help_heading = "Drive")]
+    unlimited: bool,
+
+    /// Positions the controller moves the joints to, along a cycloid: all without a quaternion in order, or some by name
     #[arg(
         long,
         value_name = "LIST",
@@ -214,27 +262,27 @@ pub struct Arguments {
     )]
     move_time: Option<f64>,
 
-    /// Gain on the position error
+    /// Gain on the position error: for all joints, or by name (`shoulder=80,elbow=40`, others as by default) [default: 100]
     #[arg(
         long,
         value_name = "K",
-        default_value_t = 100.0,
-        allow_negative_numbers = true,
+        alias = "stiffness",
+        allow_hyphen_values = true,
         requires = "controller",
         help_heading = "Drive"
     )]
-    stiffness: f64,
+    kp: Option<String>,
 
-    /// Gain on the velocity error
+    /// Gain on the velocity error, likewise [default: 20]
     #[arg(
         long,
         value_name = "D",
-        default_value_t = 20.0,
-        allow_negative_numbers = true,
+        alias = "damping",
+        allow_hyphen_values = true,
         requires = "controller",
         help_heading = "Drive"
     )]
-    damping: f64,
+    kd: Option<String>,
 
     /// Motion the controller follows instead: CSV with t, q, v and a, or a run
     #[arg(
@@ -272,6 +320,10 @@ pub struct Arguments {
     /// Write the run to this file: .csv, .parquet or .mcap
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Further columns for the file, by name with wildcards: frame.tool.*, frame.*.x, centre.*, momentum.*; may be repeated
+    #[arg(long, value_name = "NAMES", requires = "output", value_delimiter = ',')]
+    record: Vec<String>,
 
     /// Replace the file if it is there
     #[arg(long, requires = "output", conflicts_with = "resume")]
@@ -329,6 +381,11 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let layout = Layout {
         momentum: simulation.knows_momentum(),
         base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
+        chosen: Chosen::default(),
+    };
+    let layout = Layout {
+        chosen: Chosen::new(model, &layout.columns(model), &arguments.record)?,
+        ..layout
     };
     let is_compiled = simulation.is_compiled();
     let origin = arguments.origin(
@@ -337,10 +394,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         &options,
         &drive,
         &names,
-        layout,
+        &layout,
         is_compiled,
     )?;
-    let mut recorder = Recorder::new(options.duration, layout);
+    let mut recorder = Recorder::new(model, options.duration, layout);
     if let Some(path) = &arguments.output {
         match arguments.resume {
             true => recorder.resume(path, &origin, &mut simulation)?,
@@ -349,6 +406,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     let mut error = to_the_end(&mut simulation, &mut recorder, options.duration).err();
     let happened = simulation.events();
+    let actuators = simulation.actuator_uses().to_vec();
     let mut audit = simulation.finish();
     if let (Some(limit), None, Some(last)) = (arguments.verify, &error, &recorder.shown.last) {
         match verified_error(model, &start.state, &inputs, &options, &last.state) {
@@ -357,7 +415,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         }
     }
     if error.is_none() {
-        error = recorder.finish(&report::stored(&audit, &happened)).err();
+        error = recorder
+            .finish(&report::stored(model, &audit, &happened, &actuators))
+            .err();
     }
     // without a single sample there is nothing to show
     if let (Some(error), 0) = (&error, recorder.shown.count) {
@@ -368,6 +428,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         shown: &recorder.shown,
         happened: &happened,
         audit: &audit,
+        actuators: &actuators,
         error: error.as_ref().map(Error::message),
     };
     let mut outcome = Outcome::text(match as_json {

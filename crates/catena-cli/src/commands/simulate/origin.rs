@@ -43,7 +43,7 @@ impl Arguments {
         options: &Options,
         drive: &Drive,
         events: &[String],
-        layout: Layout,
+        layout: &Layout,
         is_compiled: bool,
     ) -> Result<Origin> {
         let model = catena_io::to_json(&loaded.builder);

@@ -1,5 +1,6 @@
 //! The samples of a run: to the screen, and to a file that can be resumed.
 
+use super::chosen::Chosen;
 use super::origin::Origin;
 use super::report::{Seen, Shown};
 use crate::coordinates::Quantity;
@@ -8,7 +9,7 @@ use crate::output;
 use crate::state_file::whole;
 use catena::error::{Error, ErrorKind, Result};
 use catena::simulate::{Sample, Simulation};
-use catena::{Model, State};
+use catena::{Dynamics, Model, State};
 use catena_io::run::{Column, RunWriter, read_run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -20,17 +21,19 @@ const BLOCK: usize = 512;
 const BLOCK_TIME: Duration = Duration::from_secs(2);
 
 /// Which columns a run has besides those that all have.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Layout {
     /// Errors of the momentum.
     pub momentum: bool,
     /// Motion of the base.
     pub base: bool,
+    /// Those that `--record` chooses.
+    pub chosen: Chosen,
 }
 
 impl Layout {
     /// Names and units of everything recorded.
-    pub fn columns(self, model: &Model) -> Vec<Column> {
+    pub fn columns(&self, model: &Model) -> Vec<Column> {
         let mut columns = vec![Column::new("time", "s")];
         for quantity in Quantity::ALL {
             for coordinate in quantity.coordinates(model) {
@@ -65,11 +68,23 @@ impl Layout {
                 columns.extend(names.iter().map(column));
             }
         }
+        columns.extend(self.chosen.columns());
         columns
     }
 
     /// Appends the numbers of a sample, in the order of the columns.
-    pub fn append_row(self, model: &Model, sample: &Sample, rows: &mut Vec<f64>) {
+    fn append_row(
+        &self,
+        dynamics: &mut Dynamics,
+        sample: &Sample,
+        rows: &mut Vec<f64>,
+    ) -> Result<()> {
+        self.append_common(dynamics.model(), sample, rows);
+        self.chosen.append(dynamics, sample, rows)
+    }
+
+    /// Appends the numbers of a sample without those that are chosen.
+    pub fn append_common(&self, model: &Model, sample: &Sample, rows: &mut Vec<f64>) {
         rows.push(sample.time);
         rows.extend_from_slice(&sample.state.q);
         rows.extend_from_slice(&sample.state.v);
@@ -124,19 +139,22 @@ pub struct Recorder {
     pending: Vec<Sample>,
     last_block: Instant,
     layout: Layout,
+    /// Of the tree with its loops open.
+    dynamics: Dynamics,
     /// What the screen shows of them.
     pub shown: Shown,
 }
 
 impl Recorder {
     /// For a run that is not written to a file.
-    pub fn new(duration: f64, layout: Layout) -> Self {
+    pub fn new(model: &Model, duration: f64, layout: Layout) -> Self {
         Recorder {
             writer: None,
             path: PathBuf::new(),
             pending: Vec::new(),
             last_block: Instant::now(),
             layout,
+            dynamics: Dynamics::new(&model.clone().open_tree()),
             shown: Shown::new(duration),
         }
     }
@@ -217,7 +235,7 @@ impl Recorder {
             let mut rows = Vec::new();
             for sample in &self.pending {
                 self.layout
-                    .append_row(simulation.model(), sample, &mut rows);
+                    .append_row(&mut self.dynamics, sample, &mut rows)?;
             }
             writer.block(&rows, &simulation.checkpoint())?;
         }

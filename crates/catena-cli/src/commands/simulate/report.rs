@@ -5,7 +5,7 @@ use crate::coordinates::Quantity;
 use crate::json;
 use crate::number::{counted, rough, six};
 use crate::table::Table;
-use catena::simulate::{Audit, Happened};
+use catena::simulate::{ActuatorUse, Audit, Happened};
 use catena::{Model, State};
 use serde_json::{Value, json};
 
@@ -92,6 +92,8 @@ pub struct Report<'a> {
     pub happened: &'a [Happened],
     /// The audit.
     pub audit: &'a Audit,
+    /// How the actuators were used.
+    pub actuators: &'a [ActuatorUse],
     /// Why the run could not continue.
     pub error: Option<&'a str>,
 }
@@ -113,7 +115,7 @@ impl Report<'_> {
         if self.happened.len() > EVENTS {
             text += &format!("  and {} more\n", self.happened.len() - EVENTS);
         }
-        text + &audit_text(self.audit)
+        text + &audit_text(self.audit) + &actuators_text(self.model, self.actuators)
     }
 
     /// For programs.
@@ -128,16 +130,67 @@ impl Report<'_> {
             "v": last.map(|sample| json::numbers(&sample.state.v)),
             "events": events_json(self.happened),
             "audit": audit_json(self.audit),
+            "actuators": actuators_json(self.model, self.actuators),
             "error": self.error,
         })
     }
 }
 
-/// What is stored with a run: its audit and its events.
-pub fn stored(audit: &Audit, happened: &[Happened]) -> Value {
+/// What is stored with a run: its audit, its events and the use of its actuators.
+pub fn stored(
+    model: &Model,
+    audit: &Audit,
+    happened: &[Happened],
+    actuators: &[ActuatorUse],
+) -> Value {
     let mut stored = audit_json(audit);
     stored["events"] = events_json(happened);
+    stored["actuators"] = actuators_json(model, actuators);
     stored
+}
+
+/// Actuators beyond their limits.
+fn actuators_text(model: &Model, actuators: &[ActuatorUse]) -> String {
+    let mut text = String::new();
+    for used in actuators {
+        let dof = &model.tree().dofs[used.actuator.freedom];
+        let name = &used.actuator.name;
+        if let (Some(limit), true) = (used.actuator.max_effort, used.saturated > 0.0) {
+            text += &format!(
+                "  actuator {name} at its limit of {} {unit} for {} s, largest demand {} {unit}\n",
+                six(limit),
+                six(used.saturated),
+                six(used.largest_demand),
+                unit = dof.force_unit
+            );
+        }
+        if let (Some(limit), true) = (used.actuator.max_velocity, used.too_fast > 0.0) {
+            text += &format!(
+                "  actuator {name} faster than {} {unit} for {} s, largest speed {} {unit}\n",
+                six(limit),
+                six(used.too_fast),
+                six(used.largest_speed),
+                unit = dof.velocity_unit
+            );
+        }
+    }
+    text
+}
+
+fn actuators_json(model: &Model, actuators: &[ActuatorUse]) -> Value {
+    let one = |used: &ActuatorUse| {
+        json!({
+            "actuator": used.actuator.name,
+            "freedom": model.tree().dofs[used.actuator.freedom].name,
+            "max_effort": used.actuator.max_effort,
+            "max_velocity": used.actuator.max_velocity,
+            "largest_demand": used.largest_demand,
+            "saturated": used.saturated,
+            "largest_speed": used.largest_speed,
+            "too_fast": used.too_fast,
+        })
+    };
+    actuators.iter().map(one).collect()
 }
 
 fn audit_text(audit: &Audit) -> String {

@@ -1,0 +1,507 @@
+//! Controllers of one's own, and actuators: from the effort a controller asks for to the effort a joint gets.
+//!
+//! ```text
+//! (t, q, v) → controller → demand → effort limit → zero-order hold → first-order lag → τ
+//! ```
+//!
+//! Without a rate the controller is continuous: a function of (t, q, v), evaluated with the dynamics. With a rate it runs at
+//! the instants k / rate and its efforts are held in between; steps of the integrator end at these instants. A lag τ̇ = (u − τ) / T
+//! after a command u that is held has a closed form, so it adds no state to the integration.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Actuator, Model};
+use crate::spatial::Force;
+use crate::state::State;
+use std::fmt;
+use std::sync::Arc;
+
+/// A controller of one's own. It is cloned with the inputs of a run: derive [`Clone`].
+///
+/// ```
+/// use catena::error::Result;
+/// use catena::simulate::Control;
+/// use catena::State;
+///
+/// /// Proportional, with an integral that it keeps itself.
+/// #[derive(Clone)]
+/// struct ProportionalIntegral {
+///     target: f64,
+///     integral: f64,
+/// }
+///
+/// impl Control for ProportionalIntegral {
+///     fn efforts(&mut self, _t: f64, state: &State, tau: &mut [f64]) -> Result<()> {
+///         let error = self.target - state.q[0];
+///         self.integral += 0.001 * error;
+///         tau[0] = 40.0 * error + 10.0 * self.integral;
+///         Ok(())
+///     }
+///
+///     fn save(&self) -> Option<Vec<f64>> {
+///         Some(vec![self.integral])
+///     }
+///
+///     fn restore(&mut self, saved: &[f64]) -> Result<()> {
+///         self.integral = saved[0];
+///         Ok(())
+///     }
+/// }
+/// ```
+pub trait Control: Duplicate + Send + Sync {
+    /// Efforts at an instant; `tau` has an entry per freedom, all zero on entry.
+    ///
+    /// Without a rate this is called for the stages of every step, also of steps that are rejected: what it returns may depend on
+    /// t and the state only.
+    fn efforts(&mut self, t: f64, state: &State, tau: &mut [f64]) -> Result<()>;
+
+    /// What it remembers, for the checkpoint of a run; empty if nothing. None: it cannot be saved, and a run with it cannot be
+    /// resumed.
+    fn save(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// Takes up what [`save`](Self::save) gave.
+    fn restore(&mut self, _saved: &[f64]) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A copy behind a pointer. Everything that can be cloned has it.
+pub trait Duplicate {
+    /// A copy.
+    fn duplicate(&self) -> Box<dyn Control>;
+}
+
+impl<T: Control + Clone + 'static> Duplicate for T {
+    fn duplicate(&self) -> Box<dyn Control> {
+        Box::new(self.clone())
+    }
+}
+
+impl<F> Control for F
+where
+    F: FnMut(f64, &[f64], &[f64], &mut [f64]) + Clone + Send + Sync + 'static,
+{
+    fn efforts(&mut self, t: f64, state: &State, tau: &mut [f64]) -> Result<()> {
+        self(t, &state.q, &state.v, tau);
+        Ok(())
+    }
+}
+
+/// A controller of one's own, as the inputs hold it.
+pub struct Law(Box<dyn Control>);
+
+impl Law {
+    /// This controller; a closure `|t, q, v, tau|` is one. What a closure remembers cannot be saved, so a run with it cannot be
+    /// resumed; see [`function`](Self::function) and [`with_state`](Self::with_state).
+    pub fn new(control: impl Control + 'static) -> Self {
+        Law(Box::new(control))
+    }
+
+    /// A function of time and state that remembers nothing.
+    pub fn function(
+        law: impl Fn(f64, &[f64], &[f64], &mut [f64]) + Clone + Send + Sync + 'static,
+    ) -> Self {
+        Law::new(WithState {
+            law: move |t: f64, q: &[f64], v: &[f64], _: &mut [f64], tau: &mut [f64]| {
+                law(t, q, v, tau);
+            },
+            memory: Vec::new(),
+        })
+    }
+
+    /// A function of time and state that remembers nothing and may fail: its error ends the run.
+    pub fn fallible(
+        law: impl Fn(f64, &State, &mut [f64]) -> Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        Law::new(Fallible(Arc::new(law)))
+    }
+
+    /// A sampled controller with a state of its own: `|t, q, v, state, tau|` changes the state as it gives the efforts.
+    pub fn with_state(
+        start: &[f64],
+        law: impl Fn(f64, &[f64], &[f64], &mut [f64], &mut [f64]) + Clone + Send + Sync + 'static,
+    ) -> Self {
+        Law::new(WithState {
+            law,
+            memory: start.to_vec(),
+        })
+    }
+
+    pub(super) fn control(&mut self) -> &mut dyn Control {
+        &mut *self.0
+    }
+
+    /// What it remembers; none if that cannot be saved.
+    pub fn save(&self) -> Option<Vec<f64>> {
+        self.0.save()
+    }
+}
+
+impl Clone for Law {
+    fn clone(&self) -> Self {
+        Law(self.0.duplicate())
+    }
+}
+
+impl fmt::Debug for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Law")
+    }
+}
+
+type Function = dyn Fn(f64, &State, &mut [f64]) -> Result<()> + Send + Sync;
+
+#[derive(Clone)]
+struct Fallible(Arc<Function>);
+
+impl Control for Fallible {
+    fn efforts(&mut self, t: f64, state: &State, tau: &mut [f64]) -> Result<()> {
+        (self.0)(t, state, tau)
+    }
+
+    fn save(&self) -> Option<Vec<f64>> {
+        Some(Vec::new())
+    }
+}
+
+#[derive(Clone)]
+struct WithState<F> {
+    law: F,
+    memory: Vec<f64>,
+}
+
+impl<F> Control for WithState<F>
+where
+    F: Fn(f64, &[f64], &[f64], &mut [f64], &mut [f64]) + Clone + Send + Sync + 'static,
+{
+    fn efforts(&mut self, t: f64, state: &State, tau: &mut [f64]) -> Result<()> {
+        (self.law)(t, &state.q, &state.v, &mut self.memory, tau);
+        Ok(())
+    }
+
+    fn save(&self) -> Option<Vec<f64>> {
+        Some(self.memory.clone())
+    }
+
+    fn restore(&mut self, saved: &[f64]) -> Result<()> {
+        crate::state::check_length("saved numbers", saved.len(), self.memory.len())?;
+        self.memory.copy_from_slice(saved);
+        Ok(())
+    }
+}
+
+type Wrench = dyn Fn(f64, &State) -> Force<f64> + Send + Sync;
+
+/// A wrench that depends on time and state, on a frame: world axes, the force at the frame's origin.
+#[derive(Clone)]
+pub struct FrameLoad {
+    /// Index of the frame in the tree.
+    pub frame: usize,
+    wrench: Arc<Wrench>,
+}
+
+impl FrameLoad {
+    /// This function of time and state.
+    pub fn new(
+        frame: usize,
+        wrench: impl Fn(f64, &State) -> Force<f64> + Send + Sync + 'static,
+    ) -> Self {
+        FrameLoad {
+            frame,
+            wrench: Arc::new(wrench),
+        }
+    }
+
+    /// The wrench at an instant; an error if it is not finite.
+    pub(super) fn at(&self, t: f64, state: &State, model: &Model) -> Result<Force<f64>> {
+        let wrench = (self.wrench)(t, state);
+        match wrench.to_array().iter().all(|x| x.is_finite()) {
+            true => Ok(wrench),
+            false => Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "the load on frame `{}` is not finite at {t} s",
+                    model.tree().frames[self.frame].name
+                ),
+            )),
+        }
+    }
+}
+
+impl fmt::Debug for FrameLoad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FrameLoad({})", self.frame)
+    }
+}
+
+/// Proportional and derivative gains: one number for all joints, or one for each.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Gains {
+    /// The same for all.
+    Same(f64),
+    /// One for each joint coordinate without quaternion, in the order of the motion to follow.
+    Each(Vec<f64>),
+}
+
+impl Gains {
+    /// The gain of a coordinate.
+    pub fn at(&self, k: usize) -> f64 {
+        match self {
+            Gains::Same(gain) => *gain,
+            Gains::Each(gains) => gains[k],
+        }
+    }
+
+    /// The gain, if it is the same for all.
+    pub(super) fn common(&self) -> Option<f64> {
+        match self {
+            Gains::Same(gain) => Some(*gain),
+            Gains::Each(gains) => {
+                let first = *gains.first()?;
+                gains.iter().all(|gain| *gain == first).then_some(first)
+            }
+        }
+    }
+
+    /// One gain per coordinate, all of them numbers ≥ 0.
+    pub(super) fn check(&self, count: usize) -> Result<()> {
+        let gains = match self {
+            Gains::Same(gain) => std::slice::from_ref(gain),
+            Gains::Each(gains) => {
+                crate::state::check_length("gains", gains.len(), count)?;
+                gains
+            }
+        };
+        match gains.iter().find(|gain| !gain.is_finite() || **gain < 0.0) {
+            None => Ok(()),
+            Some(gain) => Err(Error::new(
+                ErrorKind::Input,
+                format!("a gain must be a number ≥ 0, not {gain}"),
+            )),
+        }
+    }
+}
+
+impl From<f64> for Gains {
+    fn from(gain: f64) -> Self {
+        Gains::Same(gain)
+    }
+}
+
+/// Which freedoms have an actuator, what it can give, and how late; one entry per freedom.
+#[derive(Clone, Debug)]
+pub(crate) struct Actuated {
+    pub drives: Vec<bool>,
+    pub limit: Vec<f64>,
+    pub lag: Vec<f64>,
+}
+
+impl Actuated {
+    /// Without a list every freedom takes any effort.
+    pub fn new(nv: usize, actuators: Option<&[Actuator]>) -> Self {
+        let mut actuated = Actuated {
+            drives: vec![actuators.is_none(); nv],
+            limit: vec![f64::INFINITY; nv],
+            lag: vec![0.0; nv],
+        };
+        for actuator in actuators.into_iter().flatten() {
+            let k = actuator.freedom;
+            actuated.drives[k] = true;
+            actuated.limit[k] = actuator.max_effort.unwrap_or(f64::INFINITY);
+            actuated.lag[k] = actuator.lag;
+        }
+        actuated
+    }
+
+    /// What the actuators give of what is demanded.
+    pub fn limit(&self, demand: &[f64], tau: &mut [f64]) {
+        for (tau, (demand, limit)) in tau.iter_mut().zip(demand.iter().zip(&self.limit)) {
+            *tau = demand.clamp(-limit, *limit);
+        }
+    }
+
+    /// A controller's demand is finite, and it asks for nothing from joints without an actuator.
+    pub fn check(&self, t: f64, demand: &[f64], model: &Model) -> Result<()> {
+        let name = |k: usize| &model.tree().dofs[k].name;
+        if let Some(k) = demand.iter().position(|x| !x.is_finite()) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "the controller's effort for `{}` is {} at {t} s",
+                    name(k),
+                    demand[k]
+                ),
+            ));
+        }
+        let pairs = demand.iter().zip(&self.drives);
+        match pairs
+            .into_iter()
+            .position(|(x, drives)| !drives && *x != 0.0)
+        {
+            None => Ok(()),
+            Some(k) => Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "the controller gives `{}` an effort of {} at {t} s, but it has no actuator",
+                    name(k),
+                    demand[k]
+                ),
+            )
+            .hint("name it among the actuators of the model, or give it no effort")),
+        }
+    }
+}
+
+/// A command held from one sampling instant to the next, and the lag behind it.
+#[derive(Clone, Debug)]
+pub(crate) struct Hold {
+    rate: f64,
+    /// Instants so far.
+    taken: u64,
+    /// Time of the last one, s.
+    time: f64,
+    /// Efforts commanded then, within the limits.
+    command: Vec<f64>,
+    /// Efforts of the actuators then.
+    before: Vec<f64>,
+    lag: Vec<f64>,
+}
+
+impl Hold {
+    pub fn new(rate: f64, actuated: &Actuated) -> Self {
+        let nv = actuated.lag.len();
+        Hold {
+            rate,
+            taken: 0,
+            time: 0.0,
+            command: vec![0.0; nv],
+            before: vec![0.0; nv],
+            lag: actuated.lag.clone(),
+        }
+    }
+
+    /// When the controller runs next, s: instants are k / rate, each rounded once.
+    pub fn next_time(&self) -> f64 {
+        self.taken as f64 / self.rate
+    }
+
+    /// The efforts at a time since the last instant.
+    pub fn efforts(&self, t: f64, tau: &mut [f64]) {
+        for (k, tau) in tau.iter_mut().enumerate() {
+            let (from, to) = (self.before[k], self.command[k]);
+            *tau = match self.lag[k] {
+                0.0 => to,
+                lag => to + (from - to) * (-(t - self.time) / lag).exp(),
+            };
+        }
+    }
+
+    /// Holds another command from now on, given by the closure.
+    pub fn take(&mut self, command: impl FnOnce(&mut [f64])) {
+        let time = self.next_time();
+        let mut before = vec![0.0; self.before.len()];
+        self.efforts(time, &mut before);
+        self.before = before;
+        self.time = time;
+        self.taken += 1;
+        command(&mut self.command);
+    }
+
+    pub fn checkpoint(&self) -> Vec<u64> {
+        let mut words = vec![self.taken, self.time.to_bits()];
+        words.extend(self.command.iter().chain(&self.before).map(|x| x.to_bits()));
+        words
+    }
+
+    /// Takes up a checkpoint; the rest of the words goes out, none if they are not its own.
+    pub fn restore<'a>(&mut self, words: &'a [u64]) -> Option<&'a [u64]> {
+        let (own, rest) = words.split_at_checked(2 + 2 * self.command.len())?;
+        (self.taken, self.time) = (own[0], f64::from_bits(own[1]));
+        let into = self.command.iter_mut().chain(&mut self.before);
+        for (x, word) in into.zip(&own[2..]) {
+            *x = f64::from_bits(*word);
+        }
+        Some(rest)
+    }
+}
+
+/// How an actuator was used in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ActuatorUse {
+    /// The actuator.
+    pub actuator: Actuator,
+    /// Largest effort that the controller demanded, without sign.
+    pub largest_demand: f64,
+    /// How long more was demanded than it can give, s.
+    pub saturated: f64,
+    /// Largest speed of its joint.
+    pub largest_speed: f64,
+    /// How long its joint was faster than it may be, s.
+    pub too_fast: f64,
+    /// At the last look: time, demand and speed.
+    last: Option<[f64; 3]>,
+}
+
+impl ActuatorUse {
+    pub(super) fn new(actuator: &Actuator) -> Self {
+        ActuatorUse {
+            actuator: actuator.clone(),
+            largest_demand: 0.0,
+            saturated: 0.0,
+            largest_speed: 0.0,
+            too_fast: 0.0,
+            last: None,
+        }
+    }
+
+    /// Looks at demand and speed. Between two looks both are taken as linear; a demand that is held is constant.
+    pub(super) fn look(&mut self, t: f64, demand: f64, speed: f64, is_held: bool) {
+        let (demand, speed) = (demand.abs(), speed.abs());
+        self.largest_demand = self.largest_demand.max(demand);
+        self.largest_speed = self.largest_speed.max(speed);
+        let Some([t_old, demand_old, speed_old]) = self.last.replace([t, demand, speed]) else {
+            return;
+        };
+        let effort = self.actuator.max_effort.unwrap_or(f64::INFINITY);
+        let fastest = self.actuator.max_velocity.unwrap_or(f64::INFINITY);
+        let demand = if is_held { demand_old } else { demand };
+        self.saturated += (t - t_old) * part_above(effort, demand_old, demand);
+        self.too_fast += (t - t_old) * part_above(fastest, speed_old, speed);
+    }
+
+    pub(super) fn checkpoint(&self) -> [u64; 8] {
+        let [t, demand, speed] = self.last.unwrap_or_default();
+        let numbers = [
+            self.largest_demand,
+            self.saturated,
+            self.largest_speed,
+            self.too_fast,
+            t,
+            demand,
+            speed,
+        ]
+        .map(f64::to_bits);
+        let [a, b, c, d, e, f, g] = numbers;
+        [a, b, c, d, e, f, g, u64::from(self.last.is_some())]
+    }
+
+    pub(super) fn restore(&mut self, words: &[u64]) {
+        let number = |k: usize| f64::from_bits(words[k]);
+        self.largest_demand = number(0);
+        self.saturated = number(1);
+        self.largest_speed = number(2);
+        self.too_fast = number(3);
+        self.last = (words[7] == 1).then(|| [number(4), number(5), number(6)]);
+    }
+}
+
+/// Which part of the way from a to b lies above a limit.
+fn part_above(limit: f64, a: f64, b: f64) -> f64 {
+    match (a > limit, b > limit) {
+        (true, true) => 1.0,
+        (false, false) => 0.0,
+        (true, false) => (a - limit) / (a - b),
+        (false, true) => (b - limit) / (b - a),
+    }
+}
