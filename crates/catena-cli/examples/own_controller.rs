@@ -67,6 +67,7 @@ fn simulate(model: &Model) -> Result<State> {
     Ok(last)
 }
 
+/// Reads the robot and moves it.
 pub fn main() -> Result<()> {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
