@@ -58,7 +58,7 @@ enum Command {
     /// Everything at given states: frames, Jacobians, matrices, energies, both dynamics
     Evaluate(evaluate::Arguments),
     /// Simulate a model, write the run, and audit it
-    Simulate(simulate::Arguments),
+    Simulate(Box<simulate::Arguments>),
     /// Draw a run: coordinates, efforts, energies, the mechanism in motion
     Plot(plot::Arguments),
     /// Check every law and every pair of methods on random states of a model

@@ -124,7 +124,7 @@ impl StateArgument {
             situation.wrenches.extend_from_slice(&wrenches);
         }
         if self.random.is_none()
-            && let Some(warning) = situations.iter().find_map(|s| outside(model, &s.state))
+            && let Some(warning) = outside(model, &situations)
         {
             output::complain(&format!("warning: {warning}"));
         }
@@ -216,25 +216,34 @@ pub fn typed_or_named(
     Ok(numbers)
 }
 
-/// The warning about positions outside their limits.
-fn outside(model: &Model, state: &State) -> Option<String> {
-    let coordinates = Quantity::Position.coordinates(model);
-    let of_freedom = position_of_freedom(model);
-    let mut found = model
+/// The warning about the first state with positions outside their limits.
+fn outside(model: &Model, situations: &[Situation]) -> Option<String> {
+    let limited: Vec<(usize, f64, f64)> = model
         .tree()
         .dofs
         .iter()
-        .zip(of_freedom)
+        .zip(position_of_freedom(model))
         .filter_map(|(dof, q)| {
-            let (q, (low, high)) = (q?, dof.limits?);
-            let (value, slack) = (state.q[q], 1e-9 * (1.0 + state.q[q].abs()));
-            (value < low - slack || value > high + slack)
-                .then_some((&dof.name, q, value, low, high))
-        });
-    let (name, q, value, low, high) = found.next()?;
-    let unit = coordinates[q].unit;
+            let (low, high) = dof.limits?;
+            Some((q?, low, high))
+        })
+        .collect();
+    let is_beyond = |state: &State, &(k, low, high): &(usize, f64, f64)| {
+        let slack = 1e-9 * (1.0 + state.q[k].abs());
+        state.q[k] < low - slack || state.q[k] > high + slack
+    };
+    let state = situations
+        .iter()
+        .map(|situation| &situation.state)
+        .find(|state| limited.iter().any(|limits| is_beyond(state, limits)))?;
+    let mut found = limited.iter().filter(|limits| is_beyond(state, limits));
+    let &(k, low, high) = found.next()?;
+    let value = state.q[k];
+    let coordinate = &Quantity::Position.coordinates(model)[k];
+    let unit = coordinate.unit;
     let mut text = format!(
-        "`{name}` is at {} {unit}, outside its limits {} to {} {unit}",
+        "`{}` is at {} {unit}, outside its limits {} to {} {unit}",
+        coordinate.name,
         number::six(value),
         number::six(low),
         number::six(high)
@@ -245,10 +254,10 @@ fn outside(model: &Model, state: &State) -> Option<String> {
             text += &format!(
                 ", and so {}",
                 number::counted(more, "other is", "others are")
-            )
+            );
         }
     }
-    if coordinates[q].is_angle && value.abs() > std::f64::consts::TAU {
+    if coordinate.is_angle && value.abs() > std::f64::consts::TAU {
         text += &format!(
             "; plain numbers are radians: write {}deg for degrees",
             number::six(value)

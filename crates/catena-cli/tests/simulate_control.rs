@@ -427,7 +427,18 @@ done
     }
 }
 
-/// Frames and the mass centre in all formats; the mass centre of a free robot moves evenly.
+#[test]
+fn info_shows_the_actuators_that_are_named() {
+    let folder = folder("info");
+    let text = folder.run("info passive.toml").stdout;
+    assert!(text.contains("motor      starboard"), "{text}");
+    let value = folder.run("info passive.toml --json").json();
+    assert_eq!(value["actuators"][0]["freedom"], "starboard");
+    assert_eq!(value["actuators"][0]["max_effort"], 1.5);
+    assert!(!folder.run("info wheels.toml").stdout.contains("actuator"));
+}
+
+/// Frames and the mass centre in all formats; names that do not exist are refused.
 #[test]
 fn chosen_columns() {
     let folder = folder("record");

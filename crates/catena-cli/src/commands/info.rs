@@ -69,6 +69,7 @@ fn to_text(loaded: &Loaded, matrices: bool) -> String {
         freedoms(loaded),
         frames(tree),
     );
+    text += &actuators(tree);
     text += &constraints(model);
     if matrices {
         text += &graph_matrices(tree);
@@ -286,6 +287,23 @@ fn freedoms(loaded: &Loaded) -> String {
     )
 }
 
+/// The actuators that the model names.
+fn actuators(tree: &Tree) -> String {
+    let all = || tree.actuators.iter();
+    if tree.actuators.is_empty() {
+        return String::new();
+    }
+    let table = Table::new()
+        .text("actuator", all().map(|a| a.name.clone()))
+        .text("drives", all().map(|a| tree.dofs[a.freedom].name.clone()))
+        .numbers("gear", all().map(|a| Some(a.gear)))
+        .numbers("rotor kg·m²", all().map(|a| Some(a.rotor_inertia)))
+        .numbers("strongest", all().map(|a| a.max_effort))
+        .numbers("fastest", all().map(|a| a.max_velocity))
+        .numbers("lag s", all().map(|a| Some(a.lag)));
+    format!("\n{}", table.render())
+}
+
 /// Pose of a frame in the frame of the link that gave its body the name.
 fn pose_in_link(tree: &Tree, frame: &FrameInfo) -> Pose<f64> {
     if frame.name == tree.bodies[frame.body].name {
@@ -464,6 +482,20 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
             "line": warning.place.line,
         })).collect::<Vec<_>>(),
     });
+    if !tree.actuators.is_empty() {
+        let one = |a: &catena::model::Actuator| {
+            json!({
+                "name": a.name,
+                "freedom": tree.dofs[a.freedom].name,
+                "gear": a.gear,
+                "rotor_inertia": a.rotor_inertia,
+                "max_effort": a.max_effort,
+                "max_velocity": a.max_velocity,
+                "lag": a.lag,
+            })
+        };
+        value["actuators"] = tree.actuators.iter().map(one).collect();
+    }
     if !model.constraints().is_empty() {
         let name = |body: usize| tree.bodies[body].name.as_str();
         value["constraints"] = model
