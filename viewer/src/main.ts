@@ -10,6 +10,7 @@ import { colourOf, h, short } from "./page";
 import { auditPanel, BodyPanel, modelPanel } from "./panels";
 import { Plots } from "./plots";
 import { askMatrices, loadScene } from "./server";
+import { renderAll } from "./render";
 import type { Scene } from "./scene";
 import { Stage } from "./stage";
 
@@ -455,7 +456,9 @@ async function begin() {
   const app = document.getElementById("app")!;
   try {
     app.replaceChildren(h("p", { class: "loading" }, "loading …"));
-    new Page(app, await loadScene());
+    const scene = await loadScene();
+    if (scene.render) renderAll(app, scene, scene.render);
+    else new Page(app, scene);
   } catch (error) {
     console.error(error);
     const text = error instanceof Error ? error.message : String(error);

@@ -170,5 +170,5 @@ export function modelPanel(subject: Subject): HTMLElement {
     list("Constraints", model.constraints.map((c) =>
       `${c.name}: ${c.kind}, ${c.rows} ${c.rows === 1 ? "row" : "rows"}${c.bodies ? `, ${c.bodies.map((b) => model.bodies[b].name).join(" – ")}` : ""}`)),
     list("Assumptions", model.assumptions),
-    subject.equations ? h("div", {}, h("h3", {}, "Equations of motion"), h("pre", { class: "equations", tabindex: 0 }, subject.equations)) : null);
+    subject.equations ? h("div", {}, h("h3", {}, "Equations of motion"), h("iframe", { class: "equations", sandbox: "", srcdoc: subject.equations, title: "equations of motion" })) : null);
 }

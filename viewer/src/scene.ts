@@ -147,8 +147,19 @@ export interface Subject {
   equations?: string;
 }
 
+/** Pictures that are wanted instead of the page. */
+export interface Render {
+  width: number;
+  height: number;
+  times: number[];
+  view: "corner" | "front" | "side" | "top";
+  dark: boolean;
+  clock: boolean;
+}
+
 export interface Scene {
   format: string;
+  render?: Render;
   version: string;
   abilities: string[];
   subjects: Subject[];

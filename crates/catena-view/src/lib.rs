@@ -5,7 +5,8 @@
 //! * [`page`]: the page with a scene inside, one self-contained file;
 //! * [`engine`]: what the page asks the engine while it is open: poses, gravity, matrices, findings;
 //! * [`server`]: HTTP and WebSocket on loopback, for one page only;
-//! * [`live`]: a simulation that the page drives.
+//! * [`live`]: a simulation that the page drives;
+//! * [`render`]: pictures and movies of a scene, drawn by a browser without a window.
 //!
 //! The page itself is TypeScript under `viewer/`; its built bundle is `assets/viewer.html`.
 //!
@@ -25,6 +26,7 @@ pub mod engine;
 pub mod live;
 mod motion;
 pub mod page;
+pub mod render;
 pub mod scene;
 pub mod server;
 mod shape;

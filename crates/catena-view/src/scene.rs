@@ -29,6 +29,11 @@ pub fn model_of_run(run: &Run) -> Result<Model> {
     catena_io::builder_from_json(&model.to_string(), "the model of the run", &options)?.build()
 }
 
+/// The state in a row of a run.
+pub fn state_of_run(run: &Run, model: &Model, row: usize) -> Result<State> {
+    motion::state_at(run, model, row)
+}
+
 /// A model with what is known of its motion.
 #[derive(Clone, Debug)]
 pub struct Subject(Map<String, Value>);
@@ -99,7 +104,7 @@ impl Subject {
         self
     }
 
-    /// Adds the equations of motion as text.
+    /// Adds the equations of motion as a page of their own.
     #[must_use]
     pub fn with_equations(mut self, equations: &str) -> Self {
         self.0.insert("equations".into(), equations.into());
