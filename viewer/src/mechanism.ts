@@ -3,8 +3,8 @@
 // What repeats is drawn as instances, so that a thousand bodies take no more calls than ten.
 
 import {
-  BoxGeometry, BufferAttribute, BufferGeometry, Color, CylinderGeometry, DoubleSide, DynamicDrawUsage, EdgesGeometry, Group,
-  IcosahedronGeometry, InstancedMesh, Line, LineBasicMaterial, LineSegments, type Material, Matrix4, Mesh, MeshLambertMaterial,
+  BoxGeometry, BufferAttribute, BufferGeometry, Color, ConeGeometry, CylinderGeometry, DoubleSide, DynamicDrawUsage, EdgesGeometry,
+  Group, IcosahedronGeometry, InstancedMesh, Line, LineBasicMaterial, LineSegments, type Material, Matrix4, Mesh, MeshLambertMaterial,
   OctahedronGeometry, Quaternion, type Raycaster, SphereGeometry, Vector3,
 } from "three";
 import { colourOf } from "./page";
@@ -104,6 +104,7 @@ export class Mechanism {
   private readonly visualBodies: { mesh: Mesh; body: number; local: Matrix4 }[] = [];
   private readonly links: Copies;
   private readonly joints: Copies[];
+  private readonly feet: Copies;
   private readonly loops: Copies;
   private readonly gaps: Lines;
   private readonly centres: Copies;
@@ -111,6 +112,7 @@ export class Mechanism {
   private readonly frames: Lines;
   private readonly trails: { line: Line; body: number; at: Vector3 }[] = [];
   private readonly mark: LineSegments;
+  private readonly shadows: { of: InstancedMesh; shadow: InstancedMesh }[] = [];
   private marked = 0;
   private only: number | null = null;
   private shown!: Shown;
@@ -184,6 +186,18 @@ export class Mechanism {
     ];
     this.axes = new Lines(axisEnds);
 
+    // where the ground holds the mechanism: a foot that points at the joint
+    const gravity = new Vector3(...subject.model.gravity);
+    const down = gravity.length() > 0 ? gravity.normalize() : new Vector3(0, 0, -1);
+    const size = 2.6 * thick;
+    const feet = bodies.flatMap((body, k) => {
+      if (k === 0 || body.parent !== 0 || body.kind === "free") return [];
+      const turn = new Quaternion().setFromUnitVectors(UP, down.clone().negate());
+      const at = new Vector3(...body.placement!.p).addScaledVector(down, size / 2);
+      return [{ body: 0, local: new Matrix4().compose(at, turn, new Vector3(size, size, size)), colour: new Color("#6b7582") }];
+    });
+    this.feet = new Copies(new ConeGeometry(0.75, 1, 4), material(), feet);
+
     // cut joints: where the two bodies should meet, and what is between them
     const orange = new Color("#d55e00");
     const cuts: Copies["parts"] = [];
@@ -239,9 +253,23 @@ export class Mechanism {
 
     this.group.add(
       this.solids.ellipsoids.mesh, this.solids.boxes.mesh, this.visuals, this.links.mesh, ...this.joints.map((j) => j.mesh),
-      this.loops.mesh, this.gaps.lines, this.centres.mesh, this.axes.lines, this.frames.lines, this.mark,
+      this.feet.mesh, this.loops.mesh, this.gaps.lines, this.centres.mesh, this.axes.lines, this.frames.lines, this.mark,
       ...this.trails.map((t) => t.line),
     );
+  }
+
+  /** The bodies and links once more, in one colour, for a shadow. They share the places of the originals. */
+  makeShadow(material: Material): Group {
+    const group = new Group();
+    for (const copies of [this.solids.ellipsoids, this.solids.boxes, this.links]) {
+      if (!copies.parts.length || this.world.length > 150) continue;
+      const shadow = new InstancedMesh(copies.mesh.geometry, material, copies.parts.length);
+      shadow.instanceMatrix = copies.mesh.instanceMatrix;
+      shadow.frustumCulled = false;
+      this.shadows.push({ of: copies.mesh, shadow });
+      group.add(shadow);
+    }
+    return group;
   }
 
   get hasVisuals() {
@@ -304,11 +332,13 @@ export class Mechanism {
     this.visuals.visible = style === "visuals";
     this.links.mesh.visible = style !== "visuals" && !alone;
     for (const joint of this.joints) joint.mesh.visible = style !== "visuals" && !alone;
+    this.feet.mesh.visible = style !== "visuals" && !alone;
     this.loops.mesh.visible = this.gaps.lines.visible = shown.loops && !alone;
     this.centres.mesh.visible = shown.centres && !alone;
     this.axes.lines.visible = shown.axes && !alone;
     this.frames.lines.visible = shown.frames && !alone;
     for (const trail of this.trails) trail.line.visible = shown.trails && !alone;
+    for (const { of, shadow } of this.shadows) shadow.visible = of.visible && !alone;
   }
 
   /** Draws one body alone, as its ellipsoid: for tests of what is where. */
@@ -344,7 +374,7 @@ export class Mechanism {
     }
     const hidden = new Matrix4().makeScale(0, 0, 0);
     const world = this.only === null ? this.world : this.world.map((m, k) => (k === this.only ? m : hidden));
-    for (const copies of [this.solids.ellipsoids, this.solids.boxes, this.links, ...this.joints, this.loops, this.centres]) {
+    for (const copies of [this.solids.ellipsoids, this.solids.boxes, this.links, ...this.joints, this.feet, this.loops, this.centres]) {
       if (copies.mesh.visible && copies.parts.length) copies.place(world);
     }
     for (const lines of [this.gaps, this.axes, this.frames]) if (lines.lines.visible) lines.place(this.world);

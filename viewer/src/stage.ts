@@ -1,8 +1,8 @@
 // The stage: camera, light, floor, and the mechanisms on it.
 
 import {
-  Color, DirectionalLight, GridHelper, HemisphereLight, type LineBasicMaterial, MOUSE, OrthographicCamera, PerspectiveCamera, Quaternion,
-  Raycaster, Scene as World, Vector2, Vector3, WebGLRenderer,
+  Color, DirectionalLight, GridHelper, Group, HemisphereLight, type LineBasicMaterial, Matrix4, MeshBasicMaterial, MOUSE, OrthographicCamera,
+  PerspectiveCamera, Quaternion, Raycaster, Scene as World, Vector2, Vector3, WebGLRenderer,
 } from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 import { Mechanism, type Shown, type Style } from "./mechanism";
@@ -27,9 +27,11 @@ export class Stage {
   private readonly perspective = new PerspectiveCamera(FIELD_OF_VIEW, 1, 0.01, 1000);
   private readonly orthographic = new OrthographicCamera(-1, 1, 1, -1, -1000, 1000);
   private readonly controls: OrbitControls;
-  private readonly sun = new DirectionalLight(0xffffff, 1.9);
+  private readonly sun = new DirectionalLight(0xffffff, 2.1);
   private readonly up: Vector3;
   private floor: GridHelper | null = null;
+  private readonly shadow = new Group();
+  private readonly shade = new MeshBasicMaterial();
   private centre = new Vector3();
   private radius = 1;
   private followed = new Vector3();
@@ -55,7 +57,7 @@ export class Stage {
     this.canvas.setAttribute("role", "img");
     holder.append(this.canvas);
 
-    this.world.add(new HemisphereLight(0xffffff, 0x8a94a6, 1.7), this.sun, this.sun.target);
+    this.world.add(new HemisphereLight(0xffffff, 0x98a2b3, 2.1), this.sun, this.sun.target);
     for (const mechanism of this.mechanisms) {
       this.world.add(mechanism.group);
       mechanism.show(this.shown);
@@ -110,7 +112,14 @@ export class Stage {
     }
     if (low.x > high.x) return;
     this.centre.addVectors(low, high).multiplyScalar(0.5);
-    this.radius = Math.max(0.5 * low.distanceTo(high), 1e-3);
+    // the sphere about the middle, which is smaller than that about the box
+    let reach = 0;
+    if (!this.follows) {
+      for (const mechanism of this.mechanisms) {
+        for (const { point } of mechanism.points(INSTANTS)) reach = Math.max(reach, point.distanceTo(this.centre));
+      }
+    }
+    this.radius = Math.max(reach || 0.5 * low.distanceTo(high), 1e-3);
     const near = this.radius / 200;
     this.perspective.near = near;
     this.perspective.far = this.radius * 200;
@@ -135,6 +144,20 @@ export class Stage {
     // a floating mechanism has no floor
     this.floor.visible = this.mechanisms[0].subject.model.base !== "free";
     this.world.add(this.floor);
+    // what is above the floor, pressed flat onto it
+    const away = new Matrix4().makeTranslation(this.floor.position.clone().negate());
+    const [x, y, z] = this.up.toArray();
+    const flatten = new Matrix4().set(1 - x * x, -x * y, -x * z, 0, -y * x, 1 - y * y, -y * z, 0, -z * x, -z * y, 1 - z * z, 0, 0, 0, 0, 1);
+    const above = this.floor.position.clone().addScaledVector(this.up, 0.002 * this.radius);
+    for (const mechanism of this.mechanisms.slice(0, 1)) {
+      const shadow = mechanism.makeShadow(this.shade);
+      shadow.matrixAutoUpdate = false;
+      shadow.matrix.makeTranslation(above).multiply(flatten).multiply(away);
+      this.shadow.add(shadow);
+      mechanism.show(this.shown);
+    }
+    this.shadow.visible = this.floor.visible;
+    this.world.add(this.shadow);
     this.paint();
   }
 
@@ -144,13 +167,14 @@ export class Stage {
     material.vertexColors = false;
     material.color = new Color(colour("--grid"));
     material.transparent = true;
-    material.opacity = 0.55;
+    material.opacity = 0.45;
+    this.shade.color = new Color(colour("--shade"));
     material.needsUpdate = true;
     this.onchange();
   }
 
   set floorShown(shown: boolean) {
-    this.floor!.visible = shown;
+    this.floor!.visible = this.shadow.visible = shown;
     this.onchange();
   }
 
@@ -171,7 +195,7 @@ export class Stage {
     if (from === "corner" && this.isFlat()) eye.copy(this.flatNormal());
     const target = this.target();
     const wide = Math.min(1, this.perspective.aspect || 1);
-    const distance = (1.12 * this.radius) / Math.sin((FIELD_OF_VIEW * Math.PI) / 360) / wide;
+    const distance = (1.02 * this.radius) / Math.sin((FIELD_OF_VIEW * Math.PI) / 360) / wide;
     for (const camera of [this.perspective, this.orthographic]) {
       camera.position.copy(target).addScaledVector(eye.normalize(), distance);
     }

@@ -329,7 +329,7 @@ impl Live {
             }
         }
         if let Some(sample) = samples.pop() {
-            let base = self.state.base.clone();
+            let base = self.state.base;
             self.energies = sample.energies;
             self.state = sample.state;
             self.state.base = base;

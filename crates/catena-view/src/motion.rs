@@ -133,7 +133,7 @@ pub fn to_json(run: &Run, model: &Model, budget: Budget) -> Result<Value> {
     }
     let thinning = Thinning::new(rows, budget.points);
     let curves = curves(run);
-    let kept = (budget.columns / (4 * thinning.len().min(Budget::FEWEST_POINTS).max(1))).max(8);
+    let kept = (budget.columns / (4 * thinning.len().clamp(1, Budget::FEWEST_POINTS))).max(8);
     let points = (budget.columns / (4 * curves.len().min(kept).max(1))).min(budget.points);
     let thinning = Thinning::new(rows, points);
     let mut columns: Vec<Value> = curves
