@@ -5,7 +5,7 @@ import "./style.css";
 import { JointsPanel } from "./joints";
 import { Live } from "./live";
 import { matricesPanel } from "./matrices";
-import type { Style } from "./mechanism";
+import type { Detail, Style } from "./mechanism";
 import { colourOf, h, short } from "./page";
 import { auditPanel, BodyPanel, modelPanel } from "./panels";
 import { Plots } from "./plots";
@@ -67,7 +67,7 @@ class Page {
       this.header(),
       h("main", {}, h("section", { class: "stage", "aria-label": "mechanism" }, holder), side),
       this.transport(), this.help);
-    this.stage = new Stage(holder, scene);
+    this.stage = new Stage(holder, scene, wantedDetail());
     this.stage.onchange = () => (this.stale = true);
     this.stage.canvas.setAttribute("aria-label", `${subject.model.name}: ${subject.model.bodies.length - 1} bodies in three dimensions`);
     holder.after(this.toolbar());
@@ -450,6 +450,11 @@ class Page {
       },
     });
   }
+}
+
+/** `#fine`, `#plain` or `#rough` at the end of the address choose how finely round things are drawn. */
+function wantedDetail(): Detail | null {
+  return (["fine", "plain", "rough"] as const).find((detail) => location.hash === `#${detail}`) ?? null;
 }
 
 async function begin() {

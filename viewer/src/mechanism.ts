@@ -4,7 +4,7 @@
 
 import {
   BoxGeometry, BufferAttribute, BufferGeometry, Color, ConeGeometry, CylinderGeometry, DoubleSide, DynamicDrawUsage, EdgesGeometry,
-  Group, IcosahedronGeometry, InstancedMesh, Line, LineBasicMaterial, LineSegments, type Material, Matrix4, Mesh, MeshLambertMaterial,
+  Group, InstancedMesh, Line, LineBasicMaterial, LineSegments, type Material, Matrix4, Mesh, MeshLambertMaterial,
   OctahedronGeometry, Quaternion, type Raycaster, SphereGeometry, Vector3,
 } from "three";
 import { colourOf } from "./page";
@@ -22,8 +22,23 @@ export interface Shown {
   loops: boolean;
 }
 
-/** Longest trail, s, and most points in it. */
+/** Most points of a trail. */
 const TRAIL = 400;
+
+/** How finely round things are drawn: for a graphics card, for many bodies or none, for many bodies and none. */
+export type Detail = "fine" | "plain" | "rough";
+
+const BALLS: Record<Detail, () => BufferGeometry> = {
+  fine: () => new SphereGeometry(1, 28, 18),
+  plain: () => new SphereGeometry(1, 10, 6),
+  rough: () => new OctahedronGeometry(1.2, 0),
+};
+
+const TUBES: Record<Detail, () => BufferGeometry> = {
+  fine: () => new CylinderGeometry(1, 1, 1, 16),
+  plain: () => new CylinderGeometry(1, 1, 1, 6),
+  rough: () => new CylinderGeometry(1, 1, 1, 4, 1, true),
+};
 
 const UP = new Vector3(0, 1, 0);
 const ZERO = new Vector3();
@@ -117,13 +132,12 @@ export class Mechanism {
   private only: number | null = null;
   private shown!: Shown;
 
-  constructor(readonly subject: Subject, readonly motion: Motion | null, index: number) {
+  constructor(readonly subject: Subject, readonly motion: Motion | null, index: number, private readonly detail: Detail) {
     const { bodies, constraints, frames } = subject.model;
     this.world = bodies.map(() => new Matrix4());
     this.poses = subject.poses ? floats(subject.poses) : new Float32Array(POSE * bodies.length).map((_, i) => (i % POSE === 3 ? 1 : 0));
     this.unit = unitOf(subject);
     const overlaid = index > 0;
-    const many = bodies.length > 150;
     const thick = 0.055 * this.unit;
     const material = () =>
       new MeshLambertMaterial({ transparent: overlaid, opacity: overlaid ? 0.35 : 1, depthWrite: !overlaid });
@@ -136,13 +150,13 @@ export class Mechanism {
         const size = body.shape.spread.map((x) => Math.max(half * x, 0.35 * thick));
         return [{ body: k, local: matrixOf(body.shape, new Vector3(...size)), colour: colourAt(k) }];
       });
-    const ball = many ? new IcosahedronGeometry(1, 1) : new SphereGeometry(1, 28, 18);
+    const ball = BALLS[detail]();
     this.solids = {
       ellipsoids: new Copies(ball, material(), solid(Math.sqrt(5))),
       boxes: new Copies(new BoxGeometry(2, 2, 2), material(), solid(Math.sqrt(3))),
     };
 
-    const tube = new CylinderGeometry(1, 1, 1, many ? 6 : 14);
+    const tube = TUBES[detail]();
     const bone = new Color("#8b95a3");
     this.links = new Copies(
       tube,
@@ -182,7 +196,7 @@ export class Mechanism {
     this.joints = [
       new Copies(tube, material(), barrels),
       new Copies(new BoxGeometry(2, 2, 2), material(), blocks),
-      new Copies(new SphereGeometry(1, many ? 8 : 18, many ? 6 : 12), material(), balls),
+      new Copies(ball, material(), balls),
     ];
     this.axes = new Lines(axisEnds);
 
@@ -215,7 +229,7 @@ export class Mechanism {
 
     const dark = new Color("#f2c14e");
     this.centres = new Copies(
-      new SphereGeometry(1, 12, 8),
+      BALLS[detail === "fine" ? "plain" : "rough"](),
       new MeshLambertMaterial({ depthTest: false, transparent: true, opacity: 0.95 }),
       bodies.flatMap((body, k) =>
         body.shape
@@ -262,7 +276,7 @@ export class Mechanism {
   makeShadow(material: Material): Group {
     const group = new Group();
     for (const copies of [this.solids.ellipsoids, this.solids.boxes, this.links]) {
-      if (!copies.parts.length || this.world.length > 150) continue;
+      if (!copies.parts.length || this.detail !== "fine") continue;
       const shadow = new InstancedMesh(copies.mesh.geometry, material, copies.parts.length);
       shadow.instanceMatrix = copies.mesh.instanceMatrix;
       shadow.frustumCulled = false;
@@ -331,7 +345,7 @@ export class Mechanism {
     this.solids.boxes.mesh.visible = style === "boxes";
     this.visuals.visible = style === "visuals";
     this.links.mesh.visible = style !== "visuals" && !alone;
-    for (const joint of this.joints) joint.mesh.visible = style !== "visuals" && !alone;
+    for (const joint of this.joints) joint.mesh.visible = style !== "visuals" && !alone && (this.detail !== "rough" || style === "links");
     this.feet.mesh.visible = style !== "visuals" && !alone;
     this.loops.mesh.visible = this.gaps.lines.visible = shown.loops && !alone;
     this.centres.mesh.visible = shown.centres && !alone;

@@ -12,7 +12,7 @@ export function renderAll(app: HTMLElement, scene: Scene, wanted: Render) {
   holder.style.width = `${width}px`;
   holder.style.height = `${height}px`;
   app.replaceChildren(holder);
-  const stage = new Stage(holder, scene);
+  const stage = new Stage(holder, scene, "fine");
   stage.sharpness = 1;
   stage.look(wanted.view);
   const paper = h("canvas", { width, height });

@@ -5,13 +5,25 @@ import {
   PerspectiveCamera, Quaternion, Raycaster, Scene as World, Vector2, Vector3, WebGLRenderer,
 } from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
-import { Mechanism, type Shown, type Style } from "./mechanism";
+import { type Detail, Mechanism, type Shown, type Style } from "./mechanism";
 import { Motion, type Scene } from "./scene";
 import { colour } from "./page";
 
 const FIELD_OF_VIEW = 32;
 /** Instants that are looked at for the size of the scene. */
 const INSTANTS = 120;
+
+/** More bodies are drawn less finely. */
+const MANY = 150;
+
+/** Is there no graphics card? Then triangles are dear. */
+function drawsInSoftware(): boolean {
+  const probe = document.createElement("canvas").getContext("webgl2");
+  const info = probe?.getExtension("WEBGL_debug_renderer_info");
+  const name = probe && info ? String(probe.getParameter(info.UNMASKED_RENDERER_WEBGL)) : "";
+  probe?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
+}
 
 export class Stage {
   readonly mechanisms: Mechanism[];
@@ -37,8 +49,10 @@ export class Stage {
   private followed = new Vector3();
   private ratio: number;
 
-  constructor(holder: HTMLElement, scene: Scene) {
-    this.mechanisms = scene.subjects.map((subject, k) => new Mechanism(subject, subject.motion ? new Motion(subject) : null, k));
+  constructor(holder: HTMLElement, scene: Scene, wanted: Detail | null = null) {
+    const many = scene.subjects.some((subject) => subject.model.bodies.length > MANY);
+    const detail = wanted ?? (drawsInSoftware() ? (many ? "rough" : "plain") : many ? "plain" : "fine");
+    this.mechanisms = scene.subjects.map((subject, k) => new Mechanism(subject, subject.motion ? new Motion(subject) : null, k, detail));
     const first = this.mechanisms[0];
     this.shown = {
       style: first.hasVisuals ? "visuals" : "ellipsoids",
@@ -48,8 +62,7 @@ export class Stage {
     this.up = gravity.length() > 0 ? gravity.normalize().negate() : new Vector3(0, 0, 1);
     this.follows = first.subject.model.base === "free";
 
-    const large = Math.max(...this.mechanisms.map((m) => m.world.length)) > 150;
-    this.renderer = new WebGLRenderer({ antialias: !large, alpha: true, preserveDrawingBuffer: true });
+    this.renderer = new WebGLRenderer({ antialias: detail === "fine", alpha: true, preserveDrawingBuffer: detail === "fine" });
     this.ratio = Math.min(window.devicePixelRatio || 1, 2);
     this.renderer.setPixelRatio(this.ratio);
     this.canvas = this.renderer.domElement;
