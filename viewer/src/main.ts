@@ -50,6 +50,8 @@ class Page {
   private lastTick = 0;
   private lastText = 0;
   private slow = 0;
+  /** Pixels per pixel while it plays. */
+  private moving = Infinity;
   private readonly play = h("button", { class: "play", "aria-label": "play", title: "play, pause (space)", onclick: () => this.toggle() }, "▶");
   private readonly slider = h("input", { type: "range", class: "time", min: 0, max: 1, step: "any", value: 0, "aria-label": "time" });
   private readonly clock = h("output", { class: "clock" });
@@ -279,6 +281,9 @@ class Page {
     }
     if (this.end <= this.start) return;
     this.playing = !this.playing;
+    // a picture that stands still is drawn with all pixels
+    this.stage.sharpness = this.playing ? this.moving : Infinity;
+    this.stale = true;
     if (this.playing && this.time >= this.end) this.seek(this.start);
     this.play.textContent = this.playing ? "❚❚" : "▶";
     this.play.setAttribute("aria-label", this.playing ? "pause" : "play");
@@ -349,6 +354,7 @@ class Page {
     this.slow = 0.9 * this.slow + 0.1 * passed;
     if (this.slow > 1 / 28) {
       this.stage.sharpness *= 0.85;
+      this.moving = this.stage.sharpness;
       this.slow = 1 / 45;
     }
   }

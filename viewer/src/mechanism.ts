@@ -138,7 +138,8 @@ export class Mechanism {
     this.poses = subject.poses ? floats(subject.poses) : new Float32Array(POSE * bodies.length).map((_, i) => (i % POSE === 3 ? 1 : 0));
     this.unit = unitOf(subject);
     const overlaid = index > 0;
-    const thick = 0.055 * this.unit;
+    // thin things are still to be seen in a large mechanism
+    const thick = Math.max(0.055 * this.unit, 0.004 * extentOf(this.poses));
     const material = () =>
       new MeshLambertMaterial({ transparent: overlaid, opacity: overlaid ? 0.35 : 1, depthWrite: !overlaid });
     const colourAt = (body: number) => new Color(colourOf(body - 1));
@@ -147,7 +148,7 @@ export class Mechanism {
       bodies.flatMap((body, k) => {
         if (!body.shape) return [];
         // a rod without thickness still is to be seen
-        const size = body.shape.spread.map((x) => Math.max(half * x, 0.35 * thick));
+        const size = body.shape.spread.map((x) => Math.max(half * x, 0.4 * thick));
         return [{ body: k, local: matrixOf(body.shape, new Vector3(...size)), colour: colourAt(k) }];
       });
     const ball = BALLS[detail]();
@@ -500,6 +501,20 @@ export class Mechanism {
       }
     }
   }
+}
+
+/** The longest side of the box about the origins of all bodies. */
+function extentOf(poses: Float32Array): number {
+  let extent = 0;
+  for (let axis = 0; axis < 3; axis++) {
+    let [low, high] = [Infinity, -Infinity];
+    for (let i = POSE; i < poses.length; i += POSE) {
+      low = Math.min(low, poses[i + axis]);
+      high = Math.max(high, poses[i + axis]);
+    }
+    extent = Math.max(extent, high - low);
+  }
+  return Number.isFinite(extent) ? extent : 0;
 }
 
 /** The median size of the bodies: how thick lines and joints are drawn. */

@@ -335,7 +335,7 @@ export class Stage {
   /** Fewer pixels where drawing is slow, more again where it is not. */
   set sharpness(ratio: number) {
     const limit = Math.min(window.devicePixelRatio || 1, 2);
-    const wanted = Math.min(limit, Math.max(0.5, ratio));
+    const wanted = Math.min(limit, Math.max(0.6, ratio));
     if (Math.abs(wanted - this.ratio) < 0.01) return;
     this.ratio = wanted;
     this.renderer.setPixelRatio(wanted);
