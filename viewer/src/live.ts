@@ -9,10 +9,12 @@ export class Live {
   readonly element = h("div");
   running = false;
   time = 0;
+  /** Positions at the last report. */
+  q: number[] | null = null;
   private readonly socket: WebSocket;
   private readonly state = h("p", { role: "status", class: "soft" }, "connecting …");
   private readonly numbers = h("dl", { class: "facts" });
-  private pulled: { body: number; point: Vector3; at: Vector3 } | null = null;
+  private pulled: { body: number; point: Vector3; at: Vector3; to: Vector3 } | null = null;
 
   constructor(private readonly subject: Subject, private readonly stage: Stage, private readonly changed: () => void) {
     const address = new URL("live", location.href);
@@ -79,6 +81,7 @@ export class Live {
       if (poses.length === mechanism.poses.length) {
         mechanism.movePoses(poses);
         this.stage.keepUp();
+        this.drawPull();
       }
       this.changed();
       return;
@@ -91,11 +94,19 @@ export class Live {
       this.changed();
       return;
     }
+    this.q = message.q;
     this.state.className = "soft";
     this.state.textContent = message.running ? "running" : "paused";
     const total = message.kinetic + message.gravitational + message.elastic;
     this.numbers.replaceChildren(...[["time", `${short(message.time, 5)} s`], ["kinetic", `${short(message.kinetic, 5)} J`],
       ["total energy", `${short(total, 6)} J`]].flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  }
+
+  /** The spring as a line. */
+  private drawPull() {
+    const { pulled } = this;
+    const from = pulled && pulled.point.clone().applyMatrix4(this.stage.mechanisms[0].world[pulled.body]);
+    this.stage.drawPull(from && pulled ? [from, pulled.to] : null);
   }
 
   /** Shift and the pointer pull a body. */
@@ -105,7 +116,9 @@ export class Live {
     const pull = (event: PointerEvent) => {
       const { body, point, at } = this.pulled!;
       const to = this.stage.across(event.clientX, event.clientY, at);
+      this.pulled!.to = to;
       this.send({ pull: { body, point: point.toArray(), to: to.toArray(), stiffness } });
+      this.drawPull();
     };
     canvas.addEventListener("pointerdown", (event) => {
       if (!event.shiftKey) return;
@@ -114,7 +127,7 @@ export class Live {
       event.stopImmediatePropagation();
       canvas.setPointerCapture(event.pointerId);
       const inverse = new Matrix4().copy(this.stage.mechanisms[0].world[hit.body]).invert();
-      this.pulled = { body: hit.body, point: hit.at.clone().applyMatrix4(inverse), at: hit.at.clone() };
+      this.pulled = { body: hit.body, point: hit.at.clone().applyMatrix4(inverse), at: hit.at.clone(), to: hit.at.clone() };
       this.stage.orbiting = false;
       pull(event);
     }, { capture: true });
@@ -124,6 +137,7 @@ export class Live {
     const release = () => {
       if (!this.pulled) return;
       this.pulled = null;
+      this.drawPull();
       this.stage.orbiting = true;
       this.send({ pull: null });
     };

@@ -125,7 +125,7 @@ class Page {
 
   private coordinates(): number[] {
     const motion = this.stage.mechanisms[0].motion;
-    return motion ? motion.coordinatesAt(this.time) : (this.joints?.q ?? this.scene.subjects[0].state?.q ?? []);
+    return motion ? motion.coordinatesAt(this.time) : (this.live?.q ?? this.joints?.q ?? this.scene.subjects[0].state?.q ?? []);
   }
 
   private header(): HTMLElement {

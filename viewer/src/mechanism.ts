@@ -8,7 +8,7 @@ import {
   OctahedronGeometry, Quaternion, type Raycaster, SphereGeometry, Vector3,
 } from "three";
 import { colourOf } from "./page";
-import { floats, integers, type Motion, type Pose, POSE, type Subject, type Visual } from "./scene";
+import { floats, integers, lastNotAfter, type Motion, type Pose, POSE, type Subject, type Visual } from "./scene";
 
 /** How bodies are drawn. */
 export type Style = "ellipsoids" | "boxes" | "links" | "visuals";
@@ -419,11 +419,7 @@ export class Mechanism {
     const places = line.geometry.attributes.position as BufferAttribute;
     const colours = line.geometry.attributes.color as BufferAttribute;
     const tint = new Color(colourOf(body - 1));
-    let last = 0;
-    while (last + 1 < motion.time.length && motion.time[last + 1] <= t) {
-      const jump = Math.max(1, (motion.time.length - last) >> 3);
-      last += last + jump < motion.time.length && motion.time[last + jump] <= t ? jump : 1;
-    }
+    const last = lastNotAfter(motion.time, t);
     const first = Math.max(0, last - TRAIL + 2);
     const p = new Vector3();
     let n = 0;

@@ -50,7 +50,7 @@ export function bodyOf(subject: Subject, name: string): number {
   const rest = name.slice(dot + 1);
   const freedom = subject.model.freedoms.find((f) => f.name === rest);
   if (freedom) return freedom.body;
-  return subject.model.bodies.findIndex((body, k) => k > 0 && rest.startsWith(`${body.joint}.`)) + 0 || 0;
+  return Math.max(0, subject.model.bodies.findIndex((body, k) => k > 0 && rest.startsWith(`${body.joint}.`)));
 }
 
 function charts(subjects: Subject[], motions: (Motion | null)[]): Chart[] {
@@ -66,7 +66,7 @@ function charts(subjects: Subject[], motions: (Motion | null)[]): Chart[] {
         const title = kind.key === "error" ? `${kind.title}: ${ERRORS[curve.name] ?? curve.name.slice(6)}` : kind.title;
         let chart = byUnit.get(key);
         if (!chart) byUnit.set(key, (chart = { title, unit: curve.unit || "quaternion", kind: kind.key, lines: [] }));
-        const body = Math.max(0, bodyOf(subjects[subject], curve.name));
+        const body = bodyOf(subjects[subject], curve.name);
         const number = body > 0 && kind.key !== "energy" ? body - 1 : index;
         const same = chart.lines.filter((line) => line.subject === subject && line.body === body && body > 0).length;
         const dot = curve.name.indexOf(".");

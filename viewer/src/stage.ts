@@ -1,7 +1,7 @@
 // The stage: camera, light, floor, and the mechanisms on it.
 
 import {
-  Color, DirectionalLight, GridHelper, Group, HemisphereLight, type LineBasicMaterial, Matrix4, MeshBasicMaterial, MOUSE, OrthographicCamera,
+  BufferGeometry, Color, DirectionalLight, GridHelper, Group, HemisphereLight, Line, LineBasicMaterial, Matrix4, MeshBasicMaterial, MOUSE, OrthographicCamera,
   PerspectiveCamera, Quaternion, Raycaster, Scene as World, Vector2, Vector3, WebGLRenderer,
 } from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
@@ -42,6 +42,7 @@ export class Stage {
   private readonly sun = new DirectionalLight(0xffffff, 2.1);
   private readonly up: Vector3;
   private floor: GridHelper | null = null;
+  private readonly pull = new Line(new BufferGeometry(), new LineBasicMaterial({ color: "#d55e00", depthTest: false }));
   private readonly shadow = new Group();
   private readonly shade = new MeshBasicMaterial();
   private centre = new Vector3();
@@ -70,7 +71,8 @@ export class Stage {
     this.canvas.setAttribute("role", "img");
     holder.append(this.canvas);
 
-    this.world.add(new HemisphereLight(0xffffff, 0x98a2b3, 2.1), this.sun, this.sun.target);
+    this.pull.visible = this.pull.frustumCulled = false;
+    this.world.add(this.pull, new HemisphereLight(0xffffff, 0x98a2b3, 2.1), this.sun, this.sun.target);
     for (const mechanism of this.mechanisms) {
       this.world.add(mechanism.group);
       mechanism.show(this.shown);
@@ -377,6 +379,13 @@ export class Stage {
     const p = new Vector3(...point).project(this.camera);
     const box = this.canvas.getBoundingClientRect();
     return [box.left + ((p.x + 1) / 2) * box.width, box.top + ((1 - p.y) / 2) * box.height];
+  }
+
+  /** Draws the spring that pulls a body, or none. */
+  drawPull(ends: [Vector3, Vector3] | null) {
+    this.pull.visible = ends !== null;
+    if (ends) this.pull.geometry.setFromPoints(ends);
+    this.onchange();
   }
 
   set orbiting(on: boolean) {

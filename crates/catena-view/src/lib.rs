@@ -16,7 +16,7 @@
 //!
 //! let model = embedded::model("stanford")?;
 //! let subject = scene::Subject::of_model("stanford", &model);
-//! let html = page::html(&scene::scene(&[subject], &[]));
+//! let html = page::html(&scene::scene(vec![subject], &[]));
 //! assert!(html.starts_with("<!doctype html>"));
 //! # Ok::<(), catena::Error>(())
 //! ```

@@ -8,6 +8,7 @@ use catena::spatial::{Mat3, Pose, Vec3};
 use catena::{Dynamics, Model, State};
 use catena_io::run::{Column, Run};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// How much of a run the page gets, before base64 makes four bytes of three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,10 +174,10 @@ fn curve(column: &Column, values: &[f64], over: &str) -> Value {
 }
 
 /// The columns worth drawing, the most important first, with the total energy.
-fn curves(run: &Run) -> Vec<(Column, Vec<f64>)> {
+fn curves(run: &Run) -> Vec<(Column, Cow<'_, [f64]>)> {
     let names = ["kinetic", "gravitational", "elastic", "work", "dissipated"];
     let is_energy = |name: &str| names.contains(&name);
-    let mut found: Vec<(usize, Column, Vec<f64>)> = Vec::new();
+    let mut found: Vec<(usize, Column, Cow<'_, [f64]>)> = Vec::new();
     let mut total: Option<Vec<f64>> = None;
     for (column, values) in run.header.columns.iter().zip(&run.columns) {
         let name = column.name.as_str();
@@ -201,11 +202,11 @@ fn curves(run: &Run) -> Vec<(Column, Vec<f64>)> {
         // energies of what the model has not got
         let is_dull = is_energy(name) && name != "kinetic" && values.iter().all(|x| *x == 0.0);
         if !is_dull {
-            found.push((rank, column.clone(), values.clone()));
+            found.push((rank, column.clone(), Cow::Borrowed(values)));
         }
     }
     if let Some(total) = total {
-        found.push((0, Column::new("total", "J"), total));
+        found.push((0, Column::new("total", "J"), Cow::Owned(total)));
     }
     found.sort_by_key(|(rank, ..)| *rank);
     found

@@ -95,7 +95,7 @@ pub fn by_browser(browser: &Path, scene: &Value, picture: &Picture) -> Result<Ve
         command.arg("--no-sandbox");
     }
     let output = command
-        .arg(format!("file://{}", file.display()))
+        .arg(url_of(&file))
         .output()
         .map_err(|error| failed(error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -231,6 +231,22 @@ fn pixels(picture: &[u8]) -> std::result::Result<(u16, u16, Vec<u8>), String> {
     Ok((side(info.width)?, side(info.height)?, pixels))
 }
 
+/// The address of a file.
+fn url_of(file: &Path) -> String {
+    let mut path = file.display().to_string();
+    for (letter, code) in [
+        ("%", "%25"),
+        (" ", "%20"),
+        ("#", "%23"),
+        ("?", "%3F"),
+        ("\\", "/"),
+    ] {
+        path = path.replace(letter, code);
+    }
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    format!("file://{slash}{path}")
+}
+
 fn is_root() -> bool {
     #[cfg(unix)]
     {
@@ -297,6 +313,18 @@ mod tests {
         for (grey, wanted) in greys.iter().zip([10u8, 120, 240]) {
             assert!(grey.abs_diff(wanted) < 8, "{greys:?}");
         }
+    }
+
+    #[test]
+    fn addresses_of_files() {
+        assert_eq!(
+            url_of(Path::new("/tmp/a b#1.html")),
+            "file:///tmp/a%20b%231.html"
+        );
+        assert_eq!(
+            url_of(Path::new("C:\\tmp\\a.html")),
+            "file:///C:/tmp/a.html"
+        );
     }
 
     #[test]

@@ -113,12 +113,12 @@ impl Subject {
 }
 
 /// A scene of subjects; `abilities` are what the page may ask of its server.
-pub fn scene(subjects: &[Subject], abilities: &[&str]) -> Value {
+pub fn scene(subjects: Vec<Subject>, abilities: &[&str]) -> Value {
     json!({
         "format": "catena-scene/1",
         "version": env!("CARGO_PKG_VERSION"),
         "abilities": abilities,
-        "subjects": subjects.iter().map(|s| Value::Object(s.0.clone())).collect::<Value>(),
+        "subjects": subjects.into_iter().map(|s| Value::Object(s.0)).collect::<Value>(),
     })
 }
 
@@ -316,7 +316,7 @@ mod tests {
             "governor",
         ] {
             let model = embedded::model(name).expect("an embedded model");
-            let scene = scene(&[Subject::of_model(name, &model)], &[]);
+            let scene = scene(vec![Subject::of_model(name, &model)], &[]);
             let subject = &scene["subjects"][0];
             let bodies = subject["model"]["bodies"].as_array().expect("bodies");
             assert_eq!(bodies.len(), model.body_count() + 1, "{name}");

@@ -12,7 +12,7 @@ use std::net::TcpStream;
 /// A server of the Stanford arm in a thread of its own; its port.
 fn served(live: bool) -> u16 {
     let model = embedded::model("stanford").expect("an embedded model");
-    let scene = scene(&[Subject::of_model("stanford", &model)], &["pose"]);
+    let scene = scene(vec![Subject::of_model("stanford", &model)], &["pose"]);
     let state = State::neutral(&model);
     let content = Content {
         scene: scene.to_string(),

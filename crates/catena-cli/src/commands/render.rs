@@ -147,7 +147,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     };
     let (pictures, who) = match browser {
         Some(browser) => {
-            let scene = scene::scene(std::slice::from_ref(&sight.subject), &[]);
+            let scene = scene::scene(vec![sight.subject.clone()], &[]);
             (render::by_browser(&browser, &scene, &picture)?, "browser")
         }
         None if arguments.with == Drawer::Browser => {

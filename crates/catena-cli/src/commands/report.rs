@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         outcome.notes.extend(sight.notes);
         subjects.push(scene_argument::with_equations(sight.subject, &sight.model));
     }
-    let html = page::html(&scene::scene(&subjects, &[]));
+    let html = page::html(&scene::scene(subjects, &[]));
     output::write_file(&target, html.as_bytes())?;
     let name = target.display().to_string();
     if as_json {

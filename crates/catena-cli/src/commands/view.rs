@@ -91,13 +91,16 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         (None, true) => &["matrices"],
         (None, false) => &["pose", "matrices"],
     };
-    let subjects: Vec<scene::Subject> = sights.iter().map(|sight| sight.subject.clone()).collect();
-    let scene = scene::scene(&subjects, abilities);
+    let (subjects, models) = sights
+        .into_iter()
+        .map(|sight| (sight.subject, sight.model))
+        .unzip();
+    let scene = scene::scene(subjects, abilities);
     let server = Server::bind(
         arguments.port,
         Content {
             scene: scene.to_string(),
-            models: sights.into_iter().map(|sight| sight.model).collect(),
+            models,
             live,
         },
     )?;
