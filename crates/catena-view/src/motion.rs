@@ -202,7 +202,7 @@ fn curves(run: &Run) -> Vec<(Column, Cow<'_, [f64]>)> {
         // energies of what the model has not got
         let is_dull = is_energy(name) && name != "kinetic" && values.iter().all(|x| *x == 0.0);
         if !is_dull {
-            found.push((rank, column.clone(), Cow::Borrowed(values)));
+            found.push((rank, column.clone(), Cow::Borrowed(values.as_slice())));
         }
     }
     if let Some(total) = total {
