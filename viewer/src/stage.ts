@@ -135,6 +135,8 @@ export class Stage {
       }
     }
     this.radius = Math.max(reach || 0.5 * low.distanceTo(high), 1e-3);
+    // room to move for what has not moved yet
+    if (!this.mechanisms[0].motion) this.radius *= 1.25;
     const near = this.radius / 200;
     this.perspective.near = near;
     this.perspective.far = this.radius * 200;
