@@ -46,7 +46,8 @@ export class Live {
       },
     });
     const drive = h("select", { id: "drive" },
-      h("option", { value: "none" }, "free"), h("option", { value: "gravity" }, "weight held"), h("option", { value: "hold" }, "position held"));
+      h("option", { value: "none" }, "free"), h("option", { value: "gravity" }, "weight held"), h("option", { value: "brake" }, "brakes (damping)"),
+      h("option", { value: "hold" }, "position held"));
     const stiffness = h("input", { id: "stiffness", type: "number", min: 0, value: 50, step: 5 });
     const damping = h("input", { id: "damping", type: "number", min: 0, value: 5, step: 1 });
     const send = () => this.send({ drive: drive.value, stiffness: Number(stiffness.value), damping: Number(damping.value) });

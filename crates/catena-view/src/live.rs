@@ -9,7 +9,7 @@
 //! | `{"step": 0.02}` | move on by so many seconds and stop |
 //! | `{"speed": 0.5}` | seconds of motion per second |
 //! | `{"gravity": [0, 0, -9.81]}` | m/s² |
-//! | `{"drive": "hold", "stiffness": 50, "damping": 5}` | `none`, `gravity` (hold the weight) or `hold` (spring and damper to the present position) |
+//! | `{"drive": "hold", "stiffness": 50, "damping": 5}` | `none`, `gravity` (hold the weight), `brake` (damping alone) or `hold` (spring and damper to the present position) |
 //! | `{"pull": {"body": 3, "point": [0, 0, 0.1], "to": [1, 0, 0], "stiffness": 40}}` | a spring from a point of a body to a point of the world; `null` lets go |
 //! | `{"reset": true}` | back to the start |
 //!
@@ -222,7 +222,7 @@ impl Live {
         Ok(match name {
             "none" => Controller::None,
             "gravity" => Controller::GravityCompensation,
-            "hold" => {
+            "hold" | "brake" => {
                 let positions = crate::scene::position_of_freedom(&self.model);
                 let here: Vec<f64> = positions
                     .iter()
@@ -231,13 +231,15 @@ impl Live {
                 let motion = PointToPoint::new(Profile::Cycloid, &here, &here, 1.0)?;
                 Controller::ProportionalDerivative {
                     motion: Reference::PointToPoint(motion),
-                    stiffness,
+                    stiffness: if name == "hold" { stiffness } else { 0.0 },
                     damping,
                 }
             }
             other => {
                 let message = format!("there is no drive `{other}`");
-                return Err(Error::new(ErrorKind::Input, message).hint("none, gravity or hold"));
+                return Err(
+                    Error::new(ErrorKind::Input, message).hint("none, gravity, brake or hold")
+                );
             }
         })
     }
@@ -414,6 +416,21 @@ mod tests {
         }
         let after = tip(&mut run);
         assert!(after[1] > before[1] + 0.05, "{before:?} {after:?}");
+    }
+
+    /// Brakes take energy, and change nothing else.
+    #[test]
+    fn brakes_bring_it_to_rest() {
+        let mut run = pendulum();
+        run.state.v.fill(1.0);
+        run.wish(r#"{"run": true, "gravity": [0, 0, 0], "drive": "brake", "damping": 5}"#)
+            .expect("a wish");
+        run.advance().expect("a picture");
+        let first = run.energies[0];
+        for _ in 0..60 {
+            run.advance().expect("a picture");
+        }
+        assert!(run.energies[0] < 0.2 * first, "{first} {:?}", run.energies);
     }
 
     #[test]
