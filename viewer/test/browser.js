@@ -38,7 +38,7 @@ export function serve(...words) {
 export function launch() {
   const executablePath = browsers.find((path) => path && existsSync(path));
   if (!executablePath) throw new Error("no browser: install chromium, or name one in CATENA_BROWSER");
-  return chromium.launch({ executablePath, args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"] });
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--enable-unsafe-swiftshader"] });
 }
 
 export const fileUrl = (name) => pathToFileURL(join(folder, name)).href;

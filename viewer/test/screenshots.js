@@ -9,7 +9,7 @@ mkdirSync(target, { recursive: true });
 const browser = await launch();
 
 async function shot(name, url, prepare, options = {}) {
-  const page = await open(browser, url, { viewport: { width: 1200, height: 720 }, ...options });
+  const page = await open(browser, `${url}#fine`, { viewport: { width: 1200, height: 720 }, ...options });
   await prepare(page);
   await page.waitForTimeout(300);
   await page.screenshot({ path: join(target, `${name}.png`) });

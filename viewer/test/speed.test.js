@@ -10,7 +10,7 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser?.close());
 
-for (const [bodies, least] of [[50, 20], [1000, 8]]) {
+for (const [bodies, least] of [[50, 15], [1000, 6]]) {
   // the limits are those of a busy machine with two cores; what was reached is printed
   test(`${bodies} bodies are drawn often enough`, async () => {
     run("simulate", `chain-${bodies}`, "--controller", "gravity", "--v", Array(bodies).fill(0.2).join(), "--duration", "2",
