@@ -141,7 +141,7 @@ class Page {
     return h("header", {},
       h("span", { class: "brand" }, "catena"),
       h("h1", {}, this.scene.subjects.map((s) => s.name).join(" · ")),
-      h("span", { class: "summary" }, `${model.name === subject.name ? "" : `${model.name} · `}${model.bodies.length - 1} bodies · ${model.nv} freedoms${model.constraints.length ? ` · ${model.constraints.length} constraints` : ""} · ${short(model.mass)} kg`),
+      h("span", { class: "summary" }, `${model.name === subject.name ? "" : `${model.name} · `}${model.bodies.length - 1} bodies · ${model.nv} freedoms${model.constraints.length ? ` · ${model.constraints.length} ${model.constraints.length === 1 ? "constraint" : "constraints"}` : ""} · ${short(model.mass)} kg`),
       badge,
       h("span", { class: "space" }),
       h("button", { class: "icon", title: "dark or light (d)", "aria-label": "dark or light", onclick: () => this.dark() }, "◐"),

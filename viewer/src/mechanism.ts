@@ -148,7 +148,7 @@ export class Mechanism {
       bodies.flatMap((body, k) => {
         if (!body.shape) return [];
         // a rod without thickness still is to be seen
-        const size = body.shape.spread.map((x) => Math.max(half * x, 0.4 * thick));
+        const size = body.shape.spread.map((x) => Math.max(half * x, 0.62 * thick));
         return [{ body: k, local: matrixOf(body.shape, new Vector3(...size)), colour: colourAt(k) }];
       });
     const ball = BALLS[detail]();
@@ -158,12 +158,12 @@ export class Mechanism {
     };
 
     const tube = TUBES[detail]();
-    const bone = new Color("#8b95a3");
+    const bone = (body: number) => new Color("#8b95a3").lerp(colourAt(body), 0.55);
     this.links = new Copies(
       tube,
       material(),
       bodies.flatMap((body, k) =>
-        k === 0 ? [] : body.reaches.map((end) => ({ body: k, local: between(ZERO, new Vector3(...end), 0.55 * thick), colour: bone })),
+        k === 0 ? [] : body.reaches.map((end) => ({ body: k, local: between(ZERO, new Vector3(...end), 0.5 * thick), colour: bone(k) })),
       ),
     );
 
@@ -482,7 +482,7 @@ export class Mechanism {
         const shape = bodies[body].shape;
         const ends = [[0, 0, 0], ...bodies[body].reaches];
         if (shape) {
-          const spread = Math.sqrt(3) * Math.max(...shape.spread);
+          const spread = Math.sqrt(5) * Math.max(...shape.spread);
           for (let axis = 0; axis < 3; axis++) {
             for (const side of [-spread, spread]) ends.push(shape.p.map((x, i) => (i === axis ? x + side : x)));
           }

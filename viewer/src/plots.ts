@@ -107,7 +107,10 @@ export class Plots {
     for (const { plot } of this.drawn) plot.destroy();
     this.drawn = [];
     this.element.replaceChildren();
-    for (const chart of this.charts) this.drawChart(chart);
+    const isZero = (chart: Chart) => chart.lines.every((line) => line.curve.values.every((x: number) => x === 0));
+    for (const chart of this.charts) if (!isZero(chart)) this.drawChart(chart);
+    const zeros = this.charts.filter(isZero).map((chart) => `${chart.title} (${chart.unit})`);
+    if (zeros.length) this.element.append(h("p", { class: "soft" }, `Zero all the time: ${zeros.join(", ")}.`));
     this.resize();
     this.moveTo(this.time, true);
   }

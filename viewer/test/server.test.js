@@ -81,7 +81,7 @@ test("a page of another site gets nothing", async () => {
   server.kill();
 });
 
-test("a live run moves, pauses and is pulled", async () => {
+test("a live run moves, pauses and steps", async () => {
   const server = await serve("pendulum-3", "--live", "--random", "2");
   const page = await open(browser, server.url);
   await page.waitForFunction(() => document.querySelector("[role=status]").textContent === "paused");
@@ -94,6 +94,38 @@ test("a live run moves, pauses and is pulled", async () => {
   assert.equal(await page.evaluate(() => catena.time()), paused);
   await page.getByRole("button", { name: "Step 20 ms" }).click();
   await page.waitForFunction((t) => Math.abs(catena.time() - t - 0.02) < 1e-6, paused);
+  assert.deepEqual(page.errors, []);
+  await page.context().close();
+  server.kill();
+});
+
+test("Shift and the pointer pull a body along", async () => {
+  const server = await serve("pendulum-3", "--live");
+  const page = await open(browser, server.url);
+  await page.waitForFunction(() => document.querySelector("[role=status]").textContent === "paused");
+  await page.locator("#gravity").fill("0");
+  // the mass centre of the last rod, half of its length below its joint
+  const place = () =>
+    page.evaluate(() => {
+      const [x, y, z] = catena.poses().slice(21, 24);
+      return catena.project([x, y, z]);
+    });
+  await page.evaluate(() => catena.play());
+  const [x, y] = await place();
+  await page.keyboard.down("Shift");
+  await page.mouse.move(x, y + 3);
+  await page.mouse.down();
+  await page.mouse.move(x + 120, y - 60, { steps: 4 });
+  await page.waitForFunction(
+    ([x]) => {
+      const [px, py, pz] = catena.poses().slice(21, 24);
+      return catena.project([px, py, pz])[0] > x + 25;
+    },
+    [x],
+    { timeout: 20_000 },
+  );
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
   assert.deepEqual(page.errors, []);
   await page.context().close();
   server.kill();
