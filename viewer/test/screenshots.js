@@ -39,7 +39,7 @@ server.kill();
 
 run("simulate", "four-bar-3", "--random", "1", "--duration", "4", "--audit", "report", "-o", "bars.parquet");
 run("report", "bars.parquet");
-await shot("loops", fileUrl("bars.html"), (page) => page.evaluate(() => catena.seek(1.4)), { colorScheme: "dark" });
+await shot("loops", fileUrl("bars.html"), (page) => page.evaluate(() => catena.seek(0.45)), { colorScheme: "dark" });
 
 run("simulate", "zoo", "--random", "1", "--duration", "1", "--audit", "report", "-o", "zoo.csv");
 run("report", "zoo.csv");

@@ -181,7 +181,7 @@ fn mistakes_are_told() {
         ),
         (
             "view planar3 --live --q 1,2 --no-open",
-            "3 numbers are needed, 2 given",
+            "3 numbers are needed, 2 were given",
         ),
         ("render run.csv -o run.bmp", ".png, .gif or .mp4"),
         ("render run.csv -o run.png --size 3x4", "is no size"),

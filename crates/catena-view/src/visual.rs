@@ -82,7 +82,10 @@ pub fn of_urdf(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)>
         }
     }
     let mut reader = Reader {
-        folder: path.parent().unwrap_or(Path::new("")).to_path_buf(),
+        folder: match path.parent() {
+            Some(folder) if folder != Path::new("") => folder.to_path_buf(),
+            _ => PathBuf::from("."),
+        },
         triangles: 0,
         meshes: HashMap::new(),
         notes: Vec::new(),
