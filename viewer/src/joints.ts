@@ -137,7 +137,9 @@ export class JointsPanel {
       const now = this.get(freedom);
       if (freedom !== held) input.value = String(now);
       value.textContent = turns ? `${short((now * 180) / Math.PI, 4)}°` : `${short(now)} ${unit}`;
-      effort.textContent = `${short(posture.gravity[freedom], 5)} ${force_unit}`;
+      // what is left of a sum that cancels is no effort
+      const shown = Math.abs(posture.gravity[freedom]) < 1e-12 * largest ? 0 : posture.gravity[freedom];
+      effort.textContent = `${short(shown)} ${force_unit}`;
       effort.dataset.value = String(posture.gravity[freedom]);
       bar.style.width = `${(50 * Math.abs(posture.gravity[freedom])) / largest}%`;
       bar.classList.toggle("negative", posture.gravity[freedom] < 0);

@@ -21,10 +21,8 @@ export function renderAll(app: HTMLElement, scene: Scene, wanted: Render) {
   for (const t of wanted.times) {
     stage.moveTo(t);
     stage.render();
-    const sky = pen.createLinearGradient(0, 0, 0, height);
-    sky.addColorStop(0, colour("--sky"));
-    sky.addColorStop(1, colour("--ground"));
-    pen.fillStyle = sky;
+    // one colour: movies in GIF have no room for more
+    pen.fillStyle = colour("--sky");
     pen.fillRect(0, 0, width, height);
     pen.drawImage(stage.canvas, 0, 0, width, height);
     if (wanted.clock) {

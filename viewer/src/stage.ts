@@ -16,6 +16,13 @@ const INSTANTS = 120;
 /** More bodies are drawn less finely. */
 const MANY = 150;
 
+/** The largest of every thousand numbers: no call takes a million arguments. */
+function chunks(numbers: number[]): number[] {
+  const largest: number[] = [];
+  for (let k = 0; k < numbers.length; k += 1000) largest.push(Math.max(...numbers.slice(k, k + 1000)));
+  return largest;
+}
+
 /** Is there no graphics card? Then triangles are dear. */
 function drawsInSoftware(): boolean {
   const probe = document.createElement("canvas").getContext("webgl2");
@@ -105,40 +112,33 @@ export class Stage {
     this.render();
   }
 
-  /** Middle and size of everything there is to see. Where the mechanism is followed, its drift does not count. */
+  /** Middle and size of everything there is to see. Where the mechanism is followed, every instant is seen from its own middle. */
   private measure() {
     const low = new Vector3(Infinity, Infinity, Infinity);
     const high = new Vector3(-Infinity, -Infinity, -Infinity);
-    let first = new Vector3();
+    const all: { point: Vector3; instant: number }[] = [];
     for (const mechanism of this.mechanisms) {
-      let instant = -1;
-      const drift = new Vector3();
-      for (const { point, instant: k } of mechanism.points(INSTANTS)) {
-        if (this.follows && k !== instant) {
-          // the first body stands for the whole
-          if (instant < 0) first.copy(point);
-          drift.copy(point).sub(first);
-          instant = k;
-        }
-        const p = this.follows ? point.clone().sub(drift) : point;
-        low.min(p);
-        high.max(p);
+      for (const { point, instant } of mechanism.points(INSTANTS)) {
+        low.min(point);
+        high.max(point);
+        all.push({ point: point.clone(), instant });
       }
     }
-    if (low.x > high.x) return;
+    if (!all.length) return;
     this.centre.addVectors(low, high).multiplyScalar(0.5);
-    // the sphere about the middle, which is smaller than that about the box
-    let reach = 0;
-    if (!this.follows) {
-      for (const mechanism of this.mechanisms) {
-        for (const { point } of mechanism.points(INSTANTS)) reach = Math.max(reach, point.distanceTo(this.centre));
-      }
+    const middles = new Map<number, { sum: Vector3; count: number }>();
+    for (const { point, instant } of all) {
+      const middle = middles.get(instant) ?? { sum: new Vector3(), count: 0 };
+      middle.sum.add(point);
+      middle.count++;
+      middles.set(instant, middle);
     }
-    this.radius = Math.max(reach || 0.5 * low.distanceTo(high), 1e-3);
+    for (const { sum, count } of middles.values()) sum.divideScalar(count);
+    const middleOf = (instant: number) => (this.follows ? middles.get(instant)!.sum : this.centre);
+    this.radius = Math.max(1e-3, ...chunks(all.map(({ point, instant }) => point.distanceTo(middleOf(instant)))));
     // room to move for what has not moved yet
     if (!this.mechanisms[0].motion) this.radius *= 1.25;
-    const near = this.radius / 200;
-    this.perspective.near = near;
+    this.perspective.near = this.radius / 200;
     this.perspective.far = this.radius * 200;
     this.orthographic.near = -100 * this.radius;
     this.orthographic.far = 100 * this.radius;
@@ -209,7 +209,7 @@ export class Stage {
     else if (from === "side") eye.copy(side);
     else if (from === "top") eye.copy(this.up).addScaledVector(depth, -1e-3);
     else eye.copy(side).multiplyScalar(0.62).addScaledVector(depth, -0.78).addScaledVector(this.up, 0.42);
-    if (from === "corner" && this.isFlat()) eye.copy(this.flatNormal());
+    if (from === "corner" && this.mechanisms[0].motion && this.isFlat()) eye.copy(this.flatNormal());
     const target = this.target();
     const wide = Math.min(1, this.perspective.aspect || 1);
     const distance = (1.02 * this.radius) / Math.sin((FIELD_OF_VIEW * Math.PI) / 360) / wide;

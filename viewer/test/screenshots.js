@@ -48,7 +48,7 @@ await shot("matrices", fileUrl("zoo.html"), async (page) => {
   await page.locator("canvas.matrix").first().hover({ position: { x: 60, y: 60 } });
 });
 
-run("simulate", "pendulum-5", "--random", "3", "--duration", "4", "-o", "pendulum.csv");
-run("render", "pendulum.csv", "-o", "pendulum.gif", "--size", "420x320", "--rate", "16");
+run("simulate", "pendulum-5", "--random", "3", "--duration", "3", "-o", "pendulum.csv");
+run("render", "pendulum.csv", "-o", "pendulum.gif", "--size", "360x270", "--rate", "12");
 copyFileSync(join(folder, "pendulum.gif"), join(target, "pendulum.gif"));
 await browser.close();
