@@ -46,6 +46,24 @@ impl Budget {
         }
     }
 
+    /// What is left beside a model that takes so many bytes of text. A model of a few bodies does not count.
+    #[must_use]
+    pub fn beside(self, model: usize) -> Self {
+        const SMALL: usize = 100_000;
+        let excess = model.saturating_sub(SMALL) * 3 / 4;
+        Budget {
+            poses: self
+                .poses
+                .saturating_sub(excess * 2 / 3)
+                .max(self.poses / 4),
+            columns: self
+                .columns
+                .saturating_sub(excess / 3)
+                .max(self.columns / 4),
+            ..self
+        }
+    }
+
     /// A curve with fewer points says little.
     const FEWEST_POINTS: usize = 400;
     /// Bytes of the pose of a body.
@@ -104,18 +122,9 @@ pub fn poses(dynamics: &mut Dynamics, state: &State, out: &mut Vec<f64>) -> Resu
     Ok(())
 }
 
-/// The animation and the curves of a run.
-pub fn to_json(run: &Run, model: &Model, budget: Budget) -> Result<Value> {
-    let time = match run.column("time") {
-        Some(time) if !time.is_empty() => time,
-        _ => {
-            return Err(Error::new(
-                ErrorKind::Input,
-                "the run holds no rows: it was stopped before its first block",
-            )
-            .hint("go on with it by --resume"));
-        }
-    };
+/// The animation and the curves of a run that has rows.
+pub(crate) fn to_json(run: &Run, model: &Model, budget: Budget) -> Result<Value> {
+    let time = run.column("time").unwrap_or_default();
     let rows = time.len();
     let frames = budget.frames(model.body_count() + 1, rows);
     let mut dynamics = Dynamics::new(model);

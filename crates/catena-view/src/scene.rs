@@ -49,9 +49,17 @@ impl Subject {
 
     /// A run: its animation and curves within the budget, its audit, and where it comes from.
     pub fn of_run(name: &str, run: &Run, model: &Model, budget: Budget) -> Result<Self> {
-        let motion = motion::to_json(run, model, budget)?;
+        if run.row_count() == 0 {
+            return Err(Error::new(
+                ErrorKind::Input,
+                "the run holds no rows: it was stopped before its first block",
+            )
+            .hint("go on with it by --resume"));
+        }
         let state = motion::state_at(run, model, 0)?;
         let mut subject = Subject::new(name, model, &state);
+        let budget = budget.beside(subject.0["model"].to_string().len());
+        let motion = motion::to_json(run, model, budget)?;
         let metadata = &run.header.metadata;
         let words = metadata["command"].as_array().map(|words| {
             let words = words.iter().filter_map(Value::as_str).map(quoted);
