@@ -103,6 +103,7 @@ class Page {
       this.joints = new JointsPanel(subject, (posture) => {
         this.stage.mechanisms[0].movePoses(posture.poses);
         this.stage.keepUp();
+        this.stage.makeRoom();
         this.stale = true;
       });
       tabs.push(["Joints", this.joints.element]);

@@ -456,6 +456,15 @@ export class Mechanism {
     return found.find((hit) => hit.body > 0) ?? null;
   }
 
+  /** The middle of the joints that the ground holds; none if it holds none. */
+  heldAt(): Vector3 | null {
+    const held = this.subject.model.bodies.filter((body) => body.parent === 0 && body.kind !== "free");
+    if (!held.length) return null;
+    const middle = new Vector3();
+    for (const body of held) middle.add(new Vector3(...body.placement!.p));
+    return middle.divideScalar(held.length);
+  }
+
   /** The mass centre of everything. */
   massCentre(out: Vector3): Vector3 {
     out.set(0, 0, 0);

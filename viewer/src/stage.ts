@@ -126,6 +126,9 @@ export class Stage {
     }
     if (!all.length) return;
     this.centre.addVectors(low, high).multiplyScalar(0.5);
+    const held = this.mechanisms[0].heldAt();
+    // what has not moved yet will move about where the ground holds it
+    if (!this.mechanisms[0].motion && held) this.centre.copy(held);
     const middles = new Map<number, { sum: Vector3; count: number }>();
     for (const { point, instant } of all) {
       const middle = middles.get(instant) ?? { sum: new Vector3(), count: 0 };
@@ -136,8 +139,7 @@ export class Stage {
     for (const { sum, count } of middles.values()) sum.divideScalar(count);
     const middleOf = (instant: number) => (this.follows ? middles.get(instant)!.sum : this.centre);
     this.radius = Math.max(1e-3, ...chunks(all.map(({ point, instant }) => point.distanceTo(middleOf(instant)))));
-    // room to move for what has not moved yet
-    if (!this.mechanisms[0].motion) this.radius *= 1.25;
+    if (!this.mechanisms[0].motion && !held) this.radius *= 1.25;
     this.perspective.near = this.radius / 200;
     this.perspective.far = this.radius * 200;
     this.orthographic.near = -100 * this.radius;
@@ -373,6 +375,17 @@ export class Stage {
     const normal = this.camera.getWorldDirection(new Vector3());
     const reach = through.clone().sub(ray.origin).dot(normal) / ray.direction.dot(normal);
     return ray.origin.clone().addScaledVector(ray.direction, reach);
+  }
+
+  /** Steps back where the mechanism has grown out of the picture. */
+  makeRoom() {
+    if (this.follows) return;
+    let reach = 0;
+    for (const { point } of this.mechanisms[0].points(1)) reach = Math.max(reach, point.distanceTo(this.centre));
+    if (reach <= this.radius) return;
+    const factor = this.radius / (1.1 * reach);
+    this.radius = 1.1 * reach;
+    this.zoom(factor);
   }
 
   /** Where a point of the world is in the window, in pixels. */

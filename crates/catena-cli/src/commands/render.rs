@@ -35,7 +35,7 @@ pub struct Arguments {
 
     /// From where
     #[arg(long, value_enum, value_name = "NAME", default_value = "corner")]
-    view: Side,
+    view: Standpoint,
 
     /// Pictures per second of a movie
     #[arg(long, value_name = "N", default_value_t = 25.0)]
@@ -64,7 +64,7 @@ pub struct Arguments {
 
 /// From where a mechanism is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Side {
+enum Standpoint {
     /// From a corner, a little from above.
     Corner,
     /// From the front.
