@@ -1,6 +1,6 @@
 //! A server for one page, on loopback.
 //!
-//! It serves the page, the scene, the answers of the [`engine`](crate::engine) and a [`live`](crate::live) simulation, and no file. A page of
+//! It serves the page, the scene, the answers of the [`engine`] and a [`live`] simulation, and no file. A page of
 //! another site can reach a loopback server through the reader's browser: it may send requests, or give a name of its own the address
 //! 127.0.0.1 (DNS rebinding). So every request must name this server in `Host`, and where a browser tells the page that asks
 //! (`Origin`, `Sec-Fetch-Site`), it must be this page.

@@ -212,9 +212,9 @@ fn a_live_run_moves_and_is_left_when_it_is_flooded() {
         let origin = origin.parse().expect("a header");
         request.headers_mut().insert("Origin", origin);
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
-        tungstenite::client(request, stream)
+        tungstenite::client(request, stream).ok()
     };
-    assert!(connect("http://evil.example").is_err());
+    assert!(connect("http://evil.example").is_none());
     let (mut socket, _) = connect(&format!("http://127.0.0.1:{port}")).expect("a socket");
     socket
         .send(tungstenite::Message::text(r#"{"run": true}"#))
