@@ -13,6 +13,7 @@ mod output;
 mod plot;
 mod program;
 mod referee;
+mod scene_argument;
 mod situation;
 mod state_argument;
 mod state_file;

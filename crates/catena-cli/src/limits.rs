@@ -15,6 +15,15 @@ pub fn count(option: &str, asked: u64, most: u64) -> Result<()> {
     Err(Error::new(ErrorKind::Input, message))
 }
 
+/// Refuses an option that must be a positive number.
+pub fn positive(option: &str, asked: f64) -> Result<()> {
+    if asked.is_finite() && asked > 0.0 {
+        return Ok(());
+    }
+    let message = format!("{option}: {asked} is not a positive number");
+    Err(Error::new(ErrorKind::Input, message))
+}
+
 /// Refuses results that would not fit into memory: `many` of them, of `each` numbers.
 pub fn memory(what: &str, many: usize, each: usize) -> Result<()> {
     let numbers = many as f64 * each as f64;

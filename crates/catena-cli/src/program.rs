@@ -3,7 +3,7 @@
 use crate::commands::{
     algorithms, assemble, benchmark, check, compare, completions, convert, count, derivatives,
     derive, doctor, evaluate, export_case, factor, forward, generate, info, inverse, man, models,
-    plot, regressor, simulate, study, tour, verify,
+    plot, regressor, render, report, simulate, study, tour, verify, view,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -61,6 +61,12 @@ enum Command {
     Simulate(Box<simulate::Arguments>),
     /// Draw a run: coordinates, efforts, energies, the mechanism in motion
     Plot(plot::Arguments),
+    /// Look at a model or at runs in a browser: motion, curves, audit, sliders, live
+    View(view::Arguments),
+    /// Write a run as one page to share: animation, curves, audit, model
+    Report(report::Arguments),
+    /// Draw a run as a picture or a movie: PNG, GIF, MP4
+    Render(render::Arguments),
     /// Check every law and every pair of methods on random states of a model
     Check(check::Arguments),
     /// The field's benchmark problems: cost, and error against the reference
@@ -125,6 +131,9 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Evaluate(arguments)) => evaluate::run(arguments, json),
         Some(Command::Simulate(arguments)) => simulate::run(arguments, json),
         Some(Command::Plot(arguments)) => plot::run(arguments, json),
+        Some(Command::View(arguments)) => view::run(arguments, json),
+        Some(Command::Report(arguments)) => report::run(arguments, json),
+        Some(Command::Render(arguments)) => render::run(arguments, json),
         Some(Command::Check(arguments)) => check::run(arguments, json),
         Some(Command::Benchmark(arguments)) => benchmark::run(arguments, json),
         Some(Command::Verify(arguments)) => verify::run(arguments, json),

@@ -1,0 +1,456 @@
+//! A simulation that runs while the page is open, over a WebSocket.
+//!
+//! Motion goes out sixty times a second: a binary message with the time (64 bits) and the poses of all bodies (32 bits), and a few times a
+//! second a text with energies. In come texts of JSON, one wish each:
+//!
+//! | wish | meaning |
+//! |---|---|
+//! | `{"run": true}` | go on, or stop |
+//! | `{"step": 0.02}` | move on by so many seconds and stop |
+//! | `{"speed": 0.5}` | seconds of motion per second |
+//! | `{"gravity": [0, 0, -9.81]}` | m/s² |
+//! | `{"drive": "hold", "stiffness": 50, "damping": 5}` | `none`, `gravity` (hold the weight), `brake` (damping alone) or `hold` (spring and damper to the present position) |
+//! | `{"pull": {"body": 3, "point": [0, 0, 0.1], "to": [1, 0, 0], "stiffness": 40}}` | a spring from a point of a body to a point of the world; `null` lets go |
+//! | `{"reset": true}` | back to the start |
+//!
+//! Every sixtieth of a second is a run of its own by [`Simulation`], so that loops, friction and tolerances are kept as in any other.
+
+use crate::motion;
+use catena::error::{Error, ErrorKind, Result};
+use catena::integrate::{Method, Tolerances};
+use catena::simulate::{Controller, Gains, Inputs, Integrator, LineSpring, Options, Simulation};
+use catena::spatial::Vec3;
+use catena::trajectory::{PointToPoint, Profile, Reference};
+use catena::{Dynamics, Model, State};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+use tungstenite::handshake::derive_accept_key;
+use tungstenite::protocol::{Role, WebSocketConfig};
+use tungstenite::{Message, WebSocket};
+
+/// Time between pictures.
+const PICTURE: Duration = Duration::from_micros(16_667);
+/// Longest message of the page, bytes.
+const MOST_BYTES: usize = 4096;
+/// Messages of the page per second.
+const MOST_MESSAGES: usize = 240;
+/// A picture that takes longer stops the run.
+const MOST_TIME: Duration = Duration::from_secs(2);
+/// Relative tolerance: what one sees, not what one publishes.
+const TOLERANCE: f64 = 1e-6;
+
+/// Where a live simulation begins.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// The model.
+    pub model: Model,
+    /// Its state at time 0.
+    pub state: State,
+}
+
+/// Answers the handshake and runs the simulation until the page is closed.
+pub(crate) fn serve(mut stream: TcpStream, key: &str, start: &Start) -> io::Result<()> {
+    let accept = derive_accept_key(key.as_bytes());
+    stream.write_all(
+        format!(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+        )
+        .as_bytes(),
+    )?;
+    stream.set_read_timeout(Some(Duration::from_millis(1)))?;
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(MOST_BYTES))
+        .max_frame_size(Some(MOST_BYTES));
+    let mut socket = WebSocket::from_raw_socket(stream, Role::Server, Some(config));
+    let mut run = Live::new(start);
+    let ended = talk(&mut socket, &mut run);
+    let _ = socket.close(None);
+    let _ = socket.flush();
+    match ended {
+        Err(tungstenite::Error::Io(error)) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn talk(socket: &mut WebSocket<TcpStream>, run: &mut Live) -> tungstenite::Result<()> {
+    let mut second = (Instant::now(), 0);
+    let mut pictures = 0u64;
+    let mut moved = true;
+    loop {
+        let begun = Instant::now();
+        loop {
+            match socket.read() {
+                Ok(Message::Text(text)) => {
+                    if second.0.elapsed() > Duration::from_secs(1) {
+                        second = (Instant::now(), 0);
+                    }
+                    second.1 += 1;
+                    if second.1 > MOST_MESSAGES {
+                        return Ok(()); // a page that floods the socket is left
+                    }
+                    moved = true;
+                    if let Err(error) = run.wish(text.as_str()) {
+                        let complaint = json!({ "error": error.message() });
+                        socket.send(Message::text(complaint.to_string()))?;
+                    }
+                }
+                Ok(Message::Close(_)) => return Ok(()),
+                Ok(_) => {}
+                Err(tungstenite::Error::Io(error))
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                    ) =>
+                {
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if run.running || run.owed > 0.0 {
+            moved = true;
+            if let Err(error) = run.advance() {
+                run.running = false;
+                run.owed = 0.0;
+                let complaint = json!({ "error": error.message() });
+                socket.send(Message::text(complaint.to_string()))?;
+            }
+        }
+        if moved {
+            socket.send(Message::binary(run.picture()))?;
+            if pictures.is_multiple_of(6) || !run.running {
+                socket.send(Message::text(run.numbers().to_string()))?;
+            }
+            pictures += 1;
+            moved = false;
+        }
+        std::thread::sleep(PICTURE.saturating_sub(begun.elapsed()));
+    }
+}
+
+/// A spring that pulls a body.
+#[derive(Clone, Debug)]
+struct Pull {
+    frame: usize,
+    point: Vec3<f64>,
+    to: Vec3<f64>,
+    stiffness: f64,
+}
+
+/// The simulation.
+struct Live {
+    start: Start,
+    model: Model,
+    dynamics: Dynamics,
+    state: State,
+    time: f64,
+    speed: f64,
+    running: bool,
+    /// Seconds of motion still to go when it does not run.
+    owed: f64,
+    controller: Controller,
+    pull: Option<Pull>,
+    energies: [f64; 3],
+}
+
+impl Live {
+    fn new(start: &Start) -> Self {
+        Live {
+            model: start.model.clone(),
+            dynamics: Dynamics::new(&start.model),
+            state: start.state.clone(),
+            start: start.clone(),
+            time: 0.0,
+            speed: 1.0,
+            running: false,
+            owed: 0.0,
+            controller: Controller::None,
+            pull: None,
+            energies: [0.0; 3],
+        }
+    }
+
+    /// Takes a wish of the page.
+    fn wish(&mut self, text: &str) -> Result<()> {
+        let bad = |what: &str| Error::new(ErrorKind::Input, what.to_string());
+        let wish: Value = serde_json::from_str(text).map_err(|_| bad("a wish must be JSON"))?;
+        let number = |key: &str, low: f64, high: f64| match &wish[key] {
+            Value::Null => Ok(None),
+            value => match value.as_f64() {
+                Some(x) if (low..=high).contains(&x) => Ok(Some(x)),
+                _ => Err(bad(&format!(
+                    "`{key}` must be a number from {low} to {high}"
+                ))),
+            },
+        };
+        if let Some(running) = wish["run"].as_bool() {
+            self.running = running;
+        }
+        if let Some(step) = number("step", 0.0, 10.0)? {
+            (self.running, self.owed) = (false, step);
+        }
+        if let Some(speed) = number("speed", 0.001, 100.0)? {
+            self.speed = speed;
+        }
+        if !wish["gravity"].is_null() {
+            let gravity =
+                vector(&wish["gravity"]).ok_or_else(|| bad("gravity is three numbers"))?;
+            self.model = self.model.clone().with_gravity(gravity);
+            self.dynamics = Dynamics::new(&self.model);
+        }
+        if let Some(drive) = wish["drive"].as_str() {
+            let stiffness = number("stiffness", 0.0, 1e6)?.unwrap_or(50.0);
+            let damping = number("damping", 0.0, 1e6)?.unwrap_or(5.0);
+            self.controller = self.drive(drive, stiffness, damping)?;
+        }
+        if wish.get("pull").is_some() {
+            self.pull = match &wish["pull"] {
+                Value::Null => None,
+                pull => Some(self.pulled(pull)?),
+            };
+        }
+        if wish["reset"] == true {
+            self.state = self.start.state.clone();
+            self.time = 0.0;
+        }
+        Ok(())
+    }
+
+    fn drive(&self, name: &str, stiffness: f64, damping: f64) -> Result<Controller> {
+        Ok(match name {
+            "none" => Controller::None,
+            "gravity" => Controller::GravityCompensation,
+            "hold" | "brake" => {
+                let positions = crate::scene::position_of_freedom(&self.model);
+                let here: Vec<f64> = positions
+                    .iter()
+                    .map(|q| q.map_or(0.0, |q| self.state.q[q]))
+                    .collect();
+                let motion = PointToPoint::new(Profile::Cycloid, &here, &here, 1.0)?;
+                Controller::ProportionalDerivative {
+                    motion: Reference::PointToPoint(motion),
+                    stiffness: Gains::Same(if name == "hold" { stiffness } else { 0.0 }),
+                    damping: Gains::Same(damping),
+                }
+            }
+            other => {
+                let message = format!("there is no drive `{other}`");
+                return Err(
+                    Error::new(ErrorKind::Input, message).hint("none, gravity, brake or hold")
+                );
+            }
+        })
+    }
+
+    /// The spring of a wish, at a frame of the body.
+    fn pulled(&self, pull: &Value) -> Result<Pull> {
+        let bad = || {
+            Error::new(
+                ErrorKind::Input,
+                "a pull has a body, a point and a place `to`",
+            )
+        };
+        let body = pull["body"].as_u64().ok_or_else(bad)? as usize;
+        let frames = &self.model.tree().frames;
+        let frame = frames
+            .iter()
+            .position(|f| f.body == body && body > 0)
+            .ok_or_else(bad)?;
+        let (point, to) = vector(&pull["point"])
+            .zip(vector(&pull["to"]))
+            .ok_or_else(bad)?;
+        let stiffness = pull["stiffness"].as_f64().ok_or_else(bad)?;
+        if !(0.0..=1e7).contains(&stiffness) {
+            return Err(bad());
+        }
+        Ok(Pull {
+            frame,
+            point: frames[frame]
+                .body_from_frame
+                .inverse()
+                .point(Vec3::from_array(point)),
+            to: Vec3::from_array(to),
+            stiffness,
+        })
+    }
+
+    fn inputs(&self) -> Inputs {
+        let springs = self.pull.iter().map(|pull| LineSpring {
+            frames: [Some(pull.frame), None],
+            points: [pull.point, pull.to],
+            stiffness: pull.stiffness,
+            // enough to calm what is pulled: that of a mass of the whole model
+            damping: 0.5 * (pull.stiffness * self.model.mass()).sqrt(),
+            free_length: 0.0,
+        });
+        Inputs {
+            controller: self.controller.clone(),
+            springs: springs.collect(),
+            ..Inputs::default()
+        }
+    }
+
+    /// Moves on by one picture.
+    fn advance(&mut self) -> Result<()> {
+        let mut duration = PICTURE.as_secs_f64() * self.speed;
+        if !self.running {
+            duration = duration.min(self.owed);
+            self.owed -= duration;
+        }
+        if duration < 1e-9 {
+            self.owed = 0.0;
+            return Ok(());
+        }
+        let options = Options {
+            integrator: Integrator::Adaptive {
+                method: Method::Tsitouras5,
+                tolerances: Tolerances {
+                    relative: TOLERANCE,
+                    absolute: 0.01 * TOLERANCE,
+                },
+                max_step: f64::INFINITY,
+            },
+            duration,
+            interval: duration,
+        };
+        let mut run =
+            Simulation::new(&self.model, &self.state, self.inputs(), Vec::new(), options)?;
+        let begun = Instant::now();
+        let mut samples = Vec::new();
+        while !run.finished() {
+            run.advance(&mut samples)?;
+            if begun.elapsed() > MOST_TIME {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    format!(
+                        "the motion is too fast to follow: {duration:.4} s took more than {MOST_TIME:?}"
+                    ),
+                ));
+            }
+        }
+        if let Some(sample) = samples.pop() {
+            let base = self.state.base;
+            self.energies = sample.energies;
+            self.state = sample.state;
+            self.state.base = base;
+        }
+        self.time += duration;
+        Ok(())
+    }
+
+    /// Time and poses as bytes.
+    fn picture(&mut self) -> Vec<u8> {
+        let mut numbers = Vec::new();
+        let mut bytes = self.time.to_le_bytes().to_vec();
+        if motion::poses(&mut self.dynamics, &self.state, &mut numbers).is_ok() {
+            bytes.extend(numbers.iter().flat_map(|x| (*x as f32).to_le_bytes()));
+        }
+        bytes
+    }
+
+    fn numbers(&self) -> Value {
+        let [kinetic, gravitational, elastic] = self.energies;
+        json!({
+            "time": self.time, "running": self.running,
+            "kinetic": kinetic, "gravitational": gravitational, "elastic": elastic,
+            "q": self.state.q,
+        })
+    }
+}
+
+fn vector(value: &Value) -> Option<[f64; 3]> {
+    let list: Option<Vec<f64>> = value.as_array()?.iter().map(Value::as_f64).collect();
+    list?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catena::model::embedded;
+
+    fn pendulum() -> Live {
+        let model = embedded::model("planar3").expect("an embedded model");
+        let state = State::neutral(&model);
+        Live::new(&Start { model, state })
+    }
+
+    /// Without friction and efforts the energy stays, from picture to picture.
+    #[test]
+    fn energy_is_kept_over_many_pictures() {
+        let mut run = pendulum();
+        run.wish(r#"{"run": true}"#).expect("a wish");
+        run.wish(r#"{"gravity": [0, -9.81, 0]}"#).expect("a wish");
+        run.advance().expect("a picture");
+        let first: f64 = run.energies.iter().sum();
+        for _ in 0..60 {
+            run.advance().expect("a picture");
+        }
+        let last: f64 = run.energies.iter().sum();
+        assert!(run.energies[0] > 0.1, "it moves");
+        assert!(
+            (last - first).abs() < 1e-3 * run.energies[0],
+            "{first} {last}"
+        );
+        assert!((run.time - 61.0 * PICTURE.as_secs_f64()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_body_follows_what_pulls_it() {
+        let mut run = pendulum();
+        run.wish(r#"{"run": true, "gravity": [0, 0, 0]}"#)
+            .expect("a wish");
+        let tip = |run: &mut Live| {
+            let bytes = run.picture();
+            let float = |k: usize| {
+                f32::from_le_bytes(bytes[8 + 4 * k..12 + 4 * k].try_into().expect("four bytes"))
+            };
+            [float(7 * 3), float(7 * 3 + 1)]
+        };
+        let before = tip(&mut run);
+        run.wish(r#"{"pull": {"body": 3, "point": [0, 0, 0], "to": [0, 1, 0], "stiffness": 50}}"#)
+            .expect("a wish");
+        for _ in 0..30 {
+            run.advance().expect("a picture");
+        }
+        let after = tip(&mut run);
+        assert!(after[1] > before[1] + 0.05, "{before:?} {after:?}");
+    }
+
+    /// Brakes take energy, and change nothing else.
+    #[test]
+    fn brakes_bring_it_to_rest() {
+        let mut run = pendulum();
+        run.state.v.fill(1.0);
+        run.wish(r#"{"run": true, "gravity": [0, 0, 0], "drive": "brake", "damping": 5}"#)
+            .expect("a wish");
+        run.advance().expect("a picture");
+        let first = run.energies[0];
+        for _ in 0..60 {
+            run.advance().expect("a picture");
+        }
+        assert!(run.energies[0] < 0.2 * first, "{first} {:?}", run.energies);
+    }
+
+    #[test]
+    fn wishes_that_make_no_sense_are_told() {
+        let mut run = pendulum();
+        for wish in [
+            "",
+            r#"{"speed": 1e9}"#,
+            r#"{"step": -1}"#,
+            r#"{"gravity": [1, 2]}"#,
+            r#"{"drive": "fly"}"#,
+            r#"{"pull": {"body": 99, "point": [0,0,0], "to": [0,0,0], "stiffness": 1}}"#,
+            r#"{"pull": {"body": 1, "point": [0,0,0], "to": [0,0,0], "stiffness": -1}}"#,
+        ] {
+            assert!(run.wish(wish).is_err(), "{wish}");
+        }
+        run.wish(r#"{"step": 0.05}"#).expect("a wish");
+        for _ in 0..10 {
+            run.advance().expect("a picture");
+        }
+        assert!((run.time - 0.05).abs() < 1e-9, "{}", run.time);
+    }
+}

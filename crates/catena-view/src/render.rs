@@ -1,0 +1,334 @@
+//! Pictures and movies of a scene, drawn by the page in a browser without a window.
+//!
+//! The scene carries the wanted instants (`render`); the page draws them all before it has loaded and leaves them in its document, which
+//! the browser prints. So one start of the browser makes a whole movie, and nothing has to be said to it while it runs.
+
+use crate::page;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use catena::error::{Error, ErrorKind, Result};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Programs that can draw the page.
+const BROWSERS: [&str; 6] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "msedge",
+];
+
+/// What to draw.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    /// Width and height in pixels.
+    pub size: [u32; 2],
+    /// Instants, s.
+    pub times: Vec<f64>,
+    /// `corner`, `front`, `side` or `top`.
+    pub view: String,
+    /// Light on dark.
+    pub dark: bool,
+    /// Write the time into the picture.
+    pub clock: bool,
+}
+
+/// A browser on this machine: the one that `CATENA_BROWSER` names, or the first that is found on the path.
+pub fn browser() -> Option<PathBuf> {
+    if let Some(chosen) = std::env::var_os("CATENA_BROWSER") {
+        return Some(chosen.into()).filter(|path: &PathBuf| path.is_file());
+    }
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    BROWSERS.iter().find_map(|name| {
+        let files = folders.iter().map(|folder| folder.join(name));
+        files.into_iter().find(|file| file.is_file())
+    })
+}
+
+/// The pictures as PNG, one for each instant.
+pub fn by_browser(browser: &Path, scene: &Value, picture: &Picture) -> Result<Vec<Vec<u8>>> {
+    let failed = |what: String| {
+        Error::new(
+            ErrorKind::Unsupported,
+            format!("{} cannot draw the pictures: {what}", browser.display()),
+        )
+        .hint("name another browser in CATENA_BROWSER; without one the strip's rasteriser draws")
+    };
+    let mut scene = scene.clone();
+    let [width, height] = picture.size;
+    scene["render"] = json!({
+        "width": width, "height": height, "times": picture.times,
+        "view": picture.view, "dark": picture.dark, "clock": picture.clock,
+    });
+    let folder = Temporary::new().map_err(|error| failed(error.to_string()))?;
+    let file = folder.0.join("scene.html");
+    std::fs::write(&file, page::html(&scene)).map_err(|error| failed(error.to_string()))?;
+    let mut command = Command::new(browser);
+    command
+        .args([
+            "--headless",
+            "--dump-dom",
+            "--hide-scrollbars",
+            "--no-first-run",
+            "--disable-extensions",
+            "--mute-audio",
+        ])
+        .args([
+            "--use-angle=swiftshader",
+            "--enable-unsafe-swiftshader",
+            "--force-device-scale-factor=1",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.0.join("profile").display()
+        ))
+        .arg(format!("--window-size={width},{height}"))
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    if is_root() {
+        // the sandbox of Chromium does not work for root
+        command.arg("--no-sandbox");
+    }
+    let output = command
+        .arg(url_of(&file))
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let pictures = text
+        .split("<i class=\"picture\">data:image/png;base64,")
+        .skip(1)
+        .map(|part| STANDARD.decode(part.split('<').next().unwrap_or_default().trim()))
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(|error| failed(error.to_string()))?;
+    match pictures.len() == picture.times.len() {
+        true => Ok(pictures),
+        false => Err(failed(format!(
+            "it drew {} of {} ({})",
+            pictures.len(),
+            picture.times.len(),
+            output.status
+        ))),
+    }
+}
+
+/// A movie in GIF of pictures in PNG, all of one size, repeated for ever.
+pub fn gif(pictures: &[Vec<u8>], rate: f64) -> Result<Vec<u8>> {
+    let failed = |error: String| {
+        Error::new(
+            ErrorKind::Input,
+            format!("the movie cannot be made: {error}"),
+        )
+    };
+    let mut bytes = Vec::new();
+    let mut encoder: Option<gif::Encoder<&mut Vec<u8>>> = None;
+    let mut room = Some(&mut bytes);
+    for (k, picture) in pictures.iter().enumerate() {
+        let (width, height, mut pixels) = pixels(picture).map_err(failed)?;
+        let mut frame = gif::Frame::from_rgba_speed(width, height, &mut pixels, 10);
+        // hundredths of a second, without letting their rounding add up
+        let hundredths = |k: usize| (100.0 * k as f64 / rate).round() as u16;
+        frame.delay = hundredths(k + 1) - hundredths(k);
+        let encoder = match &mut encoder {
+            Some(encoder) => encoder,
+            None => {
+                let Some(room) = room.take() else { break };
+                let mut new = gif::Encoder::new(room, width, height, &[])
+                    .map_err(|e| failed(e.to_string()))?;
+                new.set_repeat(gif::Repeat::Infinite)
+                    .map_err(|e| failed(e.to_string()))?;
+                encoder.insert(new)
+            }
+        };
+        encoder
+            .write_frame(&frame)
+            .map_err(|e| failed(e.to_string()))?;
+    }
+    drop(encoder);
+    Ok(bytes)
+}
+
+/// A movie in MP4 (H.264) of pictures in PNG, by ffmpeg.
+pub fn mp4(pictures: &[Vec<u8>], rate: f64, path: &Path) -> Result<()> {
+    let failed = |what: String| {
+        Error::new(
+            ErrorKind::Unsupported,
+            format!("MP4 is made by ffmpeg, which failed: {what}"),
+        )
+        .hint("install ffmpeg, or write a .gif")
+    };
+    let mut child = Command::new("ffmpeg")
+        .args([
+            "-y",
+            "-loglevel",
+            "error",
+            "-f",
+            "image2pipe",
+            "-framerate",
+            &rate.to_string(),
+            "-i",
+            "-",
+        ])
+        // players want even sizes and this arrangement of colours
+        .args([
+            "-vf",
+            "pad=ceil(iw/2)*2:ceil(ih/2)*2",
+            "-pix_fmt",
+            "yuv420p",
+            "-c:v",
+            "libx264",
+            "-crf",
+            "18",
+        ])
+        .args(["-f", "mp4", "-movflags", "+faststart"])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    if let Some(mut input) = child.stdin.take() {
+        for picture in pictures {
+            // what ffmpeg dislikes it says itself
+            if input.write_all(picture).is_err() {
+                break;
+            }
+        }
+    }
+    let output = child
+        .wait_with_output()
+        .map_err(|error| failed(error.to_string()))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(failed(
+            String::from_utf8_lossy(&output.stderr).trim().to_string(),
+        )),
+    }
+}
+
+/// Width, height and RGBA pixels of a picture in PNG.
+fn pixels(picture: &[u8]) -> std::result::Result<(u16, u16, Vec<u8>), String> {
+    let mut decoder = png::Decoder::new(std::io::Cursor::new(picture));
+    decoder.set_transformations(
+        png::Transformations::EXPAND | png::Transformations::STRIP_16 | png::Transformations::ALPHA,
+    );
+    let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
+    let size = reader
+        .output_buffer_size()
+        .ok_or("the picture is too large")?;
+    let mut pixels = vec![0; size];
+    let info = reader
+        .next_frame(&mut pixels)
+        .map_err(|error| error.to_string())?;
+    if info.color_type != png::ColorType::Rgba {
+        return Err(format!("the picture has the colours {:?}", info.color_type));
+    }
+    let side = |x: u32| u16::try_from(x).map_err(|_| "the picture is too large".to_string());
+    Ok((side(info.width)?, side(info.height)?, pixels))
+}
+
+/// The address of a file.
+fn url_of(file: &Path) -> String {
+    let mut path = file.display().to_string();
+    for (letter, code) in [
+        ("%", "%25"),
+        (" ", "%20"),
+        ("#", "%23"),
+        ("?", "%3F"),
+        ("\\", "/"),
+    ] {
+        path = path.replace(letter, code);
+    }
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    format!("file://{slash}{path}")
+}
+
+fn is_root() -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+/// A folder that goes away.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> std::io::Result<Self> {
+        for count in 0u32.. {
+            let name = format!("catena-render-{}-{count}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            match std::fs::create_dir(&folder) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| Temporary(folder)),
+            }
+        }
+        Err(std::io::ErrorKind::AlreadyExists.into())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(grey: u8) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, 8, 4);
+        encoder.set_color(png::ColorType::Rgb);
+        let mut writer = encoder.write_header().expect("a header");
+        writer.write_image_data(&[grey; 8 * 4 * 3]).expect("pixels");
+        writer.finish().expect("an end");
+        bytes
+    }
+
+    /// The frames of a movie have the pictures' size and last as long as they should.
+    #[test]
+    fn a_gif_has_all_pictures_and_its_duration() {
+        let pictures: Vec<Vec<u8>> = [10, 120, 240].map(picture).to_vec();
+        let bytes = gif(&pictures, 30.0).expect("a movie");
+        let mut options = gif::DecodeOptions::new();
+        options.set_color_output(gif::ColorOutput::RGBA);
+        let mut decoder = options.read_info(&bytes[..]).expect("a GIF");
+        assert_eq!((decoder.width(), decoder.height()), (8, 4));
+        let (mut delays, mut greys) = (0, Vec::new());
+        while let Some(frame) = decoder.read_next_frame().expect("a frame") {
+            delays += frame.delay;
+            greys.push(frame.buffer[0]);
+        }
+        assert_eq!(delays, 10);
+        assert_eq!(greys.len(), 3);
+        for (grey, wanted) in greys.iter().zip([10u8, 120, 240]) {
+            assert!(grey.abs_diff(wanted) < 8, "{greys:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_files() {
+        assert_eq!(
+            url_of(Path::new("/tmp/a b#1.html")),
+            "file:///tmp/a%20b%231.html"
+        );
+        assert_eq!(
+            url_of(Path::new("C:\\tmp\\a.html")),
+            "file:///C:/tmp/a.html"
+        );
+    }
+
+    #[test]
+    fn what_is_no_picture_is_told() {
+        assert!(gif(&[b"no".to_vec()], 30.0).is_err());
+    }
+}

@@ -1,0 +1,242 @@
+//! What the server says to friends and to strangers.
+
+use catena::model::embedded;
+use catena::{Dynamics, State};
+use catena_view::live::Start;
+use catena_view::scene::{Subject, scene};
+use catena_view::server::{Content, Server};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// A server of the Stanford arm in a thread of its own; its port.
+fn served(live: bool) -> u16 {
+    let model = embedded::model("stanford").expect("an embedded model");
+    let scene = scene(vec![Subject::of_model("stanford", &model)], &["pose"]);
+    let state = State::neutral(&model);
+    let content = Content {
+        scene: scene.to_string(),
+        live: live.then(|| Start {
+            model: model.clone(),
+            state,
+        }),
+        models: vec![model],
+    };
+    let server = Server::bind(0, content).expect("a port");
+    let url = server.url();
+    let port = url.trim_end_matches('/').rsplit(':').next();
+    let port = port.expect("a port").parse().expect("a number");
+    std::thread::spawn(move || server.run());
+    port
+}
+
+/// Sends bytes, returns the status and the whole answer.
+fn send(port: u16, request: &[u8]) -> (u16, String) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+    // a server that has refused may close before it has read everything
+    let _ = stream.write_all(request);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let status = answer.split(' ').nth(1).and_then(|s| s.parse().ok());
+    (status.unwrap_or(0), answer)
+}
+
+fn get(port: u16, path: &str, headers: &str) -> (u16, String) {
+    send(
+        port,
+        format!("GET {path} HTTP/1.1\r\n{headers}\r\n").as_bytes(),
+    )
+}
+
+fn post(port: u16, path: &str, headers: &str, body: &str) -> (u16, String) {
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {}\r\n{headers}\r\n",
+        body.len()
+    );
+    send(port, format!("{head}{body}").as_bytes())
+}
+
+fn body(answer: &str) -> Value {
+    let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+    serde_json::from_str(body).expect("JSON")
+}
+
+#[test]
+fn the_page_and_its_scene_are_served() {
+    let port = served(false);
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    let (status, page) = get(port, "/", &host);
+    assert_eq!(status, 200);
+    assert!(page.contains("<!doctype html>"));
+    for header in [
+        "X-Content-Type-Options: nosniff",
+        "X-Frame-Options: DENY",
+        "Content-Security-Policy: default-src 'none'",
+        "Cross-Origin-Resource-Policy: same-origin",
+    ] {
+        assert!(page.contains(header), "{header}");
+    }
+    let (status, scene) = get(port, "/scene.json", &host);
+    assert_eq!(status, 200);
+    assert_eq!(body(&scene)["format"], "catena-scene/1");
+    let localhost = format!("Host: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n");
+    assert_eq!(get(port, "/scene.json", &localhost).0, 200);
+}
+
+/// A page of another site, a name that was bound to 127.0.0.1, a frame of another page: none gets anything.
+#[test]
+fn strangers_are_refused() {
+    let port = served(true);
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    for headers in [
+        String::new(),
+        format!("Host: evil.example:{port}\r\n"),
+        "Host: 127.0.0.1\r\n".to_string(),
+        format!("Host: 127.0.0.1:{}\r\n", port.wrapping_add(1)),
+        format!("Host: 127.0.0.1:{port}.evil.example\r\n"),
+        format!("{host}Host: evil.example\r\n"),
+        format!("{host}Origin: http://evil.example\r\n"),
+        format!("{host}Origin: null\r\n"),
+        format!("{host}Origin: https://127.0.0.1:{port}\r\n"),
+        format!("{host}Origin: http://localhost:{port}\r\n"),
+        format!("{host}Origin: http://127.0.0.1:{port}\r\nOrigin: http://evil.example\r\n"),
+        format!("{host}Sec-Fetch-Site: cross-site\r\n"),
+        format!("{host}Sec-Fetch-Site: same-site\r\nSec-Fetch-Mode: no-cors\r\n"),
+    ] {
+        for path in ["/", "/scene.json", "/live", "/pose"] {
+            let (status, answer) = get(port, path, &headers);
+            assert_eq!(status, 403, "{path} {headers}");
+            assert!(!answer.contains("catena-scene"), "{path} {headers}");
+        }
+    }
+    // a link to the page may be followed from anywhere, its data not
+    let link = format!("{host}Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n");
+    assert_eq!(get(port, "/", &link).0, 200);
+    assert_eq!(get(port, "/scene.json", &link).0, 403);
+}
+
+#[test]
+fn no_file_is_served() {
+    let port = served(false);
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    for path in [
+        "/Cargo.toml",
+        "/../Cargo.toml",
+        "/..%2f..%2fetc/passwd",
+        "/etc/passwd",
+        "//etc/passwd",
+        "/scene.json/../../../../etc/passwd",
+        "/index.html",
+        "/?x",
+        "/assets/viewer.html",
+        "http://127.0.0.1/etc/passwd",
+    ] {
+        assert_eq!(get(port, path, &host).0, 404, "{path}");
+    }
+    assert_eq!(
+        get(port, "/live", &host).0,
+        404,
+        "no live run was asked for"
+    );
+}
+
+#[test]
+fn what_is_no_question_is_refused() {
+    let port = served(false);
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    assert_eq!(send(port, b"\x16\x03\x01 hello\r\n\r\n").0, 400);
+    assert_eq!(
+        send(port, format!("DELETE / HTTP/1.1\r\n{host}\r\n").as_bytes()).0,
+        405
+    );
+    let long = format!("{host}X: {}\r\n", "x".repeat(40_000));
+    assert_eq!(get(port, "/", &long).0, 431);
+    assert_eq!(post(port, "/pose", "", "{}").0, 415);
+    let is_json = "Content-Type: application/json\r\n";
+    let huge = format!("POST /pose HTTP/1.1\r\n{host}{is_json}Content-Length: 99999999\r\n\r\n");
+    assert_eq!(send(port, huge.as_bytes()).0, 413);
+    let chunked = format!(
+        "POST /pose HTTP/1.1\r\n{host}{is_json}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    );
+    assert_eq!(send(port, chunked.as_bytes()).0, 400);
+    for question in [
+        "",
+        "[",
+        "{}",
+        r#"{"q": [1]}"#,
+        r#"{"q": [0,0,0,0,0,"x"]}"#,
+        r#"{"q": [0,0,0,0,0,0], "subject": 7}"#,
+    ] {
+        let (status, answer) = post(port, "/pose", is_json, question);
+        assert_eq!(status, 200);
+        assert!(body(&answer)["error"].is_string(), "{question}: {answer}");
+    }
+}
+
+/// Sliders show the engine's own gravity torques.
+#[test]
+fn the_engine_answers() {
+    let port = served(false);
+    let is_json = "Content-Type: application/json\r\n";
+    let q = [0.1, 1.2, 0.5, 0.3, -0.4, 0.5];
+    let question = json!({ "q": q }).to_string();
+    let (_, answer) = post(port, "/pose", is_json, &question);
+    let answer = body(&answer);
+    let model = embedded::model("stanford").expect("an embedded model");
+    let mut dynamics = Dynamics::new(&model);
+    let state = State::new(&model, &q, &[0.0; 6]).expect("a state");
+    let expected = dynamics.gravity(&state).expect("efforts").to_vec();
+    let found: Vec<f64> = answer["gravity"]
+        .as_array()
+        .expect("efforts")
+        .iter()
+        .map(|x| x.as_f64().expect("a number"))
+        .collect();
+    assert_eq!(found, expected);
+    assert!(expected.iter().any(|x| x.abs() > 1.0));
+    let (_, answer) = post(port, "/matrices", is_json, &question);
+    let inertia = dynamics.inertia(&state).expect("a matrix");
+    assert_eq!(body(&answer)["inertia"][2][2], inertia.row(2)[2]);
+    let (_, answer) = post(port, "/findings", is_json, &question);
+    assert_eq!(body(&answer)["findings"][0]["level"], "good");
+}
+
+#[test]
+fn a_live_run_moves_and_is_left_when_it_is_flooded() {
+    let port = served(true);
+    let address = format!("ws://127.0.0.1:{port}/live");
+    let connect = |origin: &str| {
+        use tungstenite::client::IntoClientRequest;
+        let mut request = address.as_str().into_client_request().expect("a request");
+        let origin = origin.parse().expect("a header");
+        request.headers_mut().insert("Origin", origin);
+        let stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+        tungstenite::client(request, stream).ok()
+    };
+    assert!(connect("http://evil.example").is_none());
+    let (mut socket, _) = connect(&format!("http://127.0.0.1:{port}")).expect("a socket");
+    socket
+        .send(tungstenite::Message::text(r#"{"run": true}"#))
+        .expect("a wish");
+    let mut times = Vec::new();
+    while times.len() < 8 {
+        if let tungstenite::Message::Binary(bytes) = socket.read().expect("a message") {
+            assert_eq!(bytes.len(), 8 + 4 * 7 * 7);
+            times.push(f64::from_le_bytes(bytes[..8].try_into().expect("a time")));
+        }
+    }
+    assert!(times.last() > times.first(), "{times:?}");
+    // more than any hand can do
+    for _ in 0..2000 {
+        if socket
+            .send(tungstenite::Message::text(r#"{"speed": 1}"#))
+            .is_err()
+        {
+            break;
+        }
+    }
+    let ended =
+        (0..100_000).any(|_| matches!(socket.read(), Err(_) | Ok(tungstenite::Message::Close(_))));
+    assert!(ended);
+}
