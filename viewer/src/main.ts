@@ -116,6 +116,7 @@ class Page {
     this.makeTabs(side, tabs);
 
     document.body.classList.toggle("still", !subject.motion && !this.live);
+    document.body.classList.toggle("live", this.live !== null);
     this.picking();
     window.addEventListener("keydown", (event) => this.key(event));
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());

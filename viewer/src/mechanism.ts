@@ -127,6 +127,8 @@ export class Mechanism {
   private readonly frames: Lines;
   private readonly trails: { line: Line; body: number; at: Vector3 }[] = [];
   private readonly mark: LineSegments;
+  /** Corners of the boxes about the visuals of each body. */
+  private readonly corners: number[][][] = [];
   private readonly shadows: { of: InstancedMesh; shadow: InstancedMesh }[] = [];
   private marked = 0;
   private only: number | null = null;
@@ -317,6 +319,13 @@ export class Mechanism {
     drawn.matrixAutoUpdate = false;
     drawn.frustumCulled = false;
     this.visuals.add(drawn);
+    geometry.computeBoundingBox();
+    const { min, max } = geometry.boundingBox!;
+    const local = matrixOf(visual.pose).multiply(own);
+    for (let corner = 0; corner < 8; corner++) {
+      const at = new Vector3(corner & 1 ? max.x : min.x, corner & 2 ? max.y : min.y, corner & 4 ? max.z : min.z);
+      (this.corners[visual.body] ??= []).push(at.applyMatrix4(local).toArray());
+    }
     this.visualBodies.push({ mesh: drawn, body: visual.body, local: matrixOf(visual.pose).multiply(own) });
   }
 
@@ -485,11 +494,12 @@ export class Mechanism {
     const p = new Vector3();
     for (let k = 0; k < frames; k++) {
       const frame = frames > 1 ? Math.round((k * (this.motion!.time.length - 1)) / (frames - 1)) : 0;
-      for (let body = 1; body < bodies.length; body++) {
+      for (let body = 0; body < bodies.length; body++) {
         const pose = this.motion ? this.motion.pose(frame, body) : this.poses.subarray(POSE * body, POSE * body + POSE);
         const turn = quaternion(pose, 3);
         const shape = bodies[body].shape;
-        const ends = [[0, 0, 0], ...bodies[body].reaches];
+        const ends: number[][] = body > 0 ? [[0, 0, 0], ...bodies[body].reaches] : [];
+        ends.push(...(this.corners[body] ?? []));
         if (shape) {
           const spread = Math.sqrt(5) * Math.max(...shape.spread);
           for (let axis = 0; axis < 3; axis++) {
