@@ -6,6 +6,7 @@
 #   peers/run.sh speed               speed of single calls; --quick      -> docs/peers/speed.{md,csv,svg}
 #   peers/run.sh generated           generated code beside CasADi's       -> docs/peers/generated.{md,csv,svg}
 #   peers/run.sh closed-chains       speed of closed chains              -> docs/peers/closed-chains.md
+#   peers/run.sh python              speed from Python                   -> docs/peers/python.md
 #   peers/run.sh all                 all of them
 # CATENA names another program than the one built here; simulation and speed need none and build their
 # benches instead.
@@ -24,7 +25,8 @@ case $what in
     speed) scripts=speed ;;
     generated) scripts=generated ;;
     closed-chains) scripts=closed_chains ;;
-    all) scripts="agreement spherical_chain simulation speed generated closed_chains" ;;
+    python) scripts=python_speed ;;
+    all) scripts="agreement spherical_chain simulation speed generated closed_chains python_speed" ;;
     *) usage ;;
 esac
 if [ ! -x "$here/build/venv/bin/python" ]; then
@@ -32,11 +34,14 @@ if [ ! -x "$here/build/venv/bin/python" ]; then
     echo "hint: run peers/setup.sh first" >&2
     exit 2
 fi
-if [ -z "${CATENA:-}" ] && [ "$scripts" != simulation ] && [ "$scripts" != speed ] && [ "$scripts" != closed_chains ]; then
+if [ -z "${CATENA:-}" ] && [ "$scripts" != simulation ] && [ "$scripts" != speed ] && [ "$scripts" != closed_chains ] && [ "$scripts" != python_speed ]; then
     (cd "$here/.." && cargo build --release --quiet --package catena-cli)
     CATENA=${CARGO_TARGET_DIR:-$here/../target}/release/catena
     export CATENA
 fi
+case $scripts in
+    *python_speed*) "$here/build/venv/bin/pip" install --quiet "$here/.." ;;
+esac
 failed=0
 for script in $scripts; do
     "$here/build/venv/bin/python" "$here/$script.py" "$@" || failed=$?

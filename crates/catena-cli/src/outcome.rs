@@ -3,7 +3,6 @@
 use crate::output;
 use catena::Error;
 use std::panic::{self, AssertUnwindSafe};
-use std::process::ExitCode;
 
 /// Everything went well.
 const GOOD: u8 = 0;
@@ -55,13 +54,13 @@ impl Outcome {
 }
 
 /// Runs the program, prints its output and returns the exit code. A panic anywhere inside is reported as a bug.
-pub fn finish(run: impl FnOnce() -> Result<Outcome, Error>) -> ExitCode {
+pub fn finish(run: impl FnOnce() -> Result<Outcome, Error>) -> u8 {
     panic::set_hook(Box::new(|info| {
         output::complain(&format!(
             "error: internal error: {info}\nhint: this is a bug in catena; please report it with the command that shows it"
         ));
     }));
-    let code = match panic::catch_unwind(AssertUnwindSafe(run)) {
+    match panic::catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(outcome)) => {
             let printed = output::print(&outcome.text);
             for message in outcome.notes.iter() {
@@ -83,6 +82,5 @@ pub fn finish(run: impl FnOnce() -> Result<Outcome, Error>) -> ExitCode {
             BAD_INPUT
         }
         Err(_) => INTERNAL,
-    };
-    ExitCode::from(code)
+    }
 }

@@ -1,11 +1,13 @@
 //! A curve drawn with braille dots, for the terminal.
 
 use crate::number;
+use std::cmp::Ordering;
 
 /// Dots of a braille cell, by row and column, as bits of its code point.
 const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
 
-/// Draws y over x in a box of a given number of cells; the axes are labelled at their ends with the given units.
+/// Draws y over x in a box of so many cells; the axes carry their ends, `unit_x` and `unit_y` their units. Where a number is not finite
+/// the curve has a gap, and a line below says how many there are.
 pub fn curve(x: &[f64], y: &[f64], size: (usize, usize), units: (&str, &str)) -> String {
     let (width, height) = size;
     let (left, right) = range(x);
@@ -18,6 +20,9 @@ pub fn curve(x: &[f64], y: &[f64], size: (usize, usize), units: (&str, &str)) ->
             true => (x[k + 1], y[k + 1]),
             false => (x0, y0),
         };
+        if ![x0, y0, x1, y1].iter().all(|number| number.is_finite()) {
+            continue;
+        }
         // dense enough that neighbouring points touch
         let points = column(x0)
             .abs_diff(column(x1))
@@ -55,28 +60,53 @@ pub fn curve(x: &[f64], y: &[f64], size: (usize, usize), units: (&str, &str)) ->
     );
     text += &format!("  {:>margin$} └{}\n", "", "─".repeat(width));
     let gap = (width + 1).saturating_sub(ends.0.chars().count() + ends.1.chars().count());
-    text + &format!(
+    text += &format!(
         "  {:>margin$} {}{}{}\n",
         "",
         ends.0,
         " ".repeat(gap),
         ends.1
-    )
+    );
+    let pairs = x.iter().zip(y);
+    match pairs
+        .filter(|(x, y)| !(x.is_finite() && y.is_finite()))
+        .count()
+    {
+        0 => text,
+        count => text + &format!("  {count} of {} points are not finite\n", x.len()),
+    }
 }
 
-/// Smallest and largest number, a little apart where they are equal.
+/// Smallest and largest finite number, a little apart where they are equal; around 0 if there is none.
 fn range(numbers: &[f64]) -> (f64, f64) {
-    let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    match high > low {
-        true => (low, high),
-        false => (low - 0.5, low + 0.5),
+    let finite = || numbers.iter().copied().filter(|x| x.is_finite());
+    let low = finite().fold(f64::INFINITY, f64::min);
+    let high = finite().fold(f64::NEG_INFINITY, f64::max);
+    match low.partial_cmp(&high) {
+        Some(Ordering::Less) => (low, high),
+        Some(Ordering::Equal) => (low - 0.5, low + 0.5),
+        _ => (-0.5, 0.5),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A gap and a line that says so; neither a dot at zero nor a range without the number.
+    #[test]
+    fn what_is_not_finite_is_said() {
+        let x = [0.0, 1.0, 2.0, 3.0];
+        let whole = curve(&x, &[0.0, 1.0, 0.0, 1.0], (4, 1), ("s", "m"));
+        assert!(!whole.contains("not finite"));
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let text = curve(&x, &[0.0, bad, 0.0, 1.0], (4, 1), ("s", "m"));
+            assert!(text.contains("1 of 4 points are not finite"), "{text}");
+            assert_ne!(text.lines().nth(1), whole.lines().nth(1));
+            let none = curve(&x, &[bad; 4], (4, 1), ("s", "m"));
+            assert!(none.contains("4 of 4 points are not finite"), "{none}");
+        }
+    }
 
     #[test]
     fn a_straight_line() {

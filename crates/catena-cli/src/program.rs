@@ -8,6 +8,8 @@ use crate::commands::{
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
 use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+use std::sync::OnceLock;
 
 const ABOUT: &str = "Rigid multibody dynamics: I(q) v̇ + C(q, v) v + g(q) = τ for trees of bodies";
 
@@ -87,9 +89,24 @@ enum Command {
     Man(man::Arguments),
 }
 
+/// What the program was called with.
+static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Keeps the arguments, the program's own name first. A process runs the program once.
+pub fn remember(arguments: Vec<OsString>) {
+    ARGUMENTS.get_or_init(|| arguments);
+}
+
+/// The arguments without the program's own name.
+pub fn arguments() -> &'static [OsString] {
+    ARGUMENTS
+        .get()
+        .map_or(&[], |all| all.get(1..).unwrap_or(&[]))
+}
+
 /// Reads the arguments and runs the command.
 pub fn run() -> Result<Outcome> {
-    let program = Program::parse();
+    let program = Program::parse_from(ARGUMENTS.get().into_iter().flatten());
     let json = program.json;
     catena::Cpu::wanted()?;
     match &program.command {

@@ -5,6 +5,7 @@ use crate::{json, names};
 use catena::algorithm::constrained::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::random::Random;
+use catena::residual::difference;
 use catena::spatial::{Force, Vec3};
 use catena::{Base, Dynamics, Model, State};
 use serde_json::{Map, Value, json};
@@ -100,13 +101,9 @@ pub struct Moved {
 impl Moved {
     /// From one state to the other.
     pub fn between(from: &State, to: &State) -> Self {
-        let largest = |a: &[f64], b: &[f64]| {
-            let pairs = a.iter().zip(b);
-            pairs.fold(0.0f64, |worst, (a, b)| worst.max((a - b).abs()))
-        };
         Moved {
-            positions: largest(&from.q, &to.q),
-            velocities: largest(&from.v, &to.v),
+            positions: difference(&from.q, &to.q),
+            velocities: difference(&from.v, &to.v),
         }
     }
 

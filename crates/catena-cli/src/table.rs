@@ -1,6 +1,7 @@
 //! Tables: text to the left, numbers with their decimal points in line.
 
 use crate::number;
+use catena::residual::largest_of;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle};
 
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
@@ -46,8 +47,9 @@ impl Table {
     #[must_use]
     pub fn numbers(self, head: &str, cells: impl IntoIterator<Item = Option<f64>>) -> Self {
         let cells: Vec<Option<f64>> = cells.into_iter().collect();
-        let size = |x: &f64| Some(x.abs()).filter(|size| size.is_finite());
-        let largest = cells.iter().flatten().filter_map(size).fold(0.0, f64::max);
+        // what is not finite is written as it is, and makes nothing else small
+        let sizes = cells.iter().flatten().map(|x| x.abs());
+        let largest = largest_of(sizes.filter(|size| size.is_finite()));
         let written = cells.into_iter().map(|cell| match cell {
             None => String::new(),
             Some(x) if x != 0.0 && x.abs() < ROUND_OFF * largest => "~0".into(),

@@ -1,4 +1,4 @@
-//! Closed chains through the program: benchmark problems, steps of one size, Baumgarte's equations, actuators, graphs.
+//! Closed chains through the program: benchmark problems, fixed steps, Baumgarte's equations, actuators, graphs.
 
 mod common;
 
@@ -261,8 +261,8 @@ fn a_formulation_can_be_forced() {
     assert!(refused.stderr.contains("is a tree"), "{}", refused.stderr);
 }
 
-/// One rule for all commands: states that were given are taken as they are, or refused; random ones are assembled, and it is said by how
-/// much they moved.
+/// One rule for all commands: given states are used unchanged, or refused; random ones are assembled, and the change is
+/// reported.
 #[test]
 fn states_move_only_with_a_word() {
     for command in ["simulate", "forward", "inverse", "compare"] {

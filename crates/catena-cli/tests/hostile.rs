@@ -1,4 +1,4 @@
-//! Inputs that mean harm, or ask for more than there is: each is refused at once, with what and why.
+//! Hostile inputs, and requests beyond the limits: each is refused at once, with what and why.
 
 mod common;
 

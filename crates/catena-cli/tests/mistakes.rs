@@ -47,7 +47,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "derivatives four-bar-1",
-        "error: model `four-bar-1` has 1 constraint besides its joints, which the algorithms of trees do not know\n\
+        "error: model `four-bar-1` has 1 constraint besides its joints, which the algorithms for trees do not support\n\
          hint: use `algorithm::constrained::ClosedChain` (`catena forward`, `assemble` and `simulate` do), or `Model::open_tree` for the tree with its loops open\n",
     ),
     (

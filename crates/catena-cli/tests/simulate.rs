@@ -238,6 +238,28 @@ fn a_wrench_pushes() {
     assert_kept(&value);
 }
 
+/// However long the normal is written: the same plane, the same instant.
+#[test]
+fn planes_have_normals_of_any_length() {
+    let folder = Folder::new("normals");
+    folder.write("ball.toml", BALL);
+    for (normal, offset) in [("1", "1.2"), ("1e200", "1.2e200"), ("1e-200", "1.2e-200")] {
+        let run = folder.run(&format!(
+            "simulate ball.toml --q 0,0,1.7,1,0,0,0 --duration 1 --json --plane ball:0,0,{normal},{offset}"
+        ));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let value = run.json();
+        let events = value["events"].as_array().expect("events");
+        assert_eq!(events.len(), 1, "{normal}");
+        let time = events[0]["time"].as_f64().expect("a time");
+        let exact = (2.0 * 0.5 / 9.81f64).sqrt();
+        assert!(
+            (time - exact).abs() <= 1e-12,
+            "{normal}: {time}, not {exact}"
+        );
+    }
+}
+
 #[test]
 fn events_are_located_to_round_off() {
     let folder = Folder::new("events");

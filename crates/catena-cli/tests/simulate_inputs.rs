@@ -216,7 +216,7 @@ fn mistakes_are_explained() {
         (
             "--base flip.csv",
             "error: the base turns by more than 120° up to the row at 1 s\n  --> flip.csv\n\
-             hint: give more rows: what happens between these two cannot be told\n",
+             hint: give more rows: the motion between these two is ambiguous\n",
         ),
         (
             "--base run.csv",
@@ -239,7 +239,7 @@ fn mistakes_are_explained() {
         ),
         (
             "--state moving.json",
-            "error: the base of the initial state moves, but how it goes on is not told\n\
+            "error: the base of the initial state moves, but its further motion is not given\n\
              hint: give the motion of the base among the inputs (`--base`)\n",
         ),
         (

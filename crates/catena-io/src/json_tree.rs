@@ -14,7 +14,7 @@ use std::fmt;
 const DEEPEST: usize = 32;
 
 /// Parses a JSON document.
-pub(crate) fn parse(text: &str, lines: &Lines) -> Result<Node> {
+pub fn parse(text: &str, lines: &Lines) -> Result<Node> {
     Parsing { text, lines }.node(text, 0)
 }
 

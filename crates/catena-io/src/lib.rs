@@ -23,7 +23,7 @@
 
 mod access;
 mod angle;
-pub mod conformance;
+pub mod document;
 mod export;
 mod json_tree;
 mod lines;
@@ -37,10 +37,10 @@ mod tree;
 mod urdf;
 
 use crate::access::Source;
+use crate::document::{file_error, read_text};
 use crate::lines::Lines;
-use catena::error::{Error, ErrorKind, Place, Result};
+use catena::error::{ErrorKind, Place, Result};
 use catena::model::{Model, ModelBuilder};
-use std::io;
 use std::path::Path;
 
 /// How a root link without a joint to the ground is attached.
@@ -169,29 +169,6 @@ fn read_builder(
     schema::read(&tree, source, name, options)
 }
 
-fn read_text(path: &Path, file_name: &str) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            file_error(ErrorKind::File, file_name, "the file does not exist")
-        }
-        _ => file_error(
-            ErrorKind::File,
-            file_name,
-            format!("the file cannot be read: {error}"),
-        ),
-    })?;
-    String::from_utf8(bytes).map_err(|error| {
-        let good = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..good]
-            .iter()
-            .filter(|&&byte| byte == b'\n')
-            .count();
-        Error::new(ErrorKind::Syntax, "the file is not UTF-8 text")
-            .at(Place::new(file_name, line))
-            .hint("save it as UTF-8")
-    })
-}
-
 fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
     let extension = path
         .extension()
@@ -221,13 +198,4 @@ fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
             "supported are .toml and .json (catena's own format), .urdf, and .xml with URDF in it",
         )),
     }
-}
-
-/// An error about a file as a whole.
-fn file_error(kind: ErrorKind, file_name: &str, message: impl Into<String>) -> Error {
-    let place = Place {
-        file: Some(file_name.into()),
-        line: None,
-    };
-    Error::new(kind, message).at(place)
 }

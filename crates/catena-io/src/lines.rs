@@ -4,14 +4,15 @@ use catena::error::Place;
 use std::sync::Arc;
 
 /// A text, the file it came from, and where its lines start.
-pub(crate) struct Lines {
+pub struct Lines {
     file: Arc<str>,
     starts: Vec<usize>,
     last: usize,
 }
 
 impl Lines {
-    pub(crate) fn new(file: &str, text: &str) -> Self {
+    /// Those of a text that came from this file.
+    pub fn new(file: &str, text: &str) -> Self {
         let after_newline = text.match_indices('\n').map(|(at, _)| at + 1);
         let mut lines = Lines {
             file: file.into(),
@@ -23,22 +24,22 @@ impl Lines {
     }
 
     /// Name of the file.
-    pub(crate) fn file(&self) -> Arc<str> {
+    pub fn file(&self) -> Arc<str> {
         Arc::clone(&self.file)
     }
 
     /// Line of a byte position, counted from 1.
-    pub(crate) fn line(&self, position: usize) -> usize {
+    pub fn line(&self, position: usize) -> usize {
         self.starts.partition_point(|&start| start <= position)
     }
 
     /// The last line that is not blank.
-    pub(crate) fn last(&self) -> usize {
+    pub fn last(&self) -> usize {
         self.last
     }
 
     /// Place of a byte position.
-    pub(crate) fn place(&self, position: usize) -> Place {
+    pub fn place(&self, position: usize) -> Place {
         Place::new(self.file(), self.line(position))
     }
 }

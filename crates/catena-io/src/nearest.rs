@@ -14,7 +14,7 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// What to do about an unknown word: the nearest known one, or all of them.
-pub(crate) fn advice(word: &str, known: &[&str]) -> String {
+pub fn advice(word: &str, known: &[&str]) -> String {
     match nearest(word, known) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("expected one of: {}", known.join(", ")),

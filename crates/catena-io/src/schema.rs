@@ -194,6 +194,7 @@ fn link(table: &Table<'_>) -> Result<LinkSpec> {
         name: table.require("name")?.text()?.into(),
         inertial: inertial(table)?,
         place: table.source.place(table.line),
+        ..LinkSpec::default()
     })
 }
 

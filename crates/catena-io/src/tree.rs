@@ -2,36 +2,46 @@
 
 /// A value and the line it starts on.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub struct Node {
+    /// Counted from 1.
     pub line: usize,
+    /// What it is.
     pub value: Value,
 }
 
 /// The kinds of values of TOML and JSON.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
     /// `null` (JSON).
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// A number.
     Number(f64),
+    /// A string.
     Text(String),
     /// Date or time (TOML).
     Date,
+    /// A list.
     List(Vec<Node>),
+    /// A table, its keys in the order of the text.
     Table(Vec<Entry>),
 }
 
 /// One key of a table.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
+    /// The key.
     pub key: String,
+    /// The line it is on.
     pub line: usize,
+    /// Its value.
     pub node: Node,
 }
 
 impl Value {
     /// What it is, for messages.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Value::Null => "null".into(),
             Value::Bool(truth) => truth.to_string(),

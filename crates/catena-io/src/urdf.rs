@@ -7,7 +7,7 @@ use crate::lines::Lines;
 use crate::nearest::{advice, nearest};
 use crate::root::{Base, join_root, roots};
 use crate::{Options, placement};
-use catena::error::{Error, ErrorKind, Place, Result};
+use catena::error::{Error, ErrorKind, Place, Result, Warning};
 use catena::model::{
     ActuatorSpec, ConstraintSpec, Dof, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder,
     RuleSpec,
@@ -109,6 +109,7 @@ pub(crate) fn read(
         mimics: Vec::new(),
     };
     reading.builder.strict = options.strict;
+    reading.builder.allow_immobile = true;
     reading.robot(document.root_element())?;
     reading.finish(options)
 }
@@ -296,35 +297,39 @@ impl Reading<'_> {
     fn link(&mut self, element: Node<'_, '_>) -> Result<()> {
         let name = self.attribute(element, "name")?;
         self.note_attributes(element, &["name"])?;
-        let mut inertial = None;
+        let mut link = LinkSpec {
+            name: name.into(),
+            place: self.place(element),
+            ..LinkSpec::default()
+        };
         for part in elements(element) {
             match tag(part) {
-                "inertial" if inertial.is_none() => inertial = Some(self.inertial(part, name)?),
+                "inertial" if link.inertial.is_none() => {
+                    let (inertial, axes) = self.inertial(part, name)?;
+                    link.set_turned(inertial, axes);
+                }
                 "inertial" => return Err(self.twice(part, element)),
                 _ => self.note_element(part)?,
             }
         }
         if name == "world" && !self.ground_is_a_link {
             self.ground_is_a_link = true;
-            if inertial.is_some() {
+            if link.inertial.is_some() {
                 self.builder
                     .assumptions
                     .push("mass of link `world` has no effect: it is the ground".into());
             }
             return Ok(());
         }
-        if inertial.is_none_or(|inertial: Inertial| inertial.mass == 0.0) {
+        if link.inertial.is_none_or(|inertial| inertial.mass == 0.0) {
             self.notes.massless.push(name.into());
         }
-        self.builder.links.push(LinkSpec {
-            name: name.into(),
-            inertial,
-            place: self.place(element),
-        });
+        self.builder.links.push(link);
         Ok(())
     }
 
-    fn inertial(&mut self, element: Node<'_, '_>, link: &str) -> Result<Inertial> {
+    /// Mass properties, with the tensor in axes of its own, and those axes.
+    fn inertial(&mut self, element: Node<'_, '_>, link: &str) -> Result<(Inertial, Mat3<f64>)> {
         let [origin, mass, inertia] = self.parts(element, ["origin", "mass", "inertia"])?;
         self.note_attributes(element, &[])?;
         let link_from_centre = self.origin(origin)?;
@@ -343,11 +348,12 @@ impl Reading<'_> {
             *entry = self.number(inertia, key)?;
         }
         let [xx, yy, zz, xy, xz, yz] = tensor;
-        Ok(Inertial {
+        let inertial = Inertial {
             mass: self.number(mass, "value")?,
             centre: link_from_centre.translation,
-            tensor: Sym3::new(xx, yy, zz, xy, xz, yz).conjugate(link_from_centre.rotation),
-        })
+            tensor: Sym3::new(xx, yy, zz, xy, xz, yz),
+        };
+        Ok((inertial, link_from_centre.rotation))
     }
 
     fn joint(&mut self, element: Node<'_, '_>) -> Result<()> {
@@ -620,9 +626,37 @@ impl Reading<'_> {
         self.actuators();
         let notes = self.notes.lines();
         self.builder.assumptions.extend(notes);
+        if !options.strict {
+            self.leave_out_mimics_of_nothing();
+        }
         self.one_root()?;
         join_root(&mut self.builder, base)?;
         Ok(self.builder)
+    }
+
+    /// A joint that mimics one that is not there moves on its own, with a warning.
+    fn leave_out_mimics_of_nothing(&mut self) {
+        let ModelBuilder {
+            joints,
+            constraints,
+            warnings,
+            ..
+        } = &mut self.builder;
+        let joints: HashSet<&str> = joints.iter().map(|joint| &joint.name[..]).collect();
+        constraints.retain(|constraint| {
+            let RuleSpec::Coupling { terms, .. } = &constraint.rule else {
+                return true;
+            };
+            let missing = terms.iter().find(|(name, _)| !joints.contains(&name[..]));
+            if let (Some((missing, _)), Some((name, _))) = (missing, terms.first()) {
+                let message = format!(
+                    "joint `{name}` mimics `{missing}`, which is not there: it is left free"
+                );
+                let place = constraint.place.clone();
+                warnings.push(Warning { message, place });
+            }
+            missing.is_none()
+        });
     }
 
     /// More than one root is refused here; a missing root, unknown and repeated names are reported by the builder.

@@ -1,6 +1,7 @@
 //! How a URDF file is read, and what is reported about the rest.
 
 use catena::model::JointKind;
+use catena::{Dynamics, State};
 use catena_io::{BaseOption, Options, builder_from_urdf, model_from_urdf, read_model};
 use std::path::Path;
 
@@ -282,6 +283,41 @@ fn inertia_is_turned_to_link_axes() {
     );
 }
 
+/// A needle whose own axes are turned in the link, spun about its own axis: the moment that the file gives, to the last digits. In
+/// axes of the link it is a difference of numbers a billion times as large.
+#[test]
+fn a_turned_needle_keeps_its_digits() {
+    for (k, [roll, pitch, yaw]) in [[0.3, -0.8, 1.9], [-2.5, 0.4, 0.1], [0.0, 0.7, 0.0]]
+        .into_iter()
+        .enumerate()
+    {
+        // the needle's z in the link: the third column of Rz Ry Rx
+        let ((sr, cr), (sp, cp), (sy, cy)) =
+            (f64::sin_cos(roll), f64::sin_cos(pitch), f64::sin_cos(yaw));
+        let z = [cy * sp * cr + sy * sr, sy * sp * cr - cy * sr, cp * cr];
+        for ratio in [1e-6, 1.25e-9, 1e-12] {
+            let text = robot(&format!(
+                "<link name=\"base\"/><link name=\"arm\"><inertial>\
+                 <origin xyz=\"{x:e} {y:e} {w:e}\" rpy=\"{roll} {pitch} {yaw}\"/><mass value=\"1\"/>\
+                 <inertia ixx=\"1\" iyy=\"1\" izz=\"{ratio:e}\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/>\
+                 </inertial></link>{}",
+                hinge(
+                    "continuous",
+                    &format!("<axis xyz=\"{:e} {:e} {:e}\"/>", z[0], z[1], z[2])
+                ),
+                x = 2.0 * z[0],
+                y = 2.0 * z[1],
+                w = 2.0 * z[2],
+            ));
+            let model = model_from_urdf(&text, "r.urdf", &Options::default()).expect("sound");
+            let state = State::new(&model, &[0.4], &[0.0]).expect("finite");
+            let found = Dynamics::new(&model).inertia(&state).expect("sound")[(0, 0)];
+            let error = (found - ratio).abs() / ratio;
+            assert!(error < 3e-15, "{k}, {ratio:e}: {found:e} ({error:.1e})");
+        }
+    }
+}
+
 #[test]
 fn a_free_base_on_request() {
     let free = Options {
@@ -393,4 +429,59 @@ fn mimicking_joints_are_coupled() {
         .expect("coupled");
     assert!((motion.accelerations[0] - 1.0).abs() < 1e-14);
     assert!((motion.accelerations[1] + 2.0).abs() < 1e-14);
+}
+
+/// Files as shipped: a finger without inertia, and one that follows a joint that is not there, are read with a warning.
+/// `strict` refuses both.
+#[test]
+fn flaws_of_shipped_files_are_warned_of() {
+    let inertial = r#"<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"#;
+    let robot = |inertial: &str, mimic: &str| {
+        format!(
+            r#"<robot name="r"><link name="base"/><link name="arm">{inertial}</link>
+<joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>{mimic}</joint></robot>"#
+        )
+    };
+    for (text, warning, refusal) in [
+        (
+            robot("", ""),
+            "joint `hinge` cannot be moved by finite forces: body `arm` and what it carries have no inertia along its freedom `hinge`; accelerations and simulations are refused\n  --> r.urdf:2",
+            "joint `hinge` cannot be moved by finite forces: body `arm` and what it carries have no inertia along its freedom `hinge`\n  --> r.urdf:2\nhint: give `arm` mass and inertia, give the joint a rotor (`armature`), or make the joint fixed",
+        ),
+        (
+            robot(inertial, r#"<mimic joint="other"/>"#),
+            "joint `hinge` mimics `other`, which is not there: it is left free\n  --> r.urdf:2",
+            "constraint `hinge_mimic`: there is no coordinate `other`\n  --> r.urdf:2\nhint: coordinates are called like their joints; fixed joints have none",
+        ),
+    ] {
+        let model = model_from_urdf(&text, "r.urdf", &Options::default()).expect("a warning");
+        let warnings: Vec<String> = model
+            .tree()
+            .warnings
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(warnings, [warning]);
+        let strict = Options {
+            strict: true,
+            ..Options::default()
+        };
+        let error = model_from_urdf(&text, "r.urdf", &strict).expect_err("refused");
+        assert_eq!(error.to_string(), refusal);
+    }
+    // what can be computed is, and the freedom is named where it matters
+    let model = model_from_urdf(&robot("", ""), "r.urdf", &Options::default()).expect("a warning");
+    let mut dynamics = Dynamics::new(&model);
+    let state = State::neutral(&model);
+    assert_eq!(
+        dynamics.inverse(&state, &[1.0], &[]).expect("efforts"),
+        [0.0]
+    );
+    let error = dynamics
+        .forward(&state, &[1.0], &[])
+        .expect_err("no inertia");
+    assert!(
+        error.message().contains("no inertia along `hinge`"),
+        "{error}"
+    );
 }

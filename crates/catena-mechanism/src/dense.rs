@@ -2,6 +2,7 @@
 
 use crate::equations::Equations;
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::{larger, largest, largest_of, ratio};
 use faer::linalg::solvers::Llt;
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
@@ -226,7 +227,7 @@ pub(crate) fn refine_damped(
     for _ in 0..12 {
         // as long as it improves, down to round-off
         let left = largest(&against);
-        if left <= 4e-16 * scale || left > 0.5 * last {
+        if left.is_nan() || left <= 4e-16 * scale || left > 0.5 * last {
             break;
         }
         last = left;
@@ -248,14 +249,15 @@ pub(crate) fn refine_damped(
     for (row, s) in equations.rows.iter().zip(&hinges) {
         row.add_to(*s, &mut seen);
         let entries = row.entries.iter().map(|(_, h)| largest(h));
-        longest = longest.max(entries.fold(0.0, f64::max));
+        longest = larger(longest, largest_of(entries));
     }
-    let motion = largest(x).max(largest(&equations.right)) * longest;
+    let motion = larger(largest(x), largest(&equations.right)) * longest;
     equations.inertia_times(x, &mut against);
-    let force = largest(&against)
-        .max(largest(&equations.force))
-        .max(largest(lambda));
-    found.reachable = relative(largest(&newton), force).max(relative(largest(&seen), motion));
+    let force = largest_of([&against, &equations.force, lambda].map(|x| largest(x)));
+    found.reachable = larger(
+        ratio(largest(&newton), force),
+        ratio(largest(&seen), motion),
+    );
     found
 }
 
@@ -277,7 +279,7 @@ fn refine_for(
     };
     let (mut x, mut lambda) = (best.x.clone(), best.lambda.clone());
     let (mut newton, mut hinges) = (u.to_vec(), b.to_vec());
-    let (mut sum, mut best_sum) = (vec![0.0; size], Vec::new());
+    let (mut sum, mut best_sum) = (vec![0.0; size], vec![0.0; size]);
     let mut slow = 0;
     for count in 0..=most {
         let (dx, dlambda) = solve(&newton, &hinges);
@@ -335,22 +337,52 @@ fn residual_of(
     hinges: &mut [f64],
 ) -> f64 {
     equations.inertia_times(x, newton);
-    let force = largest(newton).max(largest(u)).max(largest(lambda));
-    let motion = largest(x).max(largest(b));
+    let force = largest_of([&*newton, u, lambda].map(largest));
+    let motion = larger(largest(x), largest(b));
     equations.residuals(u, b, x, lambda, newton, hinges);
-    relative(largest(newton), force).max(relative(largest(hinges), motion))
+    larger(
+        ratio(largest(newton), force),
+        ratio(largest(hinges), motion),
+    )
 }
 
-pub(crate) fn largest(x: &[f64]) -> f64 {
-    x.iter().fold(0.0, |m: f64, x| {
-        if x.is_nan() {
-            f64::INFINITY
-        } else {
-            m.max(x.abs())
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catena::spatial::Mat3;
+
+    /// One body of 2 kg under 4 N: accelerations that are no numbers leave no small residual.
+    #[test]
+    fn what_is_not_a_number_is_no_solution() {
+        let equations = Equations {
+            inertia: vec![(0.0, Mat3::zero()), (2.0, Mat3::identity())],
+            force: vec![0.0, 0.0, 0.0, 4.0, 0.0, 0.0],
+            ..Equations::default()
+        };
+        let residual = |x: [f64; 6]| {
+            let (mut newton, mut hinges) = ([0.0; 6], []);
+            equations_residual(&equations, &x, &[], &mut newton, &mut hinges)
+        };
+        assert_eq!(residual([0.0, 0.0, 0.0, 2.0, 0.0, 0.0]), 0.0);
+        assert!(residual([0.0, 0.0, 0.0, 2.5, 0.0, 0.0]) > 0.1);
+        for k in 0..6 {
+            let mut x = [0.0, 0.0, 0.0, 2.0, 0.0, 0.0];
+            x[k] = f64::NAN;
+            assert!(residual(x).is_nan(), "{k}");
         }
-    })
-}
+    }
 
-fn relative(x: f64, scale: f64) -> f64 {
-    if x == 0.0 { 0.0 } else { x / scale }
+    /// A solver that finds no numbers gives an answer that says so.
+    #[test]
+    fn a_solver_without_numbers_leaves_no_residual_within_any_limit() {
+        let equations = Equations {
+            inertia: vec![(0.0, Mat3::zero()), (2.0, Mat3::identity())],
+            force: vec![0.0, 0.0, 0.0, 4.0, 0.0, 0.0],
+            ..Equations::default()
+        };
+        let none = |_: &[f64], _: &[f64]| (vec![f64::NAN; 6], Vec::new());
+        let (found, sum) = refine_for(&equations, &equations.force, &[], 3, none);
+        assert_eq!(found.residual, f64::INFINITY);
+        assert_eq!(sum.len(), 6);
+    }
 }

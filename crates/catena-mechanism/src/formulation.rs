@@ -1,7 +1,7 @@
 //! The entry point: one model, one state, many formulations of the same motion.
 
 use crate::augmented::{self, Unknown};
-use crate::dense::{Solved, cost, equations_residual, largest};
+use crate::dense::{Solved, cost, equations_residual};
 use crate::equations::Equations;
 use crate::lagrangian::Lagrangian;
 use crate::{appendix, constraint_forces, null_space, rotational};
@@ -9,6 +9,7 @@ use catena::algorithm::constrained::closed_chain::{CLOSED, CONSISTENT};
 use catena::algorithm::constrained::{Axes, ClosedChain, Route, Rows, Sharing, Stabilisation};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::{larger, largest, within};
 use catena::spatial::{Force, Motion, Vec3};
 use catena::{Model, State};
 
@@ -235,8 +236,8 @@ impl Mechanism {
         self.rows
             .evaluate(&self.model, time, &state.q, &state.v, &self.kinematics);
         if self.stabilisation == Stabilisation::default() {
-            let open = largest(&self.rows.residual).max(largest(&self.rows.rate));
-            if open > CLOSED {
+            let open = larger(largest(&self.rows.residual), largest(&self.rows.rate));
+            if !within(open, CLOSED) {
                 return Err(Error::new(
                     ErrorKind::Input,
                     format!(

@@ -173,7 +173,7 @@ fn what_cannot_be_drawn_is_refused() {
         strip(&model, &states, &[], &view)
             .unwrap_err()
             .message()
-            .contains("look along")
+            .contains("viewing direction")
     );
     let mut broken = states.clone();
     broken[0].q[1] = f64::NAN;

@@ -2,12 +2,13 @@
 #![cfg(target_arch = "x86_64")]
 
 use catena::integrate::FixedMethod;
-use catena::model::embedded;
+use catena::model::{Inertial, JointKind, JointSpec, embedded};
 use catena::native::{Code, Compiled, Kernel, Width};
+use catena::random::Random;
 use catena::residual::larger;
 use catena::simulate::{Drift, Inputs, Integrator, Options as RunOptions, Simulation};
-use catena::spatial::{Force, Vec3};
-use catena::{Base, Batch, Cpu, Drive, Dynamics, Model, State};
+use catena::spatial::{Force, Mat3, Pose, Sym3, Vec3};
+use catena::{Base, Batch, Cpu, Drive, Dynamics, Model, ModelBuilder, State};
 use catena_symbolic::native::{Options, compile, for_simulation};
 
 fn at_rest(model: &Model, seed: u64) -> State {
@@ -388,4 +389,57 @@ fn code_of_another_model_is_refused() {
     }
     // with one freedom I and τ are both a single number
     bound(&model, Kernel::Inertia, code(Kernel::Inverse)).expect_err("another question");
+}
+
+/// A needle on an arm: code keeps the digits of its smallest moment as the general recursion does.
+#[test]
+fn code_keeps_the_digits_of_needles() {
+    if Cpu::detect() == Cpu::Baseline {
+        return;
+    }
+    let mut random = Random::new(7);
+    for seed in 0..6 {
+        let ratio = 10f64.powf(random.uniform(-12.0, -6.0));
+        let mut builder = ModelBuilder::new("arm");
+        let mut parent = "world".to_string();
+        for k in 0..3 {
+            let name = format!("link{k}");
+            let tensor = match k {
+                2 => Sym3::new(1.0, 1.0, ratio, 0.0, 0.0, 0.0),
+                _ => Sym3::new(1.0, 1.5, 2.0, 0.1, 0.0, -0.2),
+            };
+            builder.link(
+                &name,
+                Inertial {
+                    mass: 1.0,
+                    centre: Vec3::new(0.0, 0.0, 1.0),
+                    tensor,
+                },
+            );
+            let joint = format!("joint{k}");
+            let mut joint = JointSpec::new(&joint, JointKind::Revolute, &parent, &name);
+            let at = Vec3::from_array([(); 3].map(|()| random.uniform(-1.0, 1.0)));
+            joint.parent_from_joint = Pose::new(Mat3::from_quaternion(random.quaternion()), at);
+            builder.joint(joint);
+            parent = name;
+        }
+        let model = builder.build().expect("it has inertia");
+        let options = Options {
+            kernels: Kernel::ALL.to_vec(),
+            ..Options::default()
+        };
+        let compiled = compile(&model, &options).expect("it can be compiled");
+        let state = State::random(&model, seed);
+        let single = Dynamics::with_compiled(&compiled)
+            .inertia(&state)
+            .expect("sound")[(2, 2)];
+        let mut batch = vec![0.0; 9];
+        Batch::with_compiled(&compiled)
+            .inertia(&state.q, &mut batch)
+            .expect("sound");
+        for found in [single, batch[8]] {
+            let error = (found - ratio).abs() / ratio;
+            assert!(error < 3e-15, "{seed}, ratio {ratio:e}: {error:.1e}");
+        }
+    }
 }

@@ -130,7 +130,7 @@ fn batches() {
     }
 }
 
-/// The same call on all processors, and trajectories one by one.
+/// Batches on all processors, and trajectories one by one.
 fn threads() {
     let model = embedded::model("chain-7").expect("embedded");
     let count = 16_384;

@@ -1,7 +1,7 @@
-//! How fast is one call, beside other engines? The program that `peers/run.sh speed` runs for catena.
+//! Speed of one call, for the comparison with other engines: the program that `peers/run.sh speed` runs for catena.
 //!
-//! It reads orders from standard input, one per line, and answers each with one line; `peers/speed/engine.h` has the language
-//! and the format of the files, and the programs of the other engines speak it too. What is timed are the public calls of
+//! It reads commands from standard input, one per line, and answers each with one line; `peers/speed/engine.h` has the commands
+//! and the format of the files, which the programs of the other engines use too. What is timed are the public calls of
 //! [`Dynamics`] (variant `single`) and [`Batch`] (variant `batch`, time per state) with code compiled for the model, and of the same
 //! without it (`single-general`, `batch-general`), checks of their input included, in a plain release build.
 
@@ -250,7 +250,7 @@ impl Table {
     }
 }
 
-/// One model, its states, and the doors to its dynamics.
+/// One model, its states, and the entry points to its dynamics.
 struct Bench {
     /// General, and with code for the model.
     doors: [Dynamics; 2],

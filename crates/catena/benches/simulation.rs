@@ -97,7 +97,7 @@ impl Fall {
         Ok(self.split(integrator.y(), integrator.statistics().evaluations))
     }
 
-    /// The same with a sample and a look of the auditor at every interval.
+    /// A whole simulation, with an audited sample at every interval.
     fn simulate(&self, compiler: Compiler) -> Result<Run> {
         let options = Options {
             integrator: Integrator::Adaptive {

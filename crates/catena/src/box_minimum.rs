@@ -1,23 +1,23 @@
-//! The least of ½ xᵀA x + bᵀx over a box, A positive semidefinite.
+//! Minimum of ½ xᵀA x + bᵀx over a box, A positive semidefinite.
 //!
 //! ```text
 //! g = A x + b,    lower < x < upper and g = 0,   or x = lower and g ≥ 0,   or x = upper and g ≤ 0      (1)
 //! ```
 //!
-//! This is Gauss's principle seen from the forces: x are forces, A is the mobility of the directions they act in, b the
+//! This is the dual of Gauss's principle: x are forces, A is the mobility of their directions, b the
 //! accelerations without them, g those with them. A force between limits is dry friction; one without limits is a bilateral
 //! constraint; one that only pushes has one limit.
 //!
-//! A x and g are the same for all solutions. x is not where A is singular: directions can be held in more than one way. The
+//! A x and g are the same for all solutions. x is not unique where A is singular: several forces can hold the same motion. The
 //! proximal point method (Rockafellar 1976) makes each of its problems definite,
 //!
 //! ```text
 //! xₖ₊₁ = least of ½ xᵀA x + bᵀx + ½ ε (x − xₖ)ᵀD (x − xₖ),    x₀ = 0,   D = diag A                     (2)
 //! ```
 //!
-//! and its limit solves the singular one: after one step all but a fraction ε of it, and up to that fraction it is the solution
-//! with the least xᵀD x. A definite problem is solved by exchanging all components that break (1) at once, and one at a time,
-//! the last first, should that ever not come to an end (Júdice & Pires 1994).
+//! and its limit solves the singular one: after one step to a relative error of ε, and up to that error it is the solution
+//! with the least xᵀD x. A definite problem is solved by exchanging all components that violate (1) at once, and one at a time,
+//! the last first, if that does not terminate (Júdice & Pires 1994).
 
 /// A box and a quadratic function in it.
 #[derive(Clone, Copy, Debug)]
@@ -51,19 +51,19 @@ pub(crate) struct BoxMinimum {
 /// ε of (2).
 const PROXIMITY: f64 = 1e-8;
 
-/// (1) is kept to this fraction of its terms, or to the next where round-off allows no more.
+/// (1) is satisfied to this fraction of its terms, or to the next where round-off allows no more.
 const DONE: f64 = 1e-14;
 const GOOD: f64 = 1e-10;
 
-/// Where x is so much larger than what b asks for, it goes to infinity.
+/// Where x exceeds the scale given by b by this factor, it diverges.
 const RUNAWAY: f64 = 1e12;
 
-/// Steps of (2) that are tried.
+/// Most steps of (2).
 const MOST_STEPS: usize = 60;
 
 impl BoxProblem<'_> {
-    /// The solution of (1) where A is positive definite, to the last digit: a component that would be at its limit to round-off is
-    /// there or not as its own digits say.
+    /// The solution of (1) where A is positive definite, without a tolerance: whether a component within round-off of its limit
+    /// is at the limit is decided by its last digits.
     pub fn solve_definite(&self) -> Option<BoxMinimum> {
         let n = self.linear.len();
         let mut places = vec![Place::Inside; n];
@@ -77,12 +77,12 @@ impl BoxProblem<'_> {
         worst.is_finite().then_some(found)
     }
 
-    /// A solution of (1), where numbers are finite and there is one: a box without limits may have none.
+    /// A solution of (1), if the numbers are finite and it exists: a box without limits may have none.
     pub fn solve(&self) -> Option<BoxMinimum> {
         let n = self.linear.len();
         let mut weights: Vec<f64> = (0..n).map(|k| PROXIMITY * self.matrix[k * n + k]).collect();
         let largest = weights.iter().fold(0.0f64, |m, w| m.max(*w));
-        // a row of zeros: any positive weight sends its component where b points
+        // a row of zeros: any positive weight sends its component in the direction of −b
         let least = match largest > 0.0 {
             true => 1e-16 * largest,
             false => 1.0,
@@ -113,7 +113,7 @@ impl BoxProblem<'_> {
         None
     }
 
-    /// By how much (1) is broken, relative to the terms of g, which is written. None where x runs away.
+    /// Violation of (1), relative to the terms of g, which is written. None where x diverges.
     fn violation(&self, found: &mut BoxMinimum) -> Option<f64> {
         let n = self.linear.len();
         let mut worst = 0.0f64;
@@ -143,7 +143,7 @@ impl BoxProblem<'_> {
         Some(worst)
     }
 
-    /// The solution of the definite problem in this box; `places` are a guess and come out as they are at the end.
+    /// The solution of the definite problem in this box; `places` are an initial guess and are updated.
     fn definite(&self, matrix: &[f64], linear: &[f64], places: &mut [Place]) -> Vec<f64> {
         let n = linear.len();
         let mut x = vec![0.0; n];
@@ -176,7 +176,7 @@ impl BoxProblem<'_> {
             for k in 0..n {
                 let row = &matrix[k * n..(k + 1) * n];
                 let slope = linear[k] + dot(row, &x);
-                // what round-off leaves of a sum that vanishes
+                // round-off of a sum that vanishes
                 let noise = 1e-15
                     * (linear[k].abs()
                         + row.iter().zip(&x).map(|(a, x)| (a * x).abs()).sum::<f64>());
@@ -201,7 +201,7 @@ impl BoxProblem<'_> {
                 false => places[last] = next[last],
             }
         }
-        // only round-off goes round in circles: whatever is outside goes to the wall
+        // only round-off can cause cycling: components outside go to their limits
         for (k, x) in x.iter_mut().enumerate() {
             *x = x.clamp(self.lower[k], self.upper[k]);
         }
@@ -357,7 +357,7 @@ mod tests {
         }
     }
 
-    /// A row of zeros goes where b points, or stays; without a limit on that side there is no least value.
+    /// A row of zeros goes to the limit against b, or stays; without a limit on that side there is no minimum.
     #[test]
     fn rows_of_zeros() {
         let problem = |lower, upper| {

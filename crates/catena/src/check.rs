@@ -1,15 +1,15 @@
-//! Laws that any model must obey, checked on random states by independent routes.
+//! Laws that any model must satisfy, checked on random states by independent methods.
 //!
-//! Each law compares two ways to the same numbers that share as little code as possible, or a conservation law whose two
+//! Each law compares two computations of a quantity that share as little code as possible, or a conservation law whose two
 //! sides come from different algorithms. `catena check MODEL` prints the table; the test suite runs it on hundreds of random
 //! trees.
 //!
-//! Tolerances are relative to the size of what is compared. A law that only multiplies and adds must hold to 1e-11: a few
+//! Tolerances are relative to the magnitude of what is compared. A law that only multiplies and adds must hold to 1e-11: a few
 //! thousand roundings of 1e-16 each. Where a linear system is solved the result cannot be better than its condition number
 //! allows, and the tolerance is 1e-13 times Skeel's ‖|I⁻¹| |I|‖ (which does not depend on units), never below 1e-11; where
-//! large wrenches cancel, their rounding errors times |I⁻¹| are allowed as well. Efforts that come back through
-//! articulated inertias of very unequal bodies have lost more than 1e-13: 30 times what a change of the model's numbers in their
-//! last digits makes of them is allowed.
+//! large wrenches cancel, their rounding errors times |I⁻¹| are allowed as well. Efforts recovered through
+//! articulated inertias of very unequal bodies lose more than 1e-13: 30 times their change under a perturbation of the model's
+//! last digits is allowed.
 
 use crate::algorithm::energy::mechanical_state;
 use crate::algorithm::factorization::{Factorization, reverse_gaussian_elimination};
@@ -34,13 +34,13 @@ use crate::{Cpu, Dynamics};
 /// The outcome of one law: its worst residual over all states.
 #[derive(Clone, Debug)]
 pub struct LawResult {
-    /// What must hold.
+    /// The law.
     pub law: &'static str,
-    /// The two routes compared.
+    /// The two methods compared.
     pub routes: &'static str,
     /// Worst relative residual.
     pub residual: f64,
-    /// What is allowed, at the state of the worst residual.
+    /// The limit, at the state of the worst residual.
     pub tolerance: f64,
 }
 
@@ -50,7 +50,7 @@ impl LawResult {
         within(self.residual, self.tolerance)
     }
 
-    /// The residual in units of what is allowed; infinite where either is not a number to compare with.
+    /// The residual in units of the limit; infinite where either is NaN or unusable.
     fn excess(&self) -> f64 {
         let excess = self.residual / self.tolerance;
         if self.tolerance.is_finite() && !excess.is_nan() {
@@ -67,7 +67,7 @@ pub const DENSE_LIMIT: usize = 400;
 /// A law that only multiplies and adds.
 const ROUNDING: f64 = 1e-11;
 
-/// So many times what a change of the model's last digits makes of efforts that come back is allowed.
+/// Allowed error of recovered efforts, in units of their change under a perturbation of the model's last digits.
 const ROUNDINGS: f64 = 30.0;
 
 type D1 = Dual<f64, 1>;
@@ -137,7 +137,7 @@ impl<'a> Case<'a> {
         let mut state = State::random(model, seed);
         state.base = random_base(&mut random);
         let vdot = (0..model.nv()).map(|_| random.uniform(-1.0, 1.0)).collect();
-        // wrenches of the size of a body's weight, at arms of the size of the bodies
+        // wrenches of the order of a body's weight, at arms of the order of the bodies
         let external = (0..=model.body_count())
             .map(|i| {
                 let inertia = model.bodies[i].inertia;
@@ -158,7 +158,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The same situation of another model.
+    /// The situation transferred to another model.
     fn of<'b>(&self, model: &'b Model) -> Case<'b> {
         Case {
             model,
@@ -207,13 +207,13 @@ impl<'a> Case<'a> {
         vdot
     }
 
-    /// Size of what inverse dynamics adds up at the busiest joint: the wrenches of all bodies beyond it, without their signs.
-    /// Rounding errors of an effort are of this size times 1e-16, however much the sum itself cancels.
+    /// Largest sum over the joints of the magnitudes of the wrenches of all bodies beyond. Rounding errors
+    /// of an effort are of the order of 1e-16 times this, however much the sum itself cancels.
     fn effort_scale(&self, vdot: &[f64]) -> f64 {
         largest(&self.effort_bounds(vdot))
     }
 
-    /// The same for every freedom.
+    /// That sum for every freedom.
     fn effort_bounds(&self, vdot: &[f64]) -> Vec<f64> {
         let (model, s) = (self.model, &self.state);
         let mut work = Kinematics::new(model);
@@ -301,7 +301,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The compiled paths give the same numbers.
+    /// All compiled paths agree.
     fn paths(&mut self, results: &mut Results) {
         let tau: Vec<f64> = self.vdot.iter().map(|x| 3.0 * x).collect();
         let mut plain = Dynamics::with_cpu(self.model, Cpu::Baseline);
@@ -420,7 +420,7 @@ impl<'a> Case<'a> {
         let (moving, dual_work) = self.moving_kinematics();
         let energies = mechanical_state(model, &moving.q, &moving.v, &dual_work);
 
-        // power of the motors, less what damping and friction take, plus base and external wrenches
+        // power of the motors, minus dissipation by damping and friction, plus base and external wrenches
         let base_twist = kinematics.velocity[0];
         let mut power = work.base_reaction().dot(base_twist);
         let mut size = power.abs();
@@ -461,11 +461,8 @@ impl<'a> Case<'a> {
             (derivative(rate.moment) - wrench.moment).norm(),
             (derivative(rate.force) - wrench.force).norm(),
         );
-        let size = self
-            .external
-            .iter()
-            .map(|f| f.force.norm())
-            .fold(wrench.moment.norm().max(wrench.force.norm()), f64::max);
+        let loads = self.external.iter().map(|f| f.force.norm());
+        let size = largest_of(loads.chain([wrench.moment.norm(), wrench.force.norm()]));
         results.add(
             "momentum rate = external wrenches",
             "momentum by dual numbers, reaction by inverse dynamics",

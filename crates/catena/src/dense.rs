@@ -19,13 +19,13 @@ pub struct Lu<S = f64> {
     factors: Matrix<S>,
     /// Row of A that became row i.
     order: Vec<usize>,
-    /// By what the rows of A are weighed when pivots are chosen; empty if they are not.
+    /// Weights of the rows of A in the choice of pivots; empty for none.
     scale: Vec<S>,
     scratch: Vec<S>,
 }
 
 impl<S: Scalar<Mask = bool>> Lu<S> {
-    /// Room for n unknowns.
+    /// A workspace for n unknowns.
     pub fn new(n: usize) -> Self {
         Lu {
             factors: Matrix::zeros(n, n),
@@ -40,13 +40,13 @@ impl<S: Scalar<Mask = bool>> Lu<S> {
         &mut self.factors
     }
 
-    /// Factorizes what [`Lu::matrix_mut`] holds, in place. The column without a usable pivot is the error.
+    /// Factorizes the matrix in [`Lu::matrix_mut`], in place. The error is the column without a usable pivot.
     pub fn factorize(&mut self) -> Result<(), usize> {
         self.scale.clear();
         self.eliminate()
     }
 
-    /// The same with rows weighed by their largest entries when pivots are chosen: for equations of different kinds and sizes.
+    /// Factorizes with rows weighted by their largest entries in the choice of pivots: for equations of different kinds and scales.
     pub fn factorize_scaled(&mut self) -> Result<(), usize> {
         let n = self.order.len();
         self.scale.clear();
@@ -63,7 +63,7 @@ impl<S: Scalar<Mask = bool>> Lu<S> {
         self.eliminate()
     }
 
-    /// Size of an entry in the choice of a pivot.
+    /// Weighted magnitude of an entry in the choice of a pivot.
     fn weight(&self, row: usize, column: usize) -> S {
         let size = magnitude(self.factors[(row, column)]);
         match self.scale.get(self.order[row]) {
@@ -170,7 +170,7 @@ impl<S: Scalar<Mask = bool>> Lu3<S> {
         }
     }
 
-    /// The factors; nothing if a pivot is zero or not a number.
+    /// The factors; none if a pivot is zero or NaN.
     #[inline(always)]
     pub fn new(matrix: Mat3<S>) -> Option<Self> {
         let mut a = matrix.rows();

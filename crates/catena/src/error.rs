@@ -4,10 +4,10 @@ use crate::text::{shown, shown_lines};
 use std::fmt;
 use std::sync::Arc;
 
-/// A line of a file, as far as it is known.
+/// A line of a file, as far as known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// File the thing was read from.
+    /// The file.
     pub file: Option<Arc<str>>,
     /// Line, counted from 1.
     pub line: Option<usize>,
@@ -34,15 +34,15 @@ impl fmt::Display for Place {
     }
 }
 
-/// Which kind of thing went wrong.
+/// Kinds of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A file cannot be read or written.
     File,
-    /// A file is not there, or nothing is in it yet.
+    /// A file does not exist, or is still empty.
     Missing,
-    /// A file is there already and is not to be replaced.
+    /// A file exists already and must not be replaced.
     Exists,
     /// Text that is not of the expected form.
     Syntax,
@@ -50,13 +50,13 @@ pub enum ErrorKind {
     Model,
     /// A model that no physical system can have.
     Physics,
-    /// Something real that this version does not do.
+    /// Something that this version does not support.
     Unsupported,
     /// A state, force or setting that cannot be used.
     Input,
     /// A joint that cannot be accelerated at this state.
     Singular,
-    /// A motion that cannot be followed further in time.
+    /// A simulation that cannot be continued.
     Integration,
 }
 
@@ -117,7 +117,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // messages quote names and values of files: a terminal must not obey them
+        // messages quote names and values of files: a terminal must not interpret control characters in them
         f.write_str(&shown(&self.message))?;
         if self.place != Place::default() {
             write!(f, "\n  --> {}", shown(&self.place.to_string()))?;
@@ -131,10 +131,10 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Something unusual in a model that does not keep it from being used.
+/// A warning about a model, which does not prevent its use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// What is unusual, with names and units.
+    /// The message, with names and units.
     pub message: String,
     /// Where it was found.
     pub place: Place,

@@ -12,22 +12,20 @@
 //! # Ok::<(), catena::Error>(())
 //! ```
 //!
-//! Where things are: [`model`] (trees and how to build them), [`algorithm`] (one file per published algorithm),
+//! Modules: [`model`] (trees and how to build them), [`algorithm`] (one file per published algorithm),
 //! [`scalar`] (the numbers they run in), [`spatial`] (vectors, twists, inertias), [`state`], [`check`] (laws any model must
 //! obey).
 
 pub mod algorithm;
 mod arch;
-mod batch;
 mod box_minimum;
 pub mod check;
 pub mod dense;
-mod dynamics;
+mod doors;
 pub mod error;
 pub mod integrate;
 pub mod matrix;
 pub mod model;
-pub mod native;
 pub mod random;
 pub mod residual;
 pub mod scalar;
@@ -39,8 +37,7 @@ pub mod text;
 pub mod trajectory;
 
 pub use arch::Cpu;
-pub use batch::{Batch, Drive, Failure};
-pub use dynamics::Dynamics;
+pub use doors::{Batch, Drive, Dynamics, Failure, native};
 pub use error::{Error, ErrorKind, Place, Result, Warning};
 pub use matrix::Matrix;
 pub use model::{Model, ModelBuilder};

@@ -1,10 +1,10 @@
-//! How far two routes to the same numbers are apart. What is not a number is never hidden.
+//! Comparison of two computations of the same numbers. NaN is never hidden.
 //!
-//! `f64::max` drops NaN: `0.0.max(NaN)` is 0, and a route that breaks down looks as if it agreed. Every comparison of two
-//! routes, in the laws, in the program and in the tests, goes through these functions; NaN stays NaN in them, and
+//! `f64::max` drops NaN: `0.0.max(NaN)` is 0, and a method that breaks down would seem to agree. Every comparison of two
+//! methods, in the laws, in the program and in the tests, goes through these functions; NaN stays NaN in them, and
 //! NaN is within no limit.
 
-/// The larger of two sizes; NaN if either is.
+/// The larger of two magnitudes; NaN if either is.
 #[inline]
 pub fn larger(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
@@ -14,12 +14,12 @@ pub fn larger(a: f64, b: f64) -> f64 {
     }
 }
 
-/// The largest of all sizes, 0 if there are none; NaN if any is.
+/// The largest of all magnitudes, 0 if there are none; NaN if any is.
 pub fn largest_of(sizes: impl IntoIterator<Item = f64>) -> f64 {
     sizes.into_iter().fold(0.0, larger)
 }
 
-/// The largest entry in size; NaN if any is.
+/// The largest absolute value; NaN if any entry is.
 pub fn largest(numbers: &[f64]) -> f64 {
     largest_of(numbers.iter().map(|x| x.abs()))
 }
@@ -37,8 +37,8 @@ pub fn relative(a: &[f64], b: &[f64], scale: f64) -> f64 {
     ratio(difference(a, b), scale)
 }
 
-/// A residual relative to `scale`; 0 where there is none at all, infinite where there is one and no scale. Against a scale that
-/// is not finite every residual would look small: the result is NaN.
+/// A residual relative to `scale`; 0 for a zero residual, infinite for a nonzero one and a zero scale. Relative to a non-finite
+/// scale every residual would look small: the result is NaN.
 pub fn ratio(residual: f64, scale: f64) -> f64 {
     if !scale.is_finite() {
         f64::NAN
@@ -49,7 +49,7 @@ pub fn ratio(residual: f64, scale: f64) -> f64 {
     }
 }
 
-/// Is this residual within its limit? NaN is not, nor is anything within a limit that is none.
+/// Is this residual within its limit? NaN is not, nor is anything within a NaN or infinite limit.
 pub fn within(residual: f64, limit: f64) -> bool {
     residual <= limit && limit.is_finite()
 }
@@ -75,7 +75,7 @@ mod tests {
         assert!(relative(&[1.0], &[1.0], nan).is_nan());
         assert!(ratio(1.0, f64::INFINITY).is_nan());
         assert!(!within(nan, 1.0) && !within(1.0, nan) && !within(1.0, f64::INFINITY));
-        // the same infinity on both sides is no agreement
+        // equal infinities on both sides do not agree
         assert!(difference(&[f64::INFINITY], &[f64::INFINITY]).is_nan());
     }
 

@@ -58,7 +58,7 @@ impl<S: Scalar> State<S> {
 
     /// Moves every joint along the manifold: q ⊕ δ, where δ is a velocity times a time.
     ///
-    /// Plain coordinates add. A quaternion p is followed by the rotation vector δ in child axes, p ∘ exp(δ/2), which keeps it
+    /// Scalar coordinates add. A quaternion p is multiplied by that of the rotation vector δ in child axes, p ∘ exp(δ/2), which keeps it
     /// unit to round-off; it is normalised once more so that repeated steps do not drift.
     pub fn step<P>(&mut self, model: &Model<P>, delta: &[S]) {
         step_kernel(model, &mut self.q, delta);
@@ -144,7 +144,7 @@ pub fn quaternion_step<S: Scalar>(p: [S; 4], delta: [S; 3]) -> [S; 4] {
 }
 
 impl State<f64> {
-    /// A state of nothing, to be swapped in for another.
+    /// An empty state, as a placeholder in a swap.
     pub(crate) fn empty() -> Self {
         State {
             q: Vec::new(),
@@ -222,7 +222,7 @@ impl State<f64> {
         state
     }
 
-    /// The same state in another scalar.
+    /// The state in another scalar.
     pub fn lift<S: Scalar>(&self) -> State<S> {
         let vec = |v: Vec3<f64>| v.map(S::constant);
         let motion = |m: Motion<f64>| Motion::new(vec(m.angular), vec(m.linear));

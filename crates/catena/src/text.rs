@@ -1,6 +1,6 @@
-//! Text that came from outside, before it is shown or written into another file.
+//! Escaping of external text, before it is shown or written into another file.
 
-/// Would this character leave its line, move the cursor or turn the direction of a text? These are control characters,
+/// Would this character break the line, move the cursor or change the text direction? These are control characters,
 /// separators of lines and paragraphs, and marks of direction.
 pub fn is_hidden(c: char) -> bool {
     let turns =

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Eq. 38 is this form with Δ = π. Eq. 39 is printed with the same factor ½ for all joints, which contradicts the end values
-//! given with it; the form above meets them.
+//! given with it; the form above satisfies them.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::f64::consts::TAU;
@@ -22,7 +22,7 @@ pub enum Profile {
     Quintic,
 }
 
-/// A motion of plain coordinates from `start` to `end` in `duration` seconds.
+/// A motion of scalar coordinates from `start` to `end` in `duration` seconds.
 #[derive(Clone, Debug)]
 pub struct PointToPoint {
     profile: Profile,
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use crate::residual::larger;
 
-    /// Samples of a cycloid give the cycloid back: order 6 in the position, 4 in the acceleration.
+    /// Samples of a cycloid reproduce the cycloid: order 6 in the position, 4 in the acceleration.
     #[test]
     fn samples_give_the_motion_back() {
         let motion = PointToPoint::new(Profile::Cycloid, &[0.0, 1.0], &[2.0, -1.0], 2.0).unwrap();

@@ -138,7 +138,7 @@ fn batches_agree_with_single_calls() {
     }
 }
 
-/// The same bits, however many threads.
+/// Results are identical bit for bit, whatever the number of threads.
 #[test]
 fn threads_change_nothing() {
     let model = embedded::model("chain-12").unwrap();

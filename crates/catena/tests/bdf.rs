@@ -554,5 +554,5 @@ fn refusals_say_when_what_and_why() {
     fine.start(&mut implicit, 0.0, &problem.x, &problem.xdot)
         .unwrap();
     let error = fine.step(&mut implicit, 1.0).unwrap_err();
-    assert!(error.message().contains("finer"), "{error}");
+    assert!(error.message().contains("below the resolution"), "{error}");
 }

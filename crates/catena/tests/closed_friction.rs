@@ -339,7 +339,7 @@ fn crank_rocker(levels: [f64; 3]) -> (Model, State) {
     (model, found.state)
 }
 
-/// The same mechanism as one equation for the angle of its crank: at each angle the loop is closed by Newton's method, velocities follow
+/// The crank-rocker as one equation for the angle of its crank: at each angle the loop is closed by Newton's method, velocities follow
 /// from the loop, friction is an effort against them.
 struct OneFreedom {
     chain: ClosedChain,
@@ -494,8 +494,8 @@ fn mechanism(seed: u64) -> Option<[(Model, State); 2]> {
 }
 
 /// Runs random mechanisms with friction: energy never grows, what is held is at rest and held with no more than its level, and the runs
-/// cost at most three times what they cost without friction. A single one may cost more: every reversal of a freedom ends a smooth
-/// stretch, and each stretch takes a step at least. How many were seen, and how many samples were held.
+/// cost at most three times the evaluations they cost without friction, every one of them: each reversal of a freedom ends a smooth
+/// stretch, and the next one begins with steps as long as before. How many were seen, and how many samples were held.
 fn random_mechanisms(seeds: std::ops::Range<u64>, wanted: usize) -> (usize, usize) {
     let (mut seen, mut held, mut dearest) = (0, 0, 0.0f64);
     let mut cost = [0.0; 2];
@@ -536,7 +536,7 @@ fn random_mechanisms(seeds: std::ops::Range<u64>, wanted: usize) -> (usize, usiz
         dearest = dearest.max(dear / cheap);
         cost = [cost[0] + dear, cost[1] + cheap];
         assert!(
-            dear <= 4.0 * cheap,
+            dear <= 3.0 * cheap,
             "{seed}: {dear} {cheap} {:?}",
             done.events
         );
@@ -548,7 +548,6 @@ fn random_mechanisms(seeds: std::ops::Range<u64>, wanted: usize) -> (usize, usiz
         "{seen} mechanisms, {held} samples of held freedoms, {:.2} times as dear, one {dearest:.2} times",
         dear / cheap
     );
-    assert!(dear <= 3.0 * cheap, "{dear} {cheap}");
     (seen, held)
 }
 

@@ -50,9 +50,9 @@ fn parallelogram(model: &Model, phi: f64, rate: f64) -> State {
     State::new(model, &q, &v).expect("finite")
 }
 
-/// Through the positions in which all rods are level and the rank drops from 2N to N: every upright keeps the exact angle, at sharp
-/// tolerances and for few loops and many. There round-off of plain numbers is divided by the cube of the vanishing singular value, so
-/// such positions are passed with twice the digits.
+/// Through the positions in which all rods are level and the rank drops from 2N to N: every upright keeps the exact angle, at tight
+/// tolerances and for few loops and many. There round-off of `f64` is divided by the cube of the vanishing singular value, so
+/// such positions are passed in double-double arithmetic.
 #[test]
 fn four_bars_follow_their_law() {
     for (n, end, tolerance, allowed) in [

@@ -239,7 +239,7 @@ fn efforts() {
     }
 }
 
-/// Both paths of the checked door give what the generic function gives, and the inertia matrix of composite bodies.
+/// Both paths of `Dynamics` agree with the generic function and with the inertia matrix of composite bodies.
 #[test]
 fn paths() {
     for (name, seed) in models() {
@@ -548,7 +548,7 @@ fn centroidal() {
     }
 }
 
-/// A robot that floats with zero momentum: its end effector moves as J* says, and the base as momentum demands.
+/// A robot that floats with zero momentum: its end effector moves by J*, and the base conserves momentum.
 #[test]
 fn generalized_jacobian() {
     for name in ["space-robot", "floating-chain-9"] {
@@ -718,7 +718,7 @@ fn batches() {
     }
 }
 
-/// One freedom turns so fast that its square is no number any more: no route hands out anything. It is the last one, in a register
+/// One freedom is so fast that its square overflows: every method refuses. It is the last one, in a register
 /// that is not full, or on one branch of several.
 #[test]
 fn what_overflows_is_refused() {

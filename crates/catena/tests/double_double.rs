@@ -1,8 +1,8 @@
-//! Numbers with twice the digits.
+//! Double-double numbers.
 
 use catena::scalar::{DoubleDouble, Scalar};
 
-/// Identities that plain numbers keep to 2⁻⁵³ only.
+/// Identities that `f64` satisfies to 2⁻⁵³ only.
 #[test]
 fn twice_the_digits() {
     let number = |high: f64| DoubleDouble::from(high) / 7.0.into();

@@ -1,4 +1,4 @@
-//! No door returns a number that is not finite: whatever the state, the answer is finite or an error.
+//! No entry point returns a non-finite number: whatever the state, the result is finite or an error.
 
 use catena::algorithm::constrained::{ClosedChain, Sharing};
 use catena::integrate::FixedMethod;
@@ -225,7 +225,7 @@ fn batch(sweep: &mut Sweep, model: &Model, cpu: Cpu, sizes: [f64; 3]) {
     sweep.see("advance", &at, done.map(|()| [q, v].concat()));
 }
 
-/// All doors of trees, on all paths; the sweep sees answers and refusals.
+/// All entry points for trees, on all paths; the sweep sees results and refusals.
 #[test]
 fn doors_of_trees_return_finite_numbers_only() {
     let mut sweep = Sweep::default();
@@ -320,21 +320,21 @@ fn doors_of_closed_chains_return_finite_numbers_only() {
     assert!(sweep.answers > 100 && sweep.refusals > 100);
 }
 
-/// A door that is added is added here.
+/// A new entry point must be added here.
 #[test]
 fn the_sweep_knows_every_door() {
     let test = include_str!("finite.rs");
     for (file, text) in [
-        ("dynamics", include_str!("../src/dynamics.rs")),
-        ("tasks", include_str!("../src/dynamics/tasks.rs")),
+        ("dynamics", include_str!("../src/doors/dynamics.rs")),
+        ("tasks", include_str!("../src/doors/dynamics/tasks.rs")),
         (
             "derivatives",
-            include_str!("../src/dynamics/derivatives.rs"),
+            include_str!("../src/doors/dynamics/derivatives.rs"),
         ),
-        ("batch", include_str!("../src/batch.rs")),
+        ("batch", include_str!("../src/doors/batch.rs")),
         (
             "batch derivatives",
-            include_str!("../src/batch/derivatives.rs"),
+            include_str!("../src/doors/batch/derivatives.rs"),
         ),
     ] {
         for part in text.split("\n    pub fn ").skip(1) {

@@ -117,8 +117,8 @@ fn the_upper_triangle_is_that_of_the_whole_matrix() {
     }
 }
 
-/// Two slides along one line, a hinge across it, and a slide on the hinge: pushed out far enough, all entries are finite, but some routes
-/// come by a moment that is not. They refuse; none hands it out.
+/// Two slides along one line, a hinge across it, and a slide on the hinge: pushed out far enough, all entries are finite, but some methods
+/// have a moment that overflows on the way. They refuse; none returns it.
 #[test]
 fn moments_on_the_way_overflow() {
     let mut builder = ModelBuilder::new("crane");
@@ -158,7 +158,7 @@ fn moments_on_the_way_overflow() {
     assert!(refused < 3, "the generic recursion knows");
 }
 
-/// Slides pushed out so far that products of distances are no numbers any more: no route says any. The last model has more freedoms
+/// Slides pushed out so far that products of distances overflow: every method refuses. The last model has more freedoms
 /// than small matrices have.
 #[test]
 fn what_overflows_is_refused() {

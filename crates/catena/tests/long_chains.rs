@@ -1,4 +1,4 @@
-//! Long chains of multi-freedom joints, where the usual articulated-body recursion loses every digit without a word.
+//! Long chains of multi-freedom joints, where the usual articulated-body recursion silently loses every digit.
 
 use catena::algorithm::forward_dynamics::{WalkerOrin, forward_dynamics_walker_orin};
 use catena::model::embedded::{self, random_tree};

@@ -1,4 +1,4 @@
-//! A base that moves as prescribed: the same motion as in another gravity or on a driven joint, and a balance that closes.
+//! A base with prescribed motion: equivalence with another gravity and with a driven joint, and a closed energy balance.
 
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};

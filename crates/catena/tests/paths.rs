@@ -1,4 +1,4 @@
-//! Recursions with a vector in each register against the same recursions in plain numbers, on every kind of joint and tree.
+//! Recursions with a vector in each register against the same recursions in components, on every kind of joint and tree.
 
 use catena::model::embedded;
 use catena::random::Random;

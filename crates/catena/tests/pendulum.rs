@@ -205,7 +205,7 @@ fn accelerations_are_those_of_the_tree() {
             let position = pose.translation + pose.rotation * centre;
             assert!((position - Unknowns::of(&x, body).position).norm() < 1e-12 * n as f64);
         }
-        // back to the unknowns by the other door
+        // back to the unknowns by the other conversion
         let again = Pendulum::of_model(&model).expect("it is a pendulum");
         let values = again
             .values_of_state(&model, &state)

@@ -68,7 +68,7 @@ fn dynamics_of_reduced_models() {
     }
 }
 
-/// New frames alone leave the kinematics of every frame what it was.
+/// New frames alone leave the kinematics of every frame unchanged.
 #[test]
 fn frames_of_aligned_models() {
     for name in ["stanford", "space-robot", "zoo", "chain-7", "random-9-4"] {

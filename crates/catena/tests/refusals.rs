@@ -1,4 +1,4 @@
-//! The checked doors refuse what they cannot answer, with the reason; nothing panics.
+//! The checked entry points refuse what they cannot compute, with the reason; nothing panics.
 
 use catena::model::{Inertial, JointKind, JointSpec, embedded};
 use catena::spatial::{Force, Sym3, Vec3};

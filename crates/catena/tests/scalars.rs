@@ -1,4 +1,4 @@
-//! Every algorithm in every scalar, compared with `f64`.
+//! The algorithms on trees in every scalar, compared with `f64`.
 
 use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::factorization::{EndEffector, Factorization, reverse_gaussian_elimination};

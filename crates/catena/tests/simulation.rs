@@ -4,8 +4,8 @@ use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::embedded;
 use catena::residual::larger;
 use catena::simulate::{
-    Audit, Controller, EventFunction, FrameWrench, Inputs, Integrator, Options, Sample, Simulation,
-    StateFunction, Table, verified_error,
+    Audit, Controller, EffortFunction, EventFunction, FrameWrench, Inputs, Integrator, Options,
+    Sample, Simulation, StateFunction, Table, verified_error,
 };
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
@@ -227,6 +227,63 @@ fn computed_torque_follows_on_fixed_and_free_bases() {
         }
         assert_eq!(audit.breaches().count(), 0, "{name}: {audit:?}");
     }
+}
+
+/// A function that computes what a controller computes gives the same motion; what it cannot give ends the run.
+#[test]
+fn efforts_from_a_function() {
+    let model = embedded::model("stanford").unwrap();
+    let state = State::neutral(&model);
+    let to = [0.5, 0.4, 0.1, -0.3, 0.2, 0.6];
+    let options = adaptive(Method::Dop853, 1e-10, 1.0, 0.1);
+    let built_in = Inputs {
+        controller: Controller::ProportionalDerivative {
+            motion: PointToPoint::new(Profile::Cycloid, &to, &to, 1.0)
+                .unwrap()
+                .into(),
+            stiffness: 30.0.into(),
+            damping: 8.0.into(),
+        },
+        ..Inputs::default()
+    };
+    let own = Inputs {
+        controller: Controller::Function(EffortFunction::new(move |_, state, tau| {
+            for k in 0..6 {
+                tau[k] = 30.0 * (to[k] - state.q[k]) - 8.0 * state.v[k];
+            }
+            Ok(())
+        })),
+        ..Inputs::default()
+    };
+    let (expected, _) = run(&model, &state, built_in, options.clone());
+    let (found, audit) = run(&model, &state, own, options.clone());
+    assert_eq!(audit.breaches().count(), 0, "{audit:?}");
+    for (a, b) in found.iter().zip(&expected) {
+        for (a, b) in a.state.q.iter().zip(&b.state.q) {
+            assert!((a - b).abs() < 1e-8);
+        }
+    }
+    let bad = Inputs {
+        controller: Controller::Function(EffortFunction::new(|t, _, tau| {
+            tau[2] = if t < 0.5 { 0.0 } else { f64::NAN };
+            Ok(())
+        })),
+        ..Inputs::default()
+    };
+    let mut simulation = Simulation::new(&model, &state, bad, Vec::new(), options).unwrap();
+    let mut samples = Vec::new();
+    let error = loop {
+        match simulation.advance(&mut samples) {
+            Ok(()) => assert!(!simulation.finished()),
+            Err(error) => break error,
+        }
+    };
+    let message = error.to_string();
+    assert!(
+        message.contains("the control function gives NaN for `joint3`"),
+        "{message}"
+    );
+    assert_eq!(simulation.state().q.len(), 6);
 }
 
 #[test]

@@ -4,7 +4,6 @@ use crate::model_argument::ModelArgument;
 use crate::outcome::Outcome;
 use crate::{limits, output};
 use catena::error::Result;
-use catena_io::conformance;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -36,7 +35,8 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let model = arguments.model.model()?;
     limits::freedoms(&model, "export-case", MOST_FREEDOMS)?;
     limits::memory("states", arguments.states, 50 * model.body_count())?;
-    let case = conformance::export_case(model.name(), &model, arguments.states, arguments.seed)?;
+    let case =
+        catena_conformance::export_case(model.name(), &model, arguments.states, arguments.seed)?;
     match &arguments.output {
         None => Ok(Outcome::text(case)),
         Some(path) => {

@@ -5,7 +5,7 @@ use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::table::Table;
 use catena::Error;
-use catena_io::conformance::{self, Report};
+use catena_conformance::Report;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome, Error> {
     let results: Vec<(&PathBuf, Result<Report, Error>)> = arguments
         .cases
         .iter()
-        .map(|path| (path, conformance::verify_file(path)))
+        .map(|path| (path, catena_conformance::verify_file(path)))
         .collect();
     let mut outcome = Outcome::text(match as_json {
         true => json::text(&json!({

@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What a run of the program left behind.
+/// The result of a run of the program.
 pub struct Run {
     /// Exit code.
     pub code: i32,
     /// What it printed.
     pub stdout: String,
-    /// What it complained about.
+    /// What it wrote to stderr.
     pub stderr: String,
 }
 

@@ -12,6 +12,7 @@ use catena::Model;
 use catena::algorithm::constrained::Rows;
 use catena::algorithm::kinematics::Kinematics;
 use catena::model::{JointKind, Rule};
+use catena::residual::{largest, largest_of};
 use catena::spatial::{Force, Mat3, Vec3};
 use faer::Mat;
 use std::ops::Range;
@@ -176,9 +177,8 @@ impl View {
             all.extend_from_slice(column);
             view.null.columns.push(all);
         }
-        let largest = view.null.columns.iter();
-        let largest = largest.fold(0.0f64, |m, column| m.max(crate::dense::largest(column)));
-        view.null.tolerance = 1e-8 * largest;
+        let columns = view.null.columns.iter();
+        view.null.tolerance = 1e-8 * largest_of(columns.map(|column| largest(column)));
         view
     }
 

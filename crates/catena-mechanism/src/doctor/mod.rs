@@ -21,6 +21,7 @@ use catena::algorithm::constrained::{SharedFriction, Stabilisation};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Rule;
 use catena::random::Random;
+use catena::residual::{larger, largest, largest_of, within};
 use catena::spatial::{Force, Vec3};
 use catena::{Model, State};
 use hinges::{Hinge, View, hinges};
@@ -331,18 +332,18 @@ fn contradiction(model: &Model, loops: &Loops<'_>, null: &[Vec<f64>]) -> Option<
     let mut involved = vec![false; model.constraints().len()];
     for column in null {
         let along: f64 = column.iter().zip(rate).map(|(n, rate)| n * rate).sum();
-        if along.abs() <= 1e-9 * (1.0 + crate::dense::largest(rate)) {
+        if within(along.abs(), 1e-9 * (1.0 + largest(rate))) {
             continue;
         }
-        worst = worst.max(along.abs());
+        worst = larger(worst, along.abs());
         for (index, block) in loops.rows.blocks().iter().enumerate() {
             let own = &column[block.first..block.first + block.rows];
-            involved[index] |= crate::dense::largest(own) > 1e-6;
+            involved[index] |= !within(largest(own), 1e-6);
         }
     }
     let drivers = model.constraints().iter().zip(&involved);
     let drivers = drivers.filter(|(c, own)| **own && matches!(c.rule, Rule::Driver { .. }));
-    (worst > 0.0).then(|| Contradiction {
+    (worst != 0.0).then(|| Contradiction {
         drivers: drivers.map(|(c, _)| c.name.to_string()).collect(),
         rate: worst,
     })
@@ -378,7 +379,7 @@ fn others(
         let mut sound = true;
         for _ in 0..6 {
             loops.make_tangent(&mut along);
-            let size = crate::dense::largest(&along);
+            let size = largest(&along);
             if size < 1e-6 {
                 break;
             }
@@ -405,11 +406,9 @@ fn undetermined(hinges: &[Hinge], view: &View) -> Vec<Undetermined> {
         // the multipliers of couplings and drivers are efforts
         let range = view.range[index].clone();
         let effort = hinge.closes && hinge.kind != "distance" && hinge.joint.is_none() && {
-            let columns = &view.null.columns;
-            let largest = columns
-                .iter()
-                .map(|c| crate::dense::largest(&c[range.clone()]));
-            largest.fold(0.0, f64::max) > view.null.tolerance
+            let columns = view.null.columns.iter();
+            let along = largest_of(columns.map(|c| largest(&c[range.clone()])));
+            !within(along, view.null.tolerance)
         };
         if !forces.is_empty() || !torques.is_empty() || effort {
             found.push(Undetermined {

@@ -12,6 +12,7 @@ use super::skyline::Skyline;
 use crate::dense::RANK_TOLERANCE;
 use catena::algorithm::constrained::{Axes, Block, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::residual::largest;
 use catena::{Model, State};
 use faer::linalg::triangular_solve::solve_upper_triangular_in_place;
 use faer::{Mat, Par};
@@ -63,7 +64,7 @@ impl<'a> Loops<'a> {
 
     /// Largest ξ of the last evaluation.
     pub fn open(&self) -> f64 {
-        crate::dense::largest(&self.rows.residual)
+        largest(&self.rows.residual)
     }
 
     fn size(&self) -> f64 {

@@ -1,7 +1,7 @@
 //! One folder per question, one file per published algorithm.
 //!
 //! Each algorithm has a workspace made once by `new(&model)`; calls do not allocate afterwards. The functions are generic over
-//! the scalar and do not check their input: [`crate::Dynamics`] is the checked door for plain numbers.
+//! the scalar and do not check their input: [`crate::Dynamics`] is the checked entry point in `f64`.
 //!
 //! Every file carries a [`Card`]; [`ALL`] lists them, `ALGORITHMS.md` and `catena algorithms` show them.
 
@@ -20,8 +20,6 @@ pub mod pendulum;
 pub(crate) mod relations;
 
 use crate::integrate;
-use crate::model::Tree;
-use crate::scalar::Scalar;
 
 /// What an algorithm is: the record shown by `ALGORITHMS.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,37 +76,3 @@ pub const ALL: &[Card] = &[
     integrate::implicit_midpoint::CARD,
     integrate::bdf::CARD,
 ];
-
-/// Sine and cosine of all angles of a model, in one pass.
-#[derive(Clone, Debug)]
-pub(crate) struct Angles<S> {
-    pub angle: Vec<S>,
-    pub sin: Vec<S>,
-    pub cos: Vec<S>,
-}
-
-impl<S: Scalar> Angles<S> {
-    pub fn new(tree: &Tree) -> Self {
-        let zero = vec![S::zero(); tree.angles.len()];
-        Angles {
-            angle: zero.clone(),
-            sin: zero.clone(),
-            cos: zero,
-        }
-    }
-
-    #[inline(always)]
-    pub fn fill(&mut self, tree: &Tree, q: &[S]) {
-        for (angle, &k) in self.angle.iter_mut().zip(&tree.angles) {
-            *angle = q[k];
-        }
-        S::sin_cos_all(&self.angle, &mut self.sin, &mut self.cos);
-    }
-
-    /// Sines and cosines of another workspace.
-    pub fn fill_from(&mut self, other: &Self) {
-        let count = self.sin.len().min(other.sin.len());
-        self.sin[..count].copy_from_slice(&other.sin[..count]);
-        self.cos[..count].copy_from_slice(&other.cos[..count]);
-    }
-}

@@ -1,7 +1,7 @@
 //! Several freedoms of one state in one register.
 //!
-//! The loops over pairs of freedoms do the same to every column. Where one state is computed at a time, a [`Pack`] holds
-//! the same quantity of neighbouring columns; where the scalar is wide already (many states) or not a plain number, a pack
+//! The loops over pairs of freedoms treat every column alike. Where one state is computed at a time, a [`Pack`] holds
+//! one quantity of neighbouring columns; where the scalar is wide already (many states) or not `f64`, a pack
 //! is one column.
 
 use crate::scalar::{Fused, Scalar, Vector, Wide};
@@ -17,7 +17,7 @@ pub(crate) trait Pack<S: Scalar>: Copy + Debug + 'static {
     /// One number per column.
     type Many: Scalar;
 
-    /// The same number for all columns.
+    /// A number broadcast to all columns.
     fn spread(one: S) -> Self::Many;
 
     /// The number of one column.
@@ -32,9 +32,9 @@ pub(crate) trait Pack<S: Scalar>: Copy + Debug + 'static {
     /// The columns into as many numbers.
     fn store(many: Self::Many, to: &mut [S]);
 
-    /// What is there will be written soon.
+    /// Prefetches for writing.
     #[inline(always)]
-    fn expect(_to: &[S], _at: usize) {}
+    fn prefetch(_to: &[S], _at: usize) {}
 }
 
 /// One column at a time.
@@ -96,17 +96,17 @@ impl<V: Vector> Pack<Fused> for Register<V> {
         Fused::plain_mut(&mut to[..V::LANES]).copy_from_slice(many.0.lanes());
     }
     #[inline(always)]
-    fn expect(to: &[Fused], at: usize) {
-        crate::scalar::expect(Fused::plain(to), at);
+    fn prefetch(to: &[Fused], at: usize) {
+        crate::scalar::prefetch(Fused::plain(to), at);
     }
 }
 
 /// Where the numbers of freedoms go, the last freedom first.
 pub(crate) trait Sink<M, const N: usize> {
-    /// Room for those of a freedom.
+    /// Storage for those of a freedom.
     fn room(&mut self, freedom: usize) -> &mut [M; N];
 
-    /// They are there.
+    /// Called when they are written.
     #[inline(always)]
     fn filled(&mut self, _freedom: usize) {}
 }
@@ -161,7 +161,7 @@ pub(crate) fn spread_vec<S: Scalar, K: Pack<S>>(
     )
 }
 
-/// Writes a pack at `at`, where there is `ROOM` for all of it, or as far as there is.
+/// Writes a pack at `at`: all of it with `ROOM`, else as far as it fits.
 #[inline(always)]
 pub(crate) fn write<S: Scalar, K: Pack<S>, const ROOM: bool>(
     out: &mut [S],
@@ -175,7 +175,7 @@ pub(crate) fn write<S: Scalar, K: Pack<S>, const ROOM: bool>(
     }
 }
 
-/// Writes a pack to a row that starts at `at`, as far as there is room.
+/// Writes a pack to a row that starts at `at`, as far as it fits.
 #[inline(always)]
 pub(crate) fn put<S: Scalar, K: Pack<S>>(out: &mut [S], at: usize, many: K::Many) {
     let room = &mut out[at..];
@@ -238,7 +238,7 @@ pub(crate) fn write_force<M: Scalar, const N: usize>(numbers: &mut [M; N], at: u
     write_vec(numbers, at + 3, f.force);
 }
 
-/// In two sums that do not wait for one another; the same number whichever of the two is the row.
+/// In two independent sums; symmetric in the two arguments to the last bit.
 #[inline(always)]
 pub(crate) fn dot<M: Scalar>(a: &[M; 6], b: &[M; 6]) -> M {
     let one = a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]));
@@ -249,8 +249,8 @@ pub(crate) fn dot<M: Scalar>(a: &[M; 6], b: &[M; 6]) -> M {
 /// Freedoms that share a reference point.
 pub(crate) const GROUP: usize = 8;
 
-/// What to add to positions about the reference point of one group to have them about the other's; `origin` is where the numbers
-/// of a freedom have the origin of its body.
+/// Shift of positions from the reference point of one group to the other's; `origin` is the index of the origin of the body among the
+/// numbers of a freedom.
 #[inline(always)]
 pub(crate) fn between<S: Scalar, K: Pack<S>, const N: usize>(
     packs: &[[K::Many; N]],
@@ -271,7 +271,7 @@ pub(crate) fn cross_add<M: Scalar>(c: &mut [M], a: [M; 3], b: [M; 3]) {
     c[2] = a[0].mul_add(b[1], (-a[1]).mul_add(b[0], c[2]));
 }
 
-/// A wrench about a point from which the present one is seen at `d`.
+/// A wrench about a point in which the present one is at `d`.
 #[inline(always)]
 pub(crate) fn move_wrench<M: Scalar>(wrench: &mut [M; 6], d: [M; 3]) {
     let [_, _, _, x, y, z] = *wrench;

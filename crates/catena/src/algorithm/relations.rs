@@ -1,29 +1,29 @@
-//! How do freedoms lie to one another in the tree? For matrices that have a row and a column for every freedom.
+//! Relations of freedoms in the tree, for matrices that have a row and a column for every freedom.
 //!
-//! Columns come in packs. Eight rows meet a pack at a time: what the pack needs is read once for all of them, and few lines and
-//! pages of the result are written to at once.
+//! Columns come in packs. Eight rows are processed per pack: the pack is loaded once for all of them, and few cache lines and
+//! pages of the result are written at a time.
 
 use super::pack::Pack;
 use crate::model::Model;
 use crate::scalar::Scalar;
 
-/// Rows that meet a pack together.
+/// Rows processed per pack.
 pub(crate) const ROWS: usize = 8;
 
-/// How columns lie to a row.
+/// Relation of columns to a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Relation {
     /// All beyond it.
     Beyond,
-    /// All on the way to the base, or in one rotation with it, or the row's own freedom.
+    /// All on the path to the base, or in one rotation with it, or the row's own freedom.
     Inwards,
     /// All on other branches.
     Apart,
-    /// Some so, some otherwise: which of `sides`, or of `mixed` for several rows.
+    /// Mixed: index into `sides`, or into `mixed` for several rows.
     Mixed(usize),
 }
 
-/// One where a column lies on that side, zero elsewhere.
+/// Mask: one where a column has that relation, zero elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sides<M> {
     inwards: M,
@@ -31,7 +31,7 @@ pub(crate) struct Sides<M> {
 }
 
 impl<M: Scalar> Sides<M> {
-    /// Of every column what belongs to its side, or zero.
+    /// Selects for every column the value of its relation, or zero.
     #[inline(always)]
     pub fn choose(&self, inwards: M, beyond: M) -> M {
         let zero = M::zero();
@@ -40,18 +40,18 @@ impl<M: Scalar> Sides<M> {
     }
 }
 
-/// How the columns of every pack lie to every row.
+/// Relations of the columns of every pack to every row.
 #[derive(Clone, Debug)]
 pub(crate) struct Relations<M> {
     packs: usize,
-    /// Of every eight rows to every pack.
+    /// Relations of every eight rows to every pack.
     blocks: Vec<Relation>,
     pub mixed: Vec<[Relation; ROWS]>,
     pub sides: Vec<Sides<M>>,
 }
 
 impl<M: Scalar> Relations<M> {
-    /// With `rotations`, the freedoms of one rotation all count as on the way to the base for one another; else by their numbers.
+    /// With `rotations`, the freedoms of one rotation all count as on the path to the base of one another; else by their numbers.
     pub fn new<S: Scalar, K: Pack<S, Many = M>, P>(model: &Model<P>, rotations: bool) -> Self {
         let tree = model.tree();
         let nv = model.nv();
@@ -118,7 +118,7 @@ impl<M: Scalar> Relations<M> {
         found
     }
 
-    /// Of a block of rows to a pack.
+    /// Relation of a block of rows to a pack.
     #[inline(always)]
     pub fn of_block(&self, block: usize, pack: usize) -> Relation {
         self.blocks[block * self.packs + pack]

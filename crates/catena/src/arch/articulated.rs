@@ -1,8 +1,8 @@
 //! Articulated inertias in registers.
 //!
 //! Symmetric blocks are kept in full, so every step that makes them is symmetric to the last bit (ψ ψᵀ m̂ as (aᵢ aⱼ)/m̂, sums of a
-//! matrix and its transpose), and M̂' p is written, not subtracted: what keeps long chains right in components (see
-//! `spatial::elimination`) keeps them right here.
+//! matrix and its transpose), and M̂' p is written, not subtracted: what keeps long chains accurate in components (see
+//! `spatial::elimination`) keeps them accurate here.
 
 use super::links::Link;
 use super::moments::QuadMoments;
@@ -69,7 +69,7 @@ impl QuadArticulated {
         }
     }
 
-    /// About a point from which the present one is seen at `d`.
+    /// About a point in which the present one is at `d`.
     #[inline(always)]
     pub fn moved(self, d: &Quad) -> Self {
         let (a, b, c) = (self.rotational, self.coupling, self.translational);
@@ -81,7 +81,7 @@ impl QuadArticulated {
         }
     }
 
-    /// Less ψ ψᵀ m̂.
+    /// Minus ψ ψᵀ m̂.
     #[inline(always)]
     pub fn without(self, psi: &QuadWrench, pivot: f64) -> Self {
         let pivot = Quad::splat(pivot);
@@ -118,7 +118,7 @@ impl QuadArticulated {
         }
     }
 
-    /// Takes out the rotation about z: `spatial::elimination`.
+    /// Eliminates the rotation about z: `spatial::elimination`.
     #[inline(always)]
     pub fn eliminate_rotation_z(self, rotor: f64) -> Eliminated<Registers> {
         let (a, d, c) = (self.rotational, self.coupling, self.translational);
@@ -156,7 +156,7 @@ impl QuadArticulated {
         }
     }
 
-    /// Takes out the translation along z.
+    /// Eliminates the translation along z.
     #[inline(always)]
     pub fn eliminate_translation_z(self, rotor: f64) -> Eliminated<Registers> {
         let (a, d, c) = (self.rotational, self.coupling, self.translational);
@@ -194,7 +194,7 @@ impl QuadArticulated {
         }
     }
 
-    /// The inertia left at a body seen from its parent.
+    /// The remaining inertia of a body, in its parent's frame.
     #[inline(always)]
     pub fn seen(self, kept: &KeptPose, translation_yzx: Quad) -> Self {
         let [a, d, c] = self.turned(&kept.rotation);
@@ -206,7 +206,7 @@ impl QuadArticulated {
         }
     }
 
-    /// The same together with the parent's own.
+    /// The remaining inertia of a body in its parent's frame, plus the parent's own.
     #[inline(always)]
     pub fn seen_with(self, kept: &KeptPose, translation_yzx: Quad, parent: &Link) -> Self {
         let [a, d, c] = self.turned(&kept.rotation);

@@ -1,7 +1,7 @@
-//! The entries of small inertia matrices in registers: each column walks down to the base on its own.
+//! The entries of small inertia matrices in registers: each column is carried to the base on its own.
 //!
-//! Composite bodies are those of `algorithm::inertia_matrix::composite_bodies`; only (24) is done in another order than there, one
-//! entry after another, none of which waits for the one before.
+//! Composite bodies are those of `algorithm::inertia_matrix::composite_bodies`; only (24) is computed in another order, one
+//! entry after another, without a dependency chain.
 
 use super::quad::Quad;
 use super::registers::{QuadMotion, QuadWrench, Registers};
@@ -10,7 +10,7 @@ use crate::algorithm::inertia_matrix::composite_bodies::Placed;
 use crate::model::Model;
 use crate::scalar::Fused;
 
-/// Matrices up to this size are made column by column.
+/// Matrices up to this size are computed column by column.
 pub(crate) const SMALL: usize = 16;
 
 /// A freedom on the way to the base.
@@ -62,7 +62,7 @@ impl Columns {
         let Direction {
             origin, origin_yzx, ..
         } = self.0[k];
-        // Pᵀ (moment + arm × force; force), the arm taken anew for every joint: no product waits for another
+        // Pᵀ (moment + arm × force; force), the arm recomputed for every joint: the products are independent
         let mut row = k;
         loop {
             let at = &self.0[row];

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A set of instructions. A plain build carries all of them and chooses at run time.
+/// An instruction set. A plain build contains all of them and chooses at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cpu {
     /// What every processor of the architecture has.
@@ -22,7 +22,7 @@ impl Cpu {
         Cpu::wanted().unwrap_or_else(|_| Cpu::best())
     }
 
-    /// The same, with an error where `CATENA_CPU` is none of the three, or asks for instructions the processor does not have.
+    /// The path that `CATENA_CPU` asks for, or the best; an error where it is none of the three, or not available on this processor.
     pub fn wanted() -> Result<Self> {
         let Some(value) = std::env::var_os("CATENA_CPU") else {
             return Ok(Cpu::best());

@@ -1,4 +1,4 @@
-//! All that knows the processor of one state: which instructions there are, and vectors held in registers.
+//! Processor-specific code for single states: detection of instruction sets, and vectors held in registers.
 
 mod cpu;
 
@@ -6,6 +6,8 @@ mod cpu;
 mod articulated;
 #[cfg(target_arch = "x86_64")]
 mod columns;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod links;
 #[cfg(target_arch = "x86_64")]
@@ -22,7 +24,30 @@ pub use cpu::Cpu;
 pub(crate) use {
     columns::{Columns, SMALL},
     cpu::{with_avx2, with_avx512},
+    lanes::{Avx2Register, Avx512Register},
     links::Link,
     records::QuadDerivatives,
     registers::{Links, Registers},
 };
+
+/// A check, in arrays and in every register that this processor has.
+#[cfg(test)]
+macro_rules! in_every_register {
+    ($check:ident) => {
+        $check::<[f64; 4]>();
+        $check::<[f64; 8]>();
+        #[cfg(target_arch = "x86_64")]
+        {
+            use $crate::arch::Cpu;
+            use $crate::arch::{Avx2Register, Avx512Register};
+            if Cpu::best() >= Cpu::Avx2 {
+                $check::<Avx2Register>();
+            }
+            if Cpu::best() >= Cpu::Avx512 {
+                $check::<Avx512Register>();
+            }
+        }
+    };
+}
+#[cfg(test)]
+pub(crate) use in_every_register;

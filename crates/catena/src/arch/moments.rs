@@ -31,7 +31,7 @@ impl QuadMoments {
         }
     }
 
-    /// A body's own, turned into these axes. What is constant is spread on its way from memory.
+    /// A body's own, rotated into these axes. Constants are broadcast as they are loaded.
     #[inline(always)]
     pub fn of(link: &Link, axes: &QuadMat) -> Self {
         let half = QuadMat {
@@ -46,7 +46,7 @@ impl QuadMoments {
         }
     }
 
-    /// About an origin from which the present one is reached by `arm`: Σ + h rᵀ + r (h + m r)ᵀ.
+    /// About an origin in which the present one is at `arm`: Σ + h rᵀ + r (h + m r)ᵀ.
     #[inline(always)]
     pub fn shifted(self, arm: &Quad) -> Self {
         let r = arm.spread_from_memory();
@@ -72,12 +72,29 @@ impl QuadMoments {
         Quad::splat(diagonal.sum())
     }
 
-    /// Momentum of turning about the origin: (tr(Σ) 1 − Σ) ω, ω × h.
+    /// In the axes into which `axes` turns the present ones.
     #[inline(always)]
-    pub fn of_turning(&self, omega: Quad) -> QuadWrench {
+    pub fn turned(self, axes: &QuadMat) -> Self {
+        let half = QuadMat {
+            x: axes.times(self.second.x.spread()),
+            y: axes.times(self.second.y.spread()),
+            z: axes.times(self.second.z.spread()),
+        };
+        QuadMoments {
+            mass: self.mass,
+            first: axes.times(self.first.spread()),
+            second: half.times_transposed(axes),
+        }
+    }
+
+    /// Momentum of turning about z with rate 1: (−Σxz, −Σyz, Σxx + Σyy), (−h_y, h_x, 0).
+    #[inline(always)]
+    pub fn about_z(&self) -> QuadWrench {
+        let s = &self.second;
+        let along = s.x.xxx() + s.y.yyy();
         QuadWrench {
-            moment: omega.mul_sub(self.trace(), self.second.times(omega.spread())),
-            force: omega.cross(self.first),
+            moment: (Quad::zero() - s.z).blend::<0b0100>(along),
+            force: self.first.swapped() * Quad::new(-1.0, 1.0, 0.0),
         }
     }
 }

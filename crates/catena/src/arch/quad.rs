@@ -39,7 +39,7 @@ impl Quad {
     intrinsic! {
         fn zero() -> Quad = Quad(_mm256_setzero_pd());
         fn new(x: f64, y: f64, z: f64) -> Quad = Quad(_mm256_set_pd(0.0, z, y, x));
-        /// The same number in all lanes.
+        /// A number broadcast to all lanes.
         fn splat(x: f64) -> Quad = Quad(_mm256_set1_pd(x));
     }
 
@@ -115,13 +115,13 @@ impl Quad {
         unsafe { Quad(_mm256_blend_pd::<LANES>(self.0, other.0)) }
     }
 
-    /// The three spread components, for products of a matrix with this vector.
+    /// The three components, each broadcast, for products of a matrix with this vector.
     #[inline(always)]
     pub fn spread(self) -> [Quad; 3] {
         [self.xxx(), self.yyy(), self.zzz()]
     }
 
-    /// The components in memory, each spread on its way into a register: no shuffling.
+    /// The components in memory, each broadcast as it is loaded: no shuffles.
     #[inline(always)]
     pub fn spread_from_memory(&self) -> [Quad; 3] {
         [
@@ -131,7 +131,7 @@ impl Quad {
         ]
     }
 
-    /// One component in memory, spread on its way into a register.
+    /// One component in memory, broadcast as it is loaded.
     #[inline(always)]
     pub fn spread_lane(&self, lane: usize) -> Quad {
         debug_assert!(lane < 4);
@@ -182,12 +182,6 @@ impl Quad {
     pub fn cross_of(a: Quad, a_yzx: Quad, b: Quad) -> Quad {
         // the third component of a × b is a.x b.y − a.y b.x, and so on around
         a.mul_sub(b.yzx(), a_yzx * b).yzx()
-    }
-
-    /// a × b.
-    #[inline(always)]
-    pub fn cross(self, b: Quad) -> Quad {
-        Quad::cross_of(self, self.yzx(), b)
     }
 
     #[inline(always)]
@@ -276,19 +270,19 @@ impl QuadMat {
         Mat3::from_columns(self.x.to_fused(), self.y.to_fused(), self.z.to_fused())
     }
 
-    /// The matrix times a vector whose components are spread.
+    /// The matrix times a vector whose components are broadcast.
     #[inline(always)]
     pub fn times(self, v: [Quad; 3]) -> Quad {
         self.x.mul_add(v[0], self.y.mul_add(v[1], self.z * v[2]))
     }
 
-    /// The matrix times a vector whose components are spread, plus c.
+    /// The matrix times a vector whose components are broadcast, plus c.
     #[inline(always)]
     pub fn times_add(self, v: [Quad; 3], c: Quad) -> Quad {
         self.x.mul_add(v[0], self.y * v[1]) + self.z.mul_add(v[2], c)
     }
 
-    /// M Rᵀ; the entries of R are spread from memory.
+    /// M Rᵀ; the entries of R are broadcast from memory.
     #[inline(always)]
     pub fn times_transposed(self, r: &QuadMat) -> QuadMat {
         let (x, y, z) = (&r.x, &r.y, &r.z);
@@ -344,7 +338,7 @@ pub(crate) fn turning(omega: Quad, [x, y, z]: [Quad; 3], alpha: Quad) -> QuadMat
     }
 }
 
-/// a × b + c, all with their components still to be taken around once (`yzx`): sums of such products are taken around
+/// a × b + c, all with their components still to be permuted once (`yzx`): sums of such products are permuted
 /// together.
 #[inline(always)]
 pub(crate) fn around(a: Quad, a_yzx: Quad, b: Quad, c: Quad) -> Quad {

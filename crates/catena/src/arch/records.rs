@@ -1,5 +1,5 @@
-//! Derivatives from body to body in registers: what is found for a freedom is written as a record of vectors, and records become
-//! packs of freedoms. What is done to each freedom on its own is then done pack by pack.
+//! Derivatives from body to body in registers: the results for a freedom are written as a record of vectors, and records become
+//! packs of freedoms. The operations per freedom are then done pack by pack.
 
 use super::quad::{Quad, QuadMat};
 use super::registers::{Links, QuadMotion, Registers};
@@ -16,7 +16,7 @@ use crate::space::{Components, Freedom};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, RigidInertia, Sym3, Vec3};
 use crate::state::Base;
 
-/// Where the vectors of a freedom are in its record, two by two: first what the way out finds,
+/// Where the vectors of a freedom are in its record, two by two: first those of the outward pass,
 const AXIS: usize = 0;
 const BEFORE: usize = 2;
 const AROUND: usize = 4;
@@ -119,7 +119,7 @@ impl QuadDerivatives {
     }
 }
 
-/// Writes what the way out finds.
+/// Writes the results of the outward pass.
 struct Passed<'a, const N: usize>(&'a mut [[Quad; N]]);
 
 impl<const N: usize> Pass<Registers> for Passed<'_, N> {
@@ -161,7 +161,7 @@ impl Visit<Registers> for Summed<'_> {
     }
 }
 
-/// Takes out every freedom and writes sums over bodies that are free to move.
+/// Eliminates every freedom and writes sums over bodies that are free to move.
 struct TakenOut<'a> {
     constants: Links<'a>,
     factors: FactorsRef<'a, Registers>,
@@ -247,7 +247,7 @@ fn fill_of_efforts<V: Vector>(
     }
 }
 
-/// The same for the sweeps of derivatives of forward dynamics.
+/// What the sweeps of derivatives of forward dynamics need, pack by pack.
 #[inline(always)]
 fn fill_of_accelerations<V: Vector>(
     records: &[[Quad; OF_ACCELERATIONS]],

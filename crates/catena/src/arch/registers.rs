@@ -1,15 +1,16 @@
-//! A vector in one AVX2 register: one state of plain numbers.
+//! A vector in one AVX2 register: one state in `f64`.
 
 use super::articulated::QuadArticulated;
+use super::lanes::Avx2Register;
 use super::links::Link;
 use super::moments::QuadMoments;
 use super::quad::{Quad, QuadMat, around, turning};
-use crate::algorithm::Angles;
+use crate::model::Angles;
 use crate::model::joint::Setting;
 use crate::model::{Model, Node, Tree};
-use crate::scalar::{Avx2Register, Fused, Scalar, Wide};
+use crate::scalar::{Fused, Scalar, Wide};
 use crate::space::{Constants, Eliminated, Space};
-use crate::spatial::{ArticulatedInertia, Force, Mat3, Pose, Vec3};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Pose, RigidInertia, Sym3, Vec3};
 
 /// Vectors in AVX2 registers. Recursions over them run only where [`crate::Dynamics`] has seen AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
@@ -63,14 +64,14 @@ impl Constants<Registers> for Links<'_> {
     }
 }
 
-/// Where a body stands in its parent: rotation by columns, and translation.
+/// Pose of a body in its parent: rotation by columns, and translation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeptPose {
     pub rotation: QuadMat,
     pub translation: Quad,
 }
 
-/// The same, with the rotation also by rows.
+/// Pose of a body in its parent, with the rotation by columns and by rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QuadPose {
     pub kept: KeptPose,
@@ -78,7 +79,7 @@ pub(crate) struct QuadPose {
 }
 
 impl QuadPose {
-    /// Turned about the joint's z by an angle.
+    /// Rotated about the joint's z by an angle.
     #[inline(always)]
     pub fn revolute(link: &Link, sin: Fused, cos: Fused) -> Self {
         let (s, c) = (Quad::splat(sin.0), Quad::splat(cos.0));
@@ -143,14 +144,14 @@ pub(crate) struct QuadMotion {
     pub linear: Quad,
 }
 
-/// A vector, and its components taken around.
+/// A vector, and its components permuted cyclically.
 #[derive(Clone, Copy)]
 pub(crate) struct QuadLever {
     v: Quad,
     yzx: Quad,
 }
 
-/// Cross products that still have to be taken around.
+/// Cross products whose components are still to be permuted.
 #[derive(Clone, Copy)]
 pub(crate) struct QuadCrosses(Quad);
 
@@ -172,7 +173,7 @@ impl Space for Registers {
 
     const KEEPS_INERTIAS: bool = false;
 
-    /// Room for whole registers of four angles.
+    /// Storage for whole registers of four angles.
     fn angles(tree: &Tree) -> Angles<Fused> {
         let zero = vec![Fused(0.0); tree.angles.len().next_multiple_of(4)];
         Angles {
@@ -495,6 +496,22 @@ impl Space for Registers {
         QuadMoments::of(inertia, axes)
     }
     #[inline(always)]
+    fn own_moments(inertia: &Link) -> QuadMoments {
+        QuadMoments {
+            mass: inertia.mass,
+            first: inertia.first,
+            second: inertia.second,
+        }
+    }
+    #[inline(always)]
+    fn moments_numbers(moments: &QuadMoments) -> RigidInertia<Fused> {
+        RigidInertia {
+            mass: Fused(moments.mass.z()),
+            first: moments.first.to_fused(),
+            second: Sym3::from_upper(moments.second.to_fused()),
+        }
+    }
+    #[inline(always)]
     fn add_moments(a: QuadMoments, b: QuadMoments) -> QuadMoments {
         a.plus(b)
     }
@@ -503,22 +520,18 @@ impl Space for Registers {
         moments.shifted(arm)
     }
     #[inline(always)]
-    fn momentum_of_turning(moments: &QuadMoments, omega: Quad) -> QuadWrench {
-        moments.of_turning(omega)
+    fn moments_seen(moments: QuadMoments, kept: &KeptPose) -> QuadMoments {
+        moments.turned(&kept.rotation).shifted(&kept.translation)
     }
     #[inline(always)]
-    fn momentum_of_sliding(moments: &QuadMoments, v: Quad) -> QuadWrench {
-        QuadWrench {
-            moment: moments.first.cross(v),
-            force: v * moments.mass,
-        }
+    fn momentum_about_z(moments: &QuadMoments) -> QuadWrench {
+        moments.about_z()
     }
     #[inline(always)]
-    fn momentum(moments: &QuadMoments, m: &QuadMotion) -> QuadWrench {
-        let turning = moments.of_turning(m.angular);
+    fn momentum_along_z(moments: &QuadMoments) -> QuadWrench {
         QuadWrench {
-            moment: turning.moment + moments.first.cross(m.linear),
-            force: m.linear.mul_add(moments.mass, turning.force),
+            moment: Self::cross_z(moments.first, Fused(1.0)),
+            force: Quad::zero().blend::<0b0100>(moments.mass),
         }
     }
 
@@ -612,7 +625,7 @@ impl Space for Registers {
     fn without_translation_z(inertia: QuadArticulated, rotor: Fused) -> Eliminated<Self> {
         inertia.eliminate_translation_z(rotor.0)
     }
-    /// As (Bᵀψ)ᵀ ṫₚ + ψᵀβ: only one product waits for the parent.
+    /// As (Bᵀψ)ᵀ ṫₚ + ψᵀβ: only one product depends on the parent.
     #[inline(always)]
     fn along(
         psi: &QuadWrench,

@@ -1,4 +1,4 @@
-//! Explicit Runge–Kutta integration with steps chosen from an error estimate.
+//! Explicit Runge–Kutta integration with step size control.
 //!
 //! ```text
 //! ε = rms( eᵢ / (atol + rtol max(|y₀ᵢ|, |y₁ᵢ|)) )        error of a step; accepted if ε ≤ 1         (1)
@@ -7,11 +7,11 @@
 //! ```
 //!
 //! k is the order of the estimate plus one, ε₋ ≥ 10⁻⁴ the error of the step before (Gustafsson's constants; Hairer & Wanner
-//! 1996, sec. IV.2). The step after a rejected one does not grow. A derivative that fails or is not finite rejects the step
+//! 1996, sec. IV.2). The step after a rejected one does not grow. A derivative that fails or is non-finite rejects the step
 //! with h ← h/4. The first step is chosen by Hairer's rule (Hairer, Nørsett & Wanner 1993, sec. II.4).
 //!
 //! Where the system carries integrals along with its motion ([`System::integrals`]), ε is the larger of (1) over the motion and
-//! (1) over the integrals: integrals that happen to be easy do not loosen the mean of the motion.
+//! (1) over the integrals: integrals with small errors do not dilute the mean of the motion.
 //!
 //! The end of a step is projected onto the manifold before the derivative is taken there, so that the next step, the error
 //! estimate and the dense output all see the same point.
@@ -56,7 +56,7 @@ impl StepOutcome {
     }
 }
 
-/// An integrator that chooses its steps. It owns its buffers and does not allocate after [`start`](Self::start), except for
+/// An integrator with variable steps. It owns its buffers and does not allocate after [`start`](Self::start), except for
 /// the list of events in a step that has some.
 #[derive(Clone, Debug)]
 pub struct Adaptive {
@@ -73,13 +73,13 @@ pub struct Adaptive {
     y: Vec<f64>,
     y_next: Vec<f64>,
     work: Vec<f64>,
-    /// Size that the next step should have.
+    /// Proposed size of the next step.
     proposal: f64,
     error_before: f64,
     rejected_before: bool,
-    /// Is there a last step, with its stages?
+    /// Is there a previous step, with its stages?
     stepped: bool,
-    /// Are the extra stages and the coefficients of its dense output made?
+    /// Are the extra stages and the coefficients of its dense output computed?
     dense_ready: bool,
     dense: Vec<f64>,
     watched: Watched,
@@ -222,7 +222,7 @@ fn evaluate<S: System + ?Sized>(
 }
 
 fn all_finite(values: &[f64]) -> std::result::Result<(), Failure> {
-    // without a branch per number
+    // without a branch per component
     if values.iter().fold(true, |finite, x| finite & x.is_finite()) {
         return Ok(());
     }
@@ -288,7 +288,7 @@ impl Adaptive {
         self.stage.get(self.current())
     }
 
-    /// Size the next step will try to have, s.
+    /// Proposed size of the next step, s.
     pub fn next_size(&self) -> f64 {
         self.proposal
     }
@@ -298,12 +298,12 @@ impl Adaptive {
         self.statistics
     }
 
-    /// The component that had the largest error, or no finite derivative, in the last step that was tried.
+    /// The component that had the largest error, or a non-finite derivative, in the last trial step.
     pub fn worst_component(&self) -> Option<usize> {
         self.worst
     }
 
-    /// Where the derivative at the present time is kept.
+    /// Index of the stage that is the derivative at the present time.
     fn current(&self) -> usize {
         if self.stepped {
             self.method.tableau().stage_count()
@@ -312,9 +312,29 @@ impl Adaptive {
         }
     }
 
-    /// Begins at this time and point, which is projected onto the manifold. Counts go on, so that a run that is begun anew
+    /// Starts at this time and point, which is projected onto the manifold. Statistics are not reset, so that a run restarted
     /// after an event is counted as one.
     pub fn start<S: System + ?Sized>(&mut self, system: &mut S, t: f64, y: &[f64]) -> Result<()> {
+        self.begin(system, t, y)?;
+        self.error_before = SMALLEST_REMEMBERED_ERROR;
+        self.proposal = match self.options.initial_step {
+            Some(step) => step,
+            None => self.first_size(system),
+        }
+        .max(self.smallest());
+        Ok(())
+    }
+
+    /// Goes on from a point within the last step where the derivative jumps but the system is as fast as before: with the size of step
+    /// that was right so far.
+    pub fn resume<S: System + ?Sized>(&mut self, system: &mut S, t: f64, y: &[f64]) -> Result<()> {
+        self.begin(system, t, y)?;
+        self.proposal = self.proposal.max(self.smallest());
+        Ok(())
+    }
+
+    /// Takes up a point, its derivative and the values of the event functions.
+    fn begin<S: System + ?Sized>(&mut self, system: &mut S, t: f64, y: &[f64]) -> Result<()> {
         check_length("state of the system", system.dimension(), self.dimension)?;
         check_length("initial values y", y.len(), self.dimension)?;
         if let Some(component) = y.iter().position(|x| !x.is_finite()) {
@@ -341,7 +361,6 @@ impl Adaptive {
         self.stepped = false;
         self.dense_ready = false;
         self.rejected_before = false;
-        self.error_before = SMALLEST_REMEMBERED_ERROR;
         self.worst = None;
         evaluate(
             system,
@@ -351,11 +370,6 @@ impl Adaptive {
             &mut self.statistics,
         )
         .map_err(|failure| failure.explain(t))?;
-        self.proposal = match self.options.initial_step {
-            Some(step) => step,
-            None => self.first_size(system),
-        }
-        .max(self.smallest());
         let count = system.event_count();
         self.watched.resize(count);
         if count > 0 {
@@ -413,10 +427,10 @@ impl Adaptive {
         (squares / x.len().max(1) as f64).sqrt()
     }
 
-    /// One accepted step, not beyond `t_end` and not across a kink that the system tells of.
+    /// One accepted step, not beyond `t_end` and not across a kink that the system reports.
     ///
-    /// On an error the time and the solution reached are kept, and so is the size that the next step should have: whoever
-    /// mends the system may call again.
+    /// On an error the time and the solution reached are kept, and so is the proposed size of the next step: the caller may
+    /// correct the system and call again.
     pub fn step<S: System + ?Sized>(&mut self, system: &mut S, t_end: f64) -> Result<StepOutcome> {
         if t_end.is_nan() || t_end <= self.t {
             return Err(Error::new(
@@ -452,7 +466,7 @@ impl Adaptive {
                 return Err(complaint);
             }
             let remaining = t_end - self.t;
-            // two even steps rather than one and a tiny rest; a rest that is round-off belongs to the step
+            // two equal steps rather than one and a tiny remainder; a remainder of the order of round-off belongs to the step
             let size = if remaining <= proposal * (1.0 + 1e-9) {
                 remaining
             } else if remaining < 2.0 * proposal {
@@ -484,7 +498,7 @@ impl Adaptive {
                     if self.rejected_before {
                         factor = factor.min(1.0);
                     }
-                    // a step cut short by the end says little about the step that would have been right
+                    // a step cut short by the end says little about the appropriate size
                     let cut = size < proposal;
                     let next = size * factor;
                     self.proposal = if cut { next.max(proposal) } else { next };
@@ -507,12 +521,12 @@ impl Adaptive {
         }
     }
 
-    /// The smallest step that makes sense at the present time.
+    /// The smallest reasonable step at the present time.
     fn smallest(&self) -> f64 {
         self.options.min_step.max(16.0 * spacing(self.t))
     }
 
-    /// Computes the stages and the end of a step and gives the error in units of the tolerance.
+    /// Computes the stages and the end of a step and returns the error in units of the tolerance.
     fn attempt<S: System + ?Sized>(
         &mut self,
         system: &mut S,
@@ -589,7 +603,7 @@ impl Adaptive {
                     h * first[k] * (mean / both).sqrt()
                 }
             };
-            // not a number stays so
+            // NaN stays NaN
             if part > estimate || part.is_nan() {
                 estimate = part;
             }
@@ -685,7 +699,7 @@ impl Adaptive {
         }
     }
 
-    /// Cuts the size that the next step should have, s.
+    /// Limits the proposed size of the next step, s.
     pub fn limit_next_size(&mut self, size: f64) {
         self.proposal = self.proposal.min(size).max(self.smallest());
     }
@@ -697,7 +711,7 @@ impl Adaptive {
 
     /// The solution at a time within the last step, projected onto the manifold.
     ///
-    /// The first call in a step makes the extra stages of the method, if it has some; further calls cost no evaluation.
+    /// The first call in a step computes the extra stages of the method, if it has any; further calls cost no evaluation.
     pub fn interpolate<S: System + ?Sized>(
         &mut self,
         system: &mut S,
@@ -774,7 +788,7 @@ impl Adaptive {
         Ok(())
     }
 
-    /// Everything needed to continue with the very same bits, dense output of the last step included: numbers as their bits.
+    /// Everything needed to continue bit for bit, dense output of the last step included: numbers as their bits.
     pub fn checkpoint(&self) -> Vec<u64> {
         let mut words = self.identity(self.watched.values.len()).to_vec();
         words.extend([
@@ -799,8 +813,8 @@ impl Adaptive {
         words
     }
 
-    /// Goes back to a checkpoint made by an integrator with the same method, dimension and settings; no
-    /// [`start`](Self::start) is needed. On an error this integrator must be started anew.
+    /// Returns to a checkpoint made by an integrator with the same method, dimension and settings; no
+    /// [`start`](Self::start) is needed. On an error this integrator must be started again.
     pub fn restore(&mut self, checkpoint: &[u64]) -> Result<()> {
         let mut words = Words::new(checkpoint);
         let events = checkpoint.get(3).map_or(0, |&count| count as usize);
@@ -862,7 +876,7 @@ impl Adaptive {
     }
 }
 
-/// x / scale, where nothing is small against a scale of zero but zero.
+/// x / scale; infinite for a nonzero x and a scale of zero.
 fn ratio(x: f64, scale: f64) -> f64 {
     if x == 0.0 { 0.0 } else { x / scale }
 }

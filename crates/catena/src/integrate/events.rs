@@ -1,26 +1,26 @@
 //! Changes of sign of event functions within a step, pairs of them included, located to round-off on the dense output.
 //!
-//! A part of a step is looked at in the five points x = −1, −√½, 0, √½, 1 of its own scale. Through its values there, every
-//! function g has the polynomial Σ cₖ Tₖ(x) of Chebyshev, with
+//! A part of a step is sampled at the five points x = −1, −√½, 0, √½, 1 of its own scale. Every function g is interpolated there by
+//! the Chebyshev polynomial Σ cₖ Tₖ(x), with
 //!
 //! ```text
-//! ε = m₃₄ min(1, m₃₄ / m₁₂),   m₁₂ = max(|c₁|, |c₂|),  m₃₄ = max(|c₃|, |c₄|)      what its end leaves out      (1)
+//! ε = m₃₄ min(1, m₃₄ / m₁₂),   m₁₂ = max(|c₁|, |c₂|),  m₃₄ = max(|c₃|, |c₄|)      truncation error             (1)
 //! |c₀| > |c₁| + |c₂| + |c₃| + |c₄| + 4 ε                                            g has no zero                (2)
 //! |c₁ + 3c₃| > |4c₂ + 8c₄| + |6c₃| + |8c₄| + 50 ε                                   g is monotonic               (3)
 //! |4c₂ + 32c₄| > |24c₃| + |48c₄| + 400 ε                                            g is convex or concave       (4)
 //! ```
 //!
 //! if m₃₄ ≤ ½ m₁₂, where (3) and (4) bound the first and the second derivative in the same way as (2) bounds g. A part in which
-//! a function satisfies none of them is halved, as long as it changes by more than round-off there, and so is one whose polynomial does not foretell g in two further points; a step that is
-//! far from zero goes without. What remains is simple: a monotonic function changes sign once if the signs at its ends
-//! differ, and so does a convex one; a convex one with equal signs at its ends has one extremum, which is searched by Brent's rule
-//! (Brent 1973, ch. 5) where the polynomial comes near zero, until the other sign is met. The times of samples that go out are
-//! looked at too, so that what the samples show is found, whatever the polynomials say.
+//! a function satisfies none of them is halved, as long as it changes by more than round-off there, and so is one whose polynomial does not predict g at two further points; for a step
+//! far from zero this test is omitted. What remains is simple: a monotonic function changes sign once if the signs at its ends
+//! differ, and so does a convex one; a convex one with equal signs at its ends has one extremum, which is searched by Brent's method
+//! (Brent 1973, ch. 5) where the polynomial comes near zero, until the other sign is found. The functions are also evaluated at the
+//! times of output samples, so that a change of sign that the samples show is found in any case.
 //!
 //! The bracket [a, b] of a change of sign shrinks by the Illinois form of the secant rule; whenever that has not halved it in
-//! three evaluations, it is halved at the middle. The end is reached when a and b are neighbouring numbers, or the function
-//! is exactly zero at b. What is reported is b: the first number at which the function no longer has the old sign, so that a
-//! run continued from there does not meet the same event again.
+//! three evaluations, it is bisected. The iteration ends when a and b are neighbouring numbers, or the function
+//! is exactly zero at b. The event time is b: the first number at which the function no longer has the old sign, so that a
+//! run continued from there does not find the same event again.
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -35,21 +35,21 @@ pub struct Event {
     pub rising: bool,
 }
 
-/// How many parts a step may have where its dense output costs no evaluation of the dynamics.
+/// Most parts of a step where dense output costs no evaluation of the dynamics.
 pub(super) const MOST_PARTS: usize = 4096;
 /// The parts of a step are not halved more often than this.
 const DEEPEST: usize = 20;
 /// Smallest bracket of an extremum, relative to the part it is in: the values there differ by round-off only.
 const SMALLEST_BRACKET: f64 = 1e-8;
 
-/// A step to look through.
+/// A step to be searched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub begin: f64,
     pub end: f64,
-    /// Into how many parts it is cut at first; none if only its end and the samples are looked at.
+    /// Initial number of parts; none if only its end and the samples are examined.
     pub parts: usize,
-    /// How many parts there may be in the end, halved ones included.
+    /// Most parts, halved ones included.
     pub most: usize,
     /// Time between samples, s: their times are multiples of it.
     pub interval: f64,
@@ -57,7 +57,7 @@ pub(super) struct Step {
     pub noise: f64,
 }
 
-/// Round-off of functions of these numbers, which are of the size of the numbers or of 1.
+/// Round-off of functions of these numbers, which are of the order of the numbers or of 1.
 pub(super) fn noise(numbers: &[&[f64]]) -> f64 {
     let largest = numbers
         .iter()
@@ -71,7 +71,7 @@ impl Step {
     /// The first sample after a time.
     fn next_sample(&self, t: f64) -> f64 {
         let count = (t / self.interval).floor();
-        // so many samples that they are not apart: nothing to look at
+        // samples closer than the resolution of time: none to examine
         if !self.interval.is_finite() || count.abs() >= 2f64.powi(52) {
             return f64::INFINITY;
         }
@@ -93,7 +93,7 @@ pub(super) struct Watched {
     work: Vec<f64>,
 }
 
-/// Times in a step and the values of all functions there, in the order in which they were asked for.
+/// Times in a step and the values of all functions there, in the order of evaluation.
 #[derive(Clone, Debug, Default)]
 struct Points {
     functions: usize,
@@ -127,7 +127,7 @@ impl Points {
     }
 }
 
-/// No change of sign can be told from what is not a number.
+/// NaN has no sign: it is an error.
 fn check(t: f64, values: &[f64]) -> Result<()> {
     match values.iter().position(|x| x.is_nan()) {
         None => Ok(()),
@@ -140,7 +140,7 @@ fn check(t: f64, values: &[f64]) -> Result<()> {
 }
 
 impl Watched {
-    /// Room for so many functions.
+    /// A workspace for this number of functions.
     pub fn resize(&mut self, count: usize) {
         self.values.resize(count, 0.0);
         self.work.resize(count, 0.0);
@@ -234,7 +234,7 @@ impl Watched {
                 depth: 0,
             });
         }
-        // the list grows while it is gone through: all parts of one length before any shorter ones
+        // the list grows while it is traversed: all parts of one length before any shorter ones
         let mut next = 0;
         while next < parts.len() {
             let Part {
@@ -257,7 +257,7 @@ impl Watched {
             let mut is_clear = functions
                 .clone()
                 .all(|k| series(points, k).shape() != Shape::Unclear);
-            // what is said to be clear must foretell other points, unless all of the step is far from zero
+            // a part without zeros must predict further points, unless all of the step is far from zero
             let is_far = depth == 0 && functions.clone().all(|k| series(points, k).is_far());
             if is_clear && !is_far {
                 for x in PROBES {
@@ -287,8 +287,8 @@ impl Watched {
         Ok(())
     }
 
-    /// Has no function a zero in a step, judging by motions that are cheap and only nearly right? `after` are the true values
-    /// at the end; how far the cheap ones are from them is what is allowed for everywhere.
+    /// Is no function near zero in a step, judged by a cheap approximation of the motion? `after` are the true values
+    /// at the end; their difference from the approximation is the allowance everywhere.
     pub fn is_clear(
         &mut self,
         (begin, end): (f64, f64),
@@ -315,7 +315,7 @@ impl Watched {
 /// √½.
 const NODE: f64 = std::f64::consts::FRAC_1_SQRT_2;
 
-/// Points in which the polynomials are tried.
+/// Points at which the polynomials are tested.
 const PROBES: [f64; 2] = [-0.87, 0.39];
 
 /// c₀ to c₄ and ε.
@@ -324,7 +324,7 @@ struct Series {
     c: [f64; 5],
     rest: f64,
     noise: f64,
-    /// Do the coefficients fall, so that what is left out is small?
+    /// Do the coefficients decrease, so that the truncation error is small?
     falls: bool,
 }
 
@@ -370,7 +370,7 @@ impl Series {
         c0 > c1 + c2 + c3 + c4 + 4.0 * self.rest + margin // (2)
     }
 
-    /// Is zero so far, or the change so small, that nothing else can be known?
+    /// Is zero so far away, or the change so small, that no more can be known?
     fn is_far(&self) -> bool {
         let [c0, c1, c2, c3, c4] = self.c.map(f64::abs);
         self.is_flat() || c0 > 16.0 * (c1 + c2 + c3 + c4)
@@ -421,7 +421,7 @@ impl Series {
             + square * square * 8.0 * c4
     }
 
-    /// Where a function that has one sign in all five points may reach the other one in between: that sign, and the point
+    /// Where a function that has one sign at all five points may reach the other one in between: that sign, and the point
     /// nearest to it. A zero at the beginning counts as the sign that follows.
     fn dip(&self, values: [f64; 5]) -> Option<(f64, f64)> {
         if matches!(self.shape(), Shape::NoZero | Shape::Monotonic) {
@@ -455,8 +455,8 @@ impl Series {
     }
 }
 
-/// Brent's search for the least value of sign · g in [a, b], from a guess, that ends as soon as it is not positive. What it
-/// looks at goes to the points.
+/// Brent's minimisation of sign · g in [a, b], from a guess, which ends as soon as it is not positive. Evaluated points
+/// are recorded.
 fn search(
     points: &mut Points,
     function: usize,
@@ -529,19 +529,19 @@ fn changes(before: f64, after: f64) -> bool {
     before != 0.0 && (after == 0.0 || (before < 0.0) != (after < 0.0))
 }
 
-/// The far end of a bracket shrunk to round-off; `value` is the function.
+/// Shrinks a bracket to round-off and returns its far end; `value` is the function.
 fn locate(
     (mut a, mut at_a): (f64, f64),
     (mut b, mut at_b): (f64, f64),
     mut value: impl FnMut(f64) -> Result<f64>,
 ) -> Result<f64> {
     let sign = at_a.signum();
-    // numbers close to time 0 are finer than anything the dense output resolves
+    // near time 0 the spacing of numbers is finer than the dense output resolves
     let coarse = 1e-3 * (b - a);
     let mut width = b - a;
     let mut since_halved = 0;
     let mut moved_a = None;
-    // the true values decide signs; these, halved for an end that stays, decide where to look
+    // the true values decide signs; these, halved for a retained end, decide where to evaluate next
     let (mut pull_a, mut pull_b) = (at_a, at_b);
     loop {
         let margin = spacing(a.abs().max(b.abs()).max(coarse));
@@ -557,7 +557,7 @@ fn locate(
         if !(guess > a && guess < b) {
             guess = middle;
         }
-        // a little inside, so that both ends come in
+        // a little inside, so that both ends converge
         guess = guess.clamp(a + margin, b - margin);
         let found = value(guess)?;
         if found * sign > 0.0 {
@@ -623,7 +623,7 @@ mod tests {
         assert!(!changes(-1.0, -2.0));
     }
 
-    /// The changes of sign of functions in steps of one size, and how often the functions were asked for.
+    /// The changes of sign of functions in fixed steps, and how often the functions were evaluated.
     fn events(
         functions: &[Box<dyn Fn(f64) -> f64>],
         duration: f64,
@@ -708,7 +708,7 @@ mod tests {
         assert!(calls < 40 * count, "{calls} for {count} zeros");
     }
 
-    /// Extrema that reach just beyond zero are found down to what the numbers resolve, such that stay just before it are not.
+    /// Extrema just beyond zero are found down to the resolution of the numbers, those just before it are not.
     #[test]
     fn extrema_are_resolved_to_round_off() {
         let mut random = crate::random::Random::new(4);
@@ -740,7 +740,7 @@ mod tests {
         assert_eq!(events(&[far()], 10.0, 10, 0.25).1, 40 + 30);
     }
 
-    /// What the samples show is found even where a function is far too fast for the steps: here a spike that only a sample sees.
+    /// A change of sign that the samples show is found even where a function is far too fast for the steps: here a spike at one sample.
     #[test]
     fn samples_show_no_change_that_is_missed() {
         let spike = |t: f64| if (t - 3.3).abs() < 1e-6 { -1.0 } else { 1.0 };

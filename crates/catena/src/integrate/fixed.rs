@@ -1,8 +1,8 @@
-//! Integration with steps of one size, on the manifold of the positions.
+//! Fixed-step integration on the manifold of the positions.
 //!
-//! Within a step the motion is that of a shorter step from its beginning: it has the method's own order, and what happens on the
-//! way is located on it. A step starts where the one before ended and ends at the next of the times t₀ + k h, so that a run
-//! that is begun anew in between goes on with them.
+//! Dense output within a step is a shorter step from its beginning: it has the method's own order, and events
+//! are located on it. A step starts at the end of the previous one and ends at the next of the times t₀ + k h, so that a run
+//! restarted in between continues with them.
 
 use super::adaptive::StepOutcome;
 use super::events::{Event, Step, Watched, noise, spacing};
@@ -13,10 +13,10 @@ use super::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::check_length;
 
-/// How many parts a step may have where every point within it costs a step of its own.
+/// Most parts of a step where every point within it costs a step of its own.
 const MOST_PARTS: usize = 64;
 
-/// An integrator with steps of one size. It owns its buffers and does not allocate while it runs, except for the list of
+/// A fixed-step integrator. It owns its buffers and does not allocate while it runs, except for the list of
 /// events in a step that has some.
 ///
 /// Steps end at t₀ + k h with the integer k, so that time does not drift.
@@ -65,9 +65,9 @@ pub(super) struct Workspace {
     /// A displacement, velocity times time.
     pub delta: Vec<f64>,
     pub evaluations: u64,
-    /// What the iteration of an implicit method remembers from step to step.
+    /// History of the iteration of an implicit method.
     pub memory: implicit_midpoint::Memory,
-    /// The same while a shorter step is tried.
+    /// Copy of that history during a shorter step.
     pub aside: implicit_midpoint::Memory,
 }
 
@@ -131,7 +131,7 @@ pub(super) fn weigh<const N: usize>(sum: &mut [f64], parts: [(f64, &[f64]); N]) 
 }
 
 impl Fixed {
-    /// An integrator for systems with this many positions and velocities, and steps of this size in s.
+    /// An integrator for systems with these numbers of positions and velocities, and this step in s.
     pub fn new(method: FixedMethod, nq: usize, nv: usize, step: f64) -> Result<Self> {
         if !(step.is_finite() && step > 0.0) {
             return Err(Error::new(
@@ -162,7 +162,7 @@ impl Fixed {
         })
     }
 
-    /// Begins at this time and motion.
+    /// Starts at this time and motion.
     pub fn start(&mut self, t: f64, q: &[f64], v: &[f64]) -> Result<()> {
         self.place(t, q, v)?;
         self.t_start = t;
@@ -171,8 +171,8 @@ impl Fixed {
         Ok(())
     }
 
-    /// Goes on from this time, within the last step, with this motion: after an event. The ends of the steps stay where they
-    /// are, and counts go on.
+    /// Restarts from this time, within the last step, with this motion: after an event. The ends of the steps are
+    /// unchanged, and statistics are not reset.
     pub fn restart(&mut self, t: f64, q: &[f64], v: &[f64]) -> Result<()> {
         if !(t >= self.t_old && t <= self.t) {
             return Err(self.not_within(t));
@@ -217,7 +217,7 @@ impl Fixed {
     /// One step. On an error the motion is that at the step's beginning.
     ///
     /// Changes of sign of the watched functions are located within it. A motion of constant acceleration between its ends,
-    /// which costs no evaluation, tells whether a function may come near zero; where none does, only the end is looked at.
+    /// which costs no evaluation, shows whether a function may come near zero; where none does, only the end is examined.
     pub fn step<S: Mechanical + ?Sized>(&mut self, system: &mut S) -> Result<StepOutcome> {
         check_length(
             "positions of the system",
@@ -236,7 +236,7 @@ impl Fixed {
             let values = &mut self.watched.values;
             system.watch(self.t, &self.motion.q, &self.motion.v, values);
         }
-        // a rest that is round-off is no step of its own
+        // a remainder of the order of round-off is not a step of its own
         let mut grid = self.grid + 1;
         if self.grid_time(grid) - self.t <= 4.0 * spacing(self.t) {
             grid += 1;
@@ -269,7 +269,7 @@ impl Fixed {
         self.t_start + k as f64 * self.size
     }
 
-    /// Moves `motion` on by a step of this size.
+    /// Advances `motion` by a step of this size.
     fn move_on<S: Mechanical + ?Sized>(&mut self, system: &mut S, t: f64, h: f64) -> Result<()> {
         let (motion, work) = (&mut self.motion, &mut self.work);
         work.evaluations = 0;
@@ -355,7 +355,7 @@ impl Fixed {
             v.copy_from_slice(&self.old.v);
             return Ok(());
         }
-        // the buffers change places, so that nothing is lost and nothing allocated
+        // the buffers are swapped, so that nothing is lost and nothing allocated
         std::mem::swap(&mut self.motion, &mut self.old);
         std::mem::swap(&mut self.work.memory, &mut self.memory_old);
         q.copy_from_slice(&self.motion.q);
@@ -372,7 +372,7 @@ impl Fixed {
         outcome
     }
 
-    /// The velocities at the end of the last step if it had been made in two halves: to see the error of a step. Costs are not
+    /// The velocities at the end of the last step if it were taken in two halves: an estimate of the error of a step. Its cost is not
     /// counted.
     pub fn in_halves<S: Mechanical + ?Sized>(
         &mut self,
@@ -437,7 +437,7 @@ impl Fixed {
         self.statistics
     }
 
-    /// Everything needed to continue with the very same bits, the last step included: numbers as their bits.
+    /// Everything needed to continue bit for bit, the last step included: numbers as their bits.
     pub fn checkpoint(&self) -> Vec<u64> {
         let mut words = self.identity().to_vec();
         words.extend([
@@ -465,8 +465,8 @@ impl Fixed {
         words
     }
 
-    /// Goes back to a checkpoint made by an integrator with the same method, sizes and step; no [`start`](Self::start) is
-    /// needed. On an error this integrator must be started anew.
+    /// Returns to a checkpoint made by an integrator with the same method, sizes and step; no [`start`](Self::start) is
+    /// needed. On an error this integrator must be started again.
     pub fn restore(&mut self, checkpoint: &[u64]) -> Result<()> {
         let mut words = Words::new(checkpoint);
         words.expect(&self.identity())?;

@@ -8,7 +8,7 @@
 //!
 //! Order 2, symmetric: the energy error of a conservative system is of order h² and does not grow. (1)–(2) are a fixed point
 //! of x = a(t + h/2, q ⊕ h/2 (v + h/2 x), v + h/2 x), found by Anderson's acceleration of depth 1 from the acceleration
-//! extrapolated from the two steps before, to 10⁻¹⁵ of v_m or until round-off lets the changes shrink no more.
+//! extrapolated from the previous two steps, to 10⁻¹⁵ of v_m or until the changes stagnate at round-off.
 
 use super::Mechanical;
 use super::fixed::{Motion, Workspace, accelerate, combine, weigh};
@@ -26,9 +26,9 @@ pub const CARD: Card = Card {
 };
 
 const MOST_ITERATIONS: usize = 100;
-/// Change of v_m, relative to v_m, at which the iteration is done.
+/// Change of v_m, relative to v_m, at which the iteration ends.
 const DONE: f64 = 1e-15;
-/// The same if the changes no longer shrink: round-off.
+/// Change of v_m, relative to v_m, at which an iteration that no longer converges ends: round-off.
 const STALLED: f64 = 1e-13;
 
 /// Accelerations at the middle of the last two steps.
@@ -36,7 +36,7 @@ const STALLED: f64 = 1e-13;
 pub(super) struct Memory {
     pub last: Vec<f64>,
     pub before: Vec<f64>,
-    /// How many steps are remembered, at most 2.
+    /// How many previous steps are stored, at most 2.
     pub steps: u64,
 }
 
@@ -138,5 +138,5 @@ pub(super) fn step<S: Mechanical + ?Sized>(
              {change_before:.3e}"
         ),
     )
-    .hint("use a smaller step: the stiffest force must not swing faster than the step can follow"))
+    .hint("use a smaller step: it must resolve the oscillations of the stiffest force"))
 }

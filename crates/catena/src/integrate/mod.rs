@@ -1,4 +1,4 @@
-//! Integration in time of ẏ = f(t, y), knowing nothing of models.
+//! Integration in time of ẏ = f(t, y), independent of models.
 //!
 //! | name | method | order | dense output | evaluations per step |
 //! |---|---|---|---|---|
@@ -11,11 +11,11 @@
 //! | `semi-implicit-euler` | symplectic Euler | 1 | 1, by a shorter step | 1 |
 //! | `implicit-midpoint` | midpoint rule on the manifold | 2 | 2, by a shorter step | about 5 |
 //!
-//! The first five choose their steps ([`Adaptive`], over a [`System`]); the others take steps of one size ([`Fixed`], over a
-//! [`Mechanical`] system). Both own their buffers and do not allocate while they run, and both can be stopped and continued to
-//! the same bits ([`Adaptive::checkpoint`]).
+//! The first five have variable steps ([`Adaptive`], over a [`System`]); the others a fixed step ([`Fixed`], over a
+//! [`Mechanical`] system). Both own their buffers and do not allocate while they run, and both can be stopped and continued
+//! bit for bit ([`Adaptive::checkpoint`]).
 //!
-//! Equations E(t, x, ẋ) = 0 that no derivative can be read from, and stiff ones, are for [`bdf`].
+//! Implicit equations E(t, x, ẋ) = 0, and stiff ones, are for [`bdf`].
 //!
 //! ```
 //! use catena::integrate::{Adaptive, Method, Options, System};
@@ -63,26 +63,26 @@ use crate::error::{Error, ErrorKind, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// What is integrated: ẏ = f(t, y), possibly on a manifold embedded in Rⁿ (unit quaternions).
+/// A system ẏ = f(t, y), possibly on a manifold embedded in Rⁿ (unit quaternions).
 pub trait System {
     /// Length of y.
     fn dimension(&self) -> usize;
 
-    /// ẏ at (t, y). y may be slightly off the manifold: it is a stage of a step. An error or a number that is not finite
-    /// makes the step be tried again with a smaller size.
+    /// ẏ at (t, y). y may be slightly off the manifold: it is a stage of a step. After an error or a non-finite number
+    /// the step is repeated with a smaller size.
     fn derivative(&mut self, t: f64, y: &[f64], dy: &mut [f64]) -> Result<()>;
 
-    /// Brings y back onto the manifold (normalises quaternions). Called for the end of every step that is tried and for every
+    /// Projects y onto the manifold (normalises quaternions). Called for the end of every trial step and for every
     /// point of dense output.
     fn project(&mut self, _t: f64, _y: &mut [f64]) {}
 
     /// How many of the components, the last ones, are integrals along the motion (work, heat) that nothing else depends on.
-    /// Their errors are held against the tolerance apart from those of the motion.
+    /// Their errors are compared with the tolerance separately from those of the motion.
     fn integrals(&self) -> usize {
         0
     }
 
-    /// The first time after t at which a derivative of f jumps, where that is known: rows of a table. Steps that are chosen end
+    /// The first time after t at which a derivative of f jumps, where that is known: rows of a table. Variable steps end
     /// there, since no method has its order across it.
     fn next_kink(&self, _t: f64) -> f64 {
         f64::INFINITY
@@ -96,14 +96,14 @@ pub trait System {
     /// The values of those functions at (t, y).
     fn events(&mut self, _t: f64, _y: &[f64], _values: &mut [f64]) {}
 
-    /// Time between samples that go out, s; their times are multiples of it. Event functions are looked at there too, so that
+    /// Time between output samples, s; their times are multiples of it. Event functions are evaluated there too, so that
     /// no change of sign that the samples show is missed.
     fn sample_interval(&self) -> f64 {
         f64::INFINITY
     }
 }
 
-/// A system of second order on a manifold, for the methods that need positions and velocities apart.
+/// A system of second order on a manifold, for the methods that need positions and velocities separately.
 pub trait Mechanical {
     /// Length of q.
     fn position_count(&self) -> usize;
@@ -117,7 +117,7 @@ pub trait Mechanical {
     /// q ← q ⊕ δ along the manifold; δ is a velocity times a time.
     fn step(&mut self, q: &mut [f64], delta: &[f64]);
 
-    /// Moves the end of a step onto what the motion must obey, such as closed loops.
+    /// Projects the end of a step onto constraints, such as closed loops.
     fn settle(&mut self, _t: f64, _q: &mut [f64], _v: &mut [f64]) -> Result<()> {
         Ok(())
     }
@@ -130,14 +130,14 @@ pub trait Mechanical {
     /// The values of those functions at (t, q, v).
     fn watch(&mut self, _t: f64, _q: &[f64], _v: &[f64], _values: &mut [f64]) {}
 
-    /// Time between samples that go out, s; their times are multiples of it. Event functions are looked at there too, so that
+    /// Time between output samples, s; their times are multiples of it. Event functions are evaluated there too, so that
     /// no change of sign that the samples show is missed.
     fn sample_interval(&self) -> f64 {
         f64::INFINITY
     }
 }
 
-/// Methods that choose their steps.
+/// Methods with variable steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// Dormand–Prince 5(4).
@@ -162,7 +162,7 @@ impl Method {
         Method::Verner9,
     ];
 
-    /// The name by which users ask for it.
+    /// Its name for users.
     pub const fn name(self) -> &'static str {
         match self {
             Method::DormandPrince5 => "dopri5",
@@ -190,7 +190,7 @@ impl Method {
     }
 }
 
-/// Methods with steps of one size.
+/// Methods with a fixed step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FixedMethod {
     /// The classical method of order 4, on the manifold.
@@ -209,7 +209,7 @@ impl FixedMethod {
         FixedMethod::ImplicitMidpoint,
     ];
 
-    /// The name by which users ask for it.
+    /// Its name for users.
     pub const fn name(self) -> &'static str {
         match self {
             FixedMethod::RungeKutta4 => "rk4",
@@ -261,7 +261,7 @@ macro_rules! by_name {
 by_name!(Method, "integrator that chooses its steps");
 by_name!(FixedMethod, "integrator with a fixed step");
 
-/// What error a step may have: relative · |y| + absolute, per component.
+/// Allowed error of a step: relative · |y| + absolute, per component.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerances {
     /// In proportion to the component.
@@ -291,8 +291,8 @@ pub struct Options {
     pub min_step: f64,
     /// First step to try, s; chosen from the derivative if not given.
     pub initial_step: Option<f64>,
-    /// Into how many parts a step is cut at first to see changes of sign of the event functions. Parts in which a function may
-    /// come near zero are cut further, as far as needed.
+    /// Initial number of parts of a step in which changes of sign of the event functions are searched. Parts in which a function may
+    /// come near zero are divided further, as far as needed.
     pub event_parts: usize,
 }
 
@@ -309,7 +309,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same relative and absolute tolerance, everything else as usual.
+    /// Equal relative and absolute tolerance, defaults otherwise.
     pub fn with_tolerance(tolerance: f64) -> Self {
         Options {
             tolerances: Tolerances {
@@ -356,13 +356,13 @@ impl Options {
 pub struct Statistics {
     /// Steps taken.
     pub steps: u64,
-    /// Steps tried in vain.
+    /// Rejected steps.
     pub rejected: u64,
     /// Evaluations of the derivative, those for dense output included.
     pub evaluations: u64,
 }
 
-/// The same error, with the time at which it arose.
+/// The error with the time at which it arose.
 fn at_time(error: &Error, t: f64) -> Error {
     let mut timed = Error::new(error.kind(), format!("at t = {t} s: {}", error.message()))
         .at(error.place().clone());
@@ -372,7 +372,7 @@ fn at_time(error: &Error, t: f64) -> Error {
     timed
 }
 
-/// Reads back what a checkpoint wrote, word by word.
+/// Reads a checkpoint, word by word.
 struct Words<'a> {
     rest: std::slice::Iter<'a, u64>,
 }

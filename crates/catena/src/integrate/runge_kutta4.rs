@@ -1,4 +1,4 @@
-//! The classical method of order 4, carried to the manifold without commutators.
+//! The classical method of order 4, on the manifold, commutator-free.
 //!
 //! ```text
 //! v₁ = v                     a₁ = a(t, q, v₁)
@@ -9,7 +9,7 @@
 //! v ← v + h/6 (a₁ + 2a₂ + 2a₃ + a₄)                                                               (5)
 //! ```
 //!
-//! Where positions simply add, this is the classical method.
+//! In a vector space this is the classical method.
 
 use super::Mechanical;
 use super::fixed::{Motion, Workspace, accelerate, combine, weigh};

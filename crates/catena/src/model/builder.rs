@@ -1,4 +1,4 @@
-//! From links and joints as a person or a file names them to a checked [`Model`].
+//! From named links and joints to a checked [`Model`].
 
 use super::actuator::ActuatorSpec;
 use super::constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Rule, RuleSpec};
@@ -18,6 +18,10 @@ pub struct Inertial {
     /// Mass centre in the link frame, m.
     pub centre: Vec3<f64>,
     /// Inertia tensor about the mass centre, in axes of the link frame, kg·m².
+    ///
+    /// A slender body keeps all digits of its smallest moment only if the axes of the link are along its own: written in other axes,
+    /// that moment is a difference of larger entries, and the digits that rounding them took away are in no number of the input.
+    /// [`LinkSpec::set_turned`] takes a tensor in axes of its own.
     pub tensor: Sym3<f64>,
 }
 
@@ -27,11 +31,17 @@ impl Inertial {
         rounded(self.exact_moments())
     }
 
-    /// The same before rounding. Second moments of a slender body are small differences of large moments of inertia, and a shift
-    /// of the origin to a joint may take away what a shift to the link's origin has added: plain numbers would lose
-    /// what is left.
+    /// The moments in double-double, before rounding. Second moments of a slender body are small differences of large moments of
+    /// inertia, and a shift of the origin to a joint may cancel a shift to the link's origin: `f64` would lose the
+    /// remaining digits.
     fn exact_moments(&self) -> RigidInertia<DoubleDouble> {
-        RigidInertia::from_centre(self.mass.lift(), self.centre.lift(), self.tensor.lift())
+        self.exact_moments_with(Sym3::zero())
+    }
+
+    /// The same with what rounding took away from the tensor.
+    fn exact_moments_with(&self, tensor_rest: Sym3<f64>) -> RigidInertia<DoubleDouble> {
+        let tensor = self.tensor.lift() + tensor_rest.lift();
+        RigidInertia::from_centre(self.mass.lift(), self.centre.lift(), tensor)
     }
 
     /// From moments about the origin of the frame. A body without mass has its centre at the origin.
@@ -51,20 +61,20 @@ impl Inertial {
     }
 }
 
+/// A rotation whose columns are orthogonal unit vectors to twice the digits: with R from plain numbers, R (3 − RᵀR)/2 is.
+fn sharpened(rotation: Mat3<f64>) -> Mat3<DoubleDouble> {
+    let r: Mat3<DoubleDouble> = rotation.lift();
+    let half = DoubleDouble::from(0.5);
+    let off = Mat3::identity() - r.transpose() * r;
+    r + r * off * half
+}
+
 /// Moments rounded to plain numbers, each to its own last digit.
 fn rounded(moments: RigidInertia<DoubleDouble>) -> RigidInertia<f64> {
-    let s = moments.second;
     RigidInertia {
         mass: moments.mass.value(),
         first: moments.first.map(DoubleDouble::value),
-        second: Sym3::new(
-            s.xx.value(),
-            s.yy.value(),
-            s.zz.value(),
-            s.xy.value(),
-            s.xz.value(),
-            s.yz.value(),
-        ),
+        second: moments.second.map(DoubleDouble::value),
     }
 }
 
@@ -75,8 +85,22 @@ pub struct LinkSpec {
     pub name: String,
     /// Mass properties; none means a link without mass.
     pub inertial: Option<Inertial>,
+    /// What rounding took away from the inertia tensor where that was turned into the axes of the link; zero for one that was given
+    /// in them.
+    pub tensor_rest: Sym3<f64>,
     /// Where it was defined.
     pub place: Place,
+}
+
+impl LinkSpec {
+    /// Takes mass properties whose tensor is in axes of its own; `axes` turns them into those of the link. No digit is lost: not even
+    /// a slender body's, whose smallest moment is a small difference of numbers in other axes than its own.
+    pub fn set_turned(&mut self, inertial: Inertial, axes: Mat3<f64>) {
+        let exact = inertial.tensor.lift().conjugate(sharpened(axes));
+        let tensor = exact.map(DoubleDouble::value);
+        self.inertial = Some(Inertial { tensor, ..inertial });
+        self.tensor_rest = (exact - tensor.lift()).map(DoubleDouble::value);
+    }
 }
 
 /// The axis of a joint, or the two axes of a universal joint, in the joint frame at rest.
@@ -111,7 +135,7 @@ pub struct Dof {
     pub stiffness: f64,
     /// Position at which the spring is relaxed.
     pub rest: f64,
-    /// Lower and upper position limit; kept, not enforced.
+    /// Lower and upper position limit; stored, not enforced.
     pub limits: Option<(f64, f64)>,
     /// Largest speed; not enforced, a simulation reports when it is exceeded.
     pub max_velocity: Option<f64>,
@@ -162,7 +186,7 @@ impl JointSpec {
     }
 }
 
-/// A frame of its own on a link.
+/// An additional frame on a link.
 #[derive(Clone, Debug)]
 pub struct FrameSpec {
     /// Name.
@@ -199,7 +223,7 @@ pub fn modified_dh(a: f64, alpha: f64, d: f64, theta: f64) -> Pose<f64> {
 /// Sine and cosine with exact zeros and ones at multiples of a right angle.
 pub(crate) fn exact_sin_cos(angle: f64) -> (f64, f64) {
     let quarter = angle / std::f64::consts::FRAC_PI_2;
-    // beyond a million quarter turns a double no longer tells a right angle from its neighbours
+    // beyond a million quarter turns a double no longer distinguishes a right angle from its neighbours
     if quarter.abs() < 1e6 && (quarter - quarter.round()).abs() < 1e-15 * quarter.abs().max(1.0) {
         match quarter.round().rem_euclid(4.0) as i64 {
             0 => (0.0, 1.0),
@@ -223,7 +247,7 @@ pub struct ModelBuilder {
     pub links: Vec<LinkSpec>,
     /// Joints.
     pub joints: Vec<JointSpec>,
-    /// Frames of their own.
+    /// Additional frames.
     pub frames: Vec<FrameSpec>,
     /// Constraints besides the joints: loops, couplings, drivers.
     pub constraints: Vec<ConstraintSpec>,
@@ -231,12 +255,15 @@ pub struct ModelBuilder {
     pub actuators: Vec<ActuatorSpec>,
     /// What a reader assumed or left out; shown by `catena info`.
     pub assumptions: Vec<String>,
-    /// What a reader found unusual; shown by every command.
+    /// Warnings of a reader; shown by every command.
     pub warnings: Vec<Warning>,
-    /// The author knows of inertias that no rigid body can have: they are noted as assumptions instead of warnings.
+    /// Inertias that no rigid body can have are intended: they are noted as assumptions instead of warnings.
     pub allow_unphysical: bool,
-    /// Refuse inertias that no rigid body can have. Negative masses, non-finite numbers and freedoms without inertia are
-    /// always refused.
+    /// A freedom along which nothing has inertia gets a warning: inverse dynamics, kinematics and matrices are computed, and
+    /// forward dynamics names it. Otherwise it is refused.
+    pub allow_immobile: bool,
+    /// Refuse inertias that no rigid body can have, and freedoms without inertia even if they are allowed. Negative masses and
+    /// non-finite numbers are always refused.
     pub strict: bool,
 }
 
@@ -257,6 +284,7 @@ impl ModelBuilder {
             assumptions: Vec::new(),
             warnings: Vec::new(),
             allow_unphysical: false,
+            allow_immobile: false,
             strict: false,
         }
     }
@@ -266,7 +294,7 @@ impl ModelBuilder {
         self.links.push(LinkSpec {
             name: name.into(),
             inertial: Some(inertial),
-            place: Place::default(),
+            ..LinkSpec::default()
         });
         self
     }
@@ -296,16 +324,30 @@ impl ModelBuilder {
         let constraints = making.constraints(self)?;
         let mut model = making.finish(self);
         model.constraints = constraints;
-        check::mobility(&model)?;
+        match check::mobility(&model)? {
+            None => {}
+            Some(error) if self.allow_immobile && !self.strict => {
+                let warning = Warning {
+                    message: format!(
+                        "{}; accelerations and simulations are refused",
+                        error.message()
+                    ),
+                    place: error.place().clone(),
+                };
+                Arc::make_mut(&mut model.tree).warnings.push(warning);
+            }
+            Some(error) => return Err(error),
+        }
         Ok(model)
     }
 }
 
-/// The model in the making.
+/// The model under construction.
 struct Making {
     /// Body and pose in it of every link placed so far.
     at: HashMap<String, (usize, Pose<f64>)>,
-    inertials: HashMap<String, Inertial>,
+    /// With what rounding took away from their tensors.
+    inertials: HashMap<String, (Inertial, Sym3<f64>)>,
     tree: Tree,
     bodies: Vec<BodyNumbers<f64>>,
     /// Moments of every body, summed over its links and not rounded yet.
@@ -359,7 +401,7 @@ impl Making {
             inertials: builder
                 .links
                 .iter()
-                .filter_map(|l| l.inertial.map(|i| (l.name.clone(), i)))
+                .filter_map(|l| l.inertial.map(|i| (l.name.clone(), (i, l.tensor_rest))))
                 .collect(),
             tree,
             bodies: vec![BodyNumbers {
@@ -404,15 +446,19 @@ impl Making {
             if self
                 .inertials
                 .get(&joint.child)
-                .is_some_and(|i| i.mass > 0.0)
+                .is_some_and(|(inertial, _)| inertial.mass > 0.0)
             {
                 self.note(format!(
                     "mass of link `{}` has no effect and is not counted: it is fixed to the ground",
                     joint.child
                 ));
             }
-        } else if let Some(inertial) = self.inertials.get(&joint.child) {
-            let moments = inertial.exact_moments().seen_from(body_from_child.lift());
+        } else if let Some((inertial, rest)) = self.inertials.get(&joint.child) {
+            let there = Pose::new(
+                sharpened(body_from_child.rotation),
+                body_from_child.translation.lift(),
+            );
+            let moments = inertial.exact_moments_with(*rest).seen_from(there);
             self.moments[body] = self.moments[body] + moments;
         }
         if joint.kind != JointKind::Fixed {
@@ -457,7 +503,7 @@ impl Making {
                 .hint("give two orthogonal axes; a skew pair is two revolute joints"));
             }
             let across = second.cross(first);
-            let y = across * (1.0 / across.norm()); // orthogonal unit vectors: neither large nor small
+            let y = across * (1.0 / across.norm()); // orthogonal unit vectors: no overflow or underflow
             Mat3::from_columns(first, y, first.cross(y))
         } else {
             let axis = self.unit(joint, joint.axes.first, "axis")?;
@@ -613,6 +659,7 @@ impl Making {
     /// The constraints, with names turned into numbers.
     fn constraints(&mut self, builder: &ModelBuilder) -> Result<Vec<Constraint>> {
         let mut constraints: Vec<Constraint> = Vec::new();
+        let mut said = check::Said::default();
         for spec in &builder.constraints {
             let rule = match &spec.rule {
                 RuleSpec::Joint(joint) => {
@@ -654,7 +701,7 @@ impl Making {
                 rule,
                 place: spec.place.clone(),
             };
-            check::constraint(&self.tree, &constraint, &constraints)?;
+            check::constraint(&self.tree, &constraint, &mut said)?;
             constraints.push(constraint);
         }
         Ok(constraints)
@@ -678,7 +725,7 @@ impl Making {
         }
     }
 
-    /// The plain coordinate with this name.
+    /// The scalar coordinate (not part of a quaternion) with this name.
     fn coordinate(&self, spec: &ConstraintSpec, name: &str) -> Result<Coordinate> {
         let tree = &self.tree;
         let Some(v) = tree.dofs.iter().position(|dof| dof.name == name) else {

@@ -5,11 +5,13 @@ use super::constraint::{Closure, Constraint, ConstraintSpec, Rule, RuleSpec};
 use super::{JointKind, Law, Model, Tree};
 use crate::algorithm::factorization::Factorization;
 use crate::error::{Error, ErrorKind, Place, Result};
+use crate::residual::{largest, within};
 use crate::scalar::DoubleDouble;
 use crate::spatial::{Mat3, Pose, Vec3};
 use crate::state::State;
 use crate::text::is_hidden;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 fn model_error(place: &Place, message: String) -> Error {
     Error::new(ErrorKind::Model, message).at(place.clone())
@@ -226,7 +228,7 @@ fn constraint_names(builder: &ModelBuilder, links: &HashMap<&str, &Place>) -> Re
     Ok(())
 }
 
-/// The error of a coordinate that does not exist.
+/// The error for a coordinate that does not exist.
 pub(super) fn no_coordinate(tree: &Tree, spec: &ConstraintSpec, name: &str) -> Error {
     let message = format!(
         "constraint `{}`: there is no coordinate `{name}`",
@@ -245,8 +247,52 @@ pub(super) fn no_coordinate(tree: &Tree, spec: &ConstraintSpec, name: &str) -> E
     }
 }
 
+/// What constraints say, so that the next one is compared with those that say the same and not with all.
+#[derive(Default)]
+pub(super) struct Said(HashMap<Content, Arc<str>>);
+
+/// What a constraint says, by numbers that can be compared exactly.
+#[derive(PartialEq, Eq, Hash)]
+enum Content {
+    /// This coordinate moves as given.
+    Driven(usize),
+    /// A joint, a distance: kind, bodies, and where on them.
+    Joins(bool, JointKind, [usize; 2], Vec<u64>),
+    /// Coordinates and coefficients.
+    Couples(Vec<(usize, u64)>),
+}
+
+impl Content {
+    fn of(rule: &Rule) -> Self {
+        // −0 is 0
+        let bits = |x: f64| (x + 0.0).to_bits();
+        let joins = |is_distance: bool, closure: &Closure| {
+            let poses = [closure.parent_from_joint, closure.child_from_joint];
+            let numbers = poses.iter().flat_map(|pose| {
+                let rotation = pose.rotation.rows().into_iter().flatten();
+                rotation.chain(pose.translation.to_array())
+            });
+            let bodies = [closure.parent, closure.child];
+            Content::Joins(
+                is_distance,
+                closure.kind,
+                bodies,
+                numbers.map(bits).collect(),
+            )
+        };
+        match rule {
+            Rule::Joint(closure) => joins(false, closure),
+            Rule::Distance { between, .. } => joins(true, between),
+            Rule::Coupling { terms, .. } => {
+                Content::Couples(terms.iter().map(|&(at, c)| (at.v, bits(c))).collect())
+            }
+            Rule::Driver { coordinate, .. } => Content::Driven(coordinate.v),
+        }
+    }
+}
+
 /// A constraint, bodies and coordinates by number, is possible and says something that none before it says.
-pub(super) fn constraint(tree: &Tree, new: &Constraint, before: &[Constraint]) -> Result<()> {
+pub(super) fn constraint(tree: &Tree, new: &Constraint, said: &mut Said) -> Result<()> {
     let refuse = |message: String| Err(model_error(&new.place, message));
     if let Some([parent, child]) = new.bodies()
         && parent == child
@@ -263,7 +309,8 @@ pub(super) fn constraint(tree: &Tree, new: &Constraint, before: &[Constraint]) -
             if terms.is_empty() {
                 return refuse(format!("coupling `{}` couples nothing", new.name));
             }
-            for (k, &(coordinate, c)) in terms.iter().enumerate() {
+            let mut named = HashSet::new();
+            for &(coordinate, c) in terms {
                 let name = &tree.dofs[coordinate.v].name;
                 if c == 0.0 {
                     return refuse(format!(
@@ -271,48 +318,24 @@ pub(super) fn constraint(tree: &Tree, new: &Constraint, before: &[Constraint]) -
                         new.name
                     ));
                 }
-                if terms[..k].iter().any(|&(other, _)| other == coordinate) {
+                if !named.insert(coordinate.v) {
                     return refuse(format!("coupling `{}` names `{name}` twice", new.name));
                 }
             }
         }
-        Rule::Driver { coordinate, .. } => {
-            let same = |other: &&Constraint| matches!(&other.rule, Rule::Driver { coordinate: driven, .. } if driven == coordinate);
-            if let Some(other) = before.iter().find(same) {
-                return refuse(format!(
-                    "drivers `{}` and `{}` both move `{}`",
-                    other.name, new.name, tree.dofs[coordinate.v].name
-                ));
-            }
-        }
-        Rule::Joint(_) | Rule::Distance { .. } => {}
+        Rule::Driver { .. } | Rule::Joint(_) | Rule::Distance { .. } => {}
     }
-    let same = |other: &&Constraint| match (&other.rule, &new.rule) {
-        (Rule::Joint(a), Rule::Joint(b)) => same_closure(a, b),
-        (Rule::Distance { between: a, .. }, Rule::Distance { between: b, .. }) => {
-            same_closure(a, b)
-        }
-        (Rule::Coupling { terms: a, .. }, Rule::Coupling { terms: b, .. }) => a == b,
-        _ => false,
+    let Some(other) = said.0.insert(Content::of(&new.rule), new.name.clone()) else {
+        return Ok(());
     };
-    if let Some(other) = before.iter().find(same) {
-        return Err(model_error(
-            &new.place,
-            format!(
-                "constraints `{}` and `{}` are the same",
-                other.name, new.name
-            ),
-        )
-        .hint("remove one of them"));
+    if let Rule::Driver { coordinate, .. } = &new.rule {
+        return refuse(format!(
+            "drivers `{other}` and `{}` both move `{}`",
+            new.name, tree.dofs[coordinate.v].name
+        ));
     }
-    Ok(())
-}
-
-fn same_closure(a: &Closure, b: &Closure) -> bool {
-    a.kind == b.kind
-        && (a.parent, a.child) == (b.parent, b.child)
-        && a.parent_from_joint == b.parent_from_joint
-        && a.child_from_joint == b.child_from_joint
+    let message = format!("constraints `{other}` and `{}` are the same", new.name);
+    Err(model_error(&new.place, message).hint("remove one of them"))
 }
 
 /// Every number of a constraint is finite and possible.
@@ -463,11 +486,8 @@ fn pose(pose: &Pose<f64>, place: &Place, what: impl Fn() -> String) -> Result<()
         finite_vector(column, place, &what)?;
     }
     let product = r.transpose() * r - Mat3::identity();
-    let worst = [product.x, product.y, product.z]
-        .iter()
-        .flat_map(|c| c.to_array())
-        .fold(0.0f64, |worst, x| worst.max(x.abs()));
-    if worst > 1e-9 || r.x.cross(r.y).dot(r.z) < 0.0 {
+    let off = largest(product.rows().as_flattened());
+    if !within(off, 1e-9) || r.x.cross(r.y).dot(r.z) < 0.0 {
         return Err(model_error(
             place,
             format!("{} has a rotation that is not a rotation matrix", what()),
@@ -515,8 +535,8 @@ fn inertial(link: &LinkSpec) -> Result<()> {
 /// What is wrong with an inertia that no rigid body can have, though its equations of motion can be solved: a negative principal
 /// moment, inertia without mass, a broken triangle inequality (the largest principal moment is at most the sum of the others).
 ///
-/// Tensors in files are rounded. The inequality has a relative tolerance of 1e-6, for tensors written with six digits; what is left
-/// of a zero may be negative: 1e-15 m² is a radius of gyration of 0.03 µm.
+/// Tensors in files are rounded. The inequality has a relative tolerance of 1e-6, for tensors written with six digits; a rounded zero
+/// may be negative: 1e-15 m² is a radius of gyration of 0.03 µm.
 pub(super) fn unphysical_inertia(link: &LinkSpec) -> Option<String> {
     let inertial = link.inertial?;
     let (name, mass) = (&link.name, inertial.mass);
@@ -690,7 +710,9 @@ pub(super) fn tree_order(builder: &ModelBuilder) -> Result<Vec<usize>> {
 ///
 /// Three random states are tried; a freedom whose m̂ stays below 1e-12 of the inertia around it in all of them has nothing
 /// to resist its effort, unless [`sharp_pivots`] finds the little there is.
-pub(super) fn mobility(model: &Model) -> Result<()> {
+///
+/// The error for a freedom that has none comes back as a value: a reader may turn it into a warning.
+pub(super) fn mobility(model: &Model) -> Result<Option<Error>> {
     let mut factors = Factorization::new(model);
     let mut best = vec![0.0f64; model.nv()];
     for seed in STATES {
@@ -701,7 +723,7 @@ pub(super) fn mobility(model: &Model) -> Result<()> {
         }
     }
     if best.iter().all(|&pivot| pivot >= 1e-12) {
-        return Ok(());
+        return Ok(None);
     }
     let known = sharp_pivots(model);
     // from the tips: a freedom without inertia spoils the pivots of all before it
@@ -721,7 +743,7 @@ pub(super) fn mobility(model: &Model) -> Result<()> {
                 .at(body.place.clone())
                 .hint("masses and lengths are in kg and m"));
             }
-            return Err(Error::new(
+            let error = Error::new(
                 ErrorKind::Physics,
                 format!(
                     "joint `{}` cannot be moved by finite forces: body `{}` and what it carries have no inertia along its freedom `{}`",
@@ -732,20 +754,21 @@ pub(super) fn mobility(model: &Model) -> Result<()> {
             .hint(format!(
                 "give `{}` mass and inertia, give the joint a rotor (`armature`), or make the joint fixed",
                 body.name
-            )));
+            ));
+            return Ok(Some(error));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
-/// Seeds of the states at which pivots are looked at.
+/// Seeds of the states at which pivots are examined.
 const STATES: std::ops::RangeInclusive<u64> = 1..=3;
 
-/// Which pivots are inertia that the model has, however small, and not what rounding left over, at one of the states?
+/// Which pivots are genuine inertia of the model, however small, and not round-off, at one of the states?
 ///
-/// Such a pivot comes out the same, to three digits at least, in plain numbers and in numbers with twice the digits, and
-/// also if every number of the model is changed in its last digit. It is more than 1e-26 of the inertia around it: a mass on an
-/// axis that is met to round-off only leaves the square of that.
+/// Such a pivot is the same, to three digits at least, in `f64` and in double-double arithmetic, and
+/// also if every number of the model is changed in its last digit. It is more than 1e-26 of the inertia around it: a mass whose distance
+/// from an axis is round-off leaves the square of that.
 fn sharp_pivots(model: &Model) -> Vec<bool> {
     let models = [
         model.clone(),

@@ -160,7 +160,7 @@ pub(super) fn slider_crank() -> ModelBuilder {
     builder
 }
 
-/// A random tree with random loops that are closed at a random state; the state comes along, its velocities are random and not
+/// A random tree with random loops that are closed at a random state, which is returned, too; its velocities are random and not
 /// consistent. Kinds of joints, distances and couplings alternate; the last constraint is a driver.
 pub fn random_closed(bodies: usize, loops: usize, seed: u64) -> Result<(ModelBuilder, State)> {
     let mut random = Random::new(seed ^ 0x5eed);

@@ -1,8 +1,8 @@
-//! Constraints: what a tree of bodies must obey besides its joints.
+//! Constraints on a tree of bodies besides its joints.
 //!
 //! | rule | rows | condition |
 //! |---|---|---|
-//! | joint that closes a loop | 6 − freedoms | the two frames stand to each other as that joint lets them |
+//! | joint that closes a loop | 6 − freedoms | the relative pose of the two frames is one that the joint permits |
 //! | distance | 1 | two points stay at a fixed distance |
 //! | coupling | 1 | Σ cₖ qₖ = c₀: gears, mimicking joints |
 //! | driver | 1 | qₖ = s(t): a motor whose motion is given |
@@ -21,17 +21,17 @@ use std::sync::Arc;
 pub struct ConstraintSpec {
     /// Name, different from those of other constraints and joints.
     pub name: String,
-    /// What it demands.
+    /// Its condition.
     pub rule: RuleSpec,
     /// Where it was defined.
     pub place: Place,
 }
 
-/// What a constraint demands, by the names of links and coordinates.
+/// The condition of a constraint, by the names of links and coordinates.
 #[derive(Clone, Debug)]
 pub enum RuleSpec {
     /// A joint that closes a loop. `parent` and `child` may both be any link or the ground; the joint carries nothing. Freedom
-    /// data (rotors, springs, limits) are not taken: there is no coordinate they could act on.
+    /// data (rotors, springs, limits) are not accepted: there is no coordinate they could act on.
     Joint(Box<JointSpec>),
     /// A point of one link stays at a distance from a point of another.
     Distance {
@@ -53,7 +53,7 @@ pub enum RuleSpec {
         /// The right-hand side.
         offset: f64,
     },
-    /// A coordinate moves as given.
+    /// A coordinate follows a given motion.
     Driver {
         /// Name of the coordinate.
         coordinate: String,
@@ -204,16 +204,16 @@ impl Law {
 pub struct Constraint<P = f64> {
     /// Its name.
     pub name: Arc<str>,
-    /// What it demands.
+    /// Its condition.
     pub rule: Rule<P>,
     /// Where it was defined.
     pub place: Place,
 }
 
-/// What a constraint demands.
+/// The condition of a constraint.
 #[derive(Clone, Debug)]
 pub enum Rule<P = f64> {
-    /// Two frames stand to each other as a joint lets them.
+    /// The relative pose of two frames is one that a joint permits.
     Joint(Closure<P>),
     /// Two points are at a fixed distance.
     Distance {
@@ -229,7 +229,7 @@ pub enum Rule<P = f64> {
         /// The right-hand side.
         offset: P,
     },
-    /// A coordinate moves as given.
+    /// A coordinate follows a given motion.
     Driver {
         /// The coordinate.
         coordinate: Coordinate,
@@ -238,7 +238,7 @@ pub enum Rule<P = f64> {
     },
 }
 
-/// A plain coordinate: where it stands among positions and velocities.
+/// A scalar coordinate: its indices among positions and velocities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coordinate {
     /// Index into q.
@@ -284,7 +284,7 @@ impl<P> Constraint<P> {
         }
     }
 
-    /// A word for what it demands: the kind of the joint, `weld`, `point`, `distance`, `coupling` or `driver`.
+    /// Its type: the kind of the joint, `weld`, `point`, `distance`, `coupling` or `driver`.
     pub fn kind(&self) -> &'static str {
         match &self.rule {
             Rule::Joint(closure) => match closure.kind {
@@ -299,7 +299,7 @@ impl<P> Constraint<P> {
 }
 
 impl<P: Copy> Closure<P> {
-    /// The two frames as numbers of the computation.
+    /// The two frames in the scalar of the computation.
     pub(crate) fn frames<S: Scalar>(&self) -> [Pose<S>; 2]
     where
         P: Parameter<S>,
@@ -358,7 +358,7 @@ mod tests {
     use super::*;
     use crate::scalar::Dual;
 
-    /// Rates of the laws are their derivatives, by dual numbers, before, during and after the motion.
+    /// Rates of prescribed motions are their derivatives, by dual numbers, before, during and after the motion.
     #[test]
     fn laws_and_their_rates() {
         let laws = [

@@ -487,7 +487,7 @@ pub fn random_tree(n: usize, seed: u64) -> ModelBuilder {
         let kind = if k == 1 && free_base {
             JointKind::Free
         } else {
-            // a free joint inside a tree is legal and appears now and then
+            // a free joint inside a tree is allowed and appears occasionally
             JointKind::ALL[random.below(JointKind::ALL.len())]
         };
         // the first joint must move, or the model might have no moving joint at all

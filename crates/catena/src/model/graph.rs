@@ -1,8 +1,8 @@
 //! A mechanism given as a graph: bodies, and joints between any two of them.
 //!
-//! Joints that are to carry bodies form a spanning tree; the others are cut, and become constraints. Of all trees that one is
-//! taken which cuts the joints with the most freedoms, for they give the fewest rows; among equals joints stay as they were
-//! directed, paths from the ground are short, and the order of the file decides last. Joints with rotors, springs or friction
+//! Joints that carry bodies form a spanning tree; the others are cut, and become constraints. The tree is chosen so that the joints with
+//! the most freedoms are cut, which gives the fewest rows; among equals joints keep their
+//! direction, paths from the ground are short, and the order of the file decides last. Joints with rotors, springs or friction
 //! are cut only if asked for: a cut joint has no coordinate that these could act on.
 //!
 //! Mufti's matrices (1983, section 2 and eqs. 62–63): C of the tree is [`Tree::incidence_matrix`](super::Tree::incidence_matrix), T
@@ -25,7 +25,7 @@ pub struct SpanningTree {
 }
 
 impl ModelBuilder {
-    /// Makes a tree with constraints of joints that form loops. `cut` names joints that are to be cut; others are chosen. What was
+    /// Makes a tree with constraints from joints that form loops. `cut` names joints to be cut; others are chosen. What was
     /// done is noted among the assumptions.
     pub fn span(&mut self, cut: &[&str]) -> Result<SpanningTree> {
         for name in cut {
@@ -54,7 +54,7 @@ impl ModelBuilder {
         roots.extend(others);
         roots.extend(children);
         for root in roots {
-            // links that hang on nothing are somebody else's to complain about
+            // unconnected links are reported elsewhere
             if !reached.insert(root) {
                 continue;
             }
@@ -129,8 +129,8 @@ impl ModelBuilder {
     }
 }
 
-/// The same joint seen from its child. Coordinates of joints about and along axes keep their values (those of a universal joint change
-/// places); of spherical, planar and free joints they are those of the inverse motion.
+/// The joint with parent and child exchanged. Coordinates of joints about and along axes keep their values (those of a universal joint are
+/// swapped); of spherical, planar and free joints they are those of the inverse motion.
 fn reversed(joint: &JointSpec) -> JointSpec {
     let AxisPair { first, second } = joint.axes;
     let mut dofs = joint.dofs.clone();

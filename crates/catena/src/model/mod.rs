@@ -1,6 +1,7 @@
 //! Models: a tree of rigid bodies and the joints between them.
 
 mod actuator;
+mod angles;
 pub(crate) mod benchmark_models;
 mod builder;
 mod check;
@@ -13,6 +14,7 @@ mod reduced;
 mod tree;
 
 pub use actuator::{Actuator, ActuatorSpec};
+pub(crate) use angles::Angles;
 pub use builder::{
     AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,
 };
@@ -103,14 +105,14 @@ impl<P> Model<P> {
         self.constraints.iter().map(Constraint::rows).sum()
     }
 
-    /// Algorithms of trees do not know constraints: a model that has some is refused, not mistaken for its tree.
+    /// Algorithms for trees do not handle constraints: a model that has some is refused.
     pub fn expect_tree(&self) -> crate::Result<()> {
         match self.constraints.len() {
             0 => Ok(()),
             count => Err(crate::Error::new(
                 crate::ErrorKind::Input,
                 format!(
-                    "model `{}` has {count} constraint{} besides its joints, which the algorithms of trees do not know",
+                    "model `{}` has {count} constraint{} besides its joints, which the algorithms for trees do not support",
                     self.name(),
                     if count == 1 { "" } else { "s" }
                 ),
@@ -129,7 +131,7 @@ impl<P> Model<P> {
 }
 
 impl<P: Copy> Model<P> {
-    /// The same model with every number mapped: to dual numbers, to symbols, to other masses.
+    /// Maps every number of the model: to dual numbers, to symbols, to other masses.
     pub fn map<T: Copy>(&self, f: impl Fn(P) -> T) -> Model<T> {
         let vec = |v: Vec3<P>| v.map(&f);
         Model {
@@ -173,12 +175,12 @@ impl<P: Copy> Model<P> {
         }
     }
 
-    /// What the joint that carries a body needs to be set up.
+    /// The constants from which the joint that carries a body is set up.
     #[inline(always)]
     pub(crate) fn setting<'a, S: Scalar>(
         &self,
         body: usize,
-        angles: &'a crate::algorithm::Angles<S>,
+        angles: &'a Angles<S>,
     ) -> joint::Setting<'a, S>
     where
         P: Parameter<S>,
@@ -198,7 +200,7 @@ impl<P: Copy> Model<P> {
     pub(crate) fn joint_at<'a, S: Scalar>(
         &self,
         body: usize,
-        angles: &'a crate::algorithm::Angles<S>,
+        angles: &'a Angles<S>,
         pose: &'a Pose<S>,
     ) -> joint::AnyJoint<'a, S>
     where
@@ -265,7 +267,7 @@ impl Model<f64> {
         }
     }
 
-    /// A number that stands for everything that enters the equations of motion of the tree: joints, parents, placements,
+    /// A hash of everything that enters the equations of motion of the tree: joints, parents, placements,
     /// inertias, rotors, passive forces, gravity, bit by bit. Names and constraints are left out.
     pub fn fingerprint(&self) -> u64 {
         let mut print = Fingerprint::new();
@@ -294,8 +296,8 @@ impl Model<f64> {
         print.0
     }
 
-    /// The same model with every number changed by one unit of rounding, up or down at random: what such a change makes of a result
-    /// is what no algorithm in plain numbers can be blamed for.
+    /// A copy with every number perturbed by one unit of rounding, up or down at random: the resulting change of a result is error that no
+    /// algorithm in `f64` can avoid.
     #[must_use]
     pub fn with_other_last_digits(&self, seed: u64) -> Self {
         let random = std::cell::RefCell::new(crate::random::Random::new(seed));
@@ -305,21 +307,21 @@ impl Model<f64> {
         })
     }
 
-    /// The tree alone: the same model without its constraints, every loop open.
+    /// The tree alone: the model without its constraints, every loop open.
     #[must_use]
     pub fn open_tree(mut self) -> Self {
         self.constraints.clear();
         self
     }
 
-    /// The same model in another uniform gravity field.
+    /// A copy in another uniform gravity field.
     #[must_use]
     pub fn with_gravity(mut self, gravity: [f64; 3]) -> Self {
         self.gravity = Vec3::from_array(gravity);
         self
     }
 
-    /// The same model without springs, damping and friction in the joints; rotor inertia stays.
+    /// A copy without springs, damping and friction in the joints; rotor inertia stays.
     #[must_use]
     pub fn without_passive_forces(mut self) -> Self {
         for dof in &mut self.dofs {

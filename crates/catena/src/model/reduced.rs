@@ -1,31 +1,31 @@
-//! The same motions with fewer numbers: body frames along common normals, inertias regrouped, dust swept.
+//! Models with the same motions and fewer numbers: body frames along common normals, inertias regrouped, round-off set to zero.
 //!
-//! A body on a joint about or along z may have its frame turned about z and shifted along z: both commute with the joint.
+//! A body on a joint about or along z may have its frame rotated about z and shifted along z: both commute with the joint.
 //! [`Model::reduced`] uses that freedom to put x on the common normal of the joint's axis and the next one (Khalil and
 //! Kleinfinger's modified DH frames): the placement of a joint then is Tx(a) Rx(α) Rz(θ) Tz(d), and the angle θ goes into the
-//! coordinate. The last body of a chain has no next axis: for dynamics its origin is on the common normal with the axis before, and its
-//! mass centre is over x.
+//! coordinate. The last body of a chain has no next axis: for dynamics its origin is on the common normal with the previous axis, and its
+//! mass centre is in the xz plane.
 //!
-//! Part of a body's inertia moves its parent as if it belonged to it, whatever the joint does. It is given to the parent
+//! Part of a body's inertia moves with its parent, whatever the joint does. It is added to the parent
 //! (Gautier and Khalil's base parameters, in second moments):
 //!
 //! ```text
 //! revolute                        a mass distributed along the axis:  m, h_z, Σ_zz
-//! prismatic                       every second moment: it turns with the parent
+//! prismatic                       every second moment: it rotates with the parent
 //! helical, cylindrical, planar    Σ_zz
 //! spherical, universal            a mass at the centre:  m
 //! ```
 //!
-//! What reaches the ground is dropped. Efforts, accelerations and the inertia matrix stay what they were; the single
+//! What reaches the ground is dropped. Efforts, accelerations and the inertia matrix are unchanged; the single
 //! bodies are no longer physical (a chain of revolute joints has no masses at all), so that energies, momenta and joint
-//! reactions must be asked of the model itself.
+//! reactions must be computed from the original model.
 
 use super::{JointKind, Model};
 use crate::scalar::Scalar;
 use crate::spatial::{Mat3, Pose, RigidInertia, Sym3, Vec3};
 use std::sync::Arc;
 
-/// A model that moves like another one and has fewer numbers.
+/// A model with the same motions as another one and fewer numbers.
 #[derive(Clone, Debug)]
 pub struct Reduced {
     /// The model, for coordinates q + `offset`.
@@ -34,7 +34,7 @@ pub struct Reduced {
     pub offset: Vec<f64>,
 }
 
-/// The joint motion commutes with turns about z and shifts along z.
+/// Does the joint motion commute with rotations about z and shifts along z?
 fn is_axial(kind: JointKind) -> bool {
     matches!(
         kind,
@@ -51,7 +51,7 @@ fn is_hinge(kind: JointKind) -> bool {
     matches!(kind, JointKind::Revolute | JointKind::Continuous)
 }
 
-/// The first coordinate is an angle about z, and nothing else depends on it.
+/// Is the first coordinate an angle about z on which nothing else depends?
 fn is_turning(kind: JointKind) -> bool {
     matches!(
         kind,
@@ -70,7 +70,7 @@ impl Model {
     }
 
     /// Frames along common normals, and inertias regrouped: for inverse and forward dynamics, the inertia matrix and its factors,
-    /// on a base that does not turn.
+    /// on a base that does not rotate.
     ///
     /// `dust` is the tolerance of [`Model::swept`], which is done between the two and at the end.
     pub fn reduced(&self, dust: f64) -> Reduced {
@@ -79,7 +79,7 @@ impl Model {
         reduced
     }
 
-    /// New frames, and the angles they add to the coordinates. With `ground`, frames on the ground are turned so that gravity is in
+    /// New frames, and the angles they add to the coordinates. With `ground`, frames on the ground are rotated so that gravity is in
     /// the xz plane of a first joint, and joints on the ground are moved to its origin.
     fn aligned(&self, ground: bool) -> Reduced {
         let n = self.body_count();
@@ -114,7 +114,7 @@ impl Model {
             let moved = shift[node.parent].inverse() * self.bodies[i].placement * shift[i];
             let mut placement = moved;
             if is_turning(node.kind) {
-                // R = A Rz(θ), A without a turn of its own about z
+                // R = A Rz(θ), A without a rotation about z
                 let mut a = without_turn(moved.rotation);
                 if ground && node.parent == 0 {
                     let g = a.transpose_times(self.gravity);
@@ -145,11 +145,11 @@ impl Model {
         Reduced { model, offset }
     }
 
-    /// Numbers that are zero, one or minus one but for round-off are made exactly that.
+    /// Sets numbers that differ from 0, 1 or −1 by round-off to exactly that.
     ///
     /// Entries of rotations within `dust` of 0, ±1 become 0, ±1; lengths below `dust` times the sum of all lengths become 0.
-    /// Masses, first and second moments below `dust`, but never more than 1e-14, times the largest of their kind become 0: light
-    /// links are not dust.
+    /// Masses, first and second moments below `dust` (1e-14 at most) times the largest of their kind become 0: light
+    /// links may be meant.
     #[must_use]
     pub fn swept(mut self, dust: f64) -> Self {
         let length: f64 = self.bodies[1..]
@@ -202,7 +202,7 @@ impl Model {
 }
 
 impl<S: Scalar> Model<S> {
-    /// Inertias regrouped towards the ground (see the head of this file); the frames stay.
+    /// Inertias regrouped towards the ground (see the top of this file); the frames are unchanged.
     #[must_use]
     pub fn regrouped(mut self) -> Self {
         for i in (1..=self.body_count()).rev() {
@@ -239,7 +239,7 @@ impl<S: Scalar> Model<S> {
     }
 }
 
-/// The turn about and shift along z that put x on the common normal of z and the joint at `child`, and the origin at its foot.
+/// The rotation about and shift along z that put x on the common normal of z and the joint at `child`, and the origin at its foot.
 fn along_common_normal(child: Pose<f64>, has_axis: bool) -> Pose<f64> {
     let (p, u) = (child.translation, child.rotation.z);
     let sine = u.x.hypot(u.y);
@@ -263,9 +263,9 @@ fn along_common_normal(child: Pose<f64>, has_axis: bool) -> Pose<f64> {
     Pose::new(Mat3::rotation_z(y, x), Vec3::new(0.0, 0.0, foot))
 }
 
-/// The turn about and shift along z of a body at the end of a chain: to the foot of the common normal with the z axis of the frame
-/// `placement` is given in, if it is one of a joint, and x towards the mass centre. If that is on the axis, a product of inertia vanishes
-/// instead.
+/// The rotation about and shift along z of a body at the end of a chain: to the foot of the common normal with the z axis of the frame
+/// in which `placement` is given, if that belongs to a joint, and x towards the mass centre. If that is on the axis, a product of inertia
+/// is made to vanish instead.
 fn at_tip(placement: Pose<f64>, has_axis: bool, inertia: RigidInertia<f64>) -> Pose<f64> {
     let (p, u) = (placement.translation, placement.rotation.z);
     let sine = u.x.hypot(u.y);
@@ -286,7 +286,7 @@ fn at_tip(placement: Pose<f64>, has_axis: bool, inertia: RigidInertia<f64>) -> P
     Pose::new(turn, Vec3::new(0.0, 0.0, foot))
 }
 
-/// Rz(ψ) Rx(α) with the z axis of `r`, x in the xy plane: what is left of a rotation without its last turn about z.
+/// Rz(ψ) Rx(α) with the z axis of `r`, x in the xy plane: a rotation without its last factor Rz.
 fn without_turn(r: Mat3<f64>) -> Mat3<f64> {
     let u = r.z;
     let sine = u.x.hypot(u.y);

@@ -27,11 +27,11 @@ pub struct BodyInfo {
     pub place: Place,
 }
 
-/// What a recursion needs to know of a body, without the names: it stays in the cache.
+/// What a recursion needs of a body, without the names: small enough to stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub kind: JointKind,
-    /// Does any child other than body + 1 push its quantities here?
+    /// Does any child other than body + 1 add its quantities here?
     pub gathers: bool,
     pub parent: usize,
     pub q: usize,
@@ -77,17 +77,17 @@ pub struct Tree {
     pub name: String,
     /// Bodies; entry 0 is the ground.
     pub bodies: Vec<BodyInfo>,
-    /// The same bodies as the recursions see them.
+    /// The bodies as the recursions need them.
     pub(crate) nodes: Vec<Node>,
     /// Freedoms, by velocity coordinate.
     pub dofs: Vec<DofInfo>,
-    /// Named frames: every link of the model file, and frames of their own.
+    /// Named frames: every link of the model file, and additional frames.
     pub frames: Vec<FrameInfo>,
     /// The actuators that the model names, see [`Model::actuators`](super::Model::actuators).
     pub actuators: Vec<super::Actuator>,
     /// What was assumed, merged, normalised or left out when the model was made.
     pub assumptions: Vec<String>,
-    /// What is unusual about the model without keeping it from being used.
+    /// Warnings about the model, which do not prevent its use.
     pub warnings: Vec<Warning>,
     /// Number of position coordinates.
     pub nq: usize,
@@ -99,7 +99,7 @@ pub struct Tree {
     pub(crate) has_passive_forces: bool,
     /// Has any joint a rotor?
     pub(crate) has_rotors: bool,
-    /// Does every body but the first hang on the one before it?
+    /// Is the parent of every body but the first the previous body?
     pub(crate) is_chain: bool,
 }
 
@@ -126,7 +126,7 @@ impl Tree {
         b.v..b.v + b.kind.nv()
     }
 
-    /// One past the last velocity coordinate of the subtree on each body; those of a subtree follow one another.
+    /// One past the last velocity coordinate of the subtree of each body; those of a subtree are contiguous.
     pub(crate) fn ends(&self) -> Vec<usize> {
         let mut end = vec![0; self.bodies.len()];
         for i in (1..self.bodies.len()).rev() {
@@ -199,7 +199,7 @@ impl Tree {
         t
     }
 
-    /// Mufti's regular labelling: the current leaves get the highest free numbers and are removed, again and again.
+    /// Mufti's regular labelling: the current leaves get the highest free numbers and are removed, repeatedly.
     /// Entry i−1 is the label of body i.
     ///
     /// The numbering used everywhere else is already regular in the sense that matters (parents first, so S is upper

@@ -1,4 +1,4 @@
-//! Numbers that count what is done with them.
+//! Numbers that count the operations done with them.
 
 use super::{Parameter, Scalar};
 use std::cell::Cell;
@@ -77,7 +77,7 @@ impl fmt::Display for Operations {
 }
 
 thread_local! {
-    /// What the scalars of this thread have done since it began.
+    /// Operations of this thread since it began.
     static DONE: Cell<Operations> = const { Cell::new(Operations::NONE) };
 }
 
@@ -93,7 +93,7 @@ use Structure::{MinusOne, One, Other, Zero};
 
 /// A number that counts the operations done with it, in its thread.
 ///
-/// It knows zero, one and minus one when they were written as constants, and does not charge what such a number makes
+/// It recognises zero, one and minus one written as constants, and does not count operations that such a number makes
 /// unnecessary: products with them, sums with zero, negations. Every other number is ordinary, whatever its value, and
 /// so is the sum of two ones. It also carries its value, so that a counted run can be checked.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +118,7 @@ impl Count {
         self.value
     }
 
-    /// Run `work` and say what it took. Measurements can be nested: the outer one includes the inner one.
+    /// Runs `work` and returns its operations. Measurements can be nested: the outer one includes the inner one.
     pub fn measure<R>(work: impl FnOnce() -> R) -> (R, Operations) {
         let before = DONE.get();
         let result = work();
@@ -281,7 +281,7 @@ impl Parameter<Count> for Count {
 mod tests {
     use super::*;
 
-    /// Check that `work` takes these additions, multiplications, divisions, square roots and sines.
+    /// Checks that `work` takes these additions, multiplications, divisions, square roots and sines.
     fn takes(counts: [u64; 5], work: impl FnOnce()) {
         let [additions, multiplications, divisions, square_roots, sines] = counts;
         let expected = Operations {

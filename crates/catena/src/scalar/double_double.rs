@@ -1,7 +1,7 @@
-//! Numbers with twice the digits of `f64`: the unevaluated sum of two.
+//! Double-double numbers: the unevaluated sum of two `f64`, with twice the digits.
 //!
 //! Error-free sums (Knuth 1969) and products (Dekker 1971), renormalised after every operation; relative errors are a few
-//! 2⁻¹⁰⁴. Used where round-off of plain numbers would be divided by something small.
+//! 2⁻¹⁰⁴. Used where round-off of `f64` would be divided by something small.
 
 use super::Scalar;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -11,7 +11,7 @@ use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 pub struct DoubleDouble {
     /// The number, rounded.
     pub high: f64,
-    /// What rounding left over.
+    /// The rounding error.
     pub low: f64,
 }
 

@@ -129,7 +129,7 @@ impl<T: Scalar, const N: usize> MulAssign for Dual<T, N> {
     }
 }
 
-/// Comparisons look at the values alone.
+/// Comparisons use the values alone.
 impl<T: Scalar, const N: usize> Scalar for Dual<T, N> {
     type Mask = T::Mask;
 

@@ -56,13 +56,13 @@ impl Scalar for f32 {
 /// `f64` whose [`mul_add`](Scalar::mul_add) is fused.
 ///
 /// Only worth using inside a function compiled for a processor that has the instruction: elsewhere the fused product
-/// is a call into the C library, a hundred times slower. The dispatcher of [`crate::Dynamics`] sees to that.
+/// is a call into the C library, a hundred times slower. The dispatcher of [`crate::Dynamics`] ensures that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(transparent)]
 pub struct Fused(pub f64);
 
 impl Fused {
-    /// The same numbers seen as fused scalars.
+    /// Reinterprets a slice of numbers as fused scalars.
     #[inline(always)]
     pub fn slice(numbers: &[f64]) -> &[Fused] {
         // SAFETY: `Fused` is `repr(transparent)` over `f64`: same size, alignment and validity.
@@ -72,7 +72,7 @@ impl Fused {
         }
     }
 
-    /// Fused scalars seen as plain numbers.
+    /// Reinterprets a slice of fused scalars as `f64`.
     #[inline(always)]
     pub fn plain(numbers: &[Fused]) -> &[f64] {
         // SAFETY: `Fused` is `repr(transparent)` over `f64`: same size, alignment and validity.
@@ -82,7 +82,7 @@ impl Fused {
         }
     }
 
-    /// Fused scalars seen as plain numbers, for writing.
+    /// Reinterprets a mutable slice of fused scalars as `f64`.
     #[inline(always)]
     pub fn plain_mut(numbers: &mut [Fused]) -> &mut [f64] {
         // SAFETY: `Fused` is `repr(transparent)` over `f64`: same size, alignment and validity.
@@ -92,7 +92,7 @@ impl Fused {
         }
     }
 
-    /// The same numbers seen as fused scalars, for writing.
+    /// Reinterprets a mutable slice of numbers as fused scalars.
     #[inline(always)]
     pub fn slice_mut(numbers: &mut [f64]) -> &mut [Fused] {
         // SAFETY: `Fused` is `repr(transparent)` over `f64`: same size, alignment and validity.

@@ -1,17 +1,17 @@
 //! The numbers an algorithm can run in.
 //!
-//! The recursions of this crate are generic over [`Scalar`]. What a run computes depends on the scalar:
+//! The recursions on trees are generic over [`Scalar`]. What a run computes depends on the scalar:
 //!
 //! | scalar | what a run gives |
 //! |---|---|
 //! | `f64`, `f32` | numbers |
 //! | [`Fused`] | numbers, with fused multiply-add (chosen by run-time dispatch) |
 //! | [`Lanes<N>`](Lanes), [`Wide`] | N states at once |
-//! | [`DoubleDouble`] | numbers with twice the digits |
+//! | [`DoubleDouble`] | double-double numbers, with twice the digits |
 //! | [`Dual<T, N>`](Dual) | values and their derivatives in N directions |
 //! | [`Count`] | the number of additions, multiplications, divisions, square roots and sines |
 //!
-//! Laws every scalar keeps:
+//! Laws of every scalar:
 //! * there is no ordering: a branch on a *value* cannot be traced, vectorised or counted. Branch on structure
 //!   (joint kind, tree shape, sizes) and use [`Scalar::less`] with [`Scalar::select`] for values;
 //! * `constant(x)` is exact; `zero()` and `one()` are structural: [`Count`] does not charge products with them;
@@ -21,6 +21,7 @@ mod count;
 mod double_double;
 mod dual;
 mod float;
+mod memory;
 mod trig;
 mod wide;
 
@@ -28,11 +29,7 @@ pub use count::{Count, Operations};
 pub use double_double::DoubleDouble;
 pub use dual::Dual;
 pub use float::Fused;
-pub(crate) use wide::expect;
-#[cfg(test)]
-pub(crate) use wide::in_every_register;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use wide::{Avx2Register, Avx512Register};
+pub(crate) use memory::prefetch;
 pub use wide::{Lanes, Vector, Wide};
 
 use std::fmt::Debug;

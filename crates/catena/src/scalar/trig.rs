@@ -2,14 +2,14 @@
 //!
 //! The angle is reduced by the nearest multiple of π/2 to |r| ≤ π/4 (Cody and Waite: π/2 is held in three parts, the
 //! first two short enough for their products with the multiple to be exact), two polynomials give the sine and cosine
-//! of r, and the multiple modulo four says which of them is which, and with what sign. There are no branches, and the
-//! same text serves one number, a fused number and a register of numbers.
+//! of r, and the multiple modulo four selects between them and gives the sign. There are no branches, and the
+//! same code serves one number, a fused number and a register of numbers.
 //!
 //! The error is less than one and a half units in the last place, near the zeros too.
 
 use super::{Fused, Scalar, Vector, Wide};
 
-/// Largest angle (radians, either sign) that the reduction takes. Beyond it the standard library is called.
+/// Largest angle (radians, absolute value) for the reduction. Beyond it the standard library is called.
 pub(super) const LARGEST_ANGLE: f64 = 1e5;
 
 /// π/2, in two parts of 37 bits and a remainder. A multiple up to 2¹⁶ times one of the short parts is exact.
@@ -120,14 +120,14 @@ fn sin_cos_fused_in_range(x: Fused) -> (Fused, Fused) {
     (Fused(sin), Fused(cos))
 }
 
-/// Sine and cosine from the standard library, out of the way of the code that is usually run.
+/// Sine and cosine from the standard library, kept out of the hot path.
 #[cold]
 #[inline(never)]
 fn standard(x: f64) -> (f64, f64) {
     x.sin_cos()
 }
 
-/// The nearest multiple of π/2, with [`ROUNDER`] still added to it, and the sine and cosine of what is left of `x`.
+/// The nearest multiple of π/2, with [`ROUNDER`] still added to it, and the sine and cosine of the remainder of `x`.
 #[inline(always)]
 fn reduced<S: Scalar>(x: S) -> (S, S, S) {
     let per_quarter = S::constant(std::f64::consts::FRAC_2_PI);
@@ -160,7 +160,7 @@ pub(super) fn turn(quarters: f64, sin: f64, cos: f64) -> (f64, f64) {
     )
 }
 
-/// Value of a polynomial of degree five, in pairs so that the products do not wait for one another.
+/// Value of a polynomial of degree five, in pairs for a short dependency chain.
 #[inline(always)]
 fn polynomial<S: Scalar>(coefficients: &[f64; 6], x: S) -> S {
     let pair = [
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use std::f64::consts::FRAC_PI_2;
 
-    /// Angles of all sizes, then multiples of π/2 and of π/4 and their neighbours.
+    /// Angles of all magnitudes, then multiples of π/2 and of π/4 and their neighbours.
     fn angles() -> impl Iterator<Item = f64> {
         let golden = 0.6180339887498949;
         let spread = (0..400_000).map(move |i| {

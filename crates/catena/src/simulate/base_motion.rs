@@ -1,6 +1,6 @@
-//! A base that moves as prescribed.
+//! Prescribed motion of the base.
 //!
-//! [`BaseMotion`] is anything that tells pose, velocity and acceleration of the base at a time: a closure, an
+//! [`BaseMotion`] is anything that gives pose, velocity and acceleration of the base at a time: a closure, an
 //! [`AnalyticBase`] (polynomials and sinusoids) or a [`BaseTable`] (rows of poses). All in inertial components; linear
 //! quantities are those of the base's origin, as in [`Base`].
 //!
@@ -29,8 +29,8 @@
 //! # Ok::<(), catena::Error>(())
 //! ```
 //!
-//! A velocity that is not the derivative of the pose would make every law fail without a word, so that
-//! [`check_derivatives`] compares them with differences of the pose before a run begins.
+//! A velocity that is not the derivative of the pose would violate every law silently, so
+//! [`check_derivatives`] compares both with differences of the pose before a run begins.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::spatial::{Mat3, Motion, Pose, Vec3};
@@ -84,7 +84,7 @@ impl PrescribedBase {
         PrescribedBase(None)
     }
 
-    /// Moving so.
+    /// A base with this motion.
     pub fn new(motion: impl BaseMotion + 'static) -> Self {
         PrescribedBase(Some(Arc::new(motion)))
     }
@@ -137,20 +137,20 @@ impl fmt::Debug for PrescribedBase {
     }
 }
 
-/// How far velocity and acceleration may be from the differences of pose and velocity, relative to their sizes.
+/// Allowed difference of velocity and acceleration from the differences of pose and velocity, relative.
 const AGREEMENT: f64 = 1e-4;
-/// Instants looked at.
+/// Number of instants tested.
 const INSTANTS: usize = 23;
 
 /// Compares velocity and acceleration with differences of pose and velocity at some instants between 0 and `duration`.
 ///
-/// The differences are central ones of order 4, tried with several spacings, and the best counts: a motion that is
-/// consistent passes even if it shakes a thousand times within the duration, one that is not differs by parts of its own
-/// size with any spacing.
+/// The differences are central ones of order 4, tried with several spacings, and the best counts: a consistent motion
+/// passes even if it oscillates a thousand times within the duration, an inconsistent one has an error of its own
+/// magnitude with any spacing.
 pub fn check_derivatives(motion: &dyn BaseMotion, duration: f64) -> Result<()> {
     let end = duration.min(motion.end());
     let times: Vec<f64> = (0..INSTANTS)
-        // golden section: no two of them in step with a period of the motion
+        // golden section: the instants do not resonate with a period of the motion
         .map(|k| end * (0.05 + 0.9 * ((k as f64 * 0.618_033_988_749_894_8) % 1.0)))
         .collect();
     let bases: Vec<Base<f64>> = times.iter().map(|&t| motion.at(t)).collect();
@@ -175,7 +175,7 @@ pub fn check_derivatives(motion: &dyn BaseMotion, duration: f64) -> Result<()> {
             .max((r.x.cross(r.y) - r.z).norm());
         if off > 1e-9 {
             return refuse(format!(
-                "the orientation of the base at {t} s is no rotation: it is off by {off:.1e}"
+                "the orientation of the base at {t} s is not a rotation: its error is {off:.1e}"
             ));
         }
     }
@@ -263,7 +263,7 @@ impl<A: Copy + std::ops::Mul<f64, Output = A>> Sinusoid<A> {
     }
 }
 
-/// A base that moves along polynomials of degree 2 and sinusoids, and turns in the same way about one fixed axis.
+/// A base whose translation, and rotation about one fixed axis, are sums of polynomials of degree 2 and sinusoids.
 ///
 /// ```text
 /// r(t) = r₀ + v₀ t + ½ a t² + Σ A sin(2πf t + φ)                    of the origin, world axes
@@ -279,7 +279,7 @@ pub struct AnalyticBase {
     pub acceleration: Vec3<f64>,
     /// Shaking of the origin.
     pub shakes: Vec<Sinusoid<Vec3<f64>>>,
-    /// e; its length does not matter.
+    /// e, of any length.
     pub axis: Vec3<f64>,
     /// ω₀, rad/s.
     pub rate: f64,
@@ -326,7 +326,7 @@ impl BaseMotion for AnalyticBase {
             rate += v;
             angular += a;
         }
-        // no axis, no rotation: what follows is not a number, and is refused
+        // a zero axis gives NaN, which is refused
         let e = self.axis.unit().unwrap_or(self.axis * f64::NAN);
         let (sin, cos) = (0.5 * angle).sin_cos();
         let turn = Mat3::from_quaternion([cos, e.x * sin, e.y * sin, e.z * sin]);
@@ -340,7 +340,7 @@ impl BaseMotion for AnalyticBase {
 
 /// Poses of the base at some times, with cubic splines between them: position, velocity and acceleration are continuous.
 ///
-/// The splines are those without knots at the second and last but one row (three rows: a parabola, two: a line), of the
+/// The splines are not-a-knot splines (three rows: a parabola, two: a line), of the
 /// position and of the four components of the quaternion, which is then normalised; angular velocity and acceleration are the
 /// exact derivatives of that motion:
 ///
@@ -349,7 +349,7 @@ impl BaseMotion for AnalyticBase {
 /// ```
 ///
 /// The error is of order h⁴ in the pose, h² in the acceleration. The acceleration has kinks at the rows, where steps therefore
-/// end: a table finer than the motion needs only costs.
+/// end: a table finer than necessary only costs time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BaseTable {
     times: Vec<f64>,
@@ -417,7 +417,7 @@ impl BaseTable {
                 if along.abs() < 0.5 {
                     return refuse(
                         format!("the base turns by more than 120° up to the row at {time} s"),
-                        "give more rows: what happens between these two cannot be told",
+                        "give more rows: the motion between these two is ambiguous",
                     );
                 }
             }
@@ -602,7 +602,7 @@ mod tests {
     #[test]
     fn derivatives_are_recognised() {
         check_derivatives(&wobble(), 3.0).unwrap();
-        // shaking 500 times
+        // 500 oscillations
         let mut fast = wobble();
         fast.shakes[0].frequency = 50.0;
         check_derivatives(&fast, 10.0).unwrap();

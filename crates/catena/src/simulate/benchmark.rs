@@ -1,4 +1,4 @@
-//! The field's benchmark problems: model, start, what acts, and what must come out.
+//! The field's benchmark problems: model, initial state, inputs, and reference results.
 //!
 //! | problem | reference |
 //! |---|---|
@@ -39,23 +39,23 @@ pub struct Problem {
     pub name: String,
     /// The mechanism.
     pub model: Model,
-    /// Where it starts, closed.
+    /// Its initial state, closed.
     pub start: State,
-    /// What acts.
+    /// Its inputs.
     pub inputs: Inputs,
     /// For how long, s.
     pub duration: f64,
-    /// What is looked at in the end.
+    /// The quantities compared at the end.
     pub quantities: Vec<Quantity>,
-    /// How good the reference is said to be.
+    /// Accuracy of the reference.
     pub reference_error: f64,
     /// Where the reference is from.
     pub source: &'static str,
-    /// Does nothing take energy away or bring some?
+    /// Is energy conserved?
     pub conservative: bool,
 }
 
-/// Something that is looked at in the end.
+/// A quantity compared at the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
     /// What it is.
@@ -74,10 +74,10 @@ enum What {
     Point(usize, [f64; 3], usize),
 }
 
-/// What a run of a problem gave.
+/// The result of a run of a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The quantities, as found.
+    /// The computed quantities.
     pub values: Vec<f64>,
     /// Largest difference from the reference, relative to 1 or to the reference where that is larger.
     pub error: f64,

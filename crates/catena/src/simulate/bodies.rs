@@ -17,10 +17,10 @@ use crate::integrate::{StepOutcome, System};
 use crate::model::{Model, Rule};
 use crate::spatial::Force;
 
-/// Rows left out because they depend on others may be violated by this much, m or rad; more says that they do not depend any more.
+/// Rows left out as dependent may be violated by this much, m or rad; more shows that they have become independent.
 const STILL_DEPENDENT: f64 = 1e-4;
 
-/// What Newton's method may leave, in units of the tolerance. Redundant unknowns share its norm, so that less is left for those tested.
+/// Allowed error of Newton's method, in units of the tolerance. Redundant unknowns share its norm, so that the tested ones have less.
 const NEWTON_TOLERANCE: f64 = 0.1;
 
 /// Implicit integration in body coordinates.
@@ -133,7 +133,7 @@ impl BodiesEngine {
             x: vec![0.0; layout.dimension()],
         };
         let rates = engine.consistent(system, 0.0, y)?;
-        // some loads vanish: what is left of them is measured by the largest
+        // some loads vanish: they are measured relative to the largest
         let loads = layout.load(1)..layout.dimension();
         let largest = engine.x[loads.clone()]
             .iter()
@@ -146,14 +146,14 @@ impl BodiesEngine {
         Ok(engine)
     }
 
-    /// Begins anew at y. What is held may be other freedoms than before, and other rows depend on them.
+    /// Restarts at y. Other freedoms may be held than before, and other rows be dependent.
     pub fn restart(&mut self, system: &mut TreeSystem, t: f64, y: &[f64]) -> Result<()> {
         let rates = self.consistent(system, t, y)?;
         self.choose_rows(system, t, &rates)?;
         self.begin(system, t, &rates)
     }
 
-    /// Which rows are independent, at x and with what is held.
+    /// Which rows are independent, at x and with the held freedoms.
     fn choose_rows(&mut self, system: &TreeSystem, t: f64, rates: &[f64]) -> Result<()> {
         let parts = &mut self.parts;
         if parts.layout.rows == 0 {
@@ -270,14 +270,14 @@ impl BodiesEngine {
         Err(Error::new(
             ErrorKind::Integration,
             format!(
-                "at t = {t} s: constraint `{}` has opened by {worst:.1e} m or rad: it depended on others at the start only",
+                "at t = {t} s: constraint `{}` is violated by {worst:.1e} m or rad: its rows were dependent at the start only",
                 constraint.map_or("", |c| &c.name)
             ),
         )
         .hint("start from another position, or use an explicit method"))
     }
 
-    /// y at a time within the last step; where there are loops, moved onto them.
+    /// y at a time within the last step, projected onto the loops where there are any.
     pub fn interpolate(&mut self, system: &mut TreeSystem, t: f64, y: &mut [f64]) -> Result<()> {
         let parts = &mut self.parts;
         let mut problem = BodiesImplicit { system, parts };

@@ -1,11 +1,11 @@
-//! What a run needs to know of constraints: accelerations under them, and how states are kept on them.
+//! Constraints in a simulation: accelerations under them, and how states are kept on them.
 //!
 //! By default every accepted step is projected onto position and velocity constraints, the smallest correction in the metric of
-//! the inertia matrix; Baumgarte's stabilisation is the alternative. Where rows depend on each other, an open loop would make
-//! them independent and the accelerations meaningless: there the stages of a step are projected too, and the rank stays what it
-//! was at the start. A freedom that dry friction holds is a row more, so that neither steps nor projections move it; such rows often
-//! depend on those of the loops. Near a position where rows lose rank, stages and steps are projected with twice the digits, so that the
-//! run passes it on its branch.
+//! the inertia matrix; Baumgarte's stabilisation is the alternative. Where rows are dependent, a violated loop would make
+//! them independent and the accelerations meaningless: there the stages of a step are projected too, and the rank stays that
+//! of the start. A freedom that dry friction holds is a further row, so that neither steps nor projections move it; such rows often
+//! depend on those of the loops. Near a position where rows lose rank, stages and steps are projected in double-double arithmetic, so that
+//! the run stays on its branch.
 
 use crate::algorithm::constrained::closed_chain::CLOSED;
 use crate::algorithm::constrained::friction::DEPENDENT;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// How a run keeps its loops closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Drift {
-    /// Every accepted step is moved onto the constraints, positions and velocities.
+    /// Every accepted step is projected onto the constraints, positions and velocities.
     #[default]
     Project,
     /// ξ̈ + α ξ̇ + β ξ = 0; [`Drift::baumgarte`] chooses both.
@@ -27,9 +27,9 @@ pub enum Drift {
 }
 
 impl Drift {
-    /// Baumgarte's equations with critical damping (Mufti's remark 4) and a time constant that needs no tuning: five steps of an
-    /// integrator with steps of one size, else a five-hundredth of the run, and never more than 0.02 s. Violations are then
-    /// forgotten long before the run ends, and the stabilisation is no stiffer than the steps can follow.
+    /// Baumgarte's equations with critical damping (Mufti's remark 4) and a time constant that needs no tuning: five fixed
+    /// steps, else a five-hundredth of the run, and never more than 0.02 s. Violations then decay
+    /// long before the run ends, and the stabilisation is no stiffer than the steps can follow.
     pub fn baumgarte(step: Option<f64>, duration: f64) -> Self {
         let time_constant = match step {
             Some(step) => 5.0 * step,
@@ -43,10 +43,10 @@ impl Drift {
 pub(super) struct Closing {
     /// The constraints alone.
     chain: ClosedChain,
-    /// The same with the freedoms that dry friction holds, while it holds some.
+    /// The constraints with the freedoms that dry friction holds, while it holds some.
     holding: Option<Box<ClosedChain>>,
     drift: Drift,
-    /// Do rows depend on each other, those of held freedoms included? Known after the first projection.
+    /// Are rows dependent, those of held freedoms included? Known after the first projection.
     redundant: Option<bool>,
     failure: Option<Error>,
 }
@@ -70,7 +70,7 @@ impl Closing {
         })
     }
 
-    /// The rows that count at present.
+    /// The rows in force.
     fn rows_now(&mut self) -> &mut ClosedChain {
         self.holding.as_deref_mut().unwrap_or(&mut self.chain)
     }
@@ -79,7 +79,7 @@ impl Closing {
         self.holding.as_deref().unwrap_or(&self.chain)
     }
 
-    /// The first state of a run must be closed and stay closed; it decides about the rank.
+    /// The initial state of a run must satisfy the constraints on positions and velocities; it determines the rank.
     fn begin(&mut self, t: f64, state: &mut State) -> Result<bool> {
         let chain = self.rows_now();
         chain.evaluate(t, state);
@@ -101,7 +101,7 @@ impl Closing {
         find_rank(chain, t, state)
     }
 
-    /// From now on these freedoms, whose velocities are zero, stay where they are; others no longer do.
+    /// From now on these freedoms, whose velocities are zero, are held; others are released.
     pub fn hold(&mut self, t: f64, state: &State, held: &[usize]) -> Result<()> {
         self.holding = match held.is_empty() {
             true => None,
@@ -133,12 +133,12 @@ impl Closing {
         self.chain.respond(efforts)
     }
 
-    /// What each freedom does in the open tree: see [`ClosedChain::open_mobility`].
+    /// Mobility of each freedom in the open tree: see [`ClosedChain::open_mobility`].
     pub fn open_mobility(&mut self, state: &State, freedoms: &[usize]) -> Result<Vec<f64>> {
         self.chain.open_mobility(state, freedoms)
     }
 
-    /// Which freedoms cannot move at all, the constraints and what is held being as they are?
+    /// Which freedoms cannot move at all under the constraints and with the held freedoms?
     pub fn fixed_freedoms(&mut self, t: f64, state: &State) -> Result<Vec<bool>> {
         let nv = state.v.len();
         let all: Vec<usize> = (0..nv).collect();
@@ -156,7 +156,7 @@ impl Closing {
         Ok(fixed)
     }
 
-    /// Moves a state onto the constraints. What fails is told by the next evaluation.
+    /// Projects a state onto the constraints. A failure is reported by the next evaluation.
     pub fn project(&mut self, t: f64, state: &mut State) {
         self.failure = match self.redundant {
             None => match self.begin(t, state) {
@@ -171,7 +171,7 @@ impl Closing {
         };
     }
 
-    /// Onto the constraints, with twice the digits where rows are near to losing rank.
+    /// Projects onto the constraints, in double-double arithmetic where rows are close to losing rank.
     fn settle(&mut self, t: f64, state: &mut State) -> Result<()> {
         let chain = self.rows_now();
         chain.project(t, state)?;
@@ -181,7 +181,7 @@ impl Closing {
         Ok(())
     }
 
-    /// Accelerations at a state; a stage of a step with dependent rows, or with rows near to losing rank, is projected first.
+    /// Accelerations at a state; a stage of a step with dependent rows, or with rows close to losing rank, is projected first.
     pub fn accelerate(
         &mut self,
         t: f64,
@@ -190,7 +190,7 @@ impl Closing {
         external: &[Force<f64>],
         vdot: &mut [f64],
     ) -> Result<()> {
-        // told once: a shorter step may do
+        // reported once: a shorter step may succeed
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
@@ -213,7 +213,7 @@ impl Closing {
         Ok(())
     }
 
-    /// The same with nothing held, at a closed state.
+    /// Accelerations with nothing held, at a closed state.
     pub fn accelerate_free(
         &mut self,
         t: f64,
@@ -264,7 +264,7 @@ impl Closing {
         efforts
     }
 
-    /// What a projection said that no evaluation has told yet.
+    /// An error of a projection that has not been reported yet.
     pub fn check(&mut self) -> Result<()> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -281,7 +281,7 @@ impl Closing {
     }
 }
 
-/// The rank at a closed state, which it keeps from then on; are there dependent rows?
+/// Determines the rank at a closed state, which is kept from then on; are there dependent rows?
 fn find_rank(chain: &mut ClosedChain, t: f64, state: &State) -> Result<bool> {
     chain.evaluate(t, state);
     chain.factorize(state)?;

@@ -1,6 +1,6 @@
-//! Dry friction that slips or holds.
+//! Dry friction with stick and slip.
 //!
-//! A freedom with the friction level f slips in a direction s = ±1 or is held:
+//! A freedom with the friction level f slips in a direction s = ±1 or is held (sticks):
 //!
 //! ```text
 //! slips   effort −f s on the freedom, as long as s v > 0                                              (1)
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Within a mode the equations are smooth, also a little beyond its end, so that the end, v = 0 in (1) and |λ| = f in (2), is
-//! located as any event is. There the freedoms at rest choose their modes anew. With A the accelerations of those freedoms under
-//! unit efforts on them, Eᵀ I⁻¹ E in a tree and the same under the constraints in a closed chain, and a their accelerations
+//! located like any event. There the modes of the freedoms at rest are chosen again. With A the accelerations of those freedoms under
+//! unit efforts on them, Eᵀ I⁻¹ E in a tree and its counterpart under the constraints in a closed chain, and a their accelerations
 //! without friction, λ is the effort for which
 //!
 //! ```text
@@ -17,9 +17,9 @@
 //! ```
 //!
 //! which is the condition for the least of ½ λᵀA λ + aᵀλ over the box |λ| ≤ f (see `box_minimum.rs`). In a tree A is positive
-//! definite and there is exactly one λ, whatever is coupled with what. Under constraints A may be singular: several freedoms that are
-//! held can hold the same motion. The accelerations w are unique all the same, the efforts are not. Then (2) ends where no efforts
-//! within the levels are left that hold, which is where the load factor
+//! definite and there is exactly one λ, whatever the coupling. Under constraints A may be singular: several held freedoms can
+//! block the same motion. The accelerations w are still unique, the efforts are not. Then (2) ends where no efforts
+//! within the levels can hold any more, which is where the load factor
 //!
 //! ```text
 //! t = least t for which there is λ' with A λ' = A λ, |λ'| ≤ t f                                        (4)
@@ -31,7 +31,7 @@
 //! t ← t + (λ' − λ)ᵀ g / Σ f |g|                                                                        (5)
 //! ```
 //!
-//! will do: g is the direction in which the held mechanism would give way. A few such steps find t (Dinkelbach 1967).
+//! suffices: g is the direction in which the held mechanism would yield. A few such steps find t (Dinkelbach 1967).
 
 use crate::Dynamics;
 use crate::algorithm::constrained::friction::{DEPENDENT, clean, independent};
@@ -39,10 +39,10 @@ use crate::box_minimum::{BoxMinimum, BoxProblem, cholesky_solve};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 
-/// What a freedom with dry friction does.
+/// Mode of a freedom with dry friction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Mode {
-    /// Nobody follows the modes: the sign of the velocity decides.
+    /// Modes are not tracked: the sign of the velocity decides.
     BySign,
     /// It slips in this direction, 1 or −1.
     Slips(f64),
@@ -71,11 +71,11 @@ impl Mode {
     }
 }
 
-/// An effort within this fraction of the level is the level.
+/// An effort within this fraction of the level counts as the level.
 const AT_LEVEL: f64 = 1e-9;
 
-/// To see what gives way in a mechanism that is held in more than one way, levels are lowered by this fraction, and what then moves by
-/// more than the next fraction of what the friction could cause is what gives way.
+/// To find which freedoms yield in a mechanism whose holding efforts are not unique, levels are lowered by this fraction; freedoms that then
+/// accelerate by more than the next fraction of what the friction could cause yield.
 const LOWERED: f64 = 1e-7;
 const MOVES: f64 = 1e-9;
 
@@ -89,7 +89,7 @@ pub(crate) struct DryFriction {
     pub modes: Vec<Mode>,
     /// Effort of the friction on each of them.
     pub efforts: Vec<f64>,
-    /// Is there but one way in which those held can hold?
+    /// Are the holding efforts unique?
     pub unique: bool,
     /// A column of I⁻¹.
     column: Vec<f64>,
@@ -98,7 +98,7 @@ pub(crate) struct DryFriction {
     factor: Vec<f64>,
     chosen: Vec<usize>,
     solution: Vec<f64>,
-    /// Where A was made, while it is that of the chosen ones in a closed chain.
+    /// Positions at which A was computed, while it is that of the chosen ones in a closed chain.
     made_at: Option<Vec<f64>>,
 }
 
@@ -135,7 +135,7 @@ impl DryFriction {
             .collect()
     }
 
-    /// Efforts of the friction at these velocities, in the modes there are: (1). Zero for those held.
+    /// Efforts of the friction at these velocities, in the current modes: (1). Zero for those held.
     pub fn slip(&mut self, v: &[f64]) {
         for j in 0..self.freedoms.len() {
             let v = v[self.freedoms[j]];
@@ -148,7 +148,7 @@ impl DryFriction {
         }
     }
 
-    /// Holds what is held in a tree: v̇ comes in without the holding efforts, the inertia is factorized. (2)
+    /// Applies the holding efforts in a tree: `vdot` comes in without them, the inertia is factorized. (2)
     pub fn hold(&mut self, dynamics: &mut Dynamics, vdot: &mut [f64]) -> Result<()> {
         self.chosen = self.held();
         let m = self.chosen.len();
@@ -176,7 +176,7 @@ impl DryFriction {
         Ok(())
     }
 
-    /// A of the chosen freedoms; `respond` makes accelerations of efforts, in place.
+    /// A of the chosen freedoms; `respond` turns efforts into accelerations, in place.
     fn responses(&mut self, mut respond: impl FnMut(&mut [f64]) -> Result<()>) -> Result<()> {
         let m = self.chosen.len();
         self.made_at = None;
@@ -191,8 +191,8 @@ impl DryFriction {
         Ok(())
     }
 
-    /// The same in a closed chain, symmetric to the last digit. `alone` is what each freedom does in the open tree: one that does next
-    /// to nothing in comparison does nothing.
+    /// A in a closed chain, symmetric to the last digit. `alone` is the mobility of each freedom in the open tree: a freedom whose mobility is
+    /// negligible in comparison cannot move.
     fn closed_responses(
         &mut self,
         respond: impl FnMut(&mut [f64]) -> Result<()>,
@@ -204,9 +204,9 @@ impl DryFriction {
         Ok(())
     }
 
-    /// Chooses the modes of the freedoms in `resting`: (3). `free` are the accelerations without friction on them, `respond` makes
-    /// accelerations of efforts; under constraints `alone` is what each freedom in `resting` does in the open tree. `released` was held
-    /// up to its level until now: it gives way, even if round-off finds it a little below.
+    /// Chooses the modes of the freedoms in `resting`: (3). `free` are the accelerations without friction on them, `respond` turns
+    /// efforts into accelerations; under constraints `alone` is the mobility of each freedom in `resting` in the open tree. `released` has
+    /// just reached its level: it slips, even if round-off puts it a little below.
     pub fn choose(
         &mut self,
         resting: &[usize],
@@ -226,7 +226,7 @@ impl DryFriction {
         let a: Vec<f64> = (0..m)
             .map(|i| {
                 let a = free[self.freedoms[resting[i]]];
-                // what nothing moves does not accelerate by round-off
+                // immobile freedoms must not accelerate by round-off
                 match matrix[i * m + i] == 0.0 && a.abs() <= DEPENDENT * largest {
                     true => 0.0,
                     false => a,
@@ -270,12 +270,12 @@ impl DryFriction {
         Ok(())
     }
 
-    /// Finds out whether those held can hold in more than one way; A is that of the chosen ones.
+    /// Determines whether the holding efforts are unique; A is that of the chosen ones.
     pub fn count_ways(&mut self) {
         self.unique = self.held_are_independent();
     }
 
-    /// Is there but one way in which those held can hold? A is that of the chosen ones.
+    /// Are the holding efforts unique? A is that of the chosen ones.
     fn held_are_independent(&self) -> bool {
         let m = self.chosen.len();
         let held: Vec<usize> = (0..m)
@@ -296,7 +296,7 @@ impl DryFriction {
         self.made_at.as_deref() == Some(q) && self.chosen == self.held()
     }
 
-    /// Prepares the questions about efforts that are not unique: A of those held at positions q.
+    /// Prepares the computation of efforts that are not unique: A of those held at positions q.
     pub fn prepare(
         &mut self,
         held: Vec<usize>,
@@ -318,7 +318,7 @@ impl DryFriction {
         load_factor(&self.matrix[..m * m], &lambda, &levels)
     }
 
-    /// Efforts of those held are shared among them, within the levels if that is possible: of all the efforts that hold, the
+    /// Shares the holding efforts among the held freedoms, within the levels if possible: of all the efforts that hold, the
     /// smallest in the metric of the diagonal of A.
     pub fn share(&mut self) -> Result<()> {
         let m = self.chosen.len();
@@ -379,7 +379,7 @@ fn load_factor(matrix: &[f64], lambda: &[f64], levels: &[f64]) -> Result<f64> {
     let a: Vec<f64> = (0..n).map(|i| -dot(matrix, lambda, i)).collect();
     let mut t = 0.0;
     let mut x = vec![0.0; n];
-    // as many directions as there are give way one after the other at most
+    // at most as many steps as there are directions
     for _ in 0..2 * n + 10 {
         let mut power = 0.0;
         let mut resisted = 0.0;
@@ -393,7 +393,7 @@ fn load_factor(matrix: &[f64], lambda: &[f64], levels: &[f64]) -> Result<f64> {
             }
         }
         let more = power / resisted;
-        // nothing gives way, or by no more than round-off
+        // nothing yields beyond round-off
         if resisted == 0.0 || more.is_nan() || more <= 1e-14 * t {
             break;
         }

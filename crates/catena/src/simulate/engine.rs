@@ -1,6 +1,6 @@
-//! The integrators of a run behind one door: a step, what is in it, and a new beginning within it.
+//! The integrators of a run behind one interface: a step, dense output within it, and a restart within it.
 //!
-//! y = (q, v, W, D) as [`TreeSystem`] has it. Methods with steps of one size know q and v only; work and dissipation
+//! y = (q, v, W, D) as in [`TreeSystem`]. Fixed-step methods integrate q and v only; work and dissipation
 //! are then integrated by the trapezoidal rule from powers at the ends of the steps.
 
 use super::bodies::BodiesEngine;
@@ -21,7 +21,7 @@ pub(super) enum Engine {
     Fixed(Box<Even>),
 }
 
-/// Steps of one size, with the integrals.
+/// Fixed steps, with the integrals.
 pub(super) struct Even {
     engine: Fixed,
     /// W and D, and their rates, at the present time and at the beginning of the last step.
@@ -126,16 +126,16 @@ impl Engine {
         }
     }
 
-    /// The component that cannot be followed, as far as that is known.
+    /// The component with the largest error, as far as known.
     pub fn worst_component(&self) -> Option<usize> {
         match self {
             Engine::Adaptive(engine) => engine.worst_component(),
-            // its messages name what they are about
+            // its messages already name the component
             Engine::Bdf(..) | Engine::Pendulum(_) | Engine::Bodies(_) | Engine::Fixed(_) => None,
         }
     }
 
-    /// One step. Steps of one size may end after `end`.
+    /// One step. Fixed steps may end after `end`.
     pub fn step(&mut self, system: &mut TreeSystem, end: f64) -> Result<StepOutcome> {
         match self {
             Engine::Adaptive(engine) => engine.step(system, end),
@@ -183,8 +183,8 @@ impl Engine {
         }
     }
 
-    /// A step of one size as the auditor sees it: its size, the velocities at its beginning and at its end, and those that two steps of
-    /// half the size end with; none where steps are chosen. What cannot be computed is not a number.
+    /// A fixed step for the auditor: its size, the velocities at its beginning and at its end, and those at the end of two steps of
+    /// half the size; none for variable steps. What cannot be computed is NaN.
     pub fn halved(&mut self, system: &mut TreeSystem) -> Option<(f64, [Vec<f64>; 3])> {
         let Engine::Fixed(even) = self else {
             return None;
@@ -217,7 +217,7 @@ impl Engine {
         }
     }
 
-    /// Goes on from a time within the last step. The first step is not longer than `longest`, where steps are chosen.
+    /// Restarts from a time within the last step. A variable first step is not longer than `longest`.
     pub fn restart(
         &mut self,
         system: &mut TreeSystem,
@@ -260,6 +260,14 @@ impl Engine {
                 even.now = [[y[nq + nv], y[nq + nv + 1]], system.powers_at(t, y)?];
                 Ok(())
             }
+        }
+    }
+
+    /// The same where a force has changed its sign and nothing else: explicit methods go on with the size of step they had.
+    pub fn resume(&mut self, system: &mut TreeSystem, t: f64, y: &[f64]) -> Result<()> {
+        match self {
+            Engine::Adaptive(engine) => engine.resume(system, t, y),
+            _ => self.restart(system, t, y, f64::INFINITY),
         }
     }
 

@@ -15,17 +15,17 @@
 //! (σ I + B + K G) δv = r_v − K g,   B = ∂E_v/∂v,   K = ∂E_v/∂q                                          (5)
 //! ```
 //!
-//! where the inverse is 1/σ for a plain coordinate and p ↦ (σ p + ½ p ∘ ω)/(σ² + ¼|ω|²) for a quaternion.
+//! where the inverse is 1/σ for a scalar coordinate and p ↦ (σ p + ½ p ∘ ω)/(σ² + ¼|ω|²) for a quaternion.
 //!
-//! *Along the tree*, for many freedoms: in B and K only what belongs to one freedom is kept, damping b and stiffness k of the joint
+//! *Along the tree*, for many freedoms: of B and K only the diagonal terms are kept, damping b and stiffness k of the joint
 //! and of a proportional-derivative controller. (5) is then σ times a generalized inertia matrix with the rotor inertias
 //!
 //! ```text
 //! J' = J + (b + k/σ)/σ                                                                                  (6)
 //! ```
 //!
-//! and the UDUᵀ factorization of the tree solves it in O(n). Joint springs and dampers however stiff are treated exactly; what is left
-//! out, gyroscopic terms and the weight, has the time scales of the motion that the steps follow anyway, and the iteration
+//! and the UDUᵀ factorization of the tree solves it in O(n). Joint springs and dampers, however stiff, are treated exactly; the omitted
+//! gyroscopic and gravity terms have the time scales of the motion, which the steps resolve anyway, and the iteration
 //! converges. Computed torque makes E_v = I (v̇ + d v + s q) + …, without springs and dampers: σ becomes σ + d + s/σ, and K = s I. A held
 //! freedom gets J' = 10³⁰.
 //!
@@ -61,9 +61,9 @@ pub enum NewtonMatrix {
     Bodies(Formulation),
 }
 
-/// Freedoms up to which the whole matrix is cheaper: it needs fewer iterations and fewer matrices.
+/// Freedoms up to which the dense matrix is cheaper: it needs fewer iterations and fewer evaluations of the matrix.
 const DENSE_UP_TO: usize = 32;
-/// Rotor inertia of a freedom that is held, kg·m²: whatever pushes it, it does not move.
+/// Rotor inertia of a held freedom, kg·m²: so large that it does not move.
 const HELD: f64 = 1e30;
 
 /// The matrix of Newton's method for a tree.
@@ -73,7 +73,7 @@ pub(super) struct TreeNewton {
     loaded: Model,
     factors: Factorization<f64>,
     whole: Option<Box<Whole>>,
-    /// Where it was prepared.
+    /// The state at which it was prepared.
     q: Vec<f64>,
     v: Vec<f64>,
     sigma: f64,
@@ -210,7 +210,7 @@ impl TreeNewton {
             let is_plain = tree.nodes[tree.dofs[k].body].kind.quaternion().is_none();
             let (mut spring, mut damper) = (0.0, dof.damping);
             if is_plain && is_computed {
-                (spring, damper) = (0.0, 0.0); // the controller makes up for them
+                (spring, damper) = (0.0, 0.0); // the controller compensates them
             } else if is_plain {
                 spring = dof.stiffness + springs[k];
                 damper += dampers[k];
@@ -270,7 +270,7 @@ fn singular(model: &Model, k: usize) -> Error {
     Error::new(
         ErrorKind::Singular,
         format!(
-            "nothing resists the motion of `{}`: no inertia, spring or damper",
+            "the motion of `{}` has no inertia, spring or damper",
             model.tree().dofs[k].name
         ),
     )
@@ -538,8 +538,8 @@ mod tests {
         }
     }
 
-    /// The defect is the rate at which Newton's method converges. Differences leave 1.5e-8 of the largest entries, and the lightest
-    /// freedoms are lighter than the heaviest by 1e4: 1e-3 is as exact as they can be, and a term left out would show as 0.1 to 1
+    /// The defect is the convergence rate of Newton's method. Differences have errors of 1.5e-8 of the largest entries, and the lightest
+    /// freedoms are lighter than the heaviest by 1e4: 1e-3 is the accuracy they can have, and a missing term would show as 0.1 to 1
     /// at σ = 3.
     #[test]
     fn the_dense_matrix_is_that_of_the_equations() {
@@ -560,7 +560,7 @@ mod tests {
         }
     }
 
-    /// At rest, without gravity and accelerations, springs, dampers and controllers are all there is in B and K.
+    /// At rest, without gravity and accelerations, B and K consist of springs, dampers and controllers alone.
     #[test]
     fn the_tree_solves_springs_dampers_and_controllers_exactly() {
         for name in ["zoo", "random-30-1", "random-30-2", "chain-9"] {

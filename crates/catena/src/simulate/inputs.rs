@@ -1,4 +1,4 @@
-//! What drives a simulation: efforts at the joints and wrenches on frames.
+//! Inputs of a simulation: efforts at the joints and wrenches on frames.
 
 use super::base_motion::PrescribedBase;
 use super::control::{Actuated, FrameLoad, Gains, Law};
@@ -8,6 +8,8 @@ use crate::model::{Actuator, Constraint, Model};
 use crate::spatial::{Force, Vec3};
 use crate::state::State;
 use crate::trajectory::Reference;
+use std::fmt;
+use std::sync::Arc;
 
 /// Numbers over time, linear between the instants given, constant before the first and after the last.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,13 +79,53 @@ impl Table {
     }
 }
 
-/// How the efforts are found. Controllers act on joints with plain coordinates; joints with quaternions (a free base, ball
-/// joints) get no effort from them.
+type Function = dyn Fn(f64, &State, &mut [f64]) -> Result<()> + Send + Sync;
+
+/// Efforts as a function of time and state: it fills the last argument, one number per freedom. An error ends the run.
+///
+/// It is asked at every stage of a step, so it must be smooth between the events of a run, and depend on nothing else.
+#[derive(Clone)]
+pub struct EffortFunction(Arc<Function>);
+
+impl EffortFunction {
+    /// This function.
+    pub fn new(
+        function: impl Fn(f64, &State, &mut [f64]) -> Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        EffortFunction(Arc::new(function))
+    }
+
+    /// Its efforts, which must be finite.
+    fn at(&self, t: f64, state: &State, model: &Model, tau: &mut [f64]) -> Result<()> {
+        (self.0)(t, state, tau)?;
+        match tau.iter().position(|x| !x.is_finite()) {
+            None => Ok(()),
+            Some(k) => Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "the control function gives {} for `{}` at {t} s",
+                    tau[k],
+                    model.tree().dofs[k].name
+                ),
+            )
+            .hint("efforts must be finite numbers")),
+        }
+    }
+}
+
+impl fmt::Debug for EffortFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EffortFunction")
+    }
+}
+
+/// How the efforts are computed. Controllers act on joints with scalar coordinates; joints with quaternions (a free base, ball
+/// joints) get no effort from them, unless a function gives it.
 #[derive(Clone, Debug)]
 pub enum Controller {
     /// No efforts.
     None,
-    /// The same efforts all the time.
+    /// Constant efforts.
     Constant(Vec<f64>),
     /// amplitude · sin(frequency · t), per freedom; frequency in rad/s.
     Sine {
@@ -94,21 +136,21 @@ pub enum Controller {
     },
     /// Efforts from a table, linear between its instants.
     Table(Table),
-    /// Holds the weight of the bodies, nothing else.
+    /// Gravity compensation.
     GravityCompensation,
     /// stiffness · (q_d − q) + damping · (v_d − v) toward a motion, per freedom.
     ProportionalDerivative {
-        /// The motion wanted.
+        /// The desired motion.
         motion: Reference,
         /// Effort per unit of position error.
         stiffness: Gains,
         /// Effort per unit of velocity error.
         damping: Gains,
     },
-    /// Inverse dynamics of v̇_d + damping (v_d − v) + stiffness (q_d − q): the joints follow as if they were independent. Dry
+    /// Inverse dynamics of v̇_d + damping (v_d − v) + stiffness (q_d − q): the joint errors are decoupled. Dry
     /// friction is compensated in the direction of v_d.
     ComputedTorque {
-        /// The motion wanted.
+        /// The desired motion.
         motion: Reference,
         /// Acceleration per unit of position error, 1/s².
         stiffness: Gains,
@@ -117,6 +159,8 @@ pub enum Controller {
     },
     /// A controller of one's own.
     Own(Law),
+    /// Any function of time and state.
+    Function(EffortFunction),
 }
 
 /// A wrench on a frame, in world axes, the force at the frame's origin.
@@ -143,7 +187,7 @@ pub struct LineSpring {
     pub free_length: f64,
 }
 
-/// Everything that acts from outside. Write `..Inputs::default()` for what is not there.
+/// Everything that acts from outside. Write `..Inputs::default()` for the rest.
 #[derive(Clone, Debug)]
 pub struct Inputs {
     /// The joints.
@@ -157,7 +201,7 @@ pub struct Inputs {
     pub wrenches: Vec<FrameWrench>,
     /// Wrenches that depend on time and state.
     pub loads: Vec<FrameLoad>,
-    /// Springs between frames; what they do is counted as work from outside.
+    /// Springs between frames; their work counts as external work.
     pub springs: Vec<LineSpring>,
     /// Motion of the base.
     pub base: PrescribedBase,
@@ -183,7 +227,7 @@ impl Inputs {
         let nv = model.nv();
         let length = |what: &str, got: usize| crate::state::check_length(what, got, nv);
         match &self.controller {
-            Controller::None | Controller::GravityCompensation => {}
+            Controller::None | Controller::GravityCompensation | Controller::Function(_) => {}
             Controller::Own(law) => {
                 if self.rate.is_none() && law.save().is_some_and(|state| !state.is_empty()) {
                     return Err(Error::new(
@@ -290,7 +334,7 @@ impl Inputs {
         Ok(())
     }
 
-    /// Does nothing from outside but gravity act on the bodies of this model, all of which hang on one free joint? Then their
+    /// Is gravity the only external force on the bodies of this model, all carried by one free joint? Then their
     /// momentum is known.
     pub(crate) fn keep_momentum(&self, model: &Model) -> bool {
         let root = &model.tree().bodies[1..].first();
@@ -308,7 +352,8 @@ impl Inputs {
             Controller::Constant(tau) => is_zero(tau),
             Controller::Sine { amplitude, .. } => is_zero(amplitude),
             Controller::Table(table) => table.rows.iter().all(|row| is_zero(row)),
-            // these leave joints with quaternions alone
+            Controller::Function(_) => false,
+            // these do not act on joints with quaternions
             Controller::None
             | Controller::GravityCompensation
             | Controller::ProportionalDerivative { .. }
@@ -326,7 +371,7 @@ impl Inputs {
             && freedoms.clone().all(is_loose)
     }
 
-    /// The first time after t at which what acts has a kink, s.
+    /// The first time after t at which an input has a kink, s.
     pub(crate) fn next_kink(&self, t: f64) -> f64 {
         let driven = match &self.controller {
             _ if self.rate.is_some() => f64::INFINITY,
@@ -340,12 +385,13 @@ impl Inputs {
             | Controller::Constant(_)
             | Controller::Sine { .. }
             | Controller::GravityCompensation
-            | Controller::Own(_) => f64::INFINITY,
+            | Controller::Own(_)
+            | Controller::Function(_) => f64::INFINITY,
         };
         driven.min(self.base.next_kink(t))
     }
 
-    /// Efforts that the controller demands at an instant. `dynamics` knows nothing of dry friction, `model` does.
+    /// Efforts that the controller demands at an instant. `dynamics` does not include dry friction, `model` does.
     pub(crate) fn efforts(
         &mut self,
         t: f64,
@@ -369,6 +415,7 @@ impl Inputs {
                 }
             }
             Controller::Table(table) => table.at(t, tau),
+            Controller::Function(function) => function.at(t, state, model, tau)?,
             Controller::GravityCompensation => {
                 let holding = dynamics.gravity(state)?.to_vec();
                 for (_, (v, _)) in controlled(dynamics.model()).enumerate().filter(driven) {
@@ -401,7 +448,7 @@ impl Inputs {
                         + stiffness.at(k) * (wanted.q[k] - state.q[q]);
                 }
                 computed_torque(state, dynamics, &controlled, &mut vdot, tau)?;
-                // dry friction is overcome in the direction wanted; the direction of the motion would tremble at rest
+                // dry friction is compensated in the desired direction; the direction of the motion would chatter at rest
                 for (&k, &(v, _)) in ranks.iter().zip(&controlled) {
                     let direction = match wanted.v[k] == 0.0 {
                         true => wanted.vdot[k],
@@ -496,7 +543,7 @@ impl LineSpring {
     }
 }
 
-/// Freedoms with a plain coordinate: velocity index and position index.
+/// Freedoms with a scalar coordinate: velocity index and position index.
 pub(super) fn controlled(model: &Model) -> impl Iterator<Item = (usize, usize)> + '_ {
     model.bodies().flat_map(move |i| {
         let body = &model.tree().bodies[i];
@@ -509,7 +556,7 @@ pub(super) fn controlled(model: &Model) -> impl Iterator<Item = (usize, usize)> 
     })
 }
 
-/// Efforts that give the controlled freedoms the accelerations wanted while the others get no effort: v̇ of the others follows
+/// Efforts that give the controlled freedoms the desired accelerations while the others get no effort: v̇ of the others follows
 /// from their equations of motion. One O(n) solve for every controlled freedom on a free base; a plain inverse dynamics
 /// otherwise.
 fn computed_torque(

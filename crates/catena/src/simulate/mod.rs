@@ -27,6 +27,6 @@ pub use base_motion::{
 pub use closing::Drift;
 pub use control::{ActuatorUse, Control, Duplicate, FrameLoad, Gains, Law};
 pub use implicit::NewtonMatrix;
-pub use inputs::{Controller, FrameWrench, Inputs, LineSpring, Table};
+pub use inputs::{Controller, EffortFunction, FrameWrench, Inputs, LineSpring, Table};
 pub use run::{Happened, Integrator, Options, Sample, Simulation, verified_error};
 pub use tree_system::{Constrained, EventFunction, Response, StateFunction, TreeSystem};

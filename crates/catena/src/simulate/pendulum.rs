@@ -1,7 +1,7 @@
-//! A chain of ball joints moved by Chou's implicit equations instead of its joint coordinates.
+//! A chain of ball joints integrated by Chou's implicit equations instead of in joint coordinates.
 //!
-//! The integrator's unknowns are X = (R, V, P, S) of every body; what a run asks for, y = (q, v, W, D), is found from them. Nothing
-//! but the weight may act: no efforts, no wrenches, no events, a base at rest. Then no work is done and W = D = 0.
+//! The integrator's unknowns are X = (R, V, P, S) of every body; y = (q, v, W, D) of a run is computed from them. Only
+//! gravity may act: no efforts, no wrenches, no events, a base at rest. Then no work is done and W = D = 0.
 
 use super::inputs::Controller;
 use super::tree_system::TreeSystem;
@@ -20,7 +20,7 @@ pub(super) struct PendulumEngine {
 }
 
 impl PendulumEngine {
-    /// The pendulum that the system is, at y.
+    /// The system as a pendulum, at y.
     pub fn new(
         system: &TreeSystem,
         options: BdfOptions,

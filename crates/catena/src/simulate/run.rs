@@ -1,4 +1,4 @@
-//! One run: an integrator moves a [`TreeSystem`], samples go out at equal intervals, an audit is kept.
+//! One run: an integrator advances a [`TreeSystem`], samples are returned at equal intervals, and audited.
 
 use super::audit::{Audit, Auditor, Errors, Halved, Held, Observation};
 use super::base_motion::{PrescribedBase, RestingBase};
@@ -9,28 +9,29 @@ use super::engine::Engine;
 use super::implicit::NewtonMatrix;
 use super::inputs::{Controller, Inputs};
 use super::tree_system::{Change, EventFunction, Response, TreeSystem};
+use crate::doors::native::Compiler;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{FixedMethod, Method, Tolerances};
 use crate::model::Model;
-use crate::native::Compiler;
+use crate::residual::difference;
 use crate::spatial::Motion;
 use crate::state::{Base, State};
 
 /// How time is stepped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Integrator {
-    /// Steps chosen to keep the tolerances.
+    /// Variable steps that satisfy the tolerances.
     Adaptive {
         /// Runge–Kutta pair.
         method: Method,
-        /// What to keep.
+        /// The tolerances.
         tolerances: Tolerances,
         /// No step is longer than this, s.
         max_step: f64,
     },
-    /// Implicit: backward differentiation formulas, steps and order chosen to keep the tolerances. For stiff joints.
+    /// Implicit: backward differentiation formulas with variable step and order that satisfy the tolerances. For stiff joints.
     Bdf {
-        /// What to keep.
+        /// The tolerances.
         tolerances: Tolerances,
         /// No step is longer than this, s.
         max_step: f64,
@@ -49,7 +50,7 @@ pub enum Integrator {
 }
 
 impl Integrator {
-    /// What a run may miss of its laws, relative. It should keep its energy to about its tolerance per step; a thousand times that
+    /// Allowed relative error of the laws. A run should conserve its energy to about its tolerance per step; a thousand times that
     /// is a breach.
     fn allowed(&self) -> f64 {
         match self {
@@ -60,7 +61,7 @@ impl Integrator {
         }
     }
 
-    /// Positions and velocities below this are not held to what is allowed: the tolerance is absolute there.
+    /// Positions and velocities below this need not have the relative accuracy: the tolerance is absolute there.
     fn resolved(&self) -> f64 {
         match self {
             Integrator::Adaptive { tolerances, .. } | Integrator::Bdf { tolerances, .. } => {
@@ -70,7 +71,7 @@ impl Integrator {
         }
     }
 
-    /// The order of a method with steps of one size.
+    /// The order of a fixed-step method.
     fn fixed_order(&self) -> Option<usize> {
         match self {
             Integrator::Fixed { method, .. } => Some(method.order()),
@@ -108,7 +109,7 @@ impl Default for Options {
     }
 }
 
-/// What goes out at an instant.
+/// A sample of the motion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// Time, s.
@@ -127,7 +128,7 @@ pub struct Sample {
     pub work: f64,
     /// Energy lost to damping and friction so far, J.
     pub dissipated: f64,
-    /// How far it is from the laws of mechanics.
+    /// Errors in the laws of mechanics.
     pub errors: Errors,
 }
 
@@ -146,16 +147,16 @@ pub struct Simulation {
     engine: Engine,
     options: Options,
     auditor: Auditor,
-    /// Samples that have gone out.
+    /// Samples returned so far.
     samples: u64,
     /// Events that have happened, and when: indices of the event functions, then of the freedoms with dry friction, twice each:
-    /// held, let go.
+    /// held, released.
     happened: Vec<(usize, f64)>,
-    /// Of each freedom with dry friction: how often it was held and for how long until it was let go, and since when it is.
+    /// Of each freedom with dry friction: how often it was held and for how long until it was released, and since when it is held.
     held: Vec<(u64, f64, f64)>,
     /// How the actuators are used.
     uses: Vec<ActuatorUse>,
-    /// Steps tried before the present stretch, and the time it began: to notice a run that goes nowhere.
+    /// Trial steps before the present stretch, and the time it began: to detect a run without progress.
     stretch: (u64, f64),
     compiled: bool,
     drift: Drift,
@@ -166,8 +167,8 @@ pub struct Simulation {
 impl Simulation {
     /// Sets up a run from a state at time 0.
     ///
-    /// The base moves as the inputs say. Where they say nothing, it rests where the state puts it; a state with a base that
-    /// moves is refused, since it tells only the beginning of that motion.
+    /// The base moves as the inputs prescribe. Without a prescription it is at rest in the pose of the state; a state with a moving base
+    /// is refused, since it gives only the beginning of that motion.
     pub fn new(
         model: &Model,
         initial: &State,
@@ -178,7 +179,7 @@ impl Simulation {
         Simulation::with_closing(model, initial, inputs, events, options, Drift::default())
     }
 
-    /// The same with a choice of how loops are kept closed.
+    /// Sets up a run with a choice of how loops are kept closed.
     pub fn with_closing(
         model: &Model,
         initial: &State,
@@ -190,9 +191,9 @@ impl Simulation {
         Simulation::with_compiler(model, initial, inputs, events, options, drift, None)
     }
 
-    /// The same with code that a compiler makes for the model, where the method is explicit and the compiler can: see
-    /// [`TreeSystem::compile`] and [`is_compiled`](Self::is_compiled). The audit looks at the motion with the general recursions all
-    /// the same.
+    /// Sets up a run with code that a compiler generates for the model, where the method is explicit and the compiler supports the model: see
+    /// [`TreeSystem::compile`] and [`is_compiled`](Self::is_compiled). The audit uses the general recursions in any
+    /// case.
     pub fn with_compiler(
         model: &Model,
         initial: &State,
@@ -229,8 +230,8 @@ impl Simulation {
         engine.interpolate(&mut system, 0.0, &mut start)?;
         let start = system.unpack(0.0, &start);
         let start_moved = [
-            largest_difference(&start.q, &initial.q),
-            largest_difference(&start.v, &initial.v),
+            difference(&start.q, &initial.q),
+            difference(&start.v, &initial.v),
         ];
         let held = system
             .friction_modes()
@@ -266,13 +267,13 @@ impl Simulation {
         &self.uses
     }
 
-    /// By how much the given state was moved onto its constraints before the run began: the largest change of a position and of a
-    /// velocity. What is open by more than 1e-6 is not moved but refused.
+    /// Change of the given state by projection onto its constraints before the run: the largest change of a position and of a
+    /// velocity. Violations of more than 1e-6 are refused.
     pub fn start_moved(&self) -> [f64; 2] {
         self.start_moved
     }
 
-    /// Do accelerations come from code made for the model?
+    /// Do accelerations come from code generated for the model?
     pub fn is_compiled(&self) -> bool {
         self.compiled
     }
@@ -280,6 +281,11 @@ impl Simulation {
     /// Time reached, s.
     pub fn time(&self) -> f64 {
         self.engine.time()
+    }
+
+    /// The state at the time reached.
+    pub fn state(&self) -> State {
+        self.system.unpack(self.time(), &self.y)
     }
 
     /// Events that have happened so far, in order: those of the event functions, and changes of dry friction.
@@ -308,17 +314,17 @@ impl Simulation {
         self.system.model()
     }
 
-    /// Samples that have gone out.
+    /// Samples returned so far.
     pub fn sample_count(&self) -> u64 {
         self.samples
     }
 
-    /// Have the samples errors of the momentum?
+    /// Do samples contain errors of the momentum?
     pub fn knows_momentum(&self) -> bool {
         self.auditor.knows_momentum()
     }
 
-    /// Is the end reached and every sample out?
+    /// Is the end reached and every sample returned?
     pub fn finished(&self) -> bool {
         self.samples > self.last_sample()
     }
@@ -332,7 +338,7 @@ impl Simulation {
         (k as f64 * self.options.interval).min(self.options.duration)
     }
 
-    /// Moves on by one step of the integrator, or up to where dry friction changes, and appends the samples that fall into it.
+    /// Advances by one step of the integrator, or up to a change of dry friction, and appends the samples in it.
     pub fn advance(&mut self, samples: &mut Vec<Sample>) -> Result<()> {
         if self.samples == 0 {
             let y = self.y.clone();
@@ -365,7 +371,7 @@ impl Simulation {
             }
         };
         let own = self.system.event_functions().len();
-        // a held freedom whose friction suffices again is no event
+        // a held freedom whose friction suffices again is not an event
         let is_change = |index: usize, rising: bool| index >= own && !rising;
         // steps of one size may go beyond a sampling instant, or miss it by round-off
         let past = step.t > sampling && !is_near(step.t, sampling);
@@ -397,14 +403,14 @@ impl Simulation {
         };
         self.emit_up_to(known.min(reached), f64::NEG_INFINITY, samples)?;
         if let Some(event) = change {
-            self.change_friction(event.time, Some(event.index - own), f64::INFINITY)?;
+            self.change_friction(event.time, Some(event.index - own))?;
         } else {
             let mut y = std::mem::take(&mut self.y);
             let found = self.engine.interpolate(&mut self.system, last, &mut y);
             let overheld = found.and_then(|()| self.system.overheld(last, &y));
             self.y = y;
             if overheld? {
-                self.change_friction(last, None, f64::INFINITY)?;
+                self.change_friction(last, None)?;
             }
         }
         self.look_at_actuators(reached)?;
@@ -415,8 +421,8 @@ impl Simulation {
         self.check_progress(reached)
     }
 
-    /// Notices a run that goes nowhere: so many trial steps that got to `reached` only. Steps that are cut short by changes of dry
-    /// friction, or tried again because of it, count as any other.
+    /// Detects a run without progress: too many trial steps up to `reached`. Steps that are cut short by changes of dry
+    /// friction, or repeated because of it, count like any other.
     fn check_progress(&mut self, reached: f64) -> Result<()> {
         let own = self.system.event_functions().len();
         let mut changes = self
@@ -454,8 +460,8 @@ impl Simulation {
         .hint("loosen the tolerance, or use a fixed step: something in this system is very fast"))
     }
 
-    /// Shows the auditor a step of one size: the first hundred, and one in ten of those that follow, at intervals that no period of
-    /// the motion divides.
+    /// Passes fixed steps to the auditor: the first hundred, and one in ten of those that follow, at irregular intervals that do not
+    /// resonate with the motion.
     fn look_at_step(&mut self) {
         const GOLDEN: f64 = 0.618_033_988_749_894_9;
         let count = self.engine.statistics().steps;
@@ -508,12 +514,19 @@ impl Simulation {
     }
 
     /// Lets dry friction choose anew at a time within the last step, and goes on from there.
-    fn change_friction(&mut self, t: f64, stopped: Option<usize>, longest: f64) -> Result<()> {
+    fn change_friction(&mut self, t: f64, stopped: Option<usize>) -> Result<()> {
         let mut y = std::mem::take(&mut self.y);
         let mut go = || {
             self.engine.interpolate(&mut self.system, t, &mut y)?;
             let changes = self.system.choose_modes(t, &mut y, stopped)?;
-            self.engine.restart(&mut self.system, t, &y, longest)?;
+            match changes.is_empty() {
+                // a freedom that slips has turned back
+                true => self.engine.resume(&mut self.system, t, &y)?,
+                false => {
+                    let longest = f64::INFINITY;
+                    self.engine.restart(&mut self.system, t, &y, longest)?;
+                }
+            }
             Ok(changes)
         };
         let changes = go();
@@ -535,8 +548,8 @@ impl Simulation {
         }
     }
 
-    /// A freedom that was let go with a velocity of zero and has come back within the step: the step is tried again, shorter; one
-    /// too short for that says that the freedom is still held.
+    /// A freedom that was released with zero velocity and has come back within the step: the step is repeated, shorter; if it becomes
+    /// too short, the freedom is still held.
     fn mend(&mut self, t: f64, size: f64) -> Result<bool> {
         let mut y = std::mem::take(&mut self.y);
         let mut go = || {
@@ -620,7 +633,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Everything needed to go on with the very same bits, and to the very same audit.
+    /// Everything needed to continue bit for bit, audit included.
     pub fn checkpoint(&self) -> Vec<u64> {
         let mut words = vec![
             self.samples,
@@ -642,8 +655,8 @@ impl Simulation {
         words
     }
 
-    /// Goes back to a checkpoint of a run with the same model, inputs and options. On an error this simulation must be set up
-    /// anew.
+    /// Returns to a checkpoint of a run with the same model, inputs and options. On an error this simulation must be set up
+    /// again.
     pub fn restore(&mut self, checkpoint: &[u64]) -> Result<()> {
         let foreign = || {
             Error::new(
@@ -697,7 +710,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Ends the run and gives its audit.
+    /// Ends the run and returns its audit.
     pub fn finish(self) -> Audit {
         let allowed = self.options.integrator.allowed();
         let samples = self.samples;
@@ -719,7 +732,7 @@ impl Simulation {
                     },
             })
             .collect();
-        // every projected step is closed to round-off, whatever its tolerance; Baumgarte's equations follow the tolerance
+        // every projected step is closed to round-off, whatever its tolerance; with Baumgarte's equations violations scale with the tolerance
         let closed = match self.drift {
             Drift::Project => [1e-9; 3],
             Drift::Stabilise(_) => [10.0 * allowed, 100.0 * allowed, 1e-9],
@@ -740,11 +753,6 @@ fn before(t: f64) -> f64 {
     t - 16.0 * f64::EPSILON * t.abs()
 }
 
-fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
-    let pairs = a.iter().zip(b);
-    pairs.fold(0.0, |worst, (a, b)| worst.max((a - b).abs()))
-}
-
 /// Puts the base where the initial state has it, if the inputs do not say how it moves.
 fn place_base(initial: &Base<f64>, inputs: &mut Inputs) -> Result<()> {
     if *initial == Base::fixed() {
@@ -763,7 +771,7 @@ fn place_base(initial: &Base<f64>, inputs: &mut Inputs) -> Result<()> {
     if initial.velocity != Motion::zero() || initial.acceleration != Motion::zero() {
         return Err(Error::new(
             ErrorKind::Input,
-            "the base of the initial state moves, but how it goes on is not told",
+            "the base of the initial state moves, but its further motion is not given",
         )
         .hint("give the motion of the base among the inputs (`--base`)"));
     }
@@ -781,7 +789,7 @@ pub fn verified_error(
     last: &State,
 ) -> Result<f64> {
     let mut sharper = options.clone();
-    // as many samples as tell how large the motion is
+    // enough samples to determine the scale of the motion
     sharper.interval = options.interval.max(options.duration / 64.0);
     match &mut sharper.integrator {
         Integrator::Adaptive { tolerances, .. } | Integrator::Bdf { tolerances, .. } => {
@@ -862,13 +870,13 @@ const MOST_SAMPLES: f64 = 1e8;
 /// More steps of a fixed size would take weeks.
 const MOST_STEPS: f64 = 1e12;
 
-/// So many trial steps are looked at together, to notice a run that goes nowhere.
+/// Trial steps that are judged together, to detect a run without progress.
 const STRETCH: u64 = 2_000;
 
-/// So many changes of dry friction within a thousandth of a run are no motion.
+/// This many changes of dry friction within a thousandth of a run count as no progress.
 const MANY_CHANGES: usize = 1_000;
 
-/// Says which coordinate an integrator's complaint is about, and what often causes it.
+/// Adds to an integrator's error the name of the coordinate, and the usual causes.
 fn explain(error: Error, system: &TreeSystem, component: Option<usize>) -> Error {
     let tree = system.model().tree();
     let Some(k) = component.filter(|_| error.kind() == ErrorKind::Integration) else {
@@ -891,7 +899,7 @@ fn explain(error: Error, system: &TreeSystem, component: Option<usize>) -> Error
     let advice = error.advice().unwrap_or_default().to_string();
     Error::new(
         ErrorKind::Integration,
-        format!("{}; it is {what} that cannot be followed", error.message()),
+        format!("{}; the error is largest in {what}", error.message()),
     )
     .hint(format!(
         "{advice}{}stiff springs or damping and very light bodies need small steps",

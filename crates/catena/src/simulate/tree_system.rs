@@ -2,10 +2,10 @@
 //!
 //! y = (q, v, W, D): positions (quaternions as four numbers), velocities, the work done by efforts, external wrenches and a base
 //! that moves, and the energy dissipated by damping and friction. W and D are integrated along with the motion, to the same
-//! tolerance, so that the audit's energy balance is as sharp as the motion itself.
+//! tolerance, so that the audit's energy balance is as accurate as the motion itself.
 //!
 //! ```text
-//! q̇ = v where coordinates are plain,   ṗ = ½ p ∘ (0, ω) for a quaternion p
+//! q̇ = v for scalar coordinates,   ṗ = ½ p ∘ (0, ω) for a quaternion p
 //! v̇ = forward dynamics
 //! Ẇ = τ·v + Σ w·t + w₀·t₀,   Ḋ = (damping v − friction)·v
 //! ```
@@ -13,10 +13,10 @@
 //! w₀ is the wrench with which the base acts on the tree, by inverse dynamics of the motion found, t₀ the base's twist.
 //!
 //! Stages of a step may carry quaternions slightly off unit length; they are normalised before they are used, and the accepted
-//! state is normalised. On the sphere the flow of ½ p ∘ ω stays, so this costs no order.
+//! state is normalised. The flow of ½ p ∘ ω stays on the sphere, so the order is preserved.
 //!
-//! Dry friction follows the sign of the velocity until somebody calls [`TreeSystem::follow_friction`]; from then on each
-//! freedom with dry friction slips or is held, and further event functions tell when that ends (see `dry_friction.rs`).
+//! Dry friction follows the sign of the velocity until [`TreeSystem::follow_friction`] is called; from then on each
+//! freedom with dry friction slips or is held, and further event functions detect the end of a mode (see `dry_friction.rs`).
 
 use super::closing::{Closing, Drift};
 use super::control::{Actuated, Hold};
@@ -25,11 +25,11 @@ use super::inputs::{Controller, Inputs};
 use crate::Dynamics;
 use crate::algorithm::constrained::UserConstraint;
 use crate::algorithm::passive;
+use crate::doors::native::Compiler;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{Mechanical, System};
 use crate::model::Model;
-use crate::native::Compiler;
-use crate::spatial::{Force, Motion};
+use crate::spatial::{Force, Motion, Vec3};
 use crate::state::{Base, State};
 use std::fmt;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl PartialEq for StateFunction {
     }
 }
 
-/// What is to be noticed while the system moves.
+/// An event to be located during the motion.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventFunction {
     /// A position coordinate reaches a value: joint limits.
@@ -69,7 +69,7 @@ pub enum EventFunction {
         coordinate: usize,
         /// The value.
         value: f64,
-        /// How to call it.
+        /// Its name.
         name: String,
     },
     /// The origin of a frame crosses the plane normal · x = offset (world axes).
@@ -80,20 +80,20 @@ pub enum EventFunction {
         normal: [f64; 3],
         /// Its distance along the normal.
         offset: f64,
-        /// How to call it.
+        /// Its name.
         name: String,
     },
     /// Any function of time and state changes its sign.
     Function {
         /// The function.
         function: StateFunction,
-        /// How to call it.
+        /// Its name.
         name: String,
     },
 }
 
 impl EventFunction {
-    /// How to call it.
+    /// Its name.
     pub fn name(&self) -> &str {
         match self {
             EventFunction::Position { name, .. }
@@ -114,11 +114,11 @@ pub struct Response {
     pub external: Vec<Force<f64>>,
     /// Accelerations.
     pub vdot: Vec<f64>,
-    /// Under constraints: their efforts Jᵀλ, their multipliers, and how far positions, velocities and accelerations are off.
+    /// Under constraints: their efforts Jᵀλ, their multipliers, and the violations by positions, velocities and accelerations.
     pub constrained: Option<Constrained>,
 }
 
-/// What constraints do at an instant.
+/// Forces and violations of the constraints at an instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constrained {
     /// Jᵀ λ: efforts of the constraints on the freedoms of the tree.
@@ -129,7 +129,7 @@ pub struct Constrained {
     pub violations: [f64; 3],
 }
 
-/// A change of what dry friction does to a freedom.
+/// A change of the mode of dry friction of a freedom.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Change {
     /// Which of the freedoms with dry friction.
@@ -151,7 +151,7 @@ pub struct TreeSystem {
     friction: DryFriction,
     /// Freedoms with dry friction that the closed chain holds, in the order of its rows.
     held: Vec<usize>,
-    /// Does somebody follow the modes of friction?
+    /// Are the modes of friction tracked?
     followed: bool,
     events: Vec<EventFunction>,
     /// Time between samples, s.
@@ -178,7 +178,7 @@ impl TreeSystem {
         TreeSystem::with_constraints(model, inputs, events, Vec::new(), Drift::default())
     }
 
-    /// The same with constraints of the user's own besides the model's, and a choice of how to keep them.
+    /// The model driven by these inputs, with user-defined constraints besides the model's, and a choice of how to enforce them.
     pub fn with_constraints(
         model: &Model,
         inputs: Inputs,
@@ -223,8 +223,8 @@ impl TreeSystem {
         })
     }
 
-    /// From now on accelerations come from code that this compiler makes for the model, wherever the base is at rest and nothing
-    /// acts on the bodies from outside. Where loops are closed nothing changes, and the answer is no.
+    /// From now on accelerations come from code that this compiler generates for the model, wherever the base is at rest and no external
+    /// wrenches act. Returns false, without a change, for closed chains.
     pub fn compile(&mut self, compiler: Compiler) -> Result<bool> {
         if self.closing.is_some() {
             return Ok(false);
@@ -240,7 +240,7 @@ impl TreeSystem {
         &self.model
     }
 
-    /// The checked algorithms of the model without its dry friction, which acts as an effort here, and with its loops open.
+    /// The checked algorithms for the model without its dry friction, which acts as an effort here, and with its loops open.
     pub fn dynamics(&mut self) -> &mut Dynamics {
         &mut self.dynamics
     }
@@ -255,7 +255,7 @@ impl TreeSystem {
         &self.events
     }
 
-    /// Events are looked for at the multiples of this time too, s.
+    /// Event functions are also evaluated at the multiples of this time, s.
     pub(crate) fn set_sample_interval(&mut self, interval: f64) {
         self.sample_interval = interval;
     }
@@ -307,8 +307,8 @@ impl TreeSystem {
         })
     }
 
-    /// Where freedoms can be held in more than one way, dry friction gets efforts within its levels, and the constraints carry the
-    /// rest. What holds is taken out of the efforts of the constraints.
+    /// Where holding efforts are not unique, dry friction gets efforts within its levels, and the constraints carry the
+    /// rest. The holding efforts are subtracted from the efforts of the constraints.
     fn share_holding(&mut self, t: f64, constrained: &mut Constrained) -> Result<()> {
         let before = self.friction.efforts.clone();
         if !self.friction.unique && self.friction.holds() {
@@ -352,7 +352,7 @@ impl TreeSystem {
         self.friction.prepare(held, &self.state.q, respond, &alone)
     }
 
-    /// Power of what acts from outside, and power lost to damping and friction, at an instant.
+    /// Power of external actions, and power dissipated by damping and friction, at an instant.
     pub(crate) fn powers_at(&mut self, t: f64, y: &[f64]) -> Result<[f64; 2]> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         self.load(t, &y[..nq], &y[nq..nq + nv]);
@@ -518,7 +518,7 @@ impl TreeSystem {
         Ok(rest)
     }
 
-    /// Accelerations from the efforts and the friction there are.
+    /// Accelerations from the current efforts and friction.
     fn forward(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         self.resist();
         if let Some(closing) = &mut self.closing {
@@ -555,14 +555,14 @@ impl TreeSystem {
         Ok(powers)
     }
 
-    /// The same without the power of constraints.
+    /// Power of efforts, external wrenches and the base without that of constraints, and dissipated power.
     fn tree_powers(&mut self, vdot: &[f64]) -> Result<[f64; 2]> {
         let state = &self.state;
         let mut work: f64 = self.tau.iter().zip(&state.v).map(|(tau, v)| tau * v).sum();
         if !self.external.is_empty() {
             let kinematics = self.dynamics.kinematics(state, &self.still)?;
             let pairs = self.external.iter().zip(&kinematics.velocity);
-            // what acts on the base itself moves nothing
+            // wrenches on the base itself have no effect
             work += pairs.skip(1).map(|(f, v)| f.dot(*v)).sum::<f64>();
         }
         if !self.inputs.base.is_fixed() {
@@ -600,10 +600,7 @@ impl TreeSystem {
                 } => {
                     let frame = &self.model.tree().frames[*frame];
                     match self.dynamics.frame_pose(&self.state, frame) {
-                        Ok(pose) => {
-                            let p = pose.translation.to_array();
-                            distance(*normal, *offset, p)
-                        }
+                        Ok(pose) => distance(*normal, *offset, pose.translation),
                         Err(_) => f64::NAN,
                     }
                 }
@@ -633,8 +630,8 @@ impl TreeSystem {
         }
     }
 
-    /// What is left of the friction that holds, of each freedom, after an evaluation at the state loaded. Where it can hold in more than
-    /// one way: the same fraction of each level is left.
+    /// Remaining reserve of the holding friction of each freedom, after an evaluation at the state loaded. Where holding efforts are not
+    /// unique, the same fraction of each level is left.
     fn spare_of_held(&mut self, t: f64) -> Result<Vec<f64>> {
         if self.friction.unique {
             let pairs = self.friction.efforts.iter().zip(&self.friction.levels);
@@ -655,7 +652,7 @@ impl TreeSystem {
             .map(|&k| dofs[k].name.as_str())
     }
 
-    /// What dry friction does to each of its freedoms.
+    /// The modes of dry friction, by freedom.
     pub(crate) fn friction_modes(&self) -> &[Mode] {
         &self.friction.modes
     }
@@ -665,7 +662,7 @@ impl TreeSystem {
         self.friction.modes.copy_from_slice(modes);
     }
 
-    /// Goes on with holding what the modes of a checkpoint hold, at its state.
+    /// Continues to hold the freedoms that the modes of a checkpoint hold, at its state.
     pub(crate) fn restore_holding(&mut self, t: f64, y: &[f64]) -> Result<()> {
         if self.closing.is_none() || !self.followed {
             return Ok(());
@@ -679,7 +676,7 @@ impl TreeSystem {
     }
 
     /// From now on dry friction has modes, beginning with this state; velocities that are exactly zero stay so where friction
-    /// holds. Whoever integrates must call [`choose_modes`](Self::choose_modes) at the friction's events.
+    /// holds. The caller must call [`choose_modes`](Self::choose_modes) at the friction's events.
     pub(crate) fn follow_friction(&mut self, t: f64, y: &mut [f64]) -> Result<()> {
         self.followed = true;
         if self.closing.is_some() && self.friction.freedoms.is_empty() {
@@ -704,9 +701,9 @@ impl TreeSystem {
         self.choose_modes(t, y, None).map(|_| ())
     }
 
-    /// Chooses modes anew at an event. `stopped` is the freedom whose velocity has become zero, if it is that event; others
-    /// that come to rest within the resolution of time stop with it, and so do those that constraints fix to what is at rest.
-    /// Tells what has changed.
+    /// Chooses modes again at an event. `stopped` is the freedom whose velocity has become zero, if it is that event; others
+    /// that come to rest within the resolution of time stop with it, and so do those that constraints fix to freedoms at rest.
+    /// Returns the changes.
     pub(crate) fn choose_modes(
         &mut self,
         t: f64,
@@ -732,7 +729,7 @@ impl TreeSystem {
             if at_rest {
                 *v = 0.0;
                 self.state.v[k] = 0.0;
-                // neither pushes nor holds, for the accelerations without it
+                // friction is switched off, for the accelerations without it
                 self.friction.modes[j] = Mode::Held;
                 resting.push(j);
             }
@@ -808,8 +805,8 @@ impl TreeSystem {
         closing.hold(t, &self.state, &freedoms)
     }
 
-    /// In a closed chain what comes to rest takes others with it: velocities are made consistent with `resting` being at rest, and
-    /// freedoms that cannot move then are at rest, too.
+    /// In a closed chain a freedom that comes to rest stops others: velocities are made consistent with `resting` being at rest, and
+    /// freedoms that then cannot move are at rest, too.
     fn come_to_rest_together(&mut self, t: f64, resting: &mut Vec<usize>) -> Result<()> {
         self.hold_by_modes(t)?;
         let Some(closing) = &mut self.closing else {
@@ -817,7 +814,7 @@ impl TreeSystem {
         };
         let before = self.state.v.clone();
         if closing.settle_velocities(t, &mut self.state).is_err() {
-            // a driver moves what is at rest this instant only
+            // a driver moves a freedom that is at rest at this instant only
             self.state.v = before;
             return Ok(());
         }
@@ -891,7 +888,7 @@ impl TreeSystem {
         self.tree_powers(vdot)
     }
 
-    /// What [`act`](Self::act) has prepared: the model without dry friction, efforts, external wrenches and the base's motion.
+    /// The result of [`act`](Self::act): the model without dry friction, efforts, external wrenches and the base's motion.
     pub(crate) fn acting(&self) -> (&Model, &[f64], &[Force<f64>], &Base<f64>) {
         let model = self.dynamics.model();
         (model, &self.resisted, &self.external, &self.state.base)
@@ -927,7 +924,7 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// A freedom that slips against its direction: one that was let go and came back within a step.
+    /// A freedom that slips against its direction: one that was released and came back within a step.
     pub(crate) fn overrun(&self, y: &[f64]) -> Option<usize> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         // projections onto constraints leave round-off of the largest velocity
@@ -942,7 +939,7 @@ impl TreeSystem {
             .map(|(j, _)| j)
     }
 
-    /// Holds a freedom, come what may, and what constraints fix to it.
+    /// Holds a freedom unconditionally, and those that constraints fix to it.
     pub(crate) fn force_hold(&mut self, t: f64, index: usize, y: &mut [f64]) -> Result<()> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         self.friction.modes[index] = Mode::Held;
@@ -957,7 +954,7 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// Is a freedom held by more than its friction can?
+    /// Does the holding effort of a freedom exceed its friction?
     pub(crate) fn overheld(&mut self, t: f64, y: &[f64]) -> Result<bool> {
         if !self.friction.holds() {
             return Ok(false);
@@ -1080,10 +1077,12 @@ impl Mechanical for TreeSystem {
 }
 
 /// normal · p − offset. What is below the round-off of its own terms is zero: a motion within the plane crosses it nowhere.
-fn distance(normal: [f64; 3], offset: f64, p: [f64; 3]) -> f64 {
-    let length = |x: [f64; 3]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let distance = normal.iter().zip(p).map(|(n, x)| n * x).sum::<f64>() - offset;
-    match distance.abs() <= 8.0 * f64::EPSILON * (length(normal) * length(p) + offset.abs()) {
+fn distance(normal: [f64; 3], offset: f64, p: Vec3<f64>) -> f64 {
+    // in a unit that lets products with the normal neither overflow nor vanish
+    let (normal, unit) = Vec3::from_array(normal).scaled();
+    let offset = offset / unit;
+    let distance = normal.dot(p) - offset;
+    match distance.abs() <= 8.0 * f64::EPSILON * (normal.norm() * p.norm() + offset.abs()) {
         true => 0.0,
         false => distance,
     }

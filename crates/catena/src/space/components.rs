@@ -1,7 +1,7 @@
 //! A vector as three numbers, of any scalar.
 
 use super::{Constants, Eliminated, Space};
-use crate::algorithm::Angles;
+use crate::model::Angles;
 use crate::model::joint::{Joint, Prismatic, Revolute, Setting};
 use crate::model::{Model, Node, Tree};
 use crate::scalar::{Parameter, Scalar};
@@ -332,6 +332,14 @@ impl<S: Scalar> Space for Components<S> {
         inertia.turned(*axes)
     }
     #[inline(always)]
+    fn own_moments(inertia: RigidInertia<S>) -> RigidInertia<S> {
+        inertia
+    }
+    #[inline(always)]
+    fn moments_numbers(moments: &RigidInertia<S>) -> RigidInertia<S> {
+        *moments
+    }
+    #[inline(always)]
     fn add_moments(a: RigidInertia<S>, b: RigidInertia<S>) -> RigidInertia<S> {
         a + b
     }
@@ -340,16 +348,24 @@ impl<S: Scalar> Space for Components<S> {
         moments.shifted(*arm)
     }
     #[inline(always)]
-    fn momentum_of_turning(moments: &RigidInertia<S>, omega: Vec3<S>) -> Force<S> {
-        moments.momentum_of_turning(omega)
+    fn moments_seen(moments: RigidInertia<S>, kept: &Pose<S>) -> RigidInertia<S> {
+        moments.seen_from(*kept)
     }
     #[inline(always)]
-    fn momentum_of_sliding(moments: &RigidInertia<S>, v: Vec3<S>) -> Force<S> {
-        moments.momentum_of_sliding(v)
+    fn momentum_about_z(moments: &RigidInertia<S>) -> Force<S> {
+        let (h, s) = (moments.first, moments.second);
+        Force::new(
+            Vec3::new(-s.xz, -s.yz, s.xx + s.yy),
+            Vec3::new(-h.y, h.x, S::zero()),
+        )
     }
     #[inline(always)]
-    fn momentum(moments: &RigidInertia<S>, m: &Motion<S>) -> Force<S> {
-        moments.momentum(*m)
+    fn momentum_along_z(moments: &RigidInertia<S>) -> Force<S> {
+        let h = moments.first;
+        Force::new(
+            Vec3::new(h.y, -h.x, S::zero()),
+            Vec3::new(S::zero(), S::zero(), moments.mass),
+        )
     }
 
     #[inline(always)]

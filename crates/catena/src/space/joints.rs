@@ -1,7 +1,7 @@
-//! What the recursions ask of a joint in a space.
+//! What the recursions need of a joint in a space.
 //!
-//! Joints about and along z have forms of their own, since they are what machines are made of. All others are set up,
-//! projected and eliminated in numbers, by their one definition in `model::joint`.
+//! Joints about and along z, the most common ones, have implementations of their own. All others are set up,
+//! projected and eliminated in components, by their one definition in `model::joint`.
 
 use super::{Eliminated, Space};
 use crate::model::DofNumbers;
@@ -10,7 +10,7 @@ use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use std::marker::PhantomData;
 
-/// What a body hands on to its children in inverse dynamics.
+/// What a body passes to its children in inverse dynamics.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moving<E: Space> {
     /// ω.
@@ -69,7 +69,7 @@ impl<E: Space> Freedom<E> {
     }
 }
 
-/// What the elimination of joints leaves behind, by freedom.
+/// Results of the elimination of joints, by freedom.
 pub(crate) struct Freed<'a, E: Space> {
     /// ψ, in the axes the joint eliminates in.
     pub psi: &'a mut [E::Wrench],
@@ -109,7 +109,7 @@ pub(crate) trait JointIn<E: Space>: Copy {
         tau: &mut [E::Number],
     );
 
-    /// The columns of P, in the axes into which `axes` turns body axes.
+    /// The columns of P, in the axes to which `axes` rotates body axes.
     fn directions(
         self,
         at: usize,
@@ -119,12 +119,14 @@ pub(crate) trait JointIn<E: Space>: Copy {
         along: &mut [E::Motion],
     );
 
-    /// M̃P, from the moments of the body with all beyond it and the columns of P.
+    /// M̃P, in the axes into which `axes` turns body axes, from the moments of the body with all beyond it in body axes.
     fn momenta(
         self,
         at: usize,
+        setting: E::Setting<'_>,
+        kept: &E::Kept,
         moments: &E::Moments,
-        along: &[E::Motion],
+        axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     );
 
@@ -154,8 +156,8 @@ pub(crate) trait JointIn<E: Space>: Copy {
         v: &[E::Number],
     ) -> (E::Vector, E::Motion);
 
-    /// Tips to base: takes the joint's freedoms out of the articulated inertia of its body, and what the efforts carry out of the
-    /// wrench `z` that needs no acceleration. The component of z along a freedom is written, not summed: it is τ − J τ̂/m̂.
+    /// Tips to base: eliminates the joint's freedoms from the articulated inertia of its body, and what the efforts transmit from the
+    /// bias wrench `z`. The component of z along a freedom is written, not summed: it is τ − J τ̂/m̂.
     fn eliminate<P: Parameter<E::Number>>(
         self,
         at: usize,
@@ -194,6 +196,15 @@ fn carried<E: Space>(
     E::motion(
         E::back_plus(pose, E::spread(E::angular(parent)), E::angular(beta)),
         E::back_plus(pose, E::spread(at_joint), E::linear(beta)),
+    )
+}
+
+/// A wrench in the axes into which `axes` turns its own.
+#[inline(always)]
+fn turned<E: Space>(axes: &E::Matrix, f: &E::Wrench) -> E::Wrench {
+    E::wrench(
+        E::times(axes, E::spread(E::moment(f))),
+        E::times(axes, E::spread(E::force(f))),
     )
 }
 
@@ -260,11 +271,13 @@ impl<E: Space> JointIn<E> for Turning<E> {
     fn momenta(
         self,
         at: usize,
+        _setting: E::Setting<'_>,
+        _kept: &E::Kept,
         moments: &E::Moments,
-        along: &[E::Motion],
+        axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     ) {
-        momenta[at] = E::momentum_of_turning(moments, E::angular(&along[at]));
+        momenta[at] = turned::<E>(axes, &E::momentum_about_z(moments));
     }
 
     #[inline(always)]
@@ -429,11 +442,13 @@ impl<E: Space> JointIn<E> for Sliding<E> {
     fn momenta(
         self,
         at: usize,
+        _setting: E::Setting<'_>,
+        _kept: &E::Kept,
         moments: &E::Moments,
-        along: &[E::Motion],
+        axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     ) {
-        momenta[at] = E::momentum_of_sliding(moments, E::linear(&along[at]));
+        momenta[at] = turned::<E>(axes, &E::momentum_along_z(moments));
     }
 
     #[inline(always)]
@@ -529,7 +544,7 @@ impl<E: Space> JointIn<E> for Sliding<E> {
     }
 }
 
-/// Any other kind, in numbers.
+/// Any other kind, in components.
 #[derive(Clone, Copy)]
 pub(crate) struct Other<E>(pub JointKind, pub PhantomData<E>);
 
@@ -634,16 +649,22 @@ impl<E: Space> JointIn<E> for Other<E> {
     fn momenta(
         self,
         at: usize,
+        setting: E::Setting<'_>,
+        kept: &E::Kept,
         moments: &E::Moments,
-        along: &[E::Motion],
+        axes: &E::Matrix,
         momenta: &mut [E::Wrench],
     ) {
-        for (k, &(_, turns)) in self.0.freedoms().iter().enumerate() {
-            momenta[at + k] = match (turns, self.0) {
-                (_, JointKind::Helical) => E::momentum(moments, &along[at + k]),
-                (true, _) => E::momentum_of_turning(moments, E::angular(&along[at + k])),
-                (false, _) => E::momentum_of_sliding(moments, E::linear(&along[at + k])),
-            };
+        let kept = E::pose_numbers(kept);
+        let any = self.at(E::setting(setting), &kept);
+        let moments = E::moments_numbers(moments);
+        let found = E::Number::apart(any::Momenta {
+            any,
+            kind: self.0,
+            moments,
+        });
+        for k in 0..self.0.nv() {
+            momenta[at + k] = turned::<E>(axes, &E::wrench_of(found[k]));
         }
     }
 
@@ -679,7 +700,7 @@ impl<E: Space> JointIn<E> for Other<E> {
             freedoms[k] = Freedom::only(axis, &held, &velocity, &held_rate);
         }
         for k in one_rotation..nv {
-            // all axes of one rotation turn with the body
+            // all axes of one rotation rotate with the body
             freedoms[k].around = E::motion_sum(&held, &velocity);
         }
         [velocity, rate]

@@ -1,8 +1,8 @@
-//! Three-dimensional space as the recursions see it: vectors, matrices, poses and the constants of bodies, without saying how
-//! they are held.
+//! Three-dimensional space for the recursions: vectors, matrices, poses and the constants of bodies, whatever their
+//! representation.
 //!
-//! A recursion written over a [`Space`] is one page for every number it runs in. [`Components`] holds a vector as three numbers,
-//! of any [`Scalar`]: plain, lanes of states, dual numbers, counts, symbols. `arch::Registers` holds a vector of one state in one
+//! A recursion over a [`Space`] is written once for every number type. [`Components`] holds a vector as three numbers,
+//! of any [`Scalar`]: `f64`, lanes of states, dual numbers, counts, symbols. `arch::Registers` holds a vector of one state in one
 //! AVX2 register: a rotation is three multiply-adds instead of nine. `tests/paths.rs` compares both on every model.
 //!
 //! What differs between them is layout, not mathematics. Hence a few types that are all vectors in components:
@@ -10,8 +10,8 @@
 //! | type | in registers |
 //! |---|---|
 //! | [`Spread`](Space::Spread) | each component in all lanes: a vector about to be multiplied by a matrix |
-//! | [`Lever`](Space::Lever) | with its components taken around: a left factor of cross products |
-//! | [`Crosses`](Space::Crosses) | a sum of cross products that still has to be taken around, once for all of them |
+//! | [`Lever`](Space::Lever) | with its components permuted: a left factor of cross products |
+//! | [`Crosses`](Space::Crosses) | a sum of cross products that is still to be permuted, once for all of them |
 //!
 //! Functions are `#[inline(always)]` and free of closures, which would not be compiled for the caller's instruction set.
 
@@ -21,15 +21,15 @@ mod joints;
 pub(crate) use components::Components;
 pub(crate) use joints::{Freed, Freedom, JointIn, Moving, Other, Sliding, Turning, in_space};
 
-use crate::algorithm::Angles;
+use crate::model::Angles;
 use crate::model::joint::Setting;
 use crate::model::{Node, Tree};
 use crate::scalar::Scalar;
-use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Vec3};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, RigidInertia, Vec3};
 use std::fmt::Debug;
 use std::ops::{Add, Sub};
 
-/// How vectors and matrices are held, and what can be done with them.
+/// A representation of vectors and matrices, with its operations.
 pub(crate) trait Space: Copy + Debug + 'static {
     /// A coordinate, a rate, an effort.
     type Number: Scalar;
@@ -51,19 +51,19 @@ pub(crate) trait Space: Copy + Debug + 'static {
     type Moments: Copy + Debug;
     /// An articulated inertia.
     type Articulated: Copy + Debug;
-    /// Where a body stands in its parent, to be used both ways.
+    /// Pose of a body in its parent, for both directions.
     type Pose: Copy + Debug;
-    /// What of it the way from the body to its parent needs.
+    /// The part of a pose needed from the body to its parent.
     type Kept: Copy + Debug;
     /// The constants of a joint and the sines and cosines of its angles.
     type Setting<'a>: Copy;
     /// Mass and moments of a body.
     type Inertia<'a>: Copy;
 
-    /// Do recursions leave the articulated inertias of all bodies behind?
+    /// Do recursions store the articulated inertias of all bodies?
     const KEEPS_INERTIAS: bool;
 
-    /// Room for the sines and cosines of a model.
+    /// Storage for the sines and cosines of a model.
     fn angles(tree: &Tree) -> Angles<Self::Number>;
     /// Sines and cosines at these positions.
     fn fill(angles: &mut Angles<Self::Number>, tree: &Tree, q: &[Self::Number]);
@@ -164,7 +164,7 @@ pub(crate) trait Space: Copy + Debug + 'static {
             Self::scale_add(Self::linear(n), x, Self::linear(m)),
         )
     }
-    /// m × n: the change of a motion n that is carried along by the twist m.
+    /// m × n: the rate of change of a motion n that moves with the twist m.
     #[inline(always)]
     fn motion_cross(m: &Self::Motion, n: &Self::Motion) -> Self::Motion {
         let omega = Self::lever(Self::angular(m));
@@ -206,17 +206,17 @@ pub(crate) trait Space: Copy + Debug + 'static {
     fn column_z(m: &Self::Matrix) -> Self::Vector;
     /// A matrix in numbers.
     fn matrix_numbers(m: &Self::Matrix) -> Mat3<Self::Number>;
-    /// Ω = ω̃̇ + ω̃ ω̃: the acceleration of a point ρ of a turning body is a + Ω ρ.
+    /// Ω = ω̃̇ + ω̃ ω̃: the acceleration of a point ρ of a rotating body is a + Ω ρ.
     fn angular_rate(omega: Self::Vector, spread: Self::Spread, alpha: Self::Vector)
     -> Self::Matrix;
 
     /// A pose from numbers.
     fn pose(pose: Pose<Self::Number>) -> Self::Pose;
-    /// The placement of the joint, turned about its z by its angle.
+    /// The placement of the joint, rotated about its z by its angle.
     fn turned(setting: Self::Setting<'_>) -> Self::Pose;
     /// The placement of the joint, moved along its z.
     fn slid(setting: Self::Setting<'_>, q: Self::Number) -> Self::Pose;
-    /// What the way back needs of a pose.
+    /// The part of a pose that the inward pass needs.
     fn kept(pose: &Self::Pose) -> &Self::Kept;
     /// A pose in numbers.
     fn pose_numbers(kept: &Self::Kept) -> Pose<Self::Number>;
@@ -250,7 +250,7 @@ pub(crate) trait Space: Copy + Debug + 'static {
     fn setting<'a: 'a>(setting: Self::Setting<'a>) -> Setting<'a, Self::Number>;
     /// Translation of the joint's placement.
     fn arm(setting: Self::Setting<'_>) -> Self::Lever;
-    /// The same, ready to be multiplied by matrices.
+    /// That translation, ready to be multiplied by matrices.
     fn arm_spread(setting: Self::Setting<'_>) -> Self::Spread;
     /// M r + c, with r the translation of the joint's placement.
     fn times_arm_plus(
@@ -282,18 +282,22 @@ pub(crate) trait Space: Copy + Debug + 'static {
 
     /// No mass.
     fn no_moments() -> Self::Moments;
-    /// Those of a body, in the axes into which `axes` turns its own.
+    /// Those of a body, in the axes to which `axes` rotates its own.
     fn moments(inertia: Self::Inertia<'_>, axes: &Self::Matrix) -> Self::Moments;
+    /// Those of a body, in its own axes.
+    fn own_moments(inertia: Self::Inertia<'_>) -> Self::Moments;
+    /// In numbers.
+    fn moments_numbers(moments: &Self::Moments) -> RigidInertia<Self::Number>;
     /// The sum of two.
     fn add_moments(a: Self::Moments, b: Self::Moments) -> Self::Moments;
-    /// About an origin from which the present one is reached by `arm`.
+    /// About an origin in which the present one is at `arm`.
     fn shifted(moments: Self::Moments, arm: &Self::Vector) -> Self::Moments;
-    /// Momentum of turning with ω about the origin.
-    fn momentum_of_turning(moments: &Self::Moments, omega: Self::Vector) -> Self::Wrench;
-    /// Momentum of sliding with v, without rotation.
-    fn momentum_of_sliding(moments: &Self::Moments, v: Self::Vector) -> Self::Wrench;
-    /// Momentum of any motion.
-    fn momentum(moments: &Self::Moments, m: &Self::Motion) -> Self::Wrench;
+    /// Those of a body in the axes and about the origin of its parent.
+    fn moments_seen(moments: Self::Moments, kept: &Self::Kept) -> Self::Moments;
+    /// Momentum of turning about z with rate 1.
+    fn momentum_about_z(moments: &Self::Moments) -> Self::Wrench;
+    /// Momentum of sliding along z with rate 1.
+    fn momentum_along_z(moments: &Self::Moments) -> Self::Wrench;
 
     /// The first moment.
     fn first_of(moments: &Self::Moments) -> Self::Vector;
@@ -318,7 +322,7 @@ pub(crate) trait Space: Copy + Debug + 'static {
     fn rigid(inertia: Self::Inertia<'_>) -> Self::Articulated;
     /// That of rigid bodies of these moments.
     fn rigid_of(moments: &Self::Moments) -> Self::Articulated;
-    /// The same about a point from which the present one is seen at `d`.
+    /// The articulated inertia about a point in which the present one is at `d`.
     fn moved(inertia: Self::Articulated, d: &Self::Vector) -> Self::Articulated;
     /// M̂ − ψ ψᵀ m̂, whatever the direction of the freedom.
     fn without(
@@ -334,18 +338,18 @@ pub(crate) trait Space: Copy + Debug + 'static {
     fn joined(a: Self::Articulated, b: Self::Articulated) -> Self::Articulated;
     /// The wrench that gives a twist rate.
     fn inertia_times(inertia: &Self::Articulated, m: &Self::Motion) -> Self::Wrench;
-    /// What is left at a body, seen from its parent; `r` is the translation of the pose.
+    /// The remaining inertia of a body in its parent's frame; `r` is the translation of the pose.
     fn seen(rest: Self::Articulated, pose: &Self::Pose, r: Self::Lever) -> Self::Articulated;
-    /// The same together with the inertia of the parent.
+    /// The remaining inertia of a body in its parent's frame, plus the inertia of the parent.
     fn seen_with(
         rest: Self::Articulated,
         pose: &Self::Pose,
         r: Self::Lever,
         parent: Self::Inertia<'_>,
     ) -> Self::Articulated;
-    /// Takes out the rotation about z, with this rotor inertia: `spatial::elimination`.
+    /// Eliminates the rotation about z, with this rotor inertia: `spatial::elimination`.
     fn without_rotation_z(inertia: Self::Articulated, rotor: Self::Number) -> Eliminated<Self>;
-    /// Takes out the translation along z.
+    /// Eliminates the translation along z.
     fn without_translation_z(inertia: Self::Articulated, rotor: Self::Number) -> Eliminated<Self>;
     /// ψᵀ ṫ of a body whose twist rate is ṫ = B ṫₚ + β; `r` is the translation of the pose.
     fn along(
@@ -371,7 +375,7 @@ pub(crate) trait Space: Copy + Debug + 'static {
     ) -> &'a [Force<Self::Number>];
 }
 
-/// What is left of an articulated inertia, and what the elimination needed.
+/// The articulated inertia after an elimination, and its factors.
 pub(crate) struct Eliminated<E: Space> {
     /// M̂'.
     pub rest: E::Articulated,

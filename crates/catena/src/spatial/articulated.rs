@@ -39,7 +39,7 @@ impl<S: Scalar> ArticulatedInertia<S> {
         )
     }
 
-    /// The same operator in other axes: `self` in b, the result in a, with a common origin.
+    /// The operator in other axes: `self` in b, the result in a, with a common origin.
     #[inline(always)]
     pub fn turned(self, a_from_b: Mat3<S>) -> Self {
         ArticulatedInertia {
@@ -49,7 +49,7 @@ impl<S: Scalar> ArticulatedInertia<S> {
         }
     }
 
-    /// The same operator about another origin: `self` about a point at `p`, the result about the origin.
+    /// The operator about another origin: `self` about a point at `p`, the result about the origin.
     ///
     /// ```text
     /// B' = B + p̃ C,   A' = A + p̃ Bᵀ + (p̃ B'ᵀ)ᵀ
@@ -82,7 +82,7 @@ impl<S: Scalar> ArticulatedInertia<S> {
         }
     }
 
-    /// The inertia seen from another frame: `self` is given in b, the result in a.
+    /// The inertia transformed to another frame: `self` is given in b, the result in a.
     #[inline(always)]
     pub fn seen_from(self, a_from_b: Pose<S>) -> Self {
         self.turned(a_from_b.rotation).shifted(a_from_b.translation)

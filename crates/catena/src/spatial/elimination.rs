@@ -1,4 +1,4 @@
-//! One step of the reverse Gaussian elimination, seen at one body: a freedom is taken out of its articulated inertia.
+//! One step of the reverse Gaussian elimination at one body: a freedom is eliminated from its articulated inertia.
 //!
 //! With p the direction of the freedom, J its rotor inertia and M̂ the articulated inertia
 //!
@@ -6,29 +6,29 @@
 //! m̂ = pᵀ M̂ p + J,   ψ = M̂ p / m̂,   M̂' = M̂ − ψ (M̂ p)ᵀ,   and therefore   M̂' p = ψ J
 //! ```
 //!
-//! Two things keep long chains right. M̂ is stored symmetric: the usual formula A − A A⁻¹ Aᵀ leaves twice the antisymmetric
+//! Two things keep long chains accurate. M̂ is stored symmetric: the usual formula A − A A⁻¹ Aᵀ leaves twice the antisymmetric
 //! part of A behind, so that round-off doubles at every spherical joint until nothing else is left. And the row and column of
-//! M̂' along p are *written* as ψ J (exactly zero without a rotor), never formed by subtraction, which saves the digits that
-//! cancel there. docs/peers/spherical-chains.md measures both.
+//! M̂' along p are *written* as ψ J (exactly zero without a rotor), never formed by subtraction, which avoids
+//! cancellation. docs/peers/spherical-chains.md measures both.
 //!
-//! Directions are coordinate axes: rotation about z and translation along z. Other axes are reached by renaming.
+//! Directions are coordinate axes: rotation about z and translation along z. Other axes are reached by cyclic permutation (`renamed`).
 
 use super::{ArticulatedInertia, Force, Mat3, Sym3, Vec3};
 use crate::scalar::Scalar;
 
-/// What is left of an articulated inertia, and what the elimination needed.
+/// The articulated inertia after an elimination, and its factors.
 #[derive(Clone, Copy, Debug)]
 pub struct Eliminated<S> {
-    /// M̂': the inertia felt by the parent.
+    /// M̂': the inertia transmitted to the parent.
     pub rest: ArticulatedInertia<S>,
     /// ψ = M̂ p / m̂.
     pub psi: Force<S>,
-    /// 1/m̂; m̂ is the inertia the freedom's own effort works against.
+    /// 1/m̂; m̂ is the inertia that the freedom's own effort accelerates.
     pub inverse: S,
 }
 
 impl<S: Scalar> ArticulatedInertia<S> {
-    /// Takes out the rotation about z.
+    /// Eliminates the rotation about z.
     #[inline(always)]
     pub fn eliminate_rotation_z(self, rotor: S) -> Eliminated<S> {
         let (a, b, c) = (self.rotational, self.coupling, self.translational);
@@ -71,7 +71,7 @@ impl<S: Scalar> ArticulatedInertia<S> {
         Eliminated { rest, psi, inverse }
     }
 
-    /// Takes out the translation along z.
+    /// Eliminates the translation along z.
     #[inline(always)]
     pub fn eliminate_translation_z(self, rotor: S) -> Eliminated<S> {
         let (a, b, c) = (self.rotational, self.coupling, self.translational);
@@ -102,7 +102,7 @@ impl<S: Scalar> ArticulatedInertia<S> {
         Eliminated { rest, psi, inverse }
     }
 
-    /// Takes out the screw motion about and along z with this pitch: p = (e_z; pitch e_z).
+    /// Eliminates the screw motion about and along z with this pitch: p = (e_z; pitch e_z).
     ///
     /// M̂' p = ψ J gives the column of the rotation from that of the translation: M̂' (e_z; 0) = ψ J − pitch M̂' (0; e_z).
     #[inline(always)]
@@ -157,7 +157,7 @@ impl<S: Scalar> ArticulatedInertia<S> {
         }
     }
 
-    /// The same operator with axes renamed as by [`Vec3::renamed`].
+    /// The operator with axes permuted as by [`Vec3::renamed`].
     #[inline(always)]
     pub fn renamed(self) -> Self {
         ArticulatedInertia {
@@ -167,7 +167,7 @@ impl<S: Scalar> ArticulatedInertia<S> {
         }
     }
 
-    /// The same operator in axes turned about z.
+    /// The operator in axes rotated about z.
     #[inline(always)]
     pub fn turned_z(self, sin: S, cos: S) -> Self {
         ArticulatedInertia {

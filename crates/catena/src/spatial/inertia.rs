@@ -74,7 +74,7 @@ impl<S: Scalar> RigidInertia<S> {
     }
 
     /// Newton–Euler: the wrench that gives the body angular acceleration `alpha` and its origin the acceleration `a`
-    /// while it turns with `omega`.
+    /// while it rotates with `omega`.
     ///
     /// Every point ρ accelerates by a + Ω ρ with Ω = α̃ + ω̃ ω̃, so
     ///
@@ -98,7 +98,7 @@ impl<S: Scalar> RigidInertia<S> {
         )
     }
 
-    /// The part of Newton–Euler's wrench that is left when nothing accelerates: centrifugal and gyroscopic.
+    /// Newton–Euler's wrench without accelerations: centrifugal and gyroscopic terms.
     #[inline(always)]
     pub fn gyroscopic(self, omega: Vec3<S>) -> Force<S> {
         // ω × (ω × h) = ω (ω·h) − h (ω·ω);  moment ω × (Ī ω) = −ω × (Σ ω)
@@ -108,13 +108,13 @@ impl<S: Scalar> RigidInertia<S> {
         )
     }
 
-    /// Momentum of the body turning about an axis through the origin.
+    /// Momentum of the body rotating about an axis through the origin.
     #[inline(always)]
     pub fn momentum_of_turning(self, omega: Vec3<S>) -> Force<S> {
         Force::new(self.tensor() * omega, omega.cross(self.first))
     }
 
-    /// Momentum of the body sliding without rotation.
+    /// Momentum of the body translating without rotation.
     #[inline(always)]
     pub fn momentum_of_sliding(self, v: Vec3<S>) -> Force<S> {
         Force::new(self.first.cross(v), v * self.mass)
@@ -130,7 +130,7 @@ impl<S: Scalar> RigidInertia<S> {
         }
     }
 
-    /// The inertia about another origin, from which this one is reached by `p`, in the same axes.
+    /// The inertia about another origin, in which the present one is at `p`, in the same axes.
     #[inline(always)]
     pub fn shifted(self, p: Vec3<S>) -> Self {
         // ∫ (ρ + p)(ρ + p)ᵀ dm = Σ + h pᵀ + p (h + m p)ᵀ
@@ -150,13 +150,13 @@ impl<S: Scalar> RigidInertia<S> {
         }
     }
 
-    /// The inertia seen from another frame: `self` is given in b, the result in a.
+    /// The inertia transformed to another frame: `self` is given in b, the result in a.
     #[inline(always)]
     pub fn seen_from(self, a_from_b: Pose<S>) -> Self {
         self.turned(a_from_b.rotation).shifted(a_from_b.translation)
     }
 
-    /// The same inertia as three 3×3 blocks.
+    /// The inertia as three 3×3 blocks.
     #[inline(always)]
     pub fn articulated(self) -> ArticulatedInertia<S> {
         ArticulatedInertia {
@@ -179,7 +179,7 @@ impl<S: Scalar> Add for RigidInertia<S> {
     }
 }
 
-/// Ω = α̃ + ω̃ ω̃: acceleration of a point ρ of a turning body is a + Ω ρ.
+/// Ω = α̃ + ω̃ ω̃: the acceleration of a point ρ of a rotating body is a + Ω ρ.
 #[derive(Clone, Copy, Debug)]
 pub struct AngularRate<S>(pub Mat3<S>);
 

@@ -268,6 +268,18 @@ impl<S: Copy> Sym3<S> {
         }
     }
 
+    /// The same function applied to each entry.
+    pub fn map<T: Copy>(self, f: impl Fn(S) -> T) -> Sym3<T> {
+        Sym3::new(
+            f(self.xx),
+            f(self.yy),
+            f(self.zz),
+            f(self.xy),
+            f(self.xz),
+            f(self.yz),
+        )
+    }
+
     /// The same matrix, stored in full.
     #[inline(always)]
     pub fn full(self) -> Mat3<S> {
@@ -456,7 +468,7 @@ impl<S: Scalar> Sub for Sym3<S> {
 }
 
 impl<S: Scalar> Mat3<S> {
-    /// The matrix in axes turned about z: Rz `self` Rzᵀ.
+    /// The matrix in axes rotated about z: Rz `self` Rzᵀ.
     #[inline(always)]
     pub fn turned_z(self, sin: S, cos: S) -> Self {
         let (x, y, z) = (
@@ -471,7 +483,7 @@ impl<S: Scalar> Mat3<S> {
         }
     }
 
-    /// The same matrix with axes renamed as by [`Vec3::renamed`].
+    /// The matrix with axes permuted as by [`Vec3::renamed`].
     #[inline(always)]
     pub fn renamed(self) -> Self {
         Mat3 {
@@ -483,7 +495,7 @@ impl<S: Scalar> Mat3<S> {
 }
 
 impl<S: Scalar> Sym3<S> {
-    /// The matrix in axes turned about z: Rz `self` Rzᵀ.
+    /// The matrix in axes rotated about z: Rz `self` Rzᵀ.
     #[inline(always)]
     pub fn turned_z(self, sin: S, cos: S) -> Self {
         let (cc, cs, ss) = (cos * cos, cos * sin, sin * sin);
@@ -498,7 +510,7 @@ impl<S: Scalar> Sym3<S> {
         }
     }
 
-    /// The same matrix with axes renamed as by [`Vec3::renamed`].
+    /// The matrix with axes permuted as by [`Vec3::renamed`].
     #[inline(always)]
     pub fn renamed(self) -> Self {
         Sym3 {

@@ -42,7 +42,7 @@ impl<S: Scalar> Motion<S> {
         [a.x, a.y, a.z, l.x, l.y, l.z]
     }
 
-    /// v × m, the change of a motion vector m that is carried along by the twist v.
+    /// v × m, the rate of change of a motion vector m that moves with the twist v.
     #[inline(always)]
     pub fn cross(self, m: Motion<S>) -> Motion<S> {
         Motion::new(
@@ -144,7 +144,7 @@ impl<S: Scalar> Mul<S> for Force<S> {
 }
 
 impl<S: Scalar> Force<S> {
-    /// The same wrench with axes renamed as by [`Vec3::renamed`].
+    /// The wrench with axes permuted as by [`Vec3::renamed`].
     #[inline(always)]
     pub fn renamed(self) -> Self {
         Force::new(self.moment.renamed(), self.force.renamed())

@@ -4,7 +4,7 @@ use super::{Force, Mat3, Motion, Vec3};
 use crate::scalar::{Parameter, Scalar};
 use std::ops::Mul;
 
-/// Where a frame stands in another. Variables are named `a_from_b`: `a_from_b * b_from_c` is `a_from_c`.
+/// The pose of a frame in another. Variables are named `a_from_b`: `a_from_b * b_from_c` is `a_from_c`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pose<S> {
     /// Axes of b in components of a (columns).

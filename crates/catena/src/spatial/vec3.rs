@@ -35,7 +35,7 @@ impl<S: Copy> Vec3<S> {
         Vec3 { x, y, z }
     }
 
-    /// The same function applied to each component.
+    /// Applies a function to each component.
     #[inline(always)]
     pub fn map<T>(self, f: impl Fn(S) -> T) -> Vec3<T> {
         Vec3::new(f(self.x), f(self.y), f(self.z))
@@ -153,7 +153,7 @@ impl<S: Scalar> Mul<S> for Vec3<S> {
 const FAR: f64 = f64::from_bits((1023 + 600) << 52);
 
 impl Vec3<f64> {
-    /// Euclidean length. Squares that overflow or vanish do not spoil it.
+    /// Euclidean length, computed without overflow or underflow of squares.
     pub fn norm(self) -> f64 {
         let squared = self.dot(self);
         if (1e-280..1e300).contains(&squared) {
@@ -163,7 +163,7 @@ impl Vec3<f64> {
         scaled.dot(scaled).sqrt() * unit
     }
 
-    /// The vector of length 1 in the same direction, however long or short this one is; none for zero and for what is not finite.
+    /// The vector of length 1 in the same direction, however long or short this one is; none for zero and for non-finite vectors.
     pub fn unit(self) -> Option<Self> {
         let (scaled, _) = self.scaled();
         let length = scaled.norm();
@@ -174,7 +174,7 @@ impl Vec3<f64> {
     }
 
     /// The vector in a unit that lets its components be squared, and that unit. A power of two: no digit changes.
-    fn scaled(self) -> (Self, f64) {
+    pub(crate) fn scaled(self) -> (Self, f64) {
         let largest = self.x.abs().max(self.y.abs()).max(self.z.abs());
         if largest > 1e140 {
             (self * (1.0 / FAR), FAR)
@@ -197,7 +197,7 @@ impl<S: Scalar> Vec3<S> {
         )
     }
 
-    /// The same vector with axes renamed in a circle: what was y is called z, x is called y, z is called x.
+    /// The vector under a cyclic permutation of the axes: y becomes z, x becomes y, z becomes x.
     #[inline(always)]
     pub fn renamed(self) -> Self {
         Vec3::new(self.z, self.x, self.y)
@@ -208,7 +208,7 @@ impl<S: Scalar> Vec3<S> {
 mod tests {
     use super::*;
 
-    /// Squares of the components would overflow or vanish.
+    /// Squares of the components would overflow or underflow.
     #[test]
     fn lengths_and_directions_of_any_size() {
         for size in [5e-324, 1e-310, 1e-200, 1e-150, 1.0, 1e150, 1e155, 1e300] {

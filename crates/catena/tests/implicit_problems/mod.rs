@@ -233,7 +233,7 @@ pub fn pendulum_index_1() -> Problem {
     }
 }
 
-/// The same with the constraint and its derivative, and a second multiplier: stabilised index 2.
+/// That pendulum with the constraint and its derivative, and a second multiplier: stabilised index 2.
 pub fn pendulum_stabilised() -> Problem {
     fn residual(_t: f64, x: &[f64], xdot: &[f64], out: &mut [f64]) {
         out[0] = xdot[0] - x[2] + x[0] * x[5];

@@ -1,4 +1,4 @@
-//! Events: located to round-off, met once, none missed.
+//! Events: located to round-off, found once, none missed.
 
 use super::systems::*;
 use catena::Result;

@@ -106,7 +106,7 @@ fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
     let document =
         json!({ "format": "catena-count/1", "model": model.name(), "algorithms": record });
     let text = section.text()
-        + "\n  M multiplications and divisions, A additions and subtractions; sines and cosines are apart.\n  \
+        + "\n  M multiplications and divisions, A additions and subtractions; sines and cosines are not included.\n  \
            reduced: frames along common normals, inertias regrouped; program: its simplified straight-line code.\n";
     Ok(Outcome::text(match as_json {
         true => json::text(&document),
@@ -362,7 +362,7 @@ impl Counts {
         let mut text = String::from(
             "# Operations of inverse and forward dynamics\n\n\
              Made by `catena count -o docs/papers`. Serial chains of n revolute joints; M are multiplications and divisions, A additions and \
-             subtractions, sines and cosines apart. The papers' rows are their formulas evaluated (Saha 1999 prints 480 A for Walker and Orin at \
+             subtractions, sines and cosines not included. The papers' rows are their formulas evaluated (Saha 1999 prints 480 A for Walker and Orin at \
              n = 6; the formula beside it gives 475). Ours are counted by running the library:\n\n\
              * **any frames**: the recursion as it is, in a scalar that counts; axes, mass centres and inertias of the chain have no structure. The \
              first axis is vertical. Exact zeros and ones among the model's numbers cost nothing.\n\
@@ -421,12 +421,12 @@ impl Counts {
              * Velocities enter through a reference motion alone, Newton–Euler at accelerations v̇° chosen so that no body has an angular acceleration \
              about its own axis: ω̇° then has two components, and no articulated inertia is multiplied with velocity products.\n\
              * A joint is an angle about z, a shift along z, an angle about x, a shift along x. The row that the elimination leaves empty stays empty \
-             for the first two; a symmetric matrix turns in a plane by four products, by three if the angle is a number.\n\
-             * The first two freedoms are solved together: of the third body's inertia only the three numbers are formed that they can feel.\n\
-             * The last body's frame is on the common normal with the axis before it, its mass centre over x (`Model::reduced`).\n\n\
-             The recursion in numbers takes {} in any frames and {} in DH frames. One code serves any tree, joint, base and wrench there: it turns \
+             for the first two; a rotation of a symmetric matrix in a plane takes four products, three if the angle is a number.\n\
+             * The first two freedoms are solved together: of the third body's inertia only the three numbers that affect them are formed.\n\
+             * The last body's frame is on the common normal with the axis before it, its mass centre in the xz plane (`Model::reduced`).\n\n\
+             The recursion in numbers takes {} in any frames and {} in DH frames. One code serves any tree, joint, base and wrench there: it transforms \
              inertias by whole rotations, also where a placement is a single angle, keeps the bodies' own masses, so that reactions and energies \
-             are those of the model, and carries every body's inertia on. Where these operations matter, code is made for the model \
+             are those of the model, and transforms every body's inertia. Where these operations matter, code is generated for the model \
              (`catena generate`, `native::compile`).\n",
             six(Algorithm::Inverse, Way::Any),
             six(Algorithm::Inverse, Way::Dh),

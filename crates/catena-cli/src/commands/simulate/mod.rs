@@ -9,6 +9,9 @@ mod progress;
 mod record;
 mod report;
 
+pub use record::Layout;
+pub use report::stored;
+
 use crate::json;
 use crate::model_argument::{Loaded, ModelArgument};
 use crate::number::{counted, rough, six};
@@ -27,7 +30,7 @@ use catena::{Cpu, Model};
 use chosen::Chosen;
 use clap::{Args, ValueEnum};
 use progress::Progress;
-use record::{Layout, Recorder};
+use record::Recorder;
 use report::Report;
 use std::path::PathBuf;
 
@@ -378,12 +381,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let layout = Layout {
         momentum: simulation.knows_momentum(),
         base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
-        chosen: Chosen::default(),
     };
-    let layout = Layout {
-        chosen: Chosen::new(model, &layout.columns(model), &arguments.record)?,
-        ..layout
-    };
+    let mut columns = layout.columns(model);
+    let chosen = Chosen::new(model, &columns, &arguments.record)?;
+    columns.extend(chosen.columns());
     let is_compiled = simulation.is_compiled();
     let origin = arguments.origin(
         &loaded,
@@ -391,10 +392,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         &options,
         &drive,
         &names,
-        &layout,
+        columns,
         is_compiled,
     )?;
-    let mut recorder = Recorder::new(model, options.duration, layout);
+    let mut recorder = Recorder::new(model, options.duration, layout, chosen);
     if let Some(path) = &arguments.output {
         match arguments.resume {
             true => recorder.resume(path, &origin, &mut simulation)?,

@@ -1,11 +1,10 @@
 //! The origin of a run: everything that can change a bit of it.
 
 use super::drive::Drive;
-use super::record::Layout;
 use super::{Arguments, Closing};
 use crate::model_argument::Loaded;
 use crate::situation::{self, Situation};
-use crate::{json, state_file};
+use crate::{json, program, state_file};
 use catena::Cpu;
 use catena::error::{Error, ErrorKind, Result};
 use catena::simulate::{Integrator, Options};
@@ -43,7 +42,7 @@ impl Arguments {
         options: &Options,
         drive: &Drive,
         events: &[String],
-        layout: &Layout,
+        columns: Vec<Column>,
         is_compiled: bool,
     ) -> Result<Origin> {
         let model = catena_io::to_json(&loaded.builder);
@@ -108,10 +107,7 @@ impl Arguments {
         note("atol", "absolute tolerance", atol.into());
         note("step", "step", step.into());
         note("model", "model", model);
-        Ok(Origin {
-            entries,
-            columns: layout.columns(&loaded.model),
-        })
+        Ok(Origin { entries, columns })
     }
 }
 
@@ -145,8 +141,9 @@ impl Origin {
         let mut metadata: Map<String, Value> = entries
             .map(|entry| (entry.key.to_string(), entry.value.clone()))
             .collect();
-        let command = std::env::args()
-            .skip(1)
+        let command = program::arguments()
+            .iter()
+            .map(|word| word.to_string_lossy())
             .filter(|word| word != "--resume" && word != "--overwrite");
         metadata.insert(COMMAND.into(), command.collect());
         Header {

@@ -21,19 +21,17 @@ const BLOCK: usize = 512;
 const BLOCK_TIME: Duration = Duration::from_secs(2);
 
 /// Which columns a run has besides those that all have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// Errors of the momentum.
     pub momentum: bool,
     /// Motion of the base.
     pub base: bool,
-    /// Those that `--record` chooses.
-    pub chosen: Chosen,
 }
 
 impl Layout {
     /// Names and units of everything recorded.
-    pub fn columns(&self, model: &Model) -> Vec<Column> {
+    pub fn columns(self, model: &Model) -> Vec<Column> {
         let mut columns = vec![Column::new("time", "s")];
         for quantity in Quantity::ALL {
             for coordinate in quantity.coordinates(model) {
@@ -68,17 +66,11 @@ impl Layout {
                 columns.extend(names.iter().map(column));
             }
         }
-        columns.extend(self.chosen.columns());
         columns
     }
 
-    fn append_row(
-        &self,
-        dynamics: &mut Dynamics,
-        sample: &Sample,
-        rows: &mut Vec<f64>,
-    ) -> Result<()> {
-        let model = dynamics.model();
+    /// Appends the numbers of a sample, in the order of the columns.
+    pub fn append_row(self, model: &Model, sample: &Sample, rows: &mut Vec<f64>) {
         rows.push(sample.time);
         rows.extend_from_slice(&sample.state.q);
         rows.extend_from_slice(&sample.state.v);
@@ -98,7 +90,6 @@ impl Layout {
             rows.extend(base.velocity.to_array());
             rows.extend(base.acceleration.to_array());
         }
-        self.chosen.append(dynamics, sample, rows)
     }
 }
 
@@ -134,6 +125,7 @@ pub struct Recorder {
     pending: Vec<Sample>,
     last_block: Instant,
     layout: Layout,
+    chosen: Chosen,
     /// Of the tree with its loops open.
     dynamics: Dynamics,
     /// What the screen shows of them.
@@ -142,13 +134,14 @@ pub struct Recorder {
 
 impl Recorder {
     /// For a run that is not written to a file.
-    pub fn new(model: &Model, duration: f64, layout: Layout) -> Self {
+    pub fn new(model: &Model, duration: f64, layout: Layout, chosen: Chosen) -> Self {
         Recorder {
             writer: None,
             path: PathBuf::new(),
             pending: Vec::new(),
             last_block: Instant::now(),
             layout,
+            chosen,
             dynamics: Dynamics::new(&model.clone().open_tree()),
             shown: Shown::new(duration),
         }
@@ -230,7 +223,8 @@ impl Recorder {
             let mut rows = Vec::new();
             for sample in &self.pending {
                 self.layout
-                    .append_row(&mut self.dynamics, sample, &mut rows)?;
+                    .append_row(simulation.model(), sample, &mut rows);
+                self.chosen.append(&mut self.dynamics, sample, &mut rows)?;
             }
             writer.block(&rows, &simulation.checkpoint())?;
         }

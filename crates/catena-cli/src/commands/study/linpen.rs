@@ -550,8 +550,8 @@ impl Motions {
         }
         text += "\n## Longer runs with the linear scheme\n\n\
              Departures from the constraints are the largest of all bodies, in the first tenth and in the last tenth of the run: they are \
-             what Newton's method leaves (its norm is a mean over all unknowns). Positions do not drift apart, since positions and \
-             velocities both keep their constraints; what is left in velocities follows the speed of the motion. The energy's change \
+             the error of Newton's method (its norm is a mean over all unknowns). Positions do not drift apart, since positions and \
+             velocities both satisfy their constraints; the remaining error of velocities scales with the speed of the motion. The energy's change \
              is relative to the largest kinetic energy.\n\n\
              | bodies | s | tolerance | steps | residuals | Jacobians | time, s | energy | joint gap, m | its rate, m/s | p·p − 1 | p·s, 1/s |\n\
              |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";

@@ -420,8 +420,8 @@ fn markdown(curves: &[Curves], iterations: &[Iterations], steps: &[Step]) -> Str
     let mut text = String::from(
         "# What accuracy costs, explicit and implicit\n\n\
          Made by `catena study work-precision -o docs`; times are of one core of the machine it ran on, whole runs, the best of those that fit into 0.3 s.\n\n\
-         Chains of links of 0.1 m and 0.1 kg on revolute joints about x and y in turn, let go from a bow; without damping, and with 2 \
-         N·m·s/rad in every joint, which a method with a bounded region of stability has to follow. The error is that of the joint \
+         Chains of links of 0.1 m and 0.1 kg on revolute joints about x and y in turn, released from a bow; without damping, and with 2 \
+         N·m·s/rad in every joint, which limits the step of methods with a bounded stability region. The error is that of the joint \
          coordinates at the end, against a run at 3e-12 (Verner 9 for loose joints, BDF for stiff ones).\n\n\
          ![Time against error](work-precision.svg)\n",
     );

@@ -1,4 +1,4 @@
-//! Matrices of the elimination from the derivatives of one body and its joint; the equations are at the head of `newton.rs`.
+//! Matrices of the elimination from the derivatives of one body and its joint; the equations are at the top of `newton.rs`.
 
 use super::blocks::{BodyBlock, FreedomBlock, six, untangled};
 use super::elimination::{Elimination, Mat6};
@@ -118,7 +118,7 @@ pub(super) fn narrow(
             _ => [0.0; 6],
         };
     }
-    // columns of T and Π, then what stands before δu
+    // columns of T and Π, then the coefficient of δu
     let by_position = layout.formulation == Formulation::Index3;
     let inverse = own_inverse(body, sigma);
     let close = |column: &[f64; 6]| {

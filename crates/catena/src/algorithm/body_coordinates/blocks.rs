@@ -22,7 +22,7 @@ use crate::model::Model;
 use crate::model::joint::{AnyJoint, any};
 use crate::spatial::{Force, Mat3, Motion, Vec3};
 
-/// What belongs to a body.
+/// Blocks of a body.
 #[derive(Clone, Debug)]
 pub(super) struct BodyBlock {
     /// Γ and Γ⁻¹ of the rotation.
@@ -44,7 +44,7 @@ pub(super) struct BodyBlock {
     pub turn_back: Mat3<f64>,
 }
 
-/// What belongs to a freedom of a joint.
+/// Blocks of a freedom of a joint.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FreedomBlock {
     /// P', P_ε, P̂.
@@ -100,7 +100,7 @@ impl FreedomBlock {
     }
 }
 
-/// Γ of a rotation that turns with ω, and its inverse.
+/// Γ of a rotation with angular velocity ω, and its inverse.
 pub(super) fn gains(sigma: f64, omega: Vec3<f64>) -> [Mat3<f64>; 2] {
     let turn = Mat3::skew(omega);
     let one = Mat3::identity();
@@ -123,7 +123,7 @@ pub(super) fn untangled(sigma: f64, omega: Vec3<f64>, p: [f64; 4]) -> [f64; 4] {
     out
 }
 
-/// 2 vec(p̄ ∘ δp)/|p|²: the rotation that a change of Euler parameters is.
+/// 2 vec(p̄ ∘ δp)/|p|²: the rotation vector of a change of Euler parameters.
 pub(super) fn rotation_of(p: [f64; 4], change: [f64; 4]) -> Vec3<f64> {
     let length = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
     let (v, w) = (vector(&p[1..]), vector(&change[1..]));
@@ -313,7 +313,7 @@ pub(super) fn fill(
     }
 }
 
-/// g of body i, (1): what the kinematic equations leave of the right-hand side when velocities do not change.
+/// g of body i, (1): the change of positions due to the kinematic equations alone, without a change of velocities.
 pub(super) fn offset(
     layout: Layout,
     equations: &BodyEquations<f64>,

@@ -8,7 +8,7 @@ use crate::model::{Closure, Constraint, Rule};
 use crate::scalar::{Dual, Parameter, Scalar};
 use crate::spatial::{Force, Mat3, Motion, Pose, Vec3};
 
-/// On what a row acts.
+/// What a row acts on.
 pub(super) enum Side<'a, S> {
     /// On the parent and the child: moments in the body's axes about its origin, forces in world axes.
     Bodies([usize; 2], [[Force<S>; 2]; 6]),
@@ -85,7 +85,7 @@ impl<'a, S: Scalar> Cut<'a, S> {
         )
     }
 
-    /// The same from poses and velocities of parent and child.
+    /// Rows of a cut joint from poses and velocities of parent and child.
     pub fn between(
         closure: &Closure<f64>,
         length: Option<S>,
@@ -146,7 +146,7 @@ impl<'a, S: Scalar> Cut<'a, S> {
     }
 }
 
-/// A frame on a body as the unknowns have it.
+/// A frame on a body, from the unknowns.
 fn frame<S: Scalar>(pose: Pose<S>, velocity: Motion<S>, on: Pose<S>) -> MovingFrame<S> {
     let omega = pose.rotation * velocity.angular;
     let arm = pose.rotation * on.translation;

@@ -1,6 +1,6 @@
-//! Elimination along a tree of systems in which each body is tied to its parent by a joint.
+//! Elimination along a tree of systems in which each body is coupled to its parent by a joint.
 //!
-//! Per body i with parent a: y (K numbers, what its neighbours see of it), the joint's own s (k numbers) and load l (K numbers) with
+//! Per body i with parent a: y (K numbers, shared with its neighbours), the joint's own s (k numbers) and load l (K numbers) with
 //!
 //! ```text
 //! y = T y_a + Π s + c                                         the joint's constraints             (1)
@@ -71,7 +71,7 @@ pub(super) struct Elimination<const K: usize> {
     pub psi: Vec<[f64; K]>,
     /// P' by columns for the loads, and zero for freedoms that are held.
     pub directions: Vec<[f64; 6]>,
-    /// The same for the other multipliers, where K is 12: never held.
+    /// P' by columns for the other multipliers, where K is 12: never zero for held freedoms.
     pub free_directions: Vec<[f64; 6]>,
     /// Λ by rows, as many numbers in each as the joint has.
     pub lambda: Vec<[f64; 12]>,
@@ -313,7 +313,7 @@ fn dot<const K: usize>(a: &[f64; K], b: &[f64; K]) -> f64 {
     sum
 }
 
-/// LU of a small matrix by rows, rows exchanged; the column without a pivot is the error.
+/// LU of a small matrix by rows, with row pivoting; the error is the column without a pivot.
 fn lu_factorize(a: &mut [f64], order: &mut [usize]) -> Result<(), usize> {
     let k = order.len();
     for c in 0..k {

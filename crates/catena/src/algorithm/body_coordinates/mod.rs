@@ -2,7 +2,7 @@
 //!
 //! Unknowns of body i with parent a: position r and Euler parameters p of its frame in the world, velocity V of its origin (world
 //! axes), angular velocity ω (own axes); of its joint: coordinates q, rates v, and the load w = (n, f) that it puts on the body (n
-//! about the body's origin in its own axes, f in world axes). Joint coordinates are there so that springs, dampers, rotors, friction
+//! about the body's origin in its own axes, f in world axes). Joint coordinates are included so that springs, dampers, rotors, friction
 //! and controllers act on what they belong to; a joint is then six conditions for any kind of joint. Of each cut joint: its
 //! multipliers λ. With x = (r, p), u = (ω, V), P the joint's directions, T the rigid transport of twists from a to i:
 //!
@@ -19,12 +19,12 @@
 //! | [`Formulation`] | equations | index | constraints |
 //! |---|---|---|---|
 //! | `Index3` | (1) (2) (3) (4) | 3 | positions exactly, velocities to the tolerance |
-//! | `Index2` | (1) (2) (3) (5) | 2 | velocities exactly; positions are brought back after every step |
+//! | `Index2` | (1) (2) (3) (5) | 2 | velocities exactly; positions are projected after every step |
 //! | `Stabilised` | (1) with multipliers μ, (2) to (5) | 2 | both exactly (Gear, Gupta & Leimkuhler 1985) |
 //!
 //! In the last, ẋ = u + μ − Σ_c T_cᵀ μ_c and q̇ = N(q)(v − Pᵀ μ): the multipliers μ of (4) are zero but for errors of integration.
 //!
-//! Newton's matrix couples each body to its parent only. `elimination.rs` takes the joints out from the tips to the base, as the
+//! Newton's matrix couples each body to its parent only. `elimination.rs` eliminates the joints from the tips to the base, as the
 //! articulated-body method does, here with a matrix that has all gyroscopic, geometric and stiff terms: O(n) in time and memory.
 //! Loops are closed by a Schur complement on the rows of the cut joints (`cuts.rs`).
 

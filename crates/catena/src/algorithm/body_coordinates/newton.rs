@@ -7,8 +7,8 @@
 //! index 3   δu = Γ⁻¹ (T̂ Γ_a δu_a + P̂ Γ_q δv + r_ξ + T̂ g_a + P̂ g_q − g)
 //! ```
 //!
-//! Rows of cut joints are exact too; of the change of their loads, the part that one body's motion makes in the load on the other
-//! is left out, which is of order λ/σ² against the inertia.
+//! Rows of cut joints are exact too; of the change of their loads, the effect of one body's motion on the load on the other
+//! is left out, which is of order λ/σ² relative to the inertia.
 //!
 //! With both, it is solved for (δx, δu), (ε, δv), (δμ, δw): twelve numbers per body.
 
@@ -42,8 +42,8 @@ enum RowOn {
     Coordinates(Vec<(usize, f64)>),
 }
 
-/// A spring with a damper along the line between points of two bodies, which acts as an external wrench: the matrix knows how its
-/// tension changes.
+/// A spring with a damper along the line between points of two bodies, which acts as an external wrench: the matrix contains the derivatives
+/// of its tension.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// The bodies; 0 is the ground.
@@ -56,7 +56,7 @@ pub struct Line {
     pub damping: f64,
 }
 
-/// What acts on the motion with forces that depend on it, besides the model's own springs and dampers: the matrix has to know.
+/// Forces that depend on the motion, besides the model's own springs and dampers: their derivatives are in the matrix.
 #[derive(Clone, Copy, Debug)]
 pub struct Stiff<'a> {
     /// Stiffness of a controller per freedom.
@@ -65,7 +65,7 @@ pub struct Stiff<'a> {
     pub damping: &'a [f64],
     /// Springs between points.
     pub lines: &'a [Line],
-    /// Do the directions of the external forces stay in the world, instead of turning with the bodies?
+    /// Are the directions of the external forces fixed in the world, instead of rotating with the bodies?
     pub forces_stay: bool,
 }
 
@@ -89,7 +89,7 @@ pub struct BodyNewton {
     bodies: Vec<BodyBlock>,
     freedoms: Vec<FreedomBlock>,
     solver: Solver,
-    /// Where it was prepared.
+    /// The point at which it was prepared.
     x: Vec<f64>,
     sigma: f64,
     /// g of the bodies and of the freedoms.
@@ -142,7 +142,7 @@ impl BodyNewton {
         &self.active
     }
 
-    /// Takes these rows for the independent ones.
+    /// Sets the independent rows.
     pub(crate) fn activate(&mut self, active: Vec<usize>) {
         self.active = active;
         self.make_room();
@@ -166,7 +166,7 @@ impl BodyNewton {
         }
     }
 
-    /// Chooses the rows that do not depend on each other at a state that satisfies the constraints; tells how many do.
+    /// Chooses the independent rows at a state that satisfies the constraints; returns the number of dependent ones.
     pub fn choose_rows(
         &mut self,
         model: &Model,
@@ -188,7 +188,7 @@ impl BodyNewton {
             forces_stay: false,
         };
         let second = self.layout.is_stabilised();
-        // what is zero is so in comparison with a mechanism of which nothing is held
+        // zero is judged relative to the mechanism with nothing held
         let mut largest = 0.0f64;
         if acting.held.contains(&true) {
             let free = Acting {
@@ -311,7 +311,7 @@ impl BodyNewton {
             Error::new(
                 ErrorKind::Singular,
                 format!(
-                    "nothing resists the motion of `{}`: no inertia, spring or damper",
+                    "the motion of `{}` has no inertia, spring or damper",
                     model.tree().dofs[k].name
                 ),
             )
@@ -776,7 +776,7 @@ impl BodyNewton {
             let nv = info.kind.nv();
             let (at, load_at) = (layout.body(i), layout.load(i));
             let body = &self.bodies[i];
-            // what the kinematic equations have as velocities
+            // velocities in the kinematic equations
             let (turning, position, u, load);
             let mut rates = [0.0; 6];
             match &self.solver {
@@ -831,5 +831,5 @@ impl BodyNewton {
     }
 }
 
-/// A row whose pivot is below this part of the largest depends on those before it.
+/// A row whose pivot is below this fraction of the largest is dependent.
 const DEPENDENT: f64 = 1e-9;

@@ -2,7 +2,8 @@
 
 use super::cuts::Cut;
 use super::{Layout, PARAMETERS, POSITION, TURNING, VELOCITY};
-use crate::algorithm::{Angles, passive};
+use crate::algorithm::passive;
+use crate::model::Angles;
 use crate::model::Model;
 use crate::model::joint::{AnyJoint, any};
 use crate::residual::larger;
@@ -51,7 +52,7 @@ pub struct BodyEquations<S> {
     pub(super) velocity: Vec<Motion<S>>,
     /// Σ T_cᵀ w_c of the bodies beyond, with the multipliers of cut joints: moment in body axes, force in world axes.
     carried: Vec<Force<S>>,
-    /// The same of μ.
+    /// Σ T_cᵀ μ_c of the bodies beyond, with those of cut joints.
     corrected: Vec<Force<S>>,
     /// λ on the coordinates of the joints, and μ of those rows.
     efforts: Vec<S>,
@@ -111,7 +112,7 @@ impl<S: Scalar> BodyEquations<S> {
         }
     }
 
-    /// E, but for the two integrals of powers, which are the caller's.
+    /// E, except for the two integrals of powers, which are left to the caller.
     pub fn residual(
         &mut self,
         model: &Model,
@@ -405,7 +406,7 @@ impl BodyEquations<f64> {
     }
 }
 
-/// The quaternion of a rotation, of the two the one nearer to another.
+/// The quaternion of a rotation, with the sign that is closer to a given one.
 fn nearest_quaternion(rotation: Mat3<f64>, other: [f64; 4]) -> [f64; 4] {
     let p = crate::algorithm::pendulum::quaternion_of(rotation);
     let dot: f64 = p.iter().zip(&other).map(|(a, b)| a * b).sum();

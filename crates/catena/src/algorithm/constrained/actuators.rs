@@ -4,9 +4,9 @@
 //!
 //! ```text
 //! Sᵀ u + Jᵀ λ = f                     u: efforts of the actuators
-//! Zᵀ Sᵀ u = Zᵀ f                      J Z = 0: what the freedoms of the mechanism feel            (Mufti 40)
-//! u = (Zᵀ Sᵀ)⁺ Zᵀ f                   shortest where there are more actuators than freedoms
-//! λ = (J Jᵀ)⁺ J (f − Sᵀ u)            shortest where rows depend on each other
+//! Zᵀ Sᵀ u = Zᵀ f                      J Z = 0: projected on the freedoms of the mechanism         (Mufti 40)
+//! u = (Zᵀ Sᵀ)⁺ Zᵀ f                   minimum norm where there are more actuators than freedoms
+//! λ = (J Jᵀ)⁺ J (f − Sᵀ u)            minimum norm where rows are dependent
 //! ```
 //!
 //! Fewer independent actuators than freedoms cannot produce a motion of choice, and are refused.
@@ -34,13 +34,13 @@ pub const CARD: Card = Card {
 pub struct ClosedEfforts {
     /// Efforts of the actuators, in the order in which they were named.
     pub actuators: Vec<f64>,
-    /// The same among all freedoms of the tree; zero where there is no actuator.
+    /// Efforts of all freedoms of the tree; zero where there is no actuator.
     pub efforts: Vec<f64>,
     /// λ, one per row.
     pub multipliers: Vec<f64>,
     /// Freedoms of the mechanism.
     pub freedoms: usize,
-    /// Actuators beyond those needed: so many efforts could be chosen freely, and are the smallest.
+    /// Redundant actuators: this many efforts could be chosen freely; they have minimum norm.
     pub surplus: usize,
 }
 
@@ -142,7 +142,7 @@ impl ClosedChain {
         Ok(())
     }
 
-    /// Which motion the actuators cannot govern.
+    /// The error with a motion that the actuators cannot control.
     fn under_actuated(
         &self,
         basis: &Matrix,

@@ -2,8 +2,8 @@
 //!
 //! The equations of the cut loops (Mufti 65–73), I a = f + Jᵀ λ and J a = b, eliminated from the tips to the base, joints by the
 //! steps of the UDUᵀ factorization and the multipliers of a loop as soon as all of the loop has been passed: constraint propagation
-//! (Vereshchagin 1974) with the multipliers taken out early (Sathya & Carpentier 2024), the loops themselves closing at the
-//! lowest body common to their two branches. With η the wrench of a unit multiplier at a body and x = τ̂/m̂ what it gives a joint:
+//! (Vereshchagin 1974) with early elimination of the multipliers (Sathya & Carpentier 2024), the loops themselves closing at the
+//! lowest common ancestor of their two branches. With η the wrench of a unit multiplier at a body and x = τ̂/m̂ its effect on a joint:
 //!
 //! ```text
 //! joint i        x = (Jᵢᵀ − pᵀ η)/m̂,   η ← η + ψ τ̂          as a right-hand side of UDUᵀ, one per open row          (1)
@@ -15,14 +15,14 @@
 //! base to tips   λ_c = G (y + hᵀ μ − W_d λ_d),   a by UDUᵀ with τ̂/m̂ + x λ                                        (7)
 //! ```
 //!
-//! L_cc is the Delassus matrix J I⁻¹ Jᵀ of what hangs on the closing body, that body held. It is positive semidefinite, its null
-//! space is that of dependent rows and nothing else, and h hᵀ never exceeds what makes the loop rigid, so the order of
-//! elimination, which the tree dictates, is a stable one.
+//! L_cc is the Delassus matrix J I⁻¹ Jᵀ of what the closing body carries, with that body fixed. It is positive semidefinite, its null
+//! space is exactly that of dependent rows, and h hᵀ never exceeds what makes the loop rigid, so the order of
+//! elimination, which the tree dictates, is stable.
 //!
 //! Assumed: a loop is coupled to a bounded number of others (those that share a joint, and those coupled through an elimination); then
-//! all is O(n + m). Where rows depend on each other the accelerations and Jᵀλ are unique; λ is the shortest within each
-//! constraint, those eliminated earlier having been given what they can carry. Products are squared here, so the residual of J a = b is
-//! used to refine the solution; rows whose pivot falls below 1e-13 of their own size count as dependent.
+//! the total cost is O(n + m). Where rows are dependent the accelerations and Jᵀλ are unique; λ has minimum norm within each
+//! constraint, those eliminated earlier taking what they can carry. Normal equations are formed here, so the residual of J a = b is
+//! used to refine the solution; rows whose pivot falls below 1e-13 of their own magnitude count as dependent.
 
 use super::elimination_plan::{NOWHERE, Plan};
 use super::rows::Rows;
@@ -42,13 +42,13 @@ pub const CARD: Card = Card {
     source: "Vereshchagin 1974; Sathya & Carpentier 2024; Mufti 1983, eqs. 65–73, on UDUᵀ",
 };
 
-/// A pivot below this fraction of its row's size is zero.
+/// A pivot below this fraction of its row's magnitude counts as zero.
 const DEPENDENT: f64 = 1e-13;
 
-/// A row below this fraction of the largest is zero.
+/// A row below this fraction of the largest counts as zero.
 const NOTHING: f64 = 1e-18;
 
-/// Corrections of a solution that are tried at most.
+/// Most corrections of a solution.
 const REFINEMENTS: usize = 3;
 
 /// Factors of I and of all loops at one configuration, and the last solution.
@@ -62,7 +62,7 @@ pub(super) struct AlongTree {
     /// G, in the place of each constraint's own block.
     rank: Vec<usize>,
     most: Vec<usize>,
-    /// Σ x m̂ x of each row, without what eliminations took away.
+    /// Σ x m̂ x of each row, before eliminations.
     size: Vec<f64>,
     /// Smallest pivot that was kept, relative to the largest row of its kind in its constraint.
     weakest: f64,
@@ -80,7 +80,7 @@ pub(super) struct AlongTree {
     small: Small,
 }
 
-/// Room for one constraint.
+/// Workspace for one constraint.
 #[derive(Clone, Debug)]
 struct Small {
     f: Vec<f64>,
@@ -131,12 +131,12 @@ impl AlongTree {
         self.rank.iter().sum()
     }
 
-    /// No constraint gets more independent rows than it has now.
+    /// Limits the rank of every constraint to its present value.
     pub fn keep_ranks(&mut self) {
         self.most.copy_from_slice(&self.rank);
     }
 
-    /// How near the rows are to losing rank: a ratio of singular values, about.
+    /// How close the rows are to losing rank: approximately a ratio of singular values.
     pub fn weakest(&self) -> f64 {
         self.weakest.sqrt()
     }
@@ -247,7 +247,7 @@ impl AlongTree {
         }
     }
 
-    /// The multipliers of a constraint are eliminated, (3) to (5); what the body gains in inertia comes back.
+    /// Eliminates the multipliers of a constraint, (3) to (5); returns the inertia that the body gains.
     fn close(&mut self, step: usize, rows: &Rows<f64>) -> ArticulatedInertia<f64> {
         let Plan {
             steps,
@@ -341,7 +341,7 @@ impl AlongTree {
         gained
     }
 
-    /// a and λ of I a = f + Jᵀ λ, J a = b, refined with the residual of the rows. What is left of it comes back (length).
+    /// a and λ of I a = f + Jᵀ λ, J a = b, refined with the residual of the rows. Returns the norm of the remaining residual.
     pub fn solve(&mut self, model: &Model, rows: &Rows<f64>, f: &[f64], b: &[f64]) -> f64 {
         self.sweep(model, f, b);
         let [mut sum, mut multipliers] = std::mem::take(&mut self.sum);
@@ -365,7 +365,7 @@ impl AlongTree {
             }
             let next = remaining(rows, &self.a, b, &mut residual);
             if next.is_nan() || next > 0.5 * left {
-                // nothing gained: what is left contradicts the rows, or is round-off
+                // no improvement: the remainder is inconsistent with the rows, or round-off
                 if next < left {
                     sum.copy_from_slice(&self.a);
                     multipliers.copy_from_slice(&self.lambda);
@@ -453,7 +453,7 @@ impl AlongTree {
         }
     }
 
-    /// (6); what the body gains comes back.
+    /// (6); returns the wrench that the body gains.
     fn gather(&mut self, step: usize) -> Force<f64> {
         let own = &self.plan.steps[step];
         let (m, rank) = (own.rows, self.rank[step]);
@@ -515,7 +515,7 @@ fn remaining(rows: &Rows<f64>, a: &[f64], b: &[f64], residual: &mut [f64]) -> f6
     sum.sqrt()
 }
 
-/// Length of b and of the sums |J| |a|, the larger: what round-off of the residual is relative to.
+/// The larger of the norms of b and of the sums |J| |a|: the scale of round-off of the residual.
 pub(super) fn rows_reach(rows: &Rows<f64>, a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0f64; 2];
     for block in rows.blocks() {
@@ -545,11 +545,11 @@ fn square(h: Force<f64>) -> ArticulatedInertia<f64> {
     }
 }
 
-/// G of a positive semidefinite matrix given by its upper triangle, in its place: a⁺ = G Gᵀ. The rank comes back, and the smallest
+/// G of a positive semidefinite matrix given by its upper triangle, in place: a⁺ = G Gᵀ. Returns the rank, and the smallest
 /// pivot relative to the largest row of its kind.
 ///
-/// Pivots are chosen and judged relative to the size that the row had before anything was taken away, which is what round-off
-/// is relative to.
+/// Pivots are chosen and judged relative to the magnitude of the row before elimination, which is the scale of
+/// round-off.
 fn pseudo_factor(
     a: &mut [f64],
     m: usize,

@@ -1,15 +1,15 @@
-//! From a guess to a closed state: positions, velocities and accelerations that obey all constraints.
+//! From a guess to a closed state: positions, velocities and accelerations that satisfy all constraints.
 //!
-//! Positions by Levenberg and Marquardt on the manifold of the joints, with the smallest step (rad and m alike) that the damping
-//! allows; some coordinates may be held:
+//! Positions by Levenberg and Marquardt on the manifold of the joints, with steps of minimum norm (rad and m weighted equally);
+//! some coordinates may be held:
 //!
 //! ```text
 //! δ = −Jᵀ (J Jᵀ + μ E)⁻¹ ξ,   q ← q ⊕ δ        μ falls with |ξ|², so the end is Newton's and quadratic
-//! w = −J⁺ ξ̇,                  v ← v + w        shortest change of the velocities; held ones stay
+//! w = −J⁺ ξ̇,                  v ← v + w        minimum-norm change of the velocities; held ones stay
 //! ```
 //!
-//! A mechanism has several branches; the guess chooses. Nothing is said to be closed that is not: the residual is that of
-//! [`Rows`](super::Rows), which has no zero where a revolute or fixed joint is turned by 180°.
+//! A mechanism has several branches; the guess chooses. A false closure is impossible: the residual is that of
+//! [`Rows`](super::Rows), which has no zero where a revolute or fixed joint is rotated by 180°.
 
 use super::closed_chain::{ClosedChain, finite};
 use super::complete_orthogonal::{CompleteOrthogonal, norm};
@@ -32,13 +32,13 @@ pub const CARD: Card = Card {
 /// Residual that counts as closed, m or rad.
 const CLOSED: f64 = 1e-10;
 
-/// Iterations that are tried.
+/// Most iterations.
 const MOST_ITERATIONS: usize = 200;
 
-/// Rank tolerance for velocities: rows whose independence is no better than this are dependent.
+/// Rank tolerance for velocities.
 const RANK: f64 = 1e-9;
 
-/// What is known of a state that was assembled.
+/// Result of an assembly.
 #[derive(Clone, Debug)]
 pub struct Assembled {
     /// The closed state, with velocities that keep it closed.
@@ -49,7 +49,7 @@ pub struct Assembled {
     pub residuals: [f64; 2],
     /// Number of rows, and how many are independent at this state.
     pub rows: [usize; 2],
-    /// Freedoms left: nv less the independent rows.
+    /// Remaining freedoms: nv minus the independent rows.
     pub freedoms: usize,
 }
 
@@ -91,7 +91,7 @@ impl ClosedChain {
         })
     }
 
-    /// Accelerations that are consistent with a closed state and nearest to the guess `vdot` (rad/s² and m/s² alike).
+    /// Accelerations that are consistent with a closed state and nearest to the guess `vdot` (rad/s² and m/s² weighted equally).
     pub fn consistent_accelerations(
         &mut self,
         time: f64,
@@ -135,7 +135,7 @@ impl ClosedChain {
         jacobian
     }
 
-    /// The shortest x of free coordinates with J x = −c, and how much of c cannot be met.
+    /// The minimum-norm x of free coordinates with J x = −c, and the part of c that cannot be satisfied.
     fn shortest(&self, free: &[bool], c: &[f64]) -> (Vec<f64>, f64) {
         let jacobian = self.free_jacobian(free);
         let mut decomposition = CompleteOrthogonal::new(free.len(), c.len());

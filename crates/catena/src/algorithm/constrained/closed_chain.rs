@@ -1,4 +1,4 @@
-//! The door for plain numbers: checked states, closed loops, accelerations, multipliers and loads.
+//! The checked entry point for closed chains in `f64`: states, accelerations, multipliers and loads.
 
 use super::cut_loops::{CutLoops, Route};
 use super::loads::{Loads, Sharing};
@@ -6,7 +6,7 @@ use super::rows::{Axes, Rows, Stabilisation};
 use super::sharp::Sharp;
 use super::user::{UserConstraint, UserRows};
 use crate::Dynamics;
-use crate::dynamics::{all_finite, too_large};
+use crate::doors::{all_finite, too_large};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 use crate::residual::larger;
@@ -17,10 +17,10 @@ use std::sync::Arc;
 /// Residuals (m, rad, m/s, rad/s) below which a loop counts as closed.
 pub const CLOSED: f64 = 1e-6;
 
-/// A right side further than this fraction of its size from what the rows can reach is refused.
+/// A right-hand side whose inconsistent part exceeds this fraction is refused.
 pub const CONSISTENT: f64 = 1e-6;
 
-/// Dynamics of a model with constraints, in plain numbers.
+/// Dynamics of a model with constraints, in `f64`.
 ///
 /// ```
 /// use catena::algorithm::constrained::ClosedChain;
@@ -43,13 +43,13 @@ pub struct ClosedChain {
     pub(super) work: CutLoops,
     axes: Axes,
     stabilisation: Stabilisation,
-    /// Freedoms that are held where they are.
+    /// Held freedoms.
     held: Vec<usize>,
-    /// Room for numbers with twice the digits, once they were needed.
+    /// Workspace of double-double arithmetic, once it was needed.
     pub(super) sharp: Option<Box<Sharp>>,
 }
 
-/// No number that is not finite leaves this door.
+/// Refuses non-finite results.
 pub(super) fn finite(what: &str, x: &[f64]) -> Result<()> {
     if all_finite(x) {
         return Ok(());
@@ -57,13 +57,13 @@ pub(super) fn finite(what: &str, x: &[f64]) -> Result<()> {
     Err(too_large(what))
 }
 
-/// How a closed chain accelerates.
+/// Accelerations of a closed chain, with the multipliers.
 #[derive(Clone, Copy, Debug)]
 pub struct ClosedMotion<'a> {
     /// v̇.
     pub accelerations: &'a [f64],
     /// λ, one per row: unit loads are in [`Rows::wrench`]; for couplings and drivers it is the effort per unit coefficient. Where
-    /// rows depend on each other this is the shortest vector of multipliers (along the tree: the shortest of each constraint);
+    /// rows are dependent this is the minimum-norm vector of multipliers (along the tree: of each constraint);
     /// [`ClosedChain::loads`] can share differently.
     pub multipliers: &'a [f64],
     /// Number of independent rows.
@@ -76,7 +76,7 @@ impl ClosedChain {
         ClosedChain::with(model, Vec::new(), Axes::Parent)
     }
 
-    /// The same with constraints of the user's own, and a choice of axes for points on points.
+    /// Workspaces for a model with user-defined constraints, and a choice of axes for points on points.
     pub fn with(model: &Model, user: Vec<Arc<dyn UserConstraint>>, axes: Axes) -> Self {
         let counts: Vec<usize> = user.iter().map(|u| u.rows()).collect();
         ClosedChain {
@@ -95,8 +95,8 @@ impl ClosedChain {
         }
     }
 
-    /// The same constraints, and these freedoms stay where they are: each is a row more, at the end, whose multiplier is the effort
-    /// that holds it. Their velocities must be zero.
+    /// Adds a row at the end for each of these freedoms, which holds it; its multiplier is the holding
+    /// effort. Their velocities must be zero.
     pub(crate) fn holding(&self, held: &[usize]) -> Self {
         let counts: Vec<usize> = self.user.iter().map(|u| u.rows()).collect();
         let mut work = CutLoops::new(&self.model, self.axes, &counts, held);
@@ -109,7 +109,7 @@ impl ClosedChain {
         }
     }
 
-    /// Freedoms that are held where they are.
+    /// Held freedoms.
     pub(crate) fn held(&self) -> &[usize] {
         &self.held
     }
@@ -121,17 +121,17 @@ impl ClosedChain {
         self.work.answer()
     }
 
-    /// How multipliers are found.
+    /// The method for the multipliers.
     pub fn route(&self) -> Route {
         self.work.route()
     }
 
-    /// Finds multipliers by this route from now on.
+    /// Sets the method for the multipliers.
     pub fn choose_route(&mut self, route: Route) {
         self.work.choose(&self.model, route);
     }
 
-    /// Why the route in use is the better one, or is not, by the number of operations.
+    /// Explains the choice of the method by the number of operations.
     pub fn route_reason(&self) -> String {
         let [dense, along] = self.work.costs;
         let [together, one_by_one] = match self.row_count() {
@@ -161,7 +161,7 @@ impl ClosedChain {
         &mut self.tree
     }
 
-    /// Constraints of the user's own.
+    /// User-defined constraints.
     pub fn user_constraints(&self) -> &[Arc<dyn UserConstraint>] {
         &self.user
     }
@@ -176,7 +176,7 @@ impl ClosedChain {
         self.work.rows.count()
     }
 
-    /// Violations are to decay: ξ̈ + α ξ̇ + β ξ = 0. States with open loops are accepted then.
+    /// Lets violations decay: ξ̈ + α ξ̇ + β ξ = 0. States with open loops are then accepted.
     pub fn stabilise(&mut self, stabilisation: Stabilisation) {
         self.stabilisation = stabilisation;
     }
@@ -249,7 +249,7 @@ impl ClosedChain {
         Ok(self.motion())
     }
 
-    /// Refuses a state whose loops are open, or opening, by more than 1e-6.
+    /// Refuses a state that violates the constraints on positions or velocities by more than 1e-6.
     pub fn require_closed(&mut self, time: f64, state: &State) -> Result<()> {
         self.rows(time, state)?;
         self.check_closed()
@@ -332,7 +332,7 @@ impl ClosedChain {
     ) -> Result<Loads> {
         self.tree.check_forward(state, tau, external)?;
         if self.route() == Route::AlongTree {
-            // which loads are not determined takes all rows together
+            // indeterminate loads are found from all rows together
             self.work.factorize_dense(&self.model, &state.q);
         }
         let loads = super::loads::loads(self, state, tau, external, sharing);
@@ -354,17 +354,17 @@ impl ClosedChain {
         self.work.rank()
     }
 
-    /// The rank is taken to be at most what it was in the last decomposition from now on.
+    /// Limits the rank to its value in the last decomposition.
     pub(crate) fn keep_rank(&mut self) {
         self.work.keep_rank();
     }
 
-    /// The constraint that is open most, and by how much.
+    /// The constraint with the largest violation ξ, and its value.
     pub(crate) fn worst_residual(&self) -> (&str, f64) {
         self.worst(&self.work.rows.residual)
     }
 
-    /// The constraint that is opening most, and how fast.
+    /// The constraint with the largest rate ξ̇, and its value.
     pub(crate) fn worst_rate(&self) -> (&str, f64) {
         self.worst(&self.work.rows.rate)
     }
@@ -397,7 +397,7 @@ impl ClosedChain {
         (self.constraint_name(index), row - blocks[index].first)
     }
 
-    /// Name of a constraint, the user's own last.
+    /// Name of a constraint, user-defined ones last.
     pub fn constraint_name(&self, index: usize) -> &str {
         let own = self.model.constraints();
         if let Some(constraint) = own.get(index) {
@@ -426,7 +426,7 @@ impl ClosedChain {
         (self.row_owner(worst.0).0, worst.1)
     }
 
-    /// The loops are closed and stay closed.
+    /// Checks the constraints on positions and velocities.
     pub(super) fn check_closed(&self) -> Result<()> {
         let rows = &self.work.rows;
         for (values, what, unit) in [

@@ -6,15 +6,15 @@
 //! BᵀB = Z T Tᵀ Zᵀ,   (BᵀB)⁺ = Z T⁻ᵀ T⁻¹ Zᵀ                                   (Mufti A-11, A-12 with S² → T Tᵀ)
 //! ```
 //!
-//! λ = (BᵀB)⁺ c is the shortest of all solutions of BᵀB λ = c, if there is one; what lies outside the range of Z tells how far c is
-//! from having one. The product BᵀB is never formed, so small singular values of B keep their digits.
+//! λ = (BᵀB)⁺ c is the minimum-norm solution of BᵀB λ = c, if there is one; the component of c outside the range of Z is its distance
+//! from consistency. The product BᵀB is never formed, so small singular values of B keep their digits.
 
 use crate::matrix::Matrix;
 
 /// Singular values below this fraction of the largest count as zero.
 pub const RANK_TOLERANCE: f64 = 1e-9;
 
-/// The decomposition, with room for matrices of one size.
+/// The decomposition, with a workspace for matrices of one size.
 #[derive(Clone, Debug)]
 pub struct CompleteOrthogonal {
     height: usize,
@@ -33,7 +33,7 @@ pub struct CompleteOrthogonal {
 }
 
 impl CompleteOrthogonal {
-    /// Room for matrices with so many rows and columns.
+    /// A workspace for matrices with these numbers of rows and columns.
     pub fn new(height: usize, width: usize) -> Self {
         let most = height.min(width);
         CompleteOrthogonal {
@@ -71,7 +71,7 @@ impl CompleteOrthogonal {
             if j == 0 {
                 first = best.1;
             }
-            // a column that is not a number is never chosen; the right side then tells
+            // a NaN column is never chosen; the right-hand side then shows it
             if j >= most || best.1 <= tolerance * first {
                 self.dropped = best.1;
                 break;
@@ -115,17 +115,17 @@ impl CompleteOrthogonal {
         self.rank
     }
 
-    /// Which column was pivot k, and how long what was left of it.
+    /// Which column was pivot k, and the norm of its remainder.
     pub fn pivot(&self, k: usize) -> (usize, f64) {
         (self.pivot[k], self.diagonal[k].abs())
     }
 
-    /// Length of the largest column that was taken for dependent; the distance of B from a matrix of this rank is about that.
+    /// Norm of the largest column that counts as dependent: approximately the distance of B from a matrix of this rank.
     pub fn dropped(&self) -> f64 {
         self.dropped
     }
 
-    /// λ = (BᵀB)⁺ c in place; how far c is from the range of BᵀB comes back.
+    /// λ = (BᵀB)⁺ c in place; returns the distance of c from the range of BᵀB.
     pub fn solve(&mut self, c: &mut [f64]) -> f64 {
         let (width, rank) = (self.width, self.rank);
         self.y.copy_from_slice(c);
@@ -168,7 +168,7 @@ impl CompleteOrthogonal {
         }
     }
 
-    /// The singular values of B that are not taken for zero, largest first, by one-sided Jacobi rotations of T.
+    /// The nonzero singular values of B, largest first, by one-sided Jacobi rotations of T.
     pub fn singular_values(&self) -> Vec<f64> {
         let rank = self.rank;
         let mut columns: Vec<Vec<f64>> = (0..rank)
@@ -218,8 +218,8 @@ pub(super) fn norm(x: &[f64]) -> f64 {
     dot(x, x).sqrt()
 }
 
-/// Makes x the vector u of the reflection E − u uᵀ, |u|² = 2, that takes x to a multiple of its first axis; that multiple comes
-/// back. A zero vector gives the identity.
+/// Replaces x by the vector u of the reflection E − u uᵀ, |u|² = 2, that takes x to a multiple of its first axis; returns that
+/// multiple. A zero vector gives the identity.
 fn reflect(x: &mut [f64]) -> f64 {
     let length = norm(x);
     if length == 0.0 {

@@ -1,16 +1,16 @@
-//! Closed chains on the tree: Mufti's last route, cut hinges on the equations of the tree.
+//! Closed chains on the tree: Mufti's last formulation, cut hinges on the equations of the tree.
 //!
 //! Mufti (1983), eqs. 65–73 and appendix, with his Jacobian matrix in the tree's own coordinates and UDUᵀ in place of LDLᵀ:
 //!
 //! ```text
 //! tree           I a₀ = τ − C v − g …                     accelerations with every loop open     (67, 68)
 //! half solves    B = D^(−1/2) U⁻¹ Jᵀ                      O(path) per row                          (A-3)
-//! multipliers    BᵀB λ = b − J a₀,   BᵀB = J I⁻¹ Jᵀ       rank-revealing, shortest λ      (72, A-5, A-12)
+//! multipliers    BᵀB λ = b − J a₀,   BᵀB = J I⁻¹ Jᵀ       rank-revealing, min. norm       (72, A-5, A-12)
 //! motion         I a = I a₀ + Jᵀ λ                        one more solve in O(n)                   (73)
 //! ```
 //!
-//! Rows may depend on each other: the accelerations are the same whichever are kept, and λ is the shortest vector of
-//! multipliers at the cut joints. A right side that the rows cannot reach has no motion at all; how far off it is comes back.
+//! Rows may be dependent: the accelerations are the same whichever are kept, and λ is the minimum-norm vector of
+//! multipliers at the cut joints. For an inconsistent right-hand side there is no motion; its distance from consistency is returned.
 //!
 //! | symbol | in code |
 //! |---|---|
@@ -42,7 +42,7 @@ pub const CARD: Card = Card {
     source: "Mufti 1983, eqs. 65–73 and appendix (A-3, A-5, A-12), corrected",
 };
 
-/// Which way multipliers are found.
+/// Method for the multipliers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// All of them together by an orthogonal decomposition: the safest, O(m³).
@@ -60,17 +60,17 @@ pub struct CutLoops {
     pub kinematics: Kinematics<f64>,
     /// Forward dynamics of the tree; its factors are those of the last state.
     pub tree: ForwardDynamics<f64>,
-    /// B of the last state, decomposed; of no size while loops are eliminated along the tree.
+    /// B of the last state, decomposed; empty while loops are eliminated along the tree.
     pub decomposition: CompleteOrthogonal,
-    /// Loops eliminated along the tree, if they are.
+    /// Elimination along the tree, if in use.
     pub(super) along: Option<Box<AlongTree>>,
-    /// About how many multiplications each route takes.
+    /// Approximate number of multiplications of each method.
     pub(super) costs: [f64; 2],
     /// Singular values below this fraction of the largest count as zero.
     pub tolerance: f64,
-    /// The rank is taken to be at most this.
+    /// Upper limit of the rank.
     pub most: usize,
-    /// Accelerations of the tree with every loop open; along the tree: efforts less those of the tree at v̇ = 0.
+    /// Accelerations of the tree with every loop open; along the tree: efforts minus those of the tree at v̇ = 0.
     pub free: Vec<f64>,
     /// Accelerations.
     pub vdot: Vec<f64>,
@@ -81,9 +81,9 @@ pub struct CutLoops {
     /// Part of b − J a₀ that no motion can produce (length), and the length of the larger of b and J a₀.
     pub inconsistency: [f64; 2],
     half: Matrix,
-    /// Freedoms that are held where they are: the last rows.
+    /// Held freedoms: the last rows.
     held: Vec<usize>,
-    /// Where the factors were made, while they are those of the rows.
+    /// Positions at which the factors were computed, while they are valid for the rows.
     made_at: Option<Vec<f64>>,
     inverse: InverseDynamics<f64>,
     still: Vec<f64>,
@@ -93,8 +93,8 @@ pub struct CutLoops {
 }
 
 impl CutLoops {
-    /// Workspace; `more` counts the rows of constraints that the model does not know, `held` are freedoms that stay where they
-    /// are.
+    /// Workspace; `more` is the number of rows of constraints outside the model, `held` are held
+    /// freedoms.
     pub(super) fn new(model: &Model, axes: Axes, more: &[usize], held: &[usize]) -> Self {
         let rows = Rows::with_more(model, axes, more, held);
         let (m, nv) = (rows.count(), model.nv());
@@ -154,7 +154,7 @@ impl CutLoops {
         }
     }
 
-    /// How near the rows are to losing rank: the smallest pivot kept, relative to the largest row of its kind.
+    /// How close the rows are to losing rank: the smallest nonzero pivot, relative to the largest row of its kind.
     pub(super) fn weakest(&self) -> f64 {
         if let Some(along) = &self.along {
             return along.weakest();
@@ -176,7 +176,7 @@ impl CutLoops {
         usize::from(force.dot(force) > 0.5)
     }
 
-    /// The first freedom, from the tips, that nothing resists.
+    /// The first freedom, from the tips, without inertia.
     pub(super) fn singular_freedom(&self) -> Option<(usize, f64)> {
         let factors = match &self.along {
             Some(along) => &along.factors,
@@ -185,8 +185,8 @@ impl CutLoops {
         factors.singular_freedom().map(|k| (k, factors.inverse[k]))
     }
 
-    /// Factors at a configuration whose rows are evaluated. J of the model's constraints depends on q alone, so that factors made
-    /// there stay good; `others` says that there are rows that may depend on more.
+    /// Factors at a configuration whose rows are evaluated. J of the model's constraints depends on q alone, so that its factors
+    /// stay valid; `others` says that there are rows that may depend on more.
     pub(super) fn factorize(&mut self, model: &Model, q: &[f64], others: bool) {
         if !others && self.made_at.as_deref() == Some(q) {
             return;
@@ -198,14 +198,14 @@ impl CutLoops {
         self.made(q);
     }
 
-    /// Notes where factors were made.
+    /// Records the positions of the factors.
     fn made(&mut self, q: &[f64]) {
         let made_at = self.made_at.get_or_insert_default();
         made_at.clear();
         made_at.extend_from_slice(q);
     }
 
-    /// Factors are made anew next time.
+    /// Invalidates the factors.
     pub(super) fn forget(&mut self) {
         self.made_at = None;
     }
@@ -217,7 +217,7 @@ impl CutLoops {
         self.decompose(model);
     }
 
-    /// The rank is taken to be no more than it is now.
+    /// Limits the rank to its present value.
     pub(super) fn keep_rank(&mut self) {
         self.made_at = None;
         match &mut self.along {
@@ -226,7 +226,7 @@ impl CutLoops {
         }
     }
 
-    /// Poses and velocities, then the model's rows. User constraints are the caller's to fill.
+    /// Poses and velocities, then the model's rows. User constraints are filled by the caller.
     pub(super) fn evaluate(&mut self, model: &Model, time: f64, state: &State) {
         forward_kinematics(
             model,
@@ -308,7 +308,7 @@ impl CutLoops {
         stay(&self.held, &mut self.vdot);
     }
 
-    /// The same along the tree.
+    /// Accelerations and multipliers, by elimination along the tree.
     fn solve_along(&mut self, model: &Model, state: &State, tau: &[f64], external: &[Force<f64>]) {
         inverse_dynamics(
             model,
@@ -334,7 +334,7 @@ impl CutLoops {
     }
 
     /// The smallest step (in the metric of I) that removes `c` to first order, x = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ c, from factors already made; it is
-    /// kept as [`correction`](Self::correction). What of c no step can remove comes back (length).
+    /// kept as [`correction`](Self::correction). Returns the norm of the part of c that no step can remove.
     pub(super) fn remove(&mut self, model: &Model, c: &[f64]) -> f64 {
         for (change, c) in self.change.iter_mut().zip(c) {
             *change = -c;
@@ -381,14 +381,14 @@ impl CutLoops {
         (&self.correction, &self.change)
     }
 
-    /// ξ is removed.
+    /// Removes ξ.
     pub(super) fn remove_residual(&mut self, model: &Model) {
         let residual = std::mem::take(&mut self.rows.residual);
         self.remove(model, &residual);
         self.rows.residual = residual;
     }
 
-    /// ξ̇ is removed by a change of velocities.
+    /// Removes ξ̇ by a change of velocities.
     pub(super) fn remove_rate(&mut self, model: &Model) -> f64 {
         let rate = std::mem::take(&mut self.rows.rate);
         let outside = self.remove(model, &rate);
@@ -396,7 +396,7 @@ impl CutLoops {
         outside
     }
 
-    /// The last correction is made one of the accelerations.
+    /// Applies the last correction to the accelerations.
     pub(super) fn refine(&mut self) {
         for (vdot, correction) in self.vdot.iter_mut().zip(&self.correction) {
             *vdot += correction;
@@ -412,17 +412,17 @@ impl CutLoops {
     }
 }
 
-/// What is held moves by nothing at all, not by round-off.
+/// Held freedoms do not move, not even by round-off.
 fn stay(held: &[usize], x: &mut [f64]) {
     for &k in held {
         x[k] = 0.0;
     }
 }
 
-/// Up to so many rows the decomposition of all of them is taken: it is as fast, and safer.
+/// Up to this many rows all of them are decomposed together: it is as fast, and safer.
 const FEW_ROWS: usize = 12;
 
-/// About how many multiplications the decomposition takes.
+/// Approximate number of multiplications of the decomposition.
 fn dense_cost(rows: &Rows<f64>, bodies: usize, nv: usize) -> f64 {
     let m = rows.count() as f64;
     let solves: usize = rows

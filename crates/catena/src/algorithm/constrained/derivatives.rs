@@ -1,4 +1,4 @@
-//! How accelerations and multipliers of a closed chain change with q, v, τ, masses and lengths.
+//! Derivatives of accelerations and multipliers of a closed chain with respect to q, v, τ, masses and lengths.
 //!
 //! Both equations of motion hold whatever these are; their total derivatives are linear in those of v̇ and λ, with the same matrix:
 //!
@@ -7,12 +7,12 @@
 //! J v̇ + bias + α ξ̇ + β ξ = 0              J dv̇ = −∂(J v̇ + bias + α ξ̇ + β ξ)
 //! ```
 //!
-//! so that each direction costs one solution with the factors that the accelerations left behind. ∂ID is that of the tree
-//! ([`derivatives::inverse`](crate::algorithm::derivatives::inverse)), the changes of the rows themselves are exact, their
-//! recursion run in numbers that carry derivatives.
+//! so that each direction costs one solution with the factors of the accelerations. ∂ID is that of the tree
+//! ([`derivatives::inverse`](crate::algorithm::derivatives::inverse)), the derivatives of the rows are exact, by their
+//! recursion in dual numbers.
 //!
-//! Where rows depend on each other the accelerations have derivatives only along changes that keep all loops closed; for others
-//! these are the ones with dependent rows left out. dλ is then the shortest.
+//! Where rows are dependent the accelerations have derivatives only along changes that keep all loops closed; for others
+//! these are the derivatives with dependent rows left out. dλ then has minimum norm.
 
 use super::closed_chain::{ClosedChain, finite};
 use super::rows::{Axes, Rows, Stabilisation};
@@ -36,7 +36,7 @@ pub const CARD: Card = Card {
     source: "implicit function theorem on Mufti 65–73; Carpentier & Mansard 2018 for the tree",
 };
 
-/// Directions that are followed together.
+/// Directions that are computed together.
 const DIRECTIONS: usize = 4;
 
 type Number = Dual<f64, DIRECTIONS>;
@@ -54,7 +54,7 @@ pub struct ClosedDerivatives {
     pub multipliers: [Matrix; 3],
 }
 
-/// What changes on the right side in a direction.
+/// Change of the right-hand side in a direction.
 struct Change {
     efforts: Vec<f64>,
     rows: Vec<f64>,
@@ -116,8 +116,8 @@ impl ClosedChain {
         })
     }
 
-    /// dv̇ and dλ along changes of masses, lengths and all other numbers of the model: `varied` is the model with numbers that carry
-    /// derivatives, one direction each. τ and the external wrenches stay.
+    /// dv̇ and dλ along changes of masses, lengths and all other numbers of the model: `varied` is the model in dual numbers of
+    /// one direction each. τ and the external wrenches are constant.
     pub fn parameter_derivatives<const N: usize>(
         &mut self,
         time: f64,
@@ -217,7 +217,7 @@ fn lift_base<S: Scalar>(base: &Base<f64>) -> Base<S> {
     }
 }
 
-/// The rows in numbers that carry derivatives.
+/// The rows in dual numbers.
 struct Moving {
     q: Vec<Number>,
     v: Vec<Number>,

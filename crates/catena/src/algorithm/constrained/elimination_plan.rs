@@ -1,16 +1,16 @@
-//! In which order the multipliers of loops are eliminated, and what each elimination touches.
+//! Order of elimination of the multipliers of loops, and the blocks that each elimination changes.
 //!
 //! A constraint is *open* at a body if the joint that carries the body lies on its loop, and *closes* at the first body below all its
-//! joints. At that body all its rows are complete, and its multipliers can go. Constraints that are open at the same joint are
+//! joints. At that body all its rows are complete, and its multipliers can be eliminated. Constraints that are open at the same joint are
 //! coupled; eliminating one couples all those it was coupled to. Of several that close at one body the one with the fewest
-//! neighbours goes first, so that a long row of loops on the same ground stays a chain.
+//! neighbours is eliminated first, so that a long row of loops on the same ground stays a chain.
 
 use super::rows::Rows;
 use crate::model::Tree;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// No place: the ground keeps no wrenches.
+/// No index: the ground stores no wrenches.
 pub(super) const NOWHERE: usize = usize::MAX;
 
 /// A constraint that is open at a body.
@@ -66,7 +66,7 @@ pub(super) struct Later {
     pub at: usize,
 }
 
-/// Everything that depends on the shape of the mechanism only.
+/// Everything that depends on the topology of the mechanism only.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     pub open: Vec<Open>,
@@ -83,7 +83,7 @@ pub(super) struct Plan {
     pub matrix: usize,
     /// Most rows of one constraint.
     pub widest: usize,
-    /// About how many multiplications a factorization takes.
+    /// Approximate number of multiplications of a factorization.
     pub cost: f64,
 }
 
@@ -298,7 +298,7 @@ impl Plan {
     }
 }
 
-/// Marks a constraint as open on the way from its bodies to the first body below all their joints; that body comes back.
+/// Marks a constraint as open from its bodies to the first body below all their joints; returns that body.
 fn close(tree: &Tree, c: usize, bodies: &[usize], open: &mut [Vec<usize>]) -> usize {
     let mut front: BTreeSet<usize> = bodies.iter().copied().collect();
     while let Some(body) = front.pop_last() {

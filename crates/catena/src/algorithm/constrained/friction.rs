@@ -1,24 +1,24 @@
 //! Which efforts of dry friction a closed chain at rest does not determine.
 //!
 //! Held freedoms and constraints act on the motion together. With A the accelerations of the freedoms that have friction under unit
-//! efforts on them, the constraints obeyed, efforts with A λ = 0 change nothing but the loads of the constraints: friction in
-//! several joints of one loop can hold the same motion, and how they share it is not a matter of rigid bodies.
+//! efforts on them and the constraints, efforts with A λ = 0 change only the loads of the constraints: friction in
+//! several joints of one loop can block the same motion, and how they share the load is indeterminate for rigid bodies.
 
 use super::closed_chain::ClosedChain;
 use super::complete_orthogonal::{CompleteOrthogonal, RANK_TOLERANCE};
 use crate::error::Result;
 use crate::state::State;
 
-/// Freedoms whose friction holds the same motions.
+/// Freedoms whose friction blocks the same motions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedFriction {
     /// The freedoms, by their velocity coordinates.
     pub freedoms: Vec<usize>,
-    /// Number of independent motions they hold, fewer than freedoms.
+    /// Number of independent motions they block, fewer than freedoms.
     pub motions: usize,
 }
 
-/// A pivot below this fraction of its row's size is zero.
+/// A pivot below this fraction of its row's magnitude counts as zero.
 pub(crate) const DEPENDENT: f64 = 1e-9;
 
 impl ClosedChain {
@@ -31,7 +31,7 @@ impl ClosedChain {
         if n == 0 {
             return Ok(Vec::new());
         }
-        // what depends on what is a matter of the constraints: E − J⁺J does as well as the mobility
+        // dependence is determined by the constraints: E − J⁺J serves as well as the mobility
         let jacobian = self.rows(time, state)?.dense(nv);
         let mut decomposition = CompleteOrthogonal::new(nv, jacobian.rows());
         decomposition.decompose(&jacobian, RANK_TOLERANCE, usize::MAX);
@@ -58,8 +58,8 @@ impl ClosedChain {
             .collect())
     }
 
-    /// How much freedoms move in the open tree under unit efforts on them: what round-off of their answers under constraints is
-    /// relative to.
+    /// Mobility of freedoms in the open tree: the scale of round-off of their mobility under
+    /// constraints.
     pub(crate) fn open_mobility(&mut self, state: &State, freedoms: &[usize]) -> Result<Vec<f64>> {
         self.tree.factorize(state)?;
         let mut unit = vec![0.0; state.v.len()];
@@ -74,7 +74,7 @@ impl ClosedChain {
     }
 }
 
-/// Makes a mobility symmetric to the last digit; a freedom that does next to nothing of what it does `alone` does nothing.
+/// Makes a mobility symmetric to the last digit; a freedom whose mobility is negligible compared with that in `alone` is set to zero.
 pub(crate) fn clean(matrix: &mut [f64], alone: &[f64]) {
     let n = alone.len();
     for a in 0..n {
@@ -94,8 +94,8 @@ pub(crate) fn clean(matrix: &mut [f64], alone: &[f64]) {
     }
 }
 
-/// Eliminates a positive semidefinite matrix in place, pivots relative to their rows' sizes: the pivots in order, and the rows that
-/// depend on them. Entry (p, i) is what pivot p, later ones taken out, has of row i.
+/// Eliminates a positive semidefinite matrix in place, with pivots relative to the magnitudes of their rows: returns the pivots in order,
+/// and the dependent rows. Entry (p, i) is the coefficient of pivot p in row i, with later pivots eliminated.
 fn eliminate(a: &mut [f64], n: usize) -> (Vec<usize>, Vec<usize>) {
     let size: Vec<f64> = (0..n).map(|i| a[i * n + i]).collect();
     let mut pivots = Vec::new();
@@ -131,7 +131,7 @@ pub(crate) fn independent(matrix: &[f64], n: usize) -> usize {
     eliminate(&mut matrix.to_vec(), n).0.len()
 }
 
-/// Sets of rows that depend on each other, with their ranks.
+/// Sets of mutually dependent rows, with their ranks.
 fn groups(matrix: &[f64], n: usize) -> Vec<(Vec<usize>, usize)> {
     let mut a = matrix.to_vec();
     let (pivots, dependent) = eliminate(&mut a, n);
@@ -146,7 +146,7 @@ fn groups(matrix: &[f64], n: usize) -> Vec<(Vec<usize>, usize)> {
             for (l, right) in right.iter_mut().enumerate().take(k) {
                 *right -= c * a[pivots[l] * n + p];
             }
-            // relative to what the sizes of both rows make of it
+            // relative to the magnitudes of both rows
             let natural = (matrix[i * n + i] / matrix[p * n + p]).sqrt();
             if c.abs() > 1e-6 * natural {
                 members.push(p);

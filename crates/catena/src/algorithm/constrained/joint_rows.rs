@@ -1,4 +1,4 @@
-//! The rows of one cut joint: residual ξ, its rates, and the wrench that a unit multiplier puts on the child.
+//! The rows of one cut joint: residual ξ, its rates, and the wrench of a unit multiplier on the child.
 //!
 //! Everything is written in the axes of the joint frame A on the parent. With R and p the orientation and position of the
 //! child's frame B in A, Ω and u = ṗ their rates:
@@ -12,14 +12,14 @@
 //! ```
 //!
 //! When the joint is closed the gradients with respect to (Ω, u) are orthonormal, so the norm of the multipliers is that of force
-//! and torque. Tilt and turn have a pole, not a false zero, where B is turned by 180°.
+//! and torque. Tilt and turn have a pole, not a false zero, where B is rotated by 180°.
 
 use super::rows::Axes;
 use crate::model::JointKind;
 use crate::scalar::Scalar;
 use crate::spatial::{Force, Mat3, Pose, Vec3};
 
-/// A frame on a body: where it is and how it moves, in world axes; accelerations are those at v̇ = 0.
+/// A frame on a body: its pose and motion, in world axes; accelerations are those at v̇ = 0.
 #[derive(Clone, Copy)]
 pub(crate) struct MovingFrame<S> {
     pub pose: Pose<S>,
@@ -51,7 +51,7 @@ impl<S: Scalar> Row<S> {
     }
 }
 
-/// A number that changes along the motion: value, rate, second rate at v̇ = 0, and gradient of the rate with respect to Ω.
+/// A function of the motion: value, rate, second rate at v̇ = 0, and gradient of the rate with respect to Ω.
 #[derive(Clone, Copy)]
 struct Varying<S> {
     value: S,
@@ -115,7 +115,7 @@ pub(crate) struct Relative<S> {
     axes: [[Vec3<S>; 3]; 3], // [axis][value, rate, second]
     /// p, u, u̇ in A.
     position: [Vec3<S>; 3],
-    /// The same in world axes, rates as seen from the inertial frame.
+    /// p, u, u̇ in world axes, rates relative to the inertial frame.
     offset: [Vec3<S>; 3],
 }
 
@@ -268,7 +268,7 @@ impl<S: Scalar> Relative<S> {
         }
     }
 
-    /// The rows of a joint of this kind; their number goes out.
+    /// The rows of a joint of this kind; returns their number.
     pub(crate) fn joint(
         &self,
         kind: JointKind,

@@ -1,7 +1,7 @@
 //! The loads in all joints of a closed chain, those of the tree and those that were cut.
 //!
-//! Where rows depend on each other the loads are not determined: any λ + N z with J ᵀN = 0 gives the same motion. The papers'
-//! choice (Mufti A-12) is the shortest vector of all hinge forces (N, at the hinge points) and constraint torques (N·m). Through the
+//! Where rows are dependent the loads are indeterminate: any λ + N z with Jᵀ N = 0 gives the same motion. The paper's
+//! choice (Mufti A-12) is the minimum-norm vector of all hinge forces (N, at the hinge points) and constraint torques (N·m). Through the
 //! tree every load depends linearly on λ, so z solves a small, well-conditioned problem:
 //!
 //! ```text
@@ -20,10 +20,10 @@ use crate::state::{Base, State};
 /// How dependent rows share a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// The shortest vector of loads in all joints, of the tree and cut alike: it does not depend on which joints were cut.
+    /// Minimum norm of the loads in all joints, of the tree and cut ones: it does not depend on which joints were cut.
     #[default]
     AllJoints,
-    /// The shortest vector of multipliers at the constraints alone.
+    /// Minimum norm of the multipliers at the constraints alone.
     Constraints,
 }
 
@@ -33,7 +33,7 @@ pub struct Loads {
     /// What the parent exerts through the joint that carries a body, in world axes about the body's origin; entry 0 is unused.
     pub tree: Vec<Force<f64>>,
     /// What a constraint exerts on its child, in world axes about the origin of its frame on the child; zero for couplings, drivers
-    /// and constraints of the user's own, whose multipliers are efforts.
+    /// and user-defined constraints, whose multipliers are efforts.
     pub constraints: Vec<Force<f64>>,
     /// λ, one per row.
     pub multipliers: Vec<f64>,
@@ -164,7 +164,7 @@ impl Through {
         self.constraint_part(chain, &efforts)
     }
 
-    /// The same for multipliers alone, everything at rest.
+    /// Constraint loads in the joints of the tree due to multipliers alone, everything at rest.
     fn resting(&mut self, chain: &ClosedChain, lambda: &[f64]) -> Vec<Force<f64>> {
         let mut wrenches = vec![Force::zero(); chain.model.body_count() + 1];
         chain
@@ -185,7 +185,7 @@ impl Through {
         self.constraint_part(chain, &efforts)
     }
 
-    /// The wrench through each joint less what its freedoms put on the child, in world axes about the body's origin.
+    /// The wrench through each joint minus the load of its freedoms on the child, in world axes about the body's origin.
     ///
     /// The freedoms move along orthonormal directions, so the effort e of each is the force e along (or the torque e about) its
     /// direction. A helical joint is driven by a torque about its axis.
@@ -211,7 +211,7 @@ impl Through {
     }
 }
 
-/// Efforts that couplings, drivers and constraints of the user's own put on the freedoms.
+/// Efforts of couplings, drivers and user-defined constraints on the freedoms.
 fn coordinate_efforts(chain: &ClosedChain, lambda: &[f64]) -> Vec<f64> {
     let rows = &chain.work.rows;
     let mut efforts = vec![0.0; chain.model.nv()];

@@ -1,9 +1,9 @@
 //! How does a system with closed loops, couplings and drivers move?
 //!
-//! Gauss's principle (Mufti 1983, remark 1): of all accelerations that the constraints allow, J a = b, the true ones are nearest
+//! Gauss's principle (Mufti 1983, remark 1): of all accelerations that satisfy the constraints, J a = b, the true ones are closest
 //! to those of the free system in the metric of the inertia matrix. [`rows`] makes ξ, J and b of every constraint;
 //! [`cut_loops`] solves on the tree's own factorization, [`along_tree`] does so loop by loop at linear cost; [`ClosedChain`]
-//! is the checked door for plain numbers and chooses between them.
+//! is the checked entry point in `f64` and chooses between them.
 
 pub mod actuators;
 pub mod along_tree;

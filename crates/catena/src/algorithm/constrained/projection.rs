@@ -1,4 +1,4 @@
-//! Back onto the constraints: the nearest closed state, and the nearest velocities that keep it closed.
+//! Projection onto the constraints: the nearest closed state, and the nearest consistent velocities.
 //!
 //! Both corrections are the smallest in the metric of the inertia matrix (Gauss's own), so that they do not depend on units, move
 //! light parts rather than heavy ones, and change the kinetic energy in second order only:
@@ -12,19 +12,19 @@ use super::closed_chain::{ClosedChain, finite};
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::State;
 
-/// Residual at which nothing is left to gain, m or rad.
+/// Residual at the level of round-off, m or rad.
 const DONE: f64 = 1e-14;
 
 /// A projection that leaves more than this has failed, m or rad, m/s or rad/s.
 const FAILED: f64 = 1e-8;
 
-/// Newton steps that are tried.
+/// Most Newton steps.
 const MOST_STEPS: usize = 20;
 
 impl ClosedChain {
     /// Moves a state that is nearly closed onto the constraints, positions and velocities.
     ///
-    /// From far away use [`assemble`](Self::assemble), which does not lose its way.
+    /// From far away use [`assemble`](Self::assemble), which is globalised.
     pub fn project(&mut self, time: f64, state: &mut State) -> Result<()> {
         self.tree.check(state)?;
         self.project_positions(time, state)?;
@@ -51,7 +51,7 @@ impl ClosedChain {
             {
                 break;
             }
-            // factors of a step before serve as long as they lead on fast
+            // factors of an earlier step are used as long as convergence is fast
             if before == f64::INFINITY || worst > 1e-3 * before {
                 self.factorize(state)?;
             }

@@ -7,7 +7,7 @@
 //! stabilised     ξ̈ + α ξ̇ + β ξ = 0,    b = −bias − α ξ̇ − β ξ             (Mufti remark 4, corrected)
 //! ```
 //!
-//! A row of a cut joint is a pair of opposite wrenches of unit size; its entry for a freedom is the power of that pair along the
+//! A row of a cut joint is a pair of opposite unit wrenches; its entry for a freedom is the power of that pair along the
 //! freedom's twist. Only freedoms on the loop have entries: those of the path from each body to where the two paths meet.
 //!
 //! | symbol | in code | meaning |
@@ -40,7 +40,7 @@ pub enum Axes {
     /// Axes of the parent's frame: freedoms below both bodies have no entries, closed or not.
     #[default]
     Parent,
-    /// World axes, as Mufti has them: the same where the loop is closed, but stabilised equations differ while it is open, and
+    /// World axes, as in Mufti's paper: equivalent where the loop is closed, but stabilised equations differ while it is open, and
     /// freedoms below both bodies have entries then.
     World,
 }
@@ -102,13 +102,13 @@ pub struct Rows<S> {
 }
 
 impl<S: Scalar> Rows<S> {
-    /// Room for the rows of this model.
+    /// A workspace for the rows of this model.
     pub fn new<P>(model: &Model<P>, axes: Axes) -> Self {
         Rows::with_more(model, axes, &[], &[])
     }
 
-    /// The same with dense blocks of so many rows each, which somebody else fills, and a row for each freedom that is held where it
-    /// is: ξ, ξ̇ and bias of these stay zero.
+    /// A workspace with further dense blocks of the given numbers of rows, filled by the caller, and a row for each held
+    /// freedom: ξ, ξ̇ and bias of these stay zero.
     pub(super) fn with_more<P>(
         model: &Model<P>,
         axes: Axes,
@@ -195,7 +195,7 @@ impl<S: Scalar> Rows<S> {
         &self.values[block.offset..block.offset + block.rows * block.columns.len()]
     }
 
-    /// Entries of the last blocks, for those who fill them.
+    /// Entries of the last blocks, for the caller to fill.
     pub(super) fn entries_mut(&mut self, block: usize) -> &mut [S] {
         let Block {
             rows,
@@ -261,7 +261,7 @@ impl<S: Scalar> Rows<S> {
     }
 
     /// Adds the loads of the multipliers to wrenches on the bodies, which are in body axes about the bodies' origins. Rows of
-    /// coordinates, which are no wrenches, do not appear here.
+    /// coordinates, which are not wrenches, do not appear here.
     pub fn add_wrenches<P>(
         &self,
         model: &Model<P>,

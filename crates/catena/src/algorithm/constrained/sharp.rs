@@ -1,27 +1,28 @@
-//! Near a position where rows lose rank: the same equations with twice the digits.
+//! Near a position where rows lose rank: the equations in double-double arithmetic.
 //!
-//! Let σ be the singular value that vanishes. Round-off ε of ξ leaves the positions off their branch by ε/σ, velocities that obey ξ̇
-//! there are off by ε/σ², and the accelerations by ε/σ³: at σ = 1e-3 a position good to 1e-16 gives accelerations good to 1e-7, which
-//! no integrator at a sharp tolerance accepts. Nothing is wrong with the mechanism, which passes smoothly; only digits are
-//! missing. So ξ, ξ̇, J and the bias are evaluated in [`DoubleDouble`] there, and corrections found with the plain factors are
-//! repeated until those are met (iterative refinement): what is left is ε²/σ³.
+//! Let σ be the singular value that vanishes. Round-off ε of ξ puts the positions off their branch by ε/σ, consistent velocities
+//! have errors of ε/σ², and accelerations of ε/σ³: at σ = 1e-3 a position with an error of 1e-16 gives accelerations with errors of 1e-7,
+//! which no integrator at a tight tolerance accepts. The mechanism itself passes smoothly; only digits are
+//! missing. So ξ, ξ̇, J and the bias are evaluated in [`DoubleDouble`] there, and corrections with the `f64` factors are
+//! repeated until they vanish (iterative refinement): the remaining error is ε²/σ³.
 
 use super::closed_chain::ClosedChain;
 use super::rows::{Axes, Rows};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
+use crate::residual::largest;
 use crate::scalar::{DoubleDouble, Scalar};
 use crate::spatial::{Motion, Pose};
 use crate::state::{Base, State, step_kernel};
 
-/// Rows are near to losing rank where their smallest pivot is below this fraction of the largest row of its kind.
+/// Rows are close to losing rank where their smallest pivot is below this fraction of the largest row of its kind.
 const WEAK: f64 = 0.05;
 
-/// Corrections that are tried.
+/// Most corrections.
 const MOST: usize = 8;
 
-/// Residual at which nothing is left to gain.
+/// Residual at the level of round-off.
 const DONE: f64 = 1e-28;
 
 /// Residual that must be reached in any case, m or rad.
@@ -63,7 +64,7 @@ impl Sharp {
     fn load(&mut self, model: &Model, state: &State) {
         lift(&state.q, &mut self.q);
         lift(&state.v, &mut self.v);
-        // a step of nothing makes quaternions unit
+        // a zero step normalises quaternions
         self.delta.fill(DoubleDouble::zero());
         step_kernel(model, &mut self.q, &self.delta);
     }
@@ -118,12 +119,12 @@ fn round(from: &[DoubleDouble], into: &mut [f64]) -> f64 {
 }
 
 impl ClosedChain {
-    /// Were rows near to losing rank in the last factorization? Constraints of the user's own have no further digits.
+    /// Were rows close to losing rank in the last factorization? User-defined constraints are not available in double-double.
     pub(crate) fn is_weak(&self) -> bool {
         self.user.is_empty() && self.work.weakest() < WEAK
     }
 
-    /// Moves a state that is closed to round-off, and whose factors are the last ones, onto the constraints with twice the digits.
+    /// Projects a state that is closed to round-off, and whose factors are the last ones, onto the constraints in double-double arithmetic.
     pub(crate) fn sharpen(&mut self, time: f64, state: &mut State) -> Result<()> {
         let mut sharp = match self.sharp.take() {
             Some(sharp) => sharp,
@@ -176,7 +177,7 @@ impl ClosedChain {
         Ok(())
     }
 
-    /// Corrects the last accelerations, of a state that was [sharpened](Self::sharpen), with twice the digits.
+    /// Corrects the last accelerations, of a state that was [sharpened](Self::sharpen), in double-double arithmetic.
     pub(crate) fn refine_accelerations(&mut self) {
         let Some(mut sharp) = self.sharp.take() else {
             return;
@@ -184,7 +185,7 @@ impl ClosedChain {
         let mut before = f64::INFINITY;
         for _ in 0..MOST {
             sharp.accelerations_left(&self.work.vdot);
-            let worst = sharp.left.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+            let worst = largest(&sharp.left);
             if worst == 0.0 || worst.is_nan() || worst > 0.5 * before {
                 break;
             }

@@ -6,13 +6,13 @@ use crate::model::Model;
 use crate::state::State;
 use std::fmt::Debug;
 
-/// A constraint of the user's own: ξ(t, q) = 0, with its rates.
+/// A user-defined constraint: ξ(t, q) = 0, with its rates.
 ///
 /// ```text
 /// ξ̇ = J v + ∂ξ/∂t,     ξ̈ = J v̇ + bias
 /// ```
 pub trait UserConstraint: Debug + Send + Sync {
-    /// How to call it in messages.
+    /// Its name in messages.
     fn name(&self) -> &str;
 
     /// Number of scalar conditions.

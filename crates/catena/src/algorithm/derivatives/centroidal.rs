@@ -1,7 +1,7 @@
 //! The centroidal momentum matrix A_G, its rate, and the generalized Jacobian of a free-floating robot.
 //!
-//! Orin, Goswami & Lee (2013): h_G = A_G v is the momentum of all bodies, angular about their mass centre G. Column k is what
-//! freedom k alone gives everything beyond it, M̃ₖ sₖ, seen from G. Its rate follows from the operators of
+//! Orin, Goswami & Lee (2013): h_G = A_G v is the momentum of all bodies, angular about their mass centre G. Column k is the momentum
+//! of everything beyond freedom k due to this freedom alone, M̃ₖ sₖ, about G. Its rate follows from the operators of
 //! [`inverse`](super::inverse), because V ×* M − M V × = 2B − (M V) ×̄*:
 //!
 //! ```text
@@ -11,16 +11,16 @@
 //!
 //! (h̃ₖ: momentum of everything beyond freedom k; the last term of (2) because G moves; f is the linear part of (1)).
 //!
-//! Umetani & Yoshida (1989): a robot that floats freely with zero momentum answers joint rates θ̇ with a motion of its base,
+//! Umetani & Yoshida (1989): the base of a robot that floats freely with zero momentum moves in response to joint rates θ̇,
 //! and the twist of its end effector E is J* θ̇. With Θ the inertia of the whole robot about G and columns of A_G for the
 //! joints alone:
 //!
 //! ```text
-//! ω = −Θ⁻¹ A_ω θ̇                                         turning of the whole robot                (3)
+//! ω = −Θ⁻¹ A_ω θ̇                                         rotation of the whole robot               (3)
 //! J* = J + (1; −r̃) (−Θ⁻¹ A_ω) − (0; A_v / m)              r = E − G;  J, A: columns of the joints    (4)
 //! ```
 //!
-//! Where the robot is in the world does not enter (1–4). Cost O(n).
+//! The pose of the robot in the world does not enter (1–4). Cost O(n).
 
 use super::inverse::{Beyond, Body, Gathered, Nothing, Outward, Sum, Visit, carried};
 use crate::algorithm::Card;
@@ -41,7 +41,7 @@ pub const CARD: Card = Card {
     source: "Orin, Goswami & Lee 2013; Umetani & Yoshida 1989",
 };
 
-/// A_G, its rate and what belongs to them: workspace and result of [`centroidal_momentum`].
+/// A_G, its rate and related quantities: workspace and result of [`centroidal_momentum`].
 ///
 /// World axes; angular rows first, about the mass centre.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ impl<S: Scalar> CentroidalMomentum<S> {
     }
 }
 
-/// A_G and Ȧ_G at (q, v). On a base that is moved as prescribed, A_G v is the part of the momentum that is due to v.
+/// A_G and Ȧ_G at (q, v). On a base with prescribed motion, A_G v is the part of the momentum that is due to v.
 pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     q: &[S],
@@ -120,7 +120,7 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
         let body = &bodies[i];
         let own = model.inertia::<S>(i);
         let r = body.rotation;
-        // ω and v in body axes: the momentum of one body needs no turned inertia
+        // ω and v in body axes: the momentum of one body needs no rotated inertia
         let velocity = Motion::new(
             r.transpose_times(body.velocity.angular),
             r.transpose_times(body.velocity.linear),
@@ -190,7 +190,7 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
     result.bias = bias;
 }
 
-/// Keeps what is found at every freedom.
+/// Stores the results of every freedom.
 struct Keep<'a, S: Scalar>(&'a mut [Gathered<S>]);
 
 impl<S: Scalar> Visit<Components<S>> for Keep<'_, S> {
@@ -213,7 +213,7 @@ impl<S: Scalar> Visit<Components<S>> for Keep<'_, S> {
 }
 
 /// J* of a frame of a free-floating robot, 6 × (nv − 6): its twist (world axes, at its origin) is J* θ̇ while the momentum is
-/// zero. The first body must hang on the ground by a free joint and carry all others.
+/// zero. The first body must be on a free joint to the ground and carry all others.
 ///
 /// `jacobian` is the frame's 6 × nv Jacobian in world axes, `centroidal` of the same configuration on a base at rest.
 pub fn generalized_jacobian<S: Scalar>(

@@ -6,16 +6,16 @@
 //! τ(q, v, v̇(q, v, τ)) = τ    ⇒    I ∂v̇/∂q = −∂τ/∂q,   I ∂v̇/∂v = −∂τ/∂v,   I ∂v̇/∂τ = 1        (at v̇ of this state)
 //! ```
 //!
-//! (Carpentier & Mansard 2018.) The right-hand sides are never written down. Column j of ∂τ is what a motion of everything
-//! beyond freedom j takes, Ψ̈ⱼ and Ψ̇ⱼ for ∂q, Φⱼ and sⱼ for ∂v (equations 1 and 2 of [`inverse`]), and the sweeps of UDUᵀ
-//! over it are known in advance: bodies that are free to move on their joints answer a motion given to their root with their
-//! *articulated* inertia M̂, and what they take for it by velocities is as well a 6×3 operator B̂ that a freedom is taken out of,
+//! (Carpentier & Mansard 2018.) The right-hand sides are never formed. Column j of ∂τ is the effort for a motion of everything
+//! beyond freedom j, Ψ̈ⱼ and Ψ̇ⱼ for ∂q, Φⱼ and sⱼ for ∂v (equations 1 and 2 of [`inverse`]), and the sweeps of UDUᵀ
+//! over it are known in advance: bodies that are free to move on their joints respond to a motion of their root with their
+//! *articulated* inertia M̂, and to its velocity with a 6×3 operator B̂, from which freedoms are eliminated likewise,
 //!
 //! ```text
 //! tips to base   M̂ ← M̂ − ψₖ m̂ₖ ψₖᵀ,   m̂ₖ βₖ = B̂ᵀ sₖ,   B̂ ← B̂ − ψₖ m̂ₖ βₖᵀ,      sums over children, B̂ of a body: 2B      (1)
 //! ```
 //!
-//! With that, where column j begins, and on the way from there to the base (rows k = j and inwards)
+//! With that, inward from the start of column j (rows k = j and towards the base)
 //!
 //! ```text
 //! gⱼ = M̂ⱼ Ψ̈ⱼ + B̂ⱼ Ψ̇ⱼ,   ŷₖ = sₖᵀ g,   g ← g − ψₖ ŷₖ,   and when the freedom's own rotation is done  g ← g + sⱼ ×* f̃ⱼ      (2)
@@ -30,13 +30,13 @@
 //! w ← w + sₖ xₖ
 //! ```
 //!
-//! So rows beyond a column need no sweep inwards, rows before it no entry of ∂τ. For ∂v̇/∂τ there is ŷⱼ = −1 instead. Columns
-//! are independent of one another and go through in packs, all three kinds together, in registers. Everything is in the axes of
+//! So rows beyond a column need no inward sweep, rows before it no entry of ∂τ. For ∂v̇/∂τ there is ŷⱼ = −1 instead. Columns
+//! are independent of one another and are processed in packs, all three kinds together, in registers. Everything is in the axes of
 //! the base; the reference point is the origin of the first body in every group of eight freedoms and moves with the sweep, so
 //! that no digits are lost to a distant one. Springs and dampers add to the diagonal of ∂τ: their part is −I⁻¹ times it.
 //! Cost O(n²), O(n) per column.
 //!
-//! External wrenches are constant in body axes. What a wrench w on body b adds, in body axes about the body's origin, is
+//! External wrenches are constant in body axes. The effect of a wrench w on body b, in body axes about the body's origin, is
 //! ∂v̇/∂w = I⁻¹ Jᵀ with the body Jacobian J
 //! ([`body_jacobian`](crate::algorithm::kinematics::body_jacobian)); ∂τ/∂w = −Jᵀ.
 
@@ -77,7 +77,7 @@ pub struct ForwardDerivatives<S = f64> {
 }
 
 impl<S: Scalar> ForwardDerivatives<S> {
-    /// Room for the derivatives of this model.
+    /// Matrices for the derivatives of this model.
     pub fn new<P>(model: &Model<P>) -> Self {
         let nv = model.nv();
         ForwardDerivatives {
@@ -145,7 +145,7 @@ pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     );
 }
 
-/// What adds up over everything beyond a joint while the joints beyond are free, about the body's origin.
+/// Sums over everything beyond a joint with the joints beyond free, about the body's origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Free<E: Space> {
     pub(crate) inertia: E::Articulated,
@@ -199,7 +199,7 @@ impl<E: Space> Beyond<E> for Free<E> {
 }
 
 impl<E: Space> Free<E> {
-    /// Takes out a freedom, (1): what is left, and β m̂.
+    /// Eliminates a freedom, (1): returns the remainder, and β m̂.
     #[inline(always)]
     fn without(self, axis: &E::Motion, psi: &E::Wrench, inverse: E::Number) -> (Self, E::Vector) {
         let (turn, slide) = (E::angular(axis), E::linear(axis));
@@ -215,7 +215,7 @@ impl<E: Space> Free<E> {
     }
 }
 
-/// Takes freedom `at` of body i out of `rest`, (1): its ψ in the axes of the base, and β m̂.
+/// Eliminates freedom `at` of body i from `rest`, (1): returns its ψ in the axes of the base, and β m̂.
 #[inline(always)]
 pub(crate) fn take_out<E: Space>(
     constants: &impl Constants<E>,
@@ -267,7 +267,7 @@ impl<S: Scalar> Recursion<S> {
         self.freedoms = freedoms;
     }
 
-    /// The same, with the numbers of freedoms handed on as they are found.
+    /// The half that is linear in the number of bodies, with the numbers of freedoms passed to a sink as they are computed.
     #[inline(always)]
     pub fn run_into<P: Parameter<S>, T: Sink<S, { sweeps::NUMBERS }> + ?Sized>(
         &mut self,
@@ -292,7 +292,7 @@ impl<S: Scalar> Recursion<S> {
     }
 }
 
-/// Takes out every freedom and hands on its numbers.
+/// Eliminates every freedom and passes its numbers on.
 struct TakeOut<'a, S: Scalar, P, T: ?Sized> {
     model: &'a Model<P>,
     bodies: &'a [Body<Components<S>>],
@@ -330,7 +330,7 @@ impl<S: Scalar, P: Parameter<S>, T: Sink<S, { sweeps::NUMBERS }> + ?Sized> Visit
     }
 }
 
-/// What the sweeps need of a freedom, about a reference point; that and the body's origin are seen from the same point.
+/// What the sweeps need of a freedom, about a reference point; that and the body's origin are relative to the same point.
 #[inline(always)]
 pub(crate) fn numbers<M: Scalar>(
     freedom: &Freedom<Components<M>>,

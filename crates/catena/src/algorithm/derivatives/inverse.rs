@@ -44,10 +44,11 @@
 //! the base stands in the world never enters, nor does its linear velocity. Cost O(n d) products, O(n²) entries.
 
 use super::pairs::{self, Numbers, Pairs};
+use crate::algorithm::Card;
 use crate::algorithm::factorization::FactorsRef;
 use crate::algorithm::pack::{One, Sink, write_force, write_motion, write_vec};
-use crate::algorithm::{Angles, Card};
 use crate::matrix::Matrix;
+use crate::model::Angles;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar, Task};
 use crate::space::{Components, Constants, Freedom, JointIn, Space, in_space};
@@ -71,12 +72,13 @@ pub struct InverseDerivatives<S = f64> {
     pub dq: Matrix<S>,
     /// ∂τ/∂v.
     pub dv: Matrix<S>,
-    /// ∂τ/∂v̇, the inertia matrix.
+    /// ∂τ/∂v̇, the inertia matrix. Its moments are summed in the axes of the base: where a slender body turns about its own axis, an entry
+    /// is right to round-off of the largest moment, and [`inertia_matrix`](crate::algorithm::inertia_matrix) keeps more digits.
     pub inertia: Matrix<S>,
 }
 
 impl<S: Scalar> InverseDerivatives<S> {
-    /// Room for the derivatives of this model.
+    /// Matrices for the derivatives of this model.
     pub fn new<P>(model: &Model<P>) -> Self {
         let nv = model.nv();
         InverseDerivatives {
@@ -87,7 +89,7 @@ impl<S: Scalar> InverseDerivatives<S> {
     }
 }
 
-/// One body, as the way out leaves it.
+/// One body, after the outward pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body<E: Space> {
     pub(crate) rotation: E::Matrix,
@@ -99,7 +101,7 @@ pub(crate) struct Body<E: Space> {
     pub(super) rate: E::Motion,
 }
 
-/// What adds up over everything beyond a joint, about the body's origin.
+/// Sums over everything beyond a joint, about the body's origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sum<E: Space> {
     pub(crate) inertia: E::Moments,
@@ -149,11 +151,11 @@ impl<S: Scalar> InverseDerivativesWork<S> {
     }
 }
 
-/// Workspace of a recursion from body to body and back, and the numbers it finds of every freedom.
+/// Workspace of an outward and inward pass, and the numbers computed for every freedom.
 #[derive(Clone, Debug)]
 pub(crate) struct Recursion<S: Scalar, B, const N: usize> {
     pub(super) outward: Outward<Components<S>>,
-    /// What children that do not follow at once have handed on.
+    /// Sums from children that do not follow their parent directly.
     pub(super) forks: Vec<B>,
     pub(crate) freedoms: Vec<[S; N]>,
 }
@@ -188,7 +190,7 @@ impl<S: Scalar> Work<S> {
         self.freedoms = freedoms;
     }
 
-    /// The same, with the numbers of freedoms handed on as they are found.
+    /// The half that is linear in the number of bodies, with the numbers of freedoms passed to a sink as they are computed.
     #[inline(always)]
     pub fn run_into<P: Parameter<S>, T: Sink<S, { pairs::NUMBERS }> + ?Sized>(
         &mut self,
@@ -287,20 +289,20 @@ impl<E: Space> Sum<E> {
     }
 }
 
-/// The wrench about a point from which the present one is seen at `d`.
+/// The wrench about a point in which the present one is at `d`.
 #[inline(always)]
 pub(super) fn wrench_seen<E: Space>(f: &E::Wrench, d: E::Vector) -> E::Wrench {
     let moment = E::cross_plus(E::lever(d), E::force(f), E::moment(f));
     E::wrench(moment, E::force(f))
 }
 
-/// The twist about a point from which the present one is seen at `d`.
+/// The twist about a point in which the present one is at `d`.
 #[inline(always)]
 pub(super) fn motion_seen<S: Scalar>(m: Motion<S>, d: Vec3<S>) -> Motion<S> {
     Motion::new(m.angular, d.cross_add(m.angular, m.linear))
 }
 
-/// The wrench about a point from which the present one is seen at `d`.
+/// The wrench about a point in which the present one is at `d`.
 #[inline(always)]
 pub(super) fn force_seen<S: Scalar>(f: Force<S>, d: Vec3<S>) -> Force<S> {
     wrench_seen::<Components<S>>(&f, d)
@@ -370,7 +372,7 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     );
 }
 
-/// What adds up on the way back, about body origins.
+/// Quantities summed in the inward pass, about body origins.
 pub(crate) trait Beyond<E: Space>: Copy {
     /// Of no body.
     fn none() -> Self;
@@ -380,16 +382,16 @@ pub(crate) trait Beyond<E: Space>: Copy {
 
     fn plus(self, b: Self) -> Self;
 
-    /// The same about a point from which the present one is seen at `d`.
+    /// The sums about a point in which the present one is at `d`.
     fn shifted(self, d: &E::Vector) -> Self;
 }
 
-/// What is done at every freedom on the way out.
+/// What is done at every freedom in the outward pass.
 pub(crate) trait Pass<E: Space> {
     fn freedom(&mut self, at: usize, origin: E::Vector, freedom: &Freedom<E>);
 }
 
-/// Nothing: the way back finds the freedoms again.
+/// Nothing: the inward pass recomputes the freedoms.
 pub(super) struct Nothing;
 
 impl<E: Space> Pass<E> for Nothing {
@@ -397,14 +399,14 @@ impl<E: Space> Pass<E> for Nothing {
     fn freedom(&mut self, _at: usize, _origin: E::Vector, _freedom: &Freedom<E>) {}
 }
 
-/// What is done at every freedom on the way back, the last one first.
+/// What is done at every freedom in the inward pass, the last one first.
 pub(crate) trait Visit<E: Space> {
     type Beyond: Beyond<E>;
 
-    /// Are freedoms found again on the way back?
+    /// Are freedoms recomputed in the inward pass?
     const FINDS_AGAIN: bool = true;
 
-    /// `whole`: of everything beyond the joint; `rest` is what the parent gets to see of it.
+    /// `whole`: of everything beyond the joint; `rest` is the part passed to the parent.
     fn freedom(
         &mut self,
         at: usize,
@@ -415,8 +417,8 @@ pub(crate) trait Visit<E: Space> {
     );
 }
 
-/// The way from the base to the tips, and what it leaves. It leaves little: what can be found again from two neighbouring bodies
-/// is, on the way back, because many states in lanes do not fit into the nearest cache.
+/// The outward pass, and what it stores. It stores little: what can be recomputed from two neighbouring bodies
+/// is, in the inward pass, because many states in lanes do not fit into the first-level cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Outward<E: Space> {
     angles: Angles<E::Number>,
@@ -496,7 +498,7 @@ impl<E: Space> Outward<E> {
         }
         let to_base = base.pose.rotation;
         let ground = &mut self.body[0];
-        // seen by an observer who flies along with the base's origin
+        // relative to an observer moving with the base's origin
         let omega = to_base.transpose_times(base.velocity.angular);
         ground.velocity = E::motion(E::vector(omega), E::zero());
         let lift = base.acceleration.linear - model.gravity.lift();
@@ -533,7 +535,7 @@ impl<E: Space> Outward<E> {
         }
     }
 
-    /// Tips to base: what adds up over everything beyond each joint.
+    /// Tips to base: sums over everything beyond each joint.
     #[inline(always)]
     pub fn back<W: Visit<E>>(
         &self,

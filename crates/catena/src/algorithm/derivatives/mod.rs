@@ -1,7 +1,7 @@
-//! How do efforts and accelerations change with positions, velocities and efforts?
+//! Derivatives of efforts and accelerations with respect to positions, velocities and efforts.
 //!
 //! Derivatives with respect to q are along the increments δ of [`State::step`](crate::State::step): δₖ = vₖ · time. For a
-//! coordinate of its own that is the ordinary partial derivative; for a quaternion it is the derivative along a small
+//! scalar coordinate that is the ordinary partial derivative; for a quaternion it is the derivative along a small
 //! rotation about the child's axes (see NOTATION.md).
 
 pub mod centroidal;

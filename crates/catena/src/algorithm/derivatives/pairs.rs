@@ -1,7 +1,7 @@
 //! The entries of ∂τ/∂q, ∂τ/∂v and I, a product for every pair of freedoms: (4) and (5) of [`inverse`](super::inverse).
 //!
-//! Columns come in packs. Eight rows meet a pack at a time: what the pack needs is read once for all of them, and few lines and
-//! pages of the result are written to at once.
+//! Columns come in packs. Eight rows are processed per pack: the pack is loaded once for all of them, and few cache lines and
+//! pages of the result are written at a time.
 
 use crate::algorithm::inertia_matrix::composite_bodies::add_rotors;
 use crate::algorithm::pack::{Pack, dot, part, write};
@@ -24,7 +24,7 @@ pub(crate) const FIRST: usize = 27;
 pub(crate) const SECOND: usize = 30;
 pub(crate) const BOTH: usize = 36;
 
-/// Up to this many freedoms the results of a state stay in the nearer caches.
+/// Up to this many freedoms the results of a state stay in the first- and second-level caches.
 const NEAR: usize = 64;
 
 /// Which products make which entries.
@@ -36,7 +36,7 @@ impl<M: Scalar> Pairs<M> {
         Pairs(Relations::new::<S, K, P>(model, true), model.nv())
     }
 
-    /// All entries by rows. Without `INERTIA` the last matrix is not touched. Zero if all numbers are finite, not a number if any is
+    /// All entries by rows. Without `INERTIA` the last matrix is not written. Returns zero if all numbers are finite, NaN if any is
     /// not; springs, dampers and rotors are added after that.
     #[inline(always)]
     pub fn run<S: Scalar, K: Pack<S, Many = M>, P: Parameter<S>, const INERTIA: bool>(
@@ -69,7 +69,7 @@ impl<M: Scalar> Pairs<M> {
         bad
     }
 
-    /// Up to eight rows at one pack; `WHOLE` if it is that many, and there is room for all of the pack.
+    /// Up to eight rows of one pack; `WHOLE` if there are eight, and the whole pack can be written.
     #[inline(always)]
     fn meet<S: Scalar, K: Pack<S, Many = M>, const INERTIA: bool, const WHOLE: bool>(
         &self,
@@ -87,8 +87,8 @@ impl<M: Scalar> Pairs<M> {
         if nv > NEAR {
             for r in 0..rows {
                 let next = (at + r * nv).wrapping_sub(2 * K::WIDTH);
-                K::expect(dq, next);
-                K::expect(dv, next);
+                K::prefetch(dq, next);
+                K::prefetch(dv, next);
             }
         }
         let (dq, dv) = (&mut dq[at..], &mut dv[at..]);
@@ -128,7 +128,7 @@ impl<M: Scalar> Pairs<M> {
         bad
     }
 
-    /// One row at one pack, however they lie.
+    /// One row of one pack, whatever their relation.
     #[inline(always)]
     fn any<S: Scalar, K: Pack<S, Many = M>, const INERTIA: bool>(
         &self,
@@ -179,7 +179,7 @@ impl<M: Scalar> Pairs<M> {
     }
 }
 
-/// (4): what a pack of columns brings, in registers for all rows that it is beyond of.
+/// (4): the factors of a pack of columns, in registers for all rows on the path from it to the base.
 #[derive(Clone, Copy)]
 struct Beyond<M> {
     by_q: [M; 6],
@@ -221,7 +221,7 @@ impl<M: Scalar> Beyond<M> {
     }
 }
 
-/// (5): the same for all rows that are beyond it.
+/// (5): the factors of a pack of columns for all rows beyond it.
 #[derive(Clone, Copy)]
 struct Inwards<M> {
     first: [M; 3],
@@ -265,7 +265,7 @@ impl<M: Scalar> Inwards<M> {
     }
 }
 
-/// A row at a pack, into all matrices.
+/// A row of a pack, into all matrices.
 #[inline(always)]
 fn write_row<S: Scalar, K: Pack<S>, const INERTIA: bool, const ROOM: bool>(
     [dq, dv, inertia]: [&mut [S]; 3],

@@ -1,8 +1,8 @@
 //! The columns of ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ, a pack at a time: the sweeps (2) to (4) of [`forward`](super::forward).
 //!
-//! All three kinds go together: what one waits for the others do meanwhile. Rows come in runs, along which the tree does not branch,
-//! the reference point stays, and all columns of the pack are treated alike; what changes from run to run is done between them, and
-//! on the way along a run everything is in registers.
+//! All three kinds are computed together, which hides latency. Rows come in runs, along which the tree does not branch,
+//! the reference point is constant, and all columns of the pack are treated alike; changes are made between runs, and
+//! along a run everything is in registers.
 
 use crate::algorithm::pack::{
     GROUP, Pack, between, dot, move_motion, move_wrench, part, put, row_part,
@@ -10,7 +10,7 @@ use crate::algorithm::pack::{
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 
-/// What is kept of a freedom, about the reference point of its group: as a row sₖ, −ψₖ, −βₖ and −1/m̂ₖ, as a column the rest.
+/// What is stored of a freedom, about the reference point of its group: as a row sₖ, −ψₖ, −βₖ and −1/m̂ₖ, as a column the rest.
 pub(crate) type Numbers<M> = [M; NUMBERS];
 pub(crate) const NUMBERS: usize = 52;
 pub(crate) const AXIS: usize = 0;
@@ -28,7 +28,7 @@ pub(crate) const CARRIED: usize = 43;
 /// Origin of the body, from the origin of the tree's first body.
 pub(crate) const ORIGIN: usize = 49;
 
-/// Rows whose place in the results is asked for ahead of time.
+/// Prefetch distance of results, in rows.
 const AHEAD: usize = 6;
 
 /// Rows from `start` to before `end`, along a branch of the tree and within a group.
@@ -44,7 +44,7 @@ struct Run {
 
 const NEIGHBOUR: usize = usize::MAX;
 
-/// How the rows of a run lie to the columns of a pack.
+/// Relation of the rows of a run to the columns of a pack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lie {
     /// All columns are beyond them.
@@ -55,7 +55,7 @@ enum Lie {
     Mixed(usize),
 }
 
-/// A row that has not the same relation to all columns of a pack: ones where a column is meant, zeros elsewhere.
+/// A row with different relations to the columns of a pack: masks with ones where the relation holds, zeros elsewhere.
 #[derive(Clone, Copy, Debug)]
 struct Mixed<M> {
     /// The joint of this row or beyond.
@@ -208,7 +208,7 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
         }
     }
 
-    /// All columns: ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ by rows. Zero if all numbers are finite, not a number if any is not; springs and dampers
+    /// All columns: ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ by rows. Returns zero if all numbers are finite, NaN if any is not; springs and dampers
     /// are added after that.
     #[inline(always)]
     pub fn run<P: Parameter<S>>(
@@ -429,7 +429,7 @@ fn passing<S: Scalar, K: Pack<S>>(
     added
 }
 
-/// Not a number where a motion is not finite: whatever is not stays in it.
+/// NaN where a motion is non-finite.
 #[inline(always)]
 fn finite<M: Scalar>(w: &Moving<M>, mut bad: M) -> M {
     for kind in 0..3 {
@@ -453,7 +453,7 @@ fn dot_add<M: Scalar>(a: &[M; 6], b: &[M; 6], c: M) -> M {
     one + other
 }
 
-/// To every one of `to` the same vector times its own factor.
+/// Adds a vector times its own factor to each of `to`.
 #[inline(always)]
 fn add_to_all<M: Scalar>(to: &mut [[M; 6]; 3], vector: &[M; 6], factors: &[M; 3]) {
     for c in 0..3 {
@@ -463,7 +463,7 @@ fn add_to_all<M: Scalar>(to: &mut [[M; 6]; 3], vector: &[M; 6], factors: &[M; 3]
     }
 }
 
-/// A row of a pack of columns, of all three matrices; a later row's place is asked for.
+/// A row of a pack of columns, of all three matrices; a later row is prefetched.
 #[inline(always)]
 fn write_row<S: Scalar, K: Pack<S>>(
     [dq, dv, dtau]: [&mut [S]; 3],
@@ -477,7 +477,7 @@ fn write_row<S: Scalar, K: Pack<S>>(
     put::<S, K>(dv, at, x[1]);
     put::<S, K>(dtau, at, x[2]);
     let next = at + AHEAD * nv;
-    K::expect(dq, next);
-    K::expect(dv, next);
-    K::expect(dtau, next);
+    K::prefetch(dq, next);
+    K::prefetch(dv, next);
+    K::prefetch(dtau, next);
 }

@@ -1,19 +1,19 @@
 //! I X = B for many columns at once, with the factors of [`Factorization`].
 //!
 //! The sweeps of `udu.rs` (Saha 1999, eqs. 33–37), in the axes of the base instead of those of the bodies: then nothing is
-//! turned on the way, every joint is handled alike through its columns sₖ and ψₖ, and a pack of right-hand sides goes
+//! rotated, every joint is handled alike through its columns sₖ and ψₖ, and a pack of right-hand sides is swept
 //! through the tree together:
 //!
 //! ```text
-//! tips to base   ŷₖ = bₖ − sₖᵀ η,   η ← η + ψₖ ŷₖ,   η seen from the parent
-//! base to tips   xₖ = ŷₖ/m̂ₖ − ψₖᵀ μ,   μ ← μ + sₖ xₖ,   μ seen from the child
+//! tips to base   ŷₖ = bₖ − sₖᵀ η,   η ← η + ψₖ ŷₖ,   η shifted to the parent
+//! base to tips   xₖ = ŷₖ/m̂ₖ − ψₖᵀ μ,   μ ← μ + sₖ xₖ,   μ shifted to the child
 //! ```
 //!
-//! Cost O(n) per column. For few freedoms it is quicker to write U out, Uᵢₖ = sᵢᵀ ψₖ, and to substitute with it: the same
-//! factors, the same sweeps, a product per pair instead of thirty per body.
+//! Cost O(n) per column. For few freedoms it is faster to form U explicitly, Uᵢₖ = sᵢᵀ ψₖ, and to substitute with it: the same
+//! factors and sweeps, with one product per pair instead of thirty per body.
 //!
-//! The inverse is I X = 1, half of it: a column is zero on the way in until its own freedom is reached, and by symmetry
-//! only its entries up to that freedom are needed on the way out.
+//! The inverse is I X = 1, half of it: a column is zero in the inward pass until its own freedom is reached, and by symmetry
+//! only its entries up to that freedom are needed in the outward pass.
 
 use super::Factorization;
 use crate::algorithm::Card;
@@ -33,10 +33,10 @@ pub const CARD: Card = Card {
     source: "Saha 1999, eqs. 33–37; in common axes",
 };
 
-/// Packs that go through the tree together.
+/// Packs that are swept through the tree together.
 const CHUNK: usize = 4;
 
-/// Up to this many freedoms U is written out.
+/// Up to this many freedoms U is formed explicitly.
 const WRITTEN_OUT: usize = 40;
 
 /// Matrices of nv columns that fit into the panel.
@@ -152,7 +152,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         }
     }
 
-    /// Is U written out?
+    /// Is U formed explicitly?
     #[inline(always)]
     pub fn written_out(&self) -> bool {
         !self.u.is_empty()
@@ -260,7 +260,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         }
     }
 
-    /// Both sweeps with U written out, over a panel of `width` packs: X = `scale` I⁻¹ B in the first `scaled` packs, I⁻¹ B
+    /// Both sweeps with explicit U, over a panel of `width` packs: X = `scale` I⁻¹ B in the first `scaled` packs, I⁻¹ B
     /// in the others.
     #[inline(always)]
     pub fn substitute(&mut self, width: usize, scaled: usize, scale: S) {

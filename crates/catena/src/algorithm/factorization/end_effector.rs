@@ -41,7 +41,7 @@ pub struct EndEffector<S> {
 }
 
 impl<S: Scalar> EndEffector<S> {
-    /// The point at `offset` (body axes, from the body's origin) of `body`, which must hang on the ground by a free joint.
+    /// The point at `offset` (body axes, from the body's origin) of `body`, which must be on a free joint to the ground.
     /// `factors` must have been made at the configuration in question, on a base at rest.
     pub fn new<P: Parameter<S>>(
         model: &Model<P>,
@@ -80,7 +80,7 @@ impl<S: Scalar> EndEffector<S> {
         )
     }
 
-    /// The generalized force of the free joint that a wrench w_e at E amounts to.
+    /// The generalized force of the free joint equivalent to a wrench w_e at E.
     pub fn joint_force(&self, wrench: Force<S>) -> [S; 6] {
         let f = self.joint_axes.transpose_times(wrench.force);
         let n = self

@@ -1,7 +1,7 @@
-//! The factors of I(q) as the recursions in a space leave them.
+//! The factors of I(q) as computed by recursions in a space.
 
 use super::Factorization;
-use crate::algorithm::Angles;
+use crate::model::Angles;
 use crate::model::Model;
 use crate::scalar::Scalar;
 use crate::space::Space;
@@ -29,7 +29,7 @@ pub(crate) struct FactorsMut<'a, E: Space> {
     pub inverse: &'a mut [E::Number],
 }
 
-/// Where others find them.
+/// References to them for reading.
 #[derive(Clone, Copy)]
 pub(crate) struct FactorsRef<'a, E: Space> {
     pub angles: &'a Angles<E::Number>,
@@ -39,7 +39,7 @@ pub(crate) struct FactorsRef<'a, E: Space> {
 }
 
 impl<E: Space> Factors<E> {
-    /// Room for the factors of this model.
+    /// Storage for the factors of this model.
     pub fn new<P>(model: &Model<P>) -> Self {
         let (n, nv) = (model.body_count() + 1, model.nv());
         Factors {
@@ -72,7 +72,7 @@ impl<E: Space> Factors<E> {
         }
     }
 
-    /// The same in numbers, but for the articulated inertias.
+    /// Copies the factors in components, except the articulated inertias.
     pub fn export(&self, factors: &mut Factorization<E::Number>) {
         factors.angles.fill_from(&self.angles);
         for (to, from) in factors.pose.iter_mut().zip(&self.pose) {

@@ -1,7 +1,7 @@
-//! Inertia as felt at a task: Λ⁻¹ = J I⁻¹ Jᵀ and Λ.
+//! Operational-space inertia: Λ⁻¹ = J I⁻¹ Jᵀ and Λ.
 //!
 //! Khatib (1987). I⁻¹ Jᵀ is one solve through the factorization for each row of J, O(n) each; the product with J follows.
-//! Λ is the inertia that a wrench on the frame works against. It exists only where the frame can be accelerated in every
+//! Λ is the inertia that a wrench on the frame accelerates. It exists only where the frame can be accelerated in every
 //! direction of the task: [`operational_inertia`] scales rows so that units do not matter, and refuses what is singular.
 
 use super::{Factorization, SolveColumns};
@@ -9,6 +9,7 @@ use crate::algorithm::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
+use crate::residual;
 use crate::scalar::{Parameter, Scalar};
 
 /// Operational-space inertia.
@@ -21,7 +22,7 @@ pub const CARD: Card = Card {
     source: "Khatib 1987; through UDUᵀ",
 };
 
-/// Below this, the smallest eigenvalue of the scaled Λ⁻¹ (largest: about 1) is taken for zero.
+/// Below this, the smallest eigenvalue of the scaled Λ⁻¹ (largest: about 1) counts as zero.
 pub const SINGULAR: f64 = 1e-12;
 
 /// Λ⁻¹ = J I⁻¹ Jᵀ of a task whose Jacobian is m × nv, and X = I⁻¹ Jᵀ (nv × m). `solver` must have been prepared.
@@ -47,7 +48,7 @@ pub fn operational_inverse<S: Scalar, P: Parameter<S>>(
     (inverse, x)
 }
 
-/// What is felt at a frame or task.
+/// Operational-space inertia of a frame or task.
 #[derive(Clone, Debug)]
 pub struct OperationalInertia {
     /// Λ⁻¹ = J I⁻¹ Jᵀ: the acceleration that a unit wrench gives.
@@ -90,8 +91,8 @@ pub fn operational_inertia(
     }
     let (values, vectors) = eigen(scaled);
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    if least.is_nan() || most.is_nan() || least <= SINGULAR * most {
+    let most = residual::largest(&values);
+    if most.is_nan() || least <= SINGULAR * most {
         return Err(refused(format!(
             "the frame cannot be accelerated in every direction of the task: with unit diagonal, the eigenvalues of J I⁻¹ Jᵀ \
              lie between {least:.3e} and {most:.3e}"

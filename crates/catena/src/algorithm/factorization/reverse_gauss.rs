@@ -10,8 +10,8 @@
 //! ```
 //!
 //! so that E I = L₂ = D Uᵀ with E = E₂ ⋯ Eₙ, U = E⁻¹ (unit upper triangular, columns αₖ) and D the diagonal of L₂.
-//! O(n³) as it stands; [`Factorization`](super::Factorization) does the same in O(n) by knowing what the entries are. It is
-//! kept as the readable third route: for teaching, and as a witness in tests.
+//! O(n³) as written; [`Factorization`](super::Factorization) does the same in O(n) by using the meaning of the entries. It is
+//! kept as a readable third method: for teaching, and as an independent check in tests.
 
 use crate::algorithm::Card;
 use crate::matrix::Matrix;
@@ -27,7 +27,7 @@ pub const CARD: Card = Card {
     source: "Saha 1995 (UDUᵀ), app. A; Saha 1999, eqs. 40–46, 54",
 };
 
-/// What one step did.
+/// One step.
 #[derive(Clone, Debug)]
 pub struct EliminationStep<S> {
     /// The freedom eliminated, counted from 0.

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Physical meaning: M̂ₖ is the inertia of body k with everything beyond it free to move on its joints, and m̂ₖ the moment of
-//! inertia (or mass) that the effort of freedom k works against. The recursion runs with the reference point on the joint,
+//! inertia (or mass) that the effort of freedom k accelerates. The recursion runs with the reference point on the joint,
 //! where eliminated rows and columns are exact zeros (see [`Eliminated`](crate::spatial::Eliminated)); the papers' values
 //! about the mass centre are given by [`Factorization::about_mass_centre`].
 //!
@@ -25,8 +25,9 @@
 //! [`Factorization::joint_block`] gives the block Pᵀ M̂ P itself. For a free base that is the papers' 6×6 block Î_e.
 
 use super::{FactorsMut, FactorsRef};
-use crate::algorithm::{Angles, Card};
+use crate::algorithm::Card;
 use crate::matrix::Matrix;
+use crate::model::Angles;
 use crate::model::Model;
 use crate::model::joint::{Pivots, PivotsMut, any};
 use crate::scalar::{Parameter, Scalar};
@@ -130,7 +131,7 @@ impl<S: Scalar> Factorization<S> {
         }
     }
 
-    /// Takes the freedoms of the joint of body i out of M̂ᵢ, which must be complete.
+    /// Eliminates the freedoms of the joint of body i from M̂ᵢ, which must be complete.
     #[inline(always)]
     pub(crate) fn eliminate<P: Parameter<S>>(
         &mut self,
@@ -254,7 +255,7 @@ impl<S: Scalar> Factorization<S> {
     }
 
     /// ψ of freedom k, in body axes about the body's origin. Inside a joint with several freedoms it is that of M̂ with the
-    /// joint's later freedoms already taken out.
+    /// joint's later freedoms already eliminated.
     pub fn psi<P: Parameter<S>>(&self, model: &Model<P>, k: usize) -> Force<S> {
         let body = model.tree().dofs[k].body;
         let joint = model.joint_at(body, &self.angles, &self.pose[body]);
@@ -298,7 +299,7 @@ impl<S: Scalar> Factorization<S> {
         block
     }
 
-    /// m̂ₖ relative to the inertia of the body it belongs to: 0 for a freedom that nothing resists.
+    /// m̂ₖ relative to the inertia of the body it belongs to: 0 for a freedom without inertia.
     pub(crate) fn relative_pivots<P: Parameter<S>>(&self, model: &Model<P>) -> Vec<S> {
         let tree = model.tree();
         (0..model.nv())

@@ -13,8 +13,8 @@
 //! base to tips   ṫᵢ = B ṫₚ + βᵢ,   v̇ᵢ = τ̂/m̂ − ψᵀ ṫᵢ,   ṫᵢ += Pᵢ v̇ᵢ        ṫ₀ = (ω̇₀; r̈₀ − g)  (6)
 //! ```
 //!
-//! In (4) the component of z' along the joint is written as τ (less the rotor's share), not summed, and M̂' has exact zeros
-//! there: that keeps chains of hundreds of spherical joints right to round-off.
+//! In (4) the component of z' along the joint is written as τ (minus the rotor's share), not summed, and M̂' has exact zeros
+//! there: that keeps chains of hundreds of spherical joints accurate to round-off.
 //!
 //! The recursion is written over a `Space`: [`forward_dynamics`] runs it in components of any scalar, [`crate::Dynamics`] in
 //! registers where the processor has AVX2.
@@ -109,7 +109,7 @@ impl<S: Scalar, P: Parameter<S>> Task for InComponents<'_, S, P> {
     }
 }
 
-/// What the passes leave at a body for each other.
+/// What the passes store at a body for each other.
 #[derive(Clone, Copy, Debug)]
 struct Body<E: Space> {
     /// (2)

@@ -1,4 +1,4 @@
-//! Accelerations by forming I and factorizing it densely: the classical O(n³) route, kept as a witness.
+//! Accelerations by forming I and factorizing it densely: the classical O(n³) method, kept as an independent check.
 //!
 //! Walker & Orin (1982): φ = τ − (inverse dynamics at v̇ = 0), I by composite bodies, then I v̇ = φ by Cholesky's I = L Lᵀ.
 

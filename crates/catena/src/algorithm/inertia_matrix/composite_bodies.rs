@@ -9,15 +9,18 @@
 //!
 //! M̃ᵢ is kept by its ten moments: composites of rigid bodies are rigid. Entries between different branches are zero.
 //!
-//! Everything is in the axes of the base, about the joint it belongs to: no digits are lost to a distant origin, and a wrench
-//! M̃ᵢPᵢ on its way down the path costs six multiply-adds per joint (and three for the entry) instead of twenty-four. Body by
-//! body inward, a row of I is the projection of the wrenches of all freedoms beyond, which are numbered one after another. Cost
-//! O(n d). For single states the entries are made several of a row at a time (`entries.rs`).
+//! M̃ᵢ and M̃ᵢPᵢ are formed in the axes of body i. There the moments of a slender body about its own axis are numbers of their own;
+//! in other axes they would be small differences of large ones. The wrenches M̃ᵢPᵢ are then turned, as vectors, into the axes of
+//! the base: on its way down the path a wrench costs six multiply-adds per joint (and three for the entry) instead of twenty-four.
+//! Everything is about the joint it belongs to, so no digits are lost to a distant origin. Body by body inward, a row of I is the
+//! projection of the wrenches of all freedoms beyond, which are numbered one after another. Cost O(n d). For single states the
+//! entries are made several of a row at a time (`entries.rs`).
 
 use super::Part;
 use super::entries;
+use crate::algorithm::Card;
 use crate::algorithm::pack::{GROUP, Sink, write_force, write_motion, write_vec};
-use crate::algorithm::{Angles, Card};
+use crate::model::Angles;
 use crate::model::{JointKind, Model};
 use crate::scalar::{Parameter, Scalar};
 use crate::space::{Components, Constants, JointIn, Space, in_space};
@@ -38,7 +41,7 @@ pub const CARD: Card = Card {
 #[doc(alias = "CRBA")]
 pub struct CompositeBodies<S: Scalar> {
     recursion: Composites<Components<S>>,
-    /// M̃ᵢPᵢ by freedom, on the way to the base: a column joins in when the others have reached its joint.
+    /// M̃ᵢPᵢ by freedom, carried to the base: a column is added when the others have reached its joint.
     wrenches: Vec<Force<S>>,
     /// One past the last freedom of the subtree on each body.
     end: Vec<usize>,
@@ -56,8 +59,7 @@ impl<S: Scalar> CompositeBodies<S> {
 
     /// Body i and everything beyond it as one rigid body, in body axes about the body's origin; after a call.
     pub fn composite(&self, body: usize) -> RigidInertia<S> {
-        let frame = &self.recursion.frame[body];
-        frame.composite.turned(frame.axes.transpose())
+        self.recursion.frame[body].composite
     }
 }
 
@@ -89,7 +91,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     rows(model, work, part, inertia);
 }
 
-/// What is done with every freedom on the way out.
+/// What is done with every freedom in the outward pass.
 pub(crate) trait Placed<E: Space> {
     fn freedom(&mut self, k: usize, along: &E::Motion, origin: E::Vector);
 }
@@ -100,16 +102,19 @@ impl<E: Space> Placed<E> for () {
     fn freedom(&mut self, _k: usize, _along: &E::Motion, _origin: E::Vector) {}
 }
 
-/// A body, in the axes of the base.
+/// A body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<E: Space> {
+    /// In its parent.
+    pose: E::Kept,
+    /// Its axes in those of the base.
     axes: E::Matrix,
-    /// From the parent's joint to the body's.
+    /// From the parent's joint to the body's, in the axes of the base.
     arm: E::Vector,
-    /// The body's joint from that of the root of its tree, where it is asked for.
+    /// The body's joint from that of the root of its tree, in the axes of the base, where it is asked for.
     pub origin: E::Vector,
-    /// M̃ᵢ about the body's origin: what the children that do not follow at once have passed on, then all of it where it is kept
-    /// (`Space::KEEPS_INERTIAS`).
+    /// M̃ᵢ in body axes about the body's origin: what the children that do not follow at once have passed on, then all of it where
+    /// it is kept (`Space::KEEPS_INERTIAS`).
     composite: E::Moments,
 }
 
@@ -128,8 +133,10 @@ impl<E: Space> Composites<E> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
         let (n, nv) = (model.body_count() + 1, model.nv());
+        let still = E::pose(Pose::identity());
         let frame = Frame {
-            axes: E::rotation(E::kept(&E::pose(Pose::identity()))),
+            pose: *E::kept(&still),
+            axes: E::rotation(E::kept(&still)),
             arm: E::zero(),
             origin: E::zero(),
             composite: E::no_moments(),
@@ -142,7 +149,7 @@ impl<E: Space> Composites<E> {
         }
     }
 
-    /// Base to tips: axes, arms and directions in the axes of the base, and `ORIGINS` of the joints.
+    /// Base to tips: poses, and axes, arms and directions in the axes of the base, and `ORIGINS` of the joints.
     #[inline(always)]
     pub fn outward<P, const ORIGINS: bool>(
         &mut self,
@@ -174,7 +181,7 @@ impl<E: Space> Composites<E> {
                         parent => frames[parent].origin + arm,
                     };
                 }
-                (frames[i].axes, frames[i].arm) = (axes, arm);
+                (frames[i].pose, frames[i].axes, frames[i].arm) = (*kept, axes, arm);
                 joint.directions(info.v, setting, kept, &axes, &mut self.along);
                 for k in info.v..info.v + info.kind.nv() {
                     placed.freedom(k, &self.along[k], frames[i].origin);
@@ -192,8 +199,7 @@ impl<E: Space> Composites<E> {
     pub fn inward(&mut self, constants: &impl Constants<E>, i: usize, passed: &mut E::Moments) {
         let info = constants.node(i);
         let frame = &mut self.frame[i];
-        let own = E::moments(constants.inertia(i), &frame.axes);
-        let mut composite = E::add_moments(own, *passed);
+        let mut composite = E::add_moments(E::own_moments(constants.inertia(i)), *passed);
         if info.gathers {
             composite = E::add_moments(composite, frame.composite);
         }
@@ -202,16 +208,17 @@ impl<E: Space> Composites<E> {
         }
         *passed = E::no_moments();
         if info.parent != 0 {
-            let shifted = E::shifted(composite, &frame.arm); // (23b)
+            let seen = E::moments_seen(composite, &frame.pose); // (23b)
             if info.parent + 1 == i {
-                *passed = shifted;
+                *passed = seen;
             } else {
                 let parent = &mut self.frame[info.parent].composite;
-                *parent = E::add_moments(*parent, shifted);
+                *parent = E::add_moments(*parent, seen);
             }
         }
+        let (frame, setting) = (&self.frame[i], constants.setting(i, &self.angles));
         in_space!(E, info.kind, joint => {
-            joint.momenta(info.v, &composite, &self.along, &mut self.own);
+            joint.momenta(info.v, setting, &frame.pose, &composite, &frame.axes, &mut self.own);
         });
     }
 }

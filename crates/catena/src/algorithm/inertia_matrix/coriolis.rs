@@ -18,8 +18,9 @@
 //!
 //! Cost O(n d).
 
-use crate::algorithm::{Angles, Card};
+use crate::algorithm::Card;
 use crate::matrix::Matrix;
+use crate::model::Angles;
 use crate::model::Model;
 use crate::model::joint::{AnyJoint, any};
 use crate::scalar::{Parameter, Scalar};

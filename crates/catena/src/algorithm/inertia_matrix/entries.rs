@@ -1,8 +1,8 @@
 //! The entries of I, as many columns at a time as a register has lanes.
 //!
-//! An entry is the projection of one freedom's wrench M̃ₖPₖ on the direction of another on its way to the base (24), both in the
-//! axes of the base and about a point near the latter: the origin of the first body in every group of eight freedoms. What lies on
-//! the two sides of the diagonal is the same sum of the same products, so the matrix is symmetric to the last bit.
+//! An entry is the projection of one freedom's wrench M̃ₖPₖ on the direction of another on its path to the base (24), both in the
+//! axes of the base and about a point near the latter: the origin of the first body in every group of eight freedoms. Mirrored
+//! entries are the same sum of the same products, so the matrix is symmetric to the last bit.
 
 use super::Part;
 use super::composite_bodies::add_rotors;
@@ -20,7 +20,7 @@ pub(crate) const AXIS: usize = 0;
 pub(crate) const WRENCH: usize = 6;
 pub(crate) const ORIGIN: usize = 12;
 
-/// Up to this many freedoms a matrix stays in the nearest cache.
+/// Up to this many freedoms a matrix stays in the first-level cache.
 const NEAR: usize = 64;
 
 /// Which products make which entries.
@@ -32,7 +32,7 @@ impl<M: Scalar> Entries<M> {
         Entries(Relations::new::<S, K, P>(model, false), model.nv())
     }
 
-    /// Directions and wrenches, about the origins of their bodies so far, about the reference points of their groups.
+    /// Shifts directions and wrenches from the origins of their bodies to the reference points of their groups.
     #[inline(always)]
     pub fn refer<S: Scalar, K: Pack<S, Many = M>>(packs: &mut [Numbers<M>]) {
         for pack in (0..packs.len()).rev() {
@@ -42,7 +42,7 @@ impl<M: Scalar> Entries<M> {
         }
     }
 
-    /// The matrix by rows. Zero if all numbers are finite, not a number if any is not.
+    /// The matrix by rows. Returns zero if all numbers are finite, NaN if any is not.
     #[inline(always)]
     pub fn run<S: Scalar, K: Pack<S, Many = M>, P: Parameter<S>>(
         &self,
@@ -77,7 +77,7 @@ impl<M: Scalar> Entries<M> {
         bad
     }
 
-    /// Up to eight rows at one pack; `WHOLE` if it is that many, and there is room for all of the pack.
+    /// Up to eight rows of one pack; `WHOLE` if there are eight, and the whole pack can be written.
     #[inline(always)]
     fn meet<S: Scalar, K: Pack<S, Many = M>, const WHOLE: bool>(
         &self,
@@ -96,7 +96,7 @@ impl<M: Scalar> Entries<M> {
         if nv > NEAR {
             let mut ahead = at.wrapping_sub(2 * K::WIDTH);
             for _ in 0..rows {
-                K::expect(inertia, ahead);
+                K::prefetch(inertia, ahead);
                 ahead = ahead.wrapping_add(nv);
             }
         }

@@ -27,7 +27,8 @@
 //! The recursion is written over a `Space`: [`inverse_dynamics`] runs it in components of any scalar, [`crate::Dynamics`] in
 //! registers where the processor has AVX2.
 
-use crate::algorithm::{Angles, Card, passive};
+use crate::algorithm::{Card, passive};
+use crate::model::Angles;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 use crate::space::{Components, Constants, JointIn, Moving, Space, in_space};
@@ -200,7 +201,7 @@ impl<E: Space> NewtonEuler<E> {
                 through = wrenches[i - 1];
             }
         }
-        wrenches[0] = through; // body 1 stands on the ground
+        wrenches[0] = through; // body 1 is on the ground
 
         if tree.has_rotors {
             for k in 0..nv {

@@ -6,13 +6,13 @@
 //! π = (m, hx, hy, hz, Ixx, Iyy, Izz, Ixy, Ixz, Iyz)        h = m c; I: inertia tensor about the origin
 //! ```
 //!
-//! With a the acceleration of the origin less gravity, α = ω̇ and Ω = α̃ + ω̃ ω̃, the wrench of one body is linear in them,
+//! With a the acceleration of the origin minus gravity, α = ω̇ and Ω = α̃ + ω̃ ω̃, the wrench of one body is linear in them,
 //!
 //! ```text
 //! f = m a + Ω h,    n = h × a + I α + ω × I ω                                       (1)
 //! ```
 //!
-//! and each of its ten columns is carried down to the base as inverse dynamics carries wrenches. Rotors, springs, friction and
+//! and each of its ten columns is carried to the base as wrenches are in inverse dynamics. Rotors, springs, friction and
 //! external wrenches are not inertias of bodies: they are not in Y π. Cost O(n d).
 
 use crate::algorithm::Card;
@@ -102,7 +102,7 @@ pub fn regressor<S: Scalar, P: Parameter<S>>(
     }
 }
 
-/// (1): the wrench that each parameter alone asks for.
+/// (1): the wrench per unit of each parameter.
 fn ten_wrenches<S: Scalar>(omega: Vec3<S>, alpha: Vec3<S>, a: Vec3<S>) -> [Force<S>; 10] {
     let (o, none) = (S::zero(), Vec3::zero());
     let turning = AngularRate::new(omega, alpha).0;

@@ -6,7 +6,8 @@
 //! ṫᵢ = B ṫₚ + Pᵢ v̇ + bias + ωₚ × (ωₚ × r)          ω̇ and acceleration of the origin (3)
 //! ```
 
-use crate::algorithm::{Angles, Card};
+use crate::algorithm::Card;
+use crate::model::Angles;
 use crate::model::joint::{AnyJoint, any};
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};
@@ -106,7 +107,7 @@ impl<S: Scalar> Kinematics<S> {
 }
 
 impl Kinematics<f64> {
-    /// The first body whose pose, velocity or acceleration is not finite.
+    /// The first body whose pose, velocity or acceleration is non-finite.
     pub(crate) fn overflowing_body(&self) -> Option<usize> {
         // 0·x is 0 for finite numbers and NaN otherwise
         let nothing = |v: Vec3<f64>| v.x * 0.0 + v.y * 0.0 + v.z * 0.0;
@@ -173,7 +174,7 @@ pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
     }
 }
 
-/// (1) alone, for those who need no velocities; inlined into the caller so that it is compiled for the caller's instruction
+/// (1) alone, where no velocities are needed; inlined into the caller so that it is compiled for the caller's instruction
 /// set.
 #[inline(always)]
 pub(crate) fn poses_kernel<S: Scalar, P: Parameter<S>>(

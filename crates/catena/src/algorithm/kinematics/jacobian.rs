@@ -1,6 +1,6 @@
 //! Geometric Jacobians: which twist of a frame do the joint rates produce?
 //!
-//! Column k is the twist that freedom k alone gives the frame: the joint's column Pₖ, seen at the frame's origin in world
+//! Column k is the twist of the frame due to freedom k alone: the joint's column Pₖ, at the frame's origin in world
 //! axes. Rows: angular velocity, then velocity of the origin. J̇ v is the acceleration of the frame at v̇ = 0,
 //! [`Kinematics::frame_acceleration`].
 
@@ -76,7 +76,7 @@ pub fn body_jacobian<S: Scalar, P: Parameter<S>>(
 ) {
     let tree = model.tree();
     jacobian.clear();
-    // from body to body outwards: where the columns of an inner joint stand in the body
+    // outward: the columns of an inner joint relative to the body
     let mut body_from_here = Pose::identity();
     let mut i = body;
     while i != 0 {

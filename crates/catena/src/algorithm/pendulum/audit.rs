@@ -1,10 +1,10 @@
-//! What a motion of the pendulum must keep: its energy and its constraints.
+//! Invariants of a motion of the pendulum: its energy and its constraints.
 
 use super::euler::{dot, g_times, rotation, rotation_rate};
 use super::{Pendulum, Unknowns};
 use crate::spatial::Vec3;
 
-/// How far X is from the constraints: the largest of all bodies.
+/// Violations of the constraints by X: the largest of all bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Departures {
     /// Gap of a joint, |ᵗG_i − ᵗG_{i−1}|, m.
@@ -21,7 +21,7 @@ impl Departures {
     /// Those of X.
     pub fn of(pendulum: &Pendulum, x: &[f64]) -> Self {
         let mut worst = Departures::default();
-        // the joint as the body before has it
+        // the joint on the previous body
         let (mut joint, mut joint_rate) = (pendulum.pivot, Vec3::zero());
         for (body, link) in pendulum.rods.iter().enumerate() {
             let own = Unknowns::of(x, body);

@@ -1,4 +1,4 @@
-//! Operations of one Newton step, counted by running it: beside the paper's Table 1.
+//! Operations of one Newton step, counted by running it, for comparison with the paper's Table 1.
 
 use super::blocks::{Blocks, jacobian};
 use super::linear::Linear;
@@ -8,7 +8,7 @@ use crate::dense::Lu;
 use crate::error::{Error, ErrorKind, Result};
 use crate::scalar::{Count, Operations, Scalar};
 
-/// What one Newton step takes, stage by stage.
+/// Operations of one Newton step, stage by stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepCost {
     /// E(X, Ẋ).
@@ -17,7 +17,7 @@ pub struct StepCost {
     pub jacobian: Operations,
     /// J ΔX = E with these numbers given: what Table 1 counts.
     pub solution: Operations,
-    /// The same where products with zeros that are known beforehand are left out; differs for the full systems only.
+    /// Operations of the solution without products with known zeros; differs for the full systems only.
     pub sparse_solution: Operations,
 }
 

@@ -6,8 +6,8 @@ use crate::integrate::bdf::{Implicit, Role};
 
 /// A pendulum that [`Bdf`](crate::integrate::bdf::Bdf) can integrate.
 ///
-/// Positions and velocities both obey their constraints in every step, to the accuracy of Newton's method: nothing drifts,
-/// and nothing is projected.
+/// Positions and velocities both satisfy their constraints in every step, to the accuracy of Newton's method: there is no drift,
+/// and no projection.
 #[derive(Clone, Debug)]
 pub struct ImplicitPendulum {
     pendulum: Pendulum,

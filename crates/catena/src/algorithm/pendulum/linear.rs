@@ -106,7 +106,7 @@ struct Factors<S> {
 }
 
 impl<S: Scalar<Mask = bool>> Linear<S> {
-    /// Room for so many bodies.
+    /// A workspace for this number of bodies.
     pub fn new(bodies: usize) -> Self {
         let (zero, vector, matrix) = (S::zero(), Vec3::zero(), Mat3::zero());
         let known = Known {
@@ -223,7 +223,7 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
         let n = self.bodies.len();
         let sigma = self.sigma;
         let two = S::constant(2.0);
-        // the corrections hold what the way out needs: D⁻¹e in ΔV, w in Δp, f and c₀ in Δs
+        // the corrections hold what the outward pass needs: D⁻¹e in ΔV, w in Δp, f and c₀ in Δs
         let mut right = Vec3::zero();
         for body in (0..n).rev() {
             let factors = &self.bodies[body];
@@ -323,7 +323,7 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
         }
     }
 
-    /// J_R and E_R of eq. 52 in full, for the ΔV of all bodies; for looking at, not for solving.
+    /// J_R and E_R of eq. 52 in full, for the ΔV of all bodies; for inspection, not for solving.
     pub fn velocity_system<P: Parameter<S>>(
         &self,
         pendulum: &Pendulum<P>,

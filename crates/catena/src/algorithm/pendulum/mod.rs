@@ -13,14 +13,14 @@
 //! | `unknowns.rs` | order of the unknowns, consistent initial values and rates |
 //! | `residual.rs` | the six sets of equations, eqs. 3–35 |
 //! | `blocks.rs` | exact Jacobian, block by block, eqs. 10–34 |
-//! | `newton.rs` | the four schemes behind one door |
+//! | `newton.rs` | the four schemes behind one interface |
 //! | `full.rs` | all 14n unknowns at once, eq. 4 |
 //! | `reduced.rs` | dimension reduction to 3n unknowns, eqs. 38–48 |
 //! | `linear.rs` | linear cost, eqs. 49–56 and beyond |
 //! | `implicit.rs` | the pendulum for the implicit integrator |
 //! | `audit.rs` | energy and constraints of a motion |
 //! | `cost.rs` | operations of a Newton step, counted |
-//! | `tree.rs` | the same pendulum as a tree of spherical joints |
+//! | `tree.rs` | the pendulum as a tree of spherical joints |
 
 mod audit;
 mod blocks;
@@ -76,7 +76,7 @@ pub struct Pendulum<P = f64> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Link<P> {
     rod: Rod<P>,
-    /// c = a − r: the inboard joint seen from the mass centre.
+    /// c = a − r: the inboard joint relative to the mass centre.
     c: Vec3<P>,
     inverse_mass: P,
 }
@@ -172,7 +172,7 @@ impl<P: Copy> Pendulum<P> {
         self.pivot
     }
 
-    /// The same pendulum with its constants in another number type.
+    /// The pendulum with its constants in another number type.
     pub fn map<T>(&self, f: impl Fn(P) -> T + Copy) -> Pendulum<T> {
         Pendulum {
             gravity: self.gravity.map(f),

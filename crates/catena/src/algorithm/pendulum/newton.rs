@@ -80,7 +80,7 @@ enum Work<S> {
 }
 
 impl<S: Scalar<Mask = bool>> Newton<S> {
-    /// A solver for so many bodies.
+    /// A solver for this number of bodies.
     pub fn new(scheme: Scheme, bodies: usize) -> Self {
         Newton {
             scheme,
@@ -93,7 +93,7 @@ impl<S: Scalar<Mask = bool>> Newton<S> {
         }
     }
 
-    /// How it solves.
+    /// Its scheme.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }

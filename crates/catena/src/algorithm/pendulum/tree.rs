@@ -8,7 +8,7 @@ use crate::spatial::{Mat3, Pose, Vec3};
 use crate::state::State;
 
 impl Pendulum {
-    /// The pendulum that a model is: a chain of spherical joints on the ground, without passive forces and rotors.
+    /// The pendulum of a model: a chain of spherical joints on the ground, without passive forces and rotors.
     ///
     /// Body axes are those of the model's body frames. The last body has no outboard joint; one is put at its mass centre.
     pub fn of_model(model: &Model) -> Result<Self> {
@@ -53,7 +53,7 @@ impl Pendulum {
         Pendulum::new(model.gravity(), model.placement(1).translation, &rods)
     }
 
-    /// The same pendulum as a tree; every link frame is at the mass centre.
+    /// The pendulum as a tree; every link frame is at the mass centre.
     pub fn model(&self) -> Result<Model> {
         let mut builder = ModelBuilder::new("pendulum");
         builder.gravity = self.gravity;

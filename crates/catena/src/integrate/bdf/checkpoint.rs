@@ -1,4 +1,4 @@
-//! Checkpoints: everything the integrator remembers, as bits.
+//! Checkpoints: the state of the integrator, as bits.
 
 use super::integrator::Bdf;
 use super::{BdfStatistics, Implicit, MAX_ORDER};
@@ -7,7 +7,7 @@ use crate::integrate::{Words, at_time};
 use crate::state::check_length;
 
 impl Bdf {
-    /// Everything needed to continue with the very same bits, dense output of the last step included: numbers as their bits.
+    /// Everything needed to continue bit for bit, dense output of the last step included: numbers as their bits.
     pub fn checkpoint(&self) -> Vec<u64> {
         let mut words = self.identity(self.watched.values.len()).to_vec();
         let s = &self.statistics;
@@ -51,8 +51,8 @@ impl Bdf {
         words
     }
 
-    /// Goes back to a checkpoint made by an integrator with the same dimension and settings; no [`start`](Self::start) is
-    /// needed. The problem is linearized where it was then. On an error this integrator must be started anew.
+    /// Returns to a checkpoint made by an integrator with the same dimension and settings; no [`start`](Self::start) is
+    /// needed. The problem is linearized at the point stored in it. On an error this integrator must be started again.
     pub fn restore<P: Implicit + ?Sized>(
         &mut self,
         problem: &mut P,

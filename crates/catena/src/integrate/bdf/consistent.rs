@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::at_time;
 use crate::state::check_length;
 
-/// What of the initial values is known.
+/// Which of the initial values are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Given {
     /// The differential unknowns; algebraic unknowns and derivatives are sought. Guesses of them are taken from the arguments.
@@ -38,7 +38,7 @@ const SMALLER_SCALES: usize = 5;
 const ENOUGH: f64 = 1e-4;
 
 impl Bdf {
-    /// Makes x and ẋ consistent at a time; on success they satisfy the equations to a small part of the tolerance.
+    /// Makes x and ẋ consistent at a time; on success they satisfy the equations to a small fraction of the tolerance.
     ///
     /// The integrator has to be started afterwards.
     pub fn make_consistent<P: Implicit + ?Sized>(
@@ -156,7 +156,7 @@ impl Bdf {
                 }
                 halvings += 1;
                 if halvings > HALVINGS {
-                    // round-off, if hardly anything was left
+                    // round-off, if the correction was already small
                     return if size <= ENOUGH {
                         Ok(())
                     } else {

@@ -1,4 +1,4 @@
-//! A problem from a function for E, solved by Gauss elimination.
+//! A problem given by a function for E, solved by Gaussian elimination.
 
 use super::{Implicit, Role};
 use crate::dense::Lu;
@@ -59,7 +59,7 @@ where
         self
     }
 
-    /// Says what unknown i is.
+    /// Sets the role of unknown i.
     ///
     /// # Panics
     ///
@@ -77,7 +77,7 @@ where
         self
     }
 
-    /// What brings x back onto its manifold after a step.
+    /// The projection of x onto its manifold after a step.
     #[must_use]
     pub fn with_projection(mut self, project: impl FnMut(f64, &mut [f64]) + 'a) -> Self {
         self.project = Some(Box::new(project));
@@ -102,7 +102,7 @@ where
         (self.residual)(t, x, xdot, &mut self.before)?;
         let typical = x.iter().map(|x| x.abs()).fold(0.0, f64::max);
         for j in 0..x.len() {
-            // large enough against x and against what ẋ / σ changes it by; a number that x + δ holds exactly
+            // large enough relative to x and to ẋ / σ, and exactly representable in x + δ
             let mut size = x[j].abs().max(1e-4 * typical);
             if sigma != 0.0 {
                 size = size.max((xdot[j] / sigma).abs());

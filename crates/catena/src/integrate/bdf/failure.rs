@@ -1,4 +1,4 @@
-//! Why a step failed, and what to say when no smaller one succeeds.
+//! Why a step failed, and the error when no smaller one succeeds.
 
 use super::integrator::Bdf;
 use super::{Implicit, Role};
@@ -12,7 +12,7 @@ pub(super) enum Failure {
     TooInexact { error: f64, estimate: f64 },
     /// Newton's method does not converge; its rate, and the unknown that changed most.
     NoConvergence { rate: f64, component: usize },
-    /// E or the solution of the linear system is not finite at this place.
+    /// E or the solution of the linear system is non-finite at this component.
     NotFinite { component: usize, in_solution: bool },
     /// E cannot be evaluated, or its matrix cannot be used.
     Refused { error: Error, doing: &'static str },
@@ -28,7 +28,7 @@ impl Failure {
         }
     }
 
-    /// What to say when steps down to h do not help.
+    /// The error when steps down to h do not help.
     pub(super) fn explain<P: Implicit + ?Sized>(&self, bdf: &Bdf, problem: &P, h: f64) -> Error {
         let t = bdf.time();
         let name = |component: Option<usize>| {

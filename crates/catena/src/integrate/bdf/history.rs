@@ -1,4 +1,4 @@
-//! What is remembered of the past: modified divided differences, and the coefficients of the next step.
+//! The history: modified divided differences, and the coefficients of the next step.
 //!
 //! With ψᵢ = tₙ − tₙ₋ᵢ and the divided differences x[tₙ … tₙ₋ⱼ] of the solution
 //!
@@ -72,7 +72,7 @@ impl History {
         [&mut self.values, &mut self.spans]
     }
 
-    /// A beginning: value and derivative, as if a step of size h had been taken before.
+    /// Initial history: value and derivative, as if a step of size h had been taken before.
     pub(super) fn begin(&mut self, x: &[f64], xdot: &[f64], h: f64) {
         self.values.fill(0.0);
         self.spans = [0.0; LEVELS];
@@ -142,7 +142,7 @@ impl History {
             sum += alpha;
         }
         c.leading = harmonic / h;
-        // what the formula leaves out, or what interpolation between the points does, whichever is larger
+        // truncation error of the formula or of interpolation between the points, whichever is larger
         c.error = (alpha[order] + sum - harmonic).abs().max(alpha[order]);
         c
     }

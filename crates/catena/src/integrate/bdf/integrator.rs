@@ -12,7 +12,7 @@
 //! The order falls if max(Tₖ₋₁, Tₖ₋₂) ≤ Tₖ (for k = 2 if T₁ ≤ T₂/2) or Tₖ₋₁ ≤ min(Tₖ, Tₖ₊₁), and rises if Tₖ₊₁ < Tₖ (for k = 1 if
 //! T₂ < T₁/2). The size is then multiplied by r = (2 E + 10⁻⁴)^(−1/(k+1)): by 2 if r ≥ 2, by something between 0.5 and 0.9 if r ≤ 1, and is kept
 //! otherwise, because equal steps keep the matrix of Newton's method. After a start order and size grow with every step until
-//! one of these tests or a failure objects. (Brenan, Campbell & Petzold 1996, sec. 5.2 and 5.3.)
+//! one of these tests or a failure prevents it. (Brenan, Campbell & Petzold 1996, sec. 5.2 and 5.3.)
 
 use super::failure::Failure;
 use super::history::{Coefficients, History};
@@ -23,10 +23,10 @@ use crate::integrate::StepOutcome;
 use crate::integrate::events::{Event, MOST_PARTS, Step, Watched, noise, spacing};
 use crate::state::check_length;
 
-/// After so many failures in one step the run ends.
+/// The run ends after this many failures in one step.
 const MAX_FAILURES: usize = 25;
 
-/// An implicit integrator that chooses its steps and order. It owns its buffers and does not allocate after
+/// An implicit integrator with variable step and order. It owns its buffers and does not allocate after
 /// [`start`](Self::start), except for the list of events in a step that has some and for messages.
 #[derive(Clone, Debug)]
 pub struct Bdf {
@@ -41,7 +41,7 @@ pub struct Bdf {
     pub(super) xdot: Vec<f64>,
     pub(super) x_next: Vec<f64>,
     pub(super) xdot_next: Vec<f64>,
-    /// e of the step that is tried.
+    /// e of the trial step.
     pub(super) correction: Vec<f64>,
     pub(super) work: Vec<f64>,
     /// w for all unknowns, scaled by their index; and for those tested, zero for the others.
@@ -58,7 +58,7 @@ pub struct Bdf {
     pub(super) steady: usize,
     /// Do order and size still grow with every step?
     pub(super) starting: bool,
-    /// Has no step been taken since the start, so that the past is only a derivative?
+    /// Has no step been taken since the start, so that the history is only a derivative?
     pub(super) fresh: bool,
     pub(super) matrix: Linearization,
     pub(super) caution: f64,
@@ -76,7 +76,7 @@ struct Estimates {
 }
 
 impl Bdf {
-    /// An integrator for problems with so many unknowns.
+    /// An integrator for problems with this number of unknowns.
     pub fn new(dimension: usize, options: BdfOptions) -> Result<Self> {
         options.check()?;
         let zeros = vec![0.0; dimension];
@@ -146,7 +146,7 @@ impl Bdf {
         &self.x
     }
 
-    /// Its derivative there, as the formula has it.
+    /// Its derivative there, by the formula.
     pub fn xdot(&self) -> &[f64] {
         &self.xdot
     }
@@ -156,12 +156,12 @@ impl Bdf {
         self.used_order
     }
 
-    /// Size the next step will try to have, s; 0 before the first, unless the settings say.
+    /// Proposed size of the next step, s; 0 before the first, unless the settings give one.
     pub fn next_size(&self) -> f64 {
         self.next_size
     }
 
-    /// Makes the next step not longer than this, s.
+    /// Limits the next step, s.
     pub fn limit_next_size(&mut self, size: f64) {
         if self.next_size == 0.0 {
             self.weigh(1.0);
@@ -186,7 +186,7 @@ impl Bdf {
         self.statistics
     }
 
-    /// The unknown that had the largest error, or made trouble, in the last step that was tried.
+    /// The unknown that had the largest error, or caused a failure, in the last trial step.
     pub fn worst_component(&self) -> Option<usize> {
         self.worst
     }
@@ -204,8 +204,8 @@ impl Bdf {
         self.tested_count = self.tested.iter().filter(|tested| **tested).count();
     }
 
-    /// Begins at this time with these values and derivatives, which should be consistent
-    /// ([`make_consistent`](Self::make_consistent)). Counts go on, so that a run that is begun anew after an event is counted as
+    /// Starts at this time with these values and derivatives, which should be consistent
+    /// ([`make_consistent`](Self::make_consistent)). Statistics are not reset, so that a run restarted after an event is counted as
     /// one.
     pub fn start<P: Implicit + ?Sized>(
         &mut self,
@@ -228,7 +228,7 @@ impl Bdf {
         Ok(())
     }
 
-    /// Begins at `times[0]` with known points of the past: `times[j]` decreases, `points[j]` is the solution there. With k + 1
+    /// Starts at `times[0]` with known points of the past: `times[j]` decreases, `points[j]` is the solution there. With k + 1
     /// points the first step may have order k. `size` is that of the first step, s.
     pub fn start_with_history<P: Implicit + ?Sized>(
         &mut self,
@@ -285,7 +285,7 @@ impl Bdf {
         Ok(())
     }
 
-    /// What both ways to start have in common.
+    /// Common part of both ways to start.
     fn begin<P: Implicit + ?Sized>(&mut self, problem: &mut P) {
         self.learn_roles(problem);
         self.t_old = self.t;
@@ -328,7 +328,7 @@ impl Bdf {
         }
     }
 
-    /// A first step that changes the differential unknowns by half the tolerance, and is short against the time ahead.
+    /// A first step that changes the differential unknowns by half the tolerance, and is short compared with the remaining time.
     fn first_size(&self, ahead: f64) -> f64 {
         let mut speed = 0.0;
         for i in 0..self.x.len() {
@@ -363,7 +363,7 @@ impl Bdf {
             return Err(Error::new(
                 ErrorKind::Integration,
                 format!(
-                    "at t = {} s: the tolerances are finer than the numbers resolve",
+                    "at t = {} s: the tolerances are below the resolution of double precision",
                     self.t
                 ),
             )
@@ -377,7 +377,7 @@ impl Bdf {
         loop {
             let proposal = self.next_size.min(self.options.max_step);
             let remaining = t_end - self.t;
-            // a rest that is round-off belongs to the step
+            // a remainder of the order of round-off belongs to the step
             let t_next = if remaining <= proposal * (1.0 + 1e-9) {
                 t_end
             } else {
@@ -390,7 +390,7 @@ impl Bdf {
                 Ok(estimates) => {
                     self.choose(&c, h, &estimates);
                     if h < proposal {
-                        // a step cut short by the end says little about the step that would have been right
+                        // a step cut short by the end says little about the appropriate size
                         self.next_size = self.next_size.max(proposal);
                     }
                     return self.accept(problem, t_next, h, &c);
@@ -465,7 +465,7 @@ impl Bdf {
         )
     }
 
-    /// Makes the past ready for a step of size h and order k.
+    /// Prepares the history for a step of size h and order k.
     fn settle(&mut self, h: f64, order: usize) {
         if self.fresh {
             self.history.begin(&self.x, &self.xdot, h);
@@ -476,7 +476,7 @@ impl Bdf {
         self.steady = (self.steady + 1).min(self.used_order + 2);
     }
 
-    /// The smallest step that makes sense at the present time.
+    /// The smallest reasonable step at the present time.
     fn smallest(&self) -> f64 {
         self.options.min_step.max(16.0 * spacing(self.t))
     }
@@ -680,7 +680,7 @@ impl Bdf {
         Ok(())
     }
 
-    /// The same with its derivative, which is that of the polynomial: of one order less, and not projected.
+    /// The solution at a time within the last step, with its derivative, which is that of the polynomial: of one order less, and not projected.
     pub fn interpolate_with_rate<P: Implicit + ?Sized>(
         &self,
         problem: &mut P,
@@ -730,7 +730,7 @@ pub(super) fn rms(x: &[f64], weights: &[f64]) -> f64 {
     sum.sqrt()
 }
 
-/// The first number that is not finite.
+/// The first non-finite number.
 pub(super) fn all_finite(values: &[f64]) -> std::result::Result<(), usize> {
     match values.iter().position(|x| !x.is_finite()) {
         None => Ok(()),

@@ -1,12 +1,12 @@
-//! Implicit integration of E(t, x, ẋ) = 0: backward differentiation formulas of order 1 to 5, steps and order chosen.
+//! Implicit integration of E(t, x, ẋ) = 0: backward differentiation formulas of order 1 to 5 with variable step and order.
 //!
 //! The method is that of DASSL and IDA (Brenan, Campbell & Petzold 1996, ch. 5; Hindmarsh et al. 2005): formulas with a fixed
 //! leading coefficient on modified divided differences (`history`), Newton's method with a matrix kept over many steps
 //! (`newton`), steps and order from estimates of the error at neighbouring orders (`integrator`).
 //!
 //! The linear systems of Newton's method are solved by the problem itself ([`Implicit::linearize`], [`Implicit::solve`]), which
-//! knows its structure: a tree eliminates along its branches, [`DenseImplicit`] by Gauss. The matrix may be approximate; the
-//! iteration measures its own rate of convergence, and an approximation that is too coarse costs steps, never correctness.
+//! knows its structure: a tree eliminates along its branches, [`DenseImplicit`] uses LU. The matrix may be approximate; the
+//! iteration measures its own rate of convergence, and a poor approximation costs steps, not accuracy.
 //!
 //! ```
 //! use catena::integrate::bdf::{Bdf, BdfOptions, DenseImplicit, Role};
@@ -62,7 +62,7 @@ pub const CARD: Card = Card {
 /// Highest order: the formulas of order 6 and more are unstable or nearly so.
 pub const MAX_ORDER: usize = 5;
 
-/// What an unknown is to the integrator.
+/// Role of an unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Its derivative occurs in the equations.
@@ -70,12 +70,12 @@ pub enum Role {
     /// Only its value occurs.
     Algebraic {
         /// How often equations have to be differentiated to find its derivative: 1, 2 or 3. Errors are scaled by
-        /// hⁱⁿᵈᵉˣ⁻¹, as they are that much larger where the index is.
+        /// hⁱⁿᵈᵉˣ⁻¹, since they are larger by the inverse of that factor.
         index: u8,
     },
 }
 
-/// A problem E(t, x, ẋ) = 0 with what is needed to solve it by Newton's method.
+/// A problem E(t, x, ẋ) = 0 with the linear solver for Newton's method.
 ///
 /// `linearize` must depend on its arguments only, so that a run continued from a checkpoint gives the same bits: the
 /// integrator then calls it again with the arguments it last had.
@@ -83,11 +83,11 @@ pub trait Implicit {
     /// Number of unknowns, and of equations.
     fn dimension(&self) -> usize;
 
-    /// E(t, x, ẋ). An error or a number that is not finite makes the step be tried again with a smaller size.
+    /// E(t, x, ẋ). After an error or a non-finite number the step is repeated with a smaller size.
     fn residual(&mut self, t: f64, x: &[f64], xdot: &[f64], out: &mut [f64]) -> Result<()>;
 
-    /// Prepares to solve with the matrix ∂E/∂x + σ ∂E/∂ẋ at this point, exactly or nearly. An error (a singular matrix) makes
-    /// the step be tried again with a smaller size.
+    /// Prepares to solve with the matrix ∂E/∂x + σ ∂E/∂ẋ at this point, exact or approximate. After an error (a singular matrix)
+    /// the step is repeated with a smaller size.
     fn linearize(&mut self, t: f64, x: &[f64], xdot: &[f64], sigma: f64) -> Result<()>;
 
     /// Overwrites the right-hand side by the solution with the matrix last prepared.
@@ -98,18 +98,18 @@ pub trait Implicit {
         Role::Differential
     }
 
-    /// Does unknown i take part in the error test? Asked at the start only. Quadratures nobody relies on may stay out.
+    /// Does unknown i take part in the error test? Asked at the start only. Auxiliary quadratures may be left out.
     fn tested(&self, _i: usize) -> bool {
         true
     }
 
-    /// What to call unknown i in messages.
+    /// Name of unknown i in messages.
     fn name(&self, i: usize) -> String {
         format!("unknown {i}")
     }
 
-    /// Brings x back onto a manifold (normalises quaternions). Called after every accepted step and for every point of dense
-    /// output; changes must be of the size of the error of a step.
+    /// Projects x onto a manifold (normalises quaternions). Called after every accepted step and for every point of dense
+    /// output; changes must be of the order of the error of a step.
     fn project(&mut self, _t: f64, _x: &mut [f64]) {}
 
     /// Number of functions whose changes of sign are located.
@@ -120,7 +120,7 @@ pub trait Implicit {
     /// The values of those functions at (t, x).
     fn events(&mut self, _t: f64, _x: &[f64], _values: &mut [f64]) {}
 
-    /// Time between samples that go out, s; their times are multiples of it. Event functions are looked at there too, so that
+    /// Time between output samples, s; their times are multiples of it. Event functions are evaluated there too, so that
     /// no change of sign that the samples show is missed.
     fn sample_interval(&self) -> f64 {
         f64::INFINITY
@@ -132,7 +132,7 @@ pub trait Implicit {
 pub struct BdfOptions {
     /// Error allowed in a step.
     pub tolerances: Tolerances,
-    /// Highest order used, 1 to 5. Undamped oscillations want 2 or at most 3: the higher formulas are unstable near the
+    /// Highest order used, 1 to 5. Undamped oscillations need 2 or at most 3: the higher formulas are unstable near the
     /// imaginary axis.
     pub max_order: usize,
     /// No step is larger, s.
@@ -144,12 +144,12 @@ pub struct BdfOptions {
     /// Are algebraic unknowns left out of the error test? Needed for multipliers of index 2 and 3 unless their [`Role`] says
     /// so; with index 1 it saves steps where only the differential unknowns matter.
     pub exclude_algebraic: bool,
-    /// What Newton's method may leave of the error, in units of the tolerance.
+    /// Allowed error of Newton's method, in units of the tolerance.
     pub newton_tolerance: f64,
-    /// Iterations before Newton's method is given up.
+    /// Most iterations of Newton's method.
     pub newton_iterations: usize,
-    /// Into how many parts a step is cut at first to see changes of sign of the event functions. Parts in which a function may
-    /// come near zero are cut further, as far as needed.
+    /// Initial number of parts of a step in which changes of sign of the event functions are searched. Parts in which a function may
+    /// come near zero are divided further, as far as needed.
     pub event_parts: usize,
 }
 
@@ -170,7 +170,7 @@ impl Default for BdfOptions {
 }
 
 impl BdfOptions {
-    /// The same relative and absolute tolerance, everything else as usual.
+    /// Equal relative and absolute tolerance, defaults otherwise.
     pub fn with_tolerance(tolerance: f64) -> Self {
         BdfOptions {
             tolerances: Tolerances {
@@ -223,8 +223,8 @@ pub struct BdfStatistics {
     pub linearizations: u64,
     /// Right-hand sides solved for.
     pub solves: u64,
-    /// Steps tried in vain because the error was too large.
+    /// Rejected steps: the error was too large.
     pub error_failures: u64,
-    /// Steps tried in vain because Newton's method did not converge, or E or its matrix was of no use.
+    /// Rejected steps: Newton's method did not converge, or E or its matrix could not be used.
     pub convergence_failures: u64,
 }

@@ -1,4 +1,4 @@
-//! Newton's method for the equations of a step, with a matrix kept as long as it serves.
+//! Newton's method for the equations of a step, with a matrix kept as long as the iteration converges.
 //!
 //! The unknown of a step is e in x = x⁰ + e, ẋ = ẋ⁰ + c e. With the matrix A ≈ ∂E/∂x + c₀ ∂E/∂ẋ prepared at some earlier c₀
 //!
@@ -7,10 +7,10 @@
 //! ρ = (‖δₘ‖/‖δ₀‖)^(1/m)   rate of convergence;   converged if ρ/(1 − ρ) ‖δₘ‖ ≤ newton_tolerance       (2)
 //! ```
 //!
-//! The factor in (1) makes up for the change of c, on average between the parts of the matrix with and without it. The rate is
-//! remembered from step to step while matrix and c stay, so that one iteration may be enough; it is not remembered as better than
+//! The factor in (1) compensates the change of c, on average between the parts of the matrix with and without it. The rate is
+//! kept from step to step while matrix and c are unchanged, so that one iteration may be enough; it is not taken as better than
 //! ρ/(1 − ρ) = 0.05, a departure from DASSL: a rate of 10⁻⁸ measured with a new matrix would accept every first iteration long after
-//! the matrix has aged, and at a fixed step size the order then shows in the error no more. The matrix is made anew when c has
+//! the matrix has become outdated, and at a fixed step size the error would no longer show the order. The matrix is updated when c has
 //! left [0.6 c₀, c₀/0.6], or when the iteration fails with an old one; if it fails with a new one, the step is too large.
 
 use super::Implicit;
@@ -20,14 +20,14 @@ use super::integrator::{Bdf, all_finite, rms};
 
 /// The matrix is kept while c/c₀ is between this and its inverse.
 const KEPT_RATIO: f64 = 0.6;
-/// Slower convergence than this is none.
+/// Convergence rates above this count as divergence.
 const SLOWEST_RATE: f64 = 0.9;
 /// ρ/(1 − ρ) to begin with, after a new matrix and after a change of c.
 const CAUTION_NEW_MATRIX: f64 = 20.0;
 const CAUTION_NEW_LEADING: f64 = 100.0;
-/// ρ/(1 − ρ) remembered from one step to the next is at least this.
+/// ρ/(1 − ρ) kept from one step to the next is at least this.
 const LEAST_REMEMBERED: f64 = 0.05;
-/// A first correction this small, in units of the Newton tolerance, is convergence.
+/// A first correction below this, in units of the Newton tolerance, counts as convergence.
 const NEGLIGIBLE: f64 = 1e-4;
 
 /// Where the problem was last linearized.
@@ -172,7 +172,7 @@ impl Bdf {
                     return Err(self.no_convergence(rate));
                 }
                 self.caution = rate / (1.0 - rate);
-                // what is remembered: as the matrix ages, convergence becomes slower than it was measured
+                // the rate to keep: as the matrix becomes outdated, convergence becomes slower than measured
                 remembered = self.caution.max(LEAST_REMEMBERED);
             }
             if self.caution * size <= self.options.newton_tolerance {

@@ -5,7 +5,7 @@
 
 use super::{Joint, JointKind, Pivots, PivotsMut, Setting, with_joint};
 use crate::scalar::{Parameter, Scalar, Task};
-use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Vec3};
+use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, RigidInertia, Vec3};
 
 /// `parent_from_body` of a joint at these coordinates.
 #[inline(always)]
@@ -189,6 +189,18 @@ task!(ColumnsIn[][] { axes: Mat3<S>, } joint => [Motion<S>; 6], {
         columns[k] = joint.column_in(k, axes);
     }
     columns
+});
+task!(Momenta[][] { kind: JointKind, moments: RigidInertia<S>, } joint => [Force<S>; 6], {
+    let mut momenta = [Force::zero(); 6];
+    for (k, &(_, turns)) in kind.freedoms().iter().enumerate() {
+        let column = joint.column(k);
+        momenta[k] = match (turns, kind) {
+            (_, JointKind::Helical) => moments.momentum(column),
+            (true, _) => moments.momentum_of_turning(column.angular),
+            (false, _) => moments.momentum_of_sliding(column.linear),
+        };
+    }
+    momenta
 });
 task!(Column[][] { k: usize, } joint => Motion<S>, joint.column(k));
 task!(ColumnRate[][] { k: usize, v: &'a [S], } joint => Motion<S>, joint.column_rate(k, v));

@@ -1,6 +1,6 @@
 //! Free joint: six freedoms. Linear rates are along axes of the joint frame, ω relative to the parent in body axes.
 //!
-//! With R the rotation body → joint frame, linear quantities are taken in joint axes (multiplied by R) and angular ones left
+//! With R the rotation body → joint frame, linear quantities are in joint axes (multiplied by R) and angular ones
 //! in body axes: there the freedoms are coordinate axes. The 6×6 block is that of the paper's free base.
 
 use super::{Joint, Pivots, PivotsMut, Setting, inward, outward, pivot};
@@ -72,7 +72,7 @@ impl<S: Scalar> Joint<S> for Free<S> {
     #[inline(always)]
     fn column_rate(self, k: usize, v: &[S]) -> Motion<S> {
         if k < 3 {
-            // fixed in the joint frame, it turns backwards as seen from the body
+            // fixed in the joint frame, it rotates with −ω relative to the body
             let axis = self.column(k).linear;
             Motion::new(Vec3::zero(), axis.cross(Vec3::new(v[3], v[4], v[5])))
         } else {

@@ -34,7 +34,7 @@ use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Vec3};
 use std::ops::Range;
 
-/// The numbers a joint needs to be set up: those of the model, and sine and cosine of its angles.
+/// The data from which a joint is set up: constants of the model, and sine and cosine of its angles.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting<'a, S> {
     pub placement: Pose<S>,
@@ -75,7 +75,7 @@ pub(crate) struct PivotsMut<'a, S, P> {
     pub dofs: &'a [DofNumbers<P>],
 }
 
-/// What an algorithm asks of a joint at one state. All quantities are in the axes and at the origin of the carried body.
+/// What algorithms need of a joint at one state. All quantities are in the axes and at the origin of the carried body.
 pub(crate) trait Joint<S: Scalar>: Copy {
     /// Number of freedoms.
     const NV: usize;
@@ -89,7 +89,7 @@ pub(crate) trait Joint<S: Scalar>: Copy {
     /// m + P v: the body's twist (or twist rate) from that of the parent.
     fn plus(self, m: Motion<S>, v: &[S]) -> Motion<S>;
 
-    /// Twist rate left when v̇ = 0, due to the parent's angular velocity `omega` and the joint rates: Coriolis terms and
+    /// Twist rate at v̇ = 0 due to the parent's angular velocity `omega` and the joint rates: Coriolis terms and
     /// the change of P. The centripetal acceleration of the joint in the parent is not included.
     fn bias(self, omega: Vec3<S>, v: &[S]) -> Motion<S>;
 
@@ -99,7 +99,7 @@ pub(crate) trait Joint<S: Scalar>: Copy {
     /// Column k of P.
     fn column(self, k: usize) -> Motion<S>;
 
-    /// Column k of P in other axes: those into which `axes` turns body axes.
+    /// Column k of P in the axes to which `axes` rotates body axes.
     #[inline(always)]
     fn column_in(self, k: usize, axes: Mat3<S>) -> Motion<S> {
         let column = self.column(k);
@@ -112,7 +112,7 @@ pub(crate) trait Joint<S: Scalar>: Copy {
         Motion::zero()
     }
 
-    /// Takes the joint's freedoms out of the articulated inertia of its body.
+    /// Eliminates the joint's freedoms from the articulated inertia of its body.
     fn eliminate<P: Parameter<S>>(
         self,
         inertia: ArticulatedInertia<S>,
@@ -125,8 +125,8 @@ pub(crate) trait Joint<S: Scalar>: Copy {
         psi
     }
 
-    /// Tips to base: the wrench `z` on the body that needs no acceleration, less what the efforts `tau` carry. `freed` gets
-    /// τ̂/m̂, the acceleration of each freedom with the parent held.
+    /// Inward pass: the bias wrench `z` of the body, minus what the efforts `tau` transmit. `freed` gets
+    /// τ̂/m̂, the acceleration of each freedom with the parent fixed.
     fn inward<P: Parameter<S>>(
         self,
         z: Force<S>,
@@ -135,8 +135,8 @@ pub(crate) trait Joint<S: Scalar>: Copy {
         freed: &mut [S],
     ) -> Force<S>;
 
-    /// Base to tips: accelerations of the joint from the twist rate `m` the body would have without them; returns the
-    /// twist rate it has with them.
+    /// Outward pass: accelerations of the joint from the twist rate `m` that the body would have without them; returns the
+    /// twist rate with them.
     fn outward<P: Parameter<S>>(
         self,
         m: Motion<S>,

@@ -1,6 +1,6 @@
 //! Planar joint: translations x and y along axes of the joint frame, rotation θ about z.
 //!
-//! The translations are along axes fixed in the parent: in body axes (cos θ, −sin θ, 0) and (sin θ, cos θ, 0). Turned back
+//! The translations are along axes fixed in the parent: in body axes (cos θ, −sin θ, 0) and (sin θ, cos θ, 0). Rotated back
 //! by θ they are x and y: there the freedoms are eliminated.
 
 use super::{Joint, Pivots, PivotsMut, Setting, inward, outward, pivot};

@@ -1,6 +1,6 @@
 //! Universal joint: θ₁ about x, fixed in the parent, then θ₂ about z, fixed in the body.
 //!
-//! In body axes the first axis is (cos θ₂, −sin θ₂, 0). Turned back by θ₂ about z it is the x axis: there the freedoms are
+//! In body axes the first axis is (cos θ₂, −sin θ₂, 0). Rotated back by θ₂ about z it is the x axis: there the freedoms are
 //! eliminated.
 
 use super::{Joint, Pivots, PivotsMut, Setting, inward, outward, pivot};
@@ -54,7 +54,7 @@ impl<S: Scalar> Joint<S> for Universal<S> {
     #[inline(always)]
     fn bias(self, omega: Vec3<S>, v: &[S]) -> Motion<S> {
         let own = self.first_axis() * v[0];
-        // the first axis turns with −θ̇₂ about z as seen from the body
+        // the first axis rotates with −θ̇₂ about z relative to the body
         let turning = Vec3::new(own.y * v[1], -(own.x * v[1]), S::zero());
         let angular = omega.cross_add(Vec3::new(own.x, own.y, v[1]), turning);
         Motion::new(angular, Vec3::zero())

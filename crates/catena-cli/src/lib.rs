@@ -1,0 +1,34 @@
+//! The `catena` program as a function of its arguments: for the program itself, and for the Python package, which carries it.
+
+mod commands;
+mod coordinates;
+mod expression;
+mod json;
+mod limits;
+mod model_argument;
+mod names;
+mod number;
+mod outcome;
+mod output;
+mod plot;
+mod program;
+mod referee;
+mod situation;
+mod state_argument;
+mod state_file;
+mod table;
+mod trajectory_argument;
+mod words;
+
+use std::ffi::OsString;
+
+/// What a run file holds, for whoever else writes one: its columns, and its audit with the events.
+pub use commands::simulate::{Layout, stored};
+
+/// Runs the program with these arguments, its own name first: prints what it finds and gives the exit code.
+///
+/// Arguments that make no sense, `--help` and `--version` end the process at once.
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    program::remember(arguments);
+    outcome::finish(program::run)
+}

@@ -1,0 +1,392 @@
+//! One call for one state or many: workspaces, threads, signals, and what is said of a row that fails.
+
+use crate::array::{Array, Numbers, Rows, results, states, writable};
+use crate::error::{attribute, exception, raise};
+use crate::model::{Built, THREADS, Work};
+use catena::Batch;
+use catena::error::{Error, ErrorKind, Result};
+use catena::spatial::{Force, Vec3};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// States that a thread takes at once where a question has no lanes.
+const GRAIN: usize = 32;
+
+/// How long a call does not look for signals, about.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A call: its model, its arguments, and how many states they are.
+pub struct Call<'a, 'py> {
+    /// The interpreter.
+    pub py: Python<'py>,
+    /// The model.
+    pub built: &'a Built,
+    arguments: Vec<&'a Numbers<'py>>,
+    /// How many states; none for a single one.
+    pub states: Option<usize>,
+}
+
+impl<'a, 'py> Call<'a, 'py> {
+    /// A call with these arguments.
+    pub fn new(
+        py: Python<'py>,
+        built: &'a Built,
+        arguments: Vec<&'a Numbers<'py>>,
+    ) -> PyResult<Self> {
+        Ok(Call {
+            py,
+            built,
+            states: states(py, &arguments)?,
+            arguments,
+        })
+    }
+
+    /// An array for results: this shape for each state.
+    pub fn results(
+        &self,
+        shape: &[usize],
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Array<'py>> {
+        let whole: Vec<usize> = self
+            .states
+            .into_iter()
+            .chain(shape.iter().copied())
+            .collect();
+        results(self.py, &whole, out, &self.arguments)
+    }
+
+    /// One state.
+    pub fn one<T>(&self, function: impl FnOnce(&mut Work) -> Result<T>) -> PyResult<T> {
+        let mut work = self.built.work();
+        let done = function(&mut work);
+        self.built.keep(work);
+        done.map_err(|error| self.explained(&error, 0))
+    }
+
+    /// The states of a batch, in lanes on all threads: so many at a time that the program can be interrupted.
+    pub fn lanes(
+        &self,
+        out: &mut [f64],
+        function: impl Fn(&mut Batch, Range<usize>, &mut [f64]) -> Result<()> + Send + Sync,
+    ) -> PyResult<()> {
+        let states = self.states.unwrap_or(0);
+        let size = out.len() / states.max(1);
+        let mut part = Part::new((1 << 19) / self.built.model.nv().max(32));
+        let mut batch = self.built.batch();
+        let mut first = 0;
+        while first < states {
+            let range = first..(first + part.states).min(states);
+            let results = &mut out[range.start * size..range.end * size];
+            let done =
+                (self.py).detach(|| part.timed(|| function(&mut batch.1, range.clone(), results)));
+            if let Err(error) = done {
+                let failed = batch.1.failures().first().cloned();
+                self.built.keep_batch(batch);
+                return Err(match failed {
+                    Some(failure) => self.explained(&failure.error, first + failure.state),
+                    None => self.explained(&error, first),
+                });
+            }
+            if range.end < states
+                && let Err(interrupted) = self.py.check_signals()
+            {
+                self.built.keep_batch(batch);
+                return Err(interrupted);
+            }
+            first = range.end;
+        }
+        self.built.keep_batch(batch);
+        Ok(())
+    }
+
+    /// Every state on its own, one or many, on all threads: the function fills the numbers of state k.
+    pub fn each(
+        &self,
+        out: &mut [f64],
+        function: impl Fn(&mut Work, usize, &mut [f64]) -> Result<()> + Send + Sync,
+    ) -> PyResult<()> {
+        let Some(states) = self.states else {
+            return self.one(|work| function(work, 0, out));
+        };
+        let size = out.len() / states.max(1);
+        let built = self.built;
+        let (mut part, mut first, mut rest) = (Part::new(8 * GRAIN), 0, out);
+        while !rest.is_empty() {
+            let count = part.states.min(states - first);
+            let (out, later) = rest.split_at_mut(count * size);
+            rest = later;
+            let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
+            let run = |(grain, out): (usize, &mut [f64])| {
+                let mut work = built.work();
+                for (k, out) in out.chunks_mut(size).enumerate() {
+                    let k = first + grain * GRAIN + k;
+                    if let Err(error) = function(&mut work, k, out) {
+                        let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                        if failed.as_ref().is_none_or(|(first, _)| k < *first) {
+                            *failed = Some((k, error));
+                        }
+                        break;
+                    }
+                }
+                built.keep(work);
+            };
+            self.py.detach(|| {
+                part.timed(|| match THREADS.load(Ordering::Relaxed) {
+                    1 => out.chunks_mut(size * GRAIN).enumerate().for_each(run),
+                    _ => out.par_chunks_mut(size * GRAIN).enumerate().for_each(run),
+                });
+            });
+            let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+            if let Some((k, error)) = failed {
+                return Err(self.explained(&error, k));
+            }
+            self.py.check_signals()?;
+            first += count;
+        }
+        Ok(())
+    }
+
+    /// What is wrong with state k. A number that is not finite in an argument is the reason more often than not.
+    #[cold]
+    pub fn explained(&self, error: &Error, k: usize) -> PyErr {
+        let py = self.py;
+        for argument in &self.arguments {
+            if let Some((row, column, value)) = argument.not_finite() {
+                let many = argument.rows.is_some();
+                let place = match many {
+                    true => format!("{}[{row}, {column}]", argument.name),
+                    false => format!("{}[{column}]", argument.name),
+                };
+                let message = format!("{place} is {value}");
+                let attributes = [
+                    ("argument", attribute(py, &*argument.name)),
+                    ("row", attribute(py, many.then_some(row))),
+                    ("column", attribute(py, column)),
+                    ("hint", attribute(py, "every number must be finite")),
+                ];
+                return exception(py, "NotFinite", &message, &attributes);
+            }
+        }
+        if self.states.is_none() {
+            return raise(py, error);
+        }
+        let mut of_row = Error::new(error.kind(), format!("row {k}: {}", error.message()))
+            .at(error.place().clone());
+        if let Some(advice) = error.advice() {
+            of_row = of_row.hint(advice);
+        }
+        let raised = raise(py, &of_row);
+        // the row is a number, too, for who wants to mend it
+        let _ = raised.value(py).setattr("row", k);
+        raised
+    }
+}
+
+/// How many states are computed before the program looks whether it was interrupted: more and more while that takes no time.
+struct Part {
+    states: usize,
+}
+
+impl Part {
+    fn new(states: usize) -> Self {
+        Part {
+            states: states.max(64),
+        }
+    }
+
+    fn timed<T>(&mut self, function: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let result = function();
+        if begin.elapsed() < PATIENCE / 2 {
+            self.states *= 2;
+        }
+        result
+    }
+}
+
+impl Built {
+    /// Puts a state into a workspace. Quaternions a little off are normalised, as `State::new` does it.
+    pub fn put(&self, work: &mut Work, q: &[f64], v: &[f64]) {
+        work.state.q.copy_from_slice(q);
+        match v.is_empty() {
+            true => work.state.v.fill(0.0),
+            false => work.state.v.copy_from_slice(v),
+        }
+        for &k in &self.quaternions {
+            normalise(&mut work.state.q[k..k + 4]);
+        }
+    }
+
+    /// Positions whose quaternions are of unit length, copied only if they must be changed.
+    pub fn sound<'a>(&self, mut q: Cow<'a, [f64]>) -> Cow<'a, [f64]> {
+        let nq = self.model.nq();
+        for &k in &self.quaternions {
+            for row in 0..q.len() / nq {
+                let at = row * nq + k;
+                if is_off(&q[at..at + 4]) {
+                    normalise(&mut q.to_mut()[at..at + 4]);
+                }
+            }
+        }
+        q
+    }
+}
+
+/// Is a quaternion further from unit length than the algorithms take?
+fn is_off(p: &[f64]) -> bool {
+    let squared: f64 = p.iter().map(|x| x * x).sum();
+    (squared - 1.0).abs() > 1e-12
+}
+
+/// Makes a quaternion unit that is nearly so; one that is further off is left to be refused.
+fn normalise(p: &mut [f64]) {
+    if !is_off(p) {
+        return;
+    }
+    let length = p.iter().map(|x| x * x).sum::<f64>().sqrt();
+    if (length - 1.0).abs() <= 1e-3 {
+        p.iter_mut().for_each(|x| *x /= length);
+    }
+}
+
+/// Wrenches on links and frames: (moment, force) in world axes, the force at the frame's origin.
+pub struct Wrenches<'py>(Vec<(String, Numbers<'py>)>);
+
+impl<'py> Wrenches<'py> {
+    /// From a dictionary of names.
+    pub fn new(
+        py: Python<'py>,
+        built: &Built,
+        wrenches: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
+        let Some(wrenches) = wrenches.filter(|w| !w.is_none()) else {
+            return Ok(Wrenches(Vec::new()));
+        };
+        let Ok(map) = wrenches.cast::<PyDict>() else {
+            return Err(crate::error::refuse(
+                py,
+                &format!(
+                    "wrenches must be a dictionary, not {}",
+                    crate::array::kind_of(wrenches)
+                ),
+                "give {\"hand\": [nx, ny, nz, fx, fy, fz]}, in world axes at the frame's origin",
+            ));
+        };
+        let mut list = Vec::new();
+        for (name, wrench) in map.iter() {
+            let Ok(name) = name.extract::<String>() else {
+                return Err(crate::error::refuse(
+                    py,
+                    &format!("wrenches: {} is no name of a link or frame", name.repr()?),
+                    "give {\"hand\": [nx, ny, nz, fx, fy, fz]}, in world axes at the frame's origin",
+                ));
+            };
+            built.frame(py, &name)?;
+            let argument = format!("wrenches[\"{name}\"]");
+            list.push((name, Numbers::new(py, argument, &wrench, 6)?));
+        }
+        Ok(Wrenches(list))
+    }
+
+    /// Names of frames, and the numbers.
+    pub fn named(&self) -> impl Iterator<Item = (&str, &Numbers<'py>)> {
+        self.0
+            .iter()
+            .map(|(name, numbers)| (name.as_str(), numbers))
+    }
+
+    /// Their numbers, as arguments of a call.
+    pub fn numbers(&self) -> impl Iterator<Item = &Numbers<'py>> {
+        self.0.iter().map(|(_, numbers)| numbers)
+    }
+
+    /// The same for other threads.
+    pub fn view<'a>(&'a self, built: &'a Built) -> Pushes<'a> {
+        let frame = |name: &str| built.model.tree().frame(name);
+        Pushes(
+            self.0
+                .iter()
+                .filter_map(|(name, numbers)| Some((frame(name)?, numbers.view())))
+                .collect(),
+        )
+    }
+}
+
+/// Wrenches on frames.
+pub struct Pushes<'a>(Vec<(&'a catena::model::FrameInfo, Rows<'a>)>);
+
+impl Pushes<'_> {
+    /// The wrenches on all bodies at state k, which is the one in the workspace; none if there are none.
+    pub fn external(&self, work: &mut Work, k: usize, external: &mut [Force<f64>]) -> Result<()> {
+        external.fill(Force::zero());
+        for (frame, rows) in &self.0 {
+            let [nx, ny, nz, fx, fy, fz] = *rows.row(k) else {
+                return Err(Error::new(ErrorKind::Input, "a wrench has six numbers"));
+            };
+            let wrench = Force::new(Vec3::new(nx, ny, nz), Vec3::new(fx, fy, fz));
+            let origin = work.dynamics.frame_pose(&work.state, frame)?.translation;
+            external[frame.body] +=
+                work.dynamics
+                    .wrench_on(&work.state, frame.body, origin, wrench)?;
+        }
+        Ok(())
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those of one state, as the algorithms take them.
+    pub fn single(&self, work: &mut Work, k: usize) -> Result<Vec<Force<f64>>> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut external = vec![Force::zero(); work.dynamics.model().body_count() + 1];
+        self.external(work, k, &mut external)?;
+        Ok(external)
+    }
+}
+
+/// The wrenches on all bodies of all states of a call; none if there are none.
+pub fn all_external(
+    call: &Call<'_, '_>,
+    pushes: &Pushes<'_>,
+    q: Rows<'_>,
+) -> PyResult<Vec<Force<f64>>> {
+    if pushes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let built = call.built;
+    let bodies = built.model.body_count() + 1;
+    let mut numbers = vec![0.0; call.states.unwrap_or(1) * bodies * 6];
+    call.each(&mut numbers, |work, k, out| {
+        built.put(work, q.row(k), &[]);
+        let mut external = vec![Force::zero(); bodies];
+        pushes.external(work, k, &mut external)?;
+        for (out, wrench) in out.chunks_exact_mut(6).zip(external) {
+            out.copy_from_slice(&wrench.to_array());
+        }
+        Ok(())
+    })?;
+    let force = |n: &[f64]| Force::new(Vec3::new(n[0], n[1], n[2]), Vec3::new(n[3], n[4], n[5]));
+    Ok(numbers.chunks_exact(6).map(force).collect())
+}
+
+/// An array whose numbers a function fills for every state on its own.
+pub fn filled<'py>(
+    call: &Call<'_, 'py>,
+    shape: &[usize],
+    out: Option<&Bound<'py, PyAny>>,
+    function: impl Fn(&mut Work, usize, &mut [f64]) -> Result<()> + Send + Sync,
+) -> PyResult<Array<'py>> {
+    let array = call.results(shape, out)?;
+    call.each(writable(&array), function)?;
+    Ok(array)
+}

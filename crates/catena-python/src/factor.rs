@@ -1,0 +1,136 @@
+//! The factorization I = U D Uᵀ as an object that solves.
+
+use crate::array::{Array, Numbers, plain, results, shown, writable, wrong_shape};
+use crate::call::Call;
+use crate::error::{guarded, raise};
+use crate::model::{Built, PyModel};
+use catena::Batch;
+use catena::algorithm::factorization::Factorization;
+use numpy::{PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Factors of one state, or of many in lanes.
+enum Kept {
+    One(Box<Factorization<f64>>),
+    Many(Box<Batch>),
+}
+
+/// The factors of I(q) at one state or many.
+#[pyclass(module = "catena._catena", frozen)]
+pub struct Factors {
+    built: Arc<Built>,
+    kept: Mutex<Kept>,
+    q: Vec<f64>,
+    /// How many states; none for a single one.
+    states: Option<usize>,
+}
+
+#[pymethods]
+impl PyModel {
+    /// Factorizes I(q).
+    fn _factor<'py>(&self, py: Python<'py>, q: &Bound<'py, PyAny>) -> PyResult<Factors> {
+        let built = self.built(py)?;
+        guarded(py, || {
+            let q = Numbers::new(py, "q", q, built.model.nq())?;
+            let call = Call::new(py, &built, vec![&q])?;
+            let sound = built.sound(q.all(call.states.unwrap_or(1))).into_owned();
+            let kept = match call.states {
+                None => Kept::One(Box::new(call.one(|work| {
+                    built.put(work, &sound, &[]);
+                    work.dynamics.factorization(&work.state)
+                })?)),
+                Some(_) => {
+                    let (_, mut batch) = built.batch();
+                    py.detach(|| batch.factorize(&sound)).map_err(|error| {
+                        match batch.failures().first() {
+                            Some(failure) => call.explained(&failure.error, failure.state),
+                            None => call.explained(&error, 0),
+                        }
+                    })?;
+                    Kept::Many(batch)
+                }
+            };
+            Ok(Factors {
+                states: call.states,
+                q: sound,
+                kept: Mutex::new(kept),
+                built: Arc::clone(&built),
+            })
+        })
+    }
+}
+
+#[pymethods]
+impl Factors {
+    /// How many states; none for a single one.
+    #[getter]
+    fn states(&self) -> Option<usize> {
+        self.states
+    }
+
+    /// Solves I x = b for right-hand sides in rows: (k, nv), or (N, k, nv) for many states.
+    fn solve<'py>(&self, py: Python<'py>, b: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
+        guarded(py, || {
+            let nv = self.built.model.nv();
+            let b = plain(py, "b", b)?;
+            let good = match (self.states, b.shape()) {
+                (None, [_, n]) => *n == nv,
+                (Some(states), [rows, _, n]) => *rows == states && *n == nv,
+                _ => false,
+            };
+            if !good {
+                let expected = match self.states {
+                    None => shown(&[0, nv]).replacen('0', "k", 1),
+                    Some(states) => format!("({states}, k, {nv})"),
+                };
+                return Err(wrong_shape(py, "b", &expected, b.shape()));
+            }
+            let x = results(py, b.shape(), None, &[])?;
+            let out = writable(&x);
+            #[allow(unsafe_code)]
+            // SAFETY: `plain` gave a contiguous array, which nobody in this thread writes to.
+            out.copy_from_slice(unsafe { b.as_slice() }.unwrap_or(&[]));
+            if out.is_empty() {
+                return Ok(x);
+            }
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            match &mut *kept {
+                Kept::One(factors) => {
+                    for row in out.chunks_exact_mut(nv) {
+                        factors.solve(&self.built.model, row);
+                    }
+                }
+                Kept::Many(batch) => {
+                    py.detach(|| batch.solve(out))
+                        .map_err(|error| raise(py, &error))?;
+                }
+            }
+            Ok(x)
+        })
+    }
+
+    /// U and D of every state: nv² + nv numbers each.
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        guarded(py, || {
+            let (built, nq, nv) = (&*self.built, self.built.model.nq(), self.built.model.nv());
+            let size = nv * nv + nv;
+            let shape: Vec<usize> = self.states.into_iter().chain([size]).collect();
+            let array = results(py, &shape, None, &[])?;
+            let out = writable(&array);
+            let mut factors = Factorization::new(&built.model);
+            py.detach(|| {
+                for (q, out) in self
+                    .q
+                    .chunks_exact(nq.max(1))
+                    .zip(out.chunks_exact_mut(size))
+                {
+                    factors.factorize(&built.model, q);
+                    out[..nv * nv].copy_from_slice(factors.u(&built.model).as_slice());
+                    out[nv * nv..].copy_from_slice(&factors.d());
+                }
+            });
+            Ok(array)
+        })
+    }
+}

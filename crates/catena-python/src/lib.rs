@@ -1,0 +1,70 @@
+//! The Python package `catena`: every algorithm in one call, one state or ten thousand in the same call.
+//!
+//! This crate is the module `catena._catena`; the rest of the package is in `python/catena`. Arrays that are doubles in rows are read
+//! where they lie. A single state is computed by a kept workspace without giving up the interpreter's lock; many states run in lanes
+//! on all processors without it. Panics become exceptions.
+
+mod array;
+mod call;
+mod dynamics;
+mod error;
+mod factor;
+mod mechanism;
+mod model;
+mod simulate;
+mod symbols;
+mod value;
+
+use pyo3::prelude::*;
+use std::sync::atomic::Ordering;
+
+/// Threads that batches run on from now on; 0 is as many as there are processors.
+#[pyfunction]
+fn set_threads(py: Python<'_>, threads: i64) -> PyResult<()> {
+    let Ok(count) = usize::try_from(threads) else {
+        let message = format!("there cannot be {threads} threads");
+        return Err(error::refuse(
+            py,
+            &message,
+            "0 is as many as there are processors",
+        ));
+    };
+    model::THREADS.store(count, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Threads that batches run on; 0 is as many as there are processors.
+#[pyfunction]
+fn threads() -> usize {
+    model::THREADS.load(Ordering::Relaxed)
+}
+
+/// Names and descriptions of the embedded models.
+#[pyfunction]
+fn embedded_models() -> Vec<(String, String)> {
+    catena::model::embedded::NAMES
+        .iter()
+        .map(|(name, words)| (name.to_string(), words.to_string()))
+        .collect()
+}
+
+/// Runs the `catena` program with these arguments, its own name first, and gives the exit code.
+#[pyfunction]
+fn main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| catena_cli::run(arguments))
+}
+
+/// The functions and classes written in Rust.
+#[pymodule]
+fn _catena(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<model::PyModel>()?;
+    module.add_class::<factor::Factors>()?;
+    module.add_class::<simulate::RunData>()?;
+    module.add_function(wrap_pyfunction!(mechanism::verify, module)?)?;
+    module.add_function(wrap_pyfunction!(set_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(threads, module)?)?;
+    module.add_function(wrap_pyfunction!(main, module)?)?;
+    module.add_function(wrap_pyfunction!(embedded_models, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,886 @@
+//! Motion in time: a simulation that Python can drive, watch and interrupt.
+
+use crate::array::{Array, Numbers, plain, results, writable, wrong_shape};
+use crate::call::Wrenches;
+use crate::error::{guarded, raise, refuse};
+use crate::model::{Built, PyModel};
+use crate::value::{from_python, to_python};
+use catena::error::{Error, ErrorKind, Result};
+use catena::integrate::{FixedMethod, Method, Tolerances};
+use catena::native::Compiled;
+use catena::simulate::{
+    Controller, Drift, EffortFunction, EventFunction, FrameWrench, Gains, Inputs, Integrator,
+    NewtonMatrix, Options, Sample, Simulation, StateFunction, Table,
+};
+use catena::spatial::{Force, Vec3};
+use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
+use catena::{Cpu, Model, State};
+use catena_cli::{Layout, stored};
+use catena_io::run::{Header, RunWriter};
+use catena_plot::{Chart, Figure};
+use numpy::{PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the program is left without a look at signals and progress.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Most freedoms of a model that code is made for.
+const MOST_COMPILED: usize = 100;
+
+/// Most models whose code is kept for the next simulation.
+const MOST_KEPT: usize = 32;
+
+/// Code of the models that were simulated last, by their fingerprints.
+static CODES: Mutex<Vec<(u64, Compiled)>> = Mutex::new(Vec::new());
+
+/// Code for a simulation: what was made for such a model before, or new. Making it takes longer than many runs do.
+fn kept_code(model: &Model) -> Result<Compiled> {
+    let fingerprint = model.fingerprint();
+    let kept = || CODES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, code)) = kept().iter().find(|(print, _)| *print == fingerprint) {
+        return Ok(code.clone());
+    }
+    let code = catena_symbolic::native::for_simulation(model)?;
+    let mut kept = kept();
+    if kept.len() == MOST_KEPT {
+        kept.remove(0);
+    }
+    kept.push((fingerprint, code.clone()));
+    Ok(code)
+}
+
+/// What a function written in Python has raised, until somebody asks.
+type Raised = Arc<Mutex<Option<PyErr>>>;
+
+fn taken(raised: &Raised) -> Option<PyErr> {
+    raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+fn keep(raised: &Raised, error: PyErr) {
+    let mut kept = raised.lock().unwrap_or_else(PoisonError::into_inner);
+    // the first one is the reason of the others
+    kept.get_or_insert(error);
+}
+
+/// What ended a run that Python ended.
+fn stopped() -> Error {
+    Error::new(
+        ErrorKind::Input,
+        "a function of the caller has ended the run",
+    )
+}
+
+/// A one-dimensional array of these numbers.
+fn vector<'py>(py: Python<'py>, numbers: &[f64]) -> PyResult<Array<'py>> {
+    let array = results(py, &[numbers.len()], None, &[])?;
+    writable(&array).copy_from_slice(numbers);
+    Ok(array)
+}
+
+/// Asks a function of Python for efforts.
+fn ask(
+    py: Python<'_>,
+    function: &Py<PyAny>,
+    t: f64,
+    state: &State,
+    tau: &mut [f64],
+) -> PyResult<()> {
+    let arguments = (t, vector(py, &state.q)?, vector(py, &state.v)?);
+    let given = function.bind(py).call1(arguments)?;
+    let given = plain(py, "efforts of the control function", &given)?;
+    if given.shape() != [tau.len()] {
+        let expected = format!("({},)", tau.len());
+        let what = "what the control function returns";
+        return Err(wrong_shape(py, what, &expected, given.shape()));
+    }
+    #[allow(unsafe_code)]
+    // SAFETY: contiguous and aligned, and nobody else has it.
+    tau.copy_from_slice(unsafe { given.as_slice() }.unwrap_or(&[]));
+    Ok(())
+}
+
+/// Efforts from a function of Python, asked at every stage of a step.
+fn effort_function(function: Py<PyAny>, raised: &Raised) -> EffortFunction {
+    let raised = Arc::clone(raised);
+    EffortFunction::new(move |t, state, tau| {
+        let called = Python::attach(|py| ask(py, &function, t, state, tau));
+        called.map_err(|error| {
+            keep(&raised, error);
+            stopped()
+        })
+    })
+}
+
+/// A function of Python that is asked at equal intervals and whose efforts are held in between, as by a digital controller.
+struct Held {
+    function: Py<PyAny>,
+    efforts: Arc<Mutex<Vec<f64>>>,
+    /// How often it is asked, Hz.
+    rate: f64,
+}
+
+impl Held {
+    /// Efforts as they are held.
+    fn efforts(&self) -> EffortFunction {
+        let efforts = Arc::clone(&self.efforts);
+        EffortFunction::new(move |_, _, tau| {
+            tau.copy_from_slice(&efforts.lock().unwrap_or_else(PoisonError::into_inner));
+            Ok(())
+        })
+    }
+
+    /// Asks for the efforts of the next interval.
+    fn ask(&self, py: Python<'_>, t: f64, state: &State) -> PyResult<()> {
+        let mut efforts = vec![0.0; state.v.len()];
+        ask(py, &self.function, t, state, &mut efforts)?;
+        *self.efforts.lock().unwrap_or_else(PoisonError::into_inner) = efforts;
+        Ok(())
+    }
+
+    /// Runs to the end.
+    fn to_the_end(
+        &self,
+        py: Python<'_>,
+        simulation: &mut Simulation,
+        samples: &mut Vec<Sample>,
+        duration: f64,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let mut looked = Instant::now();
+        let mut next = 1.0;
+        while !simulation.finished() {
+            simulation
+                .advance(samples)
+                .map_err(|error| raise(py, &error))?;
+            // in units of the interval, beyond the instant at which the function is to be asked
+            let beyond = simulation.time() * self.rate - next;
+            if beyond > 1e-6 {
+                let message = format!(
+                    "a step went past {} s, where the control is asked",
+                    next / self.rate
+                );
+                return Err(refuse(
+                    py,
+                    &message,
+                    "dry friction ends steps early: give the control without a rate",
+                ));
+            }
+            if beyond > -1e-6 && !simulation.finished() {
+                self.ask(py, next / self.rate, &simulation.state())?;
+                next += 1.0;
+            }
+            if looked.elapsed() > PATIENCE {
+                py.check_signals()?;
+                if let Some(progress) = progress {
+                    progress.call1((simulation.time(), duration))?;
+                }
+                looked = Instant::now();
+            }
+        }
+        if let Some(progress) = progress {
+            progress.call1((simulation.time(), duration))?;
+        }
+        Ok(())
+    }
+}
+
+/// A function of Python whose changes of sign are events.
+fn state_function(function: Py<PyAny>, raised: &Raised) -> StateFunction {
+    let raised = Arc::clone(raised);
+    StateFunction::new(move |t, state| {
+        let called = Python::attach(|py| -> PyResult<f64> {
+            let arguments = (t, vector(py, &state.q)?, vector(py, &state.v)?);
+            function.bind(py).call1(arguments)?.extract()
+        });
+        called.unwrap_or_else(|error| {
+            keep(&raised, error);
+            1.0
+        })
+    })
+}
+
+/// Numbers of a description.
+fn list(description: &Value, key: &str) -> Result<Vec<f64>> {
+    let numbers = description[key]
+        .as_array()
+        .and_then(|list| list.iter().map(Value::as_f64).collect());
+    numbers.ok_or_else(|| {
+        Error::new(
+            ErrorKind::Input,
+            format!("`{key}` of the control must be a list of finite numbers"),
+        )
+    })
+}
+
+/// Rows of numbers of a description.
+fn rows(description: &Value, key: &str) -> Result<Vec<Vec<f64>>> {
+    let row =
+        |row: &Value| -> Option<Vec<f64>> { row.as_array()?.iter().map(Value::as_f64).collect() };
+    let rows = description[key]
+        .as_array()
+        .and_then(|rows| rows.iter().map(row).collect());
+    rows.ok_or_else(|| {
+        Error::new(
+            ErrorKind::Input,
+            format!("`{key}` of the control must be rows of finite numbers"),
+        )
+    })
+}
+
+fn number(description: &Value, key: &str) -> Result<f64> {
+    description[key].as_f64().ok_or_else(|| {
+        Error::new(
+            ErrorKind::Input,
+            format!("`{key}` of the control must be a finite number"),
+        )
+    })
+}
+
+/// The motion that a controller follows.
+fn reference(description: &Value, built: &Built, start: &State) -> Result<Reference> {
+    if !description["t"].is_null() {
+        let (t, q) = (list(description, "t")?, rows(description, "q")?);
+        let (v, a) = (rows(description, "v")?, rows(description, "a")?);
+        if q.len() != t.len() || v.len() != t.len() || a.len() != t.len() {
+            let message = format!(
+                "the motion to follow has {} times, {} rows of q, {} of v and {} of a",
+                t.len(),
+                q.len(),
+                v.len(),
+                a.len()
+            );
+            return Err(Error::new(ErrorKind::Input, message));
+        }
+        let samples = t.into_iter().zip(q.into_iter().zip(v.into_iter().zip(a)));
+        let samples = samples.map(|(time, (q, (v, vdot)))| Wanted { time, q, v, vdot });
+        return Ok(Reference::Sampled(Sampled::new(samples.collect())?));
+    }
+    let target = list(description, "target")?;
+    let time = description["move_time"].as_f64();
+    let tree = built.model.tree();
+    let is_plain = |body: &&catena::model::BodyInfo| body.kind.quaternion().is_none();
+    let from: Vec<f64> = tree.bodies[1..]
+        .iter()
+        .filter(is_plain)
+        .flat_map(|body| start.q[body.q..body.q + body.kind.nq()].to_vec())
+        .collect();
+    let (from, time) = match time {
+        Some(time) => (from, time),
+        None => (target.clone(), 1.0),
+    };
+    Ok(Reference::PointToPoint(PointToPoint::new(
+        Profile::Cycloid,
+        &from,
+        &target,
+        time,
+    )?))
+}
+
+/// The controller that a description asks for.
+fn controller(description: &Value, built: &Built, start: &State) -> Result<Controller> {
+    let gains = || {
+        Ok((
+            Gains::Same(number(description, "stiffness")?),
+            Gains::Same(number(description, "damping")?),
+        ))
+    };
+    match description["kind"].as_str() {
+        Some("constant") => Ok(Controller::Constant(list(description, "tau")?)),
+        Some("sine") => Ok(Controller::Sine {
+            amplitude: list(description, "amplitude")?,
+            frequency: list(description, "frequency")?,
+        }),
+        Some("table") => Ok(Controller::Table(Table::new(
+            list(description, "t")?,
+            rows(description, "tau")?,
+        )?)),
+        Some("gravity") => Ok(Controller::GravityCompensation),
+        Some("pd") => {
+            let (stiffness, damping) = gains()?;
+            let motion = reference(description, built, start)?;
+            Ok(Controller::ProportionalDerivative {
+                motion,
+                stiffness,
+                damping,
+            })
+        }
+        Some("computed-torque") => {
+            let (stiffness, damping) = gains()?;
+            let motion = reference(description, built, start)?;
+            Ok(Controller::ComputedTorque {
+                motion,
+                stiffness,
+                damping,
+            })
+        }
+        kind => Err(Error::new(
+            ErrorKind::Input,
+            format!("there is no control of the kind {kind:?}"),
+        )),
+    }
+}
+
+/// How time is stepped.
+fn integrator(method: &str, rtol: f64, atol: Option<f64>, step: Option<f64>) -> Result<Integrator> {
+    let tolerances = Tolerances {
+        relative: rtol,
+        absolute: atol.unwrap_or(0.01 * rtol),
+    };
+    let max_step = step.unwrap_or(f64::INFINITY);
+    if let Ok(method) = method.parse::<Method>() {
+        return Ok(Integrator::Adaptive {
+            method,
+            tolerances,
+            max_step,
+        });
+    }
+    if let Ok(method) = method.parse::<FixedMethod>() {
+        let step = step.unwrap_or(1e-3);
+        return Ok(Integrator::Fixed { method, step });
+    }
+    if method == "bdf" {
+        return Ok(Integrator::Bdf {
+            tolerances,
+            max_step,
+            max_order: 5,
+            matrix: NewtonMatrix::Automatic,
+        });
+    }
+    Err(Error::new(ErrorKind::Input, format!("there is no method `{method}`")).hint(
+        "methods are dop853, verner9, verner6, tsit5, dopri5, bdf, rk4, semi-implicit-euler, implicit-midpoint",
+    ))
+}
+
+/// What is to be noticed: limits of joints, and what the caller asks for.
+fn event_functions(
+    py: Python<'_>,
+    built: &Built,
+    limits: bool,
+    events: Option<&Bound<'_, PyDict>>,
+    raised: &Raised,
+) -> PyResult<Vec<EventFunction>> {
+    let tree = built.model.tree();
+    let mut list = Vec::new();
+    if limits {
+        for i in built.model.bodies() {
+            let body = &tree.bodies[i];
+            if body.kind.quaternion().is_some() {
+                continue;
+            }
+            for k in tree.dof_range(i) {
+                let Some((low, high)) = tree.dofs[k].limits else {
+                    continue;
+                };
+                for (value, which) in [(low, "lower"), (high, "upper")] {
+                    if value.is_finite() {
+                        list.push(EventFunction::Position {
+                            coordinate: body.q + (k - body.v),
+                            value,
+                            name: format!("{} reaches its {which} limit", tree.dofs[k].name),
+                        });
+                    }
+                }
+            }
+        }
+    }
+    let Some(events) = events else {
+        return Ok(list);
+    };
+    for (name, event) in events.iter() {
+        let name: String = name.extract()?;
+        if event.is_callable() {
+            let function = state_function(event.unbind(), raised);
+            list.push(EventFunction::Function { function, name });
+            continue;
+        }
+        let event = event.cast_into::<PyTuple>()?;
+        let kind: String = event.get_item(0)?.extract()?;
+        if kind == "plane" {
+            let frame: String = event.get_item(1)?.extract()?;
+            let wanted = built.frame(py, &frame)?.name.clone();
+            let frame = tree
+                .frames
+                .iter()
+                .position(|frame| frame.name == wanted)
+                .unwrap_or(0);
+            list.push(EventFunction::Plane {
+                frame,
+                normal: event.get_item(2)?.extract()?,
+                offset: event.get_item(3)?.extract()?,
+                name,
+            });
+        } else {
+            let freedom: String = event.get_item(1)?.extract()?;
+            let &[k] = built
+                .freedoms(py, std::slice::from_ref(&freedom))?
+                .as_slice()
+            else {
+                return Err(refuse(
+                    py,
+                    &format!("`{freedom}` is more than one freedom"),
+                    "name one of them",
+                ));
+            };
+            let body = &tree.bodies[tree.dofs[k].body];
+            if body.kind.quaternion().is_some() {
+                return Err(refuse(
+                    py,
+                    &format!("`{freedom}` has a quaternion: it reaches no value"),
+                    "give a function of t, q and v",
+                ));
+            }
+            list.push(EventFunction::Position {
+                coordinate: body.q + (k - body.v),
+                value: event.get_item(2)?.extract()?,
+                name,
+            });
+        }
+    }
+    Ok(list)
+}
+
+/// A run that has ended, one way or another.
+#[pyclass(module = "catena._catena", frozen)]
+pub struct RunData {
+    built: Arc<Built>,
+    samples: Vec<Sample>,
+    layout: Layout,
+    metadata: Value,
+    audit: Value,
+    finished: bool,
+    compiled: bool,
+}
+
+#[pymethods]
+impl PyModel {
+    /// Simulates, and gives the run with what ended it early, if anything.
+    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, control, wrenches, events, limits, stop, progress, closing, compile, rate = None))]
+    fn _simulate<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        v: Option<&Bound<'py, PyAny>>,
+        duration: f64,
+        interval: f64,
+        method: &str,
+        rtol: f64,
+        atol: Option<f64>,
+        step: Option<f64>,
+        control: Option<&Bound<'py, PyAny>>,
+        wrenches: Option<&Bound<'py, PyAny>>,
+        events: Option<&Bound<'py, PyDict>>,
+        limits: bool,
+        stop: Vec<String>,
+        progress: Option<&Bound<'py, PyAny>>,
+        closing: &str,
+        compile: bool,
+        rate: Option<f64>,
+    ) -> PyResult<(RunData, Option<Py<PyAny>>)> {
+        let built = self.built(py)?;
+        guarded(py, || {
+            let (nq, nv) = (built.model.nq(), built.model.nv());
+            let q = Numbers::new(py, "q", q, nq)?;
+            let v = Numbers::or_zero(py, "v", v, nv)?;
+            if q.rows.is_some() || v.rows.is_some() {
+                return Err(refuse(
+                    py,
+                    "a simulation starts from one state, not many",
+                    "loop over the rows",
+                ));
+            }
+            let call = crate::call::Call::new(py, &built, vec![&q, &v])?;
+            let start = State::new(&built.model, &q.all(1), &v.all(1))
+                .map_err(|error| call.explained(&error, 0))?;
+            let raised: Raised = Raised::default();
+            let mut inputs = Inputs::default();
+            let mut drive = Value::Null;
+            let mut held = None;
+            match (control.filter(|control| !control.is_none()), rate) {
+                (None, _) => {}
+                (Some(control), Some(rate)) if control.is_callable() => {
+                    drive = json!({"kind": "held function", "rate": rate});
+                    let sampled = Held {
+                        function: control.clone().unbind(),
+                        efforts: Arc::default(),
+                        rate,
+                    };
+                    sampled.ask(py, 0.0, &start)?;
+                    inputs.controller = Controller::Function(sampled.efforts());
+                    held = Some(sampled);
+                }
+                (Some(control), None) if control.is_callable() => {
+                    drive = json!({"kind": "function"});
+                    let function = effort_function(control.clone().unbind(), &raised);
+                    inputs.controller = Controller::Function(function);
+                }
+                (Some(control), _) => {
+                    drive = from_python("control", control)?;
+                    inputs.controller =
+                        controller(&drive, &built, &start).map_err(|error| raise(py, &error))?;
+                }
+            }
+            inputs.wrenches = pushes(py, &built, wrenches)?;
+            let events = event_functions(py, &built, limits, events, &raised)?;
+            let made = || -> Result<(Simulation, Value)> {
+                let integrator = integrator(method, rtol, atol, step)?;
+                let options = Options {
+                    integrator,
+                    duration,
+                    interval,
+                };
+                let drift = match closing {
+                    "baumgarte" => {
+                        let step = matches!(integrator, Integrator::Fixed { .. })
+                            .then_some(step.unwrap_or(1e-3));
+                        Drift::baumgarte(step, duration)
+                    }
+                    _ => Drift::Project,
+                };
+                let compiles = compile && nv <= MOST_COMPILED && Cpu::detect() != Cpu::Baseline;
+                let compiler: catena::native::Compiler = kept_code;
+                let metadata = json!({
+                    "program": concat!("catena ", env!("CARGO_PKG_VERSION"), " for Python"),
+                    "model_name": built.model.name(),
+                    "start": {"q": start.q, "v": start.v},
+                    "drive": drive,
+                    "duration": duration, "interval": interval, "method": method,
+                    "rtol": rtol, "atol": atol, "step": step, "closing": closing,
+                });
+                let simulation = Simulation::with_compiler(
+                    &built.model,
+                    &start,
+                    inputs,
+                    events,
+                    options,
+                    drift,
+                    compiles.then_some(compiler),
+                )?;
+                Ok((simulation, metadata))
+            };
+            let (mut simulation, mut metadata) = match py.detach(made) {
+                Ok(made) => made,
+                Err(error) => return Err(taken(&raised).unwrap_or_else(|| raise(py, &error))),
+            };
+            metadata["model"] = serde_json::from_str(&self.to_json(py)?).unwrap_or_default();
+            let mut samples = Vec::new();
+            let done = match &held {
+                None => to_the_end(
+                    py,
+                    &mut simulation,
+                    &mut samples,
+                    duration,
+                    &stop,
+                    progress,
+                    &raised,
+                ),
+                Some(held) => {
+                    held.to_the_end(py, &mut simulation, &mut samples, duration, progress)
+                }
+            };
+            let mut ended = done.err();
+            if ended.is_none() {
+                ended = taken(&raised);
+            }
+            let happened = simulation.events();
+            if let Some(end) = happened.iter().find(|event| stop.contains(&event.name)) {
+                samples.retain(|sample| sample.time <= end.time);
+            }
+            let finished = simulation.finished();
+            let layout = Layout {
+                momentum: simulation.knows_momentum(),
+                base: false,
+            };
+            let compiled = simulation.is_compiled();
+            let actuators = simulation.actuator_uses().to_vec();
+            let audit = stored(&built.model, &simulation.finish(), &happened, &actuators);
+            let run = RunData {
+                built: Arc::clone(&built),
+                samples,
+                layout,
+                metadata,
+                audit,
+                finished,
+                compiled,
+            };
+            Ok((run, ended.map(|error| error.into_value(py).into_any())))
+        })
+    }
+}
+
+/// Wrenches that do not change.
+fn pushes<'py>(
+    py: Python<'py>,
+    built: &Built,
+    wrenches: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Vec<FrameWrench>> {
+    let wrenches = Wrenches::new(py, built, wrenches)?;
+    let mut list = Vec::new();
+    for (name, numbers) in wrenches.named() {
+        if numbers.rows.is_some() {
+            return Err(refuse(
+                py,
+                "wrenches of a simulation do not change: six numbers each",
+                "a wrench that changes is no part of `simulate` yet",
+            ));
+        }
+        let &[nx, ny, nz, fx, fy, fz] = numbers.slice() else {
+            return Err(refuse(
+                py,
+                "a wrench has six numbers",
+                "moment first, then force",
+            ));
+        };
+        let frame = built
+            .model
+            .tree()
+            .frames
+            .iter()
+            .position(|frame| frame.name == name);
+        list.push(FrameWrench {
+            frame: frame.unwrap_or(0),
+            wrench: Force::new(Vec3::new(nx, ny, nz), Vec3::new(fx, fy, fz)),
+        });
+    }
+    Ok(list)
+}
+
+/// Runs to the end, to an event that stops it, or to what goes wrong.
+fn to_the_end(
+    py: Python<'_>,
+    simulation: &mut Simulation,
+    samples: &mut Vec<Sample>,
+    duration: f64,
+    stop: &[String],
+    progress: Option<&Bound<'_, PyAny>>,
+    raised: &Raised,
+) -> PyResult<()> {
+    let is_stopped = |simulation: &Simulation| {
+        !stop.is_empty()
+            && simulation
+                .events()
+                .iter()
+                .any(|event| stop.contains(&event.name))
+    };
+    while !simulation.finished() && !is_stopped(simulation) {
+        let moved = py.detach(|| -> Result<()> {
+            let begin = Instant::now();
+            while !simulation.finished() && begin.elapsed() < PATIENCE && !is_stopped(simulation) {
+                simulation.advance(samples)?;
+                if raised
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .is_some()
+                {
+                    return Err(stopped());
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = moved {
+            return Err(taken(raised).unwrap_or_else(|| raise(py, &error)));
+        }
+        py.check_signals()?;
+        if let Some(progress) = progress {
+            progress.call1((simulation.time(), duration))?;
+        }
+    }
+    Ok(())
+}
+
+impl RunData {
+    /// A matrix with a row for each sample.
+    fn matrix<'py>(
+        &self,
+        py: Python<'py>,
+        width: usize,
+        fill: impl Fn(&Sample, &mut [f64]),
+    ) -> PyResult<Array<'py>> {
+        let array = results(py, &[self.samples.len(), width], None, &[])?;
+        for (sample, row) in self
+            .samples
+            .iter()
+            .zip(writable(&array).chunks_exact_mut(width.max(1)))
+        {
+            fill(sample, row);
+        }
+        Ok(array)
+    }
+}
+
+#[pymethods]
+impl RunData {
+    /// The samples as arrays, by name.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (nq, nv) = (self.built.model.nq(), self.built.model.nv());
+        let map = PyDict::new(py);
+        let times: Vec<f64> = self.samples.iter().map(|sample| sample.time).collect();
+        map.set_item("t", vector(py, &times)?)?;
+        map.set_item(
+            "q",
+            self.matrix(py, nq, |s, row| row.copy_from_slice(&s.state.q))?,
+        )?;
+        map.set_item(
+            "v",
+            self.matrix(py, nv, |s, row| row.copy_from_slice(&s.state.v))?,
+        )?;
+        map.set_item(
+            "a",
+            self.matrix(py, nv, |s, row| row.copy_from_slice(&s.vdot))?,
+        )?;
+        map.set_item(
+            "tau",
+            self.matrix(py, nv, |s, row| row.copy_from_slice(&s.tau))?,
+        )?;
+        map.set_item(
+            "friction",
+            self.matrix(py, nv, |s, row| row.copy_from_slice(&s.friction))?,
+        )?;
+        map.set_item(
+            "energies",
+            self.matrix(py, 3, |s, row| row.copy_from_slice(&s.energies))?,
+        )?;
+        let works = self.matrix(py, 2, |s, row| row.copy_from_slice(&[s.work, s.dissipated]))?;
+        map.set_item("works", works)?;
+        Ok(map)
+    }
+
+    /// The audit and the events.
+    #[getter]
+    fn audit<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.audit)
+    }
+
+    /// What the run was made with.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.metadata)
+    }
+
+    /// Was the end reached?
+    #[getter]
+    fn finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Did accelerations come from code made for the model?
+    #[getter]
+    fn compiled(&self) -> bool {
+        self.compiled
+    }
+
+    /// Names and units of the columns.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let columns = self.layout.columns(&self.built.model);
+        PyList::new(
+            py,
+            columns.into_iter().map(|column| (column.name, column.unit)),
+        )
+    }
+
+    /// All columns, a row for each sample.
+    fn table<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let width = self.layout.columns(&self.built.model).len();
+        self.matrix(py, width, |sample, row| {
+            let mut numbers = Vec::with_capacity(row.len());
+            self.layout
+                .append_row(&self.built.model, sample, &mut numbers);
+            row.copy_from_slice(&numbers);
+        })
+    }
+
+    /// Writes the run as `.csv`, `.parquet` or `.mcap`.
+    fn save(&self, py: Python<'_>, path: &str, overwrite: bool) -> PyResult<()> {
+        guarded(py, || {
+            let header = Header {
+                columns: self.layout.columns(&self.built.model),
+                metadata: self.metadata.clone(),
+            };
+            py.detach(|| -> Result<()> {
+                let mut writer = RunWriter::create(std::path::Path::new(path), &header, overwrite)?;
+                for block in self.samples.chunks(4096) {
+                    let mut rows = Vec::new();
+                    for sample in block {
+                        self.layout.append_row(&self.built.model, sample, &mut rows);
+                    }
+                    writer.block(&rows, &[])?;
+                }
+                writer.finish(&self.audit)
+            })
+            .map_err(|error| crate::error::raise_as(py, "InputError", &error))
+        })
+    }
+
+    /// Positions, velocities, efforts and energies over time as SVG.
+    fn svg(&self, width: u32, height: u32) -> String {
+        let tree = self.built.model.tree();
+        let times: Vec<f64> = self.samples.iter().map(|sample| sample.time).collect();
+        let column =
+            |pick: &dyn Fn(&Sample) -> f64| -> Vec<f64> { self.samples.iter().map(pick).collect() };
+        let most = 12;
+        let by_freedom = |title: &str, label: &str, pick: &dyn Fn(&Sample, usize) -> f64| {
+            let mut chart = Chart::new(title, "time, s", label);
+            for (k, dof) in tree.dofs.iter().enumerate().take(most) {
+                chart = chart.series(&dof.name, times.clone(), column(&|s| pick(s, k)));
+            }
+            chart
+        };
+        let mut positions = Chart::new("positions", "time, s", "q");
+        for (k, name) in position_names(&self.built)
+            .into_iter()
+            .enumerate()
+            .take(most)
+        {
+            positions = positions.series(name, times.clone(), column(&|s| s.state.q[k]));
+        }
+        let mut energies = Chart::new("energies", "time, s", "J");
+        for (k, name) in ["kinetic", "gravitational", "elastic"]
+            .into_iter()
+            .enumerate()
+        {
+            energies = energies.series(name, times.clone(), column(&|s| s.energies[k]));
+        }
+        let figure = Figure {
+            title: self.built.model.name().to_string(),
+            charts: vec![
+                positions,
+                by_freedom("velocities", "v", &|s, k| s.state.v[k]),
+                by_freedom("efforts", "τ", &|s, k| s.tau[k]),
+                energies,
+            ],
+            columns: 2,
+        };
+        figure.svg(width, height)
+    }
+}
+
+/// Names of the position coordinates.
+pub fn position_names(built: &Built) -> Vec<String> {
+    let tree = built.model.tree();
+    let mut names = Vec::new();
+    for i in built.model.bodies() {
+        let body = &tree.bodies[i];
+        let plain = body.kind.quaternion().unwrap_or(body.kind.nq());
+        names.extend(
+            tree.dofs[body.v..body.v + plain]
+                .iter()
+                .map(|dof| dof.name.clone()),
+        );
+        if body.kind.quaternion().is_some() {
+            names.extend(["qw", "qx", "qy", "qz"].map(|part| format!("{}.{part}", body.joint)));
+        }
+    }
+    names
+}
+
+#[pymethods]
+impl PyModel {
+    /// Names of the position coordinates.
+    #[getter]
+    fn positions(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(position_names(&*self.built(py)?))
+    }
+}

@@ -1,0 +1,204 @@
+//! Equations to read, generated code, operation counts, pictures.
+
+use crate::array::Numbers;
+use crate::call::Call;
+use crate::error::{guarded, raise, refuse};
+use crate::model::PyModel;
+use catena::State;
+use catena_plot::{Layout, View, strip};
+use catena_symbolic::derive::{Derivation, Keep, Style};
+use catena_symbolic::generate::{Language, Module, Options, Question};
+use pyo3::prelude::*;
+
+/// Freedoms up to which the closed form is what people want.
+const SMALL: usize = 3;
+
+/// The kinds of numbers that stay symbols.
+fn kept(py: Python<'_>, names: &[String], code: bool) -> PyResult<Keep> {
+    let mut keep = Keep::default();
+    for name in names {
+        match name.as_str() {
+            "masses" => keep.masses = true,
+            "lengths" => keep.lengths = true,
+            "inertias" => keep.inertias = true,
+            "gravity" => keep.gravity = true,
+            "rotors" if code => keep.rotors = true,
+            "passive" if code => keep.passive = true,
+            "rotations" if code => keep.rotations = true,
+            "all" if code => keep = Keep::EVERYTHING,
+            "all" => keep = Keep::ALL,
+            other => {
+                let more = if code {
+                    ", rotors, passive, rotations"
+                } else {
+                    ""
+                };
+                return Err(refuse(
+                    py,
+                    &format!("there are no symbols called `{other}`"),
+                    &format!("known are masses, lengths, inertias, gravity, all{more}"),
+                ));
+            }
+        }
+    }
+    Ok(keep)
+}
+
+/// The thing of this name.
+fn chosen<T: Copy>(
+    py: Python<'_>,
+    what: &str,
+    name: &str,
+    all: &[(&'static str, T)],
+) -> PyResult<T> {
+    match all.iter().find(|(known, _)| *known == name) {
+        Some((_, found)) => Ok(*found),
+        None => {
+            let known: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+            Err(refuse(
+                py,
+                &format!("there is no {what} `{name}`"),
+                &format!("known are {}", known.join(", ")),
+            ))
+        }
+    }
+}
+
+#[pymethods]
+impl PyModel {
+    /// The equations of motion as text.
+    #[pyo3(signature = (format, symbols, style, elimination))]
+    fn _derive(
+        &self,
+        py: Python<'_>,
+        format: &str,
+        symbols: Vec<String>,
+        style: Option<&str>,
+        elimination: bool,
+    ) -> PyResult<String> {
+        let built = self.built(py)?;
+        guarded(py, || {
+            let style = match style {
+                Some("closed") => Style::Closed,
+                Some("recursive") => Style::Recursive,
+                None if built.model.nv() <= SMALL => Style::Closed,
+                None => Style::Recursive,
+                Some(other) => {
+                    return Err(refuse(
+                        py,
+                        &format!("there is no style `{other}`"),
+                        "it is \"closed\" or \"recursive\"",
+                    ));
+                }
+            };
+            let write: fn(&Derivation) -> String = match format {
+                "markdown" => |d| d.document().markdown(),
+                "latex" => |d| d.document().latex(),
+                "html" => |d| d.document().html(),
+                "sympy" => |d| d.sympy(),
+                other => {
+                    return Err(refuse(
+                        py,
+                        &format!("there is no format `{other}`"),
+                        "known are markdown, latex, html, sympy",
+                    ));
+                }
+            };
+            let keep = kept(py, &symbols, false)?;
+            py.detach(|| Derivation::new(&built.model, keep, style, elimination).map(|d| write(&d)))
+                .map_err(|error| raise(py, &error))
+        })
+    }
+
+    /// Source code: names and texts of the files.
+    #[pyo3(signature = (language, functions, name, frame, parameters, snap))]
+    fn _generate(
+        &self,
+        py: Python<'_>,
+        language: &str,
+        functions: Vec<String>,
+        name: &str,
+        frame: &str,
+        parameters: Vec<String>,
+        snap: f64,
+    ) -> PyResult<Vec<(String, String)>> {
+        let built = self.built(py)?;
+        guarded(py, || {
+            let language = chosen(py, "language", language, &Language::ALL)?;
+            let questions: PyResult<Vec<Question>> = functions
+                .iter()
+                .map(|f| chosen(py, "function", f, &Question::ALL))
+                .collect();
+            let questions = questions?;
+            let options = Options {
+                name: name.into(),
+                dust: snap,
+                frame: frame.into(),
+                parameters: kept(py, &parameters, true)?,
+            };
+            let files = py
+                .detach(|| Module::new(&built.model, &questions, &options)?.source(language))
+                .map_err(|error| raise(py, &error))?;
+            Ok(files
+                .into_iter()
+                .map(|file| (file.name, file.text))
+                .collect())
+        })
+    }
+
+    /// Operations of the simplified programs: name, multiplications, additions.
+    fn _count(&self, py: Python<'_>, functions: Vec<String>) -> PyResult<Vec<(String, u64, u64)>> {
+        let built = self.built(py)?;
+        guarded(py, || {
+            let questions: PyResult<Vec<Question>> = functions
+                .iter()
+                .map(|f| chosen(py, "function", f, &Question::ALL))
+                .collect();
+            let questions = questions?;
+            let module = py
+                .detach(|| Module::new(&built.model, &questions, &Options::default()))
+                .map_err(|error| raise(py, &error))?;
+            Ok(module
+                .functions
+                .iter()
+                .map(|f| {
+                    let operations = f.operations();
+                    let name = f.question.name().to_string();
+                    (name, operations.multiplications, operations.additions)
+                })
+                .collect())
+        })
+    }
+
+    /// Stick figures of these positions as SVG.
+    #[pyo3(signature = (q, labels, side_by_side))]
+    fn _figure<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        labels: Vec<String>,
+        side_by_side: bool,
+    ) -> PyResult<String> {
+        let built = self.built(py)?;
+        guarded(py, || {
+            let (nq, nv) = (built.model.nq(), built.model.nv());
+            let q = Numbers::new(py, "q", q, nq)?;
+            let call = Call::new(py, &built, vec![&q])?;
+            let numbers = q.all(call.states.unwrap_or(1));
+            let make = || -> catena::Result<String> {
+                let zeros = vec![0.0; nv];
+                let states: catena::Result<Vec<State>> = numbers
+                    .chunks_exact(nq.max(1))
+                    .map(|q| State::new(&built.model, q, &zeros))
+                    .collect();
+                let states = states?;
+                let mut view = View::of(&built.model, &states)?;
+                if !side_by_side {
+                    view.layout = Layout::Superposed;
+                }
+                strip(&built.model, &states, &labels, &view)
+            };
+            make().map_err(|error| call.explained(&error, 0))
+        })
+    }
+}

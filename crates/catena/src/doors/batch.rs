@@ -1,0 +1,663 @@
+//! Many states at once: one state per lane, the lanes of a register computed together, registers distributed to threads.
+
+mod advance;
+mod derivatives;
+mod lanes;
+mod question;
+mod squares;
+
+pub use advance::Drive;
+
+use crate::algorithm::inertia_matrix::Part;
+#[cfg(target_arch = "x86_64")]
+use crate::arch::{Avx2Register, Avx512Register};
+use crate::doors::native::Compiled;
+use crate::error::{Error, ErrorKind, Result};
+use crate::integrate::FixedMethod;
+use crate::model::{FrameInfo, Model};
+use crate::scalar::Vector;
+use crate::spatial::{Force, Mat3, Pose, Vec3};
+use crate::state::{Base, State, check_length};
+use crate::{Cpu, Dynamics};
+use advance::Advance;
+use lanes::{Job, Work};
+use question::{Factorize, Forward, FrameJacobian, FramePose, Inertia, Inverse, Question, Solve};
+
+/// The loop over registers of states, compiled for AVX2 and for AVX-512.
+#[cfg(target_arch = "x86_64")]
+mod compiled {
+    use super::*;
+    use crate::arch::{with_avx2, with_avx512};
+
+    with_avx2! {
+        pub(super) fn avx2<Q: Question>(question: Q, work: &mut Work<Avx2Register>, model: &Model, base: &Base<f64>, job: &mut Job<'_>) {
+            work.run(question, model, base, job);
+        }
+    }
+
+    with_avx512! {
+        pub(super) fn avx512<Q: Question>(question: Q, work: &mut Work<Avx512Register>, model: &Model, base: &Base<f64>, job: &mut Job<'_>) {
+            work.run(question, model, base, job);
+        }
+    }
+}
+
+/// A register with the loop compiled for it.
+trait Looped: Vector + Send + Sync {
+    fn run<Q: Question>(
+        question: Q,
+        work: &mut Work<Self>,
+        model: &Model,
+        base: &Base<f64>,
+        job: &mut Job<'_>,
+    );
+}
+
+/// One lane: several would only be unrolled loops.
+impl Looped for [f64; 1] {
+    fn run<Q: Question>(
+        question: Q,
+        work: &mut Work<Self>,
+        model: &Model,
+        base: &Base<f64>,
+        job: &mut Job<'_>,
+    ) {
+        work.run(question, model, base, job);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Looped for Avx2Register {
+    fn run<Q: Question>(
+        question: Q,
+        work: &mut Work<Self>,
+        model: &Model,
+        base: &Base<f64>,
+        job: &mut Job<'_>,
+    ) {
+        // SAFETY: workspaces of this register exist only where the processor has the instructions.
+        #[allow(unsafe_code)]
+        unsafe {
+            compiled::avx2(question, work, model, base, job);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Looped for Avx512Register {
+    fn run<Q: Question>(
+        question: Q,
+        work: &mut Work<Self>,
+        model: &Model,
+        base: &Base<f64>,
+        job: &mut Job<'_>,
+    ) {
+        // SAFETY: workspaces of this register exist only where the processor has the instructions.
+        #[allow(unsafe_code)]
+        unsafe {
+            compiled::avx512(question, work, model, base, job);
+        }
+    }
+}
+
+/// One workspace per thread.
+#[derive(Clone, Debug)]
+enum Path {
+    Baseline(Vec<Work<[f64; 1]>>),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Vec<Work<Avx2Register>>),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Vec<Work<Avx512Register>>),
+}
+
+/// A failed state of a batch, and why.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Number of the state, counted from 0.
+    pub state: usize,
+    /// The reason.
+    pub error: Error,
+}
+
+/// Dynamics of one model at many states, all on the same base, which is at rest unless [set](Self::set_base).
+///
+/// States are stored one after another: `q` holds nq numbers per state, the others nv. Quaternions must be of unit length. Each
+/// state is computed as on its own: results do not depend on the other states nor on the number of threads (one unless
+/// [asked for](Self::threads)). Workspaces are made when a question is first asked; nothing is allocated after that.
+///
+/// Where some states fail (a joint without inertia, numbers that are not finite), the call returns an error that names the
+/// first of them; [`failures`](Self::failures) has all of them, with reasons, and the results of the others are valid.
+///
+/// ```
+/// use catena::{Batch, model::embedded};
+///
+/// let model = embedded::model("chain-7")?;
+/// let mut batch = Batch::new(&model).threads(2);
+/// let states = 1000;
+/// let q: Vec<f64> = (0..7 * states).map(|k| (k as f64).sin()).collect();
+/// let (v, vdot) = (vec![0.1; 7 * states], vec![0.0; 7 * states]);
+/// let mut tau = vec![0.0; 7 * states];
+/// batch.inverse(&q, &v, &vdot, &mut tau)?;
+/// let mut inertia = vec![0.0; 49 * states];
+/// batch.inertia(&q, &mut inertia)?;
+/// # Ok::<(), catena::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Batch {
+    model: Model,
+    cpu: Cpu,
+    path: Path,
+    base: Base<f64>,
+    /// States whose factors are kept.
+    factorized: usize,
+    /// Poses, or motions at the end of their trajectories.
+    poses: Vec<f64>,
+    failures: Vec<Failure>,
+    compiled: Option<Compiled>,
+}
+
+impl Batch {
+    /// Workspaces for this model, on the best path this processor has.
+    pub fn new(model: &Model) -> Self {
+        Batch::with_cpu(model, Cpu::detect())
+    }
+
+    /// Workspaces for this model, on a given path or the best below it that the processor has.
+    pub fn with_cpu(model: &Model, cpu: Cpu) -> Self {
+        let cpu = cpu.min(Cpu::best());
+        let path = match cpu {
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Avx512 => Path::Avx512(vec![Work::new(model)]),
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Avx2 => Path::Avx2(vec![Work::new(model)]),
+            _ => Path::Baseline(vec![Work::new(model)]),
+        };
+        Batch {
+            model: model.clone(),
+            cpu,
+            path,
+            base: Base::fixed(),
+            factorized: 0,
+            poses: Vec::new(),
+            failures: Vec::new(),
+            compiled: None,
+        }
+    }
+
+    /// Workspaces for the model of this code, which is used where possible: on a base at rest, without external wrenches. All
+    /// else, and every check, is as in [`new`](Self::new).
+    pub fn with_compiled(compiled: &Compiled) -> Self {
+        let mut batch = Batch::new(compiled.model());
+        batch.compiled = Some(compiled.clone());
+        batch.threads(1)
+    }
+
+    /// Sets the number of threads; 0 is the number of processors.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            n => n,
+        };
+        let model = &self.model;
+        match &mut self.path {
+            Path::Baseline(works) => works.resize_with(threads, || Work::new(model)),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(works) => works.resize_with(threads, || Work::new(model)),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(works) => works.resize_with(threads, || Work::new(model)),
+        }
+        if let Some(compiled) = &self.compiled {
+            match &mut self.path {
+                Path::Baseline(_) => {}
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx2(works) => works
+                    .iter_mut()
+                    .for_each(|work| work.native = compiled.lanes::<Avx2Register>()),
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx512(works) => works
+                    .iter_mut()
+                    .for_each(|work| work.native = compiled.lanes::<Avx512Register>()),
+            }
+        }
+        self.factorized = 0;
+        self
+    }
+
+    /// Puts all states on a base with this pose and motion.
+    pub fn set_base(&mut self, base: Base<f64>) -> Result<()> {
+        let mut state = State::neutral(&self.model);
+        state.base = base;
+        Dynamics::with_cpu(&self.model, Cpu::Baseline)
+            .kinematics(&state, &vec![0.0; self.model.nv()])?;
+        self.base = base;
+        Ok(())
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Which path is taken.
+    pub fn cpu(&self) -> Cpu {
+        self.cpu
+    }
+
+    /// States computed together.
+    pub fn lanes(&self) -> usize {
+        match self.path {
+            Path::Baseline(_) => 4,
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(_) => Avx2Register::LANES,
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(_) => Avx512Register::LANES,
+        }
+    }
+
+    /// The failed states of the last call; what was written for them is meaningless.
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    /// Efforts τ for every state.
+    pub fn inverse(&mut self, q: &[f64], v: &[f64], vdot: &[f64], tau: &mut [f64]) -> Result<()> {
+        self.inverse_loaded(q, v, vdot, &[], tau)
+    }
+
+    /// Efforts τ for every state under external wrenches: one on every body 0…n of every state, in body axes about the body's
+    /// origin, or an empty slice.
+    pub fn inverse_loaded(
+        &mut self,
+        q: &[f64],
+        v: &[f64],
+        vdot: &[f64],
+        external: &[Force<f64>],
+        tau: &mut [f64],
+    ) -> Result<()> {
+        self.model.expect_tree()?;
+        self.ask(Inverse, [q, v, vdot], external, tau, self.model.nv())
+    }
+
+    /// Accelerations v̇ for every state.
+    pub fn forward(&mut self, q: &[f64], v: &[f64], tau: &[f64], vdot: &mut [f64]) -> Result<()> {
+        self.forward_loaded(q, v, tau, &[], vdot)
+    }
+
+    /// Accelerations v̇ for every state under external wrenches, given as for [`inverse_loaded`](Self::inverse_loaded).
+    pub fn forward_loaded(
+        &mut self,
+        q: &[f64],
+        v: &[f64],
+        tau: &[f64],
+        external: &[Force<f64>],
+        vdot: &mut [f64],
+    ) -> Result<()> {
+        self.model.expect_tree()?;
+        self.ask(Forward, [q, v, tau], external, vdot, self.model.nv())
+    }
+
+    /// The inertia matrix I(q) of every state: nv × nv numbers each, row after row.
+    pub fn inertia(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
+        let size = self.model.nv() * self.model.nv();
+        let question = Inertia(Part::Whole);
+        self.ask(question, [q, &[], &[]], &[], inertia, size)
+    }
+
+    /// The upper triangle of the inertia matrix I(q) of every state: nv × nv numbers each, row after
+    /// row, of which those on the diagonal and above it are those of [`inertia`](Self::inertia). **What is below the diagonal is
+    /// unspecified.**
+    pub fn inertia_upper(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
+        let size = self.model.nv() * self.model.nv();
+        let question = Inertia(Part::Upper);
+        self.ask(question, [q, &[], &[]], &[], inertia, size)
+    }
+
+    /// Factorizes I(q) = U D Uᵀ of every state and keeps the factors for [`solve`](Self::solve).
+    pub fn factorize(&mut self, q: &[f64]) -> Result<()> {
+        let states = q.len() / self.model.nq().max(1);
+        self.factorized = 0;
+        let job = Job {
+            q,
+            v: &[],
+            input: &[],
+            external: &[],
+            output: &mut [],
+            states,
+        };
+        check_length("positions of a batch", q.len(), states * self.model.nq())?;
+        self.run(Factorize, job);
+        self.explain(Factorize, [q, &[], &[]], &[])?;
+        self.factorized = states;
+        Ok(())
+    }
+
+    /// Solves I x = b with the factors of the last [`factorize`](Self::factorize), in place: for every state its right-hand
+    /// sides, one or more, the same number for all.
+    pub fn solve(&mut self, x: &mut [f64]) -> Result<()> {
+        let (nv, states) = (self.model.nv(), self.factorized);
+        if states == 0 {
+            return Err(
+                Error::new(ErrorKind::Input, "there is no factorization to solve with")
+                    .hint("call `factorize` first"),
+            );
+        }
+        let right_hand_sides = x.len() / (states * nv).max(1);
+        check_length(
+            "right-hand sides of a batch",
+            x.len(),
+            right_hand_sides.max(1) * states * nv,
+        )?;
+        let job = Job {
+            q: &[],
+            v: &[],
+            input: &[],
+            external: &[],
+            output: x,
+            states,
+        };
+        let question = Solve { right_hand_sides };
+        self.run(question, job);
+        self.explain(question, [&[], &[], &[]], &[])
+    }
+
+    /// Jacobian of a frame at every state: 6 × nv numbers each, row after row (angular rows first, world axes, at the
+    /// frame's origin).
+    pub fn jacobians(&mut self, q: &[f64], frame: &FrameInfo, jacobians: &mut [f64]) -> Result<()> {
+        self.check_frame(frame)?;
+        let size = 6 * self.model.nv();
+        self.ask(FrameJacobian(frame), [q, &[], &[]], &[], jacobians, size)
+    }
+
+    /// Pose of a frame in the world at every state.
+    pub fn frame_poses(
+        &mut self,
+        q: &[f64],
+        frame: &FrameInfo,
+        poses: &mut [Pose<f64>],
+    ) -> Result<()> {
+        self.check_frame(frame)?;
+        let mut numbers = std::mem::take(&mut self.poses);
+        numbers.resize(12 * poses.len(), 0.0);
+        let done = self.ask(FramePose(frame), [q, &[], &[]], &[], &mut numbers, 12);
+        for (pose, n) in poses.iter_mut().zip(numbers.chunks_exact(12)) {
+            *pose = Pose::new(
+                Mat3::from_columns(
+                    Vec3::new(n[0], n[1], n[2]),
+                    Vec3::new(n[3], n[4], n[5]),
+                    Vec3::new(n[6], n[7], n[8]),
+                ),
+                Vec3::new(n[9], n[10], n[11]),
+            );
+        }
+        self.poses = numbers;
+        done
+    }
+
+    /// Advances every state along its trajectory by a number of fixed steps in s, in place, each in its lane: many simulations
+    /// at little more than the cost of a few.
+    ///
+    /// Each trajectory is that of [`Fixed`](crate::integrate::Fixed) to round-off. The implicit midpoint rule is not offered:
+    /// its iterations end at different times in different lanes.
+    ///
+    /// ```
+    /// use catena::integrate::FixedMethod;
+    /// use catena::{Batch, Drive, model::embedded};
+    ///
+    /// let model = embedded::model("chain-7")?;
+    /// let count = 100;
+    /// let mut q: Vec<f64> = (0..7 * count).map(|k| (k as f64).sin()).collect();
+    /// let mut v = vec![0.0; 7 * count];
+    /// let hold = Drive::Hold { targets: &vec![0.0; 7 * count], stiffness: 100.0, damping: 20.0 };
+    /// let mut batch = Batch::new(&model).threads(0);
+    /// batch.advance(FixedMethod::RungeKutta4, 1e-3, 50, hold, &mut q, &mut v)?;
+    /// # Ok::<(), catena::Error>(())
+    /// ```
+    pub fn advance(
+        &mut self,
+        method: FixedMethod,
+        step: f64,
+        steps: usize,
+        drive: Drive<'_>,
+        q: &mut [f64],
+        v: &mut [f64],
+    ) -> Result<()> {
+        if !(step.is_finite() && step > 0.0) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("the step of the integrator cannot be {step} s"),
+            ));
+        }
+        if method == FixedMethod::ImplicitMidpoint {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "the implicit midpoint rule does not run in lanes",
+            )
+            .hint(
+                "use `FixedMethod::RungeKutta4` or `SemiImplicitEuler`, or simulate one by one",
+            ));
+        }
+        let gains = drive.gains();
+        if gains.is_some_and(|(k, d)| !(k.is_finite() && d.is_finite())) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                "stiffness and damping must be finite numbers",
+            ));
+        }
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let question = Advance {
+            classical: method == FixedMethod::RungeKutta4,
+            step,
+            steps,
+            gains,
+        };
+        let states = q.len() / nq.max(1);
+        let mut moved = std::mem::take(&mut self.poses);
+        moved.resize(states * (nq + nv), 0.0);
+        let done = self.ask(question, [q, v, drive.numbers()], &[], &mut moved, nq + nv);
+        if done.is_ok() || !self.failures.is_empty() {
+            for (k, motion) in moved.chunks_exact(nq + nv).enumerate() {
+                q[k * nq..(k + 1) * nq].copy_from_slice(&motion[..nq]);
+                v[k * nv..(k + 1) * nv].copy_from_slice(&motion[nq..]);
+            }
+        }
+        self.poses = moved;
+        done
+    }
+
+    fn check_frame(&self, frame: &FrameInfo) -> Result<()> {
+        if frame.body <= self.model.body_count() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Input,
+            format!(
+                "there is no body {}: model `{}` has {}",
+                frame.body,
+                self.model.name(),
+                self.model.body_count()
+            ),
+        ))
+    }
+
+    /// Checks the lengths, computes, and explains failures. The slices are q, v and v̇ or τ; for a question that needs no v
+    /// they are empty.
+    fn ask<Q: Question>(
+        &mut self,
+        question: Q,
+        slices: [&[f64]; 3],
+        external: &[Force<f64>],
+        output: &mut [f64],
+        size: usize,
+    ) -> Result<()> {
+        self.failures.clear();
+        let [q, v, input] = slices;
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let states = output.len() / size.max(1);
+        check_length("results of a batch", output.len(), states * size)?;
+        check_length("positions of a batch", q.len(), states * nq)?;
+        if Q::NEEDS_VELOCITIES {
+            check_length("velocities of a batch", v.len(), states * nv)?;
+            check_length("inputs of a batch", input.len(), states * nv)?;
+        }
+        if !external.is_empty() {
+            let wrenches = states * (self.model.body_count() + 1);
+            check_length("external wrenches of a batch", external.len(), wrenches)?;
+        }
+        let job = Job {
+            q,
+            v,
+            input,
+            external,
+            output,
+            states,
+        };
+        self.run(question, job);
+        self.explain(question, slices, external)
+    }
+
+    fn run<Q: Question>(&mut self, question: Q, job: Job<'_>) {
+        let (model, base) = (&self.model, &self.base);
+        self.failures.clear();
+        match &mut self.path {
+            Path::Baseline(works) => share(question, works, model, base, job),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(works) => share(question, works, model, base, job),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(works) => share(question, works, model, base, job),
+        }
+    }
+
+    /// Numbers of the states that failed, over all threads.
+    fn failed(&self) -> Vec<usize> {
+        fn all<V: Vector>(works: &[Work<V>]) -> Vec<usize> {
+            works.iter().flat_map(|work| work.failed.clone()).collect()
+        }
+        match &self.path {
+            Path::Baseline(works) => all(works),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(works) => all(works),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(works) => all(works),
+        }
+    }
+
+    /// The failures with their reasons, and an error if there are any.
+    fn explain<Q: Question>(
+        &mut self,
+        question: Q,
+        slices: [&[f64]; 3],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        let failed = self.failed();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let [q, v, input] = slices;
+        let (nq, nv, bodies) = (
+            self.model.nq(),
+            self.model.nv(),
+            self.model.body_count() + 1,
+        );
+        let mut dynamics = Dynamics::with_cpu(&self.model, self.cpu);
+        let part = |x: &[f64], state: usize, size: usize| match x.is_empty() {
+            true => vec![0.0; size],
+            false => x[state * size..(state + 1) * size].to_vec(),
+        };
+        for &state in &failed {
+            let single = State {
+                q: part(q, state, nq),
+                v: part(v, state, nv),
+                base: self.base,
+            };
+            let wrenches = match external.is_empty() {
+                true => &[],
+                false => &external[state * bodies..(state + 1) * bodies],
+            };
+            let reason =
+                question.diagnose(&mut dynamics, &single, &part(input, state, nv), wrenches);
+            let error = reason.err().unwrap_or_else(|| {
+                Error::new(ErrorKind::Input, "the result is not finite")
+                    .hint("numbers are not finite, or too large for double precision")
+            });
+            self.failures.push(Failure { state, error });
+        }
+        self.first_failure()
+    }
+
+    /// The first failure, as the error of the whole call.
+    fn first_failure(&self) -> Result<()> {
+        let Some(Failure { state, error }) = self.failures.first() else {
+            return Ok(());
+        };
+        let others = match self.failures.len() - 1 {
+            0 => String::new(),
+            n => format!(" (and {n} more states failed)"),
+        };
+        let mut first = Error::new(
+            error.kind(),
+            format!("state {state} of the batch: {}{others}", error.message()),
+        )
+        .at(error.place().clone());
+        if let Some(advice) = error.advice() {
+            first = first.hint(advice);
+        }
+        Err(first)
+    }
+}
+
+/// Distributes the states to the workspaces, whole registers to each, and runs them.
+fn share<Q: Question, V: Looped>(
+    question: Q,
+    works: &mut [Work<V>],
+    model: &Model,
+    base: &Base<f64>,
+    mut job: Job<'_>,
+) {
+    if let [work] = works {
+        work.prepare(question, model, &job);
+        V::run(question, work, model, base, &mut job);
+        return;
+    }
+    let chunk = job.states.div_ceil(V::LANES).div_ceil(works.len()) * V::LANES;
+    let mut first = 0;
+    let mut tasks = Vec::with_capacity(works.len());
+    for work in works {
+        let (part, rest) = {
+            let count = chunk.min(job.states);
+            job.split(count)
+        };
+        job = rest;
+        work.prepare(question, model, &part);
+        let start = first;
+        first += part.states;
+        tasks.push((work, part, start));
+    }
+    each(&mut tasks, |(work, part, start)| {
+        V::run(question, work, model, base, part);
+        for state in &mut work.failed {
+            *state += *start;
+        }
+    });
+}
+
+/// Runs the function on every task, each on a thread of its own.
+fn each<T: Send>(tasks: &mut [T], run: impl Fn(&mut T) + Sync) {
+    let run = &run;
+    match tasks {
+        [] => {}
+        [task] => run(task),
+        #[cfg(feature = "rayon")]
+        tasks => rayon::scope(|scope| {
+            for task in tasks {
+                scope.spawn(move |_| run(task));
+            }
+        }),
+        #[cfg(not(feature = "rayon"))]
+        tasks => std::thread::scope(|scope| {
+            for task in tasks {
+                scope.spawn(move || run(task));
+            }
+        }),
+    }
+}

@@ -1,0 +1,283 @@
+//! Derivatives of many states at once.
+
+use super::Batch;
+use super::lanes::{Place, Transposed, Work, not_positive};
+use super::question::{Question, SMALL, in_lane};
+use super::squares::Squares;
+use crate::Dynamics;
+use crate::algorithm::derivatives::pairs::{self, Pairs};
+use crate::algorithm::derivatives::sweeps::{self, Sweeps};
+use crate::algorithm::derivatives::{forward, inverse};
+use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use crate::algorithm::pack::{One, Register};
+use crate::doors::native::{Kernel, Wides};
+use crate::error::Result;
+use crate::model::Model;
+use crate::scalar::{Fused, Scalar, Vector, Wide};
+use crate::spatial::Force;
+use crate::state::{Base, State};
+
+/// Workspaces of the derivatives of inverse dynamics, of one thread: bodies with a state in each lane, then state after state
+/// with a column in each lane.
+#[derive(Clone, Debug)]
+pub(crate) struct OfEfforts<V: Vector> {
+    recursion: inverse::Work<Wide<V>>,
+    transposed: Transposed<V, { pairs::NUMBERS }>,
+    /// Of packs of columns, or of columns if states are in the lanes to the end.
+    pairs: Pairs<Wide<V>>,
+    /// Destinations of the numbers that code computes.
+    squares: Option<Squares<V>>,
+}
+
+/// Workspaces of the derivatives of forward dynamics, of one thread.
+#[derive(Clone, Debug)]
+pub(crate) struct OfAccelerations<V: Vector> {
+    recursion: forward::Recursion<Wide<V>>,
+    transposed: Transposed<V, { sweeps::NUMBERS }>,
+    sweeps: Sweeps<Fused, Register<V>>,
+    in_lanes: Option<Sweeps<Wide<V>, One>>,
+    vdot: Vec<Wide<V>>,
+    /// Destinations of the numbers that code computes.
+    squares: Option<Squares<V>>,
+}
+
+/// Destinations of the matrices that code computes with a state in each lane.
+fn squares<V: Vector>(kernel: Kernel, model: &Model, code: Option<&Wides>) -> Option<Squares<V>> {
+    let code = code?;
+    let places = code.places(kernel.matrices(model.nv()));
+    Some(Squares::new(places, code.outputs(), |_| true))
+}
+
+/// ∂τ/∂q, then ∂τ/∂v.
+#[derive(Clone, Copy)]
+struct OfInverse;
+
+impl Question for OfInverse {
+    const NEEDS_VELOCITIES: bool = true;
+
+    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+        let native = &work.native.inverse_derivatives;
+        let of_efforts = work.of_efforts.get_or_insert_with(|| {
+            Box::new(OfEfforts {
+                recursion: inverse::Work::new(model),
+                transposed: Transposed::new(model),
+                pairs: match model.nv() <= SMALL {
+                    true => Pairs::new::<Wide<V>, One, f64>(model),
+                    false => Pairs::new::<Fused, Register<V>, f64>(model),
+                },
+                squares: squares::<V>(Kernel::InverseDerivatives, model, native.as_ref()),
+            })
+        });
+        let registers = of_efforts.squares.as_ref().map_or(0, Squares::registers);
+        work.make_room(registers);
+    }
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        base: &Base<Wide<V>>,
+        loaded: bool,
+        work: &mut Work<V>,
+        mut bad: Wide<V>,
+        place: &mut Place<'_>,
+    ) -> Wide<V> {
+        let Some(of_efforts) = &mut work.of_efforts else {
+            return Wide(V::splat(f64::NAN)); // not prepared
+        };
+        let OfEfforts {
+            recursion,
+            transposed,
+            pairs,
+            squares,
+        } = &mut **of_efforts;
+        if let (Some(code), Some(squares)) = (&mut work.native.inverse_derivatives, squares)
+            && work.still
+            && !loaded
+        {
+            let out = place.states();
+            squares.prefetch_first(out);
+            code.run(&work.q, &work.v, &work.input, &mut work.output);
+            return squares.write(&mut work.output, out, bad);
+        }
+        let external = if loaded { &work.external[..] } else { &[] };
+        let nv = model.nv();
+        let size = nv * nv;
+        let state = [&work.q[..], &work.v, &work.input[..nv]];
+        if nv <= SMALL {
+            recursion.run(model, state, base, external);
+            let (dq, dv) = work.output[..2 * size].split_at_mut(size);
+            let out = [dq, dv, &mut []];
+            pairs.run::<Wide<V>, One, f64, false>(model, &recursion.freedoms, out);
+            return work.hand_out(place, bad);
+        }
+        recursion.run_into(model, state, base, external, transposed);
+        let out = place.states();
+        for lane in 0..out.len() / (2 * size) {
+            let out = &mut out[lane * 2 * size..(lane + 1) * 2 * size];
+            let (dq, dv) = Fused::slice_mut(out).split_at_mut(size);
+            let (out, state) = ([dq, dv, &mut []], &transposed.states[lane]);
+            let non_finite = pairs.run::<Fused, Register<V>, f64, false>(model, state, out);
+            bad = in_lane(bad, lane, non_finite);
+        }
+        if model.tree().has_passive_forces {
+            bad = overflowing(bad, 2 * size, out);
+        }
+        bad
+    }
+
+    fn diagnose(
+        self,
+        dynamics: &mut Dynamics,
+        state: &State,
+        input: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        dynamics
+            .inverse_derivatives(state, input, external)
+            .map(|_| ())
+    }
+}
+
+/// ∂v̇/∂q, then ∂v̇/∂v, then ∂v̇/∂τ.
+#[derive(Clone, Copy)]
+struct OfForward;
+
+impl Question for OfForward {
+    const NEEDS_VELOCITIES: bool = true;
+
+    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+        let native = &work.native.forward_derivatives;
+        let of_accelerations = work.of_accelerations.get_or_insert_with(|| {
+            Box::new(OfAccelerations {
+                recursion: forward::Recursion::new(model),
+                transposed: Transposed::new(model),
+                sweeps: Sweeps::new(model),
+                in_lanes: (model.nv() <= SMALL).then(|| Sweeps::new(model)),
+                vdot: vec![Wide::zero(); model.nv()],
+                squares: squares::<V>(Kernel::ForwardDerivatives, model, native.as_ref()),
+            })
+        });
+        let squares = of_accelerations.squares.as_ref();
+        let registers = squares.map_or(0, Squares::registers);
+        work.forward
+            .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
+        work.make_room(registers);
+    }
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        base: &Base<Wide<V>>,
+        loaded: bool,
+        work: &mut Work<V>,
+        mut bad: Wide<V>,
+        place: &mut Place<'_>,
+    ) -> Wide<V> {
+        let nv = model.nv();
+        let size = nv * nv;
+        let (Some(of_accelerations), Some(forward)) =
+            (&mut work.of_accelerations, &mut work.forward)
+        else {
+            return Wide(V::splat(f64::NAN)); // not prepared
+        };
+        let OfAccelerations {
+            recursion,
+            transposed,
+            sweeps,
+            in_lanes,
+            vdot,
+            squares,
+        } = &mut **of_accelerations;
+        if let (Some(code), Some(squares)) = (&mut work.native.forward_derivatives, squares)
+            && work.still
+            && !loaded
+        {
+            let out = place.states();
+            squares.prefetch_first(out);
+            code.run(&work.q, &work.v, &work.input, &mut work.output);
+            // the inverses of the pivots come last
+            let pivots = &work.output[code.outputs() - nv..code.outputs()];
+            let bad = not_positive(pivots, bad);
+            return squares.write(&mut work.output, out, bad);
+        }
+        let external = if loaded { &work.external[..] } else { &[] };
+        let (q, v, input) = (&work.q, &work.v, &work.input[..nv]);
+        forward_dynamics(model, q, v, input, base, external, forward, vdot);
+        bad = not_positive(&forward.factors.inverse, bad);
+        let (state, factors) = ([&q[..], v, vdot], &forward.factors);
+        if let Some(sweeps) = in_lanes {
+            recursion.run(model, state, base, external, factors);
+            let (dq, rest) = work.output[..3 * size].split_at_mut(size);
+            let (dv, dtau) = rest.split_at_mut(size);
+            sweeps.run(model, &recursion.freedoms, [dq, dv, dtau]);
+            return work.hand_out(place, bad);
+        }
+        recursion.run_into(model, state, base, external, factors, transposed);
+        let out = place.states();
+        for lane in 0..out.len() / (3 * size) {
+            let out = &mut out[lane * 3 * size..(lane + 1) * 3 * size];
+            let (dq, rest) = Fused::slice_mut(out).split_at_mut(size);
+            let (dv, dtau) = rest.split_at_mut(size);
+            let non_finite = sweeps.run(model, &transposed.states[lane], [dq, dv, dtau]);
+            bad = in_lane(bad, lane, non_finite);
+        }
+        if model.tree().has_passive_forces {
+            bad = overflowing(bad, 3 * size, out);
+        }
+        bad
+    }
+
+    fn diagnose(
+        self,
+        dynamics: &mut Dynamics,
+        state: &State,
+        input: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        dynamics
+            .forward_derivatives(state, input, external)
+            .map(|_| ())
+    }
+}
+
+/// `bad`, with NaN for states with non-finite results: springs and dampers are added after the entries have been
+/// tested.
+fn overflowing<V: Vector>(mut bad: Wide<V>, size: usize, out: &[f64]) -> Wide<V> {
+    for (lane, result) in out.chunks_exact(size.max(1)).enumerate() {
+        if result.iter().any(|x| !x.is_finite()) {
+            bad.0.lanes_mut()[lane] = f64::NAN;
+        }
+    }
+    bad
+}
+
+impl Batch {
+    /// ∂τ/∂q and ∂τ/∂v for every state: first the one, then the other, nv × nv numbers each, by rows (row: effort; column:
+    /// freedom), states after one another. Conventions as in [`Dynamics::inverse_derivatives`].
+    pub fn inverse_derivatives(
+        &mut self,
+        q: &[f64],
+        v: &[f64],
+        vdot: &[f64],
+        derivatives: &mut [f64],
+    ) -> Result<()> {
+        self.model.expect_tree()?;
+        let nv = self.model.nv();
+        self.ask(OfInverse, [q, v, vdot], &[], derivatives, 2 * nv * nv)
+    }
+
+    /// ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ for every state, laid out as by [`inverse_derivatives`](Self::inverse_derivatives).
+    pub fn forward_derivatives(
+        &mut self,
+        q: &[f64],
+        v: &[f64],
+        tau: &[f64],
+        derivatives: &mut [f64],
+    ) -> Result<()> {
+        self.model.expect_tree()?;
+        let nv = self.model.nv();
+        self.ask(OfForward, [q, v, tau], &[], derivatives, 3 * nv * nv)
+    }
+}

@@ -1,0 +1,592 @@
+//! States in lanes: loading and storing of registers, and the loop over them.
+
+use super::advance::Stages;
+use super::derivatives::{OfAccelerations, OfEfforts};
+use super::question::{OfInertia, Question};
+use crate::algorithm::factorization::Factorization;
+use crate::algorithm::forward_dynamics::ForwardDynamics;
+use crate::algorithm::inverse_dynamics::InverseDynamics;
+use crate::algorithm::kinematics::Kinematics;
+use crate::algorithm::pack::Sink;
+use crate::doors::native::Lanes;
+use crate::model::Model;
+use crate::scalar::prefetch;
+use crate::scalar::{Scalar, Task, Vector, Wide};
+use crate::spatial::{Force, Motion, Vec3};
+use crate::state::Base;
+
+/// Slices of a batch: states after one another. What a question does not need is empty.
+pub(crate) struct Job<'a> {
+    pub q: &'a [f64],
+    pub v: &'a [f64],
+    /// Accelerations or efforts.
+    pub input: &'a [f64],
+    /// One wrench per body 0…n and state.
+    pub external: &'a [Force<f64>],
+    pub output: &'a mut [f64],
+    /// Number of states.
+    pub states: usize,
+}
+
+impl<'a> Job<'a> {
+    /// The first `states` states, and the rest.
+    pub fn split(self, states: usize) -> (Job<'a>, Job<'a>) {
+        let cut = |length: usize| length / self.states.max(1) * states;
+        let (q, q_rest) = self.q.split_at(cut(self.q.len()));
+        let (v, v_rest) = self.v.split_at(cut(self.v.len()));
+        let (input, input_rest) = self.input.split_at(cut(self.input.len()));
+        let (external, external_rest) = self.external.split_at(cut(self.external.len()));
+        let at = cut(self.output.len());
+        let (output, output_rest) = self.output.split_at_mut(at);
+        (
+            Job {
+                q,
+                v,
+                input,
+                external,
+                output,
+                states,
+            },
+            Job {
+                q: q_rest,
+                v: v_rest,
+                input: input_rest,
+                external: external_rest,
+                output: output_rest,
+                states: self.states - states,
+            },
+        )
+    }
+}
+
+/// The workspaces of one thread in one kind of register. Each question makes what it needs when it is first asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Work<V: Vector> {
+    /// Coordinates; these four are longer than needed, by up to a register of states.
+    pub q: Vec<Wide<V>>,
+    pub v: Vec<Wide<V>>,
+    pub input: Vec<Wide<V>>,
+    pub external: Vec<Force<Wide<V>>>,
+    pub output: Vec<Wide<V>>,
+    pub inverse: Option<Box<InverseDynamics<Wide<V>>>>,
+    pub forward: Option<Box<ForwardDynamics<Wide<V>>>>,
+    pub of_inertia: Option<Box<OfInertia<V>>>,
+    pub kinematics: Option<Box<Kinematics<Wide<V>>>>,
+    pub stages: Option<Box<Stages<V>>>,
+    pub of_efforts: Option<Box<OfEfforts<V>>>,
+    pub of_accelerations: Option<Box<OfAccelerations<V>>>,
+    /// The factors of this thread's states, register after register.
+    pub factors: Vec<Factorization<Wide<V>>>,
+    /// States that failed, counted from the first of this thread.
+    pub failed: Vec<usize>,
+    /// First position coordinate of every quaternion.
+    quaternions: Vec<usize>,
+    /// Code made for the model, and whether the base allows it.
+    pub native: Lanes,
+    pub still: bool,
+}
+
+impl<V: Vector> Work<V> {
+    pub fn new(model: &Model) -> Self {
+        let bodies = &model.tree().bodies[1..];
+        Work {
+            q: padded(model.nq()),
+            v: padded(model.nv()),
+            input: padded(model.nv()),
+            external: Vec::new(),
+            output: Vec::new(),
+            inverse: None,
+            forward: None,
+            of_inertia: None,
+            kinematics: None,
+            stages: None,
+            of_efforts: None,
+            of_accelerations: None,
+            factors: Vec::new(),
+            failed: Vec::new(),
+            quaternions: bodies
+                .iter()
+                .filter_map(|body| body.kind.quaternion().map(|k| body.q + k))
+                .collect(),
+            native: Lanes::default(),
+            still: true,
+        }
+    }
+
+    /// Allocates what is missing, before the hot part.
+    pub fn prepare<Q: Question>(&mut self, question: Q, model: &Model, job: &Job<'_>) {
+        let size = job.output.len() / job.states.max(1);
+        self.make_room(size);
+        if !job.external.is_empty() && self.external.is_empty() {
+            self.external = vec![Force::zero(); model.body_count() + 1];
+        }
+        self.failed.clear();
+        question.prepare(model, self, job.states.div_ceil(V::LANES));
+    }
+
+    /// Storage for this number of registers of output.
+    pub fn make_room(&mut self, registers: usize) {
+        if self.output.len() < registers {
+            self.output = padded(registers);
+        }
+    }
+
+    /// Register by register; the lanes that are left over at the end repeat the last state.
+    #[inline(always)]
+    pub fn run<Q: Question>(
+        &mut self,
+        question: Q,
+        model: &Model,
+        base: &Base<f64>,
+        job: &mut Job<'_>,
+    ) {
+        let states = job.states;
+        let size = job.output.len() / states.max(1);
+        self.still = *base == Base::fixed();
+        let base: Base<Wide<V>> = Base {
+            pose: base.pose.lift(),
+            velocity: Motion::new(base.velocity.angular.lift(), base.velocity.linear.lift()),
+            acceleration: Motion::new(
+                base.acceleration.angular.lift(),
+                base.acceleration.linear.lift(),
+            ),
+        };
+        let mut group = 0;
+        while group * V::LANES < states {
+            let first = group * V::LANES;
+            let used = V::LANES.min(states - first);
+            let bad = V::apart(TakeIn {
+                work: self,
+                model,
+                job,
+                first,
+                used,
+            });
+            if Q::IN_PLACE {
+                gather(&mut self.output, job.output, size, first, used);
+            }
+            let loaded = !job.external.is_empty();
+            let mut place = Place {
+                all: &mut *job.output,
+                size,
+                first,
+                used,
+            };
+            let bad = question.answer(model, &base, loaded, self, bad, &mut place);
+            if !V::all(bad.0.less(V::splat(1.0))) {
+                for lane in 0..used {
+                    if bad.lane(lane).is_nan() {
+                        self.failed.push(first + lane);
+                    }
+                }
+            }
+            group += 1;
+        }
+    }
+
+    /// Puts the output, a state in each lane, in its place; the lanes with results that are not finite become NaN in what is
+    /// returned.
+    #[inline(always)]
+    pub fn hand_out(&self, place: &mut Place<'_>, bad: Wide<V>) -> Wide<V> {
+        V::apart(HandOut {
+            from: &self.output,
+            place,
+            bad,
+        })
+    }
+
+    /// The wrenches on all bodies.
+    #[inline(always)]
+    fn load(
+        &mut self,
+        external: &[Force<f64>],
+        first: usize,
+        used: usize,
+        mut bad: Wide<V>,
+    ) -> Wide<V> {
+        let bodies = self.external.len();
+        for i in 1..bodies {
+            let mut parts = [Wide::<V>::zero(); 6];
+            for lane in 0..V::LANES {
+                let state = first + if lane < used { lane } else { used - 1 };
+                let Force {
+                    moment: n,
+                    force: f,
+                } = external[state * bodies + i];
+                let numbers = [n.x, n.y, n.z, f.x, f.y, f.z];
+                for part in 0..6 {
+                    parts[part].0.lanes_mut()[lane] = numbers[part];
+                }
+            }
+            bad = non_finite(&parts, bad);
+            self.external[i] = Force::new(
+                Vec3::new(parts[0], parts[1], parts[2]),
+                Vec3::new(parts[3], parts[4], parts[5]),
+            );
+        }
+        bad
+    }
+}
+
+/// Where the results of the states in a register go.
+pub(crate) struct Place<'a> {
+    /// The results of all states.
+    all: &'a mut [f64],
+    /// Numbers per state.
+    size: usize,
+    /// The states in the register.
+    first: usize,
+    used: usize,
+}
+
+impl Place<'_> {
+    /// The results of the states in the register, one after another.
+    #[inline(always)]
+    pub fn states(&mut self) -> &mut [f64] {
+        &mut self.all[self.first * self.size..(self.first + self.used) * self.size]
+    }
+
+    /// Number of the register.
+    #[inline(always)]
+    pub fn group<V: Vector>(&self) -> usize {
+        self.first / V::LANES
+    }
+}
+
+/// The arguments of some states come into the registers. Gives zero in the lanes of valid states, NaN in the others.
+struct TakeIn<'a, 'b, V: Vector> {
+    work: &'a mut Work<V>,
+    model: &'a Model,
+    job: &'a Job<'b>,
+    first: usize,
+    used: usize,
+}
+
+impl<V: Vector> Task for TakeIn<'_, '_, V> {
+    type Output = Wide<V>;
+
+    #[inline(always)]
+    fn run(self) -> Wide<V> {
+        let TakeIn {
+            work,
+            model,
+            job,
+            first,
+            used,
+        } = self;
+        let (nq, nv) = (model.nq(), model.nv());
+        let mut bad = Wide::<V>::zero();
+        if !job.q.is_empty() {
+            gather(&mut work.q, job.q, nq, first, used);
+            bad = non_finite(&work.q[..nq], bad);
+            for &k in &work.quaternions {
+                bad = unlike_one(&work.q[k..k + 4], bad);
+            }
+        }
+        if !job.v.is_empty() {
+            gather(&mut work.v, job.v, nv, first, used);
+            bad = non_finite(&work.v[..nv], bad);
+        }
+        if !job.input.is_empty() {
+            gather(&mut work.input, job.input, nv, first, used);
+            bad = non_finite(&work.input[..nv], bad);
+        }
+        if !job.external.is_empty() {
+            bad = work.load(job.external, first, used, bad);
+        }
+        bad
+    }
+}
+
+/// The results of some states leave the registers.
+struct HandOut<'a, 'b, V: Vector> {
+    from: &'a [Wide<V>],
+    place: &'a mut Place<'b>,
+    bad: Wide<V>,
+}
+
+impl<V: Vector> Task for HandOut<'_, '_, V> {
+    type Output = Wide<V>;
+
+    #[inline(always)]
+    fn run(self) -> Wide<V> {
+        let Place {
+            all,
+            size,
+            first,
+            used,
+        } = self.place;
+        scatter(self.from, all, *size, *first, *used, self.bad)
+    }
+}
+
+/// `bad`, with NaN where any of these numbers is non-finite.
+#[inline(always)]
+pub(crate) fn non_finite<V: Vector>(numbers: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
+    let zero = Wide::zero();
+    // four independent sums
+    let mut sums = [bad, zero, zero, zero];
+    let whole = numbers.len() / 4 * 4;
+    let mut k = 0;
+    while k < whole {
+        sums[0] = numbers[k].mul_add(zero, sums[0]);
+        sums[1] = numbers[k + 1].mul_add(zero, sums[1]);
+        sums[2] = numbers[k + 2].mul_add(zero, sums[2]);
+        sums[3] = numbers[k + 3].mul_add(zero, sums[3]);
+        k += 4;
+    }
+    while k < numbers.len() {
+        sums[0] = numbers[k].mul_add(zero, sums[0]);
+        k += 1;
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
+/// `bad`, with NaN where any of these numbers is not positive and finite.
+#[inline(always)]
+pub(crate) fn not_positive<V: Vector>(numbers: &[Wide<V>], mut bad: Wide<V>) -> Wide<V> {
+    let (zero, nan) = (Wide::zero(), Wide::constant(f64::NAN));
+    for k in 0..numbers.len() {
+        let finite = numbers[k].mul_add(zero, bad);
+        bad = Wide::select(zero.less(numbers[k]), finite, nan);
+    }
+    bad
+}
+
+/// `bad`, with NaN where a quaternion is not of unit length.
+#[inline(always)]
+fn unlike_one<V: Vector>(p: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
+    let squared = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
+    let error = squared - Wide::one();
+    let nan = Wide::constant(f64::NAN);
+    let near = (error * error).less(Wide::constant(QUATERNION * QUATERNION));
+    Wide::select(near, bad, nan)
+}
+
+/// How far the squared length of a quaternion may be from 1.
+pub(crate) const QUATERNION: f64 = 1e-9;
+
+/// Transposes numbers of freedoms with a state in each lane to numbers of states with a freedom in each lane, in blocks as soon as
+/// they are complete.
+#[derive(Clone, Debug)]
+pub(crate) struct Transposed<V: Vector, const N: usize> {
+    nv: usize,
+    /// Numbers of the last few freedoms.
+    freedoms: Vec<[Wide<V>; N]>,
+    /// Of each state.
+    pub states: Vec<Vec<[Wide<V>; N]>>,
+}
+
+impl<V: Vector, const N: usize> Transposed<V, N> {
+    pub fn new(model: &Model) -> Self {
+        let packs = model.nv().div_ceil(V::LANES);
+        Transposed {
+            nv: model.nv(),
+            freedoms: vec![[Wide::zero(); N]; V::LANES],
+            states: vec![vec![[Wide::zero(); N]; packs]; V::LANES],
+        }
+    }
+}
+
+impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Transposed<V, N> {
+    #[inline(always)]
+    fn room(&mut self, freedom: usize) -> &mut [Wide<V>; N] {
+        &mut self.freedoms[freedom % V::LANES]
+    }
+
+    #[inline(always)]
+    fn filled(&mut self, freedom: usize) {
+        let (pack, lane) = (freedom / V::LANES, freedom % V::LANES);
+        if lane > 0 {
+            return;
+        }
+        let (freedoms, states) = (&self.freedoms[..V::LANES], &mut self.states[..V::LANES]);
+        let zero = Wide::<V>::zero();
+        for number in 0..N {
+            let mut rows: [&[f64]; 8] = [zero.0.lanes(); 8];
+            for k in 0..V::LANES {
+                if freedom + k < self.nv {
+                    rows[k] = freedoms[k][number].0.lanes();
+                }
+            }
+            let square = V::transposed(rows);
+            for state in 0..V::LANES {
+                states[state][pack][number] = Wide(square[state]);
+            }
+        }
+    }
+}
+
+/// Storage for `size` registers in blocks.
+fn padded<V: Vector>(size: usize) -> Vec<Wide<V>> {
+    vec![Wide::zero(); size.next_multiple_of(V::LANES)]
+}
+
+/// Where the blocks of `size` columns begin: one after another, the last one aligned with the end of the columns, if there are
+/// enough.
+#[inline(always)]
+fn square_start<V: Vector>(square: usize, size: usize) -> usize {
+    let start = square * V::LANES;
+    if size < V::LANES {
+        0
+    } else if start + V::LANES <= size {
+        start
+    } else {
+        size - V::LANES
+    }
+}
+
+/// Coordinates of `used` states from `first` on, one state per lane: blocks of as many coordinates as lanes, transposed.
+/// `into` is padded.
+#[inline(always)]
+fn gather<V: Vector>(into: &mut [Wide<V>], from: &[f64], size: usize, first: usize, used: usize) {
+    // fewer coordinates than lanes: a square reaches into the next state, but must not reach beyond the end
+    let reach = (first + V::LANES - 1) * size + size.max(V::LANES);
+    if used < V::LANES || reach > from.len() {
+        gather_slowly(into, from, size, first, used);
+        return;
+    }
+    for square in 0..size.div_ceil(V::LANES) {
+        let column = square_start::<V>(square, size);
+        let mut rows: [&[f64]; 8] = [&[]; 8];
+        for lane in 0..V::LANES {
+            let start = (first + lane) * size + column;
+            rows[lane] = &from[start..start + V::LANES];
+        }
+        let square = V::transposed(rows);
+        let into = &mut into[column..column + V::LANES];
+        for k in 0..V::LANES {
+            into[k] = Wide(square[k]);
+        }
+    }
+}
+
+/// Loads coordinates number by number; remaining lanes repeat the last state.
+#[inline(never)]
+fn gather_slowly<V: Vector>(
+    into: &mut [Wide<V>],
+    from: &[f64],
+    size: usize,
+    first: usize,
+    used: usize,
+) {
+    for k in 0..size {
+        let lanes = into[k].0.lanes_mut();
+        for lane in 0..V::LANES {
+            lanes[lane] = from[(first + lane.min(used - 1)) * size + k];
+        }
+    }
+}
+
+/// Stores results, with NaN in `bad` where a number is non-finite. What a block writes into the next state's numbers
+/// is overwritten with those of that state; the last state of a register is written exactly.
+#[inline(always)]
+fn scatter<V: Vector>(
+    from: &[Wide<V>],
+    into: &mut [f64],
+    size: usize,
+    first: usize,
+    used: usize,
+    mut bad: Wide<V>,
+) -> Wide<V> {
+    if used < V::LANES {
+        scatter_slowly(from, into, size, first, used);
+        return non_finite(&from[..size], bad);
+    }
+    if size < V::LANES {
+        let rows = square(from);
+        for lane in 0..V::LANES - 1 {
+            let at = (first + lane) * size;
+            if at + V::LANES <= into.len() {
+                rows[lane].store(&mut into[at..at + V::LANES]);
+            } else {
+                into[at..at + size].copy_from_slice(&rows[lane].0.lanes()[..size]);
+            }
+        }
+        let (last, at) = (V::LANES - 1, (first + V::LANES - 1) * size);
+        into[at..at + size].copy_from_slice(&rows[last].0.lanes()[..size]);
+        return non_finite(&from[..size], bad);
+    }
+    for k in 0..size.div_ceil(V::LANES) {
+        let column = square_start::<V>(k, size);
+        let from = &from[column..column + V::LANES];
+        bad = non_finite(from, bad);
+        let rows = square(from);
+        for lane in 0..V::LANES {
+            let at = (first + lane) * size + column;
+            if column + AHEAD < size {
+                prefetch(into, at + AHEAD);
+            }
+            rows[lane].store(&mut into[at..at + V::LANES]);
+        }
+    }
+    bad
+}
+
+/// Prefetch distance of the cache lines of a result, in numbers.
+const AHEAD: usize = 32;
+
+/// The first registers, as many as lanes, transposed.
+#[inline(always)]
+fn square<V: Vector>(from: &[Wide<V>]) -> [Wide<V>; 8] {
+    let from = &from[..V::LANES];
+    let mut rows: [&[f64]; 8] = [&[]; 8];
+    for k in 0..V::LANES {
+        rows[k] = from[k].0.lanes();
+    }
+    let square = V::transposed(rows);
+    let mut transposed = [Wide::zero(); 8];
+    for k in 0..V::LANES {
+        transposed[k] = Wide(square[k]);
+    }
+    transposed
+}
+
+/// Transposes number by number.
+#[inline(never)]
+fn scatter_slowly<V: Vector>(
+    from: &[Wide<V>],
+    into: &mut [f64],
+    size: usize,
+    first: usize,
+    used: usize,
+) {
+    for k in 0..size {
+        for lane in 0..used {
+            into[(first + lane) * size + k] = from[k].lane(lane);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_as_they_went() {
+        fn check<V: Vector>() {
+            for size in 1..20 {
+                for states in 1..20 {
+                    let numbers: Vec<f64> = (0..size * states).map(|k| k as f64).collect();
+                    let mut back = vec![-1.0; size * states];
+                    let mut wide = padded::<V>(size);
+                    let mut first = 0;
+                    while first < states {
+                        let used = V::LANES.min(states - first);
+                        gather(&mut wide, &numbers, size, first, used);
+                        for lane in 0..used {
+                            for k in 0..size {
+                                assert_eq!(wide[k].lane(lane), numbers[(first + lane) * size + k]);
+                            }
+                        }
+                        let bad = Wide::zero();
+                        scatter(&wide, &mut back, size, first, used, bad);
+                        first += used;
+                    }
+                    assert_eq!(back, numbers);
+                }
+            }
+        }
+        crate::arch::in_every_register!(check);
+    }
+}

@@ -1,0 +1,10 @@
+//! The checked entry points for trees: states and inputs are tested, the fastest path of the processor is chosen, and no
+//! non-finite number leaves.
+
+mod batch;
+mod dynamics;
+pub mod native;
+
+pub use batch::{Batch, Drive, Failure};
+pub use dynamics::Dynamics;
+pub(crate) use dynamics::{all_finite, too_large};

@@ -1,0 +1,577 @@
+//! Machine code generated for one model, and how [`Dynamics`] and [`Batch`](crate::Batch) call it.
+//!
+//! The code is generated elsewhere (`catena_symbolic::native`). Its interface is defined here: a function that reads positions,
+//! velocities and one more vector, and writes results; with one number per place, or with a register of numbers, one per state. The
+//! sines and cosines of the joint angles are computed before it is entered.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::matrix::Matrix;
+use crate::model::Model;
+use crate::scalar::prefetch;
+use crate::scalar::{Fused, Scalar, Vector, Wide};
+use crate::state::State;
+use crate::{Cpu, Dynamics};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What compiled code computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kernel {
+    /// τ from q, v, v̇.
+    Inverse,
+    /// v̇ from q, v, τ, and the pivots D of the inertia matrix.
+    Forward,
+    /// I from q.
+    Inertia,
+    /// ∂τ/∂q, ∂τ/∂v and, for one state, I.
+    InverseDerivatives,
+    /// ∂v̇/∂q, ∂v̇/∂v, I⁻¹, v̇ and the pivots D.
+    ForwardDerivatives,
+}
+
+impl Kernel {
+    /// All of them.
+    pub const ALL: [Kernel; 5] = [
+        Kernel::Inverse,
+        Kernel::Forward,
+        Kernel::Inertia,
+        Kernel::InverseDerivatives,
+        Kernel::ForwardDerivatives,
+    ];
+
+    /// Its name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kernel::Inverse => "inverse dynamics",
+            Kernel::Forward => "forward dynamics",
+            Kernel::Inertia => "the inertia matrix",
+            Kernel::InverseDerivatives => "derivatives of inverse dynamics",
+            Kernel::ForwardDerivatives => "derivatives of forward dynamics",
+        }
+    }
+
+    /// How many numbers of matrices come first in its results, for a model of nv freedoms in lanes. One register of code may hold
+    /// several equal ones; entries that are always zero have none.
+    pub fn matrices(self, nv: usize) -> usize {
+        match self {
+            Kernel::Inverse | Kernel::Forward => 0,
+            Kernel::Inertia => nv * nv,
+            Kernel::InverseDerivatives => 2 * nv * nv,
+            Kernel::ForwardDerivatives => 3 * nv * nv,
+        }
+    }
+
+    /// How many numbers it computes for a model of nv freedoms, and how many inverse pivots follow them.
+    fn results(self, nv: usize, width: Width) -> (usize, usize) {
+        match self {
+            Kernel::Inverse => (nv, 0),
+            Kernel::Forward => (nv, nv),
+            Kernel::Inertia => (nv * nv, 0),
+            Kernel::InverseDerivatives if width.lanes > 1 => (2 * nv * nv, 0),
+            Kernel::InverseDerivatives => (3 * nv * nv, 0),
+            Kernel::ForwardDerivatives => (3 * nv * nv + nv, nv),
+        }
+    }
+
+    /// The results by the general recursions, without pivots.
+    pub fn general(self, dynamics: &mut Dynamics, state: &State, x: &[f64]) -> Result<Vec<f64>> {
+        let flat = |parts: [&Matrix; 3]| parts.iter().flat_map(|m| m.as_slice()).copied().collect();
+        Ok(match self {
+            Kernel::Inverse => dynamics.inverse(state, x, &[])?.to_vec(),
+            Kernel::Forward => dynamics.forward(state, x, &[])?.to_vec(),
+            Kernel::Inertia => dynamics.inertia(state)?.as_slice().to_vec(),
+            Kernel::InverseDerivatives => {
+                let of_tau = dynamics.inverse_derivatives(state, x, &[])?;
+                flat([&of_tau.dq, &of_tau.dv, &of_tau.inertia])
+            }
+            Kernel::ForwardDerivatives => {
+                let of_vdot = dynamics.forward_derivatives(state, x, &[])?;
+                flat([&of_vdot.dq, &of_vdot.dv, &of_vdot.dtau])
+            }
+        })
+    }
+}
+
+/// Instruction set of code, and its numbers per register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Width {
+    cpu: Cpu,
+    lanes: usize,
+}
+
+impl Width {
+    /// One state at a time.
+    pub fn single(cpu: Cpu) -> Self {
+        Width { cpu, lanes: 1 }
+    }
+
+    /// As many states as a register of this processor has lanes.
+    pub fn lanes_of(cpu: Cpu) -> Self {
+        let lanes = match cpu {
+            Cpu::Baseline => 1,
+            Cpu::Avx2 => 4,
+            Cpu::Avx512 => 8,
+        };
+        Width { cpu, lanes }
+    }
+
+    /// Numbers in a register.
+    pub fn lanes(self) -> usize {
+        self.lanes
+    }
+
+    /// Are there the 32 registers of AVX-512?
+    pub fn extended(self) -> bool {
+        self.cpu == Cpu::Avx512
+    }
+}
+
+/// An angle of the model: factor · q + offset.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Angle {
+    /// Which position.
+    pub position: usize,
+    /// 1 or −1.
+    pub factor: f64,
+    /// Added to it.
+    pub offset: f64,
+}
+
+/// frame, constants, q, v, input, output.
+#[cfg(not(target_arch = "x86_64"))]
+type Entry =
+    unsafe extern "C" fn(*mut f64, *const f64, *const f64, *const f64, *const f64, *mut f64);
+
+/// frame, constants, q, v, input, output.
+#[cfg(target_arch = "x86_64")]
+type Entry =
+    unsafe extern "sysv64" fn(*mut f64, *const f64, *const f64, *const f64, *const f64, *mut f64);
+
+/// One function in machine code.
+#[derive(Clone)]
+pub struct Code {
+    entry: Entry,
+    /// The memory of the code: kept alive, never read.
+    _memory: Arc<dyn Any + Send + Sync>,
+    bytes: usize,
+    width: Width,
+    constants: Arc<[f64]>,
+    angles: Arc<[Angle]>,
+    inputs: [usize; 3],
+    frame: usize,
+    outputs: usize,
+    /// Where the results are among the outputs; nowhere if they are always zero.
+    places: Arc<[Option<u32>]>,
+    made_for: MadeFor,
+}
+
+/// What code was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeFor {
+    /// What it computes.
+    pub kernel: Kernel,
+    /// Of which model: its [`Model::fingerprint`].
+    pub model: u64,
+}
+
+impl std::fmt::Debug for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Code")
+            .field("bytes", &self.bytes)
+            .field("width", &self.width)
+            .field("frame", &self.frame)
+            .field("outputs", &self.outputs)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Code {
+    /// A function that begins at `entry`, in memory that `memory` keeps.
+    ///
+    /// # Safety
+    ///
+    /// The memory must hold a function of the calling convention `sysv64` with the six arguments frame, constants, q, v, input and
+    /// output, for instructions this processor has. It may read the constants, `frame` registers of the frame (sines of the angles
+    /// first, then their cosines) and the first `inputs` registers of q, v and input, and write the frame and `outputs` registers of
+    /// the output. It must not write anything else, nor call or keep anything.
+    ///
+    /// `places` gives for every result its register of the output; none if it is always zero. `made_for` binds the code to
+    /// a model and a question: [`Compiled::new`] refuses it for any other.
+    #[allow(unsafe_code)]
+    pub unsafe fn new(
+        entry: *const u8,
+        memory: Arc<dyn Any + Send + Sync>,
+        bytes: usize,
+        width: Width,
+        constants: Vec<f64>,
+        angles: Vec<Angle>,
+        inputs: [usize; 3],
+        frame: usize,
+        outputs: usize,
+        places: Vec<Option<u32>>,
+        made_for: MadeFor,
+    ) -> Self {
+        let known = places.iter().flatten().all(|&k| (k as usize) < outputs);
+        assert!(known, "results are among the outputs");
+        Code {
+            // SAFETY: the caller promises that a function of this kind begins there.
+            entry: unsafe { std::mem::transmute::<*const u8, Entry>(entry) },
+            _memory: memory,
+            bytes,
+            width,
+            constants: constants.into(),
+            angles: angles.into(),
+            inputs,
+            frame,
+            outputs,
+            places: places.into(),
+            made_for,
+        }
+    }
+
+    /// Length of the code in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Enters the code.
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    fn enter(&self, frame: &mut [Line], q: &[f64], v: &[f64], input: &[f64], output: &mut [f64]) {
+        let lanes = self.width.lanes;
+        assert!(
+            frame.len() * 8 >= self.frame * lanes && output.len() >= self.outputs * lanes,
+            "the frame fits the code"
+        );
+        let read = [q.len(), v.len(), input.len()];
+        assert!(
+            (0..3).all(|k| read[k] >= self.inputs[k] * lanes),
+            "the state is one of the model of the code"
+        );
+        // SAFETY: the code reads and writes within these lengths, as was promised when it was made.
+        unsafe {
+            (self.entry)(
+                frame.as_mut_ptr().cast(),
+                self.constants.as_ptr(),
+                q.as_ptr(),
+                v.as_ptr(),
+                input.as_ptr(),
+                output.as_mut_ptr(),
+            );
+        }
+    }
+
+    /// The results at one state, in every lane the same. For tests: it allocates.
+    pub fn try_out(&self, q: &[f64], v: &[f64], input: &[f64]) -> Vec<f64> {
+        let lanes = self.width.lanes;
+        let spread = |x: &[f64]| -> Vec<f64> {
+            x.iter()
+                .flat_map(|x| std::iter::repeat_n(*x, lanes))
+                .collect()
+        };
+        let mut frame = vec![Line::default(); (self.frame * lanes).div_ceil(8)];
+        let numbers = flat(&mut frame);
+        for (k, angle) in self.angles.iter().enumerate() {
+            let (sin, cos) = (angle.factor * q[angle.position] + angle.offset).sin_cos();
+            for lane in 0..lanes {
+                numbers[k * lanes + lane] = sin;
+                numbers[(self.angles.len() + k) * lanes + lane] = cos;
+            }
+        }
+        let mut output = vec![Line::default(); (self.outputs * lanes).div_ceil(8)];
+        let (q, v, input) = (spread(q), spread(v), spread(input));
+        self.enter(&mut frame, &q, &v, &input, flat(&mut output));
+        let output = flat(&mut output);
+        let number = |k: u32| output[k as usize * lanes + lanes - 1];
+        self.places
+            .iter()
+            .map(|place| place.map_or(0.0, number))
+            .collect()
+    }
+}
+
+/// A cache line of numbers: registers of eight lanes do not lie across two.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Line([f64; 8]);
+
+#[allow(unsafe_code)]
+fn flat(lines: &mut [Line]) -> &mut [f64] {
+    // SAFETY: a line is eight numbers without anything between them.
+    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * 8) }
+}
+
+/// The code of one model.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    model: Model,
+    codes: Vec<(Kernel, Code)>,
+    time: Duration,
+}
+
+impl Compiled {
+    /// The code of these kernels, generated for `model` in the given time. Code of another model, or of another question, is refused.
+    pub fn new(model: &Model, codes: Vec<(Kernel, Code)>, time: Duration) -> Result<Self> {
+        let fingerprint = model.fingerprint();
+        for (kernel, code) in &codes {
+            let wanted = MadeFor {
+                kernel: *kernel,
+                model: fingerprint,
+            };
+            let (results, pivots) = kernel.results(model.nv(), code.width);
+            let fits = code.places.len() == results + pivots
+                && code.angles.iter().all(|a| a.position < model.nq());
+            if code.made_for != wanted || !fits {
+                return Err(foreign(model, kernel.name()));
+            }
+        }
+        Ok(Compiled {
+            model: model.clone(),
+            codes,
+            time,
+        })
+    }
+
+    /// Is this the code of that model?
+    pub(crate) fn expect_model(&self, model: &Model) -> Result<()> {
+        match self.model.fingerprint() == model.fingerprint() {
+            true => Ok(()),
+            false => Err(foreign(model, "the equations of motion")),
+        }
+    }
+
+    /// The model it is for.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Time of its generation.
+    pub fn time(&self) -> Duration {
+        self.time
+    }
+
+    /// The code of one kernel, if it was made.
+    pub fn code(&self, kernel: Kernel, width: Width) -> Option<&Code> {
+        let mut found = self.codes.iter();
+        let found = found.find(|(k, code)| *k == kernel && code.width == width);
+        found.map(|(_, code)| code)
+    }
+
+    /// What there is for one state at a time.
+    pub(crate) fn single(&self) -> Singles {
+        let find = |kernel| {
+            let mut codes = self.codes.iter();
+            let found = codes.find(|(k, code)| *k == kernel && code.width.lanes == 1);
+            found.map(|(_, code)| {
+                Box::new(Single::new(
+                    code,
+                    kernel.results(self.model.nv(), code.width).1,
+                ))
+            })
+        };
+        Singles {
+            inverse: find(Kernel::Inverse),
+            forward: find(Kernel::Forward),
+            inertia: find(Kernel::Inertia),
+            inverse_derivatives: find(Kernel::InverseDerivatives),
+            forward_derivatives: find(Kernel::ForwardDerivatives),
+        }
+    }
+
+    /// What there is for registers of `V`.
+    pub(crate) fn lanes<V: Vector>(&self) -> Lanes {
+        let find = |kernel| {
+            let mut codes = self.codes.iter();
+            codes
+                .find(|(k, code)| *k == kernel && code.width.lanes == V::LANES && V::LANES > 1)
+                .map(|(_, code)| Wides {
+                    frame: vec![Line::default(); (code.frame * V::LANES).div_ceil(8)],
+                    code: code.clone(),
+                })
+        };
+        Lanes {
+            inverse: find(Kernel::Inverse),
+            forward: find(Kernel::Forward),
+            inertia: find(Kernel::Inertia),
+            inverse_derivatives: find(Kernel::InverseDerivatives),
+            forward_derivatives: find(Kernel::ForwardDerivatives),
+        }
+    }
+}
+
+fn foreign(model: &Model, what: &str) -> Error {
+    Error::new(
+        ErrorKind::Input,
+        format!(
+            "the code for {what} was not made for the model `{}`, or for another question",
+            model.name()
+        ),
+    )
+    .hint("a model that was changed must be compiled again")
+}
+
+/// Something that makes code for a model, such as `catena_symbolic::native::for_simulation`.
+pub type Compiler = fn(&Model) -> Result<Compiled>;
+
+/// Codes for one state, with their memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Singles {
+    pub inverse: Option<Box<Single>>,
+    pub forward: Option<Box<Single>>,
+    pub inertia: Option<Box<Single>>,
+    pub inverse_derivatives: Option<Box<Single>>,
+    pub forward_derivatives: Option<Box<Single>>,
+}
+
+/// Code for one state, with its memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Single {
+    code: Code,
+    frame: Vec<Line>,
+    angles: Vec<Fused>,
+    /// Results, then pivots.
+    pub output: Vec<f64>,
+    pivots: usize,
+}
+
+impl Single {
+    fn new(code: &Code, pivots: usize) -> Self {
+        Single {
+            frame: vec![Line::default(); code.frame.div_ceil(8)],
+            angles: vec![Fused(0.0); code.angles.len()],
+            output: vec![0.0; code.outputs],
+            code: code.clone(),
+            pivots,
+        }
+    }
+
+    /// From a state of the model to `output`.
+    pub fn run(&mut self, q: &[f64], v: &[f64], input: &[f64]) {
+        self.sines(q);
+        self.code
+            .enter(&mut self.frame, q, v, input, &mut self.output);
+    }
+
+    /// From a state of the model to a slice of the caller's, for results without pivots.
+    pub fn run_into(&mut self, q: &[f64], v: &[f64], input: &[f64], output: &mut [f64]) {
+        self.sines(q);
+        self.code.enter(&mut self.frame, q, v, input, output);
+    }
+
+    /// The results and the pivots.
+    pub fn results(&self) -> (&[f64], &[f64]) {
+        self.output.split_at(self.output.len() - self.pivots)
+    }
+
+    #[allow(unsafe_code)]
+    fn sines(&mut self, q: &[f64]) {
+        let angles = &self.code.angles;
+        let numbers = &mut flat(&mut self.frame)[..2 * angles.len()];
+        let (sin, cos) = numbers.split_at_mut(angles.len());
+        for (to, angle) in self.angles.iter_mut().zip(angles.iter()) {
+            *to = Fused(angle.factor * q[angle.position] + angle.offset);
+        }
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: code exists only for processors with AVX2 at least.
+        unsafe {
+            sines::avx2(&self.angles, Fused::slice_mut(sin), Fused::slice_mut(cos));
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        Fused::sin_cos_all(&self.angles, Fused::slice_mut(sin), Fused::slice_mut(cos));
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod sines {
+    use super::*;
+    use crate::arch::with_avx2;
+
+    with_avx2! {
+        pub(super) fn avx2(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {
+            Fused::sin_cos_all(angles, sin, cos);
+        }
+    }
+}
+
+/// Results up to this many bytes stay in the first-level cache, unless evicted.
+const NEAR: usize = 32 << 10;
+
+/// Registers prefetched while one sine is computed.
+const ASKED: usize = 8;
+
+/// Codes for the lanes of a register, with their memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lanes {
+    pub inverse: Option<Wides>,
+    pub forward: Option<Wides>,
+    pub inertia: Option<Wides>,
+    pub inverse_derivatives: Option<Wides>,
+    pub forward_derivatives: Option<Wides>,
+}
+
+/// Code for a register of states, with its memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Wides {
+    code: Code,
+    frame: Vec<Line>,
+}
+
+impl Wides {
+    /// How many registers it writes.
+    pub fn outputs(&self) -> usize {
+        self.code.outputs
+    }
+
+    /// Where the first results are among them.
+    pub fn places(&self, results: usize) -> &[Option<u32>] {
+        &self.code.places[..results]
+    }
+
+    /// From states in lanes to results in lanes.
+    #[inline(always)]
+    pub fn run<V: Vector>(
+        &mut self,
+        q: &[Wide<V>],
+        v: &[Wide<V>],
+        input: &[Wide<V>],
+        output: &mut [Wide<V>],
+    ) {
+        let count = self.code.angles.len();
+        // lines evicted from the first-level cache by the last results are prefetched while sines are computed
+        let registers = self.code.outputs;
+        let ask = registers <= NEAR / (8 * V::LANES) && registers > count;
+        for k in 0..count {
+            if ask {
+                for register in k * ASKED..(k + 1) * ASKED {
+                    prefetch(plain(output), register * V::LANES);
+                }
+            }
+            let angle = self.code.angles[k];
+            let factor = Wide::<V>::constant(angle.factor);
+            let (sin, cos) = q[angle.position]
+                .mul_add(factor, Wide::constant(angle.offset))
+                .sin_cos();
+            let numbers = flat(&mut self.frame);
+            sin.store(&mut numbers[k * V::LANES..(k + 1) * V::LANES]);
+            let at = (count + k) * V::LANES;
+            cos.store(&mut numbers[at..at + V::LANES]);
+        }
+        let [q, v, input] = [q, v, input].map(plain);
+        self.code
+            .enter(&mut self.frame, q, v, input, plain_mut(output));
+    }
+}
+
+/// Registers as numbers.
+#[allow(unsafe_code)]
+fn plain<V: Vector>(wide: &[Wide<V>]) -> &[f64] {
+    // SAFETY: a register is its lanes, without anything between them.
+    unsafe { std::slice::from_raw_parts(wide.as_ptr().cast(), wide.len() * V::LANES) }
+}
+
+#[allow(unsafe_code)]
+fn plain_mut<V: Vector>(wide: &mut [Wide<V>]) -> &mut [f64] {
+    // SAFETY: as above.
+    unsafe { std::slice::from_raw_parts_mut(wide.as_mut_ptr().cast(), wide.len() * V::LANES) }
+}

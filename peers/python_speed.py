@@ -1,0 +1,234 @@
+"""How fast is catena from Python, beside Pinocchio and MuJoCo from Python?
+
+One call of inverse and forward dynamics of arms with seven joints; ten thousand states in one call beside a Python loop over
+Pinocchio; a simulation beside the Rust program; and a controller written in Python at 1 kHz beside a loop over MuJoCo's steps. All run
+in one process, taking turns; the best of many turns counts. Writes docs/peers/python.md, and ends with code 1 when a bar is missed.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import report  # noqa: E402
+
+report.need("numpy", "pinocchio", "mujoco", "catena")
+
+import mujoco  # noqa: E402
+import numpy as np  # noqa: E402
+import pinocchio as pin  # noqa: E402
+
+import catena  # noqa: E402
+from simulation import MuJoCo, chain  # noqa: E402
+
+STATES = 10_000
+TURNS = 40
+HEAT = 200  # calls in a turn of single calls
+SECONDS = 2.0  # simulated
+RATE = 1000.0
+
+
+class Program:
+    """What `report.origin` asks for the version."""
+
+    @staticmethod
+    def version():
+        return f"catena {catena.__version__}"
+
+
+def best(functions, turns=TURNS, calls=1):
+    """The shortest time of one call of each function in s, all of them taking turns."""
+    found = [float("inf")] * len(functions)
+    for _ in range(turns):
+        for k, function in enumerate(functions):
+            began = time.perf_counter()
+            for _ in range(calls):
+                function()
+            found[k] = min(found[k], (time.perf_counter() - began) / calls)
+    return found
+
+
+def pinocchio_chain(links):
+    """The chain as a model of Pinocchio."""
+    model = pin.Model()
+    parent = 0
+    for k, link in enumerate(links):
+        axis = np.array(link.axis, dtype=float)
+        parent = model.addJoint(parent, pin.JointModelRevoluteUnaligned(axis), link.place, f"joint{k + 1}")
+        model.appendBodyToJoint(parent, link.inertia, pin.SE3.Identity())
+    return model
+
+
+def robots():
+    """Models of catena and of Pinocchio with the same coordinates."""
+    yield "chain of seven revolute joints", catena.model("chain-7"), pinocchio_chain(chain(7))
+    folder = pathlib.Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
+    text = (folder / "panda_description/urdf/panda.urdf").read_text()
+    text = re.sub(r"<mimic\b[^>]*?/>", "", text)
+    # the fingers are fixed: seven joints are left
+    text = re.sub(r'(<joint name="panda_finger_joint\d"\s+type=)"prismatic"', r'\1"fixed"', text)
+    there = pin.buildModelFromXML(text)
+    here = catena.loads(text, "urdf")
+    still = {joint.name: 0.0 for joint in here.joints}
+    yield "Panda, fingers fixed", here.replace(damping=still, friction=still), there
+
+
+def same(here, there, q, v, a):
+    """Both compute the same, or nothing is timed."""
+    data = there.createData()
+    for k in range(5):
+        ours, theirs = here.inverse(q[k], v[k], a[k]), pin.rnea(there, data, q[k], v[k], a[k])
+        if not np.allclose(ours, theirs, rtol=1e-9, atol=1e-9):
+            raise SystemExit("error: catena and Pinocchio do not compute the same")
+        ours, theirs = here.forward(q[k], v[k], a[k]), pin.aba(there, data, q[k], v[k], a[k])
+        if not np.allclose(ours, theirs, rtol=1e-8, atol=1e-8):
+            raise SystemExit("error: catena and Pinocchio do not compute the same")
+
+
+def calls():
+    """Rows of the two tables of dynamics, and the bars: (words, value, bar)."""
+    single, many, bars = [], [], []
+    for name, here, there in robots():
+        if here.nv != 7 or there.nv != 7:
+            raise SystemExit(f"error: {name} has {here.nv} and {there.nv} freedoms, not 7")
+        rng = np.random.default_rng(1)
+        q, v, a = rng.uniform(-1, 1, (3, STATES, 7))
+        same(here, there, q, v, a)
+        data = there.createData()
+        q0, v0, a0 = q[0].copy(), v[0].copy(), a[0].copy()
+        out = np.empty((STATES, 7))
+        for question, ours, theirs in (
+            ("inverse dynamics", here.inverse, pin.rnea),
+            ("forward dynamics", here.forward, pin.aba),
+        ):
+            one, other = best([lambda: ours(q0, v0, a0), lambda: theirs(there, data, q0, v0, a0)], calls=HEAT)
+            single.append([name, question, f"{one * 1e6:.2f}", f"{other * 1e6:.2f}", f"{one / other:.2f}"])
+            bars.append((f"one call, {question}, {name}: time ÷ Pinocchio's", one / other, 1.0, False))
+
+            def loop():
+                for k in range(STATES):
+                    out[k] = theirs(there, data, q[k], v[k], a[k])
+
+            def threads(n):
+                def call():
+                    catena.set_threads(n)
+                    ours(q, v, a, out=out)
+
+                return call
+
+            looped = best([loop], turns=5)[0]
+            on_one, on_two = best([threads(1), threads(2)], turns=4 * TURNS)
+            many.append(
+                [
+                    name,
+                    question,
+                    f"{on_one / STATES * 1e9:.0f}",
+                    f"{on_two / STATES * 1e9:.0f}",
+                    f"{looped / STATES * 1e9:.0f}",
+                    f"{looped / on_one:.0f} ×",
+                    f"{on_one / on_two:.2f} ×",
+                ]
+            )
+            bars.append((f"{STATES} states on one core, {question}, {name}: times a Python loop over Pinocchio", looped / on_one, 40.0, True))
+            bars.append((f"two cores, {question}, {name}: times one", on_one / on_two, 1.8, True))
+    catena.set_threads(0)
+    return single, many, bars
+
+
+def simulations():
+    """A simulation beside the program, and a controller in Python beside MuJoCo."""
+    here, rows, bars = catena.model("chain-7"), [], []
+    start = np.array([0.1, 1.6, 0.2, -0.3, 0.4, 0.1, 0.2])
+    here.simulate(start, duration=1)
+    ours = best([lambda: here.simulate(start, duration=200, rtol=1e-8, interval=0.1)], turns=5)[0]
+    command = [sys.executable, "-m", "catena", "simulate", "chain-7", "--q", ",".join(map(str, start)), "--interval", "0.1"]
+
+    def program(duration):
+        began = time.perf_counter()
+        subprocess.run([*command, "--duration", str(duration)], check=True, capture_output=True)
+        return time.perf_counter() - began
+
+    # what starting the process takes is taken off
+    theirs = min(program(200) for _ in range(5)) - min(program(0.1) for _ in range(5))
+    rows.append(["200 s of the chain, DOP853, rtol 1e-8: `simulate`", f"{ours * 1e3:.1f} ms", "the program", f"{theirs * 1e3:.1f} ms"])
+    bars.append(("a simulation: time ÷ that of the program", ours / theirs, 1.1, False))
+
+    target, mj = np.full(7, 0.3), MuJoCo(chain(7))
+    mj.model.opt.timestep = 1 / RATE
+    mj.model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    steps = int(SECONDS * RATE)
+
+    def control(t, q, v):
+        return 40 * (target - q) - 8 * v
+
+    def catena_run():
+        return here.simulate(start, duration=SECONDS, control=control, rate=RATE)
+
+    def catena_euler():
+        return here.simulate(start, duration=SECONDS, control=control, rate=RATE, method="semi-implicit-euler")
+
+    def mujoco_run():
+        mujoco.mj_resetData(mj.model, mj.data)
+        data = mj.data
+        data.qpos[:] = start
+        for k in range(steps):
+            data.qfrc_applied[:] = control(k / RATE, data.qpos, data.qvel)
+            mujoco.mj_step(mj.model, data)
+
+    q = start.copy()
+    runge, euler, theirs, alone = best([catena_run, catena_euler, mujoco_run, lambda: control(0.0, q, q)], turns=12)
+    alone = best([lambda: control(0.0, q, q)], calls=1000)[0] * steps
+    mujoco_run()
+    apart = np.abs(catena_run().q[-1] - mj.data.qpos).max()
+    if apart > 1e-2:
+        raise SystemExit(f"error: catena and MuJoCo end {apart:.1e} apart")
+    words = f"{SECONDS:.0f} s with a controller in Python at 1 kHz"
+    rows.append([f"{words}, Runge–Kutta 4, audited", f"{runge * 1e3:.1f} ms", "loop over `mj_step`, Euler", f"{theirs * 1e3:.1f} ms"])
+    rows.append([f"{words}, semi-implicit Euler, audited", f"{euler * 1e3:.1f} ms", "loop over `mj_step`, Euler", f"{theirs * 1e3:.1f} ms"])
+    rows.append(["the controller alone takes", f"{alone * 1e3:.1f} ms", "of either", ""])
+    bars.append(("a controller in Python at 1 kHz: times MuJoCo's loop", theirs / runge, 3.0, True))
+    return rows, bars
+
+
+def verdicts(bars):
+    """What is reached of each bar."""
+    rows, missed = [], 0
+    for words, value, bar, at_least in bars:
+        met = value >= bar if at_least else value <= bar
+        missed += not met
+        rows.append([words, f"{value:.2f}", f"{'≥' if at_least else '≤'} {bar:g}", "yes" if met else "no"])
+    return rows, missed
+
+
+def main():
+    single, many, bars = calls()
+    runs, more = simulations()
+    rows, missed = verdicts(bars + more)
+    parts = [
+        "# Speed from Python\n",
+        report.origin("peers/run.sh python", Program, "pin", "mujoco", "numpy") + f" One process, best of many turns; the load of the {os.cpu_count()} cores was {os.getloadavg()[0]:.1f}.\n",
+        "## One call, µs\n",
+        report.markdown(["model", "question", "catena", "Pinocchio", "ratio"], single),
+        f"\n## {STATES:,} states, ns per state\n",
+        report.markdown(
+            ["model", "question", "one core", "two cores", "Python loop over Pinocchio", "loop ÷ one core", "one core ÷ two"], many
+        ),
+        "\nArrays of float64 in, `out=` given. The loop stores its results in rows of an array.\n",
+        "## Motion in time\n",
+        report.markdown(["catena from Python", "time", "beside", "time"], runs),
+        "\n## Bars\n",
+        report.markdown(["", "measured", "bar", "met"], rows),
+    ]
+    text = "\n".join(parts) + "\n"
+    print(text)
+    (report.DOCS / "python.md").write_text(text)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

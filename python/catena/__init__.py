@@ -1,0 +1,50 @@
+"""Rigid multibody dynamics at linear cost: every algorithm in one call, one state or ten thousand in the same call.
+
+>>> arm = catena.model("stanford")                     # or catena.load("arm.urdf")
+>>> q, v = arm.random(1)
+>>> tau = arm.inverse(q, v, np.zeros(arm.nv))          # q (nq,) or (N, nq)
+>>> bool(np.abs(arm.forward(q, v, tau)).max() < 1e-9)
+True
+
+Units are SI and radians; angular parts come first in twists and wrenches; quaternions are (w, x, y, z).
+"""
+
+from . import convert, errors
+from ._catena import __version__, set_threads, threads
+from ._control import Control, computed_torque, gravity_compensation, pd, plane, reaches, sine, table
+from ._model import (
+    Assembled,
+    Centroidal,
+    Diagnosis,
+    Energies,
+    Equations,
+    Factorization,
+    ForwardDerivatives,
+    FrameMotion,
+    InverseDerivatives,
+    Joint,
+    Kinematics,
+    Law,
+    Laws,
+    Loads,
+    Model,
+    Momenta,
+    load,
+    loads,
+    model,
+    models,
+    verify,
+)
+from ._reach import Reached
+from ._run import Audit, Finding, Run
+from .errors import (
+    Error,
+    InputError,
+    IntegrationError,
+    InternalError,
+    ModelError,
+    NotFinite,
+    ShapeError,
+    SingularError,
+    UnsupportedError,
+)

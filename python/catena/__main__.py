@@ -1,0 +1,17 @@
+"""The `catena` program: `python -m catena`, or `catena` where the package is installed."""
+
+import signal
+import sys
+
+from . import _catena
+
+
+def main() -> int:
+    """Runs the program with the arguments of this process; gives the exit code."""
+    # as a program of its own: Control-C ends it, and so does a closed pipe
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return _catena.main(["catena", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

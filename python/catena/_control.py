@@ -1,0 +1,92 @@
+"""What drives a simulation without calling Python: controllers that run at full speed, and events."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Sequence, Tuple
+
+import numpy as np
+
+
+class Control:
+    """A controller that `Model.simulate` takes; its description is kept with the run."""
+
+    def __init__(self, **description: Any) -> None:
+        self.description: Dict[str, Any] = description
+
+    def __repr__(self) -> str:
+        return f"<catena.Control: {self.description['kind']}>"
+
+
+def _motion(target: Any, move_time: Optional[float], trajectory: Any) -> Dict[str, Any]:
+    if (target is None) == (trajectory is None):
+        raise TypeError("give a target or a trajectory (t, q, v, a), one of the two")
+    if trajectory is not None:
+        t, q, v, a = trajectory
+        rows = {"t": t, "q": q, "v": v, "a": a}
+        return {key: np.asarray(value, dtype=float).tolist() for key, value in rows.items()}
+    return {"target": np.asarray(target, dtype=float).tolist(), "move_time": move_time}
+
+
+def pd(
+    target: Any = None,
+    *,
+    stiffness: float = 100.0,
+    damping: float = 20.0,
+    move_time: Optional[float] = None,
+    trajectory: Any = None,
+) -> Control:
+    """stiffness (q_d − q) + damping (v_d − v) at every joint without a quaternion.
+
+    q_d is `target`, reached along a cycloid in `move_time` s or wanted at once; or a `trajectory` (t, q, v, a) of times (T,) and
+    rows (T, n), one column for each coordinate of these joints.
+
+    >>> arm = catena.model("planar3")
+    >>> run = arm.simulate([0, 0, 0], duration=2, control=catena.pd([0.3, 0.2, 0.1], stiffness=400, damping=40))
+    >>> bool(np.abs(run.v[-1]).max() < 0.1)
+    True
+    """
+    return Control(kind="pd", stiffness=stiffness, damping=damping, **_motion(target, move_time, trajectory))
+
+
+def computed_torque(
+    target: Any = None,
+    *,
+    stiffness: float = 100.0,
+    damping: float = 20.0,
+    move_time: Optional[float] = None,
+    trajectory: Any = None,
+) -> Control:
+    """Inverse dynamics of a_d + damping (v_d − v) + stiffness (q_d − q): the joints follow as if they were independent.
+
+    The motion wanted is given as for `pd`; gains are in 1/s² and 1/s.
+    """
+    return Control(kind="computed-torque", stiffness=stiffness, damping=damping, **_motion(target, move_time, trajectory))
+
+
+def gravity_compensation() -> Control:
+    """Holds the weight of the bodies, nothing else."""
+    return Control(kind="gravity")
+
+
+def sine(amplitude: Any, frequency: Any) -> Control:
+    """amplitude · sin(frequency · t), (nv,) each; frequency in rad/s."""
+    return Control(
+        kind="sine",
+        amplitude=np.asarray(amplitude, dtype=float).tolist(),
+        frequency=np.asarray(frequency, dtype=float).tolist(),
+    )
+
+
+def table(t: Any, tau: Any) -> Control:
+    """Efforts over time, linear between the instants: t (T,), tau (T, nv)."""
+    return Control(kind="table", t=np.asarray(t, dtype=float).tolist(), tau=np.asarray(tau, dtype=float).tolist())
+
+
+def plane(frame: str, normal: Sequence[float], offset: float = 0.0) -> Tuple[str, str, Tuple[float, ...], float]:
+    """An event: the origin of a frame crosses the plane normal · x = offset (world axes)."""
+    return ("plane", frame, tuple(float(x) for x in normal), float(offset))
+
+
+def reaches(freedom: str, value: float) -> Tuple[str, str, float]:
+    """An event: the position of a freedom reaches a value, rad or m."""
+    return ("reaches", freedom, float(value))

@@ -1,0 +1,917 @@
+"""The class `Model`: what `_catena.Model` computes, with names for its results, builders and displays."""
+
+from __future__ import annotations
+
+import html as _html
+import json
+import os
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _catena
+from ._control import Control
+from ._convert import numbers
+from ._reach import Reached, reach
+from ._run import Run
+from .errors import InputError, NotFinite, ShapeError
+
+Array = np.ndarray
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+class Joint(NamedTuple):
+    """A joint that moves. `q` and `v` are the slices of its coordinates; `limits` has (lowest, highest) or None per freedom."""
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    q: slice
+    v: slice
+    limits: List[Optional[Tuple[float, float]]]
+    max_velocity: List[Optional[float]]
+    max_effort: List[Optional[float]]
+
+
+class Energies(NamedTuple):
+    """Energies in J; numbers for one state, arrays (N,) for many."""
+
+    kinetic: Any
+    gravitational: Any
+    elastic: Any
+
+    @property
+    def total(self) -> Any:
+        """Their sum."""
+        return self.kinetic + self.gravitational + self.elastic
+
+
+class Momenta(NamedTuple):
+    """Momentum about the world's origin, (6,): angular first; mass centre and its velocity, (3,); world axes."""
+
+    momentum: Array
+    mass: float
+    centre: Array
+    centre_velocity: Array
+
+
+class Centroidal(NamedTuple):
+    """h = `matrix` v, the momentum about the mass centre, angular first, world axes; dh/dt = `matrix` v̇ + `bias`.
+
+    `rate` is the rate of the matrix, `inertia` the inertia of the whole about the mass centre `centre`.
+    """
+
+    matrix: Array
+    rate: Array
+    bias: Array
+    mass: float
+    centre: Array
+    inertia: Array
+
+
+class InverseDerivatives(NamedTuple):
+    """∂τ/∂q, ∂τ/∂v, ∂τ/∂v̇ (the inertia matrix), (nv, nv) or (N, nv, nv) each: rows are efforts, columns freedoms."""
+
+    q: Array
+    v: Array
+    a: Array
+
+
+class ForwardDerivatives(NamedTuple):
+    """∂v̇/∂q, ∂v̇/∂v, ∂v̇/∂τ (the inverse of the inertia matrix), (nv, nv) or (N, nv, nv) each: columns are freedoms."""
+
+    q: Array
+    v: Array
+    tau: Array
+
+
+class FrameMotion(NamedTuple):
+    """Pose (4, 4), velocity (6,) and acceleration (6,) of a frame: angular first, world axes, at its origin."""
+
+    pose: Array
+    velocity: Array
+    acceleration: Array
+
+
+class Kinematics(Mapping):
+    """The motion of every link and frame, by name.
+
+    `poses` (…, F, 4, 4), `velocities` (…, F, 6) and `accelerations` (…, F, 6) hold them all in the order of `frames`.
+    """
+
+    def __init__(self, frames: List[str], numbers: Array) -> None:
+        self.frames = frames
+        self.poses = numbers[..., :16].reshape(numbers.shape[:-1] + (4, 4))
+        self.velocities = numbers[..., 16:22]
+        self.accelerations = numbers[..., 22:]
+
+    def __getitem__(self, frame: str) -> FrameMotion:
+        try:
+            k = self.frames.index(frame)
+        except ValueError:
+            raise KeyError(frame) from None
+        return FrameMotion(self.poses[..., k, :, :], self.velocities[..., k, :], self.accelerations[..., k, :])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.frames)
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+
+class Model(_catena.Model):
+    """A model of links and joints: read by `catena.load`, embedded (`catena.model`), or put together here.
+
+    Units are SI and radians. Twists are (ω; v) and wrenches (n; f), angular part first. Quaternions are (w, x, y, z) and turn
+    child components into parent components. A free joint has q = x, y, z and a quaternion, v = ẋ, ẏ, ż in the axes of the parent
+    side, then ω in the child's.
+
+    >>> pendulum = catena.Model("pendulum")
+    >>> pendulum = pendulum.add_link("rod", mass=1, centre=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
+    >>> pendulum = pendulum.add_joint("hinge", "revolute", child="rod", axis=[0, 1, 0])
+    >>> pendulum.gravity([np.pi / 2]).round(3)
+    array([4.905])
+    """
+
+    # --- putting a model together ------------------------------------------------------------------------------------
+
+    def add_link(self, name: str, **keys: Any) -> "Model":
+        """Adds a link and gives the model back: `mass`, `centre`, `inertia` (3, 6 or 3×3 numbers about the mass centre).
+
+        The keys are those of model files (docs/model-format.md).
+        """
+        self._add("link", {"name": name, **keys})
+        return self
+
+    def add_joint(self, name: str, type: str, *, child: str, parent: Optional[str] = None, **keys: Any) -> "Model":
+        """Adds a joint and gives the model back: `axis`, `origin`, `rotation`, `limits`, `damping` …, as in model files.
+
+        Without `parent` it hangs on the child of the joint before; the first one hangs on the world.
+        """
+        entry: Dict[str, Any] = {"name": name, "type": type, "child": child, **keys}
+        if parent is not None:
+            entry["parent"] = parent
+        self._add("joint", entry)
+        return self
+
+    def add_frame(self, name: str, link: str, **keys: Any) -> "Model":
+        """Adds a frame on a link, at `origin` and `rotation`, and gives the model back."""
+        self._add("frame", {"name": name, "link": link, **keys})
+        return self
+
+    def close_loop(self, name: str, type: str = "revolute", **keys: Any) -> "Model":
+        """Adds a constraint and gives the model back: a joint that closes a loop (`parent`, `child`, `origin` …), a `weld`,
+        `point`, `distance`, `coupling` or `driver`, as in model files."""
+        self._add("constraint", {"name": name, "type": type, **keys})
+        return self
+
+    def replace(
+        self,
+        *,
+        mass: Optional[Mapping[str, float]] = None,
+        centre: Optional[Mapping[str, Sequence[float]]] = None,
+        inertia: Optional[Mapping[str, Any]] = None,
+        gravity: Optional[Sequence[float]] = None,
+        armature: Optional[Mapping[str, float]] = None,
+        damping: Optional[Mapping[str, float]] = None,
+        friction: Optional[Mapping[str, float]] = None,
+        stiffness: Optional[Mapping[str, float]] = None,
+        rest: Optional[Mapping[str, float]] = None,
+    ) -> "Model":
+        """A copy with other numbers: by link `mass` (kg), `centre` (m, link axes) and `inertia` (kg·m² about the mass centre: 3, 6
+        or 3×3 numbers); by joint `armature`, `damping`, `friction`, `stiffness`, `rest` (for all its freedoms); `gravity`.
+
+        >>> arm = catena.model("stanford")
+        >>> heavy = arm.replace(mass={arm.bodies[-1]: 2.0})
+        >>> heavy.mass > arm.mass
+        True
+        """
+        copy = type(self)(self.name)
+        joints = []
+        for key, values in (
+            ("armature", armature),
+            ("damping", damping),
+            ("friction", friction),
+            ("stiffness", stiffness),
+            ("rest", rest),
+        ):
+            joints += [(key, name, _number(key, value)) for name, value in (values or {}).items()]
+        copy._replace(
+            self,
+            [(name, _number("mass", value)) for name, value in (mass or {}).items()],
+            [(name, _vector("centre", value)) for name, value in (centre or {}).items()],
+            [(name, _tensor(value)) for name, value in (inertia or {}).items()],
+            None if gravity is None else _vector("gravity", gravity),
+            joints,
+        )
+        return copy
+
+    def __reduce__(self):
+        return _unpickled, (type(self), self._state())
+
+    def __copy__(self) -> "Model":
+        return _unpickled(type(self), self._state())
+
+    def __deepcopy__(self, memo: Any) -> "Model":
+        return self.__copy__()
+
+    def save(self, path: PathLike) -> None:
+        """Writes the model as `.toml` or `.json` in catena's own format; reading it gives the same model to the last bit."""
+        name = os.fspath(path)
+        if name.lower().endswith(".toml"):
+            text = self.to_toml()
+        elif name.lower().endswith(".json"):
+            text = self.to_json()
+        else:
+            raise InputError(f"{name}: models are written as .toml or .json")
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    # --- what it is made of ------------------------------------------------------------------------------------------
+
+    @property
+    def joints(self) -> List[Joint]:
+        """The joints that move, in the order of their coordinates."""
+        return [
+            Joint(
+                j["name"],
+                j["kind"],
+                j["parent"],
+                j["child"],
+                slice(*j["q"]),
+                slice(*j["v"]),
+                [None if pair is None else (pair[0], pair[1]) for pair in j["limits"]],
+                j["max_velocity"],
+                j["max_effort"],
+            )
+            for j in self._joints()
+        ]
+
+    def joint(self, name: str) -> Joint:
+        """The joint of this name."""
+        for joint in self.joints:
+            if joint.name == name:
+                return joint
+        raise InputError(
+            f"model `{self.name}` has no moving joint called `{name}`",
+            hint="known are " + ", ".join(joint.name for joint in self.joints),
+        )
+
+    def tree(self) -> str:
+        """The tree as text: joint, kind, link, mass."""
+        joints = self._joints()
+        children: Dict[str, List[Any]] = {}
+        for joint in joints:
+            children.setdefault(joint["parent"], []).append(joint)
+        lines = [f"{self.name}: {len(joints)} bodies, {self.nv} freedoms, {self.mass:.6g} kg", "world"]
+        # without recursion: chains of a thousand bodies are ordinary
+        stack = [(joint, "", k == len(children["world"]) - 1) for k, joint in enumerate(children.get("world", []))]
+        stack.reverse()
+        while stack:
+            joint, indent, last = stack.pop()
+            freedoms = joint["v"][1] - joint["v"][0]
+            span = f"v[{joint['v'][0]}]" if freedoms == 1 else f"v[{joint['v'][0]}:{joint['v'][1]}]"
+            lines.append(
+                f"{indent}{'└─' if last else '├─'} {joint['child']}  ({joint['name']}, {joint['kind']}, {span}, {joint['mass']:.4g} kg)"
+            )
+            below = children.get(joint["child"], [])
+            deeper = indent + ("   " if last else "│  ")
+            stack += reversed([(child, deeper, k == len(below) - 1) for k, child in enumerate(below)])
+        for name in self.constraints:
+            lines.append(f"constraint {name}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        try:
+            text = self.tree()
+        except Exception as error:
+            return f"<catena.Model, not complete: {str(error).splitlines()[0]}>"
+        lines = text.splitlines()
+        if len(lines) > 60:
+            lines = lines[:58] + [f"… {len(lines) - 58} more: `print(model.tree())` shows all"]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        text = f"<pre>{_html.escape(repr(self))}</pre>"
+        try:
+            return text + self.figure(self.neutral())
+        except Exception:
+            return text
+
+    # --- results with names ------------------------------------------------------------------------------------------
+
+    def inverse_derivatives(self, q: Any, v: Any = None, a: Any = None, *, wrenches: Any = None) -> InverseDerivatives:
+        """Derivatives of inverse dynamics: `.q`, `.v`, `.a`, (nv, nv) each, or (N, nv, nv) for many states.
+
+        ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes.
+        """
+        d = self._inverse_derivatives(q, v, a, wrenches)
+        return InverseDerivatives(d[..., 0, :, :], d[..., 1, :, :], d[..., 2, :, :])
+
+    def forward_derivatives(self, q: Any, v: Any = None, tau: Any = None, *, wrenches: Any = None) -> ForwardDerivatives:
+        """Derivatives of forward dynamics: `.q`, `.v`, `.tau`, (nv, nv) each, or (N, nv, nv) for many states.
+
+        ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes.
+
+        >>> arm = catena.model("stanford")
+        >>> q, v = arm.random(1)
+        >>> d = arm.forward_derivatives(q, v, np.zeros(6))
+        >>> bool(np.allclose(d.tau @ arm.inertia(q), np.eye(6)))
+        True
+        """
+        d = self._forward_derivatives(q, v, tau, wrenches)
+        return ForwardDerivatives(d[..., 0, :, :], d[..., 1, :, :], d[..., 2, :, :])
+
+    def energies(self, q: Any, v: Any = None) -> Energies:
+        """Kinetic, gravitational (zero at the world's origin) and elastic energy, J: numbers, or arrays (N,) for many states."""
+        m = self._mechanical(q, v)
+        if m.ndim == 1:
+            return Energies(float(m[0]), float(m[1]), float(m[2]))
+        return Energies(m[..., 0], m[..., 1], m[..., 2])
+
+    def momenta(self, q: Any, v: Any = None) -> Momenta:
+        """Momentum about the world's origin (angular first), mass, mass centre and its velocity; world axes."""
+        m = self._mechanical(q, v)
+        return Momenta(m[..., 3:9], float(self.mass), m[..., 10:13], m[..., 13:16])
+
+    def centroidal(self, q: Any, v: Any = None) -> Centroidal:
+        """The centroidal momentum matrix A with h = A v about the mass centre (angular first, world axes), its rate, and more."""
+        c, nv = self._centroidal(q, v), self.nv
+        rest, shape = c[..., 12 * nv :], c.shape[:-1]
+        return Centroidal(
+            c[..., : 6 * nv].reshape(shape + (6, nv)),
+            c[..., 6 * nv : 12 * nv].reshape(shape + (6, nv)),
+            rest[..., :6],
+            float(self.mass),
+            rest[..., 6:9],
+            rest[..., 10:19].reshape(shape + (3, 3)),
+        )
+
+    def kinematics(self, q: Any, v: Any = None, a: Any = None) -> Kinematics:
+        """Pose, velocity and acceleration of every link and frame, by name (angular first, world axes, at the frame's origin).
+
+        >>> arm = catena.model("stanford")
+        >>> motion = arm.kinematics(*arm.random(1))
+        >>> motion[arm.bodies[-1]].velocity.shape
+        (6,)
+        """
+        return Kinematics(self.frames, self._kinematics(q, v, a))
+
+    def operational_inertia(self, q: Any, frame: str) -> Array:
+        """Λ = (J I⁻¹ Jᵀ)⁻¹ of a link or frame, (6, 6) or (N, 6, 6), angular first, world axes. Refused where it does not exist."""
+        return self._operational(q, frame)[..., 1, :, :]
+
+
+    def factor(self, q: Any) -> "Factorization":
+        """I(q) = U D Uᵀ, U unit upper triangular, D diagonal, as an object that solves: `U, D = arm.factor(q)` works, too.
+
+        >>> arm = catena.model("stanford")
+        >>> q, _ = arm.random(1)
+        >>> U, D = arm.factor(q)
+        >>> bool(np.allclose(U @ np.diag(D) @ U.T, arm.inertia(q)))
+        True
+        """
+        return Factorization(self._factor(q), self.nv)
+
+    def denoc(self, q: Any) -> "Factorization":
+        """The same as `factor`: the decoupled natural orthogonal complement leads to these factors."""
+        return self.factor(q)
+
+    # --- motion in time ----------------------------------------------------------------------------------------------
+
+    def simulate(
+        self,
+        q: Any,
+        v: Any = None,
+        duration: float = 10.0,
+        *,
+        interval: Optional[float] = None,
+        method: Optional[str] = None,
+        rtol: float = 1e-8,
+        atol: Optional[float] = None,
+        step: Optional[float] = None,
+        control: Any = None,
+        wrenches: Optional[Mapping[str, Any]] = None,
+        events: Optional[Mapping[str, Any]] = None,
+        limits: bool = False,
+        stop: Union[str, Sequence[str]] = (),
+        progress: Any = None,
+        closing: str = "projection",
+        compile: bool = True,
+        rate: Optional[float] = None,
+    ) -> Run:
+        """Moves the model in time from one state, with an audit of energy, momentum and residuals at the end.
+
+        q, v: the start. duration in s; a sample every `interval` s (default: about 0.01, a part of the duration).
+        method: "dop853" (the default), "verner9", "verner6", "tsit5", "dopri5" (steps chosen for `rtol`, `atol`), "bdf" (implicit, for stiff
+        joints), "rk4", "semi-implicit-euler", "implicit-midpoint" (steps of `step` s). For the first ones `step` is the longest.
+        control: `catena.pd`, `catena.computed_torque`, `catena.gravity_compensation`, `catena.table`, `catena.sine`, an array of
+        constant efforts (nv,), or a function (t, q, v) → efforts (nv,). A function is asked at every stage of a step: it must be
+        smooth and remember nothing. With `rate` in Hz it is asked that often and its efforts are held in between, as by a digital
+        controller; it may remember what it likes. Steps are of one size then (method "rk4", one step in each interval, unless told
+        otherwise), and the efforts of a sample are those that were held until then.
+        wrenches: constant, by frame: moment, then force, world axes, the force at the frame's origin.
+        events: by name `catena.plane`, `catena.reaches` or a function (t, q, v) → number whose changes of sign are looked for;
+        `limits` adds the joints' own; `stop` names events that end the run.
+        progress: a function (t, duration) called now and then, or True for a bar of tqdm, where that is installed.
+
+        Control-C stops it. What a function raises ends the run and is raised here, with the samples so far as `error.run`.
+
+        >>> run = catena.model("planar3").simulate([0.1, 0.2, 0.3], duration=1.0, rtol=1e-10)
+        >>> run.q.shape, run.audit.kept
+        ((101, 3), True)
+        """
+        if rate is not None:
+            method, step, interval = _digital(control, rate, duration, interval, method, step, events, stop)
+        elif interval is None:
+            interval = duration / max(1.0, np.ceil(duration / 0.01 * (1 - 1e-12))) if duration > 0 else 0.01
+        else:
+            parts = duration / interval if interval else np.inf
+            if np.isfinite(parts) and parts > 0 and abs(parts - round(parts)) > 1e-9 * max(1.0, parts):
+                raise InputError(
+                    f"the duration ({duration} s) is not a multiple of the interval ({interval} s)",
+                    hint="the last sample is the end of the run; choose another interval or duration",
+                )
+        method = method or "dop853"
+        if closing not in ("projection", "baumgarte"):
+            raise InputError(f"closing cannot be {closing!r}", hint='it is "projection" or "baumgarte"')
+        if isinstance(stop, str):
+            stop = [stop]
+        if isinstance(control, Control):
+            control = control.description
+        elif control is not None and not callable(control):
+            control = {"kind": "constant", "tau": np.asarray(control, dtype=float).tolist()}
+        checked: Dict[str, Any] = {}
+        for name, event in (events or {}).items():
+            if not callable(event) and not (isinstance(event, tuple) and event and event[0] in ("plane", "reaches")):
+                raise InputError(
+                    f"event `{name}` is no event", hint="give catena.plane(…), catena.reaches(…) or a function (t, q, v)"
+                )
+            checked[name] = event
+        unknown = [name for name in stop if name not in checked and not limits]
+        if unknown:
+            raise InputError(f"stop: there is no event `{unknown[0]}`", hint="known are " + ", ".join(checked) if checked else "give it in `events`")
+        bar = None
+        if progress is True:
+            progress, bar = _bar(float(duration))
+        try:
+            data, error = self._simulate(
+                q, v, float(duration), float(interval), method, float(rtol), atol, step, control,
+                wrenches, checked, limits, list(stop), progress, closing, compile, rate,
+            )
+        finally:
+            if bar is not None:
+                bar.close()
+        run = Run(self, data)
+        if error is not None:
+            try:
+                error.run = run
+            except AttributeError:
+                pass
+            raise error
+        return run
+
+    def reach(
+        self,
+        targets: Optional[Mapping[str, Any]] = None,
+        start: Any = None,
+        *,
+        centre: Any = None,
+        limits: bool = True,
+        tolerance: float = 1e-9,
+        iterations: int = 200,
+    ) -> Reached:
+        """Positions that put frames where they are wanted (inverse kinematics), near `start` (default: `neutral()`).
+
+        `targets` maps names of links or frames to poses (4, 4) or positions (3,) in the world; `centre` is wanted of the mass centre.
+        Joints stay within their limits, loops closed. The result says whether it `converged`; `residual` is what is left, in m and
+        rad.
+
+        >>> arm = catena.model("stanford")
+        >>> q, _ = arm.random(1)
+        >>> found = arm.reach({"tool": arm.pose(q, "tool")}, q + 0.1)
+        >>> found.converged, bool(np.allclose(arm.pose(found.q, "tool"), arm.pose(q, "tool"), atol=1e-8))
+        (True, True)
+        """
+        return reach(
+            self, targets or {}, start, centre=centre, limits=limits, tolerance=tolerance, iterations=iterations
+        )
+
+    # --- closed chains -----------------------------------------------------------------------------------------------
+
+    def assemble(self, q: Any, v: Any = None, *, hold: Sequence[str] = (), time: float = 0.0) -> "Assembled":
+        """A closed state near a guess: `.q`, `.v`, and what was done. `hold` names joints or freedoms that stay as they are.
+
+        >>> bar = catena.model("four-bar-1")
+        >>> closed = bar.assemble([1.2, -1.1, 1.3], hold=[bar.freedoms[0]])
+        >>> closed.residuals[0] < 1e-12, closed.freedoms
+        (True, 1)
+        """
+        q, v, record = self._assemble(q, v, list(hold), time)
+        return Assembled(q, v, record["iterations"], tuple(record["residuals"]), record["rows"], record["rank"], record["freedoms"])
+
+    def loads(
+        self, q: Any, v: Any = None, tau: Any = None, *, wrenches: Any = None, sharing: str = "all-joints", time: float = 0.0
+    ) -> "Loads":
+        """Accelerations and what the joints carry at one state: `.joints` and `.constraints` map names to (6,), moment first, world
+        axes, on the child about its origin. Where rows depend on each other, `sharing` is "all-joints" (the shortest vector of all
+        loads) or "constraints".
+        """
+        r = self._loads(q, v, tau, wrenches, sharing, time)
+        return Loads(
+            np.array(r["accelerations"]),
+            {name: np.array(load) for name, load in r["joints"].items()},
+            {name: np.array(load) for name, load in r["constraints"].items()},
+            np.array(r["multipliers"]),
+            r["rank"],
+            None,
+        )
+
+    def solve(
+        self,
+        q: Any,
+        v: Any = None,
+        tau: Any = None,
+        *,
+        formulation: Optional[str] = None,
+        wrenches: Any = None,
+        time: float = 0.0,
+    ) -> "Loads":
+        """The same by a formulation of Mufti's: "lagrangian", "constraint-forces", "rotational", "augmented-bodies",
+        "relative-rates", "null-space", "tree-null-space", "cut-loops", "qr", "svd", "proximal"; by the one that suits if none is named.
+        """
+        r = self._formulation(q, v, tau, wrenches, formulation, time)
+        return Loads(
+            np.array(r["accelerations"]),
+            {name: np.array(load) for name, load in r["joints"].items() if load is not None},
+            {name: np.array(load) for name, load in r["constraints"].items()},
+            np.array(r["multipliers"]),
+            r["rank"],
+            r["residual"],
+        )
+
+    def doctor(self, q: Any = None, *, samples: int = 8, seed: int = 1, time: float = 0.0) -> "Diagnosis":
+        """What is wrong with a mechanism near a position: freedoms, dependent rows, loads that are not determined, what to change.
+
+        >>> print(catena.model("four-bar-1").doctor([1.2, -1.2, 1.2]).freedoms)
+        1
+        """
+        at, record = self._doctor(self.neutral() if q is None else q, samples, seed, time)
+        return Diagnosis(at, record)
+
+    # --- equations, code, laws ---------------------------------------------------------------------------------------
+
+    def derive(
+        self,
+        format: str = "markdown",
+        *,
+        symbols: Union[str, Sequence[str]] = (),
+        style: Optional[str] = None,
+        elimination: bool = False,
+    ) -> "Equations":
+        """The equations of motion as text: "markdown", "latex", "html" or "sympy". `symbols` are the kinds of numbers that stay
+        symbols: "masses", "lengths", "inertias", "gravity", "all". `style` is "closed" or "recursive".
+        """
+        names = [symbols] if isinstance(symbols, str) else list(symbols)
+        return Equations(self._derive(format, names, style, elimination), format)
+
+    def generate(
+        self,
+        language: str = "c",
+        *,
+        functions: Sequence[str] = ("inverse", "forward", "inertia"),
+        folder: Optional[PathLike] = None,
+        name: str = "",
+        frame: str = "",
+        parameters: Union[str, Sequence[str]] = (),
+        snap: float = 1e-14,
+    ) -> Dict[str, str]:
+        """Source code of this model's dynamics in "c", "rust", "python" or "matlab": names of files and their text, written to
+        `folder` if one is given. `functions` are those of `catena generate`; `parameters` are passed instead of written.
+        """
+        names = [parameters] if isinstance(parameters, str) else list(parameters)
+        files = dict(self._generate(language, list(functions), name, frame, names, snap))
+        if folder is not None:
+            os.makedirs(folder, exist_ok=True)
+            for file, text in files.items():
+                with open(os.path.join(folder, file), "w", encoding="utf-8") as out:
+                    out.write(text)
+        return files
+
+    def count(self, functions: Sequence[str] = ("inverse", "forward", "inertia")) -> Dict[str, Tuple[int, int]]:
+        """Multiplications and additions of the simplified programs of these functions.
+
+        >>> sorted(catena.model("stanford").count())
+        ['forward', 'inertia', 'inverse']
+        """
+        return {name: (m, a) for name, m, a in self._count(list(functions))}
+
+    def check(self, states: int = 10, *, seed: int = 1) -> "Laws":
+        """Every law and every pair of routes that applies to a tree, at random states; `.hold` tells whether all do.
+
+        >>> catena.model("planar3").check(2).hold
+        True
+        """
+        return Laws([Law(**law) for law in self._check(states, seed)])
+
+    def conformance_case(self, name: str, *, states: int = 3, seed: int = 1) -> str:
+        """A conformance case of this model as JSON, for other programs to be compared with."""
+        return self._case(name, states, seed)
+
+    def figure(self, q: Any, *, labels: Optional[Sequence[str]] = None, side_by_side: bool = True) -> str:
+        """Stick figures of one position or several as SVG."""
+        count = 1 if np.ndim(q) < 2 else len(q)
+        return self._figure(q, list(labels) if labels is not None else [""] * count, side_by_side)
+
+    def open_tree(self) -> "Model":
+        """The same tree without its constraints: every loop is open."""
+        document = json.loads(self.to_json())
+        document.pop("constraint", None)
+        return loads(json.dumps(document), "json")
+
+
+class Factorization:
+    """I = U D Uᵀ at one state or many. `U` is (nv, nv) or (N, nv, nv), `D` the diagonal, (nv,) or (N, nv)."""
+
+    def __init__(self, factors: Any, nv: int) -> None:
+        self._factors, self._nv = factors, nv
+        self._parts: Optional[Tuple[Array, Array]] = None
+
+    def _both(self) -> Tuple[Array, Array]:
+        if self._parts is None:
+            parts, n = self._factors.parts(), self._nv
+            self._parts = parts[..., : n * n].reshape(parts.shape[:-1] + (n, n)), parts[..., n * n :]
+        return self._parts
+
+    @property
+    def U(self) -> Array:
+        """Unit upper triangular."""
+        return self._both()[0]
+
+    @property
+    def D(self) -> Array:
+        """The diagonal: the inertia that each effort works against while what it carries moves freely."""
+        return self._both()[1]
+
+    @property
+    def log_det(self) -> Any:
+        """Logarithm of the determinant of I: a number, or (N,)."""
+        return np.log(self.D).sum(axis=-1)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self._both())
+
+    def solve(self, b: Any) -> Array:
+        """x with I x = b in O(n) for each right-hand side, shapes as in `numpy.linalg.solve`: b (nv,) or (nv, k) for one state,
+        (N, nv) or (N, nv, k) for many.
+
+        >>> arm = catena.model("stanford")
+        >>> q, _ = arm.random(1)
+        >>> bool(np.allclose(arm.inertia(q) @ arm.factor(q).solve(np.eye(6)), np.eye(6)))
+        True
+        """
+        b = numbers("b", b)
+        single, n = self._factors.states is None, self._nv
+        shape = (n,) if single else (self._factors.states, n)
+        if b.shape[: len(shape)] != shape or b.ndim > len(shape) + 1:
+            expected = f"{shape} or {str(shape)[:-1].rstrip(',')}, k)"
+            raise ShapeError(f"b has shape {b.shape}, expected {expected}", argument="b", expected=expected, given=str(b.shape))
+        if not np.isfinite(b).all():
+            raise NotFinite("b has numbers that are not finite", argument="b", hint="every number must be finite")
+        vectors = b.ndim == (1 if single else 2)
+        if vectors:
+            b = b[..., np.newaxis]
+        x = self._factors.solve(np.ascontiguousarray(np.swapaxes(b, -1, -2)))
+        x = np.swapaxes(x, -1, -2)
+        return x[..., 0] if vectors else x
+
+    def __repr__(self) -> str:
+        states = self._factors.states
+        return f"<catena.Factorization of {'one state' if states is None else f'{states} states'}, {self._nv} freedoms>"
+
+
+class Assembled(NamedTuple):
+    """A closed state: positions and velocities, iterations, what is left open (position, velocity), rows, their rank, freedoms."""
+
+    q: Array
+    v: Array
+    iterations: int
+    residuals: Tuple[float, float]
+    rows: int
+    rank: int
+    freedoms: int
+
+
+class Loads(NamedTuple):
+    """Accelerations, loads by name of joint and constraint (6,), multipliers, rank of the rows, residual (where it is known)."""
+
+    accelerations: Array
+    joints: Dict[str, Array]
+    constraints: Dict[str, Array]
+    multipliers: Array
+    rank: Optional[int]
+    residual: Optional[float]
+
+
+class Diagnosis:
+    """What the doctor found. Its text says all of it; the numbers are attributes (`freedoms`, `redundant`, `singular`, …)."""
+
+    def __init__(self, q: Array, record: Dict[str, Any]) -> None:
+        self.q, self.record = q, record
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["record"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __str__(self) -> str:
+        r = self.record
+        lines = [
+            f"{r['freedoms']} freedom(s): {r['tree_freedoms']} of the tree, {r['rows']} rows of constraints of which "
+            f"{r['redundant']} depend on others (counting alone gives {r['counted']})"
+        ]
+        if r["singular"]:
+            lines.append(f"this position is singular: it has {r['freedoms_here']} freedoms, others have {r['freedoms']}")
+        if r["contradiction"]:
+            lines.append("drivers that contradict each other: " + ", ".join(r["contradiction"]["drivers"]))
+        lines += [f"dependent: row {row['row']} of {row['kind']} `{row['name']}`, {row['words']}" for row in r["dependent"]]
+        lines += [f"loads of {hinge['kind']} `{hinge['name']}` are not determined" for hinge in r["undetermined"]]
+        lines += [f"change {c['from']} `{c['name']}` to {c['to']}: {c['removes']} dependent row(s) fewer" for c in r["changes"]]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class Law(NamedTuple):
+    """A law, the two routes compared, the worst relative residual, what is allowed, and whether it holds."""
+
+    law: str
+    routes: str
+    residual: float
+    tolerance: float
+    holds: bool
+
+
+class Laws(list):
+    """A list of laws."""
+
+    @property
+    def hold(self) -> bool:
+        """Do all of them?"""
+        return all(law.holds for law in self)
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{'ok   ' if law.holds else 'FAILS'} {law.residual:8.1e} of {law.tolerance:.1e}  {law.law} ({law.routes})" for law in self
+        )
+
+
+class Equations(str):
+    """Equations of motion as text, shown as mathematics in notebooks."""
+
+    format: str
+
+    def __new__(cls, text: str, format: str) -> "Equations":
+        made = super().__new__(cls, text)
+        made.format = format
+        return made
+
+    def _repr_markdown_(self) -> Optional[str]:
+        return str(self) if self.format == "markdown" else None
+
+    def _repr_html_(self) -> Optional[str]:
+        return str(self) if self.format == "html" else None
+
+
+def _digital(
+    control: Any,
+    rate: float,
+    duration: float,
+    interval: Optional[float],
+    method: Optional[str],
+    step: Optional[float],
+    events: Any,
+    stop: Any,
+) -> Tuple[str, float, float]:
+    """Method, step and interval of a run whose control is asked at a rate."""
+
+    def whole(x: float) -> bool:
+        return bool(np.isfinite(x)) and x > 0.5 and abs(x - round(x)) < 1e-9 * x
+
+    if not callable(control):
+        raise InputError("rate: only a function is asked at a rate", hint="controllers of catena act all the time")
+    if not (np.isfinite(rate) and rate > 0):
+        raise InputError(f"rate must be a positive number of Hz, not {rate}")
+    if method is None:
+        method = "rk4"
+    if method not in ("rk4", "semi-implicit-euler", "implicit-midpoint"):
+        raise InputError(
+            f"rate: `{method}` chooses its own steps", hint='efforts that are held need steps of one size: method="rk4"'
+        )
+    if events or stop:
+        raise InputError("rate: events are not looked for while efforts are held", hint="look at the samples")
+    if step is None:
+        step = 1 / rate
+    if not whole(1 / (rate * step)):
+        raise InputError(f"the step ({step} s) is no part of the interval of control ({1 / rate} s)")
+    if interval is None:
+        interval = max(1, round(0.01 * rate)) / rate
+        if not whole(duration / interval):
+            interval = 1 / rate
+    if not whole(interval * rate):
+        raise InputError(f"the interval ({interval} s) is no multiple of the interval of control ({1 / rate} s)")
+    if not whole(duration / interval):
+        raise InputError(
+            f"the duration ({duration} s) is not a multiple of the interval ({interval} s)",
+            hint="the last sample is the end of the run; choose another interval or duration",
+        )
+    return method, step, interval
+
+
+def _bar(duration: float) -> Tuple[Any, Any]:
+    """A function that moves a bar of tqdm, and the bar; nothing where tqdm is not installed."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None, None
+    bar = tqdm(total=duration, unit="s", bar_format="{l_bar}{bar}| {n:.2f}/{total:.2f} s")
+
+    def move(t: float, _: float) -> None:
+        bar.update(t - bar.n)
+
+    return move, bar
+
+
+def verify(path: PathLike) -> Dict[str, Any]:
+    """Compares catena with a conformance case, a file of numbers that somebody computed: `["passed"]` and every quantity."""
+    return _catena.verify(os.fspath(path))
+
+
+def _unpickled(kind: type, text: str) -> Model:
+    model = kind()
+    model._restore(text)
+    return model
+
+
+def _number(key: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{key} must be a number, not {value!r}") from None
+
+
+def _vector(key: str, value: Any) -> List[float]:
+    vector = np.asarray(value, dtype=float)
+    if vector.shape != (3,):
+        raise InputError(f"{key} must be three numbers, not {value!r}")
+    return vector.tolist()
+
+
+def _tensor(value: Any) -> List[float]:
+    tensor = np.asarray(value, dtype=float)
+    if tensor.shape == (3,):
+        return tensor.tolist() + [0.0, 0.0, 0.0]
+    if tensor.shape == (6,):
+        return tensor.tolist()
+    if tensor.shape == (3, 3) and np.array_equal(tensor, tensor.T):
+        return [tensor[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+    raise InputError("inertia must be 3 numbers (xx yy zz), 6 (xx yy zz xy xz yz) or a symmetric 3×3 matrix")
+
+
+def load(path: PathLike, *, base: Optional[str] = None, strict: bool = False, ignore_unknown: bool = False) -> Model:
+    """Reads a model file: `.toml` or `.json` in catena's own format, `.urdf`, or `.xml` with URDF in it.
+
+    `base` is "fixed" or "free": how the root link of a URDF is held (fixed unless asked). `strict` refuses inertias that no rigid
+    body can have, `ignore_unknown` leaves out elements of a URDF that are not understood. What was assumed is in
+    `model.assumptions`.
+    """
+    model = Model()
+    model._read(os.fspath(path), base, strict, ignore_unknown)
+    return model
+
+
+def loads(
+    text: str, format: str, *, base: Optional[str] = None, strict: bool = False, ignore_unknown: bool = False
+) -> Model:
+    """Reads a model from text; `format` is "toml", "json" or "urdf". The rest is as for `load`."""
+    model = Model()
+    model._read_text(text, format, base, strict, ignore_unknown)
+    return model
+
+
+def model(name: str) -> Model:
+    """An embedded model, such as "stanford", "space-robot", "chain-7" or "four-bar-1"; `catena.models()` lists them.
+
+    >>> catena.model("chain-7").nv
+    7
+    """
+    made = Model()
+    made._embed(name)
+    return made
+
+
+def models() -> Dict[str, str]:
+    """Names of the embedded models, with a line about each."""
+    return dict(_catena.embedded_models())

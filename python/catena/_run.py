@@ -1,0 +1,182 @@
+"""What a simulation leaves behind: samples, events, the audit, files and plots."""
+
+from __future__ import annotations
+
+import html as _html
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from .errors import InputError
+
+
+class Finding(NamedTuple):
+    """A law of mechanics: the worst relative error over the run, what is allowed, when; `kept` is None where nothing was to see."""
+
+    law: str
+    worst: Optional[float]
+    allowed: float
+    time: Optional[float]
+    scale: float
+    unit: str
+    kept: Optional[bool]
+
+
+class Audit:
+    """The audit of a run: the laws, steps taken, work done.
+
+    `kept` tells whether every law was; `findings` lists them; `steps`, `rejected` and `evaluations` say what it took; `work` and
+    `dissipated` are in J.
+    """
+
+    def __init__(self, record: Dict[str, Any]) -> None:
+        self.findings: List[Finding] = [
+            Finding(f["law"], f["worst"], f["allowed"], f["time"], f["scale"], f["unit"], f["kept"]) for f in record["laws"]
+        ]
+        self.steps: int = record["steps"]
+        self.rejected: int = record["rejected"]
+        self.evaluations: int = record["evaluations"]
+        self.work: float = record["work"]
+        self.dissipated: float = record["dissipated"]
+        self.held: List[Dict[str, Any]] = record["held"]
+
+    @property
+    def kept(self) -> bool:
+        """Was every law kept?"""
+        return all(finding.kept is not False for finding in self.findings)
+
+    def __getitem__(self, law: str) -> Finding:
+        for finding in self.findings:
+            if finding.law == law:
+                return finding
+        raise KeyError(law)
+
+    def _rows(self) -> List[Tuple[str, str, str, str]]:
+        words = {True: "ok", False: "BROKEN", None: ""}
+        return [
+            (f.law, "–" if f.worst is None else f"{f.worst:.1e}", f"{f.allowed:.0e}", words[f.kept]) for f in self.findings
+        ]
+
+    def __repr__(self) -> str:
+        lines = [f"{self.steps} steps, {self.rejected} rejected, {self.evaluations} evaluations of the dynamics"]
+        lines += [f"  {law:40} {worst:>8} of {allowed:>5}  {kept}" for law, worst, allowed, kept in self._rows()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{_html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self._rows()
+        )
+        head = "<tr><th>law</th><th>worst, relative</th><th>allowed</th><th></th></tr>"
+        return f"<table>{head}{rows}</table><p>{self.steps} steps, {self.rejected} rejected</p>"
+
+
+class Run:
+    """A run: t (S,), q (S, nq), v, a, tau and friction (S, nv), energies (S, 3: kinetic, gravitational, elastic), work and
+    dissipated (S,); `events` is a list of (name, time); `audit` tells whether the laws of mechanics were kept."""
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    tau: np.ndarray
+    friction: np.ndarray
+    energies: np.ndarray
+    work: np.ndarray
+    dissipated: np.ndarray
+
+    def __init__(self, model: Any, data: Any) -> None:
+        self.model = model
+        self._data = data
+        arrays = data.arrays()
+        works = arrays.pop("works")
+        self.__dict__.update(arrays)
+        self.work, self.dissipated = works[:, 0], works[:, 1]
+        record = data.audit
+        self.events: List[Tuple[str, float]] = [(event["event"], event["time"]) for event in record["events"]]
+        self.audit = Audit(record)
+        self.finished: bool = data.finished
+        self.compiled: bool = data.compiled
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def energy(self) -> np.ndarray:
+        """The sum of the energies, (S,)."""
+        return self.energies.sum(axis=1)
+
+    def save(self, path: "str | os.PathLike[str]", *, overwrite: bool = False) -> None:
+        """Writes the run as `.csv`, `.parquet` or `.mcap`, as `catena simulate` does; `catena plot` draws it."""
+        self._data.save(os.fspath(path), overwrite)
+
+    def to_dict(self) -> Dict[str, np.ndarray]:
+        """Every column of the run file by name, (S,) each."""
+        table = self._data.table()
+        return {name: table[:, k] for k, (name, _) in enumerate(self._data.columns())}
+
+    @property
+    def units(self) -> Dict[str, str]:
+        """Units of the columns."""
+        return dict(self._data.columns())
+
+    def to_polars(self) -> Any:
+        """The run as a data frame of polars, which must be installed (`pip install catena[polars]`)."""
+        try:
+            import polars
+        except ImportError:
+            raise InputError("polars is not installed", hint="pip install polars, or use `run.to_dict()`") from None
+        return polars.DataFrame(self.to_dict())
+
+    def to_pandas(self) -> Any:
+        """The run as a data frame of pandas, which must be installed."""
+        try:
+            import pandas
+        except ImportError:
+            raise InputError("pandas is not installed", hint="pip install pandas, or use `run.to_dict()`") from None
+        return pandas.DataFrame(self.to_dict())
+
+    def svg(self, path: "str | os.PathLike[str] | None" = None, *, width: int = 1100, height: int = 760) -> str:
+        """Positions, velocities, efforts and energies over time as SVG, written to `path` if one is given."""
+        text = self._data.svg(width, height)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return text
+
+    def plot(self) -> Any:
+        """Draws positions, velocities, efforts and energies with matplotlib, which must be installed; gives the figure.
+
+        `svg` needs nothing."""
+        try:
+            from matplotlib import pyplot
+        except ImportError:
+            raise InputError("matplotlib is not installed", hint="pip install matplotlib, or use `run.svg()`") from None
+        figure, axes = pyplot.subplots(2, 2, sharex=True, figsize=(11, 7), layout="constrained")
+        parts = (
+            ("positions", self.q, self.model.positions),
+            ("velocities", self.v, self.model.freedoms),
+            ("efforts", self.tau, self.model.freedoms),
+            ("energies, J", self.energies, ["kinetic", "gravitational", "elastic"]),
+        )
+        for axis, (title, numbers, names) in zip(axes.flat, parts):
+            axis.plot(self.t, numbers, label=names)
+            axis.set_title(title)
+            if len(names) <= 12:
+                axis.legend(fontsize="small")
+        for axis in axes[1]:
+            axis.set_xlabel("time, s")
+        return figure
+
+    def strip(self, count: int = 8) -> str:
+        """Stick figures at equal times as SVG."""
+        rows = np.unique(np.linspace(0, len(self) - 1, count).round().astype(int))
+        return self.model.figure(self.q[rows], labels=[f"{t:.3g} s" for t in self.t[rows]])
+
+    def __repr__(self) -> str:
+        end = f"{self.t[-1]:.6g} s" if len(self) else "nothing"
+        state = "" if self.finished else ", not finished"
+        return f"<catena.Run of {self.model.name}: {len(self)} samples up to {end}{state}>\n{self.audit!r}"
+
+    def _repr_html_(self) -> str:
+        return self.audit._repr_html_() + self.svg(width=900, height=600)

@@ -1,0 +1,152 @@
+"""Dynamics as functions that JAX differentiates, batches and compiles (`pip install jax`).
+
+Derivatives are catena's analytic ones, forward and reverse; `jax.vmap` becomes rows of one call. Numbers are float64 inside; enable
+64 bits in JAX (`jax.config.update("jax_enable_x64", True)`) or results are rounded to 32.
+
+Positions with quaternions: derivatives are those along the motions of the joints, taken to the four numbers; a change of the
+quaternion's length has the derivative zero.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Callable, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._model import Model
+
+__all__ = ["inverse", "forward", "step"]
+
+Function = Callable[[Any, Any, Any], Any]
+
+
+def _quaternions(model: Model) -> list:
+    """First position and first velocity coordinate of every quaternion."""
+    found = []
+    for joint in model.joints:
+        if joint.kind in ("spherical", "free"):
+            shift = 3 if joint.kind == "free" else 0
+            found.append((joint.q.start + shift, joint.v.start + shift))
+    return found
+
+
+def _increments(model: Model, q: np.ndarray) -> np.ndarray:
+    """δ = G dq, (…, nv, nq): a quaternion's change as a rotation about the child's axes, 2 p* ∘ dp."""
+    matrix = np.zeros(q.shape[:-1] + (model.nv, model.nq))
+    for joint in model.joints:
+        size = {"free": 3, "spherical": 0}.get(joint.kind, joint.v.stop - joint.v.start)
+        for k in range(size):
+            matrix[..., joint.v.start + k, joint.q.start + k] = 1.0
+    for at, to in _quaternions(model):
+        w, x, y, z = (q[..., at + k] for k in range(4))
+        rows = [[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]]
+        for i, row in enumerate(rows):
+            for k, entry in enumerate(row):
+                matrix[..., to + i, at + k] = 2.0 * entry
+    return matrix
+
+
+def _unit(model: Model, q: np.ndarray) -> np.ndarray:
+    """Quaternions of unit length: tracing and steps leave round-off of 32 bits."""
+    q = np.array(q, dtype=np.float64)
+    for at, _ in _quaternions(model):
+        q[..., at : at + 4] /= np.linalg.norm(q[..., at : at + 4], axis=-1, keepdims=True)
+    return q
+
+
+def _rows(call: Callable[..., Any], arrays: Tuple[Any, ...]) -> Any:
+    """Calls with every leading dimension in rows."""
+    arrays = tuple(np.asarray(x, dtype=np.float64) for x in arrays)
+    lead = arrays[0].shape[:-1]
+    found = call(*(x.reshape((-1, x.shape[-1])) for x in arrays))
+    return jax.tree_util.tree_map(lambda x: x.reshape(lead + x.shape[1:]), found)
+
+
+def _differentiable(model: Model, value: Callable[..., Any], derivatives: Callable[..., Any]) -> Function:
+    nq, nv = model.nq, model.nv
+
+    def call(q: Any, v: Any, x: Any) -> Any:
+        shape = jax.ShapeDtypeStruct((nv,), q.dtype)
+        ask = lambda *arrays: np.asarray(_rows(lambda q, v, x: value(_unit(model, q), v, x), arrays), dtype=q.dtype)
+        return jax.pure_callback(ask, shape, q, v, x, vmap_method="broadcast_all")
+
+    def all_derivatives(q: Any, v: Any, x: Any) -> Any:
+        shapes = tuple(jax.ShapeDtypeStruct((nv, n), q.dtype) for n in (nq, nv, nv))
+
+        def ask(*arrays: Any) -> Any:
+            def rows(q: np.ndarray, v: np.ndarray, x: np.ndarray) -> Any:
+                q = _unit(model, q)
+                d = derivatives(q, v, x)
+                return d[0] @ _increments(model, q), d[1], d[2]
+
+            return tuple(np.asarray(d, dtype=q.dtype) for d in _rows(rows, arrays))
+
+        return jax.pure_callback(ask, shapes, q, v, x, vmap_method="broadcast_all")
+
+    function = jax.custom_jvp(call)
+
+    @function.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        by = all_derivatives(*primals)
+        return function(*primals), sum(d @ t for d, t in zip(by, tangents))
+
+    def checked(q: Any, v: Any, x: Any) -> Any:
+        q = jnp.asarray(q)
+        dtype = jnp.result_type(q, float)
+        return function(q.astype(dtype), jnp.asarray(v, dtype), jnp.asarray(x, dtype))
+
+    return checked
+
+
+def inverse(model: Model) -> Function:
+    """The function (q, v, a) → τ of one state; batches by `jax.vmap`."""
+    return _differentiable(model, model.inverse, model.inverse_derivatives)
+
+
+def forward(model: Model) -> Function:
+    """The function (q, v, τ) → v̇ of one state; batches by `jax.vmap`."""
+    return _differentiable(model, model.forward, model.forward_derivatives)
+
+
+def _moved(model: Model, q: Any, delta: Any) -> Any:
+    """q ⊕ δ in JAX."""
+    out = q
+    for joint in model.joints:
+        size = {"free": 3, "spherical": 0}.get(joint.kind, joint.v.stop - joint.v.start)
+        if size:
+            at = slice(joint.q.start, joint.q.start + size)
+            out = out.at[at].add(delta[joint.v.start : joint.v.start + size])
+    for at, to in _quaternions(model):
+        p, h = q[at : at + 4], 0.5 * delta[to : to + 3]
+        squared = h @ h
+        small = squared < 1e-8
+        length = jnp.sqrt(jnp.where(small, 1.0, squared))
+        sinc = jnp.where(small, 1 - squared / 6, jnp.sin(length) / length)
+        w = jnp.where(small, 1 - squared / 2, jnp.cos(length))
+        x, y, z = h * sinc
+        pw, px, py, pz = p
+        turned = jnp.stack(
+            [
+                pw * w - px * x - py * y - pz * z,
+                pw * x + px * w + py * z - pz * y,
+                pw * y - px * z + py * w + pz * x,
+                pw * z + px * y - py * x + pz * w,
+            ]
+        )
+        out = out.at[at : at + 4].set(turned / jnp.linalg.norm(turned))
+    return out
+
+
+def step(model: Model, h: float) -> Callable[[Any, Any, Any], Tuple[Any, Any]]:
+    """The function (q, v, τ) → (q, v) that moves on by h s: v first, then q with the new v (semi-implicit Euler)."""
+    accelerations = forward(model)
+
+    @partial(jax.jit)
+    def move(q: Any, v: Any, tau: Any) -> Tuple[Any, Any]:
+        v = v + h * accelerations(q, v, tau)
+        return _moved(model, q, h * v), v
+
+    return move

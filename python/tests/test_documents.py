@@ -1,0 +1,116 @@
+"""Examples are run: those of docstrings and those of the pages. Names and types are told of everything public."""
+
+import ast
+import doctest
+import inspect
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import catena
+
+FINDER = doctest.DocTestParser()
+
+
+def documented():
+    """Every public thing of the package, with its docstring."""
+    yield "catena", catena.__doc__
+    for name, thing in vars(catena).items():
+        if name.startswith("_") or inspect.ismodule(thing):
+            continue
+        yield name, inspect.getdoc(thing)
+        if inspect.isclass(thing):
+            for base in thing.__mro__:
+                if not base.__module__.startswith("catena"):
+                    continue
+                for member, value in vars(base).items():
+                    if not member.startswith("_") and (callable(value) or isinstance(value, (property, type(vars(catena.Model.__mro__[1])["nq"])))):
+                        yield f"{name}.{member}", inspect.getdoc(value)
+
+
+def test_everything_public_has_a_docstring():
+    # fields of named tuples say "Alias for field number": their class explains them
+    missing = [name for name, text in documented() if not text]
+    assert not missing
+
+
+def test_examples_of_docstrings():
+    runner, count = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), 0
+    for name, text in documented():
+        if not text or ">>>" not in text:
+            continue
+        example = FINDER.get_doctest(text, {"catena": catena, "np": np}, name, None, None)
+        result = runner.run(example)
+        assert result.failed == 0, name
+        count += result.attempted
+    assert count >= 40
+
+
+def blocks(page):
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/coming-from.md", "README.md"])
+def test_examples_of_pages(root, page, tmp_path, monkeypatch):
+    """The blocks of a page are one program; a comment `# → text` after a line is what printing it would show."""
+    pages = blocks(root / page)
+    assert pages, page
+    monkeypatch.chdir(tmp_path)
+    for name in os.listdir(root / "models"):
+        (tmp_path / name).write_bytes((root / "models" / name).read_bytes())
+    space = {"__name__": "page"}
+    compared = 0
+    for block in pages:
+        if "import pinocchio" in block:
+            pytest.importorskip("pinocchio")
+        if "import mujoco" in block:
+            pytest.importorskip("mujoco")
+        lines = block.splitlines()
+        for node in ast.parse(block).body:
+            source = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+            told = re.search(r"#\s*→\s*(.*)$", lines[node.end_lineno - 1])
+            if told and isinstance(node, ast.Expr):
+                value = eval(compile(ast.Expression(node.value), page, "eval"), space)
+                assert str(value) == told.group(1).strip(), f"{page}: {source}"
+                compared += 1
+            else:
+                exec(compile(ast.Module([node], []), page, "exec"), space)
+    assert compared or page == "README.md"
+
+
+def test_types(root, tmp_path):
+    """mypy accepts the package's own annotations and a program that uses it, and refuses a wrong one."""
+    pytest.importorskip("mypy")
+    good = tmp_path / "good.py"
+    good.write_text(
+        "import catena\nimport numpy as np\n"
+        "arm: catena.Model = catena.model('stanford')\n"
+        "tau: np.ndarray = arm.inverse(arm.neutral(), [0.0] * 6)\n"
+        "run: catena.Run = arm.simulate(arm.neutral(), duration=1.0, control=catena.pd([0.0] * 6))\n"
+        "kept: bool = run.audit.kept\n"
+    )
+    bad = tmp_path / "bad.py"
+    bad.write_text("import catena\ncatena.model('stanford').inverse()\ncatena.load(3)\n")
+    run = [sys.executable, "-m", "mypy", "--no-error-summary", "--cache-dir", str(tmp_path / "cache")]
+    found = subprocess.run([*run, str(good)], capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
+    found = subprocess.run([*run, str(bad)], capture_output=True, text=True)
+    assert found.returncode == 1 and found.stdout.count("error:") == 2, found.stdout
+
+
+def test_stubs_name_everything():
+    """What the module written in Rust has, its stubs have, and nothing else."""
+    stubs = os.path.join(os.path.dirname(catena.__file__), "_catena.pyi")
+    tree = ast.parse(open(stubs).read())
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            told = {item.name for item in node.body if isinstance(item, ast.FunctionDef)} - {"__init__"}
+            there = {name for name in vars(getattr(catena._catena, node.name)) if not name.startswith("__")}
+            assert told == there, node.name
+    told = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    there = {name for name in vars(catena._catena) if not name.startswith("_")}
+    assert told == there

@@ -1,0 +1,238 @@
+"""One state and many in the same call: two routes to every number, shapes, memory."""
+
+import numpy as np
+import pytest
+
+import catena
+
+MODELS = ["stanford", "space-robot", "zoo", "planar3", "chain-30", "random-8-3"]
+
+
+@pytest.fixture(params=MODELS, scope="module")
+def model(request):
+    return catena.model(request.param)
+
+
+def close(a, b, tolerance=1e-10):
+    scale = max(1.0, np.abs(b).max(initial=0.0))
+    assert np.shape(a) == np.shape(b)
+    assert np.abs(np.asarray(a) - b).max(initial=0.0) <= tolerance * scale
+
+
+def test_forward_undoes_inverse(model, states):
+    q, v = states(model)
+    a = np.random.default_rng(1).uniform(-1, 1, v.shape)
+    tau = model.inverse(q, v, a)
+    close(model.forward(q, v, tau), a, 1e-8)
+
+
+def test_many_states_are_as_one(model, states):
+    q, v = states(model, 37)
+    x = np.random.default_rng(2).uniform(-1, 1, v.shape)
+    frame = model.frames[-1]
+    one_by_one = {
+        "inverse": lambda k: model.inverse(q[k], v[k], x[k]),
+        "forward": lambda k: model.forward(q[k], v[k], x[k]),
+        "inertia": lambda k: model.inertia(q[k]),
+        "inverse_inertia": lambda k: model.inverse_inertia(q[k]),
+        "coriolis": lambda k: model.coriolis(q[k], v[k]),
+        "gravity": lambda k: model.gravity(q[k]),
+        "jacobian": lambda k: model.jacobian(q[k], frame),
+        "jacobian_rate": lambda k: model.jacobian_rate(q[k], v[k], frame),
+        "pose": lambda k: model.pose(q[k], frame),
+        "regressor": lambda k: model.regressor(q[k], v[k], x[k]),
+        "step": lambda k: model.step(q[k], x[k]),
+    }
+    together = {
+        "inverse": model.inverse(q, v, x),
+        "forward": model.forward(q, v, x),
+        "inertia": model.inertia(q),
+        "inverse_inertia": model.inverse_inertia(q),
+        "coriolis": model.coriolis(q, v),
+        "gravity": model.gravity(q),
+        "jacobian": model.jacobian(q, frame),
+        "jacobian_rate": model.jacobian_rate(q, v, frame),
+        "pose": model.pose(q, frame),
+        "regressor": model.regressor(q, v, x),
+        "step": model.step(q, x),
+    }
+    for name, one in one_by_one.items():
+        close(together[name], np.array([one(k) for k in range(len(q))]), 1e-8)
+
+
+def test_equation_of_motion(model, states):
+    q, v = states(model, 5)
+    a = np.random.default_rng(3).uniform(-1, 1, v.shape)
+    bare = model.replace(
+        **{key: {joint.name: 0.0 for joint in model.joints} for key in ("damping", "friction", "stiffness")}
+    )
+    tau = bare.inverse(q, v, a)
+    for k in range(len(q)):
+        parts = bare.inertia(q[k]) @ a[k] + bare.coriolis(q[k], v[k]) @ v[k] + bare.gravity(q[k])
+        close(parts, tau[k], 1e-9)
+
+
+def test_factors(model, states):
+    q, _ = states(model, 9)
+    nv = model.nv
+    inertia = model.inertia(q)
+    U, D = model.factor(q)
+    close(U @ (D[:, :, None] * np.swapaxes(U, -1, -2)), inertia, 1e-9)
+    b = np.random.default_rng(4).uniform(-1, 1, (len(q), nv, 3))
+    close(inertia @ model.factor(q).solve(b), b, 1e-7)
+    close(np.einsum("nij,nj->ni", inertia, model.factor(q).solve(b[:, :, 0])), b[:, :, 0], 1e-7)
+    one = model.factor(q[0])
+    close(inertia[0] @ one.solve(b[0]), b[0], 1e-7)
+    close(inertia[0] @ one.solve(b[0][:, 0]), b[0][:, 0], 1e-7)
+    assert one.log_det == pytest.approx(np.linalg.slogdet(inertia[0])[1], rel=1e-9)
+
+
+def test_derivatives_against_differences(model, states):
+    # along the increments of step; central differences are good to about 1e-9 of the scale
+    q, v = (x[0] for x in states(model, 1, seed=5))
+    tau = np.random.default_rng(5).uniform(-1, 1, model.nv)
+    bare = model.replace(friction={joint.name: 0.0 for joint in model.joints})
+    d = bare.forward_derivatives(q, v, tau)
+    h = 1e-6
+    scale = max(np.abs(part).max() for part in d)
+    for k in range(model.nv):
+        e = np.zeros(model.nv)
+        e[k] = h
+        by_q = (bare.forward(bare.step(q, e), v, tau) - bare.forward(bare.step(q, -e), v, tau)) / (2 * h)
+        by_v = (bare.forward(q, v + e, tau) - bare.forward(q, v - e, tau)) / (2 * h)
+        assert np.abs(d.q[:, k] - by_q).max() < 1e-5 * scale
+        assert np.abs(d.v[:, k] - by_v).max() < 1e-5 * scale
+    close(d.tau @ bare.inertia(q), np.eye(model.nv), 1e-7)
+    i = bare.inverse_derivatives(q, v, tau)
+    close(i.a, bare.inertia(q))
+    many = bare.inverse_derivatives(np.array([q, q]), v, tau)
+    close(many.q[1], i.q, 1e-8)
+    many = bare.forward_derivatives(np.array([q, q]), v, tau)
+    close(many.q[1], d.q, 1e-8)
+
+
+def test_wrenches(model, states):
+    q, v = states(model, 20)
+    frame = model.frames[-1]
+    w = np.random.default_rng(6).uniform(-1, 1, (len(q), 6))
+    still = np.zeros(model.nv)
+    free = model.inverse(q, v, still)
+    loaded = model.inverse(q, v, still, wrenches={frame: w})
+    J = model.jacobian(q, frame)
+    close(free - loaded, np.einsum("nij,ni->nj", J, w), 1e-8)
+    one = model.inverse(q[3], v[3], still, wrenches={frame: w[3]})
+    close(one, loaded[3], 1e-9)
+    tau = np.random.default_rng(7).uniform(-1, 1, v.shape)
+    a = model.forward(q, v, tau, wrenches={frame: w})
+    close(model.inverse(q, v, a, wrenches={frame: w}), tau, 1e-7)
+    constant = model.forward(q, v, tau, wrenches={frame: w[0]})
+    assert constant.shape == v.shape
+
+
+def test_energies_and_momenta(model, states):
+    q, v = states(model, 6)
+    energies = model.energies(q, v)
+    kinetic = 0.5 * np.einsum("ni,nij,nj->n", v, model.inertia(q), v)
+    close(energies.kinetic, kinetic, 1e-9)
+    assert model.energies(q[0], v[0]).total == pytest.approx(energies.total[0], rel=1e-10)
+    momenta = model.momenta(q, v)
+    centroidal = model.centroidal(q, v)
+    h = np.einsum("nij,nj->ni", centroidal.matrix, v)
+    close(h[:, 3:], momenta.momentum[:, 3:], 1e-9)
+    about_centre = momenta.momentum[:, :3] - np.cross(momenta.centre, momenta.momentum[:, 3:])
+    close(h[:, :3], about_centre, 1e-8)
+    close(centroidal.centre, momenta.centre, 1e-9)
+    assert momenta.mass == pytest.approx(model.mass)
+
+
+def test_kinematics(model, states):
+    q, v = states(model, 4)
+    a = np.random.default_rng(8).uniform(-1, 1, v.shape)
+    motion = model.kinematics(q, v, a)
+    for frame in model.frames:
+        close(motion[frame].pose, model.pose(q, frame), 1e-10)
+        J = model.jacobian(q, frame)
+        close(motion[frame].velocity, np.einsum("nij,nj->ni", J, v), 1e-9)
+        close(
+            motion[frame].acceleration,
+            np.einsum("nij,nj->ni", J, a) + model.jacobian_rate(q, v, frame),
+            1e-8,
+        )
+
+
+def test_regressor(model, states):
+    q, v = states(model, 4)
+    a = np.random.default_rng(9).uniform(-1, 1, v.shape)
+    keys = ("damping", "friction", "stiffness", "armature")
+    bare = model.replace(**{key: {joint.name: 0.0 for joint in model.joints} for key in keys})
+    close(bare.regressor(q, v, a) @ bare.inertial_parameters(), bare.inverse(q, v, a), 1e-9)
+
+
+def test_broadcasting(arm, states):
+    q, v = states(arm, 10)
+    close(arm.inverse(q), arm.inverse(q, np.zeros(6), np.zeros((1, 6))))
+    close(arm.inverse(q[0], v), arm.inverse(np.repeat(q[:1], 10, axis=0), v))
+    assert arm.inverse(q[:1]).shape == (1, 6)
+    assert arm.inverse(np.empty((0, 6))).shape == (0, 6)
+    assert arm.inertia(np.empty((0, 6))).shape == (0, 6, 6)
+    assert arm.coriolis(np.empty((0, 6)), v[0]).shape == (0, 6, 6)
+
+
+def test_other_layouts_are_converted(arm, states):
+    q, v = states(arm, 12)
+    right = arm.inverse(q, v)
+    close(arm.inverse(np.asfortranarray(q), v), right)
+    wide = np.zeros((12, 12))
+    wide[:, ::2] = q
+    close(arm.inverse(wide[:, ::2], v), right)
+    close(arm.inverse(q.tolist(), v), right)
+    close(arm.inverse(q.astype(">f8"), v), right)
+    rounded = q.astype(np.float32)
+    close(arm.inverse(rounded, v), arm.inverse(rounded.astype(float), v))
+    close(arm.inverse([0, 1, 0, 0, 0, 0]), arm.inverse([0.0, 1.0, 0.0, 0.0, 0.0, 0.0]))
+    unaligned = np.frombuffer(b"x" + q.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(q.shape)
+    close(arm.inverse(unaligned, v), right)
+
+
+def test_out(arm, states):
+    q, v = states(arm, 100)
+    out = np.empty_like(v)
+    assert arm.inverse(q, v, out=out) is out
+    close(out, arm.inverse(q, v))
+    single = np.empty((6, 6))
+    assert arm.inertia(q[0], out=single) is single
+    close(single, arm.inertia(q[0]))
+
+
+def test_threads_do_not_change_results(model, states):
+    q, v = states(model, 333)
+    catena.set_threads(1)
+    one = model.forward(q, v)
+    catena.set_threads(2)
+    assert np.array_equal(one, model.forward(q, v))
+    assert catena.threads() == 2
+
+
+def test_quaternions_a_little_off_are_normalised(space_robot):
+    q, v = space_robot.random(3)
+    off = q.astype(np.float32).astype(float)
+    assert abs(np.linalg.norm(off[3:7]) - 1) > 0
+    rough = space_robot.inertia(off)
+    close(rough, space_robot.inertia(q), 1e-5)
+    close(space_robot.inertia(np.array([off, off]))[1], rough, 1e-12)
+
+
+def test_many_python_threads(arm, states):
+    from concurrent.futures import ThreadPoolExecutor
+
+    q, v = states(arm, 64)
+    right = arm.forward(q, v)
+
+    def work(k):
+        for _ in range(50):
+            assert np.array_equal(arm.forward(q, v), right)
+            arm.inverse(q[k % 64], v[k % 64])
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(8)))

@@ -1,0 +1,100 @@
+"""Agreement with Pinocchio in the same process, on every robot of example-robot-data, fixed and free."""
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+import catena
+
+pin = pytest.importorskip("pinocchio")
+
+FOLDER = pathlib.Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
+if not FOLDER.is_dir():
+    pytest.skip("example-robot-data is not installed", allow_module_level=True)
+
+FILES = sorted(FOLDER.rglob("*.urdf"))
+# Files that catena refuses to read, with a part of its message.
+REFUSED = {}
+
+
+def both(path, base):
+    """The robot read by both: without mimic joints, which Pinocchio ignores, and without passive forces, which it does not compute."""
+    text = re.sub(r"<mimic\b[^>]*?(/>|>.*?</mimic>)", "", path.read_text(errors="ignore"), flags=re.DOTALL)
+    model = catena.loads(text, "urdf", base=base, ignore_unknown=True)
+    none = {joint.name: 0.0 for joint in model.joints}
+    model = model.replace(damping=none, friction=none, stiffness=none)
+    if base == "free":
+        there = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+    else:
+        there = pin.buildModelFromXML(text)
+    # the rotors that Pinocchio reads are those of its own extension of URDF
+    there.armature[:] = 0
+    there.damping[:] = 0
+    there.friction[:] = 0
+    return model, there
+
+
+def difference(ours, theirs):
+    scale = max(1.0, np.abs(theirs).max(initial=0.0))
+    return np.abs(ours - theirs).max(initial=0.0) / scale
+
+
+@pytest.mark.parametrize("base", ["fixed", "free"])
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_robot(path, base):
+    try:
+        model, there = both(path, base)
+    except catena.ModelError as error:
+        # nothing is refused without a reason that names the file's fault
+        assert error.message and (error.hint or error.line)
+        pytest.skip(f"refused: {error.message}")
+    if model.nv != there.nv:
+        pytest.skip(f"not the same robot: {model.nv} and {there.nv} freedoms")
+    data, pair = there.createData(), catena.convert.Pinocchio(model, there)
+    rng = np.random.default_rng(20)
+    count = 8
+    q = np.array([model.random(k)[0] for k in range(count)])
+    v, a = rng.uniform(-1, 1, (2, count, model.nv))
+    pq, pv, pa = pair.q(q), pair.v(q, v), pair.a(q, v, a)
+    assert difference(pair.q(pair.q_back(pq)), pq) < 1e-12
+    assert difference(pair.v_back(q, pv), v) < 1e-12 and difference(pair.a_back(q, v, pa), a) < 1e-12
+
+    tau = model.inverse(q, v, a)
+    theirs = np.array([pin.rnea(there, data, *row) for row in zip(pq, pv, pa)])
+    assert difference(pair.tau(q, tau), theirs) < 1e-9
+
+    # efforts that hold the robot and a little more in proportion to the inertia each joint sees
+    push = model.gravity(q) + np.diagonal(model.inertia(q), axis1=1, axis2=2) * a
+    vdot = model.forward(q, v, push)
+    ptau = pair.tau(q, push)
+    theirs = np.array([pin.aba(there, data, *row) for row in zip(pq, pv, ptau)])
+    ours = pair.a(q, v, vdot)
+    # fingers of grams on arms of tons: both engines are held to what inverse dynamics of their answer leaves
+    assert difference(model.inverse(q, v, pair.a_back(q, v, theirs)), push) < 1e-9
+    assert difference(model.inverse(q, v, vdot), push) < 1e-9
+    if np.linalg.cond(model.inertia(q[0])) < 1e7:
+        assert difference(ours, theirs) < 1e-9
+
+    axes, first = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED, [3, 4, 5, 0, 1, 2]
+    motion = model.kinematics(q, v, a)
+    names = [f.name for f in there.frames if f.type == pin.FrameType.BODY and f.name in motion]
+    assert names
+    for k in range(2):
+        pin.forwardKinematics(there, data, pq[k], pv[k], pa[k])
+        pin.updateFramePlacements(there, data)
+        for name in names:
+            frame = there.getFrameId(name, pin.FrameType.BODY)
+            assert difference(motion[name].pose[k], data.oMf[frame].homogeneous) < 1e-9
+            velocity = pin.getFrameVelocity(there, data, frame, axes).vector[first]
+            assert difference(motion[name].velocity[k], velocity) < 1e-9
+            acceleration = pin.getFrameClassicalAcceleration(there, data, frame, axes).vector[first]
+            assert difference(motion[name].acceleration[k], acceleration) < 1e-9
+        theirs = pin.computeKineticEnergy(there, data, pq[k], pv[k])
+        assert difference(model.energies(q[k], v[k]).kinetic, theirs) < 1e-9
+        if base == "fixed":
+            inertia = pin.crba(there, data, pq[k])
+            inertia = np.triu(inertia) + np.triu(inertia, 1).T
+            order = pair.v(q[k], np.arange(model.nv, dtype=float)).astype(int)
+            assert difference(model.inertia(q[k])[np.ix_(order, order)], inertia) < 1e-9
