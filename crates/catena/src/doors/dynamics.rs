@@ -399,20 +399,19 @@ impl Dynamics {
         self.check_vector("efforts", tau)?;
         self.load(external)?;
         let loaded = !external.is_empty();
-        if let Some(native) = &mut self.native {
-            if let Some(code) = &mut native.codes.forward
-                && !loaded
-                && state.base == Base::fixed()
-            {
-                code.run(&state.q, &state.v, tau);
-                let (vdot, inverse_pivots) = code.results();
-                self.vdot.copy_from_slice(vdot);
-                check_pivots(&self.model, inverse_pivots)?;
-                finite_result("accelerations", &self.model, &self.vdot)?;
-                native.positions.copy_from_slice(&state.q);
-                self.factors = Kept::AtPositions;
-                return Ok(&self.vdot);
-            }
+        if let Some(native) = &mut self.native
+            && let Some(code) = &mut native.codes.forward
+            && !loaded
+            && state.base == Base::fixed()
+        {
+            code.run(&state.q, &state.v, tau);
+            let (vdot, inverse_pivots) = code.results();
+            self.vdot.copy_from_slice(vdot);
+            check_pivots(&self.model, inverse_pivots)?;
+            finite_result("accelerations", &self.model, &self.vdot)?;
+            native.positions.copy_from_slice(&state.q);
+            self.factors = Kept::AtPositions;
+            return Ok(&self.vdot);
         }
         self.recursive_forward(state, tau, loaded)?;
         Ok(&self.vdot)
