@@ -4,7 +4,6 @@
 //! tries so many for each case.
 
 #[path = "../../catena-io/tests/mutator/mod.rs"]
-#[allow(dead_code, reason = "run files are damaged byte by byte elsewhere")]
 mod mutator;
 
 use catena::random::Random;
