@@ -108,7 +108,7 @@ impl<S: Scalar> ForwardDerivativesWork<S> {
     }
 }
 
-/// v̇ of [`forward_dynamics`](crate::algorithm::forward_dynamics::forward_dynamics) and its derivatives at (q, v, τ).
+/// v̇ of [`forward_dynamics`] and its derivatives at (q, v, τ).
 ///
 /// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing. They
 /// are taken as constant in body axes.
