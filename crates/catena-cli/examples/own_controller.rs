@@ -67,7 +67,7 @@ fn simulate(model: &Model) -> Result<State> {
     Ok(last)
 }
 
-/// Reads the arm, moves it and prints how its actuators were used.
+/// Reads the robot and moves it.
 pub fn main() -> Result<()> {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
