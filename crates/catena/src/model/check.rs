@@ -161,7 +161,7 @@ pub(super) fn names(builder: &ModelBuilder) -> Result<()> {
             ErrorKind::Model,
             format!("model `{}` has no moving joint", builder.name),
         )
-        .hint("a model needs at least one joint that is not fixed"));
+        .hint("a model needs at least one joint that is not fixed; a body that floats has a free base (`--free-base`)"));
     }
     let mut frames: HashMap<&str, ()> = links.keys().map(|&name| (name, ())).collect();
     for frame in &builder.frames {
