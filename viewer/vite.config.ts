@@ -1,7 +1,14 @@
 // Builds the page as one file with script and style inside: crates/catena-view/assets/viewer.html.
 
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { defineConfig, type Plugin } from "vite";
+
+/** The licences of the libraries that the page carries, as a comment: they ask to be kept with every copy. */
+const licences = ["three", "uplot"]
+  .map((name) => `${name}: ${readFileSync(`node_modules/${name}/LICENSE`, "utf8").trim()}`)
+  .join("\n\n")
+  .replaceAll("--", "- -");
 
 /** Puts the only script and the only style sheet into the page, and lets no other script run. */
 function oneFile(): Plugin {
@@ -29,7 +36,7 @@ function oneFile(): Plugin {
         .replace(/\s*<script[^>]*src=[^>]*><\/script>/g, "")
         .replace("<!--policy-->", () => `<meta http-equiv="Content-Security-Policy" content="${policy}">`)
         .replace("<!--style-->", () => `<style>${style.trim()}</style>`)
-        .replace("<!--script-->", () => `<script>${script}</script>`);
+        .replace("<!--script-->", () => `<script>${script}</script>\n    <!-- ${licences} -->`);
       page.fileName = "viewer.html";
     },
   };
