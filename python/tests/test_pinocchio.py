@@ -65,17 +65,22 @@ def test_robot(path, base):
     theirs = np.array([pin.rnea(there, data, *row) for row in zip(pq, pv, pa)])
     assert difference(pair.tau(q, tau), theirs) < 1e-9
 
-    # efforts that hold the robot and a little more in proportion to the inertia each joint sees
-    push = model.gravity(q) + np.diagonal(model.inertia(q), axis1=1, axis2=2) * a
-    vdot = model.forward(q, v, push)
-    ptau = pair.tau(q, push)
-    theirs = np.array([pin.aba(there, data, *row) for row in zip(pq, pv, ptau)])
-    ours = pair.a(q, v, vdot)
-    # fingers of grams on arms of tons: both engines are held to what inverse dynamics of their answer leaves
-    assert difference(model.inverse(q, v, pair.a_back(q, v, theirs)), push) < 1e-9
-    assert difference(model.inverse(q, v, vdot), push) < 1e-9
-    if np.linalg.cond(model.inertia(q[0])) < 1e7:
-        assert difference(ours, theirs) < 1e-9
+    if any("no inertia along" in warning for warning in model.warnings):
+        # a finger without inertia, as shipped: its accelerations are refused by name
+        with pytest.raises(catena.Error, match="no inertia along"):
+            model.forward(q[0], v[0], tau[0])
+    else:
+        # efforts that hold the robot and a little more in proportion to the inertia each joint sees
+        push = model.gravity(q) + np.diagonal(model.inertia(q), axis1=1, axis2=2) * a
+        vdot = model.forward(q, v, push)
+        ptau = pair.tau(q, push)
+        theirs = np.array([pin.aba(there, data, *row) for row in zip(pq, pv, ptau)])
+        ours = pair.a(q, v, vdot)
+        # fingers of grams on arms of tons: both engines are held to what inverse dynamics of their answer leaves
+        assert difference(model.inverse(q, v, pair.a_back(q, v, theirs)), push) < 1e-9
+        assert difference(model.inverse(q, v, vdot), push) < 1e-9
+        if np.linalg.cond(model.inertia(q[0])) < 1e7:
+            assert difference(ours, theirs) < 1e-9
 
     axes, first = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED, [3, 4, 5, 0, 1, 2]
     motion = model.kinematics(q, v, a)
