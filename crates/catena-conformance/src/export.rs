@@ -36,7 +36,7 @@ pub fn export_case(name: &str, model: &Model, states: usize, seed: u64) -> Resul
         if model.nv() <= DENSE_LIMIT {
             let other = system.respond(&situation, Route::Dense)?;
             let between = difference(&response, &other);
-            disagreement = Some(disagreement.map_or(between, |worst| worst.max(between)));
+            disagreement = Some(larger(disagreement.unwrap_or(0.0), between));
         }
         samples.push(sample(model, &situation, &response));
     }

@@ -4,6 +4,7 @@
 
 use catena::integrate::{Adaptive, Method, Options, System};
 use catena::model::embedded;
+use catena::residual::largest_of;
 use catena::trajectory::{PointToPoint, Profile};
 use catena::{Dynamics, Model, Result, State};
 use catena_plot::{Chart, Figure, Layout, View, strip};
@@ -236,10 +237,11 @@ struct Fall {
 fn fall(model: &Model, start: &State, times: &[f64]) -> Result<Fall> {
     let states = integrate(model, start, times, 1e-10)?;
     let finer = integrate(model, start, times, 1e-12)?;
-    let change = std::iter::zip(&states, &finer)
-        .flat_map(|(a, b)| std::iter::zip(&a.q, &b.q))
-        .map(|(a, b)| (a - b).abs())
-        .fold(0.0, f64::max);
+    let change = largest_of(
+        std::iter::zip(&states, &finer)
+            .flat_map(|(a, b)| std::iter::zip(&a.q, &b.q))
+            .map(|(a, b)| (a - b).abs()),
+    );
     let mut dynamics = Dynamics::new(model);
     let mut energy = |state: &State| -> Result<f64> {
         let found = dynamics.mechanical_state(state)?;

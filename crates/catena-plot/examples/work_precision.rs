@@ -7,6 +7,7 @@
 
 use catena::integrate::{Adaptive, Fixed, FixedMethod, Method, Options};
 use catena::model::embedded;
+use catena::residual::largest_of;
 use catena::simulate::{Inputs, TreeSystem};
 use catena::{Model, Result, State};
 use catena_plot::{Chart, Figure};
@@ -114,9 +115,10 @@ fn with_line(
 fn error(run: &End, exact: &End) -> f64 {
     let ours = run.q.iter().chain(&run.v);
     let theirs = exact.q.iter().chain(&exact.v);
-    ours.zip(theirs)
-        .map(|(a, b)| (a - b).abs() / b.abs().max(1.0))
-        .fold(0.0, f64::max)
+    largest_of(
+        ours.zip(theirs)
+            .map(|(a, b)| (a - b).abs() / b.abs().max(1.0)),
+    )
 }
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {

@@ -12,6 +12,7 @@
 use catena::integrate::{self, Adaptive, Fixed, FixedMethod, Method, Tolerances};
 use catena::model::embedded;
 use catena::native::{Compiled, Compiler};
+use catena::residual::largest_of;
 use catena::simulate::{Drift, Inputs, Integrator, Options, Simulation, TreeSystem};
 use catena::{Cpu, Model, Result, State};
 use catena_symbolic::native::for_simulation;
@@ -174,9 +175,10 @@ fn best(
 fn error(run: &Run, reference: &Run) -> f64 {
     let ours = run.q.iter().chain(&run.v);
     let theirs = reference.q.iter().chain(&reference.v);
-    ours.zip(theirs)
-        .map(|(a, b)| (a - b).abs() / b.abs().max(1.0))
-        .fold(0.0, f64::max)
+    largest_of(
+        ours.zip(theirs)
+            .map(|(a, b)| (a - b).abs() / b.abs().max(1.0)),
+    )
 }
 
 fn print_table(timed: &[Timed]) {

@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{self, Adaptive, Method, System, Tolerances};
 use crate::model::benchmark_models::{SQUEEZER_SPRING, stewart_ends};
 use crate::model::{Model, embedded};
+use crate::residual::largest_of;
 use crate::spatial::Vec3;
 use crate::state::State;
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
@@ -474,18 +475,15 @@ impl Problem {
             samples.clear();
         }
         let values = self.measure(&last)?;
-        let error = values
-            .iter()
-            .zip(&self.quantities)
-            .fold(0.0f64, |worst, (value, quantity)| {
-                let scale = quantity.reference.abs().max(1.0);
-                let error = (value - quantity.reference).abs() / scale;
-                if error.is_nan() || error > worst {
-                    error
-                } else {
-                    worst
-                }
-            });
+        let error = largest_of(
+            values
+                .iter()
+                .zip(&self.quantities)
+                .map(|(value, quantity)| {
+                    let scale = quantity.reference.abs().max(1.0);
+                    (value - quantity.reference).abs() / scale
+                }),
+        );
         let audit = simulation.finish();
         let worst = |name: &str| {
             let found = audit.findings.iter().find(|f| f.name == name);

@@ -2,6 +2,7 @@
 
 use super::euler::{dot, g_times, rotation, rotation_rate};
 use super::{Pendulum, Unknowns};
+use crate::residual::larger;
 use crate::spatial::Vec3;
 
 /// Violations of the constraints by X: the largest of all bodies.
@@ -41,14 +42,14 @@ impl Departures {
         worst
     }
 
-    /// The larger of each.
+    /// The larger of each; NaN where either is.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         Departures {
-            gap: self.gap.max(other.gap),
-            gap_rate: self.gap_rate.max(other.gap_rate),
-            length: self.length.max(other.length),
-            length_rate: self.length_rate.max(other.length_rate),
+            gap: larger(self.gap, other.gap),
+            gap_rate: larger(self.gap_rate, other.gap_rate),
+            length: larger(self.length, other.length),
+            length_rate: larger(self.length_rate, other.length_rate),
         }
     }
 }
@@ -64,4 +65,19 @@ pub fn energies(pendulum: &Pendulum, x: &[f64]) -> (f64, f64) {
         potential -= link.rod.mass * pendulum.gravity.dot(own.position);
     }
     (kinetic, potential)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Departures;
+
+    #[test]
+    fn a_departure_that_is_not_a_number_stays() {
+        let bad = Departures {
+            gap: f64::NAN,
+            ..Departures::default()
+        };
+        assert!(Departures::default().max(bad).gap.is_nan());
+        assert!(bad.max(Departures::default()).gap.is_nan());
+    }
 }
