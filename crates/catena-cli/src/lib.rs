@@ -23,8 +23,8 @@ mod words;
 
 use std::ffi::OsString;
 
-/// What a run file holds, for whoever else writes one: its columns, and its audit with the events.
-pub use commands::simulate::{Chosen, Layout, stored};
+/// What a run file holds, for whoever else writes one: its columns, its audit with the events, and how its numbers were computed.
+pub use commands::simulate::{Chosen, Layout, arithmetic, stored};
 
 /// Runs the program with these arguments, its own name first: prints what it finds and gives the exit code.
 ///

@@ -101,6 +101,36 @@ impl PyModel {
     }
 }
 
+/// What one workspace computes at every state, from positions and velocities alone.
+fn at_states<'py, const D: usize>(
+    model: &PyModel,
+    py: Python<'py>,
+    q: &Bound<'py, PyAny>,
+    v: Option<&Bound<'py, PyAny>>,
+    shape: impl FnOnce(&Built) -> [usize; D],
+    out: Option<&Bound<'py, PyAny>>,
+    compute: impl Fn(&mut catena::Dynamics, &State, &mut [f64]) -> Result<()> + Send + Sync,
+) -> PyResult<Array<'py>> {
+    let built = model.built(py)?;
+    guarded(py, || {
+        let q = Numbers::new(py, "q", q, built.model.nq())?;
+        let v = match v {
+            Some(v) => Numbers::new(py, "v", v, built.model.nv())?,
+            None => Numbers::or_zero(py, "v", None, built.model.nv())?,
+        };
+        let call = Call::new(py, &built, vec![&q, &v])?;
+        let rows = [q.view(), v.view()];
+        PyModel::matrices(&call, &shape(&built), out, rows, |d, state, _, out| {
+            compute(d, state, out)
+        })
+    })
+}
+
+/// [`at_states`] with matrices of nv × nv.
+fn square(built: &Built) -> [usize; 2] {
+    [built.model.nv(); 2]
+}
+
 /// Copies a matrix.
 fn copy(matrix: &Matrix, out: &mut [f64]) -> Result<()> {
     out.copy_from_slice(matrix.as_slice());
@@ -283,18 +313,8 @@ impl PyModel {
         q: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
-        let built = self.built(py)?;
-        let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
-            let q = Numbers::new(py, "q", q, nq)?;
-            let call = Call::new(py, &built, vec![&q])?;
-            Self::matrices(
-                &call,
-                &[nv, nv],
-                out,
-                [q.view(), NONE],
-                |d, state, _, out| copy(d.inverse_inertia(state)?, out),
-            )
+        at_states(self, py, q, None, square, out, |d, state, out| {
+            copy(d.inverse_inertia(state)?, out)
         })
     }
 
@@ -311,18 +331,8 @@ impl PyModel {
         v: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
-        let built = self.built(py)?;
-        let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
-            let (q, v) = (Numbers::new(py, "q", q, nq)?, Numbers::new(py, "v", v, nv)?);
-            let call = Call::new(py, &built, vec![&q, &v])?;
-            Self::matrices(
-                &call,
-                &[nv, nv],
-                out,
-                [q.view(), v.view()],
-                |d, state, _, out| copy(d.coriolis(state)?, out),
-            )
+        at_states(self, py, q, Some(v), square, out, |d, state, out| {
+            copy(d.coriolis(state)?, out)
         })
     }
 
@@ -645,30 +655,23 @@ impl PyModel {
         q: &Bound<'py, PyAny>,
         v: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
-        let built = self.built(py)?;
-        let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
-            let (q, v) = (
-                Numbers::new(py, "q", q, nq)?,
-                Numbers::or_zero(py, "v", v, nv)?,
-            );
-            let call = Call::new(py, &built, vec![&q, &v])?;
-            Self::matrices(
-                &call,
-                &[16],
-                None,
-                [q.view(), v.view()],
-                |d, state, _, out| {
-                    let m = d.mechanical_state(state)?;
-                    out[..3].copy_from_slice(&[m.kinetic, m.gravitational, m.elastic]);
-                    out[3..9].copy_from_slice(&m.momentum.to_array());
-                    out[9] = m.mass;
-                    out[10..13].copy_from_slice(&m.centre.to_array());
-                    out[13..].copy_from_slice(&m.centre_velocity.to_array());
-                    Ok(())
-                },
-            )
-        })
+        at_states(
+            self,
+            py,
+            q,
+            v,
+            |_| [16],
+            None,
+            |d, state, out| {
+                let m = d.mechanical_state(state)?;
+                out[..3].copy_from_slice(&[m.kinetic, m.gravitational, m.elastic]);
+                out[3..9].copy_from_slice(&m.momentum.to_array());
+                out[9] = m.mass;
+                out[10..13].copy_from_slice(&m.centre.to_array());
+                out[13..].copy_from_slice(&m.centre_velocity.to_array());
+                Ok(())
+            },
+        )
     }
 
     /// The centroidal momentum matrix, its rate, the bias, the mass centre, the mass and the inertia: 12 nv + 19 numbers for each state.
@@ -679,31 +682,23 @@ impl PyModel {
         q: &Bound<'py, PyAny>,
         v: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
-        let built = self.built(py)?;
-        let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
-            let (q, v) = (
-                Numbers::new(py, "q", q, nq)?,
-                Numbers::or_zero(py, "v", v, nv)?,
-            );
-            let call = Call::new(py, &built, vec![&q, &v])?;
-            let rows = [q.view(), v.view()];
-            Self::matrices(&call, &[12 * nv + 19], None, rows, |d, state, _, out| {
-                let found = d.centroidal_momentum(state)?;
-                let (matrices, rest) = out.split_at_mut(12 * nv);
-                matrices[..6 * nv].copy_from_slice(found.matrix.as_slice());
-                matrices[6 * nv..].copy_from_slice(found.rate.as_slice());
-                rest[..6].copy_from_slice(&found.bias.to_array());
-                rest[9] = found.mass;
-                let inertia = found.inertia.full().rows();
-                for (k, row) in inertia.iter().enumerate() {
-                    rest[10 + 3 * k..13 + 3 * k].copy_from_slice(row);
-                }
-                // there it is counted from the first body, here from the world's origin
-                let centre = d.mechanical_state(state)?.centre;
-                rest[6..9].copy_from_slice(&centre.to_array());
-                Ok(())
-            })
+        let shape = |built: &Built| [12 * built.model.nv() + 19];
+        at_states(self, py, q, v, shape, None, |d, state, out| {
+            let nv = state.v.len();
+            let found = d.centroidal_momentum(state)?;
+            let (matrices, rest) = out.split_at_mut(12 * nv);
+            matrices[..6 * nv].copy_from_slice(found.matrix.as_slice());
+            matrices[6 * nv..].copy_from_slice(found.rate.as_slice());
+            rest[..6].copy_from_slice(&found.bias.to_array());
+            rest[9] = found.mass;
+            let inertia = found.inertia.full().rows();
+            for (k, row) in inertia.iter().enumerate() {
+                rest[10 + 3 * k..13 + 3 * k].copy_from_slice(row);
+            }
+            // there it is counted from the first body, here from the world's origin
+            let centre = d.mechanical_state(state)?.centre;
+            rest[6..9].copy_from_slice(&centre.to_array());
+            Ok(())
         })
     }
 

@@ -15,7 +15,7 @@ use catena::simulate::{
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
 use catena::{Cpu, Model, State};
-use catena_cli::{Chosen, Layout, stored};
+use catena_cli::{Chosen, Layout, arithmetic, stored};
 use catena_io::run::{Header, RunWriter};
 use catena_plot::{Chart, Figure};
 use numpy::{PyArrayMethods, PyUntypedArrayMethods};
@@ -543,7 +543,7 @@ impl PyModel {
                 let compiles = compile && nv <= MOST_COMPILED && Cpu::detect() != Cpu::Baseline;
                 let compiler: catena::native::Compiler = kept_code;
                 let metadata = json!({
-                    "program": concat!("catena ", env!("CARGO_PKG_VERSION"), " for Python"),
+                    "made_in": "Python",
                     "model_name": built.model.name(),
                     "start": {"q": start.q, "v": start.v},
                     "drive": drive,
@@ -596,6 +596,10 @@ impl PyModel {
                 chosen: Chosen::default(),
             };
             let compiled = simulation.is_compiled();
+            for (key, _, value) in arithmetic(compiled) {
+                metadata[key] = value.into();
+            }
+            metadata["finished"] = finished.into();
             let uses = simulation.actuator_uses().to_vec();
             let audit = stored(&built.model, &simulation.finish(), &happened, &uses);
             let run = RunData {

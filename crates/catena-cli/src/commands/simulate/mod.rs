@@ -10,6 +10,7 @@ mod record;
 mod report;
 
 pub use chosen::Chosen;
+pub use origin::arithmetic;
 pub use record::Layout;
 pub use report::stored;
 

@@ -78,13 +78,9 @@ impl Arguments {
             .collect();
         let mut entries = Vec::new();
         let mut note = |key, name, value| entries.push(Entry { key, name, value });
-        let version = concat!("catena ", env!("CARGO_PKG_VERSION"));
-        note("program", "version of catena", version.into());
-        note("system", "system", system().into());
-        note("functions", "mathematical library", functions().into());
-        note(CPU, "set of instructions", cpu().into());
-        let route = if is_compiled { "compiled" } else { "general" };
-        note("accelerations", "source of accelerations", route.into());
+        for (key, name, value) in arithmetic(is_compiled) {
+            note(key, name, value.into());
+        }
         note("model_name", "model", loaded.model.name().into());
         note("start", "start", start.into());
         note("seed", "seed", self.state.seed().into());
@@ -113,6 +109,19 @@ impl Arguments {
             columns: layout.columns(&loaded.model),
         })
     }
+}
+
+/// Key in the metadata, name in messages and value of all that decides how numbers are computed, whatever the run.
+pub fn arithmetic(is_compiled: bool) -> [(&'static str, &'static str, String); 5] {
+    let version = concat!("catena ", env!("CARGO_PKG_VERSION"));
+    let route = if is_compiled { "compiled" } else { "general" };
+    [
+        ("program", "version of catena", version.into()),
+        ("system", "system", system()),
+        ("functions", "mathematical library", functions()),
+        (CPU, "set of instructions", cpu()),
+        ("accelerations", "source of accelerations", route.into()),
+    ]
 }
 
 /// Processor architecture and operating system.
