@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 use crate::random::Random;
-use crate::scalar::{Scalar, Task};
+use crate::scalar::{Parameter, Scalar, Task};
 use crate::spatial::{Mat3, Motion, Pose, Vec3};
 
 /// Motion of the base (body 0), prescribed. Inertial components; linear quantities are those of the base's origin.
@@ -43,17 +43,32 @@ pub struct State<S = f64> {
 impl<S: Scalar> State<S> {
     /// All coordinates zero, quaternions at identity, everything at rest.
     pub fn neutral<P>(model: &Model<P>) -> Self {
-        let mut q = vec![S::zero(); model.nq()];
+        let mut q = vec![S::zero(); model.tree().nq];
         for body in &model.tree().bodies[1..] {
             if let Some(k) = body.kind.quaternion() {
                 q[body.q + k] = S::one();
             }
         }
         State {
-            q,
+            q: independent_positions(model, q),
             v: vec![S::zero(); model.nv()],
             base: Base::fixed(),
         }
+    }
+
+    /// The state of the tree: the coordinates that follow others by couplings are filled in.
+    pub fn of_tree<P: Parameter<S>>(&self, model: &Model<P>) -> Self {
+        let Some(couplings) = model.couplings() else {
+            return self.clone();
+        };
+        let mut state = State {
+            q: vec![S::zero(); model.tree().nq],
+            v: vec![S::zero(); model.tree().nv],
+            base: self.base,
+        };
+        couplings.expand_positions(&self.q, &mut state.q);
+        couplings.expand_rates(&self.v, &mut state.v);
+        state
     }
 
     /// Moves every joint along the manifold: q ⊕ δ, where δ is a velocity times a time.
@@ -65,20 +80,42 @@ impl<S: Scalar> State<S> {
     }
 }
 
+/// The independent ones of the positions of the tree.
+fn independent_positions<S: Scalar, P>(model: &Model<P>, tree: Vec<S>) -> Vec<S> {
+    match model.couplings() {
+        None => tree,
+        Some(couplings) => couplings.positions().iter().map(|&k| tree[k]).collect(),
+    }
+}
+
+/// Puts numbers to their places.
+fn scatter<S: Copy>(places: &[usize], from: &[S], to: &mut [S]) {
+    for (&k, &x) in places.iter().zip(from) {
+        to[k] = x;
+    }
+}
+
 /// q ← q ⊕ δ for every joint, inlined into the caller so that it is compiled for the caller's instruction set.
 #[inline(always)]
 pub(crate) fn step_kernel<S: Scalar, P>(model: &Model<P>, q: &mut [S], delta: &[S]) {
     let tree = model.tree();
+    let (mut at, mut to) = (0, 0); // of the independent coordinates
     for i in 1..=model.body_count() {
         let info = tree.nodes[i];
-        let (q, delta) = (&mut q[info.q..], &delta[info.v..]);
+        let (q, delta) = (&mut q[at..], &delta[to..]);
         match info.kind.quaternion() {
             None => {
+                let mut count = 0;
                 for k in 0..info.kind.nv() {
-                    q[k] += delta[k];
+                    if model.is_independent(info.v + k) {
+                        q[count] += delta[count];
+                        count += 1;
+                    }
                 }
+                (at, to) = (at + count, to + count);
             }
             Some(first) => {
+                (at, to) = (at + info.kind.nq(), to + info.kind.nv());
                 for k in 0..first {
                     q[k] += delta[k];
                 }
@@ -160,7 +197,14 @@ impl State<f64> {
         let tree = model.tree();
         check_length("positions q", q.len(), model.nq())?;
         check_length("velocities v", v.len(), model.nv())?;
-        let mut q = q.to_vec();
+        let mut q = match model.couplings() {
+            None => q.to_vec(),
+            Some(couplings) => {
+                let mut all = vec![0.0; tree.nq];
+                scatter(couplings.positions(), q, &mut all);
+                all
+            }
+        };
         for body in &tree.bodies[1..] {
             for k in body.q..body.q + body.kind.nq() {
                 if !q[k].is_finite() {
@@ -183,12 +227,12 @@ impl State<f64> {
         if let Some(k) = v.iter().position(|x| !x.is_finite()) {
             return Err(Error::new(
                 ErrorKind::Input,
-                format!("velocity of `{}` is {}", tree.dofs[k].name, v[k]),
+                format!("velocity of `{}` is {}", model.freedom(k).name, v[k]),
             )
             .hint("velocities must be finite numbers"));
         }
         Ok(State {
-            q,
+            q: independent_positions(model, q),
             v: v.to_vec(),
             base: Base::fixed(),
         })
@@ -199,8 +243,9 @@ impl State<f64> {
     pub fn random<P>(model: &Model<P>, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut state = State::neutral(model);
+        let mut all = vec![0.0; model.tree().nq];
         for body in &model.tree().bodies[1..] {
-            let q = &mut state.q[body.q..body.q + body.kind.nq()];
+            let q = &mut all[body.q..body.q + body.kind.nq()];
             if let Some(k) = body.kind.quaternion() {
                 q[k..].copy_from_slice(&random.quaternion());
                 for x in &mut q[..k] {
@@ -216,6 +261,7 @@ impl State<f64> {
                 }
             }
         }
+        state.q = independent_positions(model, all);
         for v in &mut state.v {
             *v = random.uniform(-1.0, 1.0);
         }

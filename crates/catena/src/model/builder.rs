@@ -338,6 +338,7 @@ impl ModelBuilder {
             }
             Some(error) => return Err(error),
         }
+        model.eliminate_couplings()?;
         Ok(model)
     }
 }
@@ -653,6 +654,7 @@ impl Making {
             dofs: self.dofs,
             gravity: builder.gravity,
             constraints: Vec::new(),
+            couplings: None,
         }
     }
 

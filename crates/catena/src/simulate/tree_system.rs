@@ -173,7 +173,8 @@ pub struct TreeSystem {
 }
 
 impl TreeSystem {
-    /// The model driven by these inputs, on the base they prescribe. Loops are kept closed by projection.
+    /// The model driven by these inputs, on the base they prescribe. Loops are kept closed by projection. States and inputs have all
+    /// coordinates of the tree: couplings are constraints here ([`Model::with_couplings_as_constraints`]).
     pub fn new(model: &Model, inputs: Inputs, events: Vec<EventFunction>) -> Result<Self> {
         TreeSystem::with_constraints(model, inputs, events, Vec::new(), Drift::default())
     }
@@ -186,6 +187,7 @@ impl TreeSystem {
         user: Vec<Arc<dyn UserConstraint>>,
         drift: Drift,
     ) -> Result<Self> {
+        let model = &model.clone().with_couplings_as_constraints();
         inputs.check(model)?;
         let nv = model.nv();
         let mut smooth = model.clone();
