@@ -33,7 +33,9 @@ fn couple(builder: &mut ModelBuilder, seed: u64) {
         let count = [1, 2, 2, 2, 3][random.below(5)];
         let mut terms: Vec<(String, f64)> = Vec::new();
         for _ in 0..count {
-            let name = tree.tree().dofs[plain[random.below(plain.len())]].name.clone();
+            let name = tree.tree().dofs[plain[random.below(plain.len())]]
+                .name
+                .clone();
             let ratio = random.uniform(0.3, 2.0) * [1.0, -1.0][random.below(2)];
             if terms.iter().all(|(other, _)| *other != name) {
                 terms.push((name, ratio));
@@ -99,7 +101,10 @@ fn expanded(model: &Model, x: &[f64]) -> Vec<f64> {
 fn agree(what: &str, seed: u64, a: &[f64], b: &[f64]) {
     assert_eq!(a.len(), b.len(), "{what}, seed {seed}");
     let difference = relative(a, b, 1.0 + largest(a));
-    assert!(difference < TOLERANCE, "{what}, seed {seed}: {difference:.1e}");
+    assert!(
+        difference < TOLERANCE,
+        "{what}, seed {seed}: {difference:.1e}"
+    );
 }
 
 /// Accelerations are those of the multipliers, with the couplings as rows; efforts give them back.
@@ -124,14 +129,21 @@ fn multipliers_give_the_same_accelerations() {
         assert!(whole.couplings().is_none() && whole.nv() == model.tree().nv);
         let mut chain = ClosedChain::new(&whole);
         let motion = chain
-            .forward(0.0, &state.of_tree(&model), &on_tree(&model, &tau), &external)
+            .forward(
+                0.0,
+                &state.of_tree(&model),
+                &on_tree(&model, &tau),
+                &external,
+            )
             .expect("closed");
         let all = expanded(&model, &vdot);
         let difference = relative(&all, motion.accelerations, 1.0 + largest(&all));
         worst = larger(worst, difference);
         assert!(difference < TOLERANCE, "seed {seed}: {difference:.1e}");
 
-        let back = dynamics.inverse(&state, &vdot, &external).expect("possible");
+        let back = dynamics
+            .inverse(&state, &vdot, &external)
+            .expect("possible");
         agree("efforts", seed, back, &tau);
         seen += 1;
     }
@@ -153,7 +165,10 @@ fn matrices_obey_their_laws() {
 
         // a column is the difference of two efforts
         let mut column = vec![0.0; nv];
-        let bias = dynamics.inverse(&state, &column, &[]).expect("finite").to_vec();
+        let bias = dynamics
+            .inverse(&state, &column, &[])
+            .expect("finite")
+            .to_vec();
         for k in 0..nv {
             column.fill(0.0);
             column[k] = 1.0;
@@ -176,7 +191,25 @@ fn matrices_obey_their_laws() {
         let pivots: f64 = factors.inverse_pivots().iter().map(|x| x.ln()).sum();
         let log_determinant = log_determinant(inertia.clone());
         let size = 1.0 + log_determinant.abs();
-        assert!((pivots + log_determinant).abs() < 1e-9 * size, "seed {seed}");
+        assert!(
+            (pivots + log_determinant).abs() < 1e-9 * size,
+            "seed {seed}"
+        );
+
+        // I = U D Uᵀ
+        let (tree, couplings) = (
+            model.clone().open_tree(),
+            model.couplings().expect("coupled"),
+        );
+        let (u, d) = (factors.u(&tree, couplings), factors.d());
+        let mut scaled = u.clone();
+        for i in 0..nv {
+            for (x, d) in scaled.row_mut(i).iter_mut().zip(&d) {
+                *x *= d;
+            }
+        }
+        let product = scaled.product(&u.transpose());
+        agree("U D Uᵀ", seed, product.as_slice(), inertia.as_slice());
 
         // inverse dynamics without springs, dampers and friction is I v̇ + C v + gravity
         let smooth = model.clone().without_passive_forces();
@@ -197,7 +230,10 @@ fn matrices_obey_their_laws() {
             let product: f64 = (inertia.times(&state.v).iter().zip(&state.v))
                 .map(|(p, v)| 0.5 * p * v)
                 .sum();
-            assert!((kinetic - product).abs() < 1e-11 * (1.0 + kinetic), "seed {seed}");
+            assert!(
+                (kinetic - product).abs() < 1e-11 * (1.0 + kinetic),
+                "seed {seed}"
+            );
         }
 
         // τ = Y π
@@ -220,10 +256,18 @@ fn matrices_obey_their_laws() {
         let still = vec![0.0; nv];
         let twist = (dynamics.kinematics(&state, &still).expect("finite")).frame_velocity(&frame);
         agree("J v", seed, &jacobian.times(&state.v), &twist.to_array());
-        let momentum = dynamics.centroidal_momentum(&state).expect("finite").clone();
+        let momentum = dynamics
+            .centroidal_momentum(&state)
+            .expect("finite")
+            .clone();
         let mechanical = dynamics.mechanical_state(&state).expect("finite");
         let linear = &momentum.matrix.times(&state.v)[3..];
-        agree("momentum", seed, linear, &mechanical.momentum.force.to_array());
+        agree(
+            "momentum",
+            seed,
+            linear,
+            &mechanical.momentum.force.to_array(),
+        );
     }
 }
 
@@ -307,7 +351,10 @@ fn derivatives_are_those_of_dual_numbers() {
                     let found: Vec<f64> = (0..nv).map(|i| matrix[(i, k)]).collect();
                     let difference = relative(&found, &column, size);
                     let limit = if forward { 1e-8 } else { 1e-11 };
-                    assert!(difference < limit, "seed {seed}, {forward}: {difference:.1e}");
+                    assert!(
+                        difference < limit,
+                        "seed {seed}, {forward}: {difference:.1e}"
+                    );
                 }
             }
         }
@@ -494,7 +541,10 @@ fn the_cost_is_linear() {
 #[test]
 fn lanes_are_single_numbers() {
     let model = geared_chain(5);
-    let (tree, couplings) = (model.clone().open_tree(), model.couplings().expect("coupled"));
+    let (tree, couplings) = (
+        model.clone().open_tree(),
+        model.couplings().expect("coupled"),
+    );
     let state = State::random(&model, 4);
     let forward = |tau: &[f64]| {
         let mut work = CoupledDynamics::<f64>::new(&tree, couplings);
@@ -535,7 +585,10 @@ fn three_joints(constraints: &[(&[(&str, f64)], f64)]) -> catena::Result<Model> 
         builder.constraint(ConstraintSpec::new(
             &format!("coupling{k}"),
             RuleSpec::Coupling {
-                terms: terms.iter().map(|(n, c)| (format!("{n}_joint"), *c)).collect(),
+                terms: terms
+                    .iter()
+                    .map(|(n, c)| (format!("{n}_joint"), *c))
+                    .collect(),
                 offset: *offset,
             },
         ));
@@ -554,13 +607,19 @@ fn elimination_chooses_and_explains() {
     .expect("sound");
     assert_eq!((model.nq(), model.nv()), (1, 1));
     assert_eq!(model.freedom(0).name, "c_joint");
-    let all = State::new(&model, &[0.1], &[2.0]).expect("fits").of_tree(&model);
+    let all = State::new(&model, &[0.1], &[2.0])
+        .expect("fits")
+        .of_tree(&model);
     agree("q", 0, &all.q, &[2.0 * (3.0 * 0.1 + 0.25) + 0.5, 0.55, 0.1]);
     agree("v", 0, &all.v, &[12.0, 6.0, 2.0]);
 
     // written for none of its coordinates: the last follows
     let model = three_joints(&[(&[("a", 2.0), ("b", 4.0)], 0.0)]).expect("sound");
-    let names: Vec<&str> = model.freedoms().iter().map(|dof| dof.name.as_str()).collect();
+    let names: Vec<&str> = model
+        .freedoms()
+        .iter()
+        .map(|dof| dof.name.as_str())
+        .collect();
     assert_eq!(names, ["a_joint", "c_joint"]);
 
     // twice the first one
@@ -580,7 +639,10 @@ fn elimination_chooses_and_explains() {
         (&[("a", 2.0), ("b", -4.0)], 0.9),
     ])
     .expect_err("a contradiction");
-    assert!(error.message().contains("`coupling1` contradicts"), "{error}");
+    assert!(
+        error.message().contains("`coupling1` contradicts"),
+        "{error}"
+    );
 
     // all coordinates are constant
     let model = three_joints(&[
@@ -592,8 +654,15 @@ fn elimination_chooses_and_explains() {
     assert_eq!(model.nv(), 0);
     let mut dynamics = Dynamics::new(&model);
     let state = State::neutral(&model);
-    assert!(dynamics.forward(&state, &[], &[]).expect("nothing").is_empty());
+    assert!(
+        dynamics
+            .forward(&state, &[], &[])
+            .expect("nothing")
+            .is_empty()
+    );
     let frame = model.tree().frame("c").expect("there").clone();
-    let x = (dynamics.frame_pose(&state, &frame).expect("finite")).translation.x;
+    let x = (dynamics.frame_pose(&state, &frame).expect("finite"))
+        .translation
+        .x;
     assert!((x - (0.3 + 0.3 * 0.5f64.cos() + 0.3 * 0.7f64.cos())).abs() < 1e-15);
 }

@@ -29,7 +29,7 @@ pub struct Arguments {
 /// Runs the laws.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     limits::count("--states", arguments.states as u64, 1_000_000)?;
-    let model = arguments.model.model()?;
+    let model = arguments.model.whole_model()?;
     let laws = check::run(&model, arguments.states, arguments.seed);
     let mut outcome = Outcome::text(match as_json {
         true => json::text(&json!({
@@ -48,8 +48,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
                 one_line(&model),
                 law_table(&laws)
             );
-            if !model.constraints().is_empty() {
-                text += "\n  these are laws of trees: the loops of the model are open\n";
+            if !model.constraints().is_empty() || model.couplings().is_some() {
+                text += "\n  these are laws of trees: loops and couplings of the model are open\n";
             }
             if model.nv() > DENSE_LIMIT {
                 text += &format!(

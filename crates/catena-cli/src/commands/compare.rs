@@ -76,7 +76,8 @@ struct Cost {
 
 /// Solves by every formulation.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    let model = arguments.model.model()?;
+    let given = arguments.model.model()?;
+    let model = given.clone().with_couplings_as_constraints();
     for &size in arguments.sizes.iter().chain(&[1]) {
         limits::rows(&model, "compare", size, MOST_ROWS)?;
         let bodies = size.saturating_mul(model.body_count());
@@ -99,8 +100,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     let situations = arguments
         .state
-        .situations(&model, None, arguments.effort.tau.as_ref())?;
-    let guesses = arguments.state.seed().is_some() && !model.constraints().is_empty();
+        .situations(&given, None, arguments.effort.tau.as_ref())?
+        .into_iter()
+        .map(|situation| situation.of_tree(&given));
+    let guesses = arguments.state.seed().is_some() && !given.constraints().is_empty();
     let mut mechanism = Mechanism::new(&model);
     let mut dynamics = Dynamics::new(&model.clone().open_tree());
     let mut found = Vec::new();

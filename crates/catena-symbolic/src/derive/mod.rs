@@ -132,6 +132,17 @@ const MOST_FREEDOMS: usize = 60;
 
 fn expect_usable(model: &Model) -> Result<()> {
     model.expect_tree()?;
+    if let Some(couplings) = model.couplings() {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "equations are derived for trees without couplings; `{}` has {}",
+                model.name(),
+                couplings.constraints().len()
+            ),
+        )
+        .hint("`Model::open_tree` (`--open-loops`) gives the tree; `generate` writes code for models with couplings"));
+    }
     if model.nv() > MOST_FREEDOMS {
         let message = format!(
             "equations are derived for up to {MOST_FREEDOMS} freedoms; `{}` has {}",

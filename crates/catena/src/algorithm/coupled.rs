@@ -99,6 +99,8 @@ impl<S: Scalar> CoupledDynamics<S> {
         couplings.expand_positions(q, &mut self.q);
         couplings.expand_rates(v, &mut self.v);
         let (work, tau) = (&mut self.inverse, &mut self.tau);
-        inverse_dynamics(tree, &self.q, &self.v, &self.vdot, base, external, work, tau);
+        inverse_dynamics(
+            tree, &self.q, &self.v, &self.vdot, base, external, work, tau,
+        );
     }
 }

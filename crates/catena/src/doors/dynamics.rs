@@ -688,7 +688,9 @@ impl Dynamics {
         frame: &FrameInfo,
     ) -> Result<Motion<f64>> {
         if self.is_coupled() {
-            return self.at_tree(state, |tree, state| tree.jacobian_rate_times_v(state, frame));
+            return self.at_tree(state, |tree, state| {
+                tree.jacobian_rate_times_v(state, frame)
+            });
         }
         self.locate(state)?;
         self.check_body(frame.body)?;

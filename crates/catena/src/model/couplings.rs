@@ -145,6 +145,24 @@ impl Couplings<f64> {
         Ok((Couplings::new(tree, solved, constraints), redundant))
     }
 
+    /// The couplings of a tree whose positions are q + offset instead of q, in other frames of its bodies.
+    #[must_use]
+    pub fn shifted(&self, offset: &[f64]) -> Self {
+        let mut shifted = self.clone();
+        for follower in &mut shifted.followers {
+            follower.offset += offset[follower.coordinate.q];
+            for (at, ratio) in &follower.terms {
+                follower.offset -= ratio * offset[self.positions[at.q]];
+            }
+        }
+        for constraint in &mut shifted.constraints {
+            if let Rule::Coupling { terms, offset: sum } = &mut constraint.rule {
+                *sum += terms.iter().map(|(at, c)| c * offset[at.q]).sum::<f64>();
+            }
+        }
+        shifted
+    }
+
     fn new(tree: &Tree, mut solved: Vec<Solved>, constraints: Vec<Constraint>) -> Self {
         solved.sort_by_key(|one| one.freedom);
         let position = |freedom: usize| {
@@ -232,7 +250,9 @@ fn size_of(
     solved_as: &BTreeMap<usize, usize>,
 ) -> f64 {
     let of = |at: &Coordinate| solved_as.get(&at.v).map(|&index| solved[index].row.offset);
-    let parts = terms.iter().map(|(at, c)| (c * of(at).unwrap_or(0.0)).abs());
+    let parts = terms
+        .iter()
+        .map(|(at, c)| (c * of(at).unwrap_or(0.0)).abs());
     offset.abs() + parts.sum::<f64>()
 }
 
@@ -250,9 +270,8 @@ fn add(terms: &mut BTreeMap<usize, f64>, k: usize, c: f64) {
 /// The coordinate that follows the others of a row; none where nothing is left of it.
 fn pivot(row: &Row, written_for: Option<usize>, is_actuated: &[bool]) -> Option<usize> {
     let largest = row.terms.values().fold(0.0, |m: f64, c| m.max(c.abs()));
-    let fits = |&(&k, c): &(&usize, &f64)| {
-        written_for == Some(k) || c.abs() >= SMALLEST_PIVOT * largest
-    };
+    let fits =
+        |&(&k, c): &(&usize, &f64)| written_for == Some(k) || c.abs() >= SMALLEST_PIVOT * largest;
     (row.terms.iter().filter(fits))
         .map(|(&k, _)| k)
         .max_by_key(|&k| (!is_actuated[k], written_for == Some(k), k))
@@ -420,7 +439,8 @@ impl<P> Couplings<P> {
 }
 
 impl<P: Copy> Couplings<P> {
-    pub(super) fn map<T: Copy>(&self, f: &impl Fn(P) -> T) -> Couplings<T> {
+    /// Maps every number: to dual numbers, to symbols.
+    pub fn map<T: Copy>(&self, f: &impl Fn(P) -> T) -> Couplings<T> {
         Couplings {
             positions: Arc::clone(&self.positions),
             freedoms: Arc::clone(&self.freedoms),

@@ -375,6 +375,35 @@ impl Model<f64> {
         })
     }
 
+    /// How a coordinate follows others: `finger2 = 0.5 + 2 finger1`.
+    pub fn following(&self, follower: &Follower) -> String {
+        let name = |k: usize| &self.tree.dofs[k].name;
+        let mut text = format!("{} =", name(follower.coordinate.v));
+        if follower.offset != 0.0 || follower.terms.is_empty() {
+            text += &format!(" {}", follower.offset);
+        }
+        for (at, ratio) in &follower.terms {
+            let sign = match (text.ends_with('='), *ratio < 0.0) {
+                (true, false) => "",
+                (false, false) => " +",
+                (_, true) => " −",
+            };
+            text += sign;
+            if ratio.abs() != 1.0 {
+                text += &format!(" {}", ratio.abs());
+            }
+            text += &format!(" {}", self.freedom(at.v).name);
+        }
+        text
+    }
+
+    /// This tree with these couplings, which were eliminated for a model of the same tree.
+    #[must_use]
+    pub fn with_couplings(mut self, couplings: Option<Couplings>) -> Self {
+        self.couplings = couplings.map(Arc::new);
+        self
+    }
+
     /// Eliminates the couplings, unless there are other constraints, or a translation of a joint with a quaternion is coupled:
     /// then all are solved together, with multipliers.
     fn eliminate_couplings(&mut self) -> crate::Result<()> {

@@ -27,6 +27,7 @@
 //! [`Couplings`]: crate::model::Couplings
 
 use crate::algorithm::Card;
+use crate::matrix::Matrix;
 use crate::model::couplings::{Cluster, Couplings, Source};
 use crate::model::joint::{Pivots, PivotsMut, any};
 use crate::model::{Angles, Model};
@@ -124,6 +125,62 @@ impl<S: Scalar> ClusterFactorization<S> {
         &self.inverse
     }
 
+    /// The diagonal of D: m̂ per independent freedom.
+    pub fn d(&self) -> Vec<S> {
+        self.inverse.iter().map(|inverse| inverse.recip()).collect()
+    }
+
+    /// U with Gᵀ I G = U D Uᵀ. It is unit triangular in the order of elimination: clusters from the tips to the base, in each the
+    /// last freedom first.
+    pub fn u<P: Parameter<S>>(&self, tree: &Model<P>, couplings: &Couplings<P>) -> Matrix<S> {
+        let mut u = Matrix::identity(couplings.nv());
+        let mut first = 0;
+        for cluster in couplings.clusters() {
+            let m = cluster.freedoms.len();
+            for (j, &column) in cluster.freedoms.iter().enumerate() {
+                let (mut at, mut psi) = (cluster.parent, self.psi[column]);
+                if cluster.is_coupled {
+                    for (l, &row) in cluster.freedoms[..j].iter().enumerate() {
+                        u[(row, column)] = self.alpha[first + l * m + j];
+                    }
+                } else {
+                    let i = cluster.bodies[0];
+                    let joint = tree.joint_at(i, &self.angles, &self.pose[i]);
+                    let mut along = [S::zero(); 6];
+                    psi = joint.restore(psi);
+                    joint.project(psi, &mut along[..m]);
+                    for (l, &row) in cluster.freedoms[..j].iter().enumerate() {
+                        u[(row, column)] = along[l];
+                    }
+                    psi = self.pose[i].force_out(psi);
+                }
+                // α = Gᵀ Pᵀ ψ down the path to the ground
+                while at != 0 {
+                    let info = tree.tree.nodes[at];
+                    let joint = tree.joint_at(at, &self.angles, &self.pose[at]);
+                    let mut along = [S::zero(); 6];
+                    joint.project(psi, &mut along[..info.kind.nv()]);
+                    for (k, &along) in along[..info.kind.nv()].iter().enumerate() {
+                        match couplings.sources()[info.v + k] {
+                            Source::Independent(row) => u[(row, column)] += along,
+                            Source::Follower(f) => {
+                                for &(source, ratio) in &couplings.followers()[f].terms {
+                                    u[(source.v, column)] += ratio.lift() * along;
+                                }
+                            }
+                        }
+                    }
+                    psi = self.pose[at].force_out(psi);
+                    at = info.parent;
+                }
+            }
+            if cluster.is_coupled {
+                first += m * m;
+            }
+        }
+        u
+    }
+
     /// Factorizes the inertia matrix at these positions of the tree.
     pub fn factorize<P: Parameter<S>>(
         &mut self,
@@ -190,9 +247,7 @@ impl<S: Scalar> ClusterFactorization<S> {
             for j in 0..m {
                 work.twists[place * m + j] = match info.parent == cluster.parent {
                     true => Motion::zero(),
-                    false => {
-                        self.pose[i].motion_into(work.twists[work.place[info.parent] * m + j])
-                    }
+                    false => self.pose[i].motion_into(work.twists[work.place[info.parent] * m + j]),
                 };
             }
             for k in 0..info.kind.nv() {
@@ -368,12 +423,7 @@ impl<S: Scalar, P: Parameter<S>> Task for Solve<'_, S, P> {
 
 impl<S: Scalar> ClusterFactorization<S> {
     #[inline(always)]
-    fn inward<P: Parameter<S>>(
-        &mut self,
-        tree: &Model<P>,
-        couplings: &Couplings<P>,
-        x: &mut [S],
-    ) {
+    fn inward<P: Parameter<S>>(&mut self, tree: &Model<P>, couplings: &Couplings<P>, x: &mut [S]) {
         self.eta.fill(Force::zero());
         let mut first = self.alpha.len();
         for cluster in couplings.clusters().iter().rev() {
@@ -431,12 +481,7 @@ impl<S: Scalar> ClusterFactorization<S> {
     }
 
     #[inline(always)]
-    fn outward<P: Parameter<S>>(
-        &mut self,
-        tree: &Model<P>,
-        couplings: &Couplings<P>,
-        x: &mut [S],
-    ) {
+    fn outward<P: Parameter<S>>(&mut self, tree: &Model<P>, couplings: &Couplings<P>, x: &mut [S]) {
         self.mu[0] = Motion::zero();
         let mut first = 0;
         for cluster in couplings.clusters() {

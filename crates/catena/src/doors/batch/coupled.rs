@@ -110,8 +110,7 @@ impl Question for InLanes<'_> {
         } else if let Some(dynamics) = &mut work.coupled {
             let state = [&work.q[..], &work.v, &work.input[..nv]];
             let external = if loaded { &work.external[..] } else { &[] };
-            let (tree, couplings, out) =
-                (self.tree, couplings(model), &mut work.output[..nv]);
+            let (tree, couplings, out) = (self.tree, couplings(model), &mut work.output[..nv]);
             match self.what {
                 What::Inverse => dynamics.inverse(tree, couplings, state, base, external, out),
                 What::Forward => {
@@ -352,9 +351,10 @@ impl Batch {
         self.ask_tree(
             [q, &[], &[]],
             (nv * nv, inertia),
-            (n * n, |tree: &mut Batch, [q, _, _]: [&[f64]; 3], out: &mut [f64]| {
-                tree.inertia(q, out)
-            }),
+            (
+                n * n,
+                |tree: &mut Batch, [q, _, _]: [&[f64]; 3], out: &mut [f64]| tree.inertia(q, out),
+            ),
             |couplings, from, to| {
                 congruence(couplings, n, from, to);
                 for i in 0..nv {
@@ -376,9 +376,12 @@ impl Batch {
         self.ask_tree(
             [q, &[], &[]],
             (6 * nv, jacobians),
-            (6 * n, |tree: &mut Batch, [q, _, _]: [&[f64]; 3], out: &mut [f64]| {
-                tree.jacobians(q, frame, out)
-            }),
+            (
+                6 * n,
+                |tree: &mut Batch, [q, _, _]: [&[f64]; 3], out: &mut [f64]| {
+                    tree.jacobians(q, frame, out)
+                },
+            ),
             |couplings, from, to| {
                 for (to, from) in to.chunks_exact_mut(nv).zip(from.chunks_exact(n)) {
                     couplings.contract(from, to);
@@ -398,9 +401,12 @@ impl Batch {
         self.ask_tree(
             [q, &[], &[]],
             (1, &mut vec![0.0; states]),
-            (1, |tree: &mut Batch, [q, _, _]: [&[f64]; 3], _: &mut [f64]| {
-                tree.frame_poses(q, frame, poses)
-            }),
+            (
+                1,
+                |tree: &mut Batch, [q, _, _]: [&[f64]; 3], _: &mut [f64]| {
+                    tree.frame_poses(q, frame, poses)
+                },
+            ),
             |_, _, _| {},
         )
     }
@@ -414,9 +420,12 @@ impl Batch {
         self.ask_tree(
             slices,
             (2 * nv * nv, derivatives),
-            (2 * n * n, |tree: &mut Batch, [q, v, vdot]: [&[f64]; 3], out: &mut [f64]| {
-                tree.inverse_derivatives(q, v, vdot, out)
-            }),
+            (
+                2 * n * n,
+                |tree: &mut Batch, [q, v, vdot]: [&[f64]; 3], out: &mut [f64]| {
+                    tree.inverse_derivatives(q, v, vdot, out)
+                },
+            ),
             |couplings, from, to| {
                 for (to, from) in to.chunks_exact_mut(nv * nv).zip(from.chunks_exact(n * n)) {
                     congruence(couplings, n, from, to);
@@ -440,8 +449,8 @@ impl Batch {
         let mut of_efforts = vec![0.0; states * 2 * square];
         self.coupled_inverse_derivatives([q, v, &vdot], &mut of_efforts)?;
         // columns of the three right-hand sides, one after another
-        for (to, from) in (derivatives.chunks_exact_mut(3 * square))
-            .zip(of_efforts.chunks_exact(2 * square))
+        for (to, from) in
+            (derivatives.chunks_exact_mut(3 * square)).zip(of_efforts.chunks_exact(2 * square))
         {
             for part in 0..2 {
                 for i in 0..nv {

@@ -99,7 +99,11 @@ impl Coupled {
             None => Ok(()),
             Some(k) => Err(Error::new(
                 ErrorKind::Input,
-                format!("{what}: entry of `{}` is {}", self.model.freedom(k).name, x[k]),
+                format!(
+                    "{what}: entry of `{}` is {}",
+                    self.model.freedom(k).name,
+                    x[k]
+                ),
             )
             .hint("every number must be finite")),
         }
@@ -137,7 +141,9 @@ impl Coupled {
         }
         match self.rates.iter().all(|x| x.is_finite()) {
             true => Ok(()),
-            false => Err(too_large("the acceleration of a coordinate that follows others")),
+            false => Err(too_large(
+                "the acceleration of a coordinate that follows others",
+            )),
         }
     }
 

@@ -497,10 +497,7 @@ pub(super) fn finite_matrix(what: &str, model: &Model, matrix: &Matrix) -> Resul
     Err(Error::new(
         ErrorKind::Input,
         match matrix.rows() == model.nv() {
-            true => format!(
-                "{what}: the row of `{}` overflows",
-                model.freedom(row).name
-            ),
+            true => format!("{what}: the row of `{}` overflows", model.freedom(row).name),
             false => format!("{what}: row {} overflows", row + 1),
         },
     )
