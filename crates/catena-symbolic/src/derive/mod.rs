@@ -112,8 +112,10 @@ pub struct Equations {
 }
 
 impl Equations {
-    /// Derives them. Springs, damping and friction are left out, rotor inertias are not.
+    /// Derives them. Springs, damping and friction are left out, rotor inertias are not. Couplings are left open: the equations are
+    /// those of the tree.
     pub fn new(model: &Model, keep: Keep) -> Result<Self> {
+        let model = &model.clone().with_couplings(None);
         expect_usable(model)?;
         let model = model.clone().without_passive_forces().swept(1e-14);
         Ok(scope(|| derived(&model, keep)))
@@ -122,6 +124,7 @@ impl Equations {
 
 /// Verifies I = U D Uᵀ and the meaning of the eliminated entries for a model.
 pub fn verify(model: &Model) -> Result<Verification> {
+    let model = &model.clone().with_couplings(None);
     expect_usable(model)?;
     let model = model.clone().without_passive_forces().swept(1e-14);
     Ok(Verification::new(&model))
@@ -132,17 +135,6 @@ const MOST_FREEDOMS: usize = 60;
 
 fn expect_usable(model: &Model) -> Result<()> {
     model.expect_tree()?;
-    if let Some(couplings) = model.couplings() {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            format!(
-                "equations are derived for trees without couplings; `{}` has {}",
-                model.name(),
-                couplings.constraints().len()
-            ),
-        )
-        .hint("`Model::open_tree` (`--open-loops`) gives the tree; `generate` writes code for models with couplings"));
-    }
     if model.nv() > MOST_FREEDOMS {
         let message = format!(
             "equations are derived for up to {MOST_FREEDOMS} freedoms; `{}` has {}",
