@@ -406,7 +406,7 @@ impl Model<f64> {
 
     /// Eliminates the couplings, unless there are other constraints, or a translation of a joint with a quaternion is coupled:
     /// then all are solved together, with multipliers.
-    fn eliminate_couplings(&mut self) -> crate::Result<()> {
+    pub(crate) fn eliminate_couplings(&mut self) -> crate::Result<()> {
         let tree = &self.tree;
         let is_plain = |at: &Coordinate| {
             let body = &tree.bodies[tree.dofs[at.v].body];
