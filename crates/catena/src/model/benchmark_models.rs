@@ -36,6 +36,7 @@ pub(super) fn particle_pendulum() -> ModelBuilder {
     );
     builder.joint(JointSpec {
         axes: along(1.0, 0.0),
+        start: vec![-1.0],
         ..JointSpec::new("x", JointKind::Prismatic, "world", "carriage")
     });
     builder.joint(JointSpec {
@@ -228,7 +229,7 @@ pub(super) fn governor() -> ModelBuilder {
 }
 
 /// Ends of leg k of the Stewart platform: on the base, and on the platform in its own frame.
-pub(crate) fn stewart_ends(k: usize) -> [Vec3<f64>; 2] {
+fn stewart_ends(k: usize) -> [Vec3<f64>; 2] {
     let third = (k / 2) as f64 * 120.0;
     let (base, top) = match k % 2 {
         0 => (third + 10.0, third + 50.0),
@@ -243,7 +244,7 @@ pub(crate) fn stewart_ends(k: usize) -> [Vec3<f64>; 2] {
 
 /// A Stewart platform: six legs of a cylinder (4 kg) on a universal joint, a rod (2 kg) that slides in it on a spring of 4 kN/m, and a
 /// spherical joint to a plate of 20 kg; anchors on circles of 1 m and 0.6 m. The plate hangs on a free joint, the spherical
-/// joints close the loops: 24 freedoms of the tree, 18 independent rows, 6 freedoms.
+/// joints close the loops: 24 freedoms of the tree, 18 independent rows, 6 freedoms. It begins with the plate shifted and tilted.
 pub(super) fn stewart() -> ModelBuilder {
     let mut builder = ModelBuilder::new("stewart");
     builder.link(
@@ -254,9 +255,20 @@ pub(super) fn stewart() -> ModelBuilder {
             tensor: diagonal([1.8, 1.8, 3.6]),
         },
     );
-    builder.joint(JointSpec::new("plate", JointKind::Free, "world", "plate"));
+    let place = Vec3::new(0.05, -0.03, 0.92);
+    let quaternion = [0.98f64, 0.1, -0.08, 0.15];
+    let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let quaternion = quaternion.map(|x| x / length);
+    let turned = Mat3::from_quaternion(quaternion);
+    builder.joint(JointSpec {
+        start: [&place.to_array()[..], &quaternion].concat(),
+        ..JointSpec::new("plate", JointKind::Free, "world", "plate")
+    });
     for k in 0..6 {
         let [on_base, on_plate] = stewart_ends(k);
+        let leg = place + turned * on_plate - on_base;
+        let length = leg.norm();
+        let along = leg * (1.0 / length);
         let (cylinder, rod) = (format!("cylinder{k}"), format!("rod{k}"));
         builder.link(
             &cylinder,
@@ -280,6 +292,7 @@ pub(super) fn stewart() -> ModelBuilder {
                 first: Vec3::new(1.0, 0.0, 0.0),
                 second: Vec3::new(0.0, 1.0, 0.0),
             },
+            start: vec![(-along.y).atan2(along.z), along.x.asin()],
             ..JointSpec::new(
                 &format!("foot{k}"),
                 JointKind::Universal,
@@ -293,6 +306,7 @@ pub(super) fn stewart() -> ModelBuilder {
                 rest: 1.12,
                 ..Dof::default()
             }],
+            start: vec![length],
             ..JointSpec::new(&format!("leg{k}"), JointKind::Prismatic, &cylinder, &rod)
         });
         builder.constraint(ConstraintSpec::point(

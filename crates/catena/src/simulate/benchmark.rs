@@ -15,7 +15,7 @@ use crate::Dynamics;
 use crate::algorithm::constrained::ClosedChain;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{self, Adaptive, Method, System, Tolerances};
-use crate::model::benchmark_models::{SQUEEZER_SPRING, stewart_ends};
+use crate::model::benchmark_models::SQUEEZER_SPRING;
 use crate::model::{Model, embedded};
 use crate::residual::largest_of;
 use crate::spatial::Vec3;
@@ -153,7 +153,7 @@ fn pendulum() -> Result<Problem> {
     ];
     Ok(Problem {
         name: "pendulum".into(),
-        start: State::new(&model, &[-1.0, 0.0], &[0.0, 0.0])?,
+        start: State::start(&model),
         inputs: Inputs::default(),
         duration: 10.0,
         quantities: what
@@ -352,8 +352,7 @@ fn slider_crank() -> Result<Problem> {
     let tree = model.tree();
     let slide = freedom(&model, "slide")?;
     let at = tree.bodies[tree.dofs[slide].body].q;
-    let mut guess = State::neutral(&model);
-    guess.q[at] = 0.2;
+    let mut guess = State::start(&model);
     guess.v[freedom(&model, "crank_pin")?] = 6.0;
     let start = ClosedChain::new(&model).assemble(0.0, &guess, &[0])?.state;
     Ok(Problem {
@@ -375,30 +374,9 @@ fn slider_crank() -> Result<Problem> {
 
 fn stewart() -> Result<Problem> {
     let model = embedded::model("stewart")?;
-    let tree = model.tree();
-    let mut guess = State::neutral(&model);
-    let plate = &tree.bodies[frame(&model, "plate").map(|k| tree.frames[k].body)?];
-    // a plate that is shifted and tilted, at rest
-    let place = Vec3::new(0.05, -0.03, 0.92);
-    let quaternion = [0.98f64, 0.1, -0.08, 0.15];
-    let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let quaternion = quaternion.map(|x| x / length);
-    guess.q[plate.q..plate.q + 3].copy_from_slice(&place.to_array());
-    guess.q[plate.q + 3..plate.q + 7].copy_from_slice(&quaternion);
-    let turned = crate::spatial::Mat3::from_quaternion(quaternion);
-    for k in 0..6 {
-        let [on_base, on_plate] = stewart_ends(k);
-        let leg = place + turned * on_plate - on_base;
-        let length = leg.norm();
-        let along = leg * (1.0 / length);
-        let body =
-            &tree.bodies[frame(&model, &format!("cylinder{k}")).map(|k| tree.frames[k].body)?];
-        guess.q[body.q] = (-along.y).atan2(along.z);
-        guess.q[body.q + 1] = along.x.asin();
-        let rod = &tree.bodies[frame(&model, &format!("rod{k}")).map(|k| tree.frames[k].body)?];
-        guess.q[rod.q] = length;
-    }
-    let held: Vec<usize> = (plate.v..plate.v + 6).collect();
+    // where the model begins: a plate that is shifted and tilted, at rest
+    let guess = State::start(&model);
+    let held: Vec<usize> = (0..6).collect();
     let start = ClosedChain::new(&model).assemble(0.0, &guess, &held)?.state;
     let plate = frame(&model, "plate")?;
     Ok(Problem {
