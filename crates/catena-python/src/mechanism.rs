@@ -254,7 +254,11 @@ impl PyModel {
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
         guarded(py, || {
-            let laws = py.detach(|| check::run(&built.model, states, seed));
+            let laws = py.detach(|| {
+                let mut laws = check::run(&built.model, states, seed);
+                laws.extend(catena_mechanism::laws::run(&built.model, states, seed));
+                laws
+            });
             let list: Value = laws
                 .iter()
                 .map(|law| {
