@@ -166,6 +166,24 @@ class Model(_catena.Model):
         self._add("constraint", {"name": name, "type": type, **keys})
         return self
 
+    def add_force(self, name: str, type: str, **keys: Any) -> "Model":
+        """Adds a force element and gives the model back: a `spring`, `torsion`, `constant`, `drag` or `gravity_gradient`, with the keys
+        of model files.
+
+        >>> swing = catena.Model("swing").add_link("rod", mass=1.0, centre=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
+        >>> swing = swing.add_joint("pivot", "revolute", child="rod", axis=[0, 1, 0])
+        >>> swing = swing.add_force("coil", "torsion", parent="world", child="rod", axis=[0, 1, 0], stiffness=2.0)
+        >>> float(swing.gravity([0.5])[0]) > 2.0 * 0.5
+        True
+        """
+        self._add("force", {"name": name, "type": type, **keys})
+        return self
+
+    def add_sensor(self, name: str, type: str, **keys: Any) -> "Model":
+        """Adds a sensor and gives the model back: an `imu` at a `frame`, or a `force_torque` sensor in a `joint`, as in model files."""
+        self._add("sensor", {"name": name, "type": type, **keys})
+        return self
+
     def replace(
         self,
         *,

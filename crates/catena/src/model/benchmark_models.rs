@@ -1,7 +1,9 @@
 //! Mechanisms of the field's benchmark problems, besides those of `closed_models`.
 
 use super::constraint::{ConstraintSpec, RuleSpec};
-use super::{AxisPair, Dof, Inertial, JointKind, JointSpec, ModelBuilder};
+use super::{
+    AxisPair, Dof, ForceAxes, ForceRule, ForceSpec, Inertial, JointKind, JointSpec, ModelBuilder,
+};
 use crate::spatial::{Mat3, Pose, Sym3, Vec3};
 
 fn diagonal([x, y, z]: [f64; 3]) -> Sym3<f64> {
@@ -55,9 +57,6 @@ pub(super) fn particle_pendulum() -> ModelBuilder {
     builder
 }
 
-/// Where the spring of the squeezer is: its point on the third body, and its point on the ground.
-pub(crate) const SQUEEZER_SPRING: [[f64; 2]; 2] = [[0.02, -0.018], [0.014, 0.072]];
-
 /// Name, mass, moment of inertia, mass centre, parent, place of the joint in it, name of the joint.
 type Member = (
     &'static str,
@@ -70,7 +69,7 @@ type Member = (
 );
 
 /// Andrews' squeezer (IFToMM A03, Hairer & Wanner VII.7): seven bodies in a plane, three loops at one point. Coordinates are β, Θ, γ, δ,
-/// Φ, ε, Ω. Its spring and its motor are inputs.
+/// Φ, ε, Ω. A spring pulls the third body, a motor turns the first one.
 pub(super) fn squeezer() -> ModelBuilder {
     let mut builder = ModelBuilder::new("squeezer");
     builder.gravity = Vec3::zero();
@@ -145,16 +144,34 @@ pub(super) fn squeezer() -> ModelBuilder {
             ..JointSpec::new(name, JointKind::Revolute, "K2", child)
         }));
     }
-    builder.assumptions.push(
-        "the spring (4530 N/m between K3 and the ground) and the motor (0.033 N·m on beta) of the benchmark problem are not part \
-         of the model: they are inputs of `catena benchmark squeezer`"
-            .into(),
-    );
+    builder.force(ForceSpec::new(
+        "spring",
+        ForceRule::Spring {
+            parent: "world".into(),
+            child: "K3".into(),
+            parent_point: Vec3::new(0.014, 0.072, 0.0),
+            child_point: Vec3::new(0.02, -0.018, 0.0),
+            stiffness: 4530.0,
+            damping: 0.0,
+            rest_length: 0.07785,
+            tension_only: false,
+        },
+    ));
+    builder.force(ForceSpec::new(
+        "motor",
+        ForceRule::Constant {
+            link: "K1".into(),
+            point: Vec3::zero(),
+            force: Vec3::zero(),
+            torque: Vec3::new(0.0, 0.0, 0.033),
+            axes: ForceAxes::World,
+        },
+    ));
     builder
 }
 
-/// The flyball governor (IFToMM A05): a shaft about z, a slider on it, two rods hinged to its top with 5 kg at their ends. The springs
-/// between slider and rods are inputs. Rods are 30° below the horizontal and the slider half way up at the start, so that the
+/// The flyball governor (IFToMM A05): a shaft about z, a slider on it, two rods hinged to its top with 5 kg at their ends, springs and
+/// dampers between slider and rods. Rods are 30° below the horizontal and the slider half way up at the start, so that the
 /// springs have their free length.
 pub(super) fn governor() -> ModelBuilder {
     let mut builder = ModelBuilder::new("governor");
@@ -219,11 +236,21 @@ pub(super) fn governor() -> ModelBuilder {
             )
         });
     }
-    builder.assumptions.push(
-        "the two springs and dampers (800 kN/m, 40 kN·s/m) between slider and rods of the benchmark problem are not part of the \
-         model: they are inputs of `catena benchmark governor`"
-            .into(),
-    );
+    for name in ["a", "b"] {
+        builder.force(ForceSpec::new(
+            &format!("spring_{name}"),
+            ForceRule::Spring {
+                parent: "slider".into(),
+                child: format!("rod_{name}"),
+                parent_point: Vec3::zero(),
+                child_point: Vec3::new(0.5, 0.0, 0.0),
+                stiffness: 8e5,
+                damping: 4e4,
+                rest_length: 0.5,
+                tension_only: false,
+            },
+        ));
+    }
     builder
 }
 

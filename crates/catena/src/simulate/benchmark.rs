@@ -1,4 +1,4 @@
-//! The field's benchmark problems: model, initial state, inputs, and reference results.
+//! The field's benchmark problems: model, initial state, and reference results.
 //!
 //! | problem | reference |
 //! |---|---|
@@ -9,13 +9,13 @@
 //! | bricard, slider-crank, stewart | our own, by two integrators at 1e-11 and 1e-12 which agree to the digits given |
 
 use super::closing::Drift;
-use super::inputs::{Controller, Inputs, LineSpring};
+use super::inputs::Inputs;
 use super::run::{Integrator, Options, Simulation};
 use crate::Dynamics;
 use crate::algorithm::constrained::ClosedChain;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{self, Adaptive, Method, System, Tolerances};
-use crate::model::benchmark_models::{SQUEEZER_SPRING, stewart_ends};
+use crate::model::benchmark_models::stewart_ends;
 use crate::model::{Model, embedded};
 use crate::residual::largest_of;
 use crate::spatial::Vec3;
@@ -42,8 +42,6 @@ pub struct Problem {
     pub model: Model,
     /// Its initial state, closed.
     pub start: State,
-    /// Its inputs.
-    pub inputs: Inputs,
     /// For how long, s.
     pub duration: f64,
     /// The quantities compared at the end.
@@ -154,7 +152,6 @@ fn pendulum() -> Result<Problem> {
     Ok(Problem {
         name: "pendulum".into(),
         start: State::new(&model, &[-1.0, 0.0], &[0.0, 0.0])?,
-        inputs: Inputs::default(),
         duration: 10.0,
         quantities: what
             .into_iter()
@@ -221,7 +218,6 @@ fn four_bar(n: usize) -> Result<Problem> {
     Ok(Problem {
         name: format!("four-bar-{n}"),
         start: State::new(&model, &q, &v)?,
-        inputs: Inputs::default(),
         duration,
         quantities,
         reference_error: 1e-11,
@@ -263,24 +259,9 @@ fn squeezer() -> Result<Problem> {
             reference: end[k],
         });
     }
-    let mut motor = vec![0.0; 7];
-    motor[freedom(&model, "beta")?] = 0.033;
-    let [on_body, on_ground] = SQUEEZER_SPRING.map(|[x, y]| Vec3::new(x, y, 0.0));
-    let inputs = Inputs {
-        controller: Controller::Constant(motor),
-        springs: vec![LineSpring {
-            frames: [Some(frame(&model, "K3")?), None],
-            points: [on_body, on_ground],
-            stiffness: 4530.0,
-            damping: 0.0,
-            free_length: 0.07785,
-        }],
-        ..Inputs::default()
-    };
     Ok(Problem {
         name: "squeezer".into(),
         start: State::new(&model, &q, &[0.0; 7])?,
-        inputs,
         duration: 0.03,
         quantities,
         reference_error: 1e-9,
@@ -297,7 +278,6 @@ fn bricard() -> Result<Problem> {
     Ok(Problem {
         name: "bricard".into(),
         start: State::neutral(&model),
-        inputs: Inputs::default(),
         duration: 10.0,
         quantities: point("P3", rod, [0.0, 0.0, 1.0], BRICARD),
         reference_error: 1e-9,
@@ -313,27 +293,12 @@ fn governor() -> Result<Problem> {
     let slide = freedom(&model, "slide")?;
     start.q[slide] = 0.5;
     start.v[freedom(&model, "spin")?] = TAU;
-    let mut springs = Vec::new();
     for name in ["a", "b"] {
         start.q[freedom(&model, &format!("swing_{name}"))?] = PI / 6.0;
-        springs.push(LineSpring {
-            frames: [
-                Some(frame(&model, "slider")?),
-                Some(frame(&model, &format!("rod_{name}"))?),
-            ],
-            points: [Vec3::zero(), Vec3::new(0.5, 0.0, 0.0)],
-            stiffness: 8e5,
-            damping: 4e4,
-            free_length: 0.5,
-        });
     }
     Ok(Problem {
         name: "governor".into(),
         start,
-        inputs: Inputs {
-            springs,
-            ..Inputs::default()
-        },
         duration: 10.0,
         quantities: vec![Quantity {
             name: "height of the slider".into(),
@@ -359,7 +324,6 @@ fn slider_crank() -> Result<Problem> {
     Ok(Problem {
         name: "slider-crank".into(),
         start,
-        inputs: Inputs::default(),
         duration: 5.0,
         quantities: vec![Quantity {
             name: "x of the slider".into(),
@@ -404,7 +368,6 @@ fn stewart() -> Result<Problem> {
     Ok(Problem {
         name: "stewart".into(),
         start,
-        inputs: Inputs::default(),
         duration: 5.0,
         quantities: point("the plate's edge", plate, [0.6, 0.0, 0.0], STEWART),
         reference_error: 1e-9,
@@ -460,7 +423,7 @@ impl Problem {
         let mut simulation = Simulation::with_closing(
             &self.model,
             &self.start,
-            self.inputs.clone(),
+            Inputs::default(),
             Vec::new(),
             options,
             drift,
