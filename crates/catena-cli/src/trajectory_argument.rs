@@ -188,7 +188,7 @@ pub fn sampled(model: &Model, motion: &PointToPoint, steps: usize) -> Result<Vec
                 time: Some(sample.time),
                 state: State::new(model, &sample.q, &sample.v)?,
                 acceleration: sample.vdot,
-                ..Situation::neutral(model)
+                ..Situation::start(model)
             })
         })
         .collect()

@@ -138,6 +138,16 @@ fn joint(joint: &JointSpec) -> Section {
         joint.joint_from_child,
     );
     freedoms(&mut section, &joint.dofs);
+    for (key, given) in [
+        ("start", &joint.start),
+        ("start_velocity", &joint.start_velocity),
+    ] {
+        match given[..] {
+            [] => {}
+            [one] => section.push((key, Written::Number(one))),
+            _ => section.push((key, numbers(given))),
+        }
+    }
     section
 }
 

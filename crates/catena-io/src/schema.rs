@@ -60,6 +60,8 @@ const JOINT_KEYS: &[&str] = &[
     "limits",
     "max_velocity",
     "max_effort",
+    "start",
+    "start_velocity",
 ];
 /// The keys of freedoms.
 const FREEDOM_KEYS: &[&str] = &[
@@ -305,6 +307,8 @@ fn joint(table: &Table<'_>, parent_before: &str) -> Result<JointSpec> {
         axes: axes(table, kind)?,
         pitch: pitch(table, kind)?,
         dofs: dofs(table, kind)?,
+        start: start(table, kind)?,
+        start_velocity: start_velocity(table, kind)?,
         place: table.source.place(table.line),
     })
 }
@@ -535,6 +539,70 @@ fn dofs(table: &Table<'_>, kind: JointKind) -> Result<Vec<Dof>> {
         }
     }
     Ok(dofs)
+}
+
+/// Position that states begin with: a number for each coordinate, quaternions as [w, x, y, z].
+fn start(table: &Table<'_>, kind: JointKind) -> Result<Vec<f64>> {
+    let Some(item) = table.get("start") else {
+        return Ok(Vec::new());
+    };
+    let Some(plain) = kind.quaternion() else {
+        return coordinates(&item, rotations(kind));
+    };
+    let items = item.list()?;
+    if items.len() != plain + 4 {
+        let forms = match plain {
+            0 => "a quaternion [w, x, y, z]",
+            _ => "a list [x, y, z, qw, qx, qy, qz]",
+        };
+        return Err(item.must_be(forms));
+    }
+    let mut numbers = items
+        .iter()
+        .map(Item::number)
+        .collect::<Result<Vec<f64>>>()?;
+    let length = numbers[plain..].iter().map(|x| x * x).sum::<f64>().sqrt();
+    if !(length - 1.0).abs().le(&1e-3) {
+        return Err(item
+            .error(&format!(
+                "has a quaternion of length {length}: a rotation has length 1"
+            ))
+            .hint("the order is w, x, y, z"));
+    }
+    // what is unit to round-off keeps its bits
+    if (length - 1.0).abs() > 1e-14 {
+        for x in &mut numbers[plain..] {
+            *x /= length;
+        }
+    }
+    Ok(numbers)
+}
+
+/// Velocity that states begin with: a number for each freedom.
+fn start_velocity(table: &Table<'_>, kind: JointKind) -> Result<Vec<f64>> {
+    match table.get("start_velocity") {
+        Some(item) => coordinates(&item, rotations(kind)),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// A number for each freedom, angles in the file's unit; a single one need not be in a list.
+fn coordinates(item: &Item<'_>, rotations: &[bool]) -> Result<Vec<f64>> {
+    let items = match item.is_list() {
+        true => item.list()?,
+        false => vec![item.clone()],
+    };
+    if items.len() != rotations.len() {
+        return Err(match rotations.len() {
+            0 => item.error("has no meaning for a fixed joint"),
+            1 => item.must_be("one number"),
+            n => item.must_be(&format!("a list of {n} numbers")),
+        });
+    }
+    let pairs = items.iter().zip(rotations);
+    pairs
+        .map(|(item, &is_angle)| item.coordinate(is_angle))
+        .collect()
 }
 
 /// One item per freedom: a list of them, or one for all.

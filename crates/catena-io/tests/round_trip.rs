@@ -31,8 +31,8 @@ fn content(builder: &ModelBuilder) -> Vec<String> {
             false => format!("{:?}", j.dofs),
         };
         format!(
-            "{:?} {:?} {:?} {:?} {poses:?} {axes} {:?} {dofs}",
-            j.name, j.kind, j.parent, j.child, j.pitch
+            "{:?} {:?} {:?} {:?} {poses:?} {axes} {:?} {dofs} {:?} {:?}",
+            j.name, j.kind, j.parent, j.child, j.pitch, j.start, j.start_velocity
         )
     }));
     content.extend(
@@ -93,6 +93,8 @@ fn embedded_models_survive() {
         "slider-crank",
         "squeezer",
         "governor",
+        "stewart",
+        "particle-pendulum",
     ] {
         assert_survives(&embedded::builder(name).expect("embedded"));
     }

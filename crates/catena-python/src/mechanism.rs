@@ -1,6 +1,6 @@
 //! Closed chains, the doctor, laws, conformance cases: what is asked of a model at one state.
 
-use crate::array::{Array, Numbers, results, writable};
+use crate::array::{Array, Numbers, array};
 use crate::call::{Call, Wrenches};
 use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel};
@@ -13,13 +13,6 @@ use catena_mechanism::doctor::{self, Diagnosis};
 use catena_mechanism::{Formulation, Mechanism};
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
-
-/// An array of these numbers.
-fn array<'py>(py: Python<'py>, numbers: &[f64]) -> PyResult<Array<'py>> {
-    let array = results(py, &[numbers.len()], None, &[])?;
-    writable(&array).copy_from_slice(numbers);
-    Ok(array)
-}
 
 /// A wrench as numbers: moment, force.
 fn numbers(force: &Force<f64>) -> Value {

@@ -56,6 +56,18 @@ impl<S: Scalar> State<S> {
         }
     }
 
+    /// The state that the model itself begins with: neutral and at rest, unless its joints name others. It need not close the
+    /// loops; then it is a guess for assembly.
+    pub fn start<P>(model: &Model<P>) -> Self {
+        let tree = model.tree();
+        let lift = |numbers: &[f64]| numbers.iter().map(|&x| S::constant(x)).collect();
+        State {
+            q: lift(&tree.start),
+            v: lift(&tree.start_velocity),
+            base: Base::fixed(),
+        }
+    }
+
     /// Moves every joint along the manifold: q ⊕ δ, where δ is a velocity times a time.
     ///
     /// Scalar coordinates add. A quaternion p is multiplied by that of the rotation vector δ in child axes, p ∘ exp(δ/2), which keeps it

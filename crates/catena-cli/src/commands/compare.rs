@@ -100,22 +100,16 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let situations = arguments
         .state
         .situations(&model, None, arguments.effort.tau.as_ref())?;
-    let guesses = arguments.state.seed().is_some() && !model.constraints().is_empty();
     let mut mechanism = Mechanism::new(&model);
     let mut dynamics = Dynamics::new(&model.clone().open_tree());
     let mut found = Vec::new();
     let mut moved = Vec::new();
     for mut situation in situations {
         let time = situation.time.unwrap_or(0.0);
-        if !model.constraints().is_empty() {
-            let chain = mechanism.chain();
-            moved.extend(situation::close(
-                chain,
-                time,
-                &mut situation.state,
-                guesses,
-            )?);
-        }
+        moved.push(match model.constraints().is_empty() {
+            true => None,
+            false => situation::close(mechanism.chain(), time, &mut situation.state)?,
+        });
         let external = situation.external(&mut dynamics)?;
         let (state, tau) = (&situation.state, &situation.effort);
         let answers = answers(&mut mechanism, time, state, tau, &external, arguments.time)?;
@@ -305,7 +299,7 @@ fn differences(a: &Solution, b: &Solution) -> [f64; 2] {
 fn to_text(
     model: &Model,
     found: &[(Situation, Vec<Answer>)],
-    moved: &[Moved],
+    moved: &[Option<Moved>],
     costs: &[Cost],
     choice: (Formulation, String),
 ) -> String {
@@ -328,7 +322,7 @@ fn to_text(
                 rough(allowed)
             );
         }
-        if let Some(moved) = moved.get(index) {
+        if let Some(moved) = moved[index] {
             text += &format!("  {}\n", moved.sentence());
         }
     }
@@ -421,7 +415,7 @@ fn cost_text(costs: &[Cost]) -> String {
 fn to_json(
     model: &Model,
     found: &[(Situation, Vec<Answer>)],
-    moved: &[Moved],
+    moved: &[Option<Moved>],
     costs: &[Cost],
 ) -> Value {
     let states: Value = found
@@ -429,7 +423,7 @@ fn to_json(
         .enumerate()
         .map(|(index, (situation, answers))| {
             let mut state = situation::to_json(situation);
-            if let Some(moved) = moved.get(index) {
+            if let Some(moved) = moved[index] {
                 state.insert("assembly_moved".into(), moved.to_json());
             }
             let mut all = Map::new();

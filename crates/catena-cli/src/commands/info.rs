@@ -1,18 +1,18 @@
 //! `catena info MODEL`: the model as it was read.
 
-use crate::coordinates::Quantity;
+use crate::coordinates::{Quantity, position_of_freedom};
 use crate::model_argument::{Loaded, ModelArgument};
 use crate::number::{counted, list, six};
 use crate::outcome::Outcome;
 use crate::table::Table;
 use crate::{json, words};
-use catena::Model;
 use catena::error::Result;
 use catena::model::{
     BodyInfo, Constraint, Dof, ForceAxes, ForceElement, ForceLaw, FrameInfo, GravityGradient, Rule,
     Tree,
 };
 use catena::spatial::Pose;
+use catena::{Model, State};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -268,6 +268,15 @@ fn freedoms(loaded: &Loaded) -> String {
                 dofs.iter()
                     .map(|dof| Some(value(dof)).filter(|x| *x != 0.0)),
             );
+        }
+    }
+    let start: State = State::start(model);
+    if start != State::neutral(model) {
+        let places = position_of_freedom(model);
+        let q = places.into_iter().map(|at| at.map(|k| start.q[k]));
+        table = table.numbers("start", q);
+        if start.v.iter().any(|v| *v != 0.0) {
+            table = table.numbers("with speed", start.v.iter().map(|&v| Some(v)));
         }
     }
     let quaternions = match positions.coordinates(model).len() - tree.dofs.len() {
@@ -538,6 +547,7 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
         "bodies": bodies,
         "freedoms": freedoms,
         "positions": positions,
+        "start": { "q": json::numbers(&tree.start), "v": json::numbers(&tree.start_velocity) },
         "frames": frames,
         "assumptions": tree.assumptions,
         "warnings": tree.warnings.iter().map(|warning| json!({

@@ -5,6 +5,7 @@ use super::{
     AxisPair, Dof, ForceAxes, ForceRule, ForceSpec, Inertial, JointKind, JointSpec, ModelBuilder,
 };
 use crate::spatial::{Mat3, Pose, Sym3, Vec3};
+use std::f64::consts::{FRAC_PI_6, TAU};
 
 fn diagonal([x, y, z]: [f64; 3]) -> Sym3<f64> {
     Sym3::new(x, y, z, 0.0, 0.0, 0.0)
@@ -38,6 +39,7 @@ pub(super) fn particle_pendulum() -> ModelBuilder {
     );
     builder.joint(JointSpec {
         axes: along(1.0, 0.0),
+        start: vec![-1.0],
         ..JointSpec::new("x", JointKind::Prismatic, "world", "carriage")
     });
     builder.joint(JointSpec {
@@ -57,7 +59,7 @@ pub(super) fn particle_pendulum() -> ModelBuilder {
     builder
 }
 
-/// Name, mass, moment of inertia, mass centre, parent, place of the joint in it, name of the joint.
+/// Name, mass, moment of inertia, mass centre, parent, place of the joint in it, name of the joint, its start.
 type Member = (
     &'static str,
     f64,
@@ -66,6 +68,7 @@ type Member = (
     &'static str,
     Pose<f64>,
     &'static str,
+    f64,
 );
 
 /// Andrews' squeezer (IFToMM A03, Hairer & Wanner VII.7): seven bodies in a plane, three loops at one point. Coordinates are β, Θ, γ, δ,
@@ -87,6 +90,7 @@ pub(super) fn squeezer() -> ModelBuilder {
             "world",
             flat(0.0, 0.0),
             "beta",
+            -0.061_713_890_014_276_45,
         ),
         (
             "K2",
@@ -96,9 +100,28 @@ pub(super) fn squeezer() -> ModelBuilder {
             "K1",
             flat(rr, 0.0),
             "theta",
+            0.0,
         ),
-        ("K3", 0.02373, 5.255e-6, [sb, -sa], "world", b, "gamma"),
-        ("K5", 0.07050, 1.169e-5, [ta, tb], "world", a, "delta"),
+        (
+            "K3",
+            0.02373,
+            5.255e-6,
+            [sb, -sa],
+            "world",
+            b,
+            "gamma",
+            0.455_279_819_163_070_4,
+        ),
+        (
+            "K5",
+            0.07050,
+            1.169e-5,
+            [ta, tb],
+            "world",
+            a,
+            "delta",
+            0.487_364_979_543_842_55,
+        ),
         (
             "K4",
             0.00706,
@@ -107,8 +130,18 @@ pub(super) fn squeezer() -> ModelBuilder {
             "K5",
             flat(zt, 0.0),
             "phi",
+            0.222_668_390_165_885_9,
         ),
-        ("K7", 0.05498, 1.912e-5, [-ub, -ua], "world", a, "epsilon"),
+        (
+            "K7",
+            0.05498,
+            1.912e-5,
+            [-ub, -ua],
+            "world",
+            a,
+            "epsilon",
+            1.230_547_444_549_821_2,
+        ),
         (
             "K6",
             0.00706,
@@ -117,9 +150,10 @@ pub(super) fn squeezer() -> ModelBuilder {
             "K7",
             flat(0.0, -u),
             "omega",
+            -0.222_668_390_165_885_9,
         ),
     ];
-    for (name, mass, inertia, [x, y], parent, at, joint) in bodies {
+    for (name, mass, inertia, [x, y], parent, at, joint, start) in bodies {
         builder.link(
             name,
             Inertial {
@@ -130,6 +164,7 @@ pub(super) fn squeezer() -> ModelBuilder {
         );
         builder.joint(JointSpec {
             parent_from_joint: at,
+            start: vec![start],
             ..JointSpec::new(joint, JointKind::Revolute, parent, name)
         });
     }
@@ -207,23 +242,20 @@ pub(super) fn governor() -> ModelBuilder {
     };
     builder.link("rod_a", rod);
     builder.link("rod_b", rod);
-    builder.joint(JointSpec::new(
-        "spin",
-        JointKind::Revolute,
-        "world",
-        "shaft",
-    ));
-    builder.joint(JointSpec::new(
-        "slide",
-        JointKind::Prismatic,
-        "shaft",
-        "slider",
-    ));
+    builder.joint(JointSpec {
+        start_velocity: vec![TAU],
+        ..JointSpec::new("spin", JointKind::Revolute, "world", "shaft")
+    });
+    builder.joint(JointSpec {
+        start: vec![0.5],
+        ..JointSpec::new("slide", JointKind::Prismatic, "shaft", "slider")
+    });
     let top = Vec3::new(0.0, 0.0, 1.0);
     let turned = Mat3::from_rows([[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]]);
     for (name, rotation) in [("a", Mat3::identity()), ("b", turned)] {
         builder.joint(JointSpec {
             parent_from_joint: Pose::new(rotation, top),
+            start: vec![FRAC_PI_6],
             axes: AxisPair {
                 first: Vec3::new(0.0, 1.0, 0.0),
                 ..AxisPair::default()
@@ -255,7 +287,7 @@ pub(super) fn governor() -> ModelBuilder {
 }
 
 /// Ends of leg k of the Stewart platform: on the base, and on the platform in its own frame.
-pub(crate) fn stewart_ends(k: usize) -> [Vec3<f64>; 2] {
+fn stewart_ends(k: usize) -> [Vec3<f64>; 2] {
     let third = (k / 2) as f64 * 120.0;
     let (base, top) = match k % 2 {
         0 => (third + 10.0, third + 50.0),
@@ -270,7 +302,7 @@ pub(crate) fn stewart_ends(k: usize) -> [Vec3<f64>; 2] {
 
 /// A Stewart platform: six legs of a cylinder (4 kg) on a universal joint, a rod (2 kg) that slides in it on a spring of 4 kN/m, and a
 /// spherical joint to a plate of 20 kg; anchors on circles of 1 m and 0.6 m. The plate hangs on a free joint, the spherical
-/// joints close the loops: 24 freedoms of the tree, 18 independent rows, 6 freedoms.
+/// joints close the loops: 24 freedoms of the tree, 18 independent rows, 6 freedoms. It begins with the plate shifted and tilted.
 pub(super) fn stewart() -> ModelBuilder {
     let mut builder = ModelBuilder::new("stewart");
     builder.link(
@@ -281,9 +313,20 @@ pub(super) fn stewart() -> ModelBuilder {
             tensor: diagonal([1.8, 1.8, 3.6]),
         },
     );
-    builder.joint(JointSpec::new("plate", JointKind::Free, "world", "plate"));
+    let place = Vec3::new(0.05, -0.03, 0.92);
+    let quaternion = [0.98f64, 0.1, -0.08, 0.15];
+    let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let quaternion = quaternion.map(|x| x / length);
+    let turned = Mat3::from_quaternion(quaternion);
+    builder.joint(JointSpec {
+        start: [&place.to_array()[..], &quaternion].concat(),
+        ..JointSpec::new("plate", JointKind::Free, "world", "plate")
+    });
     for k in 0..6 {
         let [on_base, on_plate] = stewart_ends(k);
+        let leg = place + turned * on_plate - on_base;
+        let length = leg.norm();
+        let along = leg * (1.0 / length);
         let (cylinder, rod) = (format!("cylinder{k}"), format!("rod{k}"));
         builder.link(
             &cylinder,
@@ -307,6 +350,7 @@ pub(super) fn stewart() -> ModelBuilder {
                 first: Vec3::new(1.0, 0.0, 0.0),
                 second: Vec3::new(0.0, 1.0, 0.0),
             },
+            start: vec![(-along.y).atan2(along.z), along.x.asin()],
             ..JointSpec::new(
                 &format!("foot{k}"),
                 JointKind::Universal,
@@ -320,6 +364,7 @@ pub(super) fn stewart() -> ModelBuilder {
                 rest: 1.12,
                 ..Dof::default()
             }],
+            start: vec![length],
             ..JointSpec::new(&format!("leg{k}"), JointKind::Prismatic, &cylinder, &rod)
         });
         builder.constraint(ConstraintSpec::point(

@@ -166,6 +166,10 @@ pub struct JointSpec {
     pub pitch: f64,
     /// One entry per freedom, or none at all for a joint without rotor, passive forces and limits.
     pub dofs: Vec<Dof>,
+    /// Position that states of the model begin with, all coordinates of the joint; empty for the neutral one.
+    pub start: Vec<f64>,
+    /// Velocity that states of the model begin with; empty for rest.
+    pub start_velocity: Vec<f64>,
     /// Where it was defined.
     pub place: Place,
 }
@@ -183,6 +187,8 @@ impl JointSpec {
             axes: AxisPair::default(),
             pitch: 0.0,
             dofs: Vec::new(),
+            start: Vec::new(),
+            start_velocity: Vec::new(),
             place: Place::default(),
         }
     }
@@ -408,6 +414,8 @@ impl Making {
             sensors: Vec::new(),
             assumptions: builder.assumptions.clone(),
             warnings: builder.warnings.clone(),
+            start: Vec::new(),
+            start_velocity: Vec::new(),
             nq: 0,
             nv: 0,
             angles: Vec::new(),
@@ -576,6 +584,14 @@ impl Making {
         });
         tree.angles
             .extend(joint.kind.angles().iter().map(|k| tree.nq + k));
+        tree.start.extend(match &joint.start[..] {
+            [] => joint.kind.neutral(),
+            given => given.to_vec(),
+        });
+        tree.start_velocity.extend(match &joint.start_velocity[..] {
+            [] => vec![0.0; joint.kind.nv()],
+            given => given.to_vec(),
+        });
         tree.nq += joint.kind.nq();
         tree.nv += joint.kind.nv();
         self.bodies.push(BodyNumbers {

@@ -665,6 +665,39 @@ fn joint_numbers(joint: &JointSpec) -> Result<()> {
         )
         .hint("give `pitch` in metres per radian, or make it revolute"));
     }
+    for (name, given, needed) in [
+        ("start", &joint.start, joint.kind.nq()),
+        ("start_velocity", &joint.start_velocity, joint.kind.nv()),
+    ] {
+        if !given.is_empty() && given.len() != needed {
+            return Err(model_error(
+                &joint.place,
+                format!(
+                    "{}: {}",
+                    what(name),
+                    crate::state::needed_and_given(needed, given.len())
+                ),
+            ));
+        }
+        if given.iter().any(|x| !x.is_finite()) {
+            return Err(model_error(
+                &joint.place,
+                format!("{} is not finite", what(name)),
+            ));
+        }
+    }
+    if let (Some(k), false) = (joint.kind.quaternion(), joint.start.is_empty()) {
+        let length = joint.start[k..].iter().map(|x| x * x).sum::<f64>().sqrt();
+        if !within((length - 1.0).abs(), 1e-9) {
+            return Err(model_error(
+                &joint.place,
+                format!(
+                    "{}: its quaternion has length {length}, not 1",
+                    what("start")
+                ),
+            ));
+        }
+    }
     for dof in &joint.dofs {
         for (name, value) in [
             ("armature", dof.armature),

@@ -91,6 +91,11 @@ pub struct Tree {
     pub assumptions: Vec<String>,
     /// Warnings about the model, which do not prevent its use.
     pub warnings: Vec<Warning>,
+    /// Positions and velocities that states of the model begin with: neutral and at rest unless joints name others, see
+    /// [`State::start`](crate::State::start).
+    pub start: Vec<f64>,
+    /// Velocities of that state.
+    pub start_velocity: Vec<f64>,
     /// Number of position coordinates.
     pub nq: usize,
     /// Number of velocity coordinates.

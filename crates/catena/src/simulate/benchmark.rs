@@ -15,12 +15,11 @@ use crate::Dynamics;
 use crate::algorithm::constrained::ClosedChain;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{self, Adaptive, Method, System, Tolerances};
-use crate::model::benchmark_models::stewart_ends;
 use crate::model::{Model, embedded};
 use crate::residual::largest_of;
 use crate::spatial::Vec3;
 use crate::state::State;
-use std::f64::consts::{FRAC_PI_2, PI, TAU};
+use std::f64::consts::FRAC_PI_2;
 
 /// Names of the problems; N stands for a number.
 pub const PROBLEMS: [&str; 7] = [
@@ -151,7 +150,7 @@ fn pendulum() -> Result<Problem> {
     ];
     Ok(Problem {
         name: "pendulum".into(),
-        start: State::new(&model, &[-1.0, 0.0], &[0.0, 0.0])?,
+        start: State::start(&model),
         duration: 10.0,
         quantities: what
             .into_iter()
@@ -230,15 +229,6 @@ fn four_bar(n: usize) -> Result<Problem> {
 fn squeezer() -> Result<Problem> {
     let model = embedded::model("squeezer")?;
     let names = ["beta", "theta", "gamma", "phi", "delta", "omega", "epsilon"];
-    let start = [
-        -0.061_713_890_014_276_45,
-        0.0,
-        0.455_279_819_163_070_4,
-        0.222_668_390_165_885_9,
-        0.487_364_979_543_842_55,
-        -0.222_668_390_165_885_9,
-        1.230_547_444_549_821_2,
-    ];
     let end = [
         15.81077119629904,
         -15.75637105984298,
@@ -248,11 +238,9 @@ fn squeezer() -> Result<Problem> {
         0.5347301163226948,
         1.048080741042263,
     ];
-    let mut q = vec![0.0; 7];
     let mut quantities = Vec::new();
     for (k, name) in names.iter().enumerate() {
         let at = freedom(&model, name)?;
-        q[at] = start[k];
         quantities.push(Quantity {
             name: (*name).into(),
             what: What::Position(at),
@@ -261,7 +249,7 @@ fn squeezer() -> Result<Problem> {
     }
     Ok(Problem {
         name: "squeezer".into(),
-        start: State::new(&model, &q, &[0.0; 7])?,
+        start: State::start(&model),
         duration: 0.03,
         quantities,
         reference_error: 1e-9,
@@ -289,16 +277,10 @@ fn bricard() -> Result<Problem> {
 
 fn governor() -> Result<Problem> {
     let model = embedded::model("governor")?;
-    let mut start = State::neutral(&model);
     let slide = freedom(&model, "slide")?;
-    start.q[slide] = 0.5;
-    start.v[freedom(&model, "spin")?] = TAU;
-    for name in ["a", "b"] {
-        start.q[freedom(&model, &format!("swing_{name}"))?] = PI / 6.0;
-    }
     Ok(Problem {
         name: "governor".into(),
-        start,
+        start: State::start(&model),
         duration: 10.0,
         quantities: vec![Quantity {
             name: "height of the slider".into(),
@@ -317,8 +299,7 @@ fn slider_crank() -> Result<Problem> {
     let tree = model.tree();
     let slide = freedom(&model, "slide")?;
     let at = tree.bodies[tree.dofs[slide].body].q;
-    let mut guess = State::neutral(&model);
-    guess.q[at] = 0.2;
+    let mut guess = State::start(&model);
     guess.v[freedom(&model, "crank_pin")?] = 6.0;
     let start = ClosedChain::new(&model).assemble(0.0, &guess, &[0])?.state;
     Ok(Problem {
@@ -339,30 +320,9 @@ fn slider_crank() -> Result<Problem> {
 
 fn stewart() -> Result<Problem> {
     let model = embedded::model("stewart")?;
-    let tree = model.tree();
-    let mut guess = State::neutral(&model);
-    let plate = &tree.bodies[frame(&model, "plate").map(|k| tree.frames[k].body)?];
-    // a plate that is shifted and tilted, at rest
-    let place = Vec3::new(0.05, -0.03, 0.92);
-    let quaternion = [0.98f64, 0.1, -0.08, 0.15];
-    let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let quaternion = quaternion.map(|x| x / length);
-    guess.q[plate.q..plate.q + 3].copy_from_slice(&place.to_array());
-    guess.q[plate.q + 3..plate.q + 7].copy_from_slice(&quaternion);
-    let turned = crate::spatial::Mat3::from_quaternion(quaternion);
-    for k in 0..6 {
-        let [on_base, on_plate] = stewart_ends(k);
-        let leg = place + turned * on_plate - on_base;
-        let length = leg.norm();
-        let along = leg * (1.0 / length);
-        let body =
-            &tree.bodies[frame(&model, &format!("cylinder{k}")).map(|k| tree.frames[k].body)?];
-        guess.q[body.q] = (-along.y).atan2(along.z);
-        guess.q[body.q + 1] = along.x.asin();
-        let rod = &tree.bodies[frame(&model, &format!("rod{k}")).map(|k| tree.frames[k].body)?];
-        guess.q[rod.q] = length;
-    }
-    let held: Vec<usize> = (plate.v..plate.v + 6).collect();
+    // where the model begins: a plate that is shifted and tilted, at rest
+    let guess = State::start(&model);
+    let held: Vec<usize> = (0..6).collect();
     let start = ClosedChain::new(&model).assemble(0.0, &guess, &held)?.state;
     let plate = frame(&model, "plate")?;
     Ok(Problem {

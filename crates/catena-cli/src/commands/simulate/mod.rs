@@ -357,9 +357,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let model = &loaded.model;
     let mut start = arguments.start(&loaded)?;
     let mut moved = None;
-    if arguments.state.seed().is_some() && !model.constraints().is_empty() {
+    if !model.constraints().is_empty() {
         let chain = &mut ClosedChain::new(model);
-        moved = situation::close(chain, 0.0, &mut start.state, true)?;
+        moved = situation::close(chain, 0.0, &mut start.state)?;
     }
     let options = arguments.options()?;
     arguments.check_limit()?;
