@@ -257,7 +257,7 @@ fn state(model: &Model, values: &[(&str, f64)]) -> State {
 fn files_of_benchmark_problems_are_the_embedded_models() {
     for (file, name) in [("squeezer.toml", "squeezer"), ("governor.toml", "governor")] {
         let (read, built) = (example(file), embedded::model(name).unwrap());
-        let (start, wanted) = (State::start(&read), State::start(&built));
+        let (start, wanted): (State, State) = (State::start(&read), State::start(&built));
         assert_eq!((start.q, start.v), (wanted.q, wanted.v));
         let mut one = Dynamics::new(&read.clone().open_tree());
         let mut two = Dynamics::new(&built.clone().open_tree());

@@ -107,19 +107,7 @@ fn on_random_trees() {
 fn with_force_elements() {
     let governor = embedded::model("governor").expect("embedded");
     let squeezer = embedded::model("squeezer").expect("embedded");
-    let mut start = State::neutral(&squeezer);
-    for (name, q) in [
-        ("beta", -0.061_713_890_014_276_45),
-        ("gamma", 0.455_279_819_163_070_4),
-        ("phi", 0.222_668_390_165_885_9),
-        ("delta", 0.487_364_979_543_842_55),
-        ("omega", -0.222_668_390_165_885_9),
-        ("epsilon", 1.230_547_444_549_821_2),
-    ] {
-        let dofs = &squeezer.tree().dofs;
-        let k = dofs.iter().position(|dof| dof.name == name).expect(name);
-        start.q[k] = q;
-    }
+    let start = State::start(&squeezer);
     for (model, state) in [(&governor, State::random(&governor, 3)), (&squeezer, start)] {
         let tau = vec![0.01; model.nv()];
         let found = all(&mut Mechanism::new(model), &state, &tau, &[]);
