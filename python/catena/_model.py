@@ -418,6 +418,7 @@ class Model(_catena.Model):
         closing: str = "projection",
         compile: bool = True,
         rate: Optional[float] = None,
+        record: Union[str, Sequence[str]] = (),
     ) -> Run:
         """Moves the model in time from one state, with an audit of energy, momentum and residuals at the end.
 
@@ -433,6 +434,8 @@ class Model(_catena.Model):
         events: by name `catena.plane`, `catena.reaches` or a function (t, q, v) → number whose changes of sign are looked for;
         `limits` adds the joints' own; `stop` names events that end the run.
         progress: a function (t, duration) called now and then, or True for a bar of tqdm, where that is installed.
+        record: names of further columns of `run.to_dict()` and of saved runs, with `*` for anything, as of `catena simulate --record`:
+        "frame.tool.*", "joint.*", "forces", "sensors" …
 
         Control-C stops it. What a function raises ends the run and is raised here, with the samples so far as `error.run`.
 
@@ -477,6 +480,7 @@ class Model(_catena.Model):
             data, error = self._simulate(
                 q, v, float(duration), float(interval), method, float(rtol), atol, step, control,
                 wrenches, checked, limits, list(stop), progress, closing, compile, rate,
+                [record] if isinstance(record, str) else list(record),
             )
         finally:
             if bar is not None:

@@ -711,28 +711,27 @@ fn a_spring_without_length_is_named() {
 fn torsion_about_a_joint_is_its_spring() {
     let mut builder = embedded::builder("planar3").unwrap();
     let joint = builder.joints[1].clone();
-    for (rest, stiffness) in [(0.3, 2.0)] {
-        builder.force(ForceSpec::new(
-            "torsion",
-            ForceRule::Torsion {
-                parent: joint.parent.clone(),
-                child: joint.child.clone(),
-                axis: Vec3::new(0.0, 0.0, 1.0),
-                stiffness,
-                damping: 0.4,
-                rest,
-            },
-        ));
-        let model = builder.build().unwrap();
-        let state = State::new(&model, &[0.2, -1.1, 0.5], &[0.3, 0.6, -0.1]).unwrap();
-        let mut dynamics = Dynamics::new(&model);
-        let action = dynamics.force_actions(&state).unwrap()[0];
-        let torque = stiffness * (-1.1 - rest) + 0.4 * 0.6;
-        close(&action.measures, &[torque, -1.1, 0.6], 1e-14, "torsion");
-        let efforts = dynamics.force_efforts(&state).unwrap();
-        close(&efforts[0], &[0.0, -torque, 0.0], 1e-13, "efforts");
-        assert!((action.energy - 0.5 * stiffness * 1.4 * 1.4).abs() < 1e-13);
-    }
+    let (rest, stiffness) = (0.3, 2.0);
+    builder.force(ForceSpec::new(
+        "torsion",
+        ForceRule::Torsion {
+            parent: joint.parent.clone(),
+            child: joint.child.clone(),
+            axis: Vec3::new(0.0, 0.0, 1.0),
+            stiffness,
+            damping: 0.4,
+            rest,
+        },
+    ));
+    let model = builder.build().unwrap();
+    let state = State::new(&model, &[0.2, -1.1, 0.5], &[0.3, 0.6, -0.1]).unwrap();
+    let mut dynamics = Dynamics::new(&model);
+    let action = dynamics.force_actions(&state).unwrap()[0];
+    let torque = stiffness * (-1.1 - rest) + 0.4 * 0.6;
+    close(&action.measures, &[torque, -1.1, 0.6], 1e-14, "torsion");
+    let efforts = dynamics.force_efforts(&state).unwrap();
+    close(&efforts[0], &[0.0, -torque, 0.0], 1e-13, "efforts");
+    assert!((action.energy - 0.5 * stiffness * 1.4 * 1.4).abs() < 1e-13);
 }
 
 /// What knows nothing of elements refuses them by name.

@@ -483,7 +483,7 @@ impl<S: Scalar> Body<S> {
         if !uniform {
             let distance = centre.norm();
             let field: Vec3<S> = (centre * (mu / (distance * distance * distance))).lift();
-            force = force - field * self.mass;
+            force -= field * self.mass;
             energy += self.mass * field.dot(at);
         }
         // ρ × I ρ = Σρ × ρ
@@ -571,7 +571,7 @@ mod tests {
     #[test]
     fn angles_of_points() {
         for k in 0..4000 {
-            let angle = -3.14 + 6.28 * f64::from(k) / 4000.0;
+            let angle = 3.1 * (f64::from(k) / 2000.0 - 1.0);
             let (y, x) = angle.sin_cos();
             let found = atan2(3.0 * y, 3.0 * x);
             assert!(

@@ -742,8 +742,7 @@ impl Dynamics {
         let mut actions = Vec::with_capacity(self.model.forces().len());
         for element in self.model.forces() {
             let action = elements::act(element, &self.model, &self.kinematics, wrenches);
-            let bodies = wrenches.iter().map(|wrench| wrench.to_array());
-            let sound = all_finite(bodies.collect::<Vec<_>>().as_flattened());
+            let sound = wrenches.iter().all(|wrench| all_finite(&wrench.to_array()));
             if !(sound && all_finite(&[action.energy, action.work, action.dissipated])) {
                 return Err(undefined(element, action.measures[1]));
             }

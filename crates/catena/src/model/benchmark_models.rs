@@ -5,7 +5,7 @@ use super::{
     AxisPair, Dof, ForceAxes, ForceRule, ForceSpec, Inertial, JointKind, JointSpec, ModelBuilder,
 };
 use crate::spatial::{Mat3, Pose, Sym3, Vec3};
-use std::f64::consts::{FRAC_PI_6, TAU};
+use std::f64::consts::{PI, TAU};
 
 fn diagonal([x, y, z]: [f64; 3]) -> Sym3<f64> {
     Sym3::new(x, y, z, 0.0, 0.0, 0.0)
@@ -255,7 +255,7 @@ pub(super) fn governor() -> ModelBuilder {
     for (name, rotation) in [("a", Mat3::identity()), ("b", turned)] {
         builder.joint(JointSpec {
             parent_from_joint: Pose::new(rotation, top),
-            start: vec![FRAC_PI_6],
+            start: vec![PI / 6.0],
             axes: AxisPair {
                 first: Vec3::new(0.0, 1.0, 0.0),
                 ..AxisPair::default()

@@ -527,7 +527,7 @@ impl ForceSpec {
             } => {
                 vectors.push(("axis", *axis));
                 sizes.extend([("stiffness", *stiffness), ("damping", *damping)]);
-                if !(rest.abs() <= PI) {
+                if rest.is_nan() || rest.abs() > PI {
                     return Err(self
                         .refuse(format!("`rest` must be an angle from −π to π, not {rest}"))
                         .hint("turns are not counted; the `stiffness` of a joint counts them"));

@@ -136,7 +136,13 @@ fn known(model: &Model) -> Vec<(Column, Owner, usize)> {
 impl Chosen {
     /// The columns with these names, in which `*` stands for anything. Names of columns that every run has are accepted, and a kind
     /// alone stands for all of it: `forces` and `force` for `force.*`.
-    pub fn new(model: &Model, common: &[Column], patterns: &[String]) -> Result<Self> {
+    /// `option` names them in messages.
+    pub fn new(
+        model: &Model,
+        common: &[Column],
+        option: &str,
+        patterns: &[String],
+    ) -> Result<Self> {
         let mut columns = known(model);
         let patterns: Vec<String> = patterns.iter().map(|p| whole_kind(p)).collect();
         for pattern in &patterns {
@@ -151,7 +157,7 @@ impl Chosen {
                              actuator.NAME.effort, force.NAME.tension, sensor.NAME.wx …; `catena info` lists the names"
                         .into(),
                 };
-                let message = format!("--record: no column is called `{pattern}`");
+                let message = format!("{option}: no column is called `{pattern}`");
                 return Err(Error::new(ErrorKind::Input, message).hint(hint));
             }
         }

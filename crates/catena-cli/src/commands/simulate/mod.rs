@@ -386,7 +386,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         chosen: Chosen::default(),
     };
     let layout = Layout {
-        chosen: Chosen::new(model, &layout.columns(model), &arguments.record)?,
+        chosen: Chosen::new(model, &layout.columns(model), "--record", &arguments.record)?,
         ..layout
     };
     let is_compiled = simulation.is_compiled();
