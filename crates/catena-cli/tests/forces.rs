@@ -209,5 +209,13 @@ fn what_knows_no_forces_refuses_them() {
         let run = folder.run(command);
         assert_eq!(run.code, 0, "{command}: {}{}", run.stdout, run.stderr);
     }
+    let shown = folder.run("evaluate swing.toml --q 0.3 --json").json();
+    let state = shown.as_array().map_or(&shown, |states| &states[0]);
+    assert_eq!(state["forces"][0]["name"], "coil");
+    assert!(
+        state["forces"][0]["tension"]
+            .as_f64()
+            .is_some_and(|t| t > 0.0)
+    );
     assert_eq!(run("info squeezer").code, 0);
 }
