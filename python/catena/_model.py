@@ -166,6 +166,24 @@ class Model(_catena.Model):
         self._add("constraint", {"name": name, "type": type, **keys})
         return self
 
+    def add_force(self, name: str, type: str, **keys: Any) -> "Model":
+        """Adds a force element and gives the model back: a `spring`, `torsion`, `constant`, `drag` or `gravity_gradient`, with the keys
+        of model files.
+
+        >>> swing = catena.Model("swing").add_link("rod", mass=1.0, centre=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
+        >>> swing = swing.add_joint("pivot", "revolute", child="rod", axis=[0, 1, 0])
+        >>> swing = swing.add_force("coil", "torsion", parent="world", child="rod", axis=[0, 1, 0], stiffness=2.0)
+        >>> float(swing.gravity([0.5])[0]) > 2.0 * 0.5
+        True
+        """
+        self._add("force", {"name": name, "type": type, **keys})
+        return self
+
+    def add_sensor(self, name: str, type: str, **keys: Any) -> "Model":
+        """Adds a sensor and gives the model back: an `imu` at a `frame`, or a `force_torque` sensor in a `joint`, as in model files."""
+        self._add("sensor", {"name": name, "type": type, **keys})
+        return self
+
     def replace(
         self,
         *,
@@ -400,6 +418,7 @@ class Model(_catena.Model):
         closing: str = "projection",
         compile: bool = True,
         rate: Optional[float] = None,
+        record: Union[str, Sequence[str]] = (),
     ) -> Run:
         """Moves the model in time from one state, with an audit of energy, momentum and residuals at the end.
 
@@ -415,6 +434,8 @@ class Model(_catena.Model):
         events: by name `catena.plane`, `catena.reaches` or a function (t, q, v) → number whose changes of sign are looked for;
         `limits` adds the joints' own; `stop` names events that end the run.
         progress: a function (t, duration) called now and then, or True for a bar of tqdm, where that is installed.
+        record: names of further columns of `run.to_dict()` and of saved runs, with `*` for anything, as of `catena simulate --record`:
+        "frame.tool.*", "joint.*", "forces", "sensors" …
 
         Control-C stops it. What a function raises ends the run and is raised here, with the samples so far as `error.run`.
 
@@ -459,6 +480,7 @@ class Model(_catena.Model):
             data, error = self._simulate(
                 q, v, float(duration), float(interval), method, float(rtol), atol, step, control,
                 wrenches, checked, limits, list(stop), progress, closing, compile, rate,
+                [record] if isinstance(record, str) else list(record),
             )
         finally:
             if bar is not None:

@@ -27,7 +27,7 @@ class Audit:
     """The audit of a run: the laws, steps taken, work done.
 
     `kept` tells whether every law was; `findings` lists them; `steps`, `rejected` and `evaluations` say what it took; `work` and
-    `dissipated` are in J.
+    `dissipated` are in J; `forces` has the energy of every force element at the start and at the end.
     """
 
     def __init__(self, record: Dict[str, Any]) -> None:
@@ -40,6 +40,7 @@ class Audit:
         self.work: float = record["work"]
         self.dissipated: float = record["dissipated"]
         self.held: List[Dict[str, Any]] = record["held"]
+        self.forces: List[Dict[str, Any]] = record.get("forces", [])
 
     @property
     def kept(self) -> bool:

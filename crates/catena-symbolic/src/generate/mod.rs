@@ -316,6 +316,7 @@ fn expect_small(model: &Model) -> Result<()> {
 
 fn expect_usable(model: &Model, options: &Options) -> Result<()> {
     model.expect_tree()?;
+    model.expect_no_forces("generated code")?;
     if !(0.0..1e-2).contains(&options.dust) {
         return Err(Error::new(
             ErrorKind::Input,

@@ -8,6 +8,7 @@
 pub mod body_coordinates;
 pub mod constrained;
 pub mod derivatives;
+pub mod elements;
 pub mod energy;
 pub mod factorization;
 pub mod forward_dynamics;
@@ -64,6 +65,7 @@ pub const ALL: &[Card] = &[
     energy::CARD,
     derivatives::centroidal::CARD,
     passive::CARD,
+    elements::CARD,
     pendulum::CARD,
     body_coordinates::CARD,
     integrate::dormand_prince5::CARD,
