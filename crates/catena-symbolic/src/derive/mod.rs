@@ -22,7 +22,6 @@ mod sympy;
 
 pub use document::{Block, Document, Line, Span};
 pub use elimination::Verification;
-pub(crate) use elimination::subtracted;
 pub use page::{Derivation, Style};
 pub use recursion::{Definition, Part, Recursion, Section};
 use symbolic::symbolic;
