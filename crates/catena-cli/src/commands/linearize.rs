@@ -218,12 +218,16 @@ fn to_text(model: &Model, found: &[Found]) -> String {
         text += &equilibrium(model, one);
         text += &modes(model, &one.modes);
         text += &matrices(model, &one.linear);
+        text += &format!(
+            "\n  check: accelerations left at the equilibrium {} rad/s² or m/s²\n",
+            rough(one.linear.residual)
+        );
         text += &match one.quotients {
             Some(difference) => format!(
-                "\n  check: difference quotients of the accelerations agree with A to {}\n",
+                "  check: difference quotients of the accelerations agree with A to {}\n",
                 rough(difference)
             ),
-            None => "\n  check: no difference quotients (dry friction, or a large model)\n".into(),
+            None => "  check: no difference quotients (dry friction, or a large model)\n".into(),
         };
         text += &format!(
             "  check: {} to {}\n",
@@ -263,18 +267,14 @@ fn equilibrium(model: &Model, one: &Found) -> String {
     }
     let mut text = format!("\n{}", table.render());
     text += &quaternion_lines(model, &one.situation);
-    text += &format!(
-        "  {}accelerations left: {} rad/s² or m/s²\n",
-        match (linear.iterations, linear.from_guess) {
-            (0, _) => "at the given positions; ".to_string(),
-            (count, true) => format!("{}; ", counted(count, "iteration", "iterations")),
-            (count, false) => format!(
-                "{}, from another guess about the given positions; ",
-                counted(count, "iteration", "iterations")
-            ),
-        },
-        rough(linear.residual)
-    );
+    text += &match (linear.iterations, linear.from_guess) {
+        (0, _) => String::new(),
+        (count, true) => format!("  found in {}\n", counted(count, "iteration", "iterations")),
+        (count, false) => format!(
+            "  found in {}, from another guess about the given positions\n",
+            counted(count, "iteration", "iterations")
+        ),
+    };
     if (0..model.nv()).any(|k| model.dof(k).friction != 0.0) {
         text += "  dry friction is left out\n";
     }
