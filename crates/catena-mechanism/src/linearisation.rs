@@ -13,8 +13,8 @@
 //! In a tree Z = 1. In a closed chain the derivatives are those of the accelerations with their multipliers, so K contains what the loads
 //! of the loops contribute. The independent freedoms are chosen by pivoting: those on which the others depend least strongly.
 //!
-//! The equilibrium is found by Newton's method on v̇(q) = 0, damped as by Levenberg and Marquardt; a guess from which it does not
-//! converge is replaced by others about it. Where D = 0 and K is symmetric the modes are those of K x = ω² M x, with real ω²; otherwise
+//! The equilibrium is found by Newton's method on v̇(q) = 0, damped as by Levenberg and Marquardt. A guess from which it does not
+//! converge is replaced by the position where the mechanism settles if it moves slowly along v̇, then by others about the guess. Where D = 0 and K is symmetric the modes are those of K x = ω² M x, with real ω²; otherwise
 //! those of A.
 
 use crate::dense::RANK_TOLERANCE;
@@ -28,7 +28,10 @@ use faer::{Mat, Side};
 
 /// Newton's iterations from one guess.
 const ITERATIONS: usize = 100;
-/// Guesses besides the one given, and how far they are from it, in rad or m.
+/// Steps of the slow motion along v̇, and the largest, in rad or m.
+const SETTLING: usize = 400;
+const SLOW: f64 = 0.2;
+/// Random guesses besides the one given, and how far they are from it, in rad or m.
 const GUESSES: u64 = 12;
 const REACHES: [f64; 2] = [0.1, 0.7];
 /// Accelerations left at an equilibrium, relative to those of a displacement by 1 rad or m.
@@ -198,6 +201,13 @@ impl Motion {
         })
     }
 
+    fn inertia(&mut self, state: &State) -> Result<&Matrix> {
+        match self {
+            Motion::Tree(dynamics) => dynamics.inertia(state),
+            Motion::Closed(chain) => chain.tree().inertia(state),
+        }
+    }
+
     fn local(&mut self, state: &State, effort: &[f64]) -> Result<Local> {
         match self {
             Motion::Tree(dynamics) => {
@@ -301,8 +311,17 @@ impl Linearisation {
     pub fn new(model: &Model, guess: &State, effort: &[f64]) -> Result<Self> {
         let mut motion = Motion::new(model);
         let start = prepared(&mut motion, guess)?;
-        let first = search(&mut motion, start, effort)?;
+        let first = search(&mut motion, start.clone(), effort)?;
         let (mut best, mut from_guess) = (first, true);
+        if !best.succeeded() {
+            let found = settle(&mut motion, start, effort)
+                .and_then(|settled| search(&mut motion, settled, effort));
+            if let Ok(found) = found
+                && found.succeeded()
+            {
+                (best, from_guess) = (found, false);
+            }
+        }
         if !best.succeeded() {
             'others: for (level, reach) in REACHES.into_iter().enumerate() {
                 for seed in 0..GUESSES {
@@ -562,6 +581,34 @@ fn prepared(motion: &mut Motion, guess: &State) -> Result<State> {
         .hint("leave out the motion of the base"));
     }
     motion.closed(guess.clone(), &[])
+}
+
+/// Where the mechanism comes to rest if it moves slowly along its accelerations, which reduce the potential energy: nearly, and only where
+/// there is such a place.
+fn settle(motion: &mut Motion, start: State, effort: &[f64]) -> Result<State> {
+    let (mut state, mut size) = (start, SLOW);
+    let mut along = motion.accelerations(&state, effort)?;
+    for _ in 0..SETTLING {
+        let longest = largest(&along);
+        if longest == 0.0 {
+            break;
+        }
+        let step: Vec<f64> = along.iter().map(|a| size / longest * a).collect();
+        let mut next = state.clone();
+        next.step(motion.model(), &step);
+        let next = motion.closed(next, &[])?;
+        let there = motion.accelerations(&next, effort)?;
+        let momentum = motion.inertia(&next)?.times(&there);
+        // does it still go down in this direction?
+        let downward: f64 = momentum.iter().zip(&along).map(|(p, a)| p * a).sum();
+        if downward > 0.0 {
+            (state, along) = (next, there);
+            size = (1.5 * size).min(SLOW);
+        } else {
+            size *= 0.5;
+        }
+    }
+    Ok(state)
 }
 
 /// Newton's method on the accelerations, damped where they do not decrease.

@@ -345,6 +345,19 @@ fn branches_are_refused() {
     assert!(error.contains("lose rank"), "{error}");
 }
 
+/// A chain of seven links with skew axes, from anywhere: it hangs, and oscillates.
+#[test]
+fn chains_settle() {
+    let model = embedded::model("chain-7").unwrap();
+    for seed in 1..=5 {
+        let mut start = State::random(&model, seed);
+        start.v.fill(0.0);
+        let found = linear(&model, &start.q);
+        assert!(found.residual < 1e-8, "{seed}: {:.1e}", found.residual);
+        assert!(found.by_differences().unwrap().unwrap() < 1e-6);
+    }
+}
+
 #[test]
 fn what_has_no_equilibrium_is_refused() {
     let model = embedded::model("floating-chain-2").unwrap();

@@ -201,6 +201,11 @@ fn written(mode: &Mode) -> String {
     }
 }
 
+/// A position without round-off about zero.
+fn shown(x: f64) -> f64 {
+    if x.abs() < 1e-12 { 0.0 } else { x }
+}
+
 fn names(model: &Model) -> Vec<String> {
     let dofs = model.tree().dofs.iter();
     dofs.map(|dof| dof.name.clone()).collect()
@@ -249,7 +254,7 @@ fn equilibrium(model: &Model, one: &Found) -> String {
         .text("freedom", names(model))
         .numbers(
             "position",
-            positions.map(|at| at.map(|at| linear.state.q[at])),
+            positions.map(|at| at.map(|at| shown(linear.state.q[at]))),
         )
         .text(
             "in",
@@ -271,7 +276,7 @@ fn equilibrium(model: &Model, one: &Found) -> String {
         (0, _) => String::new(),
         (count, true) => format!("  found in {}\n", counted(count, "iteration", "iterations")),
         (count, false) => format!(
-            "  found in {}, from another guess about the given positions\n",
+            "  found in {}, from another guess than the given positions\n",
             counted(count, "iteration", "iterations")
         ),
     };
