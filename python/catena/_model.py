@@ -392,9 +392,46 @@ class Model(_catena.Model):
         """
         return Factorization(self._factor(q), self.nv)
 
-    def denoc(self, q: Any) -> "Factorization":
-        """The same as `factor`: the decoupled natural orthogonal complement leads to these factors."""
-        return self.factor(q)
+    def denoc(self, q: Any, v: Any = None) -> "Complement":
+        """The decoupled natural orthogonal complement at one state: twists of all mass centres are N v, N = N_l N_d, world axes.
+
+        >>> arm = catena.model("stanford")
+        >>> q, v = arm.random(1)
+        >>> it = arm.denoc(q, v)
+        >>> it.N_l.shape, it.N_d.shape
+        ((36, 36), (36, 6))
+        >>> bool(np.allclose(it.N_l @ it.N_d, it.N) and np.allclose(it.U @ np.diag(it.m_hat) @ it.U.T, arm.inertia(q)))
+        True
+        """
+        return Complement(**self._denoc(q, v))
+
+    def linearize(self, q: Any, tau: Any = None, *, hold: bool = False) -> "Linearisation":
+        """An equilibrium near q under the efforts `tau` (zero if left out), the linear equations about it and their modes: trees and
+        closed chains. With `hold`, about q itself under the efforts that hold it.
+
+        >>> arm = catena.model("planar3")
+        >>> linear = arm.linearize([0.1, 0.2, 0.3], hold=True)
+        >>> linear.A.shape, linear.B.shape
+        ((6, 6), (6, 3))
+        """
+        r = self._linearize(q, tau, hold)
+        f, n = len(r["independent"]), self.nv
+        matrix = lambda name, rows, columns: np.array(r[name], dtype=float).reshape(rows, columns)  # noqa: E731
+        values = np.array(r["values"], dtype=float).reshape(-1, 2)
+        return Linearisation(
+            np.array(r["q"]),
+            np.array(r["tau"]),
+            tuple(r["independent"]),
+            matrix("A", 2 * f, 2 * f),
+            matrix("B", 2 * f, n),
+            matrix("M", f, f),
+            matrix("D", f, f),
+            matrix("K", f, f),
+            matrix("Z", n, f),
+            values[:, 0] + 1j * values[:, 1],
+            matrix("real", -1, n) + 1j * matrix("imaginary", -1, n),
+            r["residual"],
+        )
 
     # --- motion in time ----------------------------------------------------------------------------------------------
 
@@ -711,6 +748,64 @@ class Factorization:
     def __repr__(self) -> str:
         states = self._factors.states
         return f"<catena.Factorization of {'one state' if states is None else f'{states} states'}, {self._nv} freedoms>"
+
+
+class Complement(NamedTuple):
+    """The decoupled natural orthogonal complement of n bodies and nv freedoms, twists (ω; ċ) of the mass centres, world axes.
+
+    `M` and `M_composite` have a block per body, `M_articulated`, `p`, `psi_hat`, `psi` and `m_hat` one per freedom; `T_l` and `T_d` are
+    `N_l` and `N_d` with a block per freedom. `N_dot` and `C` are zero without velocities.
+    """
+
+    c: Array
+    p: Array
+    N_l: Array
+    N_d: Array
+    N: Array
+    T_l: Array
+    T_d: Array
+    M: Array
+    M_composite: Array
+    M_articulated: Array
+    psi_hat: Array
+    psi: Array
+    m_hat: Array
+    U: Array
+    I: Array  # noqa: E741
+    N_dot: Array
+    C: Array
+
+
+class Linearisation(NamedTuple):
+    """Linear equations about an equilibrium: x = (y; dy/dt) of the `independent` freedoms, dx/dt = A x + B δτ, M ÿ + D ẏ + K y = Zᵀ δτ.
+
+    `values` are the eigenvalues of A, one of each conjugate pair, slowest first; `shapes` the amplitudes of all freedoms, a row per mode.
+    `residual` is the largest acceleration left at the equilibrium.
+    """
+
+    q: Array
+    tau: Array
+    independent: Tuple[str, ...]
+    A: Array
+    B: Array
+    M: Array
+    D: Array
+    K: Array
+    Z: Array
+    values: Array
+    shapes: Array
+    residual: float
+
+    @property
+    def frequencies(self) -> Array:
+        """Natural frequencies |λ|/2π of the modes, Hz."""
+        return np.abs(self.values) / (2 * np.pi)
+
+    @property
+    def damping_ratios(self) -> Array:
+        """−Re λ / |λ|: 0 undamped, 1 without oscillation, negative where it grows; NaN for free motions, λ = 0."""
+        size = np.abs(self.values)
+        return np.divide(-self.values.real, size, out=np.full(size.shape, np.nan), where=size > 0)
 
 
 class Assembled(NamedTuple):

@@ -23,6 +23,7 @@
 
 mod access;
 mod angle;
+pub mod arrays;
 pub mod document;
 mod export;
 mod json_tree;

@@ -35,6 +35,7 @@ pub mod equations;
 mod formulation;
 pub mod lagrangian;
 pub mod laws;
+pub mod linearisation;
 pub mod made_again;
 pub mod null_space;
 pub mod rotational;
@@ -42,3 +43,4 @@ mod saddle;
 
 pub use equations::{Equations, Row};
 pub use formulation::{Formulation, Mechanism, Solution};
+pub use linearisation::{Behaviour, Linearisation, Mode, Modes};

@@ -20,13 +20,16 @@ fn numbers(force: &Force<f64>) -> Value {
 }
 
 /// One state, checked, efforts and wrenches.
-struct Situation {
-    state: State,
-    tau: Vec<f64>,
+pub struct Situation {
+    /// Positions and velocities.
+    pub state: State,
+    /// Efforts.
+    pub tau: Vec<f64>,
     external: Vec<Force<f64>>,
 }
 
-fn situation<'py>(
+/// One state, not many.
+pub fn situation<'py>(
     py: Python<'py>,
     built: &Built,
     q: &Bound<'py, PyAny>,
