@@ -2,8 +2,8 @@
 
 use crate::commands::{
     algorithms, assemble, benchmark, check, compare, completions, convert, count, derivatives,
-    derive, doctor, evaluate, export_case, factor, forward, generate, info, inverse, man, models,
-    plot, regressor, render, report, simulate, study, tour, verify, view,
+    derive, doctor, evaluate, export_case, factor, forward, generate, ik, info, inverse, man,
+    models, plot, regressor, render, report, simulate, study, tour, verify, view,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -45,6 +45,8 @@ enum Command {
     Forward(forward::Arguments),
     /// The factorization I = U D Uᵀ of the inertia matrix
     Factor(factor::Arguments),
+    /// Positions that put frames where they are wanted (inverse kinematics)
+    Ik(ik::Arguments),
     /// A closed state near a guess, for models with loops, couplings or drivers
     Assemble(assemble::Arguments),
     /// Derivatives of efforts or accelerations with respect to positions, velocities, efforts
@@ -123,6 +125,7 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Inverse(arguments)) => inverse::run(arguments, json),
         Some(Command::Forward(arguments)) => forward::run(arguments, json),
         Some(Command::Factor(arguments)) => factor::run(arguments, json),
+        Some(Command::Ik(arguments)) => ik::run(arguments, json),
         Some(Command::Assemble(arguments)) => assemble::run(arguments, json),
         Some(Command::Derivatives(arguments)) => derivatives::run(arguments, json),
         Some(Command::Regressor(arguments)) => regressor::run(arguments, json),

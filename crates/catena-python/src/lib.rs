@@ -11,6 +11,7 @@ mod error;
 mod factor;
 mod mechanism;
 mod model;
+mod reach;
 mod simulate;
 mod symbols;
 mod value;

@@ -42,6 +42,7 @@ pub struct Card {
 pub const ALL: &[Card] = &[
     kinematics::forward::CARD,
     kinematics::jacobian::CARD,
+    kinematics::inverse::CARD,
     inverse_dynamics::recursive_newton_euler::CARD,
     inertia_matrix::composite_bodies::CARD,
     inertia_matrix::coriolis::CARD,
