@@ -43,20 +43,20 @@ class Viewer:
         )
         atexit.register(self.close)
         assert self._process.stdout is not None
-        lines: List[str] = []
+        text = ""
         for line in self._process.stdout:
-            lines.append(line)
-            # the first thing that it prints is one object, which ends with a brace of its own line
-            if line.rstrip() == "}":
-                break
-        try:
-            self.url = json.loads("".join(lines))["url"]
-        except (ValueError, KeyError):
-            self._process.wait()
-            self._messages.seek(0)
-            messages = self._messages.read()
-            self.close()
-            raise refused(messages) from None
+            text += line
+            try:
+                self.url = json.loads(text)["url"]
+                return
+            except ValueError:
+                continue
+        # it has ended without an address
+        self._process.wait()
+        self._messages.seek(0)
+        messages = self._messages.read()
+        self.close()
+        raise refused(messages)
 
     @property
     def is_open(self) -> bool:

@@ -13,7 +13,6 @@ use crate::{json, limits};
 use catena::Model;
 use catena::algorithm::kinematics::inverse::{Goal, InverseKinematics, Reached, Search, Target};
 use catena::error::{Error, ErrorKind, Result};
-use catena::residual::largest;
 use catena::spatial::{Mat3, Vec3};
 use clap::Args;
 use serde_json::{Value, json};
@@ -254,10 +253,15 @@ fn to_json(model: &Model, goal: &Goal, found: &[(Situation, Reached)]) -> Value 
                     })
                 })
                 .collect();
-            state.insert("reached".into(), reached.converged.into());
-            state.insert("iterations".into(), reached.iterations.into());
-            state.insert("residual".into(), largest(&reached.left).into());
-            state.insert("targets".into(), targets);
+            state.insert(
+                "checks".into(),
+                json!({
+                    "reached": reached.converged,
+                    "residual": reached.residual(),
+                    "iterations": reached.iterations,
+                    "targets": targets,
+                }),
+            );
             Value::Object(state)
         })
         .collect();
