@@ -199,3 +199,8 @@ fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
         )),
     }
 }
+
+/// The Rust examples of the manual's first page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/start.md")]
+struct FirstPage;
