@@ -119,6 +119,24 @@ class Model:
     def _assemble(
         self, q: Any, v: Any, hold: list[str], time: float
     ) -> tuple[Array, Array, dict[str, Any]]: ...
+    def _reach(
+        self,
+        q: Any,
+        wanted: list[tuple[Optional[str], list[list[float]]]],
+        limits: bool,
+        tolerance: float,
+        iterations: int,
+        time: float,
+    ) -> tuple[Array, dict[str, Any]]: ...
+    def _follow(
+        self,
+        times: list[float],
+        q: Any,
+        wanted: list[tuple[Optional[str], list[list[float]]]],
+        limits: bool,
+        tolerance: float,
+        iterations: int,
+    ) -> list[Array]: ...
     def _loads(self, q: Any, v: Any, tau: Any, wrenches: Any, sharing: str, time: float) -> dict[str, Any]: ...
     def _formulation(
         self, q: Any, v: Any, tau: Any, wrenches: Any, formulation: Optional[str], time: float
@@ -128,7 +146,7 @@ class Model:
     def _case(self, name: str, states: int, seed: int) -> str: ...
     def _derive(self, format: str, symbols: list[str], style: Optional[str], elimination: bool) -> str: ...
     def _generate(
-        self, language: str, functions: list[str], name: str, frame: str, parameters: list[str], snap: float
+        self, language: str, functions: list[str], name: str, frame: str, parameters: list[str], snap: float, casadi: bool
     ) -> list[tuple[str, str]]: ...
     def _count(self, functions: list[str]) -> list[tuple[str, int, int]]: ...
     def _figure(self, q: Any, labels: list[str], side_by_side: bool) -> str: ...

@@ -45,6 +45,7 @@ pub const ALL: &[Card] = &[
     kinematics::forward::CARD,
     kinematics::jacobian::CARD,
     natural_orthogonal_complement::CARD,
+    kinematics::inverse::CARD,
     inverse_dynamics::recursive_newton_euler::CARD,
     inertia_matrix::composite_bodies::CARD,
     inertia_matrix::coriolis::CARD,
