@@ -82,7 +82,7 @@ def read_by_catena(program, path, folder):
 def random_positions(model, rng):
     q = np.zeros(model.nq)
     for k in range(model.njnt):
-        at, kind = model.jnt_qposadr[k], model.jnt_type[k]
+        at, kind = model.jnt_qposadr[k], mujoco.mjtJoint(model.jnt_type[k])
         if kind == mujoco.mjtJoint.mjJNT_FREE:
             q[at : at + 3] = rng.uniform(-1, 1, 3)
             at += 3
@@ -106,7 +106,8 @@ def by_mujoco(model, rng):
     mujoco.mj_fullM(model, data, inertia)
     friction = model.dof_frictionloss * np.sign(data.qvel)
     bias = data.qfrc_bias - data.qfrc_passive + friction
-    tau = bias + np.diag(inertia) * rng.uniform(-1, 1, model.nv)
+    # damping is not held: where it is 1e11, the difference of both would have no digits left
+    tau = data.qfrc_bias + np.diag(inertia) * rng.uniform(-1, 1, model.nv)
     data.qfrc_applied[:] = tau - friction
     mujoco.mj_forward(model, data)
     state = {"q": data.qpos.tolist(), "v": data.qvel.tolist(), "a": [0.0] * model.nv, "tau": tau.tolist()}

@@ -3,7 +3,7 @@
 use super::File;
 use super::attributes::Attributes;
 use super::compiler::Compiler;
-use super::mass::{Mass, principal};
+use super::mass::{Mass, principal, principal_within};
 use super::mesh::{self, Enclosed};
 use super::orientation::{pose, turn_z_to};
 use super::shape::Shape;
@@ -14,6 +14,10 @@ use std::collections::HashMap;
 
 /// Density of water, kg/m³.
 const DENSITY: f64 = 1000.0;
+
+/// MuJoCo (4.0, measured) keeps a mesh in its principal axes and drops products of inertia below this fraction of the largest
+/// moment. So does this reader, to make the same model of a file.
+const MESH_PRODUCTS: f64 = 1e-7;
 
 /// The kinds of geoms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,11 +127,10 @@ pub(super) fn mass<'t>(
     let (volume, per_mass) = match (kind, enclosed) {
         (Kind::Mesh, None) => return Err(geom.missing("mesh")),
         (Kind::Mesh, Some(inside)) => {
-            own = own * Pose::shift(inside.centre);
-            (
-                inside.volume,
-                inside.tensor.map(|entry| entry / inside.volume),
-            )
+            let (moments, axes) = principal_within(inside.tensor, MESH_PRODUCTS);
+            own = own * Pose::new(axes, inside.centre);
+            let [x, y, z] = moments.map(|moment| moment / inside.volume);
+            (inside.volume, Sym3::new(x, y, z, 0.0, 0.0, 0.0))
         }
         (_, fitted) => {
             let sizes = match fitted {

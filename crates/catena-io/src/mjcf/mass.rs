@@ -102,32 +102,44 @@ impl Mass {
 
 /// Principal moments, the largest first, and their axes as columns of a rotation, by Jacobi's method.
 pub(super) fn principal(tensor: Sym3<f64>) -> ([f64; 3], Mat3<f64>) {
-    let mut a = tensor.full();
+    principal_within(tensor, 1e-17)
+}
+
+/// The same, where products of inertia below a fraction of the largest entry are left as they are.
+pub(super) fn principal_within(tensor: Sym3<f64>, fraction: f64) -> ([f64; 3], Mat3<f64>) {
     let mut axes = Mat3::identity();
-    for _ in 0..30 {
-        let [[xx, xy, xz], [_, yy, yz], [_, _, zz]] = a.rows();
-        let off = xy.abs() + xz.abs() + yz.abs();
-        if off <= 1e-17 * (xx.abs() + yy.abs() + zz.abs()) {
+    let mut turned = tensor;
+    for _ in 0..50 {
+        let Sym3 {
+            xx,
+            yy,
+            zz,
+            xy,
+            xz,
+            yz,
+        } = turned;
+        let (pp, qq, pq, p, q) = if xy.abs() > xz.abs() && xy.abs() > yz.abs() {
+            (xx, yy, xy, 0, 1)
+        } else if xz.abs() > yz.abs() {
+            (xx, zz, xz, 0, 2)
+        } else {
+            (yy, zz, yz, 1, 2)
+        };
+        if pq.abs() <= fraction * xx.abs().max(yy.abs()).max(zz.abs()) {
             break;
         }
-        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
-            let rows = a.rows();
-            if rows[p][q] == 0.0 {
-                continue;
-            }
-            let turn = plane_rotation(rows[p][p], rows[q][q], rows[p][q], p, q);
-            a = turn.transpose() * a * turn;
-            axes = axes * turn;
-        }
+        let turn = plane_rotation(pp, qq, pq, p, q);
+        axes = axes * turn;
+        turned = tensor.conjugate(axes.transpose());
     }
-    let rows = a.rows();
+    let moments = [turned.xx, turned.yy, turned.zz];
     let mut order = [0, 1, 2];
-    order.sort_by(|&i, &j| rows[j][j].total_cmp(&rows[i][i]));
+    order.sort_by(|&i, &j| moments[j].total_cmp(&moments[i]));
     let columns = [axes.x, axes.y, axes.z];
     let [x, y, z] = order.map(|k| columns[k]);
     // a right-handed frame
     let z = if x.cross(y).dot(z) < 0.0 { -z } else { z };
-    (order.map(|k| rows[k][k]), Mat3::from_columns(x, y, z))
+    (order.map(|k| moments[k]), Mat3::from_columns(x, y, z))
 }
 
 /// The rotation in the plane of two axes that makes the entry `pq` vanish.
