@@ -1021,25 +1021,46 @@ def _tensor(value: Any) -> List[float]:
     raise InputError("inertia must be 3 numbers (xx yy zz), 6 (xx yy zz xy xz yz) or a symmetric 3×3 matrix")
 
 
-def load(path: PathLike, *, base: Optional[str] = None, strict: bool = False, ignore_unknown: bool = False) -> Model:
-    """Reads a model file: `.toml` or `.json` in catena's own format, `.urdf`, or `.xml` with URDF in it.
+def load(
+    path: PathLike,
+    *,
+    base: Optional[str] = None,
+    strict: bool = False,
+    ignore_unknown: bool = False,
+    ignore: Sequence[str] = (),
+) -> Model:
+    """Reads a model file: `.toml` or `.json` in catena's own format, `.urdf`, `.mjcf`, or `.xml` with URDF or MJCF in it.
 
     `base` is "fixed" or "free": how the root link of a URDF is held (fixed unless asked). `strict` refuses inertias that no rigid
-    body can have, `ignore_unknown` leaves out elements of a URDF that are not understood. What was assumed is in
+    body can have, `ignore_unknown` leaves out elements of a URDF that are not understood. `ignore` names what of an MJCF file is
+    left out although it changes the dynamics, such as "fluid"; without it the file is refused. What was assumed is in
     `model.assumptions`.
     """
     model = Model()
-    model._read(os.fspath(path), base, strict, ignore_unknown)
+    model._read(os.fspath(path), base, strict, ignore_unknown, _names("ignore", ignore))
     return model
 
 
 def loads(
-    text: str, format: str, *, base: Optional[str] = None, strict: bool = False, ignore_unknown: bool = False
+    text: str,
+    format: str,
+    *,
+    base: Optional[str] = None,
+    strict: bool = False,
+    ignore_unknown: bool = False,
+    ignore: Sequence[str] = (),
 ) -> Model:
-    """Reads a model from text; `format` is "toml", "json" or "urdf". The rest is as for `load`."""
+    """Reads a model from text; `format` is "toml", "json", "urdf" or "mjcf". The rest is as for `load`."""
     model = Model()
-    model._read_text(text, format, base, strict, ignore_unknown)
+    model._read_text(text, format, base, strict, ignore_unknown, _names("ignore", ignore))
     return model
+
+
+def _names(what: str, names: Sequence[str]) -> List[str]:
+    """A list of names; a string would be a list of its letters."""
+    if isinstance(names, str):
+        raise InputError(f'{what} must be a list of names such as ["{names}"], not one string')
+    return list(names)
 
 
 def model(name: str) -> Model:
