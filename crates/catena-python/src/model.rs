@@ -3,7 +3,7 @@
 use crate::error::{guarded, raise, refuse};
 use crate::value::{from_python, to_python};
 use catena::algorithm::constrained::ClosedChain;
-use catena::error::{Error, ErrorKind, Place, Result};
+use catena::error::{Error, Place, Result};
 use catena::model::{FrameInfo, Model, embedded};
 use catena::native::{Compiled, Kernel};
 use catena::spatial::Vec3;
