@@ -1,7 +1,7 @@
 //! States: positions on the manifold of the joints, velocities, and the motion of the base.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Model;
+use crate::model::{Model, Tree};
 use crate::random::Random;
 use crate::scalar::{Parameter, Scalar, Task};
 use crate::spatial::{Mat3, Motion, Pose, Vec3};
@@ -69,6 +69,22 @@ impl<S: Scalar> State<S> {
         couplings.expand_positions(&self.q, &mut state.q);
         couplings.expand_rates(&self.v, &mut state.v);
         state
+    }
+
+    /// The state that the model itself begins with: neutral and at rest, unless its joints name others. It need not close the
+    /// loops; then it is a guess for assembly.
+    pub fn start<P>(model: &Model<P>) -> Self {
+        let tree = model.tree();
+        let lift = |numbers: &[f64]| numbers.iter().map(|&x| S::constant(x)).collect();
+        let (q, v): (Vec<S>, Vec<S>) = (lift(&tree.start), lift(&tree.start_velocity));
+        State {
+            q: independent_positions(model, q),
+            v: match model.couplings() {
+                None => v,
+                Some(couplings) => couplings.freedoms().iter().map(|&k| v[k]).collect(),
+            },
+            base: Base::fixed(),
+        }
     }
 
     /// Moves every joint along the manifold: q ⊕ δ, where δ is a velocity times a time.
@@ -180,6 +196,25 @@ pub fn quaternion_step<S: Scalar>(p: [S; 4], delta: [S; 3]) -> [S; 4] {
     ]
 }
 
+/// The δ of which [`quaternion_step`] leads from p to `to`: 2 log(p* ∘ to).
+fn quaternion_change([pw, px, py, pz]: [f64; 4], [w, x, y, z]: [f64; 4]) -> [f64; 3] {
+    let cosine = pw * w + px * x + py * y + pz * z;
+    let sine = [
+        pw * x - px * w - py * z + pz * y,
+        pw * y + px * z - py * w - pz * x,
+        pw * z - px * y + py * x - pz * w,
+    ];
+    let length = sine.iter().map(|x| x * x).sum::<f64>().sqrt();
+    // −p is the same rotation as p
+    let angle = 2.0 * (length * cosine.signum()).atan2(cosine.abs());
+    let scale = if length > 1e-9 {
+        angle / length
+    } else {
+        2.0 * cosine.signum()
+    };
+    sine.map(|x| x * scale)
+}
+
 impl State<f64> {
     /// An empty state, as a placeholder in a swap.
     pub(crate) fn empty() -> Self {
@@ -188,6 +223,42 @@ impl State<f64> {
             v: Vec::new(),
             base: Base::fixed(),
         }
+    }
+
+    /// The increment δ that leads to the positions of another state: its q is this q ⊕ δ. Of a quaternion it is the rotation vector of the
+    /// shorter way, in child axes.
+    pub fn change_to<P>(&self, model: &Model<P>, other: &State) -> Vec<f64> {
+        if let Some(couplings) = model.couplings() {
+            // coordinates that follow others are scalars: what becomes of them does not matter here
+            let tree = model.tree();
+            let [mut from, mut to] = [(); 2].map(|()| State {
+                q: vec![0.0; tree.nq],
+                v: Vec::new(),
+                base: Base::fixed(),
+            });
+            scatter(couplings.positions(), &self.q, &mut from.q);
+            scatter(couplings.positions(), &other.q, &mut to.q);
+            let all = from.change_along(tree, &to);
+            return couplings.freedoms().iter().map(|&k| all[k]).collect();
+        }
+        self.change_along(model.tree(), other)
+    }
+
+    /// The increment in all coordinates of a tree.
+    fn change_along(&self, tree: &Tree, other: &State) -> Vec<f64> {
+        let mut delta = vec![0.0; tree.nv];
+        for body in &tree.bodies[1..] {
+            let plain = body.kind.quaternion().unwrap_or(body.kind.nv());
+            for k in 0..plain {
+                delta[body.v + k] = other.q[body.q + k] - self.q[body.q + k];
+            }
+            if body.kind.quaternion().is_some() {
+                let of = |state: &State| std::array::from_fn(|k| state.q[body.q + plain + k]);
+                let turn = quaternion_change(of(self), of(other));
+                delta[body.v + plain..body.v + plain + 3].copy_from_slice(&turn);
+            }
+        }
+        delta
     }
 
     /// A state with these positions and velocities: lengths and numbers checked, quaternions normalised.

@@ -9,9 +9,11 @@ mod closed_models;
 pub mod constraint;
 pub mod couplings;
 pub mod embedded;
+mod force;
 mod graph;
 pub(crate) mod joint;
 mod reduced;
+mod sensor;
 mod tree;
 
 pub use actuator::{Actuator, ActuatorSpec};
@@ -21,9 +23,14 @@ pub use builder::{
 };
 pub use constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Law, Rule, RuleSpec};
 pub use couplings::{Cluster, Couplings, Follower};
+pub use force::{
+    BodyPoint, ConstantForce, Drag, ForceAxes, ForceElement, ForceLaw, ForceRule, ForceSpec,
+    GravityGradient, Spring, Torsion,
+};
 pub use graph::SpanningTree;
 pub use joint::JointKind;
 pub use reduced::Reduced;
+pub use sensor::{Sensor, SensorKind, SensorRule, SensorSpec};
 pub(crate) use tree::Node;
 pub use tree::{BodyInfo, DofInfo, FrameInfo, Tree};
 
@@ -47,6 +54,7 @@ pub struct Model<P = f64> {
     pub(crate) gravity: Vec3<P>,
     pub(crate) constraints: Vec<Constraint<P>>,
     pub(crate) couplings: Option<Arc<Couplings<P>>>,
+    pub(crate) forces: Vec<ForceElement>,
 }
 
 /// The constants of one body and the joint that carries it.
@@ -172,7 +180,7 @@ impl<P> Model<P> {
 }
 
 impl<P: Copy> Model<P> {
-    /// Maps every number of the model: to dual numbers, to symbols, to other masses.
+    /// Maps every number of the model but those of force elements: to dual numbers, to symbols, to other masses.
     pub fn map<T: Copy>(&self, f: impl Fn(P) -> T) -> Model<T> {
         let vec = |v: Vec3<P>| v.map(&f);
         Model {
@@ -214,6 +222,7 @@ impl<P: Copy> Model<P> {
             gravity: vec(self.gravity),
             constraints: self.constraints.iter().map(|c| c.map(&f)).collect(),
             couplings: (self.couplings.as_ref()).map(|couplings| Arc::new(couplings.map(&f))),
+            forces: self.forces.clone(),
         }
     }
 
@@ -328,7 +337,7 @@ impl Model<f64> {
     }
 
     /// A hash of everything that enters the equations of motion of the tree: joints, parents, placements,
-    /// inertias, rotors, passive forces, gravity, eliminated couplings, bit by bit. Names and constraints are left out.
+    /// inertias, rotors, passive forces, gravity, force elements, eliminated couplings, bit by bit. Names and constraints are left out.
     pub fn fingerprint(&self) -> u64 {
         let mut print = Fingerprint::new();
         for (node, body) in self.tree.nodes.iter().zip(&self.bodies) {
@@ -360,6 +369,10 @@ impl Model<f64> {
             for (source, ratio) in &follower.terms {
                 print.words([source.v as u64, ratio.to_bits()]);
             }
+        }
+        for element in &self.forces {
+            // as many digits as it takes to tell numbers apart
+            print.bytes(format!("{:?}", element.law).as_bytes());
         }
         print.0
     }

@@ -74,6 +74,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
 fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
     let model = argument.model()?;
     model.expect_tree()?;
+    model.expect_no_forces("the count of operations")?;
     limits::freedoms(&model, "count", MOST_FREEDOMS)?;
     let tree = model.clone().open_tree();
     let reduced = tree.reduced(DUST).model;

@@ -264,6 +264,8 @@ impl Batch {
         derivatives: &mut [f64],
     ) -> Result<()> {
         self.model.expect_tree()?;
+        self.model
+            .expect_no_forces("derivatives of a batch of states")?;
         if self.is_coupled() {
             return self.coupled_inverse_derivatives([q, v, vdot], derivatives);
         }
@@ -280,6 +282,8 @@ impl Batch {
         derivatives: &mut [f64],
     ) -> Result<()> {
         self.model.expect_tree()?;
+        self.model
+            .expect_no_forces("derivatives of a batch of states")?;
         if self.is_coupled() {
             return self.coupled_forward_derivatives([q, v, tau], derivatives);
         }

@@ -410,6 +410,19 @@ impl Dynamics {
         Ok(factors)
     }
 
+    pub(super) fn coupled_force_efforts(&mut self, state: &State) -> Result<Vec<Vec<f64>>> {
+        self.with_coupled(|tree, coupled| {
+            coupled.expand(state)?;
+            let all = tree.force_efforts(&coupled.state)?;
+            let contracted = all.iter().map(|efforts| {
+                let mut own = vec![0.0; coupled.model.nv()];
+                coupled.couplings().contract(efforts, &mut own);
+                own
+            });
+            Ok(contracted.collect())
+        })
+    }
+
     pub(super) fn coupled_coriolis(&mut self, state: &State) -> Result<&Matrix> {
         self.with_coupled(|tree, coupled| {
             coupled.expand(state)?;
