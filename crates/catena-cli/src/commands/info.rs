@@ -680,6 +680,18 @@ fn body_json(model: &Model, i: usize) -> Value {
         .full()
         .rows();
     let place = body.place.to_string();
+    // of the independent coordinates; a joint that follows others has none
+    let (mut q, mut v) = (tree.q_range(i), tree.dof_range(i));
+    if let Some(couplings) = model.couplings() {
+        let among = |list: &[usize], range: std::ops::Range<usize>| {
+            let place = |at: usize| list.partition_point(|&k| k < at);
+            place(range.start)..place(range.end)
+        };
+        (q, v) = (
+            among(couplings.positions(), q),
+            among(couplings.freedoms(), v),
+        );
+    }
     json!({
         "number": i,
         "name": body.name,
@@ -688,10 +700,10 @@ fn body_json(model: &Model, i: usize) -> Value {
         "parent_number": body.parent,
         "joint": body.joint,
         "kind": body.kind.name(),
-        "first_q": body.q,
-        "first_v": body.v,
-        "nq": body.kind.nq(),
-        "nv": body.kind.nv(),
+        "first_q": (!q.is_empty()).then_some(q.start),
+        "first_v": (!v.is_empty()).then_some(v.start),
+        "nq": q.len(),
+        "nv": v.len(),
         "mass": inertial.mass,
         "centre": json::vector(link_from_body.point(inertial.centre)),
         "inertia": tensor.iter().map(|row| json::numbers(row)).collect::<Value>(),
