@@ -329,6 +329,14 @@ fn all_routes_agree() {
         let back = dynamics.inverse(&state, &vdot, &[]).unwrap().to_vec();
         close(&back, &tau, 1e-10, "inverse");
 
+        let mut resting = state.clone();
+        resting.v.fill(0.0);
+        let held = dynamics
+            .inverse(&resting, &vec![0.0; nv], &[])
+            .unwrap()
+            .to_vec();
+        close(dynamics.gravity(&state).unwrap(), &held, 0.0, "gravity");
+
         // as external wrenches on the model without elements
         let bare = model.clone().without_forces();
         let mut kinematics = Kinematics::new(&model);

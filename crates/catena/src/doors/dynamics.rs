@@ -735,7 +735,8 @@ impl Dynamics {
         external: &[Force<f64>],
         wrenches: &mut Vec<Force<f64>>,
     ) -> Result<Vec<Action<f64>>> {
-        self.locate(state)?;
+        let still = vec![0.0; self.model.nv()];
+        self.kinematics(state, &still)?;
         wrenches.clear();
         wrenches.extend_from_slice(external);
         wrenches.resize(self.model.body_count() + 1, Force::zero());
