@@ -652,6 +652,7 @@ impl Dynamics {
 
     /// Energies, momenta and centre of mass.
     pub fn mechanical_state(&mut self, state: &State) -> Result<MechanicalState<f64>> {
+        self.force_actions(state)?; // an element without a value is named
         self.locate(state)?;
         let mechanical = mechanical_state(&self.model, &state.q, &state.v, &self.kinematics);
         let energies = [
@@ -754,6 +755,10 @@ impl Dynamics {
 
     /// What every force element of the model does at a state: energy, powers, tension and length.
     pub fn force_actions(&mut self, state: &State) -> Result<Vec<Action<f64>>> {
+        if self.model.forces().is_empty() {
+            self.check_state(state)?;
+            return Ok(Vec::new());
+        }
         let mut wrenches = std::mem::take(&mut self.wrenches);
         let actions = self.loaded(state, &[], &mut wrenches);
         self.wrenches = wrenches;
