@@ -20,13 +20,16 @@ fn numbers(force: &Force<f64>) -> Value {
 }
 
 /// One state, checked, efforts and wrenches.
-struct Situation {
-    state: State,
-    tau: Vec<f64>,
+pub struct Situation {
+    /// Positions and velocities.
+    pub state: State,
+    /// Efforts.
+    pub tau: Vec<f64>,
     external: Vec<Force<f64>>,
 }
 
-fn situation<'py>(
+/// One state, not many.
+pub fn situation<'py>(
     py: Python<'py>,
     built: &Built,
     q: &Bound<'py, PyAny>,
@@ -254,7 +257,11 @@ impl PyModel {
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
         guarded(py, || {
-            let laws = py.detach(|| check::run(&built.model, states, seed));
+            let laws = py.detach(|| {
+                let mut laws = check::run(&built.model, states, seed);
+                laws.extend(catena_mechanism::laws::run(&built.model, states, seed));
+                laws
+            });
             let list: Value = laws
                 .iter()
                 .map(|law| {

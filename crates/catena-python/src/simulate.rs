@@ -115,79 +115,6 @@ fn effort_function(function: Py<PyAny>, raised: &Raised) -> Law {
     })
 }
 
-/// A function of Python that is asked at equal intervals and whose efforts are held in between, as by a digital controller.
-struct Held {
-    function: Py<PyAny>,
-    efforts: Arc<Mutex<Vec<f64>>>,
-    /// How often it is asked, Hz.
-    rate: f64,
-}
-
-impl Held {
-    /// Efforts as they are held.
-    fn efforts(&self) -> Law {
-        let efforts = Arc::clone(&self.efforts);
-        Law::fallible(move |_, _, tau| {
-            tau.copy_from_slice(&efforts.lock().unwrap_or_else(PoisonError::into_inner));
-            Ok(())
-        })
-    }
-
-    /// Asks for the efforts of the next interval.
-    fn ask(&self, py: Python<'_>, t: f64, state: &State) -> PyResult<()> {
-        let mut efforts = vec![0.0; state.v.len()];
-        ask(py, &self.function, t, state, &mut efforts)?;
-        *self.efforts.lock().unwrap_or_else(PoisonError::into_inner) = efforts;
-        Ok(())
-    }
-
-    /// Runs to the end.
-    fn to_the_end(
-        &self,
-        py: Python<'_>,
-        simulation: &mut Simulation,
-        samples: &mut Vec<Sample>,
-        duration: f64,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let mut looked = Instant::now();
-        let mut next = 1.0;
-        while !simulation.finished() {
-            simulation
-                .advance(samples)
-                .map_err(|error| raise(py, &error))?;
-            // in units of the interval, beyond the instant at which the function is to be asked
-            let beyond = simulation.time() * self.rate - next;
-            if beyond > 1e-6 {
-                let message = format!(
-                    "a step went past {} s, where the control is asked",
-                    next / self.rate
-                );
-                return Err(refuse(
-                    py,
-                    &message,
-                    "dry friction ends steps early: give the control without a rate",
-                ));
-            }
-            if beyond > -1e-6 && !simulation.finished() {
-                self.ask(py, next / self.rate, &simulation.state())?;
-                next += 1.0;
-            }
-            if looked.elapsed() > PATIENCE {
-                py.check_signals()?;
-                if let Some(progress) = progress {
-                    progress.call1((simulation.time(), duration))?;
-                }
-                looked = Instant::now();
-            }
-        }
-        if let Some(progress) = progress {
-            progress.call1((simulation.time(), duration))?;
-        }
-        Ok(())
-    }
-}
-
 /// A function of Python whose changes of sign are events.
 fn state_function(function: Py<PyAny>, raised: &Raised) -> StateFunction {
     let raised = Arc::clone(raised);
@@ -508,30 +435,22 @@ impl PyModel {
             let raised: Raised = Raised::default();
             let mut inputs = Inputs::default();
             let mut drive = Value::Null;
-            let mut held = None;
-            match (control.filter(|control| !control.is_none()), rate) {
-                (None, _) => {}
-                (Some(control), Some(rate)) if control.is_callable() => {
-                    drive = json!({"kind": "held function", "rate": rate});
-                    let sampled = Held {
-                        function: control.clone().unbind(),
-                        efforts: Arc::default(),
-                        rate,
-                    };
-                    sampled.ask(py, 0.0, &start)?;
-                    inputs.controller = Controller::Own(sampled.efforts());
-                    held = Some(sampled);
-                }
-                (Some(control), None) if control.is_callable() => {
+            match control.filter(|control| !control.is_none()) {
+                None => {}
+                Some(control) if control.is_callable() => {
                     drive = json!({"kind": "function"});
                     let function = effort_function(control.clone().unbind(), &raised);
                     inputs.controller = Controller::Own(function);
                 }
-                (Some(control), _) => {
+                Some(control) => {
                     drive = from_python("control", control)?;
                     inputs.controller =
                         controller(&drive, &built, &start).map_err(|error| raise(py, &error))?;
                 }
+            }
+            if rate.is_some() {
+                drive["rate"] = rate.into();
+                inputs.rate = rate;
             }
             inputs.wrenches = pushes(py, &built, wrenches)?;
             let events = event_functions(py, &built, limits, events, &raised)?;
@@ -577,20 +496,15 @@ impl PyModel {
             };
             metadata["model"] = serde_json::from_str(&self.to_json(py)?).unwrap_or_default();
             let mut samples = Vec::new();
-            let done = match &held {
-                None => to_the_end(
-                    py,
-                    &mut simulation,
-                    &mut samples,
-                    duration,
-                    &stop,
-                    progress,
-                    &raised,
-                ),
-                Some(held) => {
-                    held.to_the_end(py, &mut simulation, &mut samples, duration, progress)
-                }
-            };
+            let done = to_the_end(
+                py,
+                &mut simulation,
+                &mut samples,
+                duration,
+                &stop,
+                progress,
+                &raised,
+            );
             let mut ended = done.err();
             if ended.is_none() {
                 ended = taken(&raised);

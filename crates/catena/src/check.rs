@@ -99,11 +99,13 @@ pub fn run(model: &Model, states: usize, seed: u64) -> Vec<LawResult> {
     results.0
 }
 
-#[derive(Default)]
-struct Results(Vec<LawResult>);
+/// Results of laws, the worst of each.
+#[derive(Clone, Debug, Default)]
+pub struct Results(pub Vec<LawResult>);
 
 impl Results {
-    fn add(&mut self, law: &'static str, routes: &'static str, residual: f64, tolerance: f64) {
+    /// Adds the residual of a law at one state.
+    pub fn add(&mut self, law: &'static str, routes: &'static str, residual: f64, tolerance: f64) {
         let found = LawResult {
             law,
             routes,

@@ -14,6 +14,7 @@
 
 mod articulated;
 mod c;
+mod casadi;
 mod composite;
 mod emit;
 mod equations;
@@ -202,6 +203,12 @@ impl Module {
             Language::Python => python::files(self),
             Language::Matlab => matlab::files(self),
         })
+    }
+
+    /// A C file with which the functions `inverse` and `forward` of the C code become external functions of CasADi, with their Jacobians. The module
+    /// needs their derivatives: see [`Question::with_derivatives`].
+    pub fn casadi(&self) -> Result<File> {
+        casadi::file(self)
     }
 
     /// The header of a file, line by line: model, conventions, coordinates, counts. Names cannot break out of their line.

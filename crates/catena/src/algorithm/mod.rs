@@ -15,6 +15,7 @@ pub mod forward_dynamics;
 pub mod inertia_matrix;
 pub mod inverse_dynamics;
 pub mod kinematics;
+pub mod natural_orthogonal_complement;
 pub(crate) mod pack;
 pub mod passive;
 pub mod pendulum;
@@ -43,6 +44,8 @@ pub struct Card {
 pub const ALL: &[Card] = &[
     kinematics::forward::CARD,
     kinematics::jacobian::CARD,
+    natural_orthogonal_complement::CARD,
+    kinematics::inverse::CARD,
     inverse_dynamics::recursive_newton_euler::CARD,
     inertia_matrix::composite_bodies::CARD,
     inertia_matrix::coriolis::CARD,

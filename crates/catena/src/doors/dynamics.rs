@@ -14,6 +14,7 @@ use crate::algorithm::inverse_dynamics::{
     InverseDynamics, inverse_dynamics, recursive_newton_euler,
 };
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
+use crate::algorithm::natural_orthogonal_complement::{Denoc, mass_centres};
 use crate::doors::native::{Compiled, Singles};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
@@ -565,6 +566,19 @@ impl Dynamics {
         match factors.singular_freedom() {
             Some(k) => Err(self.singular(k, factors.inverse[k])),
             None => Ok(factors),
+        }
+    }
+
+    /// The decoupled natural orthogonal complement as an object: N_l, N_d, composite and articulated bodies, ψ, m̂.
+    pub fn denoc(&self, state: &State) -> Result<Denoc<f64>> {
+        self.factorization(state)?;
+        let centres = mass_centres(&self.model);
+        let (q, v, base) = (&state.q, &state.v, &state.base);
+        let denoc = Denoc::new(&self.model, &centres, q, v, base);
+        match denoc.singular_freedom() {
+            Some(k) => Err(self.singular(k, denoc.pivots()[k].recip())),
+            None if !denoc.is_finite() => Err(too_large("the complement of this state")),
+            None => Ok(denoc),
         }
     }
 
