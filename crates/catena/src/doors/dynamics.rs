@@ -750,6 +750,7 @@ impl Dynamics {
         if self.is_coupled() {
             return self.at_tree(state, Dynamics::mechanical_state);
         }
+        self.force_actions(state)?; // an element without a value is named
         self.locate(state)?;
         let mechanical = mechanical_state(&self.model, &state.q, &state.v, &self.kinematics);
         let energies = [
@@ -838,7 +839,8 @@ impl Dynamics {
         external: &[Force<f64>],
         wrenches: &mut Vec<Force<f64>>,
     ) -> Result<Vec<Action<f64>>> {
-        self.locate(state)?;
+        let still = vec![0.0; self.model.nv()];
+        self.kinematics(state, &still)?;
         wrenches.clear();
         wrenches.extend_from_slice(external);
         wrenches.resize(self.model.body_count() + 1, Force::zero());
@@ -858,6 +860,10 @@ impl Dynamics {
     pub fn force_actions(&mut self, state: &State) -> Result<Vec<Action<f64>>> {
         if self.is_coupled() {
             return self.at_tree(state, Dynamics::force_actions);
+        }
+        if self.model.forces().is_empty() {
+            self.check_state(state)?;
+            return Ok(Vec::new());
         }
         let mut wrenches = std::mem::take(&mut self.wrenches);
         let actions = self.loaded(state, &[], &mut wrenches);
