@@ -8,7 +8,8 @@ use super::orientation::pose;
 use super::tree::Node;
 use super::{File, geom, joint, schema};
 use crate::mjcf::compiler::FromGeoms;
-use catena::error::{ErrorKind, Place, Result};
+use crate::nearest::nearest;
+use catena::error::{Error, ErrorKind, Place, Result};
 use catena::spatial::{Pose, Sym3};
 use std::collections::{HashMap, HashSet};
 
@@ -45,8 +46,8 @@ impl Bodies {
     pub(super) fn named(&self, attributes: &Attributes<'_>, key: &str) -> Result<usize> {
         let name = attributes.require(key)?;
         self.by_name.get(name).copied().ok_or_else(|| {
-            let what = format!("{}: there is no body `{name}`", attributes.node.describe());
-            attributes.node.error(ErrorKind::Model, what)
+            let known = self.by_name.keys().map(|name| &name[..]);
+            nobody(attributes, "body", name, known.collect())
         })
     }
 
@@ -58,16 +59,21 @@ impl Bodies {
     ) -> Result<(usize, Pose<f64>)> {
         let name = attributes.require(key)?;
         let Some(&(body, k)) = self.sites.get(name) else {
-            let what = format!("{}: there is no site `{name}`", attributes.node.describe());
-            return Err(attributes.node.error(ErrorKind::Model, what));
+            let known = self.sites.keys().map(|name| &name[..]);
+            return Err(nobody(attributes, "site", name, known.collect()));
         };
         Ok((body, self.all[body].sites[k].at))
     }
 
-    /// The joint of this name.
-    pub(super) fn joint(&self, name: &str) -> Option<&Joint> {
+    /// The joint that an attribute names.
+    pub(super) fn joint(&self, attributes: &Attributes<'_>, key: &str) -> Result<&Joint> {
+        let name = attributes.require(key)?;
         let mut joints = self.all.iter().flat_map(|body| &body.joints);
-        joints.find(|joint| joint.name == name)
+        let found = joints.clone().find(|joint| joint.name == name);
+        found.ok_or_else(|| {
+            let known = joints.by_ref().map(|joint| &joint.name[..]);
+            nobody(attributes, "joint", name, known.collect())
+        })
     }
 
     /// The body that moves with this one: the nearest one inwards that has joints, or the world.
@@ -76,6 +82,19 @@ impl Bodies {
             body = self.all[body].parent;
         }
         body
+    }
+}
+
+/// The error for a name that nothing has.
+fn nobody(attributes: &Attributes<'_>, what: &str, name: &str, known: Vec<&str>) -> Error {
+    let message = format!(
+        "{}: there is no {what} `{name}`",
+        attributes.node.describe()
+    );
+    let error = attributes.node.error(ErrorKind::Model, message);
+    match nearest(name, &known) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error,
     }
 }
 
