@@ -226,8 +226,8 @@ const MISTAKES: &[(&str, &str)] = &[
         "error: the file does not exist\n  --> nosuch.json\n",
     ),
     (
-        "convert stanford -o arm.urdf",
-        "error: models are written as .toml or .json\n  --> arm.urdf\n",
+        "convert stanford -o arm.sdf",
+        "error: models are written as .toml, .json, .urdf or .xml (MJCF)\n  --> arm.sdf\n",
     ),
     (
         "convert stanford -o nowhere/arm.toml",
