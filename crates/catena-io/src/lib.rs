@@ -23,6 +23,7 @@
 
 mod access;
 mod angle;
+pub mod arrays;
 pub mod document;
 mod export;
 mod json_tree;
@@ -237,3 +238,8 @@ fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
         )),
     }
 }
+
+/// The Rust examples of the manual's first page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/start.md")]
+struct FirstPage;
