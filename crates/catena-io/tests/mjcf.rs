@@ -457,14 +457,31 @@ fn names_to_ignore_are_checked() {
     );
 }
 
-/// Compensated gravity is refused only where there is gravity to compensate.
+/// A body whose weight is compensated stays where it is put.
 #[test]
 fn gravity_compensation() {
-    let body = "<body gravcomp=\"1\"><joint/><geom size=\"0.1\"/></body>";
-    assert!(refusal(&world(body)).contains("`--ignore gravcomp`"));
-    let weightless =
-        format!("<mujoco><option gravity=\"0 0 0\"/><worldbody>{body}</worldbody></mujoco>");
-    built(&weightless);
+    let text = world(
+        r#"<body gravcomp="1"><joint/><geom size="0.1" pos="0.3 0 0"/>
+           <body pos="0.5 0 0" gravcomp="0.25"><joint axis="0 1 0"/><geom size="0.1" mass="2" pos="0.5 0 0"/></body></body>"#,
+    );
+    let model = built(&text);
+    let state = State::new(&model, &[0.4, 0.0], &[0.0; 2]).expect("a state");
+    let mut dynamics = Dynamics::new(&model);
+    let tau = dynamics.inverse(&state, &[0.0; 2], &[]).expect("efforts");
+    near(tau, &[0.0, -0.75 * 2.0 * 9.81 * 0.5]);
+}
+
+/// States begin at MuJoCo's reference position.
+#[test]
+fn the_state_to_start_from() {
+    let model = built(&world(
+        r#"<body pos="1 2 3" euler="0 0 90"><freejoint/><geom size="0.1"/><body><joint ref="90"/><joint axis="1 0 0"/><geom size="0.1"/></body></body>"#,
+    ));
+    let half = 0.5f64.sqrt();
+    near(
+        &model.tree().start,
+        &[1.0, 2.0, 3.0, half, 0.0, 0.0, half, PI / 2.0, 0.0],
+    );
 }
 
 #[test]

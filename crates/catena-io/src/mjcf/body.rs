@@ -23,6 +23,8 @@ pub(super) struct Body {
     pub(super) world_from_body: Pose<f64>,
     pub(super) joints: Vec<Joint>,
     pub(super) mass: Option<Mass>,
+    /// Part of its weight that is compensated.
+    pub(super) gravcomp: f64,
     pub(super) sites: Vec<Site>,
     pub(super) place: Place,
 }
@@ -115,6 +117,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Bodies> {
         world_from_body: Pose::identity(),
         joints: Vec::new(),
         mass: None,
+        gravcomp: 0.0,
         sites: Vec::new(),
         place: Place::default(),
     };
@@ -150,6 +153,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Bodies> {
             world_from_body: bodies.all[parent].world_from_body * at,
             joints: Vec::new(),
             mass: None,
+            gravcomp: attributes.number_or("gravcomp", 0.0)?,
             sites: Vec::new(),
             place: node.place().clone(),
         });
@@ -160,25 +164,13 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Bodies> {
         let class = node.attribute("childclass").or(class);
         let inside = contents(file, node, class, index, &mut bodies, &mut geoms)?;
         waiting.extend(inside.into_iter().rev());
-        special(file, &attributes, &bodies.all[index])?;
+        if attributes.flag("mocap")? == Some(true) {
+            file.notes.mocap.push(name.into());
+        }
     }
     name_all(&mut bodies);
     total_mass(file, &mut bodies);
     Ok(bodies)
-}
-
-/// Bodies that are moved by the program, and bodies without weight.
-fn special(file: &mut File<'_>, attributes: &Attributes<'_>, body: &Body) -> Result<()> {
-    if attributes.flag("mocap")? == Some(true) {
-        file.notes.mocap.push(body.name.clone());
-    }
-    let compensation = attributes.number_or("gravcomp", 0.0)?;
-    let heavy = body.mass.is_some_and(|mass| mass.mass > 0.0);
-    if compensation != 0.0 && heavy && file.dynamics.gravity.norm() > 0.0 {
-        let what = format!("gravcomp of body `{}` is not supported", body.name);
-        file.ignored.or_refuse("gravcomp", attributes.node, what)?;
-    }
-    Ok(())
 }
 
 /// Reads what is in a body, through the frames around it; gives back the bodies in it.

@@ -4,10 +4,12 @@
 //! body that follows, because MuJoCo refuses moving bodies without mass. Constraints between points and frames are held by sites,
 //! couplings of more than two coordinates by a fixed tendon.
 
-use super::{Attributes, Refused, Xml, at_joints, numbers, quaternion, vector};
+use super::{Attributes, Refused, Xml, at_joints, numbers, vector};
+use crate::placement::to_quaternion;
 use catena::error::Result;
 use catena::model::{
-    ActuatorSpec, ConstraintSpec, Dof, JointKind, JointSpec, LinkSpec, ModelBuilder, RuleSpec,
+    ActuatorSpec, ConstraintSpec, Dof, ForceAxes, ForceRule, JointKind, JointSpec, LinkSpec,
+    ModelBuilder, RuleSpec,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use std::collections::{HashMap, HashSet};
@@ -19,8 +21,10 @@ pub(crate) fn to_mjcf(builder: &ModelBuilder) -> Result<String> {
         xml: Xml::default(),
         refused: Refused::default(),
         sites: HashMap::new(),
+        gravcomp: HashMap::new(),
     };
     writing.rotors();
+    writing.compensations();
     writing.sites();
     writing.everything();
     writing.refused.into_result("MJCF")?;
@@ -33,6 +37,8 @@ struct Writing {
     refused: Refused,
     /// Names and places of sites on each link.
     sites: HashMap<String, Vec<(String, Pose<f64>)>>,
+    /// Part of the weight of a link that a constant force compensates.
+    gravcomp: HashMap<String, f64>,
 }
 
 /// What is still to be written of the tree.
@@ -55,6 +61,36 @@ impl Writing {
                     joint.dofs.resize(joint.kind.nv(), Dof::default());
                     joint.dofs[k].armature += rotor;
                 }
+            }
+        }
+    }
+
+    /// Forces at mass centres against the weight are `gravcomp`; others have no counterpart.
+    fn compensations(&mut self) {
+        let gravity = self.model.gravity;
+        for force in &self.model.forces {
+            let part = match &force.rule {
+                ForceRule::Constant {
+                    link,
+                    point,
+                    force,
+                    torque,
+                    axes: ForceAxes::World,
+                } if *torque == Vec3::zero() => {
+                    let own = self.model.links.iter().find(|own| own.name == *link);
+                    own.and_then(|own| own.inertial).and_then(|inertial| {
+                        let weight = gravity * inertial.mass;
+                        let part = -weight.dot(*force) / weight.dot(weight);
+                        let off =
+                            (weight * part + *force).norm() + (inertial.centre - *point).norm();
+                        (off <= 1e-12 * (1.0 + force.norm())).then(|| (link.clone(), part))
+                    })
+                }
+                _ => None,
+            };
+            match part {
+                Some((link, part)) => *self.gravcomp.entry(link).or_default() += part,
+                None => self.refused.push(format!("force `{}`", force.name)),
             }
         }
     }
@@ -129,6 +165,24 @@ impl Writing {
             .filter(|j| dofs(j))
             .map(|j| &j.name[..])
             .collect();
+        let starts = |joint: &&JointSpec| {
+            joint.kind != JointKind::Free && joint.start.iter().any(|x| *x != 0.0)
+                || joint.start_velocity.iter().any(|x| *x != 0.0)
+        };
+        let started: Vec<&str> = model
+            .joints
+            .iter()
+            .filter(starts)
+            .map(|j| &j.name[..])
+            .collect();
+        if !started.is_empty() {
+            let names = started.join(", ");
+            self.xml
+                .comment(&format!("the state to start from is not written: {names}"));
+        }
+        if !model.sensors.is_empty() {
+            self.xml.comment("sensors are not written");
+        }
         if !fast.is_empty() {
             self.xml.comment(&format!(
                 "limits of speed are not written: {}",
@@ -215,7 +269,16 @@ impl Writing {
                 joint.name
             ));
         }
-        placement(&mut attributes, body);
+        match (joint.kind, &joint.start[..]) {
+            (JointKind::Free, &[x, y, z, ref quaternion @ ..]) => {
+                attributes.push(("pos", numbers(&[x, y, z])));
+                attributes.push(("quat", numbers(quaternion)));
+            }
+            _ => placement(&mut attributes, body),
+        }
+        if let Some(part) = self.gravcomp.get(&joint.child) {
+            attributes.push(("gravcomp", numbers(&[*part])));
+        }
         self.xml.open("body", &attributes);
         if let Some(inertial) = link
             .and_then(|link| link.inertial)
@@ -433,6 +496,6 @@ fn placement(attributes: &mut Attributes<'_>, at: Pose<f64>) {
         attributes.push(("pos", vector(at.translation)));
     }
     if at.rotation != Mat3::identity() {
-        attributes.push(("quat", numbers(&quaternion(at.rotation))));
+        attributes.push(("quat", numbers(&to_quaternion(at.rotation))));
     }
 }

@@ -10,8 +10,8 @@ pub(crate) use mjcf::to_mjcf;
 pub(crate) use urdf::to_urdf;
 
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder, RuleSpec};
-use catena::spatial::{Mat3, Pose, Vec3};
+use catena::model::{ForceRule, Inertial, JointKind, JointSpec, ModelBuilder, RuleSpec};
+use catena::spatial::{Pose, Vec3};
 use std::collections::HashMap;
 
 /// What a format cannot express.
@@ -78,6 +78,13 @@ fn at_joints(builder: &ModelBuilder) -> ModelBuilder {
             frame.link_from_frame = *pose * frame.link_from_frame;
         }
     }
+    for force in &mut model.forces {
+        if let ForceRule::Constant { link, point, .. } = &mut force.rule
+            && let Some(pose) = moved.get(link)
+        {
+            *point = pose.point(*point);
+        }
+    }
     for constraint in &mut model.constraints {
         if let RuleSpec::Joint(joint) = &mut constraint.rule {
             on_parent(joint);
@@ -97,30 +104,6 @@ fn numbers(numbers: &[f64]) -> String {
 
 fn vector(vector: Vec3<f64>) -> String {
     numbers(&vector.to_array())
-}
-
-/// The unit quaternion (w, x, y, z) of a rotation.
-fn quaternion(rotation: Mat3<f64>) -> [f64; 4] {
-    let [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]] = rotation.rows();
-    // 4 times the square of each component; the largest is the divisor
-    let squares = [
-        1.0 + xx + yy + zz,
-        1.0 + xx - yy - zz,
-        1.0 - xx + yy - zz,
-        1.0 - xx - yy + zz,
-    ];
-    let largest = (0..4).fold(
-        0,
-        |best, k| if squares[k] > squares[best] { k } else { best },
-    );
-    let four = match largest {
-        0 => [squares[0], zy - yz, xz - zx, yx - xy],
-        1 => [zy - yz, squares[1], xy + yx, xz + zx],
-        2 => [xz - zx, xy + yx, squares[2], yz + zy],
-        _ => [yx - xy, xz + zx, yz + zy, squares[3]],
-    };
-    let length = four.iter().map(|x| x * x).sum::<f64>().sqrt();
-    four.map(|x| x / length)
 }
 
 /// An XML text under construction.
@@ -181,22 +164,4 @@ fn escaped(text: &str) -> String {
         }
     }
     escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::placement::from_rpy;
-
-    #[test]
-    fn quaternions_turn_as_their_matrices() {
-        for k in 0..200 {
-            let k = f64::from(k);
-            let rotation = from_rpy([0.31 * k, 0.17 * k - 3.0, 0.05 * k * k]);
-            let again = Mat3::from_quaternion(quaternion(rotation));
-            for entry in (again - rotation).rows().as_flattened() {
-                assert!(entry.abs() < 1e-15, "{rotation:?}");
-            }
-        }
-    }
 }

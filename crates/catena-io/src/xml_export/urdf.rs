@@ -35,6 +35,9 @@ pub(crate) fn to_urdf(builder: &ModelBuilder) -> Result<String> {
             refused.push(format!("constraint `{}`", constraint.name));
         }
     }
+    for force in &model.forces {
+        refused.push(format!("force `{}`", force.name));
+    }
     for spec in &model.actuators {
         if spec.lag != 0.0 || spec.rotor_inertia != 0.0 {
             refused.push(format!("lag or rotor of actuator `{}`", spec.name));
