@@ -181,7 +181,7 @@ fn cart_pole() {
     }
     let modes = found.modes().unwrap().list;
     assert_eq!(modes[0].behaviour(), Behaviour::Free);
-    assert_eq!(modes[0].shape[1][0].abs() < 1e-12, true);
+    assert!(modes[0].shape[1][0].abs() < 1e-12);
     let fall = ((cart + mass) * G / (cart * length)).sqrt();
     assert!(close(modes[2].value[0].abs(), fall));
 }

@@ -11,7 +11,7 @@ use crate::state_argument::{EffortArgument, StateArgument};
 use crate::table::{self, Table};
 use crate::{json, limits, output};
 use catena::error::{Error, ErrorKind, Result};
-use catena::residual::larger;
+use catena::residual::{larger, within};
 use catena::{Dynamics, Matrix, Model, State};
 use catena_mechanism::{Behaviour, Linearisation, Mode, Modes};
 use catena_plot::{View, strip};
@@ -65,7 +65,8 @@ struct Found {
 
 /// Finds equilibria and their modes.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    let model = arguments.model.model()?;
+    let given = arguments.model.model()?;
+    let model = given.clone().with_couplings_as_constraints();
     limits::freedoms(&model, "linearize", MOST_FREEDOMS)?;
     if model.nv() == 0 {
         return Err(Error::new(
@@ -88,7 +89,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     let situations = arguments
         .state
-        .situations(&model, None, arguments.effort.tau.as_ref())?;
+        .situations(&given, None, arguments.effort.tau.as_ref())?
+        .iter()
+        .map(|situation| situation.of_tree(&given))
+        .collect::<Vec<_>>();
     if arguments.output.is_some() && situations.len() > 1 {
         return Err(Error::new(
             ErrorKind::Input,
@@ -126,8 +130,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             ),
         ];
         for (words, difference, allowed) in checks {
-            // NaN is a disagreement
-            if difference.is_some_and(|x| !(x <= allowed)) {
+            if difference.is_some_and(|x| !within(x, allowed)) {
                 outcome.failures.push(format!(
                     "state {}: {words}: relative difference {}, allowed {}",
                     index + 1,
