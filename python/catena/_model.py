@@ -237,14 +237,21 @@ class Model(_catena.Model):
         return self.__copy__()
 
     def save(self, path: PathLike) -> None:
-        """Writes the model as `.toml` or `.json` in catena's own format; reading it gives the same model to the last bit."""
+        """Writes the model as `.toml` or `.json` in catena's own format; reading it gives the same model to the last bit.
+
+        As `.urdf` or, for MJCF, `.xml` or `.mjcf`, where these can express the model; an error says what they cannot.
+        """
         name = os.fspath(path)
         if name.lower().endswith(".toml"):
             text = self.to_toml()
         elif name.lower().endswith(".json"):
             text = self.to_json()
+        elif name.lower().endswith(".urdf"):
+            text = self.to_urdf()
+        elif name.lower().endswith((".xml", ".mjcf")):
+            text = self.to_mjcf()
         else:
-            raise InputError(f"{name}: models are written as .toml or .json")
+            raise InputError(f"{name}: models are written as .toml, .json, .urdf or .xml (MJCF)")
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)
 
