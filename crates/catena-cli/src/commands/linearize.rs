@@ -11,7 +11,7 @@ use crate::state_argument::{EffortArgument, StateArgument};
 use crate::table::{self, Table};
 use crate::{json, limits, output};
 use catena::error::{Error, ErrorKind, Result};
-use catena::residual::larger;
+use catena::residual::{larger, within};
 use catena::{Dynamics, Matrix, Model, State};
 use catena_mechanism::{Behaviour, Linearisation, Mode, Modes};
 use catena_plot::{View, strip};
@@ -135,8 +135,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             ),
         ];
         for (words, difference, allowed) in checks {
-            // NaN is a disagreement
-            if difference.is_some_and(|x| !(x <= allowed)) {
+            if difference.is_some_and(|x| !within(x, allowed)) {
                 outcome.failures.push(format!(
                     "state {}: {words}: relative difference {}, allowed {}",
                     index + 1,
