@@ -37,8 +37,9 @@ from ._model import (
     models,
     verify,
 )
-from ._reach import Reached
+from ._reach import Followed, Reached
 from ._run import Audit, Finding, Run
+from ._view import Viewer
 from .errors import (
     Error,
     InputError,

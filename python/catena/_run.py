@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html as _html
 import os
+import tempfile
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
+from ._view import Viewer, program, refused
 from .errors import InputError
 
 
@@ -27,7 +29,7 @@ class Audit:
     """The audit of a run: the laws, steps taken, work done.
 
     `kept` tells whether every law was; `findings` lists them; `steps`, `rejected` and `evaluations` say what it took; `work` and
-    `dissipated` are in J.
+    `dissipated` are in J; `forces` has the energy of every force element at the start and at the end.
     """
 
     def __init__(self, record: Dict[str, Any]) -> None:
@@ -40,6 +42,7 @@ class Audit:
         self.work: float = record["work"]
         self.dissipated: float = record["dissipated"]
         self.held: List[Dict[str, Any]] = record["held"]
+        self.forces: List[Dict[str, Any]] = record.get("forces", [])
 
     @property
     def kept(self) -> bool:
@@ -110,6 +113,32 @@ class Run:
         """Writes the run as `.csv`, `.parquet` or `.mcap`, as `catena simulate` does; `catena plot` draws it."""
         self._data.save(os.fspath(path), overwrite)
 
+    def report(self, path: "str | os.PathLike[str]") -> None:
+        """Writes the run as one page that opens offline: animation, curves, audit, model (`catena report`)."""
+        with tempfile.TemporaryDirectory(prefix="catena-") as folder:
+            file = os.path.join(folder, "run.parquet")
+            self.save(file)
+            done = program("report", file, "-o", os.fspath(path))
+        if done.returncode != 0:
+            raise refused(done.stderr)
+
+    def view(self, *others: "Run", browser: bool = True, port: int = 0) -> Viewer:
+        """Shows the run in a browser, laid over `others` if there are any: motion, curves, audit. `port` 0 is any that is free.
+
+        The page is served on this computer alone until `close()` of what is returned, or the end of Python.
+        """
+        folder = tempfile.mkdtemp(prefix="catena-")
+        files = []
+        for k, run in enumerate((self, *others)):
+            files.append(os.path.join(folder, f"run{k + 1}.parquet"))
+            run.save(files[-1])
+        return Viewer([*files, "--port", str(int(port))], folder, browser)
+
+    @property
+    def metadata(self) -> Dict[str, Any]:
+        """What the run was made with, as it is stored with `save`."""
+        return self._data.metadata
+
     def to_dict(self) -> Dict[str, np.ndarray]:
         """Every column of the run file by name, (S,) each."""
         table = self._data.table()
@@ -154,9 +183,9 @@ class Run:
             raise InputError("matplotlib is not installed", hint="pip install matplotlib, or use `run.svg()`") from None
         figure, axes = pyplot.subplots(2, 2, sharex=True, figsize=(11, 7), layout="constrained")
         parts = (
-            ("positions", self.q, self.model.positions),
-            ("velocities", self.v, self.model.freedoms),
-            ("efforts", self.tau, self.model.freedoms),
+            ("positions", self.q, self._data.positions),
+            ("velocities", self.v, self._data.freedoms),
+            ("efforts", self.tau, self._data.freedoms),
             ("energies, J", self.energies, ["kinetic", "gravitational", "elastic"]),
         )
         for axis, (title, numbers, names) in zip(axes.flat, parts):
@@ -171,7 +200,9 @@ class Run:
     def strip(self, count: int = 8) -> str:
         """Stick figures at equal times as SVG."""
         rows = np.unique(np.linspace(0, len(self) - 1, count).round().astype(int))
-        return self.model.figure(self.q[rows], labels=[f"{t:.3g} s" for t in self.t[rows]])
+        # a run has all coordinates of the tree
+        model = self.model.open_tree() if self.model.couplings else self.model
+        return model.figure(self.q[rows], labels=[f"{t:.3g} s" for t in self.t[rows]])
 
     def __repr__(self) -> str:
         end = f"{self.t[-1]:.6g} s" if len(self) else "nothing"

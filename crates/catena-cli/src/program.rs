@@ -2,8 +2,9 @@
 
 use crate::commands::{
     algorithms, assemble, benchmark, check, compare, completions, convert, count, denoc,
-    derivatives, derive, doctor, evaluate, export_case, factor, forward, generate, info, inverse,
-    linearize, man, models, plot, regressor, render, report, simulate, study, tour, verify, view,
+    derivatives, derive, doctor, evaluate, export_case, factor, forward, generate, ik, info,
+    inverse, linearize, man, models, plot, regressor, render, report, simulate, study, tour,
+    verify, view,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -47,6 +48,8 @@ enum Command {
     Factor(factor::Arguments),
     /// The natural orthogonal complement N = N_l N_d (DeNOC), and what is made from it
     Denoc(denoc::Arguments),
+    /// Positions that put frames where they are wanted (inverse kinematics)
+    Ik(ik::Arguments),
     /// A closed state near a guess, for models with loops, couplings or drivers
     Assemble(assemble::Arguments),
     /// Derivatives of efforts or accelerations with respect to positions, velocities, efforts
@@ -128,6 +131,7 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Forward(arguments)) => forward::run(arguments, json),
         Some(Command::Factor(arguments)) => factor::run(arguments, json),
         Some(Command::Denoc(arguments)) => denoc::run(arguments, json),
+        Some(Command::Ik(arguments)) => ik::run(arguments, json),
         Some(Command::Assemble(arguments)) => assemble::run(arguments, json),
         Some(Command::Derivatives(arguments)) => derivatives::run(arguments, json),
         Some(Command::Linearize(arguments)) => linearize::run(arguments, json),

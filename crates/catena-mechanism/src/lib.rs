@@ -34,6 +34,7 @@ pub mod doctor;
 pub mod equations;
 mod formulation;
 pub mod lagrangian;
+pub mod laws;
 pub mod linearisation;
 pub mod made_again;
 pub mod null_space;

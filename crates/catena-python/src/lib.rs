@@ -12,6 +12,7 @@ mod error;
 mod factor;
 mod mechanism;
 mod model;
+mod reach;
 mod simulate;
 mod symbols;
 mod value;

@@ -65,7 +65,8 @@ struct Found {
 
 /// Finds equilibria and their modes.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    let model = arguments.model.model()?;
+    let given = arguments.model.model()?;
+    let model = given.clone().with_couplings_as_constraints();
     limits::freedoms(&model, "linearize", MOST_FREEDOMS)?;
     if model.nv() == 0 {
         return Err(Error::new(
@@ -88,7 +89,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     let situations = arguments
         .state
-        .situations(&model, None, arguments.effort.tau.as_ref())?;
+        .situations(&given, None, arguments.effort.tau.as_ref())?
+        .iter()
+        .map(|situation| situation.of_tree(&given))
+        .collect::<Vec<_>>();
     if arguments.output.is_some() && situations.len() > 1 {
         return Err(Error::new(
             ErrorKind::Input,

@@ -19,6 +19,7 @@ pub mod export_case;
 pub mod factor;
 pub mod forward;
 pub mod generate;
+pub mod ik;
 pub mod info;
 pub mod inverse;
 pub mod linearize;
