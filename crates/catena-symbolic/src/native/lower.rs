@@ -149,34 +149,42 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// A coordinate, or one with a constant added or subtracted.
+    /// A coordinate times a constant, and a constant: joints that follow others turn by a multiple of a coordinate.
     fn angle(&self, at: usize) -> Option<Angle> {
-        let position = |x: Handle| match self.program.operations[x.node()] {
+        let (position, factor, offset) = self.affine(Handle::new(at, false))?;
+        Some(Angle {
+            position: position?,
+            factor,
+            offset,
+        })
+    }
+
+    /// Position, factor and offset of factor · q + offset; a constant has no position.
+    fn affine(&self, x: Handle) -> Option<(Option<usize>, f64, f64)> {
+        let sign = if x.negative() { -1.0 } else { 1.0 };
+        let (position, factor, offset) = match self.program.operations[x.node()] {
+            Node::Constant(number) => (None, 0.0, number.value()),
             Node::Symbol(k) => match self.place(k) {
-                Some((Base::Positions, index)) => Some((index as usize, x.negative())),
-                _ => None,
+                Some((Base::Positions, index)) => (Some(index as usize), 1.0, 0.0),
+                _ => return None,
             },
-            _ => None,
-        };
-        let number = |x: Handle| match self.program.operations[x.node()] {
-            Node::Constant(number) if x.negative() => Some(-number.value()),
-            Node::Constant(number) => Some(number.value()),
-            _ => None,
-        };
-        let ((position, negative), offset) = match self.program.operations[at] {
-            Node::Symbol(_) => (position(Handle::new(at, false))?, 0.0),
-            Node::Add(a, b) => match (position(a), position(b)) {
-                (Some(p), None) => (p, number(b)?),
-                (None, Some(p)) => (p, number(a)?),
+            Node::Add(a, b) => {
+                let (a, b) = (self.affine(a)?, self.affine(b)?);
+                let position = match (a.0, b.0) {
+                    (Some(p), Some(q)) if p != q => return None,
+                    (p, q) => p.or(q),
+                };
+                (position, a.1 + b.1, a.2 + b.2)
+            }
+            Node::Mul(a, b) => match (self.affine(a)?, self.affine(b)?) {
+                ((None, _, k), (p, factor, offset)) | ((p, factor, offset), (None, _, k)) => {
+                    (p, k * factor, k * offset)
+                }
                 _ => return None,
             },
             _ => return None,
         };
-        Some(Angle {
-            position,
-            factor: if negative { -1.0 } else { 1.0 },
-            offset,
-        })
+        Some((position, sign * factor, sign * offset))
     }
 
     /// Where a symbol's number is found.
@@ -317,6 +325,7 @@ impl<'a> Lowering<'a> {
                     }
                 }
                 Node::Mul(..) if self.usage.fusible[at] => {}
+                Node::Mul(..) if self.listed.contains_key(&at) && self.usage.in_angle_only[at] => {}
                 Node::Mul(..) => self.product(at),
                 Node::Recip(a) => {
                     let (one, a, to) = (self.constant(1.0), self.size(a), self.new_value(None));
