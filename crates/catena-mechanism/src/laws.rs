@@ -85,7 +85,7 @@ pub fn run(model: &Model, states: usize, seed: u64) -> Vec<LawResult> {
 /// A random state, or one about the model's own start with random velocities.
 fn guess(model: &Model, k: u64, seed: u64) -> State {
     let random = State::random(model, seed);
-    if k % 2 == 0 {
+    if k.is_multiple_of(2) {
         return random;
     }
     let mut source = Random::new(seed);

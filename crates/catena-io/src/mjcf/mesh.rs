@@ -183,7 +183,7 @@ fn read_file(node: Node<'_>, path: &Path) -> Result<Surface> {
             return Err(node.error(ErrorKind::Unsupported, message));
         }
     };
-    let surface = surface.map_err(|why| fail(why))?;
+    let surface = surface.map_err(fail)?;
     let finite = |v: &Vec3<f64>| v.to_array().iter().all(|x| x.is_finite());
     match surface.vertices.iter().all(finite) {
         true => Ok(surface),

@@ -362,6 +362,7 @@ impl ModelBuilder {
             }
             Some(error) => return Err(error),
         }
+        model.eliminate_couplings()?;
         Ok(model)
     }
 }
@@ -692,6 +693,7 @@ impl Making {
             dofs: self.dofs,
             gravity: builder.gravity,
             constraints: Vec::new(),
+            couplings: None,
             forces: Vec::new(),
         })
     }

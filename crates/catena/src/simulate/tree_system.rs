@@ -177,7 +177,8 @@ pub struct TreeSystem {
 }
 
 impl TreeSystem {
-    /// The model driven by these inputs, on the base they prescribe. Loops are kept closed by projection.
+    /// The model driven by these inputs, on the base they prescribe. Loops are kept closed by projection. States and inputs have all
+    /// coordinates of the tree: couplings are constraints here ([`Model::with_couplings_as_constraints`]).
     pub fn new(model: &Model, inputs: Inputs, events: Vec<EventFunction>) -> Result<Self> {
         TreeSystem::with_constraints(model, inputs, events, Vec::new(), Drift::default())
     }
@@ -190,8 +191,10 @@ impl TreeSystem {
         user: Vec<Arc<dyn UserConstraint>>,
         drift: Drift,
     ) -> Result<Self> {
+        let model = &model.clone().with_couplings_as_constraints();
         inputs.check(model)?;
         let nv = model.nv();
+        let has_friction = model.dofs.iter().any(|dof| dof.friction > 0.0);
         let mut smooth = model.clone();
         smooth.dofs.iter_mut().for_each(|dof| dof.friction = 0.0);
         let actuated = Actuated::new(nv, inputs.actuators.as_deref());
@@ -203,7 +206,7 @@ impl TreeSystem {
             actuated,
             complaint: None,
             model: model.clone(),
-            closing: Closing::new(&smooth, user, drift),
+            closing: Closing::new(&smooth, user, drift, has_friction),
             dynamics: Dynamics::new(&smooth.open_tree()),
             inputs,
             friction: DryFriction::new(model),
@@ -291,6 +294,9 @@ impl TreeSystem {
         self.load(t, &state.q, &state.v);
         self.state.base = state.base;
         self.accelerate(t, &mut vdot)?;
+        if let Some(closing) = &mut self.closing {
+            closing.complete(t, &self.state, &self.resisted, &self.external)?;
+        }
         let mut constrained = self.closing.as_ref().map(|closing| Constrained {
             efforts: closing.efforts(),
             multipliers: closing.multipliers().to_vec(),
