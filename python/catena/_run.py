@@ -27,7 +27,8 @@ class Audit:
     """The audit of a run: the laws, steps taken, work done.
 
     `kept` tells whether every law was; `findings` lists them; `steps`, `rejected` and `evaluations` say what it took; `work` and
-    `dissipated` are in J.
+    `dissipated` are in J. `held` lists what dry friction held, `stops` what joint limits stopped: `impacts`, the energy they took
+    (`lost`), `rests` and how long.
     """
 
     def __init__(self, record: Dict[str, Any]) -> None:
@@ -40,6 +41,7 @@ class Audit:
         self.work: float = record["work"]
         self.dissipated: float = record["dissipated"]
         self.held: List[Dict[str, Any]] = record["held"]
+        self.stops: List[Dict[str, Any]] = record["stops"]
 
     @property
     def kept(self) -> bool:
