@@ -35,9 +35,13 @@ class Program:
     def version(self):
         return self._run("--version").strip()
 
+    def info(self, model, *flags):
+        """What the program says about a model."""
+        return json.loads(self._run("info", model, "--json", *flags))
+
     def joints(self, model, *flags):
         """The moving joints of a model."""
-        answer = json.loads(self._run("info", model, "--json", *flags))
+        answer = self.info(model, *flags)
         return [Joint(body["joint"], body["kind"], body["first_q"], body["first_v"]) for body in answer["bodies"]]
 
     def evaluate(self, model, states, *flags):

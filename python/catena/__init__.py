@@ -15,6 +15,7 @@ from ._control import Control, computed_torque, gravity_compensation, pd, plane,
 from ._model import (
     Assembled,
     Centroidal,
+    Complement,
     Diagnosis,
     Energies,
     Equations,
@@ -26,6 +27,7 @@ from ._model import (
     Kinematics,
     Law,
     Laws,
+    Linearisation,
     Loads,
     Model,
     Momenta,
@@ -35,8 +37,9 @@ from ._model import (
     models,
     verify,
 )
-from ._reach import Reached
+from ._reach import Followed, Reached
 from ._run import Audit, Finding, Run
+from ._view import Viewer
 from .errors import (
     Error,
     InputError,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html as _html
 import json
 import os
+import tempfile
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -12,8 +13,9 @@ import numpy as np
 from . import _catena
 from ._control import Control
 from ._convert import numbers
-from ._reach import Reached, reach
+from ._reach import Followed, Reached, wanted
 from ._run import Run
+from ._view import Viewer
 from .errors import InputError, NotFinite, ShapeError
 
 Array = np.ndarray
@@ -164,6 +166,24 @@ class Model(_catena.Model):
         """Adds a constraint and gives the model back: a joint that closes a loop (`parent`, `child`, `origin` …), a `weld`,
         `point`, `distance`, `coupling` or `driver`, as in model files."""
         self._add("constraint", {"name": name, "type": type, **keys})
+        return self
+
+    def add_force(self, name: str, type: str, **keys: Any) -> "Model":
+        """Adds a force element and gives the model back: a `spring`, `torsion`, `constant`, `drag` or `gravity_gradient`, with the keys
+        of model files.
+
+        >>> swing = catena.Model("swing").add_link("rod", mass=1.0, centre=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
+        >>> swing = swing.add_joint("pivot", "revolute", child="rod", axis=[0, 1, 0])
+        >>> swing = swing.add_force("coil", "torsion", parent="world", child="rod", axis=[0, 1, 0], stiffness=2.0)
+        >>> float(swing.gravity([0.5])[0]) > 2.0 * 0.5
+        True
+        """
+        self._add("force", {"name": name, "type": type, **keys})
+        return self
+
+    def add_sensor(self, name: str, type: str, **keys: Any) -> "Model":
+        """Adds a sensor and gives the model back: an `imu` at a `frame`, or a `force_torque` sensor in a `joint`, as in model files."""
+        self._add("sensor", {"name": name, "type": type, **keys})
         return self
 
     def replace(
@@ -374,9 +394,46 @@ class Model(_catena.Model):
         """
         return Factorization(self._factor(q), self.nv)
 
-    def denoc(self, q: Any) -> "Factorization":
-        """The same as `factor`: the decoupled natural orthogonal complement leads to these factors."""
-        return self.factor(q)
+    def denoc(self, q: Any, v: Any = None) -> "Complement":
+        """The decoupled natural orthogonal complement at one state: twists of all mass centres are N v, N = N_l N_d, world axes.
+
+        >>> arm = catena.model("stanford")
+        >>> q, v = arm.random(1)
+        >>> it = arm.denoc(q, v)
+        >>> it.N_l.shape, it.N_d.shape
+        ((36, 36), (36, 6))
+        >>> bool(np.allclose(it.N_l @ it.N_d, it.N) and np.allclose(it.U @ np.diag(it.m_hat) @ it.U.T, arm.inertia(q)))
+        True
+        """
+        return Complement(**self._denoc(q, v))
+
+    def linearize(self, q: Any, tau: Any = None, *, hold: bool = False) -> "Linearisation":
+        """An equilibrium near q under the efforts `tau` (zero if left out), the linear equations about it and their modes: trees and
+        closed chains. With `hold`, about q itself under the efforts that hold it.
+
+        >>> arm = catena.model("planar3")
+        >>> linear = arm.linearize([0.1, 0.2, 0.3], hold=True)
+        >>> linear.A.shape, linear.B.shape
+        ((6, 6), (6, 3))
+        """
+        r = self._linearize(q, tau, hold)
+        f, n = len(r["independent"]), self.nv
+        matrix = lambda name, rows, columns: np.array(r[name], dtype=float).reshape(rows, columns)  # noqa: E731
+        values = np.array(r["values"], dtype=float).reshape(-1, 2)
+        return Linearisation(
+            np.array(r["q"]),
+            np.array(r["tau"]),
+            tuple(r["independent"]),
+            matrix("A", 2 * f, 2 * f),
+            matrix("B", 2 * f, n),
+            matrix("M", f, f),
+            matrix("D", f, f),
+            matrix("K", f, f),
+            matrix("Z", n, f),
+            values[:, 0] + 1j * values[:, 1],
+            matrix("real", -1, n) + 1j * matrix("imaginary", -1, n),
+            r["residual"],
+        )
 
     # --- motion in time ----------------------------------------------------------------------------------------------
 
@@ -400,6 +457,7 @@ class Model(_catena.Model):
         closing: str = "projection",
         compile: bool = True,
         rate: Optional[float] = None,
+        record: Union[str, Sequence[str]] = (),
         restitution: Union[None, float, Mapping[str, float]] = None,
     ) -> Run:
         """Moves the model in time from one state, with an audit of energy, momentum and residuals at the end.
@@ -409,9 +467,10 @@ class Model(_catena.Model):
         joints), "rk4", "semi-implicit-euler", "implicit-midpoint" (steps of `step` s). For the first ones `step` is the longest.
         control: `catena.pd`, `catena.computed_torque`, `catena.gravity_compensation`, `catena.table`, `catena.sine`, an array of
         constant efforts (nv,), or a function (t, q, v) → efforts (nv,). A function is asked at every stage of a step: it must be
-        smooth and remember nothing. With `rate` in Hz it is asked that often and its efforts are held in between, as by a digital
-        controller; it may remember what it likes. Steps are of one size then (method "rk4", one step in each interval, unless told
-        otherwise), and the efforts of a sample are those that were held until then.
+        smooth and remember nothing.
+        rate: how often the control is asked, in Hz; its efforts are held in between, as by a digital controller, and a function may
+        remember what it likes. The method is "rk4" then, with one step in each interval, unless told otherwise; a sample at an instant
+        of control has its new efforts.
         wrenches: constant, by frame: moment, then force, world axes, the force at the frame's origin.
         events: by name `catena.plane`, `catena.reaches` or a function (t, q, v) → number whose changes of sign are looked for;
         `stop` names events that end the run.
@@ -419,6 +478,8 @@ class Model(_catena.Model):
         where the joint has a `stop_stiffness`), "soft" (they hold, all soft). restitution: of rigid limits, one number or by joint;
         default as in the model, else 0. A start outside a rigid limit is refused.
         progress: a function (t, duration) called now and then, or True for a bar of tqdm, where that is installed.
+        record: names of further columns of `run.to_dict()` and of saved runs, with `*` for anything, as of `catena simulate --record`:
+        "frame.tool.*", "joint.*", "forces", "sensors" …
 
         Control-C stops it. What a function raises ends the run and is raised here, with the samples so far as `error.run`.
 
@@ -427,8 +488,13 @@ class Model(_catena.Model):
         ((101, 3), True)
         """
         if rate is not None:
-            method, step, interval = _digital(control, rate, duration, interval, method, step, events, stop)
-        elif interval is None:
+            if not (np.isfinite(rate) and rate > 0):
+                raise InputError(f"rate must be a positive number of Hz, not {rate}")
+            if control is None:
+                raise InputError("rate: there is no control")
+            if method is None:
+                method, step = "rk4", 1 / rate if step is None else step
+        if interval is None:
             interval = duration / max(1.0, np.ceil(duration / 0.01 * (1 - 1e-12))) if duration > 0 else 0.01
         else:
             parts = duration / interval if interval else np.inf
@@ -466,7 +532,9 @@ class Model(_catena.Model):
         try:
             data, error = self._simulate(
                 q, v, float(duration), float(interval), method, float(rtol), atol, step, control,
-                wrenches, checked, limits, list(stop), progress, closing, compile, rate, restitution,
+                wrenches, checked, limits, list(stop), progress, closing, compile, rate,
+                [record] if isinstance(record, str) else list(record),
+                restitution,
             )
         finally:
             if bar is not None:
@@ -489,6 +557,7 @@ class Model(_catena.Model):
         limits: bool = True,
         tolerance: float = 1e-9,
         iterations: int = 200,
+        time: float = 0.0,
     ) -> Reached:
         """Positions that put frames where they are wanted (inverse kinematics), near `start` (default: `neutral()`).
 
@@ -502,9 +571,58 @@ class Model(_catena.Model):
         >>> found.converged, bool(np.allclose(arm.pose(found.q, "tool"), arm.pose(q, "tool"), atol=1e-8))
         (True, True)
         """
-        return reach(
-            self, targets or {}, start, centre=centre, limits=limits, tolerance=tolerance, iterations=iterations
+        goal = wanted(targets, centre)
+        q, record = self._reach(
+            self.neutral() if start is None else start, goal, limits, float(tolerance), _count("iterations", iterations), float(time)
         )
+        return Reached(q, record["converged"], record["residual"], record["iterations"])
+
+    def follow(
+        self,
+        t: Any,
+        targets: Optional[Mapping[str, Any]] = None,
+        start: Any = None,
+        *,
+        centre: Any = None,
+        limits: bool = True,
+        tolerance: float = 1e-9,
+        iterations: int = 200,
+    ) -> Followed:
+        """The motion of the joints that moves frames as wanted, in the coordinates of the world: for `inverse`, `catena.pd` and
+        `catena.computed_torque`.
+
+        `t` (T,) are times, `targets` maps names of links or frames to poses (T, 4, 4) or positions (T, 3), `centre` is (T, 3). Each
+        instant is looked for from the one before, as by `reach`, and the first one from `start`. Velocities and accelerations are
+        those of polynomials through five neighbouring positions: instants must be close enough for that.
+
+        >>> arm = catena.model("stanford")
+        >>> t = np.linspace(0, 1, 101)
+        >>> q = np.array([0.1, 1.2, 0.5, 0.3, 0.4, 0.5]) + 0.1 * np.sin(t)[:, None]
+        >>> motion = arm.follow(t, {"tool": arm.pose(q, "tool")}, q[0])
+        >>> motion.converged, bool(np.allclose(motion.v, 0.1 * np.cos(t)[:, None], atol=1e-6))
+        (True, True)
+        >>> arm.inverse(motion.q, motion.v, motion.a).shape
+        (101, 6)
+        """
+        times = numbers("t", t)
+        if times.ndim != 1:
+            raise ShapeError(f"t has shape {times.shape}, expected (T,)", argument="t", expected="(T,)", given=str(times.shape))
+        goal = wanted(targets, centre, len(times))
+        # accelerations are second differences: positions are looked for as exactly as can be
+        q, v, a, residual = self._follow(
+            times.tolist(), self.neutral() if start is None else start, goal, limits, min(1e-12, float(tolerance)), _count("iterations", iterations)
+        )
+        return Followed(times, q, v, a, bool((residual <= tolerance).all()), residual)
+
+    def view(self, *, live: bool = False, browser: bool = True, port: int = 0) -> Viewer:
+        """Shows the model in a browser, with sliders for its joints; `live` simulates it there. `port` 0 is any that is free.
+
+        The page is served on this computer alone until `close()` of what is returned, or the end of Python.
+        """
+        folder = tempfile.mkdtemp(prefix="catena-")
+        path = os.path.join(folder, "model.json")
+        self.save(path)
+        return Viewer([path, "--port", str(int(port)), *(["--live"] if live else [])], folder, browser)
 
     # --- closed chains -----------------------------------------------------------------------------------------------
 
@@ -594,12 +712,16 @@ class Model(_catena.Model):
         frame: str = "",
         parameters: Union[str, Sequence[str]] = (),
         snap: float = 1e-14,
+        casadi: bool = False,
     ) -> Dict[str, str]:
         """Source code of this model's dynamics in "c", "rust", "python" or "matlab": names of files and their text, written to
         `folder` if one is given. `functions` are those of `catena generate`; `parameters` are passed instead of written.
+
+        With `casadi` there is a file more, `NAME_casadi.c`: compiled into one library with `NAME.c`, it makes `inverse` and `forward` external
+        functions of CasADi, called `NAME_casadi_inverse` and `NAME_casadi_forward`, with their Jacobians (docs/generated-code.md).
         """
         names = [parameters] if isinstance(parameters, str) else list(parameters)
-        files = dict(self._generate(language, list(functions), name, frame, names, snap))
+        files = dict(self._generate(language, list(functions), name, frame, names, snap, casadi))
         if folder is not None:
             os.makedirs(folder, exist_ok=True)
             for file, text in files.items():
@@ -699,6 +821,64 @@ class Factorization:
         return f"<catena.Factorization of {'one state' if states is None else f'{states} states'}, {self._nv} freedoms>"
 
 
+class Complement(NamedTuple):
+    """The decoupled natural orthogonal complement of n bodies and nv freedoms, twists (ω; ċ) of the mass centres, world axes.
+
+    `M` and `M_composite` have a block per body, `M_articulated`, `p`, `psi_hat`, `psi` and `m_hat` one per freedom; `T_l` and `T_d` are
+    `N_l` and `N_d` with a block per freedom. `N_dot` and `C` are zero without velocities.
+    """
+
+    c: Array
+    p: Array
+    N_l: Array
+    N_d: Array
+    N: Array
+    T_l: Array
+    T_d: Array
+    M: Array
+    M_composite: Array
+    M_articulated: Array
+    psi_hat: Array
+    psi: Array
+    m_hat: Array
+    U: Array
+    I: Array  # noqa: E741
+    N_dot: Array
+    C: Array
+
+
+class Linearisation(NamedTuple):
+    """Linear equations about an equilibrium: x = (y; dy/dt) of the `independent` freedoms, dx/dt = A x + B δτ, M ÿ + D ẏ + K y = Zᵀ δτ.
+
+    `values` are the eigenvalues of A, one of each conjugate pair, slowest first; `shapes` the amplitudes of all freedoms, a row per mode.
+    `residual` is the largest acceleration left at the equilibrium.
+    """
+
+    q: Array
+    tau: Array
+    independent: Tuple[str, ...]
+    A: Array
+    B: Array
+    M: Array
+    D: Array
+    K: Array
+    Z: Array
+    values: Array
+    shapes: Array
+    residual: float
+
+    @property
+    def frequencies(self) -> Array:
+        """Natural frequencies |λ|/2π of the modes, Hz."""
+        return np.abs(self.values) / (2 * np.pi)
+
+    @property
+    def damping_ratios(self) -> Array:
+        """−Re λ / |λ|: 0 undamped, 1 without oscillation, negative where it grows; NaN for free motions, λ = 0."""
+        size = np.abs(self.values)
+        return np.divide(-self.values.real, size, out=np.full(size.shape, np.nan), where=size > 0)
+
+
 class Assembled(NamedTuple):
     """A closed state: positions and velocities, iterations, what is left open (position, velocity), rows, their rank, freedoms."""
 
@@ -793,49 +973,11 @@ class Equations(str):
         return str(self) if self.format == "html" else None
 
 
-def _digital(
-    control: Any,
-    rate: float,
-    duration: float,
-    interval: Optional[float],
-    method: Optional[str],
-    step: Optional[float],
-    events: Any,
-    stop: Any,
-) -> Tuple[str, float, float]:
-    """Method, step and interval of a run whose control is asked at a rate."""
-
-    def whole(x: float) -> bool:
-        return bool(np.isfinite(x)) and x > 0.5 and abs(x - round(x)) < 1e-9 * x
-
-    if not callable(control):
-        raise InputError("rate: only a function is asked at a rate", hint="controllers of catena act all the time")
-    if not (np.isfinite(rate) and rate > 0):
-        raise InputError(f"rate must be a positive number of Hz, not {rate}")
-    if method is None:
-        method = "rk4"
-    if method not in ("rk4", "semi-implicit-euler", "implicit-midpoint"):
-        raise InputError(
-            f"rate: `{method}` chooses its own steps", hint='efforts that are held need steps of one size: method="rk4"'
-        )
-    if events or stop:
-        raise InputError("rate: events are not looked for while efforts are held", hint="look at the samples")
-    if step is None:
-        step = 1 / rate
-    if not whole(1 / (rate * step)):
-        raise InputError(f"the step ({step} s) is no part of the interval of control ({1 / rate} s)")
-    if interval is None:
-        interval = max(1, round(0.01 * rate)) / rate
-        if not whole(duration / interval):
-            interval = 1 / rate
-    if not whole(interval * rate):
-        raise InputError(f"the interval ({interval} s) is no multiple of the interval of control ({1 / rate} s)")
-    if not whole(duration / interval):
-        raise InputError(
-            f"the duration ({duration} s) is not a multiple of the interval ({interval} s)",
-            hint="the last sample is the end of the run; choose another interval or duration",
-        )
-    return method, step, interval
+def _count(name: str, value: Any) -> int:
+    """A number of things."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise InputError(f"{name} must be a whole number, not {value!r}")
+    return int(value)
 
 
 def _bar(duration: float) -> Tuple[Any, Any]:
@@ -888,25 +1030,46 @@ def _tensor(value: Any) -> List[float]:
     raise InputError("inertia must be 3 numbers (xx yy zz), 6 (xx yy zz xy xz yz) or a symmetric 3×3 matrix")
 
 
-def load(path: PathLike, *, base: Optional[str] = None, strict: bool = False, ignore_unknown: bool = False) -> Model:
-    """Reads a model file: `.toml` or `.json` in catena's own format, `.urdf`, or `.xml` with URDF in it.
+def load(
+    path: PathLike,
+    *,
+    base: Optional[str] = None,
+    strict: bool = False,
+    ignore_unknown: bool = False,
+    ignore: Sequence[str] = (),
+) -> Model:
+    """Reads a model file: `.toml` or `.json` in catena's own format, `.urdf`, `.mjcf`, or `.xml` with URDF or MJCF in it.
 
     `base` is "fixed" or "free": how the root link of a URDF is held (fixed unless asked). `strict` refuses inertias that no rigid
-    body can have, `ignore_unknown` leaves out elements of a URDF that are not understood. What was assumed is in
+    body can have, `ignore_unknown` leaves out elements of a URDF that are not understood. `ignore` names what of an MJCF file is
+    left out although it changes the dynamics, such as "fluid"; without it the file is refused. What was assumed is in
     `model.assumptions`.
     """
     model = Model()
-    model._read(os.fspath(path), base, strict, ignore_unknown)
+    model._read(os.fspath(path), base, strict, ignore_unknown, _names("ignore", ignore))
     return model
 
 
 def loads(
-    text: str, format: str, *, base: Optional[str] = None, strict: bool = False, ignore_unknown: bool = False
+    text: str,
+    format: str,
+    *,
+    base: Optional[str] = None,
+    strict: bool = False,
+    ignore_unknown: bool = False,
+    ignore: Sequence[str] = (),
 ) -> Model:
-    """Reads a model from text; `format` is "toml", "json" or "urdf". The rest is as for `load`."""
+    """Reads a model from text; `format` is "toml", "json", "urdf" or "mjcf". The rest is as for `load`."""
     model = Model()
-    model._read_text(text, format, base, strict, ignore_unknown)
+    model._read_text(text, format, base, strict, ignore_unknown, _names("ignore", ignore))
     return model
+
+
+def _names(what: str, names: Sequence[str]) -> List[str]:
+    """A list of names; a string would be a list of its letters."""
+    if isinstance(names, str):
+        raise InputError(f'{what} must be a list of names such as ["{names}"], not one string')
+    return list(names)
 
 
 def model(name: str) -> Model:

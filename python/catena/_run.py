@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html as _html
 import os
+import tempfile
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
+from ._view import Viewer, program, refused
 from .errors import InputError
 
 
@@ -27,8 +29,8 @@ class Audit:
     """The audit of a run: the laws, steps taken, work done.
 
     `kept` tells whether every law was; `findings` lists them; `steps`, `rejected` and `evaluations` say what it took; `work` and
-    `dissipated` are in J. `held` lists what dry friction held, `stops` what joint limits stopped: `impacts`, the energy they took
-    (`lost`), `rests` and how long.
+    `dissipated` are in J; `forces` has the energy of every force element at the start and at the end.
+    `held` lists what dry friction held, `stops` what joint limits stopped: `impacts`, the energy they took (`lost`), `rests` and how long.
     """
 
     def __init__(self, record: Dict[str, Any]) -> None:
@@ -42,6 +44,7 @@ class Audit:
         self.dissipated: float = record["dissipated"]
         self.held: List[Dict[str, Any]] = record["held"]
         self.stops: List[Dict[str, Any]] = record["stops"]
+        self.forces: List[Dict[str, Any]] = record.get("forces", [])
 
     @property
     def kept(self) -> bool:
@@ -74,7 +77,7 @@ class Audit:
 
 
 class Run:
-    """A run: t (S,), q (S, nq), v, a, tau and friction (S, nv), energies (S, 3: kinetic, gravitational, elastic), work and
+    """A run: t (S,), q (S, nq), v, a, tau, friction and stops (S, nv), energies (S, 3: kinetic, gravitational, elastic), work and
     dissipated (S,); `events` is a list of (name, time); `audit` tells whether the laws of mechanics were kept."""
 
     t: np.ndarray
@@ -83,6 +86,7 @@ class Run:
     a: np.ndarray
     tau: np.ndarray
     friction: np.ndarray
+    stops: np.ndarray
     energies: np.ndarray
     work: np.ndarray
     dissipated: np.ndarray
@@ -111,6 +115,32 @@ class Run:
     def save(self, path: "str | os.PathLike[str]", *, overwrite: bool = False) -> None:
         """Writes the run as `.csv`, `.parquet` or `.mcap`, as `catena simulate` does; `catena plot` draws it."""
         self._data.save(os.fspath(path), overwrite)
+
+    def report(self, path: "str | os.PathLike[str]") -> None:
+        """Writes the run as one page that opens offline: animation, curves, audit, model (`catena report`)."""
+        with tempfile.TemporaryDirectory(prefix="catena-") as folder:
+            file = os.path.join(folder, "run.parquet")
+            self.save(file)
+            done = program("report", file, "-o", os.fspath(path))
+        if done.returncode != 0:
+            raise refused(done.stderr)
+
+    def view(self, *others: "Run", browser: bool = True, port: int = 0) -> Viewer:
+        """Shows the run in a browser, laid over `others` if there are any: motion, curves, audit. `port` 0 is any that is free.
+
+        The page is served on this computer alone until `close()` of what is returned, or the end of Python.
+        """
+        folder = tempfile.mkdtemp(prefix="catena-")
+        files = []
+        for k, run in enumerate((self, *others)):
+            files.append(os.path.join(folder, f"run{k + 1}.parquet"))
+            run.save(files[-1])
+        return Viewer([*files, "--port", str(int(port))], folder, browser)
+
+    @property
+    def metadata(self) -> Dict[str, Any]:
+        """What the run was made with, as it is stored with `save`."""
+        return self._data.metadata
 
     def to_dict(self) -> Dict[str, np.ndarray]:
         """Every column of the run file by name, (S,) each."""

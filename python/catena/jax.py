@@ -16,45 +16,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._manifold import increments, plain, quaternions, unit
 from ._model import Model
 
 __all__ = ["inverse", "forward", "step"]
 
 Function = Callable[[Any, Any, Any], Any]
-
-
-def _quaternions(model: Model) -> list:
-    """First position and first velocity coordinate of every quaternion."""
-    found = []
-    for joint in model.joints:
-        if joint.kind in ("spherical", "free"):
-            shift = 3 if joint.kind == "free" else 0
-            found.append((joint.q.start + shift, joint.v.start + shift))
-    return found
-
-
-def _increments(model: Model, q: np.ndarray) -> np.ndarray:
-    """δ = G dq, (…, nv, nq): a quaternion's change as a rotation about the child's axes, 2 p* ∘ dp."""
-    matrix = np.zeros(q.shape[:-1] + (model.nv, model.nq))
-    for joint in model.joints:
-        size = {"free": 3, "spherical": 0}.get(joint.kind, joint.v.stop - joint.v.start)
-        for k in range(size):
-            matrix[..., joint.v.start + k, joint.q.start + k] = 1.0
-    for at, to in _quaternions(model):
-        w, x, y, z = (q[..., at + k] for k in range(4))
-        rows = [[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]]
-        for i, row in enumerate(rows):
-            for k, entry in enumerate(row):
-                matrix[..., to + i, at + k] = 2.0 * entry
-    return matrix
-
-
-def _unit(model: Model, q: np.ndarray) -> np.ndarray:
-    """Quaternions of unit length: tracing and steps leave round-off of 32 bits."""
-    q = np.array(q, dtype=np.float64)
-    for at, _ in _quaternions(model):
-        q[..., at : at + 4] /= np.linalg.norm(q[..., at : at + 4], axis=-1, keepdims=True)
-    return q
 
 
 def _rows(call: Callable[..., Any], arrays: Tuple[Any, ...]) -> Any:
@@ -70,7 +37,7 @@ def _differentiable(model: Model, value: Callable[..., Any], derivatives: Callab
 
     def call(q: Any, v: Any, x: Any) -> Any:
         shape = jax.ShapeDtypeStruct((nv,), q.dtype)
-        ask = lambda *arrays: np.asarray(_rows(lambda q, v, x: value(_unit(model, q), v, x), arrays), dtype=q.dtype)
+        ask = lambda *arrays: np.asarray(_rows(lambda q, v, x: value(unit(model, q), v, x), arrays), dtype=q.dtype)
         return jax.pure_callback(ask, shape, q, v, x, vmap_method="broadcast_all")
 
     def all_derivatives(q: Any, v: Any, x: Any) -> Any:
@@ -78,9 +45,8 @@ def _differentiable(model: Model, value: Callable[..., Any], derivatives: Callab
 
         def ask(*arrays: Any) -> Any:
             def rows(q: np.ndarray, v: np.ndarray, x: np.ndarray) -> Any:
-                q = _unit(model, q)
-                d = derivatives(q, v, x)
-                return d[0] @ _increments(model, q), d[1], d[2]
+                d = derivatives(unit(model, q), v, x)
+                return d[0] @ increments(model, q), d[1], d[2]
 
             return tuple(np.asarray(d, dtype=q.dtype) for d in _rows(rows, arrays))
 
@@ -114,12 +80,9 @@ def forward(model: Model) -> Function:
 def _moved(model: Model, q: Any, delta: Any) -> Any:
     """q ⊕ δ in JAX."""
     out = q
-    for joint in model.joints:
-        size = {"free": 3, "spherical": 0}.get(joint.kind, joint.v.stop - joint.v.start)
-        if size:
-            at = slice(joint.q.start, joint.q.start + size)
-            out = out.at[at].add(delta[joint.v.start : joint.v.start + size])
-    for at, to in _quaternions(model):
+    for at, to, count in plain(model):
+        out = out.at[at : at + count].add(delta[to : to + count])
+    for at, to in quaternions(model):
         p, h = q[at : at + 4], 0.5 * delta[to : to + 3]
         squared = h @ h
         small = squared < 1e-8

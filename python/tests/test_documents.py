@@ -5,6 +5,7 @@ import doctest
 import inspect
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -54,14 +55,14 @@ def blocks(page):
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "docs/coming-from.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/start.md", "docs/python.md", "docs/coming-from.md", "README.md"])
 def test_examples_of_pages(root, page, tmp_path, monkeypatch):
     """The blocks of a page are one program; a comment `# → text` after a line is what printing it would show."""
     pages = blocks(root / page)
     assert pages, page
     monkeypatch.chdir(tmp_path)
-    for name in os.listdir(root / "models"):
-        (tmp_path / name).write_bytes((root / "models" / name).read_bytes())
+    shutil.copytree(root / "models", tmp_path / "models")
+    shutil.copytree(root / "models", tmp_path, dirs_exist_ok=True)
     space = {"__name__": "page"}
     compared = 0
     for block in pages:

@@ -63,6 +63,29 @@ def test_a_function_is_as_the_same_controller_in_rust(planar):
     assert own.audit.kept and len(calls) > 100
 
 
+def test_how_a_run_was_made_is_saved_with_it(planar, tmp_path):
+    def stop(t, q, v):
+        if t > 0.5:
+            raise InterruptedError
+        return np.zeros(3)
+
+    whole = planar.simulate([0.1, 0.2, 0.3], duration=1)
+    with pytest.raises(InterruptedError) as caught:
+        planar.simulate([0.1, 0.2, 0.3], duration=1, control=stop)
+    for name, run, finished in (("whole", whole, True), ("part", caught.value.run, False)):
+        path = tmp_path / f"{name}.csv"
+        run.save(path)
+        lines = [line for line in path.read_text().splitlines() if line.startswith("#")]
+        text = "\n".join(lines)
+        for key in ("cpu", "accelerations", "functions", "finished", "made_in"):
+            assert f'"{key}"' in text, key
+        assert run.metadata["made_in"] == "Python" and run.metadata["finished"] is finished
+        assert run.metadata["accelerations"] == ("compiled" if run.compiled else "general")
+        assert run.metadata["cpu"] and run.metadata["functions"] and run.metadata["model"]
+    slow = planar.simulate([0.1, 0.2, 0.3], duration=0.1, compile=False)
+    assert slow.metadata["accelerations"] == "general"
+
+
 def test_control_at_a_rate(planar):
     times = []
 
@@ -71,7 +94,7 @@ def test_control_at_a_rate(planar):
         return 5 * (0.3 - q) - 0.2 * v
 
     run = planar.simulate(np.zeros(3), duration=1, control=control, rate=1000)
-    assert np.allclose(times, np.arange(1000) / 1000) and len(run) == 101 and np.allclose(np.diff(run.t), 0.01)
+    assert np.allclose(times, np.arange(1001) / 1000) and len(run) == 101 and np.allclose(np.diff(run.t), 0.01)
     assert run.audit.kept
     smooth = planar.simulate(np.zeros(3), duration=1, control=lambda t, q, v: 5 * (0.3 - q) - 0.2 * v)
     assert np.abs(run.q - smooth.q).max() < 0.01
@@ -82,9 +105,20 @@ def test_control_at_a_rate(planar):
         part = planar.simulate(q, v, duration=1e-3, interval=1e-3, control=tau, rtol=1e-11)
         q, v = part.q[-1], part.v[-1]
     assert np.abs(run.q[10] - q).max() < 1e-7
-    assert np.allclose(run.tau[10], tau, atol=1e-6)
+    # a sample at an instant of control has its new efforts
+    assert np.allclose(run.tau[10], 5 * (0.3 - q) - 0.2 * v, atol=1e-6)
     finer = planar.simulate(np.zeros(3), duration=1, control=control, rate=100, step=1e-3, interval=0.1)
     assert len(finer) == 11
+    # methods that choose their steps, steps that are no part of an interval, events and controllers of catena's own
+    exact = planar.simulate(np.zeros(3), duration=1, control=control, rate=100, interval=0.1, method="dop853", rtol=1e-10)
+    assert np.abs(exact.q - finer.q).max() < 1e-7
+    uneven = planar.simulate(np.zeros(3), duration=1, control=control, rate=100, interval=0.1, method="rk4", step=0.003)
+    assert np.abs(uneven.q - finer.q).max() < 1e-6
+    event = {"half way": catena.reaches(planar.freedoms[0], 0.15)}
+    stopped = planar.simulate(np.zeros(3), duration=1, control=control, rate=100, events=event, stop="half way")
+    assert stopped.events[0][0] == "half way" and stopped.t[-1] <= stopped.events[0][1] < 1
+    own = planar.simulate(np.zeros(3), duration=1, control=catena.pd([0.3] * 3, stiffness=5, damping=0.2), rate=100, interval=0.1, step=1e-3)
+    assert np.abs(own.q - finer.q).max() < 1e-7 and own.metadata["drive"]["rate"] == 100
     with pytest.raises(ZeroDivisionError) as caught:
         planar.simulate(np.zeros(3), duration=1, control=lambda t, q, v: np.zeros(3) if t < 0.5 else 1 / 0, rate=1000)
     assert caught.value.run.t[-1] == pytest.approx(0.5)

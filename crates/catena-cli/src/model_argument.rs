@@ -12,7 +12,7 @@ use std::path::Path;
 /// The model, and what may be changed about it.
 #[derive(Args, Debug)]
 pub struct ModelArgument {
-    /// Model file (.toml, .json, .urdf) or embedded model (see `catena models`)
+    /// Model file (.toml, .json, .urdf, .xml for MJCF) or embedded model (see `catena models`)
     #[arg(value_name = "MODEL")]
     name: String,
 
@@ -37,6 +37,15 @@ pub struct ModelArgument {
     #[arg(long, help_heading = "Model")]
     ignore_unknown: bool,
 
+    /// Leave out what an MJCF file has of this although it changes the dynamics (fluid, spatial, plugin, …)
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        help_heading = "Model"
+    )]
+    ignore: Vec<String>,
+
     /// Ignore springs, damping and friction in the joints
     #[arg(long, help_heading = "Model")]
     no_passive: bool,
@@ -59,13 +68,15 @@ impl ModelArgument {
             free_base: false,
             strict: false,
             ignore_unknown: false,
+            ignore: Vec::new(),
             no_passive: false,
         }
     }
 
     /// Reads and builds the model.
     pub fn load(&self) -> Result<Loaded> {
-        let mut builder = match is_file_name(&self.name) {
+        let is_file = is_file_name(&self.name);
+        let mut builder = match is_file {
             true => self.builder_from_file(Path::new(&self.name))?,
             false => self.embedded_builder()?,
         };
@@ -75,7 +86,10 @@ impl ModelArgument {
         if self.no_passive {
             remove_passive_forces(&mut builder);
         }
-        let model = builder.build()?;
+        let model = match is_file {
+            true => catena_io::build(&builder, &self.name)?,
+            false => builder.build()?,
+        };
         warn(&model);
         Ok(Loaded { builder, model })
     }
@@ -90,30 +104,13 @@ impl ModelArgument {
             base: self.free_base.then_some(BaseOption::Free),
             strict: self.strict,
             ignore_unknown: self.ignore_unknown,
+            ignore: self.ignore.clone(),
         };
         output::note_input(path);
-        // reads and checks; errors say why the file cannot be used
-        catena_io::read_model(path, &options).map_err(|error| match path.exists() {
+        catena_io::read_file(path, &options).map_err(|error| match path.exists() {
             true => error,
             false => missing_file(path, error),
-        })?;
-        let file_name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Error::new(
-                ErrorKind::File,
-                format!("{file_name} cannot be read: {}", output::reason(&error)),
-            )
-        })?;
-        let extension = path
-            .extension()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .to_lowercase();
-        match extension.as_str() {
-            "toml" => catena_io::builder_from_toml(&text, &file_name, &options),
-            "json" => catena_io::builder_from_json(&text, &file_name, &options),
-            _ => catena_io::builder_from_urdf(&text, &file_name, &options),
-        }
+        })
     }
 
     fn embedded_builder(&self) -> Result<ModelBuilder> {
@@ -159,7 +156,7 @@ fn name_hint(name: &str) -> String {
     match names::nearest(name, embedded::NAMES.iter().map(|(name, _)| *name)) {
         Some(near) => format!("did you mean `{near}`? `catena models` lists them all"),
         None => {
-            "`catena models` lists the embedded models; a file needs its extension (.toml, .json, .urdf)".into()
+            "`catena models` lists the embedded models; a file needs its extension (.toml, .json, .urdf, .xml)".into()
         }
     }
 }

@@ -37,11 +37,11 @@ pub struct Situation {
 }
 
 impl Situation {
-    /// The neutral state at rest, nothing acting.
-    pub fn neutral(model: &Model) -> Self {
+    /// The state that the model begins with, nothing acting.
+    pub fn start(model: &Model) -> Self {
         Situation {
             time: None,
-            state: State::neutral(model),
+            state: State::start(model),
             acceleration: vec![0.0; model.nv()],
             effort: vec![0.0; model.nv()],
             wrenches: Vec::new(),
@@ -56,7 +56,7 @@ impl Situation {
             state: State::random(model, seed),
             acceleration: list(),
             effort: list(),
-            ..Situation::neutral(model)
+            ..Situation::start(model)
         }
     }
 
@@ -121,31 +121,28 @@ impl Moved {
         json!({ "positions": self.positions, "velocities": self.velocities })
     }
 
-    /// The remark about a random state.
+    /// The remark about a state that was not closed.
     pub fn sentence(self) -> String {
         format!(
-            "The random state was a guess; assembly moved {}.",
+            "The state was a guess that does not close the loops; assembly moved {}.",
             self.words()
         )
     }
 }
 
-/// The rule for states of closed chains: a guess is assembled, and the change is returned; a given state is used unchanged, or
-/// refused where its positions or velocities violate the constraints.
-pub fn close(
-    chain: &mut ClosedChain,
-    time: f64,
-    state: &mut State,
-    is_guess: bool,
-) -> Result<Option<Moved>> {
-    if !is_guess {
-        chain.require_closed(time, state)?;
-        return Ok(None);
+/// The rule for states of closed chains: one that satisfies the constraints is used unchanged, any other is a guess and is
+/// assembled. The change is returned, and every command shows it.
+pub fn close(chain: &mut ClosedChain, time: f64, state: &mut State) -> Result<Option<Moved>> {
+    match chain.require_closed(time, state) {
+        Ok(()) => Ok(None),
+        Err(error) if error.kind() == ErrorKind::Input => {
+            let assembled = chain.assemble(time, state, &[])?.state;
+            let moved = Moved::between(state, &assembled);
+            *state = assembled;
+            Ok(Some(moved))
+        }
+        Err(error) => Err(error),
     }
-    let assembled = chain.assemble(time, state, &[])?.state;
-    let moved = Moved::between(state, &assembled);
-    *state = assembled;
-    Ok(Some(moved))
 }
 
 /// The frame with this name.

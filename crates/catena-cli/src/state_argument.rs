@@ -8,7 +8,8 @@ use catena::{Model, State};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Positions and velocities, or where to find them. Numbers left out are zero (quaternions: identity).
+/// Positions and velocities, or where to find them. What is left out is as the model begins: zero (quaternions: identity) unless
+/// its joints name a `start`.
 #[derive(Args, Debug)]
 pub struct StateArgument {
     /// Positions, in rad and m; also 90deg, pi/2, -3*pi/4; all in order, or some by name: elbow=30deg
@@ -130,7 +131,7 @@ impl StateArgument {
     }
 
     fn typed(&self, model: &Model, a: Option<&String>, tau: Option<&String>) -> Result<Situation> {
-        let mut situation = Situation::neutral(model);
+        let mut situation = Situation::start(model);
         let read = |quantity, text: Option<&String>, default: &[f64]| match text {
             Some(text) => typed_list(model, quantity, text),
             None => Ok(default.to_vec()),
@@ -169,7 +170,8 @@ impl StateArgument {
 /// Reads a list of one of the quantities of a state, as typed after `--q` and the like: all in order, or some by name.
 pub fn typed_list(model: &Model, quantity: Quantity, text: &str) -> Result<Vec<f64>> {
     let neutral = match quantity {
-        Quantity::Position => State::neutral(model).q,
+        Quantity::Position => State::start(model).q,
+        Quantity::Velocity => State::start(model).v,
         _ => vec![0.0; model.nv()],
     };
     let what = format!("--{}", quantity.key());

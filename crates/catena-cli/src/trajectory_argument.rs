@@ -1,9 +1,12 @@
-//! The motion `catena inverse` follows: from point to point, that of the paper, or read from a file.
+//! The motion `catena inverse` follows: from point to point, that of the paper, or read from a file, of joints or of a frame.
 
 use crate::coordinates::Quantity;
-use crate::situation::Situation;
-use crate::{limits, names, state_argument, state_file};
+use crate::situation::{Situation, find_frame};
+use crate::{limits, names, number, state_argument, state_file};
+use catena::algorithm::kinematics::inverse::{Goal, Instant, InverseKinematics, Search, Target};
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::within;
+use catena::spatial::{Mat3, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
 use catena::{Model, State};
 use clap::Args;
@@ -21,6 +24,16 @@ pub struct TrajectoryArgument {
         help_heading = "Trajectory"
     )]
     trajectory: Option<String>,
+
+    /// The file has the motion of this link or frame: t, x, y, z (m, world axes), and qw, qx, qy, qz where its orientation matters. The joints
+    /// follow by inverse kinematics, near --from at the start
+    #[arg(
+        long,
+        value_name = "FRAME",
+        requires = "trajectory",
+        help_heading = "Trajectory"
+    )]
+    frame: Option<String>,
 
     /// Positions at the start [default: neutral]
     #[arg(
@@ -62,6 +75,10 @@ pub struct TrajectoryArgument {
     steps: Option<usize>,
 }
 
+/// What inverse kinematics looks for, and what it may leave, m and rad: accelerations are differences of positions.
+const FOLLOWED: f64 = 1e-12;
+const MISSED: f64 = 1e-9;
+
 const KINDS: [&str; 3] = ["cycloid", "quintic", "paper"];
 
 impl TrajectoryArgument {
@@ -77,12 +94,15 @@ impl TrajectoryArgument {
         let Some(kind) = &self.trajectory else {
             return Ok(None);
         };
+        if let Some(frame) = &self.frame {
+            return self.of_frame(model, frame, kind).map(Some);
+        }
         let motion = match kind.as_str() {
             "cycloid" => self.point_to_point(model, Profile::Cycloid)?,
             "quintic" => self.point_to_point(model, Profile::Quintic)?,
             "paper" => self.paper(model)?,
             file if file.contains('.') => {
-                self.refuse_options("a trajectory from a file")?;
+                self.refuse_options("a trajectory from a file", true)?;
                 return state_file::read_trajectory(Path::new(file), model).map(Some);
             }
             other => {
@@ -133,9 +153,84 @@ impl TrajectoryArgument {
         paper(model)
     }
 
-    fn refuse_options(&self, what: &str) -> Result<()> {
+    /// The joints that move a frame as the file says.
+    fn of_frame(&self, model: &Model, frame: &str, file: &str) -> Result<Vec<Situation>> {
+        let refuse = |message: String| Error::new(ErrorKind::Input, message);
+        if KINDS.contains(&file) {
+            return Err(refuse(format!(
+                "--frame: the motion of `{frame}` is read from a file, not `{file}`"
+            ))
+            .hint("give --trajectory FILE.csv with the columns t, x, y, z, qw, qx, qy, qz"));
+        }
+        self.refuse_options("the motion of a frame", false)?;
+        let frame = find_frame(model, frame)?;
+        let path = Path::new(file);
+        let rows = state_file::read_poses(path, "a frame")?;
+        let [has_positions, has_rotations] = rows.given;
+        if !has_positions {
+            return Err(refuse("a motion of a frame needs columns x, y, z".into())
+                .at(state_file::whole(path)));
+        }
+        limits::memory("instants", rows.times.len(), model.nq() + 3 * model.nv())?;
+        let goal = |(position, [w, x, y, z]): &([f64; 3], [f64; 4]), time: f64| {
+            let length = (w * w + x * x + y * y + z * z).sqrt();
+            if (length - 1.0).abs() > 1e-3 {
+                return Err(refuse(format!(
+                    "the quaternion at {time} s has length {}, not 1",
+                    number::six(length)
+                ))
+                .at(state_file::whole(path)));
+            }
+            let p = [w, x, y, z].map(|x| x / length);
+            let target = Target {
+                frame: frame.clone(),
+                position: Vec3::from_array(*position),
+                rotation: has_rotations.then(|| Mat3::from_quaternion(p)),
+            };
+            Ok(Goal {
+                targets: vec![target],
+                centre: None,
+            })
+        };
+        let goals = rows.poses.iter().zip(&rows.times);
+        let goals = goals.map(|(pose, &time)| goal(pose, time));
+        let goals = goals.collect::<Result<Vec<Goal>>>()?;
+        let mut start = State::neutral(model);
+        if let Some(from) = &self.from {
+            let q = state_argument::numbers_of(model, Quantity::Position, "--from", from)?;
+            start = State::new(model, &q, &start.v)?;
+        }
+        let search = Search {
+            tolerance: FOLLOWED,
+            ..Search::default()
+        };
+        let mut kinematics = InverseKinematics::new(model);
+        let motion = kinematics.follow(&rows.times, &goals, &start, &search)?;
+        if let Some(missed) = motion
+            .iter()
+            .find(|instant| !within(instant.residual, MISSED))
+        {
+            return Err(refuse(format!(
+                "frame `{}` does not get where the file has it at {} s: {} m or rad are left",
+                frame.name,
+                number::six(missed.time),
+                number::rough(missed.residual)
+            ))
+            .at(state_file::whole(path))
+            .hint("it may be out of reach, beyond the limits of joints, or reached from another --from"));
+        }
+        let situation = |instant: Instant| Situation {
+            time: Some(instant.time),
+            state: instant.state,
+            acceleration: instant.accelerations,
+            ..Situation::start(model)
+        };
+        Ok(motion.into_iter().map(situation).collect())
+    }
+
+    fn refuse_options(&self, what: &str, from_too: bool) -> Result<()> {
         let given = [
-            ("--from", self.from.is_some()),
+            ("--from", from_too && self.from.is_some()),
             ("--to", self.to.is_some()),
             ("--duration", self.duration.is_some()),
             ("--steps", self.steps.is_some()),
@@ -195,7 +290,7 @@ pub fn sampled(model: &Model, motion: &PointToPoint, steps: usize) -> Result<Vec
                 time: Some(sample.time),
                 state: State::new(model, &sample.q, &sample.v)?,
                 acceleration: sample.vdot,
-                ..Situation::neutral(model)
+                ..Situation::start(model)
             })
         })
         .collect()

@@ -60,6 +60,70 @@ fn transcripts_are_what_the_program_prints() {
     assert!(count >= 50, "only {count} examples");
 }
 
+/// Targets of the links `[text](target)` of a page outside of code blocks.
+fn links(text: &str) -> Vec<String> {
+    let mut is_code = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        }
+        if is_code {
+            continue;
+        }
+        for part in line.split("](").skip(1) {
+            if let Some((target, _)) = part.split_once(')') {
+                found.push(target.to_string());
+            }
+        }
+    }
+    found
+}
+
+/// Every link of README.md, the documents beside it and docs/ leads to a file, and every page of docs/ is in the manual's table of contents.
+#[test]
+fn links_lead_somewhere() {
+    let root = repository();
+    let mut all = pages();
+    for name in [
+        "ARCHITECTURE",
+        "ALGORITHMS",
+        "NOTATION",
+        "CONTRIBUTING",
+        "CHANGELOG",
+    ] {
+        all.push(root.join(format!("{name}.md")));
+    }
+    let (mut wrong, mut count) = (String::new(), 0);
+    for path in &all {
+        let text = std::fs::read_to_string(path).expect("the page is there");
+        for target in links(&text) {
+            let file = target.split('#').next().unwrap_or_default();
+            let is_elsewhere = target.contains("://") || file.is_empty();
+            let there = path.parent().expect("a folder").join(file);
+            if !is_elsewhere && !there.exists() {
+                let _ = writeln!(wrong, "{}: {target}", path.display());
+            }
+            count += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "links that lead nowhere:\n{wrong}");
+    assert!(count > 100, "only {count} links");
+    let docs = root.join("docs");
+    let contents = std::fs::read_to_string(docs.join("SUMMARY.md")).expect("a table of contents");
+    let listed = links(&contents);
+    for path in all.iter().filter(|path| path.starts_with(&docs)) {
+        let name = path
+            .strip_prefix(&docs)
+            .expect("below docs")
+            .to_string_lossy();
+        assert!(
+            name == "SUMMARY.md" || listed.iter().any(|target| *target == name),
+            "docs/SUMMARY.md does not list {name}"
+        );
+    }
+}
+
 /// A page whose commands were run.
 #[derive(Default)]
 struct Page {

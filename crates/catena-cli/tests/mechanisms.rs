@@ -113,12 +113,13 @@ fn unclosable() {
         "compare bars.toml --random 1",
         &["`pin` cannot be closed", left],
     );
-    refused(&model, "forward bars.toml", &["`pin` is open by 3.000e0 m"]);
-    refused(
-        &model,
-        "simulate bars.toml --duration 0.1",
-        &["`pin` is open by 3.000e0 m"],
-    );
+    for command in ["forward bars.toml", "simulate bars.toml --duration 0.1"] {
+        refused(
+            &model,
+            command,
+            &["`pin` cannot be closed", "check the lengths"],
+        );
+    }
 }
 
 /// One freedom, two drivers: positions that the loop does not have together, or velocities.
@@ -145,7 +146,7 @@ fn inconsistent_drivers() {
     refused(
         &positions,
         "forward bars.toml",
-        &["is open by 1.200e0 m or rad"],
+        &["cannot be closed from this guess"],
     );
     // closed to round-off, but the rocker turns slower than the crank there
     let laws = driver("motor", "left", "[0.927902, 1]")
@@ -168,7 +169,7 @@ fn inconsistent_drivers() {
     refused(
         &velocities,
         &format!("forward bars.toml {q}"),
-        &["is opening by 1.000e0"],
+        &["no velocities of the free coordinates keep"],
     );
 }
 
@@ -223,11 +224,9 @@ fn lengths_of_zero() {
     }
     // both ends at one point: the rope has no direction there, and the doctor starts from elsewhere
     let model = four_bar(2.0, "", &rope(0.5));
-    refused(
-        &model,
-        "forward bars.toml",
-        &["`rope` is open by 2.500e-1 m"],
-    );
+    let run = on(&model, "forward bars.toml");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("assembly moved"), "{}", run.stdout);
     let run = on(&model, "doctor bars.toml");
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("2 freedoms"), "{}", run.stdout);

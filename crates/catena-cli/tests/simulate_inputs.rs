@@ -220,7 +220,7 @@ fn mistakes_are_explained() {
         ),
         (
             "--base run.csv",
-            "error: there is no motion of a base in this file\n  --> run.csv:1\n\
+            "error: there is no motion of the base in this file\n  --> run.csv:1\n\
              hint: the columns are t, x, y, z (m) and qw, qx, qy, qz; a run has them if it was made with --base\n",
         ),
         (

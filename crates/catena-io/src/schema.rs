@@ -3,6 +3,7 @@
 //! The format is described in docs/model-format.md.
 
 mod constraint;
+mod force;
 
 use crate::access::{Item, Source, Table};
 use crate::nearest::advice;
@@ -12,7 +13,7 @@ use crate::{Options, placement};
 use catena::error::Result;
 use catena::model::{
     ActuatorSpec, AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder,
-    dh, modified_dh,
+    SensorRule, SensorSpec, dh, modified_dh,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
@@ -32,6 +33,8 @@ const FILE_KEYS: &[&str] = &[
     "frame",
     "constraint",
     "actuator",
+    "force",
+    "sensor",
     "cut",
 ];
 const LINK_KEYS: &[&str] = &["name", "mass", "centre", "r", "inertia"];
@@ -60,6 +63,8 @@ const JOINT_KEYS: &[&str] = &[
     "stop_damping",
     "max_velocity",
     "max_effort",
+    "start",
+    "start_velocity",
 ];
 /// The keys of freedoms.
 const FREEDOM_KEYS: &[&str] = &[
@@ -84,6 +89,7 @@ const ACTUATOR_KEYS: &[&str] = &[
     "max_velocity",
     "lag",
 ];
+const SENSOR_KEYS: &[&str] = &["name", "type", "frame", "joint"];
 const FRAME_KEYS: &[&str] = &["name", "link", "origin", "rotation"];
 
 /// Reads a model; `name` is used where the file gives none.
@@ -134,6 +140,12 @@ pub(crate) fn read(
     for table in tables(&file, "actuator")? {
         let actuator = actuator(&table, &builder)?;
         builder.actuators.push(actuator);
+    }
+    for table in tables(&file, "force")? {
+        builder.forces.push(force::read(&table)?);
+    }
+    for table in tables(&file, "sensor")? {
+        builder.sensors.push(sensor(&table)?);
     }
     if let Some(cut) = file.get("cut") {
         let names = match cut.text() {
@@ -301,6 +313,8 @@ fn joint(table: &Table<'_>, parent_before: &str) -> Result<JointSpec> {
         axes: axes(table, kind)?,
         pitch: pitch(table, kind)?,
         dofs: dofs(table, kind)?,
+        start: start(table, kind)?,
+        start_velocity: start_velocity(table, kind)?,
         place: table.source.place(table.line),
     })
 }
@@ -536,6 +550,70 @@ fn dofs(table: &Table<'_>, kind: JointKind) -> Result<Vec<Dof>> {
     Ok(dofs)
 }
 
+/// Position that states begin with: a number for each coordinate, quaternions as [w, x, y, z].
+fn start(table: &Table<'_>, kind: JointKind) -> Result<Vec<f64>> {
+    let Some(item) = table.get("start") else {
+        return Ok(Vec::new());
+    };
+    let Some(plain) = kind.quaternion() else {
+        return coordinates(&item, rotations(kind));
+    };
+    let items = item.list()?;
+    if items.len() != plain + 4 {
+        let forms = match plain {
+            0 => "a quaternion [w, x, y, z]",
+            _ => "a list [x, y, z, qw, qx, qy, qz]",
+        };
+        return Err(item.must_be(forms));
+    }
+    let mut numbers = items
+        .iter()
+        .map(Item::number)
+        .collect::<Result<Vec<f64>>>()?;
+    let length = numbers[plain..].iter().map(|x| x * x).sum::<f64>().sqrt();
+    if !(length - 1.0).abs().le(&1e-3) {
+        return Err(item
+            .error(&format!(
+                "has a quaternion of length {length}: a rotation has length 1"
+            ))
+            .hint("the order is w, x, y, z"));
+    }
+    // what is unit to round-off keeps its bits
+    if (length - 1.0).abs() > 1e-14 {
+        for x in &mut numbers[plain..] {
+            *x /= length;
+        }
+    }
+    Ok(numbers)
+}
+
+/// Velocity that states begin with: a number for each freedom.
+fn start_velocity(table: &Table<'_>, kind: JointKind) -> Result<Vec<f64>> {
+    match table.get("start_velocity") {
+        Some(item) => coordinates(&item, rotations(kind)),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// A number for each freedom, angles in the file's unit; a single one need not be in a list.
+fn coordinates(item: &Item<'_>, rotations: &[bool]) -> Result<Vec<f64>> {
+    let items = match item.is_list() {
+        true => item.list()?,
+        false => vec![item.clone()],
+    };
+    if items.len() != rotations.len() {
+        return Err(match rotations.len() {
+            0 => item.error("has no meaning for a fixed joint"),
+            1 => item.must_be("one number"),
+            n => item.must_be(&format!("a list of {n} numbers")),
+        });
+    }
+    let pairs = items.iter().zip(rotations);
+    pairs
+        .map(|(item, &is_angle)| item.coordinate(is_angle))
+        .collect()
+}
+
 /// One item per freedom: a list of them, or one for all.
 fn per_freedom<'a>(item: &Item<'a>, freedoms: usize) -> Result<Vec<Item<'a>>> {
     if !item.is_list() {
@@ -598,6 +676,39 @@ fn frame(table: &Table<'_>) -> Result<FrameSpec> {
         name: table.require("name")?.text()?.into(),
         link: table.require("link")?.text()?.into(),
         link_from_frame: pose(table, "origin", "rotation")?,
+        place: table.source.place(table.line),
+    })
+}
+
+fn sensor(table: &Table<'_>) -> Result<SensorSpec> {
+    table.expect_keys(SENSOR_KEYS)?;
+    let kind = table.require("type")?;
+    let frame = table
+        .get("frame")
+        .map(|item| item.text().map(String::from))
+        .transpose()?;
+    let rule = match kind.text()? {
+        "imu" => {
+            if let Some(joint) = table.get("joint") {
+                return Err(joint.error("is for force-torque sensors; this one is an imu"));
+            }
+            table.require("frame")?;
+            SensorRule::Imu {
+                frame: frame.unwrap_or_default(),
+            }
+        }
+        "force_torque" => SensorRule::ForceTorque {
+            joint: table.require("joint")?.text()?.into(),
+            frame,
+        },
+        word => {
+            let error = kind.must_be("a type of sensor");
+            return Err(error.hint(advice(word, &["imu", "force_torque"])));
+        }
+    };
+    Ok(SensorSpec {
+        name: table.require("name")?.text()?.into(),
+        rule,
         place: table.source.place(table.line),
     })
 }

@@ -448,3 +448,47 @@ fn names_with_control_characters_are_refused_in_every_format() {
     assert!(error.to_string().contains("`j\\nsystem"), "{error}");
     assert_eq!(error.place().line, Some(3));
 }
+
+/// Positions and velocities that a model begins with, in the file's angles, and through a round trip.
+#[test]
+fn a_start_is_read() {
+    let text = r#"
+        angles = "deg"
+        [[link]]
+        name = "arm"
+        mass = 1
+        inertia = [1, 1, 1]
+        [[link]]
+        name = "ball"
+        mass = 1
+        inertia = [1, 1, 1]
+        [[link]]
+        name = "hand"
+        mass = 1
+        inertia = [1, 1, 1]
+        [[joint]]
+        name = "hinge"
+        type = "revolute"
+        child = "arm"
+        start = 90
+        start_velocity = 180
+        [[joint]]
+        name = "socket"
+        type = "spherical"
+        child = "ball"
+        start = [0.6, 0.0, 0.8, 0.0]
+        [[joint]]
+        name = "cross"
+        type = "cylindrical"
+        child = "hand"
+        start_velocity = [90, 0.25]
+    "#;
+    let builder = toml(text);
+    let again = toml(&catena_io::to_toml(&builder).replace("format = \"catena/1\"", ""));
+    for builder in [builder, again] {
+        let model = builder.build().expect("sound");
+        let start: State = State::start(&model);
+        assert_eq!(start.q, [FRAC_PI_2, 0.6, 0.0, 0.8, 0.0, 0.0, 0.0]);
+        assert_eq!(start.v, [PI, 0.0, 0.0, 0.0, FRAC_PI_2, 0.25]);
+    }
+}

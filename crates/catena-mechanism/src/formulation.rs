@@ -7,6 +7,7 @@ use crate::lagrangian::Lagrangian;
 use crate::{appendix, constraint_forces, null_space, rotational};
 use catena::algorithm::constrained::closed_chain::{CLOSED, CONSISTENT};
 use catena::algorithm::constrained::{Axes, ClosedChain, Route, Rows, Sharing, Stabilisation};
+use catena::algorithm::elements::element_wrenches;
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::{larger, largest, within};
@@ -249,16 +250,38 @@ impl Mechanism {
                 ));
             }
         }
+        let wrenches = self.wrenches(external)?;
         self.equations.assemble(
             &self.model,
             state,
             tau,
-            external,
+            &wrenches,
             &self.rows,
             self.stabilisation,
             &self.kinematics,
         );
         Ok(())
+    }
+
+    /// The external wrenches with those of force elements, at the last kinematics.
+    fn wrenches(&self, external: &[Force<f64>]) -> Result<Vec<Force<f64>>> {
+        let mut wrenches = external.to_vec();
+        if !self.model.forces().is_empty() {
+            wrenches.resize(self.model.body_count() + 1, Force::zero());
+            element_wrenches(&self.model, &self.kinematics, &mut wrenches);
+        }
+        match wrenches
+            .iter()
+            .flat_map(|w| w.to_array())
+            .all(f64::is_finite)
+        {
+            true => Ok(wrenches),
+            false => Err(Error::new(
+                ErrorKind::Singular,
+                "a force element has no value at this state",
+            )
+            .hint("a spring may have no length; `catena forward` says which")),
+        }
     }
 
     /// Rows and kinematics of the last equations.

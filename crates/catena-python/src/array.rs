@@ -186,6 +186,13 @@ pub fn states(py: Python<'_>, arguments: &[&Numbers<'_>]) -> PyResult<Option<usi
     Ok(states.map(|(n, _)| n))
 }
 
+/// An array of these numbers.
+pub fn array<'py>(py: Python<'py>, numbers: &[f64]) -> PyResult<Array<'py>> {
+    let array = results(py, &[numbers.len()], None, &[])?;
+    writable(&array).copy_from_slice(numbers);
+    Ok(array)
+}
+
 /// An array for results of this shape: a new one, or the caller's, which shares no memory with the arguments.
 #[allow(unsafe_code)]
 pub fn results<'py>(

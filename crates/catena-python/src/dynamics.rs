@@ -1,6 +1,6 @@
 //! The algorithms as methods of `Model`: arrays in, arrays out, for one state or many.
 
-use crate::array::{Array, Numbers, Rows, writable};
+use crate::array::{Array, Numbers, Rows, array, writable};
 use crate::call::{Call, Wrenches, all_external, filled};
 use crate::error::{guarded, refuse};
 use crate::model::{Built, PyModel};
@@ -135,6 +135,11 @@ fn square(built: &Built) -> [usize; 2] {
 fn copy(matrix: &Matrix, out: &mut [f64]) -> Result<()> {
     out.copy_from_slice(matrix.as_slice());
     Ok(())
+}
+
+/// A state as two arrays.
+fn pair<'py>(py: Python<'py>, state: &State) -> PyResult<(Array<'py>, Array<'py>)> {
+    Ok((array(py, &state.q)?, array(py, &state.v)?))
 }
 
 #[pymethods]
@@ -778,6 +783,16 @@ impl PyModel {
         })
     }
 
+    /// start()
+    /// --
+    ///
+    /// The state (q, v) that the model itself begins with: neutral and at rest, unless its joints name a start. It need not close
+    /// the loops of a mechanism; then it is a guess for `assemble`.
+    fn start<'py>(&self, py: Python<'py>) -> PyResult<(Array<'py>, Array<'py>)> {
+        let built = self.built(py)?;
+        guarded(py, || pair(py, &State::start(&built.model)))
+    }
+
     /// random(seed=0)
     /// --
     ///
@@ -785,14 +800,7 @@ impl PyModel {
     #[pyo3(signature = (seed = 0))]
     fn random<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<(Array<'py>, Array<'py>)> {
         let built = self.built(py)?;
-        guarded(py, || {
-            let state = State::random(&built.model, seed);
-            let q = crate::array::results(py, &[built.model.nq()], None, &[])?;
-            let v = crate::array::results(py, &[built.model.nv()], None, &[])?;
-            writable(&q).copy_from_slice(&state.q);
-            writable(&v).copy_from_slice(&state.v);
-            Ok((q, v))
-        })
+        guarded(py, || pair(py, &State::random(&built.model, seed)))
     }
 
     /// step(q, delta, *, out=None)

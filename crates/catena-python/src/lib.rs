@@ -6,11 +6,13 @@
 
 mod array;
 mod call;
+mod complement;
 mod dynamics;
 mod error;
 mod factor;
 mod mechanism;
 mod model;
+mod reach;
 mod simulate;
 mod symbols;
 mod value;

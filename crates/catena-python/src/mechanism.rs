@@ -1,6 +1,6 @@
 //! Closed chains, the doctor, laws, conformance cases: what is asked of a model at one state.
 
-use crate::array::{Array, Numbers, results, writable};
+use crate::array::{Array, Numbers, array};
 use crate::call::{Call, Wrenches};
 use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel};
@@ -14,26 +14,22 @@ use catena_mechanism::{Formulation, Mechanism};
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// An array of these numbers.
-fn array<'py>(py: Python<'py>, numbers: &[f64]) -> PyResult<Array<'py>> {
-    let array = results(py, &[numbers.len()], None, &[])?;
-    writable(&array).copy_from_slice(numbers);
-    Ok(array)
-}
-
 /// A wrench as numbers: moment, force.
 fn numbers(force: &Force<f64>) -> Value {
     force.to_array().to_vec().into()
 }
 
 /// One state, checked, efforts and wrenches.
-struct Situation {
-    state: State,
-    tau: Vec<f64>,
+pub struct Situation {
+    /// Positions and velocities.
+    pub state: State,
+    /// Efforts.
+    pub tau: Vec<f64>,
     external: Vec<Force<f64>>,
 }
 
-fn situation<'py>(
+/// One state, not many.
+pub fn situation<'py>(
     py: Python<'py>,
     built: &Built,
     q: &Bound<'py, PyAny>,
@@ -261,7 +257,11 @@ impl PyModel {
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
         guarded(py, || {
-            let laws = py.detach(|| check::run(&built.model, states, seed));
+            let laws = py.detach(|| {
+                let mut laws = check::run(&built.model, states, seed);
+                laws.extend(catena_mechanism::laws::run(&built.model, states, seed));
+                laws
+            });
             let list: Value = laws
                 .iter()
                 .map(|law| {

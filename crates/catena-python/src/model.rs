@@ -3,7 +3,7 @@
 use crate::error::{guarded, raise, refuse};
 use crate::value::{from_python, to_python};
 use catena::algorithm::constrained::ClosedChain;
-use catena::error::{Error, ErrorKind, Place, Result};
+use catena::error::{Error, Place, Result};
 use catena::model::{FrameInfo, Model, embedded};
 use catena::native::{Compiled, Kernel};
 use catena::spatial::Vec3;
@@ -282,24 +282,8 @@ fn nowhere(error: Error) -> Error {
 
 /// Reads a file; every reason why it cannot be used is told with its place.
 fn read_file(path: &Path, options: &Options) -> Result<(ModelBuilder, Model)> {
-    let model = catena_io::read_model(path, options)?;
-    let file_name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Error::new(ErrorKind::File, format!("the file cannot be read: {error}")).at(Place {
-            file: Some(file_name.as_str().into()),
-            line: None,
-        })
-    })?;
-    let extension = path
-        .extension()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .to_lowercase();
-    let builder = match extension.as_str() {
-        "toml" => catena_io::builder_from_toml(&text, &file_name, options),
-        "json" => catena_io::builder_from_json(&text, &file_name, options),
-        _ => catena_io::builder_from_urdf(&text, &file_name, options),
-    }?;
+    let builder = catena_io::read_file(path, options)?;
+    let model = catena_io::build(&builder, &path.display().to_string())?;
     Ok((builder, model))
 }
 
@@ -342,7 +326,7 @@ impl PyModel {
     }
 
     /// Becomes the model of a file.
-    #[pyo3(signature = (path, base, strict, ignore_unknown))]
+    #[pyo3(signature = (path, base, strict, ignore_unknown, ignore))]
     fn _read(
         &self,
         py: Python<'_>,
@@ -350,11 +334,13 @@ impl PyModel {
         base: Option<&str>,
         strict: bool,
         ignore_unknown: bool,
+        ignore: Vec<String>,
     ) -> PyResult<()> {
         let options = Options {
             base: base_option(py, base)?,
             strict,
             ignore_unknown,
+            ignore,
         };
         guarded(py, || {
             let (builder, model) =
@@ -367,8 +353,8 @@ impl PyModel {
         })
     }
 
-    /// Becomes the model of a text in `toml`, `json` or `urdf`.
-    #[pyo3(signature = (text, format, base, strict, ignore_unknown))]
+    /// Becomes the model of a text in `toml`, `json`, `urdf` or `mjcf`.
+    #[pyo3(signature = (text, format, base, strict, ignore_unknown, ignore))]
     fn _read_text(
         &self,
         py: Python<'_>,
@@ -377,22 +363,25 @@ impl PyModel {
         base: Option<&str>,
         strict: bool,
         ignore_unknown: bool,
+        ignore: Vec<String>,
     ) -> PyResult<()> {
         let options = Options {
             base: base_option(py, base)?,
             strict,
             ignore_unknown,
+            ignore,
         };
         guarded(py, || {
             let made = match format {
                 "toml" => catena_io::builder_from_toml(text, "text.toml", &options),
                 "json" => catena_io::builder_from_json(text, "text.json", &options),
                 "urdf" => catena_io::builder_from_urdf(text, "text.urdf", &options),
+                "mjcf" => catena_io::builder_from_mjcf(text, "text.xml", &options),
                 other => {
                     return Err(refuse(
                         py,
                         &format!("format cannot be `{other}`"),
-                        "it is \"toml\", \"json\" or \"urdf\"",
+                        "it is \"toml\", \"json\", \"urdf\" or \"mjcf\"",
                     ));
                 }
             };

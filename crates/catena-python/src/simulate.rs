@@ -14,7 +14,7 @@ use catena::simulate::{
 };
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
-use catena::{Cpu, Model, State};
+use catena::{Cpu, Dynamics, Model, State};
 use catena_cli::{Chosen, Layout, arithmetic, stops_description, stored};
 use catena_io::run::{Header, RunWriter};
 use catena_plot::{Chart, Figure};
@@ -113,79 +113,6 @@ fn effort_function(function: Py<PyAny>, raised: &Raised) -> Law {
             stopped()
         })
     })
-}
-
-/// A function of Python that is asked at equal intervals and whose efforts are held in between, as by a digital controller.
-struct Held {
-    function: Py<PyAny>,
-    efforts: Arc<Mutex<Vec<f64>>>,
-    /// How often it is asked, Hz.
-    rate: f64,
-}
-
-impl Held {
-    /// Efforts as they are held.
-    fn efforts(&self) -> Law {
-        let efforts = Arc::clone(&self.efforts);
-        Law::fallible(move |_, _, tau| {
-            tau.copy_from_slice(&efforts.lock().unwrap_or_else(PoisonError::into_inner));
-            Ok(())
-        })
-    }
-
-    /// Asks for the efforts of the next interval.
-    fn ask(&self, py: Python<'_>, t: f64, state: &State) -> PyResult<()> {
-        let mut efforts = vec![0.0; state.v.len()];
-        ask(py, &self.function, t, state, &mut efforts)?;
-        *self.efforts.lock().unwrap_or_else(PoisonError::into_inner) = efforts;
-        Ok(())
-    }
-
-    /// Runs to the end.
-    fn to_the_end(
-        &self,
-        py: Python<'_>,
-        simulation: &mut Simulation,
-        samples: &mut Vec<Sample>,
-        duration: f64,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let mut looked = Instant::now();
-        let mut next = 1.0;
-        while !simulation.finished() {
-            simulation
-                .advance(samples)
-                .map_err(|error| raise(py, &error))?;
-            // in units of the interval, beyond the instant at which the function is to be asked
-            let beyond = simulation.time() * self.rate - next;
-            if beyond > 1e-6 {
-                let message = format!(
-                    "a step went past {} s, where the control is asked",
-                    next / self.rate
-                );
-                return Err(refuse(
-                    py,
-                    &message,
-                    "dry friction ends steps early: give the control without a rate",
-                ));
-            }
-            if beyond > -1e-6 && !simulation.finished() {
-                self.ask(py, next / self.rate, &simulation.state())?;
-                next += 1.0;
-            }
-            if looked.elapsed() > PATIENCE {
-                py.check_signals()?;
-                if let Some(progress) = progress {
-                    progress.call1((simulation.time(), duration))?;
-                }
-                looked = Instant::now();
-            }
-        }
-        if let Some(progress) = progress {
-            progress.call1((simulation.time(), duration))?;
-        }
-        Ok(())
-    }
 }
 
 /// A function of Python whose changes of sign are events.
@@ -518,7 +445,7 @@ pub struct RunData {
 #[pymethods]
 impl PyModel {
     /// Simulates, and gives the run with what ended it early, if anything.
-    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, control, wrenches, events, limits, stop, progress, closing, compile, rate = None, restitution = None))]
+    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, control, wrenches, events, limits, stop, progress, closing, compile, rate = None, record = Vec::new(), restitution = None))]
     fn _simulate<'py>(
         &self,
         py: Python<'py>,
@@ -539,10 +466,21 @@ impl PyModel {
         closing: &str,
         compile: bool,
         rate: Option<f64>,
+        record: Vec<String>,
         restitution: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(RunData, Option<Py<PyAny>>)> {
         let built = self.built(py)?;
         guarded(py, || {
+            // names are refused before the run
+            let plain = Layout {
+                momentum: false,
+                base: false,
+                stopped: Vec::new(),
+                chosen: Chosen::default(),
+            };
+            let common = plain.columns(&built.model);
+            let chosen = Chosen::new(&built.model, &common, "record", &record)
+                .map_err(|error| crate::error::raise_as(py, "InputError", &error))?;
             let (nq, nv) = (built.model.nq(), built.model.nv());
             let q = Numbers::new(py, "q", q, nq)?;
             let v = Numbers::or_zero(py, "v", v, nv)?;
@@ -559,30 +497,22 @@ impl PyModel {
             let raised: Raised = Raised::default();
             let mut inputs = Inputs::default();
             let mut drive = Value::Null;
-            let mut held = None;
-            match (control.filter(|control| !control.is_none()), rate) {
-                (None, _) => {}
-                (Some(control), Some(rate)) if control.is_callable() => {
-                    drive = json!({"kind": "held function", "rate": rate});
-                    let sampled = Held {
-                        function: control.clone().unbind(),
-                        efforts: Arc::default(),
-                        rate,
-                    };
-                    sampled.ask(py, 0.0, &start)?;
-                    inputs.controller = Controller::Own(sampled.efforts());
-                    held = Some(sampled);
-                }
-                (Some(control), None) if control.is_callable() => {
+            match control.filter(|control| !control.is_none()) {
+                None => {}
+                Some(control) if control.is_callable() => {
                     drive = json!({"kind": "function"});
                     let function = effort_function(control.clone().unbind(), &raised);
                     inputs.controller = Controller::Own(function);
                 }
-                (Some(control), _) => {
+                Some(control) => {
                     drive = from_python("control", control)?;
                     inputs.controller =
                         controller(&drive, &built, &start).map_err(|error| raise(py, &error))?;
                 }
+            }
+            if rate.is_some() {
+                drive["rate"] = rate.into();
+                inputs.rate = rate;
             }
             inputs.wrenches = pushes(py, &built, wrenches)?;
             inputs.stops = stops(py, &built, limits, restitution)?;
@@ -631,20 +561,15 @@ impl PyModel {
             };
             metadata["model"] = serde_json::from_str(&self.to_json(py)?).unwrap_or_default();
             let mut samples = Vec::new();
-            let done = match &held {
-                None => to_the_end(
-                    py,
-                    &mut simulation,
-                    &mut samples,
-                    duration,
-                    &stop,
-                    progress,
-                    &raised,
-                ),
-                Some(held) => {
-                    held.to_the_end(py, &mut simulation, &mut samples, duration, progress)
-                }
-            };
+            let done = to_the_end(
+                py,
+                &mut simulation,
+                &mut samples,
+                duration,
+                &stop,
+                progress,
+                &raised,
+            );
             let mut ended = done.err();
             if ended.is_none() {
                 ended = taken(&raised);
@@ -658,7 +583,7 @@ impl PyModel {
                 momentum: simulation.knows_momentum(),
                 base: false,
                 stopped,
-                chosen: Chosen::default(),
+                chosen,
             };
             let compiled = simulation.is_compiled();
             for (key, _, value) in arithmetic(compiled) {
@@ -762,6 +687,16 @@ fn to_the_end(
 }
 
 impl RunData {
+    /// All columns of samples, row after row.
+    fn rows(&self, samples: &[Sample]) -> Result<Vec<f64>> {
+        let mut dynamics = Dynamics::new(&self.built.model.clone().open_tree());
+        let mut rows = Vec::new();
+        for sample in samples {
+            self.layout.append_row(&mut dynamics, sample, &mut rows)?;
+        }
+        Ok(rows)
+    }
+
     /// A matrix with a row for each sample.
     fn matrix<'py>(
         &self,
@@ -810,6 +745,10 @@ impl RunData {
             self.matrix(py, nv, |s, row| row.copy_from_slice(&s.friction))?,
         )?;
         map.set_item(
+            "stops",
+            self.matrix(py, nv, |s, row| row.copy_from_slice(&s.stops))?,
+        )?;
+        map.set_item(
             "energies",
             self.matrix(py, 3, |s, row| row.copy_from_slice(&s.energies))?,
         )?;
@@ -854,12 +793,12 @@ impl RunData {
     /// All columns, a row for each sample.
     fn table<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let width = self.layout.columns(&self.built.model).len();
-        self.matrix(py, width, |sample, row| {
-            let mut numbers = Vec::with_capacity(row.len());
-            self.layout
-                .append_common(&self.built.model, sample, &mut numbers);
-            row.copy_from_slice(&numbers);
-        })
+        let rows = self
+            .rows(&self.samples)
+            .map_err(|error| crate::error::raise_as(py, "InputError", &error))?;
+        let array = results(py, &[self.samples.len(), width], None, &[])?;
+        writable(&array).copy_from_slice(&rows);
+        Ok(array)
     }
 
     /// Writes the run as `.csv`, `.parquet` or `.mcap`.
@@ -872,12 +811,7 @@ impl RunData {
             py.detach(|| -> Result<()> {
                 let mut writer = RunWriter::create(std::path::Path::new(path), &header, overwrite)?;
                 for block in self.samples.chunks(4096) {
-                    let mut rows = Vec::new();
-                    for sample in block {
-                        self.layout
-                            .append_common(&self.built.model, sample, &mut rows);
-                    }
-                    writer.block(&rows, &[])?;
+                    writer.block(&self.rows(block)?, &[])?;
                 }
                 writer.finish(&self.audit)
             })

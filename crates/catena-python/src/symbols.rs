@@ -111,7 +111,7 @@ impl PyModel {
     }
 
     /// Source code: names and texts of the files.
-    #[pyo3(signature = (language, functions, name, frame, parameters, snap))]
+    #[pyo3(signature = (language, functions, name, frame, parameters, snap, casadi))]
     fn _generate(
         &self,
         py: Python<'_>,
@@ -121,6 +121,7 @@ impl PyModel {
         frame: &str,
         parameters: Vec<String>,
         snap: f64,
+        casadi: bool,
     ) -> PyResult<Vec<(String, String)>> {
         let built = self.built(py)?;
         guarded(py, || {
@@ -129,16 +130,30 @@ impl PyModel {
                 .iter()
                 .map(|f| chosen(py, "function", f, &Question::ALL))
                 .collect();
-            let questions = questions?;
+            let mut questions = questions?;
+            if casadi {
+                if language != Language::C {
+                    return Err(refuse(py, "CasADi loads C", "leave `language` out"));
+                }
+                questions = Question::with_derivatives(&questions);
+            }
             let options = Options {
                 name: name.into(),
                 dust: snap,
                 frame: frame.into(),
                 parameters: kept(py, &parameters, true)?,
             };
+            let make = || {
+                let module = Module::new(&built.model, &questions, &options)?;
+                let mut files = module.source(language)?;
+                if casadi {
+                    files.push(module.casadi()?);
+                }
+                Ok(files)
+            };
             let files = py
-                .detach(|| Module::new(&built.model, &questions, &options)?.source(language))
-                .map_err(|error| raise(py, &error))?;
+                .detach(make)
+                .map_err(|error: catena::Error| raise(py, &error))?;
             Ok(files
                 .into_iter()
                 .map(|file| (file.name, file.text))

@@ -15,15 +15,15 @@ const LARGE: usize = 400;
 /// Singular values of the rows below this fraction of the largest are near a singular position.
 const NEAR: f64 = 1e-3;
 
-/// A position to begin with: neutral, for mechanisms with loops the nearest closed one that is found.
+/// A position to begin with: the model's own, for mechanisms with loops the nearest closed one that is found.
 pub fn rest(model: &Model) -> State {
-    let neutral = State::neutral(model);
+    let start = State::start(model);
     if model.constraints().is_empty() {
-        return neutral;
+        return start;
     }
     let mut chain = ClosedChain::new(model);
-    let assembled = chain.assemble(0.0, &neutral, &[]);
-    assembled.map_or(neutral, |assembled| assembled.state)
+    let assembled = chain.assemble(0.0, &start, &[]);
+    assembled.map_or(start, |assembled| assembled.state)
 }
 
 /// The position with these coordinates, at rest; loops are closed while coordinate `held` (a freedom) stays.

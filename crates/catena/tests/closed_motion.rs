@@ -306,3 +306,28 @@ fn steps_of_one_size_stay_closed() {
         }
     }
 }
+
+/// From positions at which no step closes the loops to first order, and with some coordinates held there.
+#[test]
+fn assembly_leaves_dead_points() {
+    for (name, held) in [
+        ("stewart", &[][..]),
+        ("stewart", &[2]),
+        ("particle-pendulum", &[]),
+        ("particle-pendulum", &[0]),
+    ] {
+        let model = embedded::model(name).expect("embedded");
+        let mut chain = ClosedChain::new(&model);
+        let neutral: State = State::neutral(&model);
+        assert!(chain.assemble_from(0.0, &neutral, held).is_err(), "{name}");
+        let found = chain.assemble(0.0, &neutral, held).expect("closable");
+        chain
+            .require_closed(0.0, &found.state)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        for &k in held {
+            assert_eq!(found.state.q[k], neutral.q[k], "{name}");
+        }
+        let again = chain.assemble(0.0, &neutral, held).expect("closable");
+        assert_eq!(found.state, again.state, "{name}: the same each time");
+    }
+}

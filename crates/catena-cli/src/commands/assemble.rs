@@ -125,7 +125,7 @@ fn branch(
             }
         }
         // a guess that does not converge is skipped
-        let Ok(assembled) = chain.assemble(time, &start, held) else {
+        let Ok(assembled) = chain.assemble_from(time, &start, held) else {
             continue;
         };
         let known = found

@@ -66,7 +66,7 @@ impl Singular {
                 let step: Vec<f64> = state.v.iter().map(|_| random.uniform(-0.3, 0.3)).collect();
                 guess.step(chain.model(), &step);
                 // drivers may leave no other position
-                if let Ok(found) = chain.assemble(time, &guess, &[]) {
+                if let Ok(found) = chain.assemble_from(time, &guess, &[]) {
                     elsewhere = elsewhere.max(found.rows[1]);
                 }
             }
@@ -98,11 +98,10 @@ impl Singular {
     }
 }
 
-/// Computes the accelerations; `guesses` are not closed and are assembled first.
+/// Computes the accelerations; states that are not closed are assembled first.
 pub fn run(
     model: &Model,
     situations: Vec<Situation>,
-    guesses: bool,
     formulation: Option<Formulation>,
     as_json: bool,
 ) -> Result<Outcome> {
@@ -111,15 +110,7 @@ pub fn run(
     let mut dynamics = Dynamics::new(&model.clone().open_tree());
     let solved = situations
         .into_iter()
-        .map(|situation| {
-            solve(
-                &mut chain,
-                other.as_mut(),
-                &mut dynamics,
-                situation,
-                guesses,
-            )
-        })
+        .map(|situation| solve(&mut chain, other.as_mut(), &mut dynamics, situation))
         .collect::<Result<Vec<Solved>>>()?;
     let mut outcome = Outcome::text(match as_json {
         true => json::text(&to_json(model, &solved)),
@@ -143,10 +134,9 @@ fn solve(
     other: Option<&mut (Formulation, Mechanism)>,
     dynamics: &mut Dynamics,
     mut situation: Situation,
-    guess: bool,
 ) -> Result<Solved> {
     let time = situation.time.unwrap_or(0.0);
-    let moved = situation::close(chain, time, &mut situation.state, guess)?;
+    let moved = situation::close(chain, time, &mut situation.state)?;
     let external = situation.external(dynamics)?;
     let (state, tau) = (&situation.state, &situation.effort);
     let singular = Singular::at(chain, time, state)?;

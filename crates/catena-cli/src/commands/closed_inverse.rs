@@ -19,7 +19,7 @@ const TOLERANCE: f64 = CLOSED;
 
 struct Solved {
     situation: Situation,
-    /// Where the state was a guess.
+    /// Where the state was not closed.
     assembled: Option<Moved>,
     found: ClosedEfforts,
     /// Largest change of the accelerations by projection onto the constraints.
@@ -28,12 +28,11 @@ struct Solved {
     returned: f64,
 }
 
-/// Computes the efforts; `guesses` are not closed and are assembled first.
+/// Computes the efforts; states that are not closed are assembled first.
 pub fn run(
     model: &Model,
     situations: Vec<Situation>,
     actuators: &[String],
-    guesses: bool,
     as_json: bool,
 ) -> Result<Outcome> {
     let actuators = match actuators.is_empty() {
@@ -46,7 +45,7 @@ pub fn run(
         .into_iter()
         .map(|mut situation| {
             let time = situation.time.unwrap_or(0.0);
-            let assembled = situation::close(&mut chain, time, &mut situation.state, guesses)?;
+            let assembled = situation::close(&mut chain, time, &mut situation.state)?;
             let external = situation.external(&mut dynamics)?;
             let state = &situation.state;
             let vdot = chain.consistent_accelerations(time, state, &situation.acceleration)?;

@@ -9,9 +9,10 @@ use crate::state_argument::{EffortArgument, StateArgument};
 use crate::table::Table;
 use crate::{json, limits, output};
 use catena::error::{Error, ErrorKind, Result};
-use catena::residual::{self, larger, within};
+use catena::residual::{larger, within};
 use catena::spatial::Force;
 use catena::{Dynamics, Model, State};
+use catena_mechanism::laws::{AGREEMENT as TOLERANCE, ROUND_OFF, differences};
 use catena_mechanism::made_again::{loads_side_by_side, side_by_side, state_side_by_side};
 use catena_mechanism::{Formulation, Mechanism, Solution};
 use catena_plot::{Chart, Figure};
@@ -19,12 +20,6 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
-
-/// Formulations must agree at least this well, or the exit code is 1.
-const TOLERANCE: f64 = 1e-9;
-
-/// Round-off at a condition number of 1.
-const ROUND_OFF: f64 = 1e-15;
 
 /// A formulation that takes longer than this is not tried at larger sizes, s.
 const LONG: f64 = 0.3;
@@ -100,22 +95,16 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let situations = arguments
         .state
         .situations(&model, None, arguments.effort.tau.as_ref())?;
-    let guesses = arguments.state.seed().is_some() && !model.constraints().is_empty();
     let mut mechanism = Mechanism::new(&model);
     let mut dynamics = Dynamics::new(&model.clone().open_tree());
     let mut found = Vec::new();
     let mut moved = Vec::new();
     for mut situation in situations {
         let time = situation.time.unwrap_or(0.0);
-        if !model.constraints().is_empty() {
-            let chain = mechanism.chain();
-            moved.extend(situation::close(
-                chain,
-                time,
-                &mut situation.state,
-                guesses,
-            )?);
-        }
+        moved.push(match model.constraints().is_empty() {
+            true => None,
+            false => situation::close(mechanism.chain(), time, &mut situation.state)?,
+        });
         let external = situation.external(&mut dynamics)?;
         let (state, tau) = (&situation.state, &situation.effort);
         let answers = answers(&mut mechanism, time, state, tau, &external, arguments.time)?;
@@ -284,28 +273,10 @@ fn figure(model: &Model, costs: &[Cost]) -> Figure {
     }
 }
 
-/// Largest differences of motions and of loads, relative to the largest of each.
-fn differences(a: &Solution, b: &Solution) -> [f64; 2] {
-    let motion = |s: &Solution| -> Vec<f64> {
-        let bodies = s.bodies.iter().flat_map(|m| m.to_array());
-        s.accelerations.iter().copied().chain(bodies).collect()
-    };
-    let loads = |s: &Solution| -> Vec<f64> {
-        let forces = s.tree.iter().chain(&s.constraints);
-        let forces = forces.flat_map(|f| f.to_array());
-        forces.chain(s.multipliers.iter().copied()).collect()
-    };
-    let compare = |a: Vec<f64>, b: Vec<f64>| {
-        let scale = residual::largest(&a).max(residual::largest(&b)).max(1.0);
-        residual::relative(&a, &b, scale)
-    };
-    [compare(motion(a), motion(b)), compare(loads(a), loads(b))]
-}
-
 fn to_text(
     model: &Model,
     found: &[(Situation, Vec<Answer>)],
-    moved: &[Moved],
+    moved: &[Option<Moved>],
     costs: &[Cost],
     choice: (Formulation, String),
 ) -> String {
@@ -328,7 +299,7 @@ fn to_text(
                 rough(allowed)
             );
         }
-        if let Some(moved) = moved.get(index) {
+        if let Some(moved) = moved[index] {
             text += &format!("  {}\n", moved.sentence());
         }
     }
@@ -421,7 +392,7 @@ fn cost_text(costs: &[Cost]) -> String {
 fn to_json(
     model: &Model,
     found: &[(Situation, Vec<Answer>)],
-    moved: &[Moved],
+    moved: &[Option<Moved>],
     costs: &[Cost],
 ) -> Value {
     let states: Value = found
@@ -429,7 +400,7 @@ fn to_json(
         .enumerate()
         .map(|(index, (situation, answers))| {
             let mut state = situation::to_json(situation);
-            if let Some(moved) = moved.get(index) {
+            if let Some(moved) = moved[index] {
                 state.insert("assembly_moved".into(), moved.to_json());
             }
             let mut all = Map::new();

@@ -88,9 +88,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         .state
         .situations(&model, None, arguments.effort.tau.as_ref())?;
     if !model.constraints().is_empty() {
-        let guesses = arguments.state.seed().is_some();
         let formulation = arguments.formulation()?;
-        return closed_forward::run(&model, situations, guesses, formulation, as_json);
+        return closed_forward::run(&model, situations, formulation, as_json);
     }
     if arguments.formulation.is_some() {
         return Err(Error::new(

@@ -53,13 +53,24 @@ pub struct Arguments {
     /// π/2 needs 1e-5
     #[arg(long, value_name = "TOLERANCE", default_value = "1e-14")]
     snap: f64,
+
+    /// Write a file with which CasADi loads `inverse` and `forward` as external functions with their Jacobians, and the derivatives these need (C)
+    #[arg(long)]
+    casadi: bool,
 }
 
 /// Generates the code.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
     let model = arguments.model.model()?;
-    let questions = questions(&arguments.function)?;
+    let mut questions = questions(&arguments.function)?;
     let language = choose("--language", &arguments.language, &Language::ALL)?;
+    if arguments.casadi {
+        if language != Language::C {
+            return Err(Error::new(ErrorKind::Input, "--casadi: CasADi loads C")
+                .hint("leave --language out, or give `c`"));
+        }
+        questions = Question::with_derivatives(&questions);
+    }
     let options = Options {
         name: arguments.prefix.clone().unwrap_or_default(),
         dust: arguments.snap,
@@ -89,7 +100,11 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
         ));
     }
     if let Some(folder) = &arguments.output {
-        for file in module.source(language)? {
+        let mut files = module.source(language)?;
+        if arguments.casadi {
+            files.push(module.casadi()?);
+        }
+        for file in files {
             let path = folder.join(&file.name);
             output::write_file(&path, &file.text)?;
             outcome = outcome.note(format!("wrote {}", path.display()));

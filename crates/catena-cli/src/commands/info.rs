@@ -1,15 +1,18 @@
 //! `catena info MODEL`: the model as it was read.
 
-use crate::coordinates::Quantity;
+use crate::coordinates::{Quantity, position_of_freedom};
 use crate::model_argument::{Loaded, ModelArgument};
 use crate::number::{counted, list, six};
 use crate::outcome::Outcome;
 use crate::table::Table;
 use crate::{json, words};
-use catena::Model;
 use catena::error::Result;
-use catena::model::{BodyInfo, Constraint, Dof, FrameInfo, Rule, Tree};
+use catena::model::{
+    BodyInfo, Constraint, Dof, ForceAxes, ForceElement, ForceLaw, FrameInfo, GravityGradient, Rule,
+    Tree,
+};
 use catena::spatial::Pose;
+use catena::{Model, State};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -71,6 +74,7 @@ fn to_text(loaded: &Loaded, matrices: bool) -> String {
     );
     text += &actuators(tree);
     text += &constraints(model);
+    text += &forces(model);
     if matrices {
         text += &graph_matrices(tree);
     }
@@ -266,6 +270,15 @@ fn freedoms(loaded: &Loaded) -> String {
             );
         }
     }
+    let start: State = State::start(model);
+    if start != State::neutral(model) {
+        let places = position_of_freedom(model);
+        let q = places.into_iter().map(|at| at.map(|k| start.q[k]));
+        table = table.numbers("start", q);
+        if start.v.iter().any(|v| *v != 0.0) {
+            table = table.numbers("with speed", start.v.iter().map(|&v| Some(v)));
+        }
+    }
     let quaternions = match positions.coordinates(model).len() - tree.dofs.len() {
         0 => String::new(),
         n => format!(
@@ -384,6 +397,65 @@ fn constraints(model: &Model) -> String {
     )
 }
 
+fn forces(model: &Model) -> String {
+    let forces = model.forces();
+    if forces.is_empty() {
+        return String::new();
+    }
+    let table = Table::new()
+        .text("force", forces.iter().map(|f| f.name.to_string()))
+        .text("type", forces.iter().map(|f| f.kind()))
+        .text("on", forces.iter().map(|f| acts_on(model, f).join(" – ")))
+        .text("numbers", forces.iter().map(force_numbers));
+    format!("\n{}", table.render())
+}
+
+/// Names of the bodies a force element acts on.
+fn acts_on<'a>(model: &'a Model, element: &ForceElement) -> Vec<&'a str> {
+    match element.bodies() {
+        bodies if bodies.is_empty() => vec!["all bodies"],
+        bodies => bodies
+            .into_iter()
+            .map(|body| model.tree().bodies[body].name.as_str())
+            .collect(),
+    }
+}
+
+fn force_numbers(element: &ForceElement) -> String {
+    let vector = |v: catena::spatial::Vec3<f64>| list(&v.to_array());
+    match &element.law {
+        ForceLaw::Spring(s) => format!(
+            "{} N/m, {} N·s/m, {} m{}",
+            six(s.stiffness),
+            six(s.damping),
+            six(s.rest_length),
+            if s.tension_only { ", pulls only" } else { "" }
+        ),
+        ForceLaw::Torsion(t) => format!(
+            "{} N·m/rad, {} N·m·s/rad, {} rad",
+            six(t.stiffness),
+            six(t.damping),
+            six(t.rest)
+        ),
+        ForceLaw::Constant(c) => format!(
+            "{} N, {} N·m, {} axes",
+            vector(c.force),
+            vector(c.torque),
+            match c.axes {
+                ForceAxes::World => "world",
+                ForceAxes::Link => "body",
+            }
+        ),
+        ForceLaw::Drag(d) => format!("{} N·s/m, {} N·s²/m²", six(d.linear), six(d.quadratic)),
+        ForceLaw::GravityGradient(GravityGradient::Centre { mu, centre, .. }) => {
+            format!("{} m³/s² at {} m", six(*mu), vector(*centre))
+        }
+        ForceLaw::GravityGradient(GravityGradient::Orbit { rate, .. }) => {
+            format!("{} rad/s", six(*rate))
+        }
+    }
+}
+
 fn graph_matrices(tree: &Tree) -> String {
     let n = tree.bodies.len() - 1;
     let mut text = String::from("\nregular labelling (Mufti): leaves get the highest numbers\n");
@@ -478,6 +550,7 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
         "bodies": bodies,
         "freedoms": freedoms,
         "positions": positions,
+        "start": { "q": json::numbers(&tree.start), "v": json::numbers(&tree.start_velocity) },
         "frames": frames,
         "assumptions": tree.assumptions,
         "warnings": tree.warnings.iter().map(|warning| json!({
@@ -485,6 +558,16 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
             "line": warning.place.line,
         })).collect::<Vec<_>>(),
     });
+    if !model.forces().is_empty() {
+        let one = |element: &ForceElement| {
+            json!({
+                "name": &*element.name,
+                "type": element.kind(),
+                "on": acts_on(model, element),
+            })
+        };
+        value["forces"] = model.forces().iter().map(one).collect();
+    }
     if !tree.actuators.is_empty() {
         let one = |a: &catena::model::Actuator| {
             json!({

@@ -145,8 +145,7 @@ impl Arguments {
                 "give states and accelerations with --q, --v and --a or in a file with --state",
             ));
         }
-        let guesses = self.state.seed().is_some();
-        closed_inverse::run(model, situations, &self.actuators, guesses, as_json)
+        closed_inverse::run(model, situations, &self.actuators, as_json)
     }
 }
 

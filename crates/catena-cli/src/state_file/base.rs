@@ -1,4 +1,4 @@
-//! The motion of a base as CSV: a pose per row.
+//! The motion of a base or of a frame as CSV: a pose per row.
 
 use super::csv::{csv_error, is_run, reader, same_unit};
 use super::{line, whole};
@@ -8,18 +8,20 @@ use std::path::Path;
 
 /// Times, positions and quaternions.
 #[derive(Debug, Default)]
-pub struct BaseRows {
+pub struct PoseRows {
     /// Times, s.
     pub times: Vec<f64>,
     /// Positions in m and quaternions (w, x, y, z).
     pub poses: Vec<([f64; 3], [f64; 4])>,
+    /// Are there columns of positions, and of quaternions?
+    pub given: [bool; 2],
 }
 
 const COLUMNS: [&str; 8] = ["t", "x", "y", "z", "qw", "qx", "qy", "qz"];
 
-/// Reads a pose per row. Without columns x, y, z the base stays at the origin, without qw, qx, qy, qz it does not rotate. In a run
-/// written by `catena simulate --base`, the columns are `time` and `base.x` … `base.qz`, and the others are ignored.
-pub fn read(text: &str, path: &Path) -> Result<BaseRows> {
+/// Reads a pose per row, `of` a base or a frame. Without columns x, y, z it stays at the origin, without qw, qx, qy, qz it does not rotate. In a
+/// run written by `catena simulate --base`, the columns are `time` and `base.x` … `base.qz`, and the others are ignored.
+pub fn read(text: &str, path: &Path, of: &str) -> Result<PoseRows> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = reader(text);
     let heads = reader.headers().map_err(|error| csv_error(&error, path))?;
@@ -50,9 +52,7 @@ pub fn read(text: &str, path: &Path) -> Result<BaseRows> {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("the columns are {}", COLUMNS.join(", ")),
                 };
-                return Err(
-                    refuse(format!("a motion of the base has no column `{name}`")).hint(hint),
-                );
+                return Err(refuse(format!("a motion of {of} has no column `{name}`")).hint(hint));
             }
             Some(k) if columns.contains(&Some(k)) => {
                 return Err(refuse(format!("column `{name}` is there twice")));
@@ -71,9 +71,9 @@ pub fn read(text: &str, path: &Path) -> Result<BaseRows> {
     }
     let has = |k: usize| columns.contains(&Some(k));
     if !has(0) {
-        return Err(refuse(
-            "a motion of the base needs a column `t` for the time".into(),
-        ));
+        return Err(refuse(format!(
+            "a motion of {of} needs a column `t` for the time"
+        )));
     }
     for (what, range) in [("position", 1..4), ("quaternion", 4..8)] {
         let missing: Vec<&str> = range
@@ -89,10 +89,13 @@ pub fn read(text: &str, path: &Path) -> Result<BaseRows> {
         }
     }
     if !(1..8).any(has) {
-        return Err(refuse("there is no motion of a base in this file".into())
+        return Err(refuse(format!("there is no motion of {of} in this file"))
             .hint("the columns are t, x, y, z (m) and qw, qx, qy, qz; a run has them if it was made with --base"));
     }
-    let mut rows = BaseRows::default();
+    let mut rows = PoseRows {
+        given: [has(1), has(4)],
+        ..PoseRows::default()
+    };
     for record in reader.records() {
         let record = record.map_err(|error| csv_error(&error, path))?;
         let at = record.position().map_or(0, |position| position.line());

@@ -298,7 +298,7 @@ fn rows(text: &str, path: &Path, model: &Model, columns: &[Column]) -> Result<Ve
         let record = record.map_err(|error| csv_error(&error, path))?;
         let at = record.position().map_or(0, |position| position.line());
         let place = || line(path, at as usize);
-        let mut situation = Situation::neutral(model);
+        let mut situation = Situation::start(model);
         let mut base = [0.0; 19];
         base[3] = 1.0;
         for (column, text) in columns.iter().zip(record.iter()) {

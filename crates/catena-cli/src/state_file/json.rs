@@ -56,7 +56,7 @@ pub fn read(text: &str, path: &Path, model: &Model) -> Result<Vec<Situation>> {
 
 fn json_state(value: &Value, model: &Model) -> Result<Situation> {
     let object = object_with(value, "a state", &KEYS)?;
-    let mut situation = Situation::neutral(model);
+    let mut situation = Situation::start(model);
     if let Some(time) = object.get("t").filter(|time| !time.is_null()) {
         situation.time = Some(json_number("t", time)?.value);
     }

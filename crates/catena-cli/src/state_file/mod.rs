@@ -4,7 +4,7 @@ mod base;
 mod csv;
 mod json;
 
-pub use base::BaseRows;
+pub use base::PoseRows;
 
 use crate::output;
 use crate::situation::Situation;
@@ -44,9 +44,9 @@ pub fn read_efforts(path: &Path, model: &Model) -> Result<Vec<Situation>> {
     some(csv::read_efforts(&text_of(path)?, path, model)?, path)
 }
 
-/// Reads the motion of a base: a CSV file with time, positions and quaternions.
-pub fn read_base(path: &Path) -> Result<BaseRows> {
-    base::read(&text_of(path)?, path)
+/// Reads the motion `of` a base or a frame: a CSV file with time, positions and quaternions.
+pub fn read_poses(path: &Path, of: &str) -> Result<PoseRows> {
+    base::read(&text_of(path)?, path, of)
 }
 
 fn some(situations: Vec<Situation>, path: &Path) -> Result<Vec<Situation>> {
@@ -145,7 +145,7 @@ mod tests {
         for seed in 0..inputs(100) {
             let damaged = mutator::text(base, &mut Random::new(seed));
             survive("base.csv", seed, damaged.as_bytes(), || {
-                let _ = base::read(&damaged, Path::new("base.csv"));
+                let _ = base::read(&damaged, Path::new("base.csv"), "a base");
             });
         }
     }

@@ -12,6 +12,7 @@ use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::error::{Error, ErrorKind, Result};
 use catena::{Base, Matrix, Model, Scalar};
 
+mod complement;
 mod document;
 mod elimination;
 mod names;
@@ -20,9 +21,9 @@ mod recursion;
 mod symbolic;
 mod sympy;
 
+pub use complement::Complement;
 pub use document::{Block, Document, Line, Span};
 pub use elimination::Verification;
-pub(crate) use elimination::subtracted;
 pub use page::{Derivation, Style};
 pub use recursion::{Definition, Part, Recursion, Section};
 use symbolic::symbolic;
@@ -107,6 +108,8 @@ pub struct Equations {
     /// For a tree on a free base: the block I_e of I that belongs to it (the composite of all bodies) and Î_e, the same with all joints free of
     /// effort (the articulated body of the base), 6 × 6, row after row.
     pub base: Option<[Option<Vec<Formula>>; 2]>,
+    /// N_l and N_d, for models of up to four bodies.
+    pub complement: Option<Complement>,
     /// The symbols of the model's numbers, with their values.
     pub values: Vec<(String, f64)>,
 }
@@ -132,6 +135,7 @@ const MOST_FREEDOMS: usize = 60;
 
 fn expect_usable(model: &Model) -> Result<()> {
     model.expect_tree()?;
+    model.expect_no_forces("a derivation as formulas")?;
     if model.nv() > MOST_FREEDOMS {
         let message = format!(
             "equations are derived for up to {MOST_FREEDOMS} freedoms; `{}` has {}",
@@ -267,6 +271,7 @@ fn derived(model: &Model, keep: Keep) -> Equations {
         psi: replaced(&psi),
         elimination,
         base,
+        complement: Complement::new(model, &symbolic, &q),
         values,
     }
 }

@@ -1,7 +1,7 @@
 //! The contents of a page of equations.
 
 use super::document::{Block, Document, Line, Span, spans};
-use super::{Equations, Keep, Part, Recursion, Verification, names, verify};
+use super::{Complement, Equations, Keep, Part, Recursion, Verification, names, verify};
 use crate::Formula;
 use crate::formula::rounded;
 use crate::math::Math;
@@ -255,6 +255,9 @@ impl Derivation {
             });
         }
         self.factors(e, blocks);
+        if let Some(it) = &e.complement {
+            self.complement(it, blocks);
+        }
         let Some(base) = &e.base else { return };
         let block = two("I");
         let hat = two("Ihat");
@@ -273,6 +276,75 @@ impl Derivation {
                 None => Block::Paragraph(spans(TOO_LONG)),
             });
         }
+    }
+
+    /// N_l by its blocks B_ij, N_d by its columns p_k.
+    fn complement(&self, it: &Complement, blocks: &mut Vec<Block>) {
+        let tree = self.model.tree();
+        let n = self.model.body_count();
+        blocks.push(Block::Heading(spans(
+            "Decoupled natural orthogonal complement: $t = N v$, $N = N_l N_d$, $I = N^T M N$",
+        )));
+        blocks.push(Block::Paragraph(spans(
+            "$t$ has the twists $(\\omega_i; \\dot{c}_i)$ of the mass centres, in the axes of the base. $B_{ij}$ carries the twist of mass centre $j$ to mass centre \
+             $i$: ones on its diagonal, and below on the left the matrix of the cross product with $c_{ij}$, which leads from mass centre $i$ to mass centre $j$. $p_k$ is the \
+             twist of its body per unit of freedom $k$.",
+        )));
+        let block = |i: usize, j: usize| match i == j {
+            true => Math::number(1),
+            false => names::math(&format!("B[{i},{j}]"), true),
+        };
+        let carries = |j: usize, i: usize| tree.path_to_ground(i).any(|body| body == j);
+        let lower = (1..=n).map(|i| {
+            let row = (1..=n).map(|j| match carries(j, i) {
+                true => block(i, j),
+                false => Math::number(0),
+            });
+            row.collect()
+        });
+        let columns = (1..=n).map(|i| {
+            let row = (0..self.model.nv()).map(|k| match tree.dof_range(i).contains(&k) {
+                true => names::math(&format!("p[{k}]"), true),
+                false => Math::number(0),
+            });
+            row.collect()
+        });
+        let line = |left: &str, rows: Vec<Vec<Math>>| Line {
+            left: Math::parse(left),
+            right: vec![(false, Math::Matrix(rows))],
+        };
+        blocks.push(Block::Equations(vec![
+            line("N_l", lower.collect()),
+            line("N_d", columns.collect()),
+        ]));
+        let mut lines = Vec::new();
+        for ([i, j], arm) in &it.arms {
+            for (axis, formula) in ["x", "y", "z"].into_iter().zip(arm) {
+                if !formula.is_zero() {
+                    lines.push(Line {
+                        left: names::math(&format!("c[{i},{j}].{axis}"), true),
+                        right: self.terms(formula),
+                    });
+                }
+            }
+        }
+        for (at, formula) in it.columns.iter().enumerate() {
+            let part = ["x", "y", "z"][at % 3];
+            // angular part, then the velocity of the mass centre
+            let name = if at % 6 < 3 { "omega" } else { "v" };
+            let part = Math::Row(vec![Math::letter(name), Math::letter(part)]);
+            if !formula.is_zero() {
+                let index = Math::Row(vec![Math::number(at / 6 + 1), part]);
+                lines.push(Line {
+                    left: Math::letter("p").with_index(index),
+                    right: self.terms(formula),
+                });
+            }
+        }
+        blocks.push(Block::Equations(lines));
+        blocks.push(Block::Paragraph(spans(
+            "Components that are not listed are zero.",
+        )));
     }
 
     /// U, D and ψ: as formulas where they are short, in terms of I and of each other where they are not.

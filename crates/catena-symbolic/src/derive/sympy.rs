@@ -125,6 +125,13 @@ impl Derivation {
             groups.push(group("I_e", "base block, joints locked", 6, rigid));
             groups.push(group("Ihat_e", "base block, joints free", 6, articulated));
         }
+        if let Some(it) = &e.complement {
+            let size = (it.nl.len() as f64).sqrt() as usize;
+            let nl = "twists of the mass centres t = N_l N_d v: lower block triangular";
+            groups.push(("N_l".into(), nl.into(), size, Some(&it.nl)));
+            let nd = "block diagonal, the columns p of the joints";
+            groups.push(("N_d".into(), nd.into(), n, Some(&it.nd)));
+        }
         if self.elimination {
             for step in e.elimination.iter().flatten() {
                 let k = step.k + 1;

@@ -14,6 +14,7 @@
 
 mod articulated;
 mod c;
+mod casadi;
 mod composite;
 mod emit;
 mod equations;
@@ -204,6 +205,12 @@ impl Module {
         })
     }
 
+    /// A C file with which the functions `inverse` and `forward` of the C code become external functions of CasADi, with their Jacobians. The module
+    /// needs their derivatives: see [`Question::with_derivatives`].
+    pub fn casadi(&self) -> Result<File> {
+        casadi::file(self)
+    }
+
     /// The header of a file, line by line: model, conventions, coordinates, counts. Names cannot break out of their line.
     fn head(&self) -> Vec<String> {
         self.head_lines().iter().map(|line| shown(line)).collect()
@@ -316,6 +323,7 @@ fn expect_small(model: &Model) -> Result<()> {
 
 fn expect_usable(model: &Model, options: &Options) -> Result<()> {
     model.expect_tree()?;
+    model.expect_no_forces("generated code")?;
     if !(0.0..1e-2).contains(&options.dust) {
         return Err(Error::new(
             ErrorKind::Input,

@@ -61,6 +61,11 @@ impl Question {
         found.expect("every question is in the list").0
     }
 
+    /// These questions and those whose answers are the derivatives of `inverse` and `forward`, where these are among them.
+    pub fn with_derivatives(questions: &[Question]) -> Vec<Question> {
+        super::casadi::with_derivatives(questions)
+    }
+
     /// What the function computes.
     pub fn meaning(self) -> &'static str {
         match self {

@@ -298,3 +298,313 @@ fn lanes(width: Width) -> usize {
 fn extended(width: Width) -> bool {
     width.extended()
 }
+
+/// Every instruction in every form, read back by a disassembler of other authors.
+#[cfg(test)]
+mod tests {
+    use super::{Base, Encoder, Operand, Order, Place, Plain, Register, extended, lanes};
+    use catena::Cpu;
+    use catena::native::Width;
+    use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register as Name};
+
+    const BASES: [(Base, Name); 6] = [
+        (Base::Frame, Name::RDI),
+        (Base::Constants, Name::RSI),
+        (Base::Positions, Name::RDX),
+        (Base::Velocities, Name::RCX),
+        (Base::Input, Name::R8),
+        (Base::Output, Name::R9),
+    ];
+    /// About the borders of short displacements, and far away.
+    const INDICES: [u32; 12] = [0, 1, 3, 4, 5, 15, 16, 31, 127, 128, 129, 1_000_000];
+
+    fn widths() -> [Width; 4] {
+        [
+            Width::single(Cpu::Avx2),
+            Width::lanes_of(Cpu::Avx2),
+            Width::single(Cpu::Avx512),
+            Width::lanes_of(Cpu::Avx512),
+        ]
+    }
+
+    fn registers(width: Width) -> std::ops::Range<Register> {
+        0..Encoder::registers(width)
+    }
+
+    /// Pairs of registers in which each field of the prefixes takes every value.
+    fn pairs(width: Width) -> impl Iterator<Item = (Register, Register)> {
+        let corners = |r: Register| matches!(r, 0 | 7 | 8 | 15 | 16 | 31);
+        let all = registers(width).flat_map(move |to| registers(width).map(move |from| (to, from)));
+        all.filter(move |&(to, from)| corners(to) || corners(from))
+    }
+
+    /// The disassembler's name of a register.
+    fn name(width: Width, register: Register) -> Name {
+        let first = match lanes(width) {
+            1 => Name::XMM0,
+            4 => Name::YMM0,
+            _ => Name::ZMM0,
+        };
+        first + u32::from(register)
+    }
+
+    /// All places that are tried.
+    fn places() -> impl Iterator<Item = Place> {
+        let at = |(base, _)| INDICES.map(|index| Place { base, index });
+        BASES.into_iter().flat_map(at)
+    }
+
+    /// Registers and places as last operands.
+    fn operands(width: Width) -> impl Iterator<Item = Operand> {
+        let registers = registers(width).map(Operand::Register);
+        registers.chain(places().map(Operand::Memory))
+    }
+
+    /// What the encoder writes, read back; nothing may be left over.
+    fn decoded(width: Width, write: impl Fn(&mut Encoder)) -> Vec<Instruction> {
+        let mut encoder = Encoder::new(width);
+        write(&mut encoder);
+        let mut decoder = Decoder::new(64, &encoder.bytes, DecoderOptions::NONE);
+        let mut found = Vec::new();
+        while decoder.can_decode() {
+            let instruction = decoder.decode();
+            assert!(!instruction.is_invalid(), "{:02x?}", encoder.bytes);
+            found.push(instruction);
+        }
+        found
+    }
+
+    fn only(width: Width, write: impl Fn(&mut Encoder)) -> Instruction {
+        let found = decoded(width, write);
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0]
+    }
+
+    /// Operand `k` is this register.
+    fn assert_register(instruction: &Instruction, k: u32, wanted: Name) {
+        assert_eq!(instruction.op_kind(k), OpKind::Register, "{instruction:?}");
+        assert_eq!(instruction.op_register(k), wanted, "{instruction:?}");
+    }
+
+    /// Operand `k` is this place; constants of AVX-512 code in lanes are single numbers that are broadcast.
+    fn assert_place(width: Width, instruction: &Instruction, k: u32, place: Place) {
+        let spread = place.base == Base::Constants && lanes(width) == 8;
+        let step = if spread { 8 } else { 8 * lanes(width) as u64 };
+        let base = BASES.iter().find(|(base, _)| *base == place.base);
+        assert_eq!(instruction.op_kind(k), OpKind::Memory, "{instruction:?}");
+        assert_eq!(Some(instruction.memory_base()), base.map(|(_, name)| *name));
+        assert_eq!(instruction.memory_index(), Name::None);
+        assert_eq!(
+            instruction.memory_displacement64(),
+            u64::from(place.index) * step,
+            "{instruction:?}"
+        );
+        let is_load = instruction.mnemonic() == Mnemonic::Vbroadcastsd;
+        assert_eq!(instruction.is_broadcast(), spread && !is_load);
+    }
+
+    fn assert_last(width: Width, instruction: &Instruction, k: u32, last: Operand) {
+        match last {
+            Operand::Register(register) => {
+                assert_register(instruction, k, name(width, register));
+            }
+            Operand::Memory(place) => assert_place(width, instruction, k, place),
+        }
+        assert_eq!(instruction.op_mask(), Name::None);
+    }
+
+    #[test]
+    fn sums_and_products() {
+        for width in widths() {
+            let single = lanes(width) == 1;
+            for (what, of_one, of_lanes) in [
+                (Plain::Add, Mnemonic::Vaddsd, Mnemonic::Vaddpd),
+                (Plain::Mul, Mnemonic::Vmulsd, Mnemonic::Vmulpd),
+                (Plain::Sub, Mnemonic::Vsubsd, Mnemonic::Vsubpd),
+                (Plain::Div, Mnemonic::Vdivsd, Mnemonic::Vdivpd),
+            ] {
+                for (to, source) in pairs(width) {
+                    for last in operands(width) {
+                        let found = only(width, |e| e.plain(what, to, source, last));
+                        assert_eq!(found.mnemonic(), if single { of_one } else { of_lanes });
+                        assert_register(&found, 0, name(width, to));
+                        assert_register(&found, 1, name(width, source));
+                        assert_last(width, &found, 2, last);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fused_products() {
+        use Mnemonic::*;
+        // by order, then by the signs of product and addend; one number and lanes
+        let table = [
+            (
+                Order::Multiply13Add2,
+                [
+                    (Vfmadd132sd, Vfmadd132pd),
+                    (Vfmsub132sd, Vfmsub132pd),
+                    (Vfnmadd132sd, Vfnmadd132pd),
+                    (Vfnmsub132sd, Vfnmsub132pd),
+                ],
+            ),
+            (
+                Order::Multiply21Add3,
+                [
+                    (Vfmadd213sd, Vfmadd213pd),
+                    (Vfmsub213sd, Vfmsub213pd),
+                    (Vfnmadd213sd, Vfnmadd213pd),
+                    (Vfnmsub213sd, Vfnmsub213pd),
+                ],
+            ),
+            (
+                Order::Multiply23Add1,
+                [
+                    (Vfmadd231sd, Vfmadd231pd),
+                    (Vfmsub231sd, Vfmsub231pd),
+                    (Vfnmadd231sd, Vfnmadd231pd),
+                    (Vfnmsub231sd, Vfnmsub231pd),
+                ],
+            ),
+        ];
+        let signs = [(false, false), (false, true), (true, false), (true, true)];
+        for width in widths() {
+            let single = lanes(width) == 1;
+            for (order, mnemonics) in table {
+                for ((product, addend), (of_one, of_lanes)) in signs.into_iter().zip(mnemonics) {
+                    for (to, source) in pairs(width) {
+                        for last in operands(width) {
+                            let write =
+                                |e: &mut Encoder| e.fused(order, product, addend, to, source, last);
+                            let found = only(width, write);
+                            assert_eq!(found.mnemonic(), if single { of_one } else { of_lanes });
+                            assert_register(&found, 0, name(width, to));
+                            assert_register(&found, 1, name(width, source));
+                            assert_last(width, &found, 2, last);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn loads_and_stores() {
+        for width in widths() {
+            let single = lanes(width) == 1;
+            let moves = if single {
+                Mnemonic::Vmovsd
+            } else {
+                Mnemonic::Vmovupd
+            };
+            for register in registers(width) {
+                for place in places() {
+                    let found = only(width, |e| e.load(register, place));
+                    let spread = place.base == Base::Constants && lanes(width) == 8;
+                    let wanted = if spread {
+                        Mnemonic::Vbroadcastsd
+                    } else {
+                        moves
+                    };
+                    assert_eq!(found.mnemonic(), wanted);
+                    assert_register(&found, 0, name(width, register));
+                    assert_place(width, &found, 1, place);
+                    // constants are not written
+                    if place.base == Base::Constants {
+                        continue;
+                    }
+                    let found = only(width, |e| e.store(place, register));
+                    assert_eq!(found.mnemonic(), moves);
+                    assert_place(width, &found, 0, place);
+                    assert_register(&found, 1, name(width, register));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn copies_and_roots() {
+        for width in widths() {
+            let single = lanes(width) == 1;
+            for to in registers(width) {
+                for from in registers(width) {
+                    let found = only(width, |e| e.copy(to, from));
+                    assert_eq!(found.mnemonic(), Mnemonic::Vmovapd);
+                    assert_register(&found, 0, name(width, to));
+                    assert_register(&found, 1, name(width, from));
+                    let found = only(width, |e| e.sqrt(to, from));
+                    let last = found.op_count() - 1;
+                    assert_eq!(
+                        (found.mnemonic(), last),
+                        if single {
+                            (Mnemonic::Vsqrtsd, 2)
+                        } else {
+                            (Mnemonic::Vsqrtpd, 1)
+                        }
+                    );
+                    assert_register(&found, 0, name(width, to));
+                    assert_register(&found, 1, name(width, from));
+                    assert_register(&found, last, name(width, from));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn choices() {
+        const LESS_QUIETLY: u8 = 0x11;
+        for width in widths() {
+            let single = lanes(width) == 1;
+            let count = Encoder::registers(width);
+            for k in registers(width) {
+                // registers that differ, each of them everywhere once
+                let r = |step: u8| (k + step) % count;
+                let (to, left, right, yes, no, scratch) = (k, r(1), r(2), r(5), r(9), r(13));
+                let found = decoded(width, |e| e.select(to, [left, right, yes, no], scratch));
+                assert_eq!(found.len(), 2, "{found:?}");
+                let (compare, blend) = (&found[0], &found[1]);
+                assert_eq!(
+                    compare.mnemonic(),
+                    if single {
+                        Mnemonic::Vcmpsd
+                    } else {
+                        Mnemonic::Vcmppd
+                    }
+                );
+                assert_register(compare, 1, name(width, left));
+                assert_register(compare, 2, name(width, right));
+                assert_eq!(compare.immediate8(), LESS_QUIETLY);
+                assert_register(blend, 0, name(width, to));
+                assert_register(blend, 1, name(width, no));
+                assert_register(blend, 2, name(width, yes));
+                if extended(width) {
+                    assert_register(compare, 0, Name::K1);
+                    assert_eq!(blend.mnemonic(), Mnemonic::Vblendmpd);
+                    assert_eq!(blend.op_mask(), Name::K1);
+                    assert!(!blend.zeroing_masking());
+                } else {
+                    assert_register(compare, 0, name(width, scratch));
+                    assert_eq!(blend.mnemonic(), Mnemonic::Vblendvpd);
+                    assert_register(blend, 3, name(width, scratch));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ends() {
+        for width in widths() {
+            let found: Vec<Mnemonic> = decoded(width, Encoder::leave)
+                .iter()
+                .map(Instruction::mnemonic)
+                .collect();
+            let wanted: &[Mnemonic] = match lanes(width) {
+                1 => &[Mnemonic::Ret],
+                _ => &[Mnemonic::Vzeroupper, Mnemonic::Ret],
+            };
+            assert_eq!(found, wanted);
+        }
+    }
+}

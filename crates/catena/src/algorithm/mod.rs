@@ -8,12 +8,14 @@
 pub mod body_coordinates;
 pub mod constrained;
 pub mod derivatives;
+pub mod elements;
 pub mod energy;
 pub mod factorization;
 pub mod forward_dynamics;
 pub mod inertia_matrix;
 pub mod inverse_dynamics;
 pub mod kinematics;
+pub mod natural_orthogonal_complement;
 pub(crate) mod pack;
 pub mod passive;
 pub mod pendulum;
@@ -42,6 +44,8 @@ pub struct Card {
 pub const ALL: &[Card] = &[
     kinematics::forward::CARD,
     kinematics::jacobian::CARD,
+    natural_orthogonal_complement::CARD,
+    kinematics::inverse::CARD,
     inverse_dynamics::recursive_newton_euler::CARD,
     inertia_matrix::composite_bodies::CARD,
     inertia_matrix::coriolis::CARD,
@@ -64,6 +68,7 @@ pub const ALL: &[Card] = &[
     energy::CARD,
     derivatives::centroidal::CARD,
     passive::CARD,
+    elements::CARD,
     pendulum::CARD,
     body_coordinates::CARD,
     integrate::dormand_prince5::CARD,

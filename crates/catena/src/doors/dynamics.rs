@@ -5,18 +5,20 @@ mod derivatives;
 mod tasks;
 
 use crate::Cpu;
+use crate::algorithm::elements::{self, Action};
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
-use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::inertia_matrix::{CoriolisMatrix, Part, coriolis_matrix};
 use crate::algorithm::inverse_dynamics::{
     InverseDynamics, inverse_dynamics, recursive_newton_euler,
 };
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
+use crate::algorithm::natural_orthogonal_complement::{Denoc, mass_centres};
 use crate::doors::native::{Compiled, Singles};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
-use crate::model::{FrameInfo, Model};
+use crate::model::{ForceElement, ForceLaw, FrameInfo, Model, SensorKind};
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};
@@ -71,7 +73,7 @@ impl<S: Scalar> Work<S> {
     ) {
         let [q, v, tau] = state;
         let external = if loaded { &self.external[..] } else { &[] };
-        forward_dynamics(model, q, v, tau, base, external, &mut self.forward, vdot);
+        articulated_bodies::kernel(model, q, v, tau, base, external, &mut self.forward, vdot);
     }
 }
 
@@ -116,6 +118,23 @@ enum Path {
 }
 
 impl Path {
+    /// Takes wrenches on the bodies, if there are any.
+    fn load(&mut self, external: &[Force<f64>]) {
+        match self {
+            Path::Baseline(work) => {
+                for (to, from) in work.external.iter_mut().zip(external) {
+                    *to = *from;
+                }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Path::Fused(work, _) => {
+                for (to, from) in work.external.iter_mut().zip(external) {
+                    *to = Force::new(from.moment.map(Fused), from.force.map(Fused));
+                }
+            }
+        }
+    }
+
     /// Factorizes I(q) over components, and gives the inverses of the pivots.
     fn factorize(&mut self, model: &Model, q: &[f64]) -> &[f64] {
         match self {
@@ -182,6 +201,8 @@ pub struct Dynamics {
     model: Model,
     path: Path,
     kinematics: Kinematics<f64>,
+    /// External wrenches with those of force elements, where there are elements.
+    wrenches: Vec<Force<f64>>,
     coriolis_work: CoriolisMatrix<f64>,
     tau: Vec<f64>,
     vdot: Vec<f64>,
@@ -235,6 +256,7 @@ impl Dynamics {
             model: model.clone(),
             path,
             kinematics: Kinematics::new(model),
+            wrenches: Vec::new(),
             coriolis_work: CoriolisMatrix::new(model),
             tau: vec![0.0; nv],
             vdot: vec![0.0; nv],
@@ -301,8 +323,7 @@ impl Dynamics {
         self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
-        self.load(external)?;
-        let loaded = !external.is_empty();
+        let loaded = self.load(state, external)?;
         if let Some(native) = &mut self.native {
             native.inverse_is_compiled = false;
             if let Some(code) = &mut native.codes.inverse
@@ -397,8 +418,7 @@ impl Dynamics {
         self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("efforts", tau)?;
-        self.load(external)?;
-        let loaded = !external.is_empty();
+        let loaded = self.load(state, external)?;
         if let Some(native) = &mut self.native
             && let Some(code) = &mut native.codes.forward
             && !loaded
@@ -426,8 +446,8 @@ impl Dynamics {
     ) -> Result<()> {
         self.factors = Kept::None;
         self.model.expect_tree()?;
-        self.check_forward(state, tau, external)?;
-        self.recursive_forward(state, tau, !external.is_empty())
+        let loaded = self.check_forward(state, tau, external)?;
+        self.recursive_forward(state, tau, loaded)
     }
 
     fn recursive_forward(&mut self, state: &State, tau: &[f64], loaded: bool) -> Result<()> {
@@ -549,7 +569,21 @@ impl Dynamics {
         }
     }
 
-    /// Efforts that hold the system still against gravity and springs: inverse dynamics at v = v̇ = 0, on a base at rest.
+    /// The decoupled natural orthogonal complement as an object: N_l, N_d, composite and articulated bodies, ψ, m̂.
+    pub fn denoc(&self, state: &State) -> Result<Denoc<f64>> {
+        self.factorization(state)?;
+        let centres = mass_centres(&self.model);
+        let (q, v, base) = (&state.q, &state.v, &state.base);
+        let denoc = Denoc::new(&self.model, &centres, q, v, base);
+        match denoc.singular_freedom() {
+            Some(k) => Err(self.singular(k, denoc.pivots()[k].recip())),
+            None if !denoc.is_finite() => Err(too_large("the complement of this state")),
+            None => Ok(denoc),
+        }
+    }
+
+    /// Efforts that hold the system still against gravity, springs and other force elements: inverse dynamics at v = v̇ = 0, on a base
+    /// at rest.
     pub fn gravity(&mut self, state: &State) -> Result<&[f64]> {
         self.check_state(state)?;
         let still = std::mem::take(&mut self.still);
@@ -682,19 +716,133 @@ impl Dynamics {
         self.check_state(state)
     }
 
-    /// Are these a state, efforts and wrenches of the model?
+    /// Are these a state, efforts and wrenches of the model? And do wrenches act, those of force elements included?
     pub(crate) fn check_forward(
         &mut self,
         state: &State,
         tau: &[f64],
         external: &[Force<f64>],
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.check_state(state)?;
         self.check_vector("efforts", tau)?;
-        self.load(external)
+        self.load(state, external)
     }
 
-    fn load(&mut self, external: &[Force<f64>]) -> Result<()> {
+    /// Hands the wrenches on the bodies to the recursions, with those of force elements. Are there any?
+    fn load(&mut self, state: &State, external: &[Force<f64>]) -> Result<bool> {
+        self.check_external(external)?;
+        if self.model.forces().is_empty() {
+            self.path.load(external);
+            return Ok(!external.is_empty());
+        }
+        let mut wrenches = std::mem::take(&mut self.wrenches);
+        let done = self.loaded(state, external, &mut wrenches);
+        self.path.load(&wrenches);
+        self.wrenches = wrenches;
+        done.map(|_| true)
+    }
+
+    /// The external wrenches with those of force elements; what each element does goes out.
+    pub(crate) fn loaded(
+        &mut self,
+        state: &State,
+        external: &[Force<f64>],
+        wrenches: &mut Vec<Force<f64>>,
+    ) -> Result<Vec<Action<f64>>> {
+        self.locate(state)?;
+        wrenches.clear();
+        wrenches.extend_from_slice(external);
+        wrenches.resize(self.model.body_count() + 1, Force::zero());
+        let mut actions = Vec::with_capacity(self.model.forces().len());
+        for element in self.model.forces() {
+            let action = elements::act(element, &self.model, &self.kinematics, wrenches);
+            let sound = wrenches.iter().all(|wrench| all_finite(&wrench.to_array()));
+            if !(sound && all_finite(&[action.energy, action.work, action.dissipated])) {
+                return Err(undefined(element, action.measures[1]));
+            }
+            actions.push(action);
+        }
+        Ok(actions)
+    }
+
+    /// What every force element of the model does at a state: energy, powers, tension and length.
+    pub fn force_actions(&mut self, state: &State) -> Result<Vec<Action<f64>>> {
+        let mut wrenches = std::mem::take(&mut self.wrenches);
+        let actions = self.loaded(state, &[], &mut wrenches);
+        self.wrenches = wrenches;
+        actions
+    }
+
+    /// Jᵀ w of every force element: the efforts that would do the same.
+    pub fn force_efforts(&mut self, state: &State) -> Result<Vec<Vec<f64>>> {
+        self.force_actions(state)?;
+        let model = &self.model;
+        let efforts = model.forces().iter().map(|element| {
+            let mut wrenches = vec![Force::zero(); model.body_count() + 1];
+            let mut efforts = vec![0.0; model.nv()];
+            elements::act(element, model, &self.kinematics, &mut wrenches);
+            elements::generalized(model, &self.kinematics, &mut wrenches, &mut efforts);
+            efforts
+        });
+        Ok(efforts.collect())
+    }
+
+    /// Powers of the force elements: what they bring in from outside less what they give to a moving base, and what they dissipate.
+    pub(crate) fn force_powers(&mut self, state: &State) -> Result<[f64; 2]> {
+        let actions = self.force_actions(state)?;
+        let work: f64 = actions.iter().map(|action| action.work).sum();
+        let lost = actions.iter().map(|action| action.dissipated).sum();
+        let to_base = self.wrenches[0].dot(self.kinematics.velocity[0]);
+        Ok([work - to_base, lost])
+    }
+
+    /// What the model's sensors measure, six numbers each ([`Sensor::measures`](crate::model::Sensor::measures)), at a state with these accelerations under wrenches on
+    /// the bodies, as [`inverse`](Self::inverse) takes them; those of constraints are among them.
+    pub fn measure(
+        &mut self,
+        state: &State,
+        vdot: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<Vec<[f64; 6]>> {
+        self.inverse(state, vdot, external)?;
+        self.kinematics(state, vdot)?;
+        let mut numbers = Vec::with_capacity(self.model.sensors().len());
+        for sensor in self.model.sensors() {
+            let (kinematics, frame) = (&self.kinematics, &sensor.frame);
+            let pose = kinematics.frame_pose(frame);
+            let found = match sensor.kind {
+                SensorKind::Imu => {
+                    let velocity = kinematics.frame_velocity(frame);
+                    let acceleration = kinematics.frame_acceleration(frame).linear;
+                    let (field, turning) =
+                        elements::field_at(&self.model, pose.translation, velocity.linear);
+                    let felt = acceleration - self.model.gravity() - field;
+                    let r = pose.rotation;
+                    Motion::new(
+                        r.transpose_times(velocity.angular + turning),
+                        r.transpose_times(felt),
+                    )
+                    .to_array()
+                }
+                SensorKind::ForceTorque { body } => {
+                    let wrench = self.joint_wrench(body)?;
+                    let in_world = kinematics.world_from_body[body].force_out(wrench);
+                    let [nx, ny, nz, fx, fy, fz] = pose.force_into(in_world).to_array();
+                    [fx, fy, fz, nx, ny, nz]
+                }
+            };
+            if !all_finite(&found) {
+                return Err(too_large(&format!(
+                    "what sensor `{}` measures",
+                    sensor.name
+                )));
+            }
+            numbers.push(found);
+        }
+        Ok(numbers)
+    }
+
+    fn check_external(&self, external: &[Force<f64>]) -> Result<()> {
         if external.is_empty() {
             return Ok(());
         }
@@ -714,15 +862,6 @@ impl Dynamics {
                     self.model.tree().bodies[body].name
                 ),
             ));
-        }
-        match &mut self.path {
-            Path::Baseline(work) => work.external.copy_from_slice(external),
-            #[cfg(target_arch = "x86_64")]
-            Path::Fused(work, _) => {
-                for (to, from) in work.external.iter_mut().zip(external) {
-                    *to = Force::new(from.moment.map(Fused), from.force.map(Fused));
-                }
-            }
         }
         Ok(())
     }
@@ -943,6 +1082,31 @@ fn finite_frame(what: &str, frame: &FrameInfo, x: &[f64]) -> Result<()> {
         return Ok(());
     }
     Err(too_large(&format!("the {what} of frame `{}`", frame.name)))
+}
+
+/// Why a force element has no value at a state.
+#[cold]
+fn undefined(element: &ForceElement, length: f64) -> Error {
+    let name = &element.name;
+    let error = match &element.law {
+        ForceLaw::Spring(_) if length == 0.0 => Error::new(
+            ErrorKind::Singular,
+            format!("spring `{name}` has no length at this state, and so no direction"),
+        )
+        .hint("give it ends that do not meet, or neither rest length nor damping"),
+        ForceLaw::Torsion(_) => Error::new(
+            ErrorKind::Singular,
+            format!("torsion `{name}` has no angle at this state: its axis is turned over"),
+        )
+        .hint("it is meant for bodies that turn about its axis"),
+        ForceLaw::GravityGradient(_) => Error::new(
+            ErrorKind::Singular,
+            format!("gravity gradient `{name}` has no value at this state"),
+        )
+        .hint("a body may be at the centre, or a position too large for double precision"),
+        _ => too_large(&format!("the force `{name}`")),
+    };
+    error.at(element.place.clone())
 }
 
 /// Refuses non-finite results.

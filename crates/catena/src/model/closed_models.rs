@@ -149,6 +149,7 @@ pub(super) fn slider_crank() -> ModelBuilder {
     });
     builder.joint(JointSpec {
         axes: axis(x, x),
+        start: vec![0.2],
         ..JointSpec::new("slide", JointKind::Prismatic, "world", "slider")
     });
     // one pin along x of the slider, the other fixed in the rod across it

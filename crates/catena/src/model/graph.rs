@@ -110,6 +110,21 @@ impl ModelBuilder {
             found.cut.push(joint.name.clone());
             constraints.push(ConstraintSpec::joint(joint.clone()));
         }
+        for (k, joint) in self.joints.iter().enumerate() {
+            let has_start = !joint.start.is_empty() || !joint.start_velocity.is_empty();
+            let is_reversed =
+                found.reversed.contains(&joint.name) && !joint.kind.keeps_coordinates();
+            if has_start && (!in_tree[k] || is_reversed) {
+                self.assumptions.push(format!(
+                    "the start of joint `{}` is not used: it {}",
+                    joint.name,
+                    match in_tree[k] {
+                        true => "has other coordinates with parent and child exchanged",
+                        false => "closes a loop and has no coordinates",
+                    }
+                ));
+            }
+        }
         self.joints = joints;
         self.constraints.splice(0..0, constraints);
         if !found.cut.is_empty() {
@@ -134,15 +149,23 @@ impl ModelBuilder {
 fn reversed(joint: &JointSpec) -> JointSpec {
     let AxisPair { first, second } = joint.axes;
     let mut dofs = joint.dofs.clone();
+    let (mut start, mut start_velocity) = (joint.start.clone(), joint.start_velocity.clone());
     let axes = match joint.kind {
         JointKind::Universal => {
             dofs.reverse();
+            start.reverse();
+            start_velocity.reverse();
             AxisPair {
                 first: -second,
                 second: -first,
             }
         }
-        JointKind::Spherical | JointKind::Planar | JointKind::Free | JointKind::Fixed => joint.axes,
+        kind if !kind.keeps_coordinates() => {
+            start.clear();
+            start_velocity.clear();
+            joint.axes
+        }
+        JointKind::Fixed => joint.axes,
         _ => AxisPair {
             first: -first,
             second,
@@ -155,6 +178,8 @@ fn reversed(joint: &JointSpec) -> JointSpec {
         joint_from_child: joint.parent_from_joint.inverse(),
         axes,
         dofs,
+        start,
+        start_velocity,
         ..joint.clone()
     }
 }

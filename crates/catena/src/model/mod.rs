@@ -8,9 +8,11 @@ mod check;
 mod closed_models;
 pub mod constraint;
 pub mod embedded;
+mod force;
 mod graph;
 pub(crate) mod joint;
 mod reduced;
+mod sensor;
 mod tree;
 
 pub use actuator::{Actuator, ActuatorSpec};
@@ -19,9 +21,14 @@ pub use builder::{
     AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,
 };
 pub use constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Law, Rule, RuleSpec};
+pub use force::{
+    BodyPoint, ConstantForce, Drag, ForceAxes, ForceElement, ForceLaw, ForceRule, ForceSpec,
+    GravityGradient, Spring, Torsion,
+};
 pub use graph::SpanningTree;
 pub use joint::JointKind;
 pub use reduced::Reduced;
+pub use sensor::{Sensor, SensorKind, SensorRule, SensorSpec};
 pub(crate) use tree::Node;
 pub use tree::{BodyInfo, DofInfo, FrameInfo, Tree};
 
@@ -41,6 +48,7 @@ pub struct Model<P = f64> {
     pub(crate) dofs: Vec<DofNumbers<P>>,    // index = velocity coordinate
     pub(crate) gravity: Vec3<P>,
     pub(crate) constraints: Vec<Constraint<P>>,
+    pub(crate) forces: Vec<ForceElement>,
 }
 
 /// The constants of one body and the joint that carries it.
@@ -131,7 +139,7 @@ impl<P> Model<P> {
 }
 
 impl<P: Copy> Model<P> {
-    /// Maps every number of the model: to dual numbers, to symbols, to other masses.
+    /// Maps every number of the model but those of force elements: to dual numbers, to symbols, to other masses.
     pub fn map<T: Copy>(&self, f: impl Fn(P) -> T) -> Model<T> {
         let vec = |v: Vec3<P>| v.map(&f);
         Model {
@@ -172,6 +180,7 @@ impl<P: Copy> Model<P> {
                 .collect(),
             gravity: vec(self.gravity),
             constraints: self.constraints.iter().map(|c| c.map(&f)).collect(),
+            forces: self.forces.clone(),
         }
     }
 
@@ -271,7 +280,7 @@ impl Model<f64> {
     }
 
     /// A hash of everything that enters the equations of motion of the tree: joints, parents, placements,
-    /// inertias, rotors, passive forces, gravity, bit by bit. Names and constraints are left out.
+    /// inertias, rotors, passive forces, gravity, force elements, bit by bit. Names and constraints are left out.
     pub fn fingerprint(&self) -> u64 {
         let mut print = Fingerprint::new();
         for (node, body) in self.tree.nodes.iter().zip(&self.bodies) {
@@ -296,6 +305,10 @@ impl Model<f64> {
             print.words(numbers.map(f64::to_bits));
         }
         print.words(self.gravity.to_array().map(f64::to_bits));
+        for element in &self.forces {
+            // as many digits as it takes to tell numbers apart
+            print.bytes(format!("{:?}", element.law).as_bytes());
+        }
         print.0
     }
 

@@ -91,10 +91,17 @@ pub struct Tree {
     pub frames: Vec<FrameInfo>,
     /// The actuators that the model names, see [`Model::actuators`](super::Model::actuators).
     pub actuators: Vec<super::Actuator>,
+    /// The sensors that the model names.
+    pub sensors: Vec<super::Sensor>,
     /// What was assumed, merged, normalised or left out when the model was made.
     pub assumptions: Vec<String>,
     /// Warnings about the model, which do not prevent its use.
     pub warnings: Vec<Warning>,
+    /// Positions and velocities that states of the model begin with: neutral and at rest unless joints name others, see
+    /// [`State::start`](crate::State::start).
+    pub start: Vec<f64>,
+    /// Velocities of that state.
+    pub start_velocity: Vec<f64>,
     /// Number of position coordinates.
     pub nq: usize,
     /// Number of velocity coordinates.

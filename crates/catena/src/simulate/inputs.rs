@@ -5,7 +5,7 @@ use super::control::{Actuated, FrameLoad, Gains, Law};
 use super::stops::Stop;
 use crate::Dynamics;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Actuator, Constraint, Model};
+use crate::model::{Actuator, Constraint, ForceElement, Model};
 use crate::spatial::{Force, Vec3};
 use crate::state::State;
 use crate::trajectory::Reference;
@@ -129,7 +129,8 @@ pub struct FrameWrench {
     pub wrench: Force<f64>,
 }
 
-/// A spring and a damper along the line between the origins of two frames.
+/// A spring and a damper along the line between points of two frames, as an input: a pull at a body, say. One that belongs to the
+/// mechanism is a force element of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineSpring {
     /// Indices of the frames in the tree; none stands for the ground, with the point in world axes.
@@ -339,6 +340,7 @@ impl Inputs {
                 .stops
                 .iter()
                 .any(|stop| freedoms.contains(&stop.freedom))
+            && model.forces().iter().all(ForceElement::is_internal)
             && freedoms.clone().all(is_loose)
     }
 

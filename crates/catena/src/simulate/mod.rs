@@ -22,7 +22,7 @@ mod run;
 mod stops;
 mod tree_system;
 
-pub use audit::{Audit, Breach, Errors, Finding, Held, Stopped};
+pub use audit::{Audit, Breach, ElementEnergy, Errors, Finding, Held, Stopped};
 pub use base_motion::{
     AnalyticBase, BaseMotion, BaseTable, PrescribedBase, RestingBase, Sinusoid, check_derivatives,
 };

@@ -9,13 +9,15 @@ use super::engine::Engine;
 use super::impact::Impact;
 use super::implicit::NewtonMatrix;
 use super::inputs::{Controller, Inputs};
-use super::tree_system::{Cause, Change, EventFunction, Overrun, Response, TreeSystem};
+use super::tree_system::{
+    Cause, Change, Constrained, EventFunction, Overrun, Response, TreeSystem,
+};
 use crate::doors::native::Compiler;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{FixedMethod, Method, Tolerances};
 use crate::model::{DofInfo, Model};
 use crate::residual::difference;
-use crate::spatial::Motion;
+use crate::spatial::{Force, Motion};
 use crate::state::{Base, State};
 
 /// How time is stepped.
@@ -133,6 +135,10 @@ pub struct Sample {
     pub dissipated: f64,
     /// Errors in the laws of mechanics.
     pub errors: Errors,
+    /// Wrenches on the bodies 0…n by inputs, in body axes about the bodies' origins; empty if there are none.
+    pub external: Vec<Force<f64>>,
+    /// Forces and violations of the constraints, where there are some.
+    pub constrained: Option<Constrained>,
 }
 
 /// An event that happened.
@@ -873,6 +879,8 @@ impl Simulation {
             work,
             dissipated,
             errors,
+            external,
+            constrained,
         });
         self.samples += 1;
         Ok(())

@@ -69,6 +69,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
 fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
     let model = argument.model()?;
     model.expect_tree()?;
+    model.expect_no_forces("the count of operations")?;
     limits::freedoms(&model, "count", MOST_FREEDOMS)?;
     let reduced = model.reduced(DUST).model;
     let mut section = Section::new(

@@ -123,7 +123,7 @@ fn table(name: &str) -> Result<(PrescribedBase, Value)> {
     if !is_csv {
         return Err(refusal(format!("--base: `{name}` is not a motion of the base")).hint(KINDS));
     }
-    let rows = state_file::read_base(path)?;
+    let rows = state_file::read_poses(path, "the base")?;
     let numbers = rows
         .poses
         .iter()

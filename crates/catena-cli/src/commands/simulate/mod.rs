@@ -10,7 +10,7 @@ mod progress;
 mod record;
 mod report;
 
-pub use chosen::Chosen;
+pub use chosen::{Chosen, matches};
 pub use limits::description as stops_description;
 pub use origin::arithmetic;
 pub use record::Layout;
@@ -362,7 +362,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Further columns for the file, by name with wildcards: frame.tool.*, frame.*.x, centre.*, momentum.*; may be repeated
+    /// Further columns for the file, by name with wildcards: frame.tool.*, frame.*.x, centre.*, momentum.*, angular_momentum.*,
+    /// joint.*, constraint.*, actuator.*, force.*, sensor.*; may be repeated
     #[arg(long, value_name = "NAMES", requires = "output", value_delimiter = ',')]
     record: Vec<String>,
 
@@ -396,9 +397,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let model = &loaded.model;
     let mut start = arguments.start(&loaded)?;
     let mut moved = None;
-    if arguments.state.seed().is_some() && !model.constraints().is_empty() {
+    if !model.constraints().is_empty() {
         let chain = &mut ClosedChain::new(model);
-        moved = situation::close(chain, 0.0, &mut start.state, true)?;
+        moved = situation::close(chain, 0.0, &mut start.state)?;
     }
     let options = arguments.options()?;
     arguments.check_limit()?;
@@ -426,7 +427,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         chosen: Chosen::default(),
     };
     let layout = Layout {
-        chosen: Chosen::new(model, &layout.columns(model), &arguments.record)?,
+        chosen: Chosen::new(model, &layout.columns(model), "--record", &arguments.record)?,
         ..layout
     };
     let is_compiled = simulation.is_compiled();

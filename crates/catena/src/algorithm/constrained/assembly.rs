@@ -8,8 +8,10 @@
 //! w = −J⁺ ξ̇,                  v ← v + w        minimum-norm change of the velocities; held ones stay
 //! ```
 //!
-//! A mechanism has several branches; the guess chooses. A false closure is impossible: the residual is that of
-//! [`Rows`](super::Rows), which has no zero where a revolute or fixed joint is rotated by 180°.
+//! A mechanism has several branches; the guess chooses. Where it leads to none, as from a stretched position, at which no step
+//! closes the loop to first order, other guesses about it are tried, near ones first, and the closed position nearest to
+//! the guess is taken. A false closure is impossible: the residual is that of [`Rows`](super::Rows), which has no zero where a
+//! revolute or fixed joint is rotated by 180°.
 
 use super::closed_chain::{ClosedChain, finite};
 use super::complete_orthogonal::{CompleteOrthogonal, norm};
@@ -17,6 +19,8 @@ use super::loads::cholesky_solve;
 use crate::algorithm::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
+use crate::random::Random;
+use crate::residual::difference;
 use crate::state::State;
 
 /// Assembly.
@@ -34,6 +38,10 @@ const CLOSED: f64 = 1e-10;
 
 /// Most iterations.
 const MOST_ITERATIONS: usize = 200;
+
+/// How far other guesses are from the one given, rad and m, and how many are tried at each distance.
+const REACHES: [f64; 4] = [0.1, 0.3, 1.0, 3.0];
+const GUESSES: u64 = 8;
 
 /// Rank tolerance for velocities.
 const RANK: f64 = 1e-9;
@@ -54,9 +62,63 @@ pub struct Assembled {
 }
 
 impl ClosedChain {
-    /// A closed state near a guess. `held` names velocity coordinates that keep the guess's position and velocity; a
-    /// quaternion is held if all three of its turning rates are.
+    /// A closed state near a guess, from that guess or, where it leads to none, from others about it. `held` names velocity
+    /// coordinates that keep the guess's position and velocity; a quaternion is held if all three of its turning rates are.
     pub fn assemble(&mut self, time: f64, guess: &State, held: &[usize]) -> Result<Assembled> {
+        let free = self.free(guess, held)?;
+        let mut state = guess.clone();
+        let first = match self.close(time, &mut state, &free) {
+            Ok(iterations) => return self.assembled(time, state, &free, iterations),
+            Err(error) => error,
+        };
+        for (level, reach) in REACHES.into_iter().enumerate() {
+            let mut nearest: Option<(f64, Assembled)> = None;
+            for seed in 0..GUESSES {
+                let mut random = Random::new(seed + GUESSES * level as u64 + 1);
+                let step: Vec<f64> = free
+                    .iter()
+                    .map(|&free| {
+                        if free {
+                            random.uniform(-reach, reach)
+                        } else {
+                            0.0
+                        }
+                    })
+                    .collect();
+                let mut other = guess.clone();
+                other.step(&self.model, &step);
+                let Ok(iterations) = self.close(time, &mut other, &free) else {
+                    continue;
+                };
+                let found = self.assembled(time, other, &free, iterations)?;
+                let distance = difference(&found.state.q, &guess.q);
+                if nearest.as_ref().is_none_or(|(least, _)| distance < *least) {
+                    nearest = Some((distance, found));
+                }
+            }
+            if let Some((_, found)) = nearest {
+                return Ok(found);
+            }
+        }
+        let tried = REACHES.len() as u64 * GUESSES;
+        Err(first.hint(match held {
+            [] => format!("{tried} other guesses about it lead to none either: check the lengths of the loop"),
+            _ => format!(
+                "{tried} other guesses about it lead to none either: hold fewer coordinates, or check the lengths of the loop"
+            ),
+        }))
+    }
+
+    /// The closed state that this guess leads to, without others being tried: for looking at many guesses.
+    pub fn assemble_from(&mut self, time: f64, guess: &State, held: &[usize]) -> Result<Assembled> {
+        let free = self.free(guess, held)?;
+        let mut state = guess.clone();
+        let iterations = self.close(time, &mut state, &free)?;
+        self.assembled(time, state, &free, iterations)
+    }
+
+    /// Which velocity coordinates are not held.
+    fn free(&self, guess: &State, held: &[usize]) -> Result<Vec<bool>> {
         self.tree.check(guess)?;
         let nv = self.model.nv();
         let mut free = vec![true; nv];
@@ -71,9 +133,18 @@ impl ClosedChain {
                 }
             }
         }
-        let mut state = guess.clone();
-        let iterations = self.close(time, &mut state, &free)?;
-        self.make_velocities_consistent(time, &mut state, &free)?;
+        Ok(free)
+    }
+
+    /// A closed position with velocities that keep it closed.
+    fn assembled(
+        &mut self,
+        time: f64,
+        mut state: State,
+        free: &[bool],
+        iterations: usize,
+    ) -> Result<Assembled> {
+        self.make_velocities_consistent(time, &mut state, free)?;
         self.evaluate(time, &state);
         self.factorize(&state)?;
         let (_, position) = self.worst(&self.work.rows.residual);
@@ -87,7 +158,7 @@ impl ClosedChain {
             iterations,
             residuals: [position, velocity],
             rows: [self.work.rows.count(), rank],
-            freedoms: nv - rank,
+            freedoms: free.len() - rank,
         })
     }
 
@@ -211,12 +282,7 @@ impl ClosedChain {
             format!(
                 "constraint `{name}` cannot be closed from this guess: {worst:.3e} m or rad are left after {iterations} iterations"
             ),
-        )
-        .hint(if free.iter().all(|&free| free) {
-            "try another guess, and check the lengths of the loop"
-        } else {
-            "hold fewer coordinates, try another guess, and check the lengths of the loop"
-        }))
+        ))
     }
 
     /// Newton steps to round-off, with dependent rows left out.

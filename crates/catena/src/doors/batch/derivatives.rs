@@ -264,6 +264,8 @@ impl Batch {
         derivatives: &mut [f64],
     ) -> Result<()> {
         self.model.expect_tree()?;
+        self.model
+            .expect_no_forces("derivatives of a batch of states")?;
         let nv = self.model.nv();
         self.ask(OfInverse, [q, v, vdot], &[], derivatives, 2 * nv * nv)
     }
@@ -277,6 +279,8 @@ impl Batch {
         derivatives: &mut [f64],
     ) -> Result<()> {
         self.model.expect_tree()?;
+        self.model
+            .expect_no_forces("derivatives of a batch of states")?;
         let nv = self.model.nv();
         self.ask(OfForward, [q, v, tau], &[], derivatives, 3 * nv * nv)
     }

@@ -25,8 +25,9 @@ pub(super) struct Store {
 impl Dynamics {
     /// Y with τ = Y π, nv × 10 n: efforts as a linear function of the bodies' inertias. The parameters are those of
     /// [`inertial_parameters`](crate::algorithm::inverse_dynamics::inertial_parameters); rotors, passive and external
-    /// forces are not in Y π.
+    /// forces are not in Y π, and a model with force elements is refused.
     pub fn regressor(&mut self, state: &State, vdot: &[f64]) -> Result<&Matrix> {
+        self.model.expect_no_forces("the regressor")?;
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
         let model = &self.model;

@@ -118,6 +118,23 @@ impl JointKind {
         }
     }
 
+    /// Do its coordinates keep their values when parent and child are exchanged?
+    pub(crate) fn keeps_coordinates(self) -> bool {
+        !matches!(
+            self,
+            JointKind::Spherical | JointKind::Planar | JointKind::Free
+        )
+    }
+
+    /// The neutral position: coordinates zero, the quaternion at identity.
+    pub fn neutral(self) -> Vec<f64> {
+        let mut q = vec![0.0; self.nq()];
+        if let Some(k) = self.quaternion() {
+            q[k] = 1.0;
+        }
+        q
+    }
+
     /// For each velocity coordinate: suffix of its name, and is it a rotation?
     pub fn freedoms(self) -> &'static [(&'static str, bool)] {
         match self {

@@ -1,0 +1,93 @@
+"""Pages in a browser: the program's viewer, served on loopback while Python goes on."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import Any, List, Optional
+
+from .errors import Error, InputError
+
+
+def program(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Runs the program to its end."""
+    command = [sys.executable, "-m", "catena", *arguments]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+
+def refused(messages: str) -> Error:
+    """What the program complained about, as an exception."""
+    lines = [line for line in messages.strip().splitlines() if line]
+    message = next((line.removeprefix("error: ") for line in lines if line.startswith("error: ")), "the program ended")
+    hint = next((line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")), None)
+    return InputError(message, hint=hint)
+
+
+class Viewer:
+    """A page that is being served: its address is `url`; `close()` ends it, and so does the end of Python or of a `with` block."""
+
+    url: str
+
+    def __init__(self, arguments: List[str], folder: Optional[str], browser: bool) -> None:
+        self._folder = folder
+        command = [sys.executable, "-m", "catena", "view", "--json", *arguments]
+        if not browser:
+            command.append("--no-open")
+        self._messages: Any = tempfile.TemporaryFile(mode="w+", encoding="utf-8")
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._messages, text=True
+        )
+        atexit.register(self.close)
+        assert self._process.stdout is not None
+        text = ""
+        for line in self._process.stdout:
+            text += line
+            try:
+                self.url = json.loads(text)["url"]
+                return
+            except ValueError:
+                continue
+        # it has ended without an address
+        self._process.wait()
+        self._messages.seek(0)
+        messages = self._messages.read()
+        self.close()
+        raise refused(messages)
+
+    @property
+    def is_open(self) -> bool:
+        """Is the page still served?"""
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """Ends the server."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._messages.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+        atexit.unregister(self.close)
+
+    def __enter__(self) -> "Viewer":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<catena.Viewer: {self.url}{'' if self.is_open else ', closed'}>"
+
+    def _repr_html_(self) -> str:
+        return f'<a href="{self.url}">{self.url}</a>'
