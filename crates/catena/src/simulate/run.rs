@@ -514,7 +514,10 @@ impl Simulation {
         let reached = match change {
             None if self.mend(last, step.size)? => return self.check_progress(step.t_old),
             None => last,
-            Some(event) => event.time,
+            Some(event) => match self.system.cause(event.index - own) {
+                Cause::Limit => self.time_at_limit(event.time)?,
+                _ => event.time,
+            },
         };
         for event in step.events() {
             if event.index < own && event.time <= reached && event.time <= end {
@@ -534,9 +537,9 @@ impl Simulation {
         self.emit_up_to(known.min(reached), f64::NEG_INFINITY, samples)?;
         if let Some(event) = change {
             match self.system.cause(event.index - own) {
-                Cause::Mode(index) => self.change_friction(event.time, Some(index))?,
-                Cause::Limit => self.strike(event.time)?,
-                Cause::Cushion(index, which) => self.change_cushion(event.time, index, which)?,
+                Cause::Mode(index) => self.change_friction(reached, Some(index))?,
+                Cause::Limit => self.strike(reached)?,
+                Cause::Cushion(index, which) => self.change_cushion(reached, index, which)?,
             }
         } else {
             let mut y = std::mem::take(&mut self.y);
@@ -564,14 +567,9 @@ impl Simulation {
         let (mut changes, mut impacts) = (0, 0);
         for &(index, from) in recent.filter(|(index, _)| *index >= own) {
             let kind = (index - own) % KINDS.len();
-            let is_impact = (STRIKES..RESTS).contains(&kind);
-            let (count, most, what) = match is_impact {
-                true => (&mut impacts, MANY_IMPACTS, "stops were struck"),
-                false => (
-                    &mut changes,
-                    MANY_CHANGES,
-                    "dry friction or stops held and let go",
-                ),
+            let (count, most, what) = match kind < STRIKES {
+                true => (&mut changes, MANY_CHANGES, "dry friction held and let go"),
+                false => (&mut impacts, MANY_IMPACTS, "stops were struck and left"),
             };
             *count += 1;
             if *count == most {
@@ -678,26 +676,36 @@ impl Simulation {
         Ok(())
     }
 
+    /// When the limit itself was reached, of an event on the far side of its slack within the last step.
+    fn time_at_limit(&mut self, event: f64) -> Result<f64> {
+        let mut y = std::mem::take(&mut self.y);
+        let mut go = || {
+            let earliest = self.engine.before(&mut y);
+            let mut t = event;
+            for _ in 0..3 {
+                self.engine.interpolate(&mut self.system, t, &mut y)?;
+                t = (t - self.system.overdue(&y)).max(earliest);
+            }
+            Ok(t)
+        };
+        let found = go();
+        self.y = y;
+        found
+    }
+
     /// Lets the freedoms that reach their limits at a time within the last step strike, and goes on from there.
     fn strike(&mut self, t: f64) -> Result<()> {
         let mut y = std::mem::take(&mut self.y);
         let mut go = || {
-            let earliest = self.engine.before(&mut y);
             self.engine.interpolate(&mut self.system, t, &mut y)?;
-            // an event is on the far side of the limit's slack, the impact at the limit itself
-            let mut at = t;
-            for _ in 0..3 {
-                at = (at - self.system.overdue(&y)).max(earliest);
-                self.engine.interpolate(&mut self.system, at, &mut y)?;
-            }
-            let done = self.system.strike(at, &mut y)?;
+            let done = self.system.strike(t, &mut y)?;
             let longest = f64::INFINITY;
-            self.engine.restart(&mut self.system, at, &y, longest)?;
-            Ok((at, done))
+            self.engine.restart(&mut self.system, t, &y, longest)?;
+            Ok(done)
         };
         let done = go();
         self.y = y;
-        let (t, (impacts, changes)) = done?;
+        let (impacts, changes) = done?;
         self.note_impacts(t, &impacts);
         self.note_changes(t, changes);
         Ok(())
@@ -725,6 +733,7 @@ impl Simulation {
         let index = self.system.standings().len() + index;
         let record = &mut self.records[index];
         match (touched, touches) {
+            _ if t > self.options.duration => {}
             (false, true) => {
                 record.rested.begin(t);
                 record.impacts += 1;
@@ -748,6 +757,10 @@ impl Simulation {
     }
 
     fn note_impacts(&mut self, t: f64, impacts: &[Impact]) {
+        // the last of fixed steps may go beyond the end
+        if t > self.options.duration {
+            return;
+        }
         for impact in impacts {
             let record = &mut self.records[impact.index];
             record.impacts += 1;
@@ -758,6 +771,9 @@ impl Simulation {
     }
 
     fn note_changes(&mut self, t: f64, changes: Vec<Change>) {
+        if t > self.options.duration {
+            return;
+        }
         for Change {
             index,
             before,
@@ -1132,7 +1148,7 @@ const MOST_STEPS: f64 = 1e12;
 /// Trial steps that are judged together, to detect a run without progress.
 const STRETCH: u64 = 2_000;
 
-/// This many changes of dry friction or rest within a thousandth of a run count as no progress, and this many impacts.
+/// This many changes of dry friction within a thousandth of a run count as no progress, and this many of stops, whose impacts may accumulate.
 const MANY_CHANGES: usize = 1_000;
 const MANY_IMPACTS: usize = 100_000;
 
