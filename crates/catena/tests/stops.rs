@@ -724,7 +724,7 @@ fn narrow(builder: &mut ModelBuilder, model: &Model, state: &State, seed: u64) {
 
 /// A random tree or closed mechanism with stops and friction.
 fn mechanism(seed: u64) -> Option<(Model, State)> {
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         let mut builder = embedded::builder(&format!("random-{}-{seed}", 2 + seed % 4)).ok()?;
         let model = builder.build().ok()?;
         let state = State::random(&model, seed);
