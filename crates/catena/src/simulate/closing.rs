@@ -243,7 +243,7 @@ impl Closing {
 
     /// Projects onto the constraints, in double-double arithmetic where rows are close to losing rank.
     fn settle(&mut self, t: f64, state: &mut State) -> Result<()> {
-        if let Some(independent) = &mut self.independent {
+        if let (Some(independent), None) = (&mut self.independent, &self.holding) {
             independent.project(state);
             return Ok(());
         }
@@ -268,7 +268,7 @@ impl Closing {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        if let Some(independent) = &mut self.independent {
+        if let (Some(independent), None) = (&mut self.independent, &self.holding) {
             return independent.accelerate(state, tau, external, vdot);
         }
         let (redundant, drift) = (self.redundant, self.drift);
@@ -298,7 +298,7 @@ impl Closing {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<()> {
-        if self.independent.is_none() {
+        if self.independent.is_none() || self.holding.is_some() {
             return Ok(());
         }
         self.chain.evaluate(t, state);
