@@ -441,13 +441,21 @@ impl Linearisation {
         Motion::new(&self.model).closed(state, &self.independent)
     }
 
-    /// Largest difference between A and central differences of the accelerations, relative to the largest entry of each of its two
+    /// Largest difference between A and central differences of the accelerations, relative to the largest entries of its two
     /// blocks; none with dry friction, which jumps at v = 0.
     pub fn by_differences(&self) -> Result<Option<f64>> {
         let (model, f) = (&self.model, self.freedoms());
         if (0..model.nv()).any(|k| model.dof(k).friction != 0.0) {
             return Ok(None);
         }
+        // 1/s² and 1/s: a block that is small beside the other one is compared with that
+        let size = |block: usize| {
+            let entries = (0..f).flat_map(|i| (0..f).map(move |j| (f + i, block * f + j)));
+            largest_of(entries.map(|at| self.a[at].abs()))
+        };
+        let (slope, rate) = (size(0), size(1));
+        let scales = [slope.max(rate * rate), rate.max(slope.sqrt())];
+        let scales = scales.map(|x| if x > 0.0 { x } else { 1.0 });
         let mut motion = Motion::new(model);
         let mut worst = 0.0f64;
         for block in 0..2 {
@@ -476,11 +484,8 @@ impl Linearisation {
             }
             let entry = |i: usize, j: usize| self.a[(f + i, block * f + j)];
             let pairs = || (0..f).flat_map(|i| (0..f).map(move |j| (i, j)));
-            // a block of zeros is compared with the other one
-            let size = largest_of(self.a.as_slice()[2 * f * f..].iter().map(|x| x.abs()));
-            let own = largest_of(pairs().map(|(i, j)| entry(i, j).abs()));
-            let scale = if own > 0.0 { own } else { size.max(1.0) };
             let off = largest_of(pairs().map(|(i, j)| (entry(i, j) - differences[(i, j)]).abs()));
+            let scale = scales[block];
             worst = larger(worst, off / scale);
         }
         Ok(Some(worst))
@@ -629,6 +634,16 @@ impl Linearisation {
 
 /// The guess at rest, loops closed. Its base must be at rest, too.
 fn prepared(motion: &mut Motion, guess: &State) -> Result<State> {
+    if motion.model().couplings().is_some() {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "couplings of `{}` are eliminated: linear equations are those of all freedoms of the tree",
+                motion.model().name()
+            ),
+        )
+        .hint("take `Model::with_couplings_as_constraints` and `State::of_tree`"));
+    }
     let base = &guess.base;
     let still = Base::<f64>::fixed();
     if base.velocity != still.velocity || base.acceleration != still.acceleration {
