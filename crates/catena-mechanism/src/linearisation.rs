@@ -38,6 +38,8 @@ const REACHES: [f64; 2] = [0.1, 0.7];
 const EQUILIBRIUM: f64 = 1e-9;
 /// ω² below this fraction of the largest is zero, a free motion, in the symmetric problem.
 const FREE: f64 = 1e-10;
+/// ω² below this fraction of the terms it is a difference of is round-off.
+const ROUNDING: f64 = 1e-15;
 /// |λ| below this fraction of the largest is zero in the general problem: a double zero is found to √ε only.
 const FREE_GENERAL: f64 = 1e-7;
 /// |D| and |K − Kᵀ| below this fraction of their scale are zero.
@@ -131,7 +133,7 @@ pub struct Modes {
     pub list: Vec<Mode>,
     /// Were they found from K x = ω² M x?
     pub symmetric: bool,
-    /// Largest |A x − λ x| relative to |A| |x|; free motions of the symmetric problem: |K x| relative to |K| |x|.
+    /// Largest |A x − λ x| relative to |A| |x|; of the symmetric problem |K x − ω² M x|, relative to the terms of K x.
     pub residual: f64,
 }
 
@@ -428,6 +430,11 @@ impl Linearisation {
         &self.model
     }
 
+    /// Size of the terms that cancel in M⁻¹ K: accelerations that the efforts alone would give, 1/s² per rad or m.
+    fn terms(&self) -> f64 {
+        largest(self.b.as_slice()) * largest(&self.effort)
+    }
+
     /// Number of independent freedoms f.
     pub fn freedoms(&self) -> usize {
         self.independent.len()
@@ -454,6 +461,7 @@ impl Linearisation {
             largest_of(entries.map(|at| self.a[at].abs()))
         };
         let (slope, rate) = (size(0), size(1));
+        let slope = slope.max(self.terms());
         let scales = [slope.max(rate * rate), rate.max(slope.sqrt())];
         let scales = scales.map(|x| if x > 0.0 { x } else { 1.0 });
         let mut motion = Motion::new(model);
@@ -532,7 +540,7 @@ impl Linearisation {
         let mut shapes = found.U().to_owned();
         crate::dense::upper(factor.L().transpose(), &mut shapes);
         let squares: Vec<f64> = found.S().column_vector().iter().copied().collect();
-        let zero = FREE * largest(&squares);
+        let zero = (FREE * largest(&squares)).max(ROUNDING * self.terms());
         let (mut list, mut residual) = (Vec::new(), 0.0f64);
         for (at, &square) in squares.iter().enumerate() {
             let x: Vec<f64> = (0..f).map(|i| shapes[(i, at)]).collect();
@@ -542,7 +550,7 @@ impl Linearisation {
             let off = largest_of(kx.iter().zip(&mx).map(|(k, m)| (k - square * m).abs()));
             let size = largest(&x)
                 * (largest(self.stiffness.as_slice())
-                    + square.abs() * largest(self.mass.as_slice()));
+                    + (square.abs() + self.terms()) * largest(self.mass.as_slice()));
             residual = larger(residual, if size > 0.0 { off / size } else { 0.0 });
             let rate = square.abs().sqrt();
             let values = match square {
