@@ -470,6 +470,22 @@ impl PyModel {
         })
     }
 
+    /// The model as URDF, where that can express it.
+    fn to_urdf(&self, py: Python<'_>) -> PyResult<String> {
+        guarded(py, || {
+            let builder = self.builder().map_err(|error| raise(py, &error))?;
+            catena_io::to_urdf(&builder).map_err(|error| raise(py, &error))
+        })
+    }
+
+    /// The model as MJCF, where that can express it.
+    fn to_mjcf(&self, py: Python<'_>) -> PyResult<String> {
+        guarded(py, || {
+            let builder = self.builder().map_err(|error| raise(py, &error))?;
+            catena_io::to_mjcf(&builder).map_err(|error| raise(py, &error))
+        })
+    }
+
     /// The model in catena's own format as TOML; reading it back gives the same model to the last bit.
     fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
         guarded(py, || {
