@@ -425,7 +425,8 @@ class Model(_catena.Model):
         ((6, 6), (6, 3))
         """
         r = self._linearize(q, tau, hold)
-        f, n = len(r["independent"]), self.nv
+        # joints that follow others are among all freedoms
+        f, n = len(r["independent"]), len(r["tau"])
         matrix = lambda name, rows, columns: np.array(r[name], dtype=float).reshape(rows, columns)  # noqa: E731
         values = np.array(r["values"], dtype=float).reshape(-1, 2)
         return Linearisation(

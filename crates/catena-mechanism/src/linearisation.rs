@@ -38,6 +38,8 @@ const REACHES: [f64; 2] = [0.1, 0.7];
 const EQUILIBRIUM: f64 = 1e-9;
 /// ω² below this fraction of the largest is zero, a free motion, in the symmetric problem.
 const FREE: f64 = 1e-10;
+/// ω² below this fraction of the terms it is a difference of is round-off.
+const ROUNDING: f64 = 1e-15;
 /// |λ| below this fraction of the largest is zero in the general problem: a double zero is found to √ε only.
 const FREE_GENERAL: f64 = 1e-7;
 /// |D| and |K − Kᵀ| below this fraction of their scale are zero.
@@ -131,7 +133,7 @@ pub struct Modes {
     pub list: Vec<Mode>,
     /// Were they found from K x = ω² M x?
     pub symmetric: bool,
-    /// Largest |A x − λ x| relative to |A| |x|; free motions of the symmetric problem: |K x| relative to |K| |x|.
+    /// Largest |A x − λ x| relative to |A| |x|; of the symmetric problem |K x − ω² M x|, relative to the terms of K x.
     pub residual: f64,
 }
 
@@ -428,6 +430,11 @@ impl Linearisation {
         &self.model
     }
 
+    /// Size of the terms that cancel in M⁻¹ K: accelerations that the efforts alone would give, 1/s² per rad or m.
+    fn terms(&self) -> f64 {
+        largest(self.b.as_slice()) * largest(&self.effort)
+    }
+
     /// Number of independent freedoms f.
     pub fn freedoms(&self) -> usize {
         self.independent.len()
@@ -441,13 +448,22 @@ impl Linearisation {
         Motion::new(&self.model).closed(state, &self.independent)
     }
 
-    /// Largest difference between A and central differences of the accelerations, relative to the largest entry of each of its two
+    /// Largest difference between A and central differences of the accelerations, relative to the largest entries of its two
     /// blocks; none with dry friction, which jumps at v = 0.
     pub fn by_differences(&self) -> Result<Option<f64>> {
         let (model, f) = (&self.model, self.freedoms());
         if (0..model.nv()).any(|k| model.dof(k).friction != 0.0) {
             return Ok(None);
         }
+        // 1/s² and 1/s: a block that is small beside the other one is compared with that
+        let size = |block: usize| {
+            let entries = (0..f).flat_map(|i| (0..f).map(move |j| (f + i, block * f + j)));
+            largest_of(entries.map(|at| self.a[at].abs()))
+        };
+        let (slope, rate) = (size(0), size(1));
+        let slope = slope.max(self.terms());
+        let scales = [slope.max(rate * rate), rate.max(slope.sqrt())];
+        let scales = scales.map(|x| if x > 0.0 { x } else { 1.0 });
         let mut motion = Motion::new(model);
         let mut worst = 0.0f64;
         for block in 0..2 {
@@ -476,11 +492,8 @@ impl Linearisation {
             }
             let entry = |i: usize, j: usize| self.a[(f + i, block * f + j)];
             let pairs = || (0..f).flat_map(|i| (0..f).map(move |j| (i, j)));
-            // a block of zeros is compared with the other one
-            let size = largest_of(self.a.as_slice()[2 * f * f..].iter().map(|x| x.abs()));
-            let own = largest_of(pairs().map(|(i, j)| entry(i, j).abs()));
-            let scale = if own > 0.0 { own } else { size.max(1.0) };
             let off = largest_of(pairs().map(|(i, j)| (entry(i, j) - differences[(i, j)]).abs()));
+            let scale = scales[block];
             worst = larger(worst, off / scale);
         }
         Ok(Some(worst))
@@ -527,7 +540,7 @@ impl Linearisation {
         let mut shapes = found.U().to_owned();
         crate::dense::upper(factor.L().transpose(), &mut shapes);
         let squares: Vec<f64> = found.S().column_vector().iter().copied().collect();
-        let zero = FREE * largest(&squares);
+        let zero = (FREE * largest(&squares)).max(ROUNDING * self.terms());
         let (mut list, mut residual) = (Vec::new(), 0.0f64);
         for (at, &square) in squares.iter().enumerate() {
             let x: Vec<f64> = (0..f).map(|i| shapes[(i, at)]).collect();
@@ -537,7 +550,7 @@ impl Linearisation {
             let off = largest_of(kx.iter().zip(&mx).map(|(k, m)| (k - square * m).abs()));
             let size = largest(&x)
                 * (largest(self.stiffness.as_slice())
-                    + square.abs() * largest(self.mass.as_slice()));
+                    + (square.abs() + self.terms()) * largest(self.mass.as_slice()));
             residual = larger(residual, if size > 0.0 { off / size } else { 0.0 });
             let rate = square.abs().sqrt();
             let values = match square {
@@ -629,6 +642,16 @@ impl Linearisation {
 
 /// The guess at rest, loops closed. Its base must be at rest, too.
 fn prepared(motion: &mut Motion, guess: &State) -> Result<State> {
+    if motion.model().couplings().is_some() {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "couplings of `{}` are eliminated: linear equations are those of all freedoms of the tree",
+                motion.model().name()
+            ),
+        )
+        .hint("take `Model::with_couplings_as_constraints` and `State::of_tree`"));
+    }
     let base = &guess.base;
     let still = Base::<f64>::fixed();
     if base.velocity != still.velocity || base.acceleration != still.acceleration {

@@ -1,7 +1,10 @@
 //! Linear equations about equilibria: closed forms of pendulums and the cart-pole, loops with springs against difference quotients,
 //! and what must hold whatever the mechanism.
 
-use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
+use catena::error::Place;
+use catena::model::{
+    ConstraintSpec, Dof, ForceRule, ForceSpec, Inertial, JointKind, JointSpec, RuleSpec, embedded,
+};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Dynamics, Model, ModelBuilder, State};
 use catena_mechanism::{Behaviour, Linearisation};
@@ -297,6 +300,85 @@ fn four_bar_with_springs() {
             assert_eq!(modes.list[0].behaviour(), Behaviour::Damped);
         }
     }
+}
+
+/// A spring between two bars of a four-bar, and one on a pendulum: elements of the model are part of the equations.
+#[test]
+fn force_elements() {
+    let spring = |parent: &str, child: &str, parent_point, child_point| {
+        ForceSpec::new(
+            "spring",
+            ForceRule::Spring {
+                parent: parent.into(),
+                child: child.into(),
+                parent_point,
+                child_point,
+                stiffness: 40.0,
+                damping: 0.8,
+                rest_length: 0.3,
+                tension_only: false,
+            },
+        )
+    };
+    let mut pendulum = ModelBuilder::new("held pendulum");
+    pendulum.link("bob", bob(2.0, 0.5));
+    pendulum.joint(hinge("hinge", "world", "bob", [0.0; 3], Dof::default()));
+    let (wall, end) = (Vec3::new(0.9, 0.0, -0.2), Vec3::new(0.0, 0.0, -0.5));
+    pendulum.forces.push(spring("world", "bob", wall, end));
+    let mut bars = embedded::builder("four-bar-1").unwrap();
+    let (first, last) = (bars.links[0].name.clone(), bars.links[2].name.clone());
+    let (here, there) = (Vec3::new(0.5, 0.0, 0.0), Vec3::new(0.2, 0.1, 0.0));
+    bars.forces.push(spring(&first, &last, here, there));
+    for (builder, q) in [(pendulum, vec![0.2]), (bars, vec![1.2, -1.2, 1.2])] {
+        let found = linear(&builder.build().unwrap(), &q);
+        assert!(found.residual < 1e-8, "{:.1e}", found.residual);
+        assert_eq!(found.freedoms(), 1);
+        let difference = found.by_differences().unwrap().unwrap();
+        assert!(difference < 1e-6, "{}: {difference:.1e}", builder.name);
+    }
+}
+
+/// Eliminated couplings: the tree with them as constraints has the linear equations of the independent freedoms.
+#[test]
+fn couplings_are_constraints() {
+    let mut builder = ModelBuilder::new("geared");
+    builder
+        .link("upper", bob(1.5, 0.4))
+        .link("lower", bob(1.5, 0.4));
+    builder.joint(hinge("first", "world", "upper", [0.0; 3], Dof::default()));
+    builder.joint(hinge(
+        "second",
+        "upper",
+        "lower",
+        [0.0, 0.0, -0.4],
+        Dof::default(),
+    ));
+    let gear = RuleSpec::Coupling {
+        terms: vec![("second".into(), 1.0), ("first".into(), -0.5)],
+        offset: 0.0,
+    };
+    builder.constraints.push(ConstraintSpec {
+        name: "gear".into(),
+        rule: gear,
+        place: Place::default(),
+    });
+    let model = builder.build().unwrap();
+    assert_eq!(model.nv(), 1);
+    let state = State::new(&model, &[0.3], &[0.0]).unwrap();
+    let refused = Linearisation::new(&model, &state, &[0.0]).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("with_couplings_as_constraints")
+    );
+    let whole = model.clone().with_couplings_as_constraints();
+    let found = Linearisation::new(&whole, &state.of_tree(&model), &[0.0; 2]).unwrap();
+    assert_eq!(found.freedoms(), 1);
+    let mut dynamics = Dynamics::new(&model);
+    let hanging = State::new(&model, &[0.0], &[0.0]).unwrap();
+    let expected = dynamics.forward_derivatives(&hanging, &[0.0], &[]).unwrap();
+    // per unit of the freedom that was chosen, both are the same number
+    assert!(close(found.a[(1, 0)], expected.dq[(0, 0)]));
 }
 
 /// Closed chains under the efforts that hold them, several freedoms and dependent rows among them.

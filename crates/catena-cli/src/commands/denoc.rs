@@ -71,6 +71,16 @@ struct Check {
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let model = arguments.model.model()?;
     limits::freedoms(&model, "denoc", MOST_FREEDOMS)?;
+    if model.couplings().is_some() {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "`{}` has joints that follow others: its complement is not that of a tree",
+                model.name()
+            ),
+        )
+        .hint("--open-loops takes the tree without its couplings"));
+    }
     let format = match &arguments.output {
         Some(path) => {
             output::expect_folder(path)?;
