@@ -20,11 +20,16 @@ def tensors(model, states):
     return q, v, x, tuple(torch.tensor(array, requires_grad=True) for array in (q, v, x))
 
 
+def close(found, right):
+    """Equal up to the scaling of quaternions to length one."""
+    return np.abs(found.detach().numpy() - right).max() < 1e-13 * np.abs(right).max()
+
+
 @pytest.mark.parametrize("name", ["inverse", "forward"])
 def test_values_and_gradients(model, states, name):
     q, v, x, inputs = tensors(model, states)
     function = getattr(catena_torch, name)(model)
-    assert np.array_equal(function(*inputs).detach().numpy(), getattr(model, name)(q, v, x))
+    assert close(function(*inputs), getattr(model, name)(q, v, x))
     one = tuple(tensor[0].detach().requires_grad_() for tensor in inputs)
     assert torch.autograd.gradcheck(function, one, eps=1e-6, atol=1e-4, rtol=1e-5, check_forward_ad=True)
     assert torch.autograd.gradcheck(function, inputs, eps=1e-6, atol=1e-4, rtol=1e-5)
@@ -33,14 +38,14 @@ def test_values_and_gradients(model, states, name):
 def test_derivatives_are_the_analytic_ones(model, states):
     q, v, x, inputs = tensors(model, states)
     by_v = torch.autograd.functional.jacobian(lambda v: catena_torch.forward(model)(inputs[0][0], v, inputs[2][0]), inputs[1][0])
-    assert np.array_equal(by_v.numpy(), model.forward_derivatives(q[0], v[0], x[0]).v)
+    assert close(by_v, model.forward_derivatives(q[0], v[0], x[0]).v)
 
 
 def test_vmap_and_broadcasting(model, states):
     q, v, x, (tq, tv, tx) = tensors(model, states)
     function = catena_torch.inverse(model)
     rows = torch.func.vmap(function)(tq, tv, tx)
-    assert np.array_equal(rows.detach().numpy(), model.inverse(q, v, x))
+    assert close(rows, model.inverse(q, v, x))
     jacobians = torch.func.vmap(torch.func.jacrev(function, argnums=2), in_dims=(0, None, 0))(tq, tv[0], tx)
     assert np.allclose(jacobians.detach().numpy(), model.inertia(q), atol=1e-12)
     forward_mode = torch.func.vmap(torch.func.jacfwd(function, argnums=1))(tq, tv, tx)

@@ -102,10 +102,23 @@ fn tree(sweep: &mut Sweep, model: &Model, cpu: Cpu, sizes: [f64; 3]) {
     sweep.see("factorize", &at, d.factorize(&state).map(|()| Vec::new()));
     let mut y = x.clone();
     sweep.see("solve", &at, d.solve(&mut y).map(|()| y));
-    let factors = d.factorization(&state);
-    sweep.see("factorization", &at, factors.map(|f| f.d()));
+    if model.couplings().is_none() {
+        let factors = d.factorization(&state);
+        sweep.see("factorization", &at, factors.map(|f| f.d()));
+        let complement = d.denoc(&state);
+        sweep.see("denoc", &at, complement.map(|n| all(&[&n.n()])));
+    }
     let factors = d.cluster_factorization(&state);
     sweep.see("cluster_factorization", &at, factors.map(|f| f.d()));
+    let actions = d.force_actions(&state).map(|list| {
+        let numbers = list.iter().map(|a| [a.energy, a.work, a.dissipated]);
+        numbers.flatten().collect()
+    });
+    sweep.see("force_actions", &at, actions);
+    let efforts = d.force_efforts(&state).map(|list| list.concat());
+    sweep.see("force_efforts", &at, efforts);
+    let measured = d.measure(&state, &x, &[]).map(|list| list.concat());
+    sweep.see("measure", &at, measured);
     sweep.see("gravity", &at, d.gravity(&state).map(vec));
     sweep.see("coriolis", &at, d.coriolis(&state).map(|m| all(&[m])));
     let kinematics = d.kinematics(&state, &x).map(|k| {

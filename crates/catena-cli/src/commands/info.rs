@@ -289,9 +289,11 @@ fn freedoms(loaded: &Loaded) -> String {
             );
         }
     }
-    let start: State = State::start(model);
-    if start != State::neutral(model) {
-        let places = position_of_freedom(model);
+    // a row for every freedom of the tree
+    let all = &model.clone().open_tree();
+    let start: State = State::start(all);
+    if start != State::neutral(all) {
+        let places = position_of_freedom(all);
         let q = places.into_iter().map(|at| at.map(|k| start.q[k]));
         table = table.numbers("start", q);
         if start.v.iter().any(|v| *v != 0.0) {
@@ -566,6 +568,9 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
                 "damping": constants.damping,
                 "friction": constants.friction,
                 "stiffness": constants.stiffness,
+                "restitution": dof.restitution,
+                "stop_stiffness": dof.stop_stiffness,
+                "stop_damping": dof.stop_damping,
                 "rest": constants.rest,
             })
         })

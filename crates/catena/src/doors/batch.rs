@@ -227,7 +227,7 @@ impl Batch {
         }
         if let Some(coupled) = &mut self.coupled {
             let of_tree = coupled.of_tree.clone().threads(threads);
-            coupled.of_tree = Box::new(of_tree);
+            *coupled.of_tree = of_tree;
         }
         self.factorized = 0;
         self

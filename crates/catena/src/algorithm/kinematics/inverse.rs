@@ -7,7 +7,7 @@
 //! δ = Jᵀ (J Jᵀ + λ 1)⁻¹ e,        q ← q ⊕ δ                                    (1)
 //! ```
 //!
-//! λ falls while steps help and rises while they do not. Freedoms that a step would push beyond their limits are held, and the step is
+//! λ falls while steps help and rises while they do not; a step that turns a joint by more than 1 rad is shortened to that. Freedoms that a step would push beyond their limits are held, and the step is
 //! taken by the others. The rows of loops are put below J with e = 0; assembly closes the loops after each step.
 //!
 //! A motion through targets at several instants is a sequence of such positions, each found from the one before. Its velocities and
@@ -25,7 +25,7 @@ use crate::dense::Lu;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
-use crate::residual::{difference, largest, within};
+use crate::residual::{difference, largest, largest_of, within};
 use crate::spatial::{Mat3, Vec3};
 use crate::state::State;
 
@@ -44,6 +44,9 @@ const NEIGHBOURS: usize = 4;
 
 /// Beyond this damping no step helps.
 const MOST_DAMPING: f64 = 1e10;
+
+/// A step turns no joint by more than this, rad: near singular positions the first steps would wind joints up.
+const MOST_TURN: f64 = 1.0;
 
 /// A coordinate this close to a limit is at it.
 const EDGE: f64 = 1e-9;
@@ -260,6 +263,7 @@ impl InverseKinematics {
             iterations += 1;
             let rows = self.rows(goal, &state, search.time)?;
             let tried = step(&rows, &left, damping, &state.q, &limited)
+                .map(|delta| self.shortened(delta))
                 .and_then(|delta| self.moved(&state, &delta, &limited, search.time))
                 .and_then(|tried| Some((self.left(goal, &tried).ok()?, tried)));
             match tried {
@@ -379,6 +383,17 @@ impl InverseKinematics {
             None => Ok(state),
             Some(chain) => Ok(at_rest(chain.assemble(time, &state, &[])?.state)),
         }
+    }
+
+    /// A step of the same direction that turns no joint too far.
+    fn shortened(&self, mut delta: Vec<f64>) -> Vec<f64> {
+        let turns = delta.iter().zip(&self.model.tree().dofs);
+        let turns = turns.filter(|(_, dof)| dof.velocity_unit == "rad/s");
+        let most = largest_of(turns.map(|(x, _)| x.abs()));
+        if most > MOST_TURN {
+            delta.iter_mut().for_each(|x| *x *= MOST_TURN / most);
+        }
+        delta
     }
 
     /// The state after a step: within the limits and closed; none where that cannot be.
