@@ -168,6 +168,24 @@ class Model(_catena.Model):
         self._add("constraint", {"name": name, "type": type, **keys})
         return self
 
+    def add_force(self, name: str, type: str, **keys: Any) -> "Model":
+        """Adds a force element and gives the model back: a `spring`, `torsion`, `constant`, `drag` or `gravity_gradient`, with the keys
+        of model files.
+
+        >>> swing = catena.Model("swing").add_link("rod", mass=1.0, centre=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
+        >>> swing = swing.add_joint("pivot", "revolute", child="rod", axis=[0, 1, 0])
+        >>> swing = swing.add_force("coil", "torsion", parent="world", child="rod", axis=[0, 1, 0], stiffness=2.0)
+        >>> float(swing.gravity([0.5])[0]) > 2.0 * 0.5
+        True
+        """
+        self._add("force", {"name": name, "type": type, **keys})
+        return self
+
+    def add_sensor(self, name: str, type: str, **keys: Any) -> "Model":
+        """Adds a sensor and gives the model back: an `imu` at a `frame`, or a `force_torque` sensor in a `joint`, as in model files."""
+        self._add("sensor", {"name": name, "type": type, **keys})
+        return self
+
     def replace(
         self,
         *,
@@ -219,14 +237,21 @@ class Model(_catena.Model):
         return self.__copy__()
 
     def save(self, path: PathLike) -> None:
-        """Writes the model as `.toml` or `.json` in catena's own format; reading it gives the same model to the last bit."""
+        """Writes the model as `.toml` or `.json` in catena's own format; reading it gives the same model to the last bit.
+
+        As `.urdf` or, for MJCF, `.xml` or `.mjcf`, where these can express the model; an error says what they cannot.
+        """
         name = os.fspath(path)
         if name.lower().endswith(".toml"):
             text = self.to_toml()
         elif name.lower().endswith(".json"):
             text = self.to_json()
+        elif name.lower().endswith(".urdf"):
+            text = self.to_urdf()
+        elif name.lower().endswith((".xml", ".mjcf")):
+            text = self.to_mjcf()
         else:
-            raise InputError(f"{name}: models are written as .toml or .json")
+            raise InputError(f"{name}: models are written as .toml, .json, .urdf or .xml (MJCF)")
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)
 
@@ -273,13 +298,14 @@ class Model(_catena.Model):
         while stack:
             joint, indent, last = stack.pop()
             freedoms = joint["v"][1] - joint["v"][0]
-            span = f"v[{joint['v'][0]}]" if freedoms == 1 else f"v[{joint['v'][0]}:{joint['v'][1]}]"
+            span = f"v[{joint['v'][0]}]" if freedoms == 1 else f"v[{joint['v'][0]}:{joint['v'][1]}]" if freedoms else "follows"
             lines.append(
                 f"{indent}{'└─' if last else '├─'} {joint['child']}  ({joint['name']}, {joint['kind']}, {span}, {joint['mass']:.4g} kg)"
             )
             below = children.get(joint["child"], [])
             deeper = indent + ("   " if last else "│  ")
             stack += reversed([(child, deeper, k == len(below) - 1) for k, child in enumerate(below)])
+        lines += [f"coupling {how}" for how in self.couplings]
         for name in self.constraints:
             lines.append(f"constraint {name}")
         return "\n".join(lines)
@@ -376,9 +402,46 @@ class Model(_catena.Model):
         """
         return Factorization(self._factor(q), self.nv)
 
-    def denoc(self, q: Any) -> "Factorization":
-        """The same as `factor`: the decoupled natural orthogonal complement leads to these factors."""
-        return self.factor(q)
+    def denoc(self, q: Any, v: Any = None) -> "Complement":
+        """The decoupled natural orthogonal complement at one state: twists of all mass centres are N v, N = N_l N_d, world axes.
+
+        >>> arm = catena.model("stanford")
+        >>> q, v = arm.random(1)
+        >>> it = arm.denoc(q, v)
+        >>> it.N_l.shape, it.N_d.shape
+        ((36, 36), (36, 6))
+        >>> bool(np.allclose(it.N_l @ it.N_d, it.N) and np.allclose(it.U @ np.diag(it.m_hat) @ it.U.T, arm.inertia(q)))
+        True
+        """
+        return Complement(**self._denoc(q, v))
+
+    def linearize(self, q: Any, tau: Any = None, *, hold: bool = False) -> "Linearisation":
+        """An equilibrium near q under the efforts `tau` (zero if left out), the linear equations about it and their modes: trees and
+        closed chains. With `hold`, about q itself under the efforts that hold it.
+
+        >>> arm = catena.model("planar3")
+        >>> linear = arm.linearize([0.1, 0.2, 0.3], hold=True)
+        >>> linear.A.shape, linear.B.shape
+        ((6, 6), (6, 3))
+        """
+        r = self._linearize(q, tau, hold)
+        f, n = len(r["independent"]), self.nv
+        matrix = lambda name, rows, columns: np.array(r[name], dtype=float).reshape(rows, columns)  # noqa: E731
+        values = np.array(r["values"], dtype=float).reshape(-1, 2)
+        return Linearisation(
+            np.array(r["q"]),
+            np.array(r["tau"]),
+            tuple(r["independent"]),
+            matrix("A", 2 * f, 2 * f),
+            matrix("B", 2 * f, n),
+            matrix("M", f, f),
+            matrix("D", f, f),
+            matrix("K", f, f),
+            matrix("Z", n, f),
+            values[:, 0] + 1j * values[:, 1],
+            matrix("real", -1, n) + 1j * matrix("imaginary", -1, n),
+            r["residual"],
+        )
 
     # --- motion in time ----------------------------------------------------------------------------------------------
 
@@ -402,10 +465,12 @@ class Model(_catena.Model):
         closing: str = "projection",
         compile: bool = True,
         rate: Optional[float] = None,
+        record: Union[str, Sequence[str]] = (),
     ) -> Run:
         """Moves the model in time from one state, with an audit of energy, momentum and residuals at the end.
 
-        q, v: the start. duration in s; a sample every `interval` s (default: about 0.01, a part of the duration).
+        q, v: the start. A run of a model with couplings has all coordinates of its tree (`open_tree()`), and so have its efforts.
+        duration in s; a sample every `interval` s (default: about 0.01, a part of the duration).
         method: "dop853" (the default), "verner9", "verner6", "tsit5", "dopri5" (steps chosen for `rtol`, `atol`), "bdf" (implicit, for stiff
         joints), "rk4", "semi-implicit-euler", "implicit-midpoint" (steps of `step` s). For the first ones `step` is the longest.
         control: `catena.pd`, `catena.computed_torque`, `catena.gravity_compensation`, `catena.table`, `catena.sine`, an array of
@@ -418,6 +483,8 @@ class Model(_catena.Model):
         events: by name `catena.plane`, `catena.reaches` or a function (t, q, v) → number whose changes of sign are looked for;
         `limits` adds the joints' own; `stop` names events that end the run.
         progress: a function (t, duration) called now and then, or True for a bar of tqdm, where that is installed.
+        record: names of further columns of `run.to_dict()` and of saved runs, with `*` for anything, as of `catena simulate --record`:
+        "frame.tool.*", "joint.*", "forces", "sensors" …
 
         Control-C stops it. What a function raises ends the run and is raised here, with the samples so far as `error.run`.
 
@@ -467,6 +534,7 @@ class Model(_catena.Model):
             data, error = self._simulate(
                 q, v, float(duration), float(interval), method, float(rtol), atol, step, control,
                 wrenches, checked, limits, list(stop), progress, closing, compile, rate,
+                [record] if isinstance(record, str) else list(record),
             )
         finally:
             if bar is not None:
@@ -687,7 +755,7 @@ class Model(_catena.Model):
         return self._figure(q, list(labels) if labels is not None else [""] * count, side_by_side)
 
     def open_tree(self) -> "Model":
-        """The same tree without its constraints: every loop is open."""
+        """The same tree without its constraints: every loop is open, every joint free of its couplings."""
         document = json.loads(self.to_json())
         document.pop("constraint", None)
         return loads(json.dumps(document), "json")
@@ -751,6 +819,64 @@ class Factorization:
     def __repr__(self) -> str:
         states = self._factors.states
         return f"<catena.Factorization of {'one state' if states is None else f'{states} states'}, {self._nv} freedoms>"
+
+
+class Complement(NamedTuple):
+    """The decoupled natural orthogonal complement of n bodies and nv freedoms, twists (ω; ċ) of the mass centres, world axes.
+
+    `M` and `M_composite` have a block per body, `M_articulated`, `p`, `psi_hat`, `psi` and `m_hat` one per freedom; `T_l` and `T_d` are
+    `N_l` and `N_d` with a block per freedom. `N_dot` and `C` are zero without velocities.
+    """
+
+    c: Array
+    p: Array
+    N_l: Array
+    N_d: Array
+    N: Array
+    T_l: Array
+    T_d: Array
+    M: Array
+    M_composite: Array
+    M_articulated: Array
+    psi_hat: Array
+    psi: Array
+    m_hat: Array
+    U: Array
+    I: Array  # noqa: E741
+    N_dot: Array
+    C: Array
+
+
+class Linearisation(NamedTuple):
+    """Linear equations about an equilibrium: x = (y; dy/dt) of the `independent` freedoms, dx/dt = A x + B δτ, M ÿ + D ẏ + K y = Zᵀ δτ.
+
+    `values` are the eigenvalues of A, one of each conjugate pair, slowest first; `shapes` the amplitudes of all freedoms, a row per mode.
+    `residual` is the largest acceleration left at the equilibrium.
+    """
+
+    q: Array
+    tau: Array
+    independent: Tuple[str, ...]
+    A: Array
+    B: Array
+    M: Array
+    D: Array
+    K: Array
+    Z: Array
+    values: Array
+    shapes: Array
+    residual: float
+
+    @property
+    def frequencies(self) -> Array:
+        """Natural frequencies |λ|/2π of the modes, Hz."""
+        return np.abs(self.values) / (2 * np.pi)
+
+    @property
+    def damping_ratios(self) -> Array:
+        """−Re λ / |λ|: 0 undamped, 1 without oscillation, negative where it grows; NaN for free motions, λ = 0."""
+        size = np.abs(self.values)
+        return np.divide(-self.values.real, size, out=np.full(size.shape, np.nan), where=size > 0)
 
 
 class Assembled(NamedTuple):
@@ -904,25 +1030,46 @@ def _tensor(value: Any) -> List[float]:
     raise InputError("inertia must be 3 numbers (xx yy zz), 6 (xx yy zz xy xz yz) or a symmetric 3×3 matrix")
 
 
-def load(path: PathLike, *, base: Optional[str] = None, strict: bool = False, ignore_unknown: bool = False) -> Model:
-    """Reads a model file: `.toml` or `.json` in catena's own format, `.urdf`, or `.xml` with URDF in it.
+def load(
+    path: PathLike,
+    *,
+    base: Optional[str] = None,
+    strict: bool = False,
+    ignore_unknown: bool = False,
+    ignore: Sequence[str] = (),
+) -> Model:
+    """Reads a model file: `.toml` or `.json` in catena's own format, `.urdf`, `.mjcf`, or `.xml` with URDF or MJCF in it.
 
     `base` is "fixed" or "free": how the root link of a URDF is held (fixed unless asked). `strict` refuses inertias that no rigid
-    body can have, `ignore_unknown` leaves out elements of a URDF that are not understood. What was assumed is in
+    body can have, `ignore_unknown` leaves out elements of a URDF that are not understood. `ignore` names what of an MJCF file is
+    left out although it changes the dynamics, such as "fluid"; without it the file is refused. What was assumed is in
     `model.assumptions`.
     """
     model = Model()
-    model._read(os.fspath(path), base, strict, ignore_unknown)
+    model._read(os.fspath(path), base, strict, ignore_unknown, _names("ignore", ignore))
     return model
 
 
 def loads(
-    text: str, format: str, *, base: Optional[str] = None, strict: bool = False, ignore_unknown: bool = False
+    text: str,
+    format: str,
+    *,
+    base: Optional[str] = None,
+    strict: bool = False,
+    ignore_unknown: bool = False,
+    ignore: Sequence[str] = (),
 ) -> Model:
-    """Reads a model from text; `format` is "toml", "json" or "urdf". The rest is as for `load`."""
+    """Reads a model from text; `format` is "toml", "json", "urdf" or "mjcf". The rest is as for `load`."""
     model = Model()
-    model._read_text(text, format, base, strict, ignore_unknown)
+    model._read_text(text, format, base, strict, ignore_unknown, _names("ignore", ignore))
     return model
+
+
+def _names(what: str, names: Sequence[str]) -> List[str]:
+    """A list of names; a string would be a list of its letters."""
+    if isinstance(names, str):
+        raise InputError(f'{what} must be a list of names such as ["{names}"], not one string')
+    return list(names)
 
 
 def model(name: str) -> Model:

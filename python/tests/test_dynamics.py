@@ -72,6 +72,48 @@ def test_equation_of_motion(model, states):
         close(parts, tau[k], 1e-9)
 
 
+def test_complement(model, states):
+    q, v = states(model, 2)
+    it = model.denoc(q[0], v[0])
+    n = len(model.bodies)
+    assert it.N_l.shape == (6 * n, 6 * n) and it.N_d.shape == (6 * n, model.nv)
+    close(it.N_l @ it.N_d, it.N)
+    mass = np.zeros((6 * n, 6 * n))
+    for i, block in enumerate(it.M):
+        mass[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = block
+    rotors = np.diag(it.I - it.N.T @ mass @ it.N)
+    assert (rotors > -1e-10).all()
+    close(it.N.T @ mass @ it.N + np.diag(rotors), model.inertia(q[0]), 1e-10)
+    U, D = model.factor(q[0])
+    close(it.U, U, 1e-7)
+    close(it.m_hat, D, 1e-7)
+    close(it.C, model.coriolis(q[0], v[0]), 1e-9)
+    # no velocities, no rates
+    assert not model.denoc(q[0]).C.any()
+
+
+def test_linear_equations():
+    arm = catena.model("planar3")
+    q = np.array([0.3, -0.4, 0.5])
+    linear = arm.linearize(q, hold=True)
+    close(linear.tau, arm.gravity(q))
+    assert len(linear.independent) == 3
+    d = arm.forward_derivatives(q, np.zeros(3), linear.tau)
+    close(linear.A[3:, :3], d.q)
+    close(linear.B[3:], d.tau)
+    # eigenvalues come in pairs: each of the list solves the characteristic equation
+    values = np.linalg.eigvals(linear.A)
+    for value in linear.values:
+        assert np.abs(values - value).min() < 1e-6 * max(1.0, abs(value))
+    hanging = arm.linearize([-1.2, 0.1, 0.1])
+    assert hanging.residual < 1e-8 and (np.abs(hanging.values.real) == 0).all()
+    assert hanging.shapes.shape == (3, 3) and (np.diff(hanging.frequencies) > 0).all()
+    bar = catena.model("four-bar-1").linearize([1.2, -1.2, 1.2], hold=True)
+    assert bar.A.shape == (2, 2) and bar.Z.shape == (3, 1)
+    with pytest.raises(catena.InputError, match="no equilibrium"):
+        catena.model("floating-chain-2").linearize(catena.model("floating-chain-2").neutral())
+
+
 def test_factors(model, states):
     q, _ = states(model, 9)
     nv = model.nv

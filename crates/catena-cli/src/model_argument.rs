@@ -12,7 +12,7 @@ use std::path::Path;
 /// The model, and what may be changed about it.
 #[derive(Args, Debug)]
 pub struct ModelArgument {
-    /// Model file (.toml, .json, .urdf) or embedded model (see `catena models`)
+    /// Model file (.toml, .json, .urdf, .xml for MJCF) or embedded model (see `catena models`)
     #[arg(value_name = "MODEL")]
     name: String,
 
@@ -37,9 +37,22 @@ pub struct ModelArgument {
     #[arg(long, help_heading = "Model")]
     ignore_unknown: bool,
 
+    /// Leave out what an MJCF file has of this although it changes the dynamics (fluid, spatial, plugin, …)
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        help_heading = "Model"
+    )]
+    ignore: Vec<String>,
+
     /// Ignore springs, damping and friction in the joints
     #[arg(long, help_heading = "Model")]
     no_passive: bool,
+
+    /// Leave loops and couplings open: the tree alone, every joint free
+    #[arg(long, help_heading = "Model")]
+    open_loops: bool,
 }
 
 /// A model with the links and joints it was made of.
@@ -59,13 +72,22 @@ impl ModelArgument {
             free_base: false,
             strict: false,
             ignore_unknown: false,
+            ignore: Vec::new(),
             no_passive: false,
+            open_loops: false,
         }
+    }
+
+    /// With its loops and couplings open, if asked.
+    pub fn opened(mut self, open_loops: bool) -> Self {
+        self.open_loops = open_loops;
+        self
     }
 
     /// Reads and builds the model.
     pub fn load(&self) -> Result<Loaded> {
-        let mut builder = match is_file_name(&self.name) {
+        let is_file = is_file_name(&self.name);
+        let mut builder = match is_file {
             true => self.builder_from_file(Path::new(&self.name))?,
             false => self.embedded_builder()?,
         };
@@ -75,7 +97,23 @@ impl ModelArgument {
         if self.no_passive {
             remove_passive_forces(&mut builder);
         }
-        let model = builder.build()?;
+        if self.open_loops && !builder.constraints.is_empty() {
+            let open = format!(
+                "{} left open (--open-loops)",
+                number::counted(
+                    builder.constraints.len(),
+                    "constraint is",
+                    "constraints are"
+                )
+            );
+            output::complain(&format!("note: {open}"));
+            builder.assumptions.push(open);
+            builder.constraints.clear();
+        }
+        let model = match is_file {
+            true => catena_io::build(&builder, &self.name)?,
+            false => builder.build()?,
+        };
         warn(&model);
         Ok(Loaded { builder, model })
     }
@@ -85,35 +123,23 @@ impl ModelArgument {
         self.load().map(|loaded| loaded.model)
     }
 
+    /// The model with its couplings as constraints, for what works with multipliers: every joint has its coordinates.
+    pub fn whole_model(&self) -> Result<Model> {
+        self.model().map(Model::with_couplings_as_constraints)
+    }
+
     fn builder_from_file(&self, path: &Path) -> Result<ModelBuilder> {
         let options = Options {
             base: self.free_base.then_some(BaseOption::Free),
             strict: self.strict,
             ignore_unknown: self.ignore_unknown,
+            ignore: self.ignore.clone(),
         };
         output::note_input(path);
-        // reads and checks; errors say why the file cannot be used
-        catena_io::read_model(path, &options).map_err(|error| match path.exists() {
+        catena_io::read_file(path, &options).map_err(|error| match path.exists() {
             true => error,
             false => missing_file(path, error),
-        })?;
-        let file_name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Error::new(
-                ErrorKind::File,
-                format!("{file_name} cannot be read: {}", output::reason(&error)),
-            )
-        })?;
-        let extension = path
-            .extension()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .to_lowercase();
-        match extension.as_str() {
-            "toml" => catena_io::builder_from_toml(&text, &file_name, &options),
-            "json" => catena_io::builder_from_json(&text, &file_name, &options),
-            _ => catena_io::builder_from_urdf(&text, &file_name, &options),
-        }
+        })
     }
 
     fn embedded_builder(&self) -> Result<ModelBuilder> {
@@ -159,7 +185,7 @@ fn name_hint(name: &str) -> String {
     match names::nearest(name, embedded::NAMES.iter().map(|(name, _)| *name)) {
         Some(near) => format!("did you mean `{near}`? `catena models` lists them all"),
         None => {
-            "`catena models` lists the embedded models; a file needs its extension (.toml, .json, .urdf)".into()
+            "`catena models` lists the embedded models; a file needs its extension (.toml, .json, .urdf, .xml)".into()
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The arguments of the program, and which command they call.
 
 use crate::commands::{
-    algorithms, assemble, benchmark, check, compare, completions, convert, count, derivatives,
-    derive, doctor, evaluate, export_case, factor, forward, generate, ik, info, inverse, man,
-    models, plot, regressor, render, report, simulate, study, tour, verify, view,
+    algorithms, assemble, benchmark, check, compare, completions, convert, count, denoc,
+    derivatives, derive, doctor, evaluate, export_case, factor, forward, generate, ik, info,
+    inverse, linearize, man, models, plot, regressor, render, report, simulate, study, tour,
+    verify, view,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -16,7 +17,7 @@ const ABOUT: &str = "Rigid multibody dynamics: I(q) v̇ + C(q, v) v + g(q) = τ 
 const AFTER_HELP: &str = "\
 Without a command, catena shows what it does on the Stanford arm.
 
-A model is a file (.toml, .json, .urdf) or an embedded name such as `stanford`,
+A model is a file (.toml, .json, .urdf, .xml) or an embedded name such as `stanford`,
 `space-robot` or `chain-7`. Units are SI and radians; `90deg` and `pi/2` are
 understood where an angle belongs. Results go to stdout, messages to stderr.
 
@@ -45,12 +46,16 @@ enum Command {
     Forward(forward::Arguments),
     /// The factorization I = U D Uᵀ of the inertia matrix
     Factor(factor::Arguments),
+    /// The natural orthogonal complement N = N_l N_d (DeNOC), and what is made from it
+    Denoc(denoc::Arguments),
     /// Positions that put frames where they are wanted (inverse kinematics)
     Ik(ik::Arguments),
     /// A closed state near a guess, for models with loops, couplings or drivers
     Assemble(assemble::Arguments),
     /// Derivatives of efforts or accelerations with respect to positions, velocities, efforts
     Derivatives(derivatives::Arguments),
+    /// An equilibrium, the linear equations about it, and its modes
+    Linearize(linearize::Arguments),
     /// The regressor Y with τ = Y π, linear in the bodies' inertias
     Regressor(regressor::Arguments),
     /// What is wrong with a mechanism: freedoms, dependent rows, indeterminate loads, what to change
@@ -125,9 +130,11 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Inverse(arguments)) => inverse::run(arguments, json),
         Some(Command::Forward(arguments)) => forward::run(arguments, json),
         Some(Command::Factor(arguments)) => factor::run(arguments, json),
+        Some(Command::Denoc(arguments)) => denoc::run(arguments, json),
         Some(Command::Ik(arguments)) => ik::run(arguments, json),
         Some(Command::Assemble(arguments)) => assemble::run(arguments, json),
         Some(Command::Derivatives(arguments)) => derivatives::run(arguments, json),
+        Some(Command::Linearize(arguments)) => linearize::run(arguments, json),
         Some(Command::Regressor(arguments)) => regressor::run(arguments, json),
         Some(Command::Doctor(arguments)) => doctor::run(arguments, json),
         Some(Command::Compare(arguments)) => compare::run(arguments, json),

@@ -1,6 +1,6 @@
 //! The states a command works on: typed, read from a file, or random.
 
-use crate::coordinates::{Coordinate, Quantity, position_of_freedom};
+use crate::coordinates::{Coordinate, Quantity, follower, position_of_freedom};
 use crate::situation::{Situation, Wrench, find_frame};
 use crate::{limits, names, number, output, state_file};
 use catena::error::{Error, ErrorKind, Result};
@@ -177,6 +177,13 @@ pub fn typed_list(model: &Model, quantity: Quantity, text: &str) -> Result<Vec<f
         _ => vec![0.0; model.nv()],
     };
     let what = format!("--{}", quantity.key());
+    for name in text.split(',').filter_map(|part| part.split_once('=')) {
+        let name = name.0.trim();
+        if let Some((how, advice)) = follower(model, name) {
+            let message = format!("{what}: `{name}` follows others, {how}");
+            return Err(Error::new(ErrorKind::Input, message).hint(advice));
+        }
+    }
     typed_or_named(&what, text, &quantity.coordinates(model), &neutral)
 }
 
@@ -220,6 +227,12 @@ pub fn typed_or_named(
 
 /// The warning about the first state with positions outside their limits.
 fn outside(model: &Model, situations: &[Situation]) -> Option<String> {
+    if model.couplings().is_some() {
+        // coordinates that follow others have limits, too
+        let tree = model.clone().open_tree();
+        let all: Vec<Situation> = situations.iter().map(|one| one.of_tree(model)).collect();
+        return outside(&tree, &all);
+    }
     let limited: Vec<(usize, f64, f64)> = model
         .tree()
         .dofs

@@ -78,6 +78,99 @@ fn pictures_of_runs_of_every_format() {
 }
 
 #[test]
+fn columns_times_and_several_runs() {
+    let folder = Folder::new("plot-chosen");
+    for (name, q) in [("one.csv", "0.3"), ("two.csv", "0.6")] {
+        let command = format!(
+            "simulate planar3 --q {q},0,0 --duration 1 --interval 0.1 --record frame.*.x -o {name}"
+        );
+        assert_eq!(folder.run(&command).code, 0);
+    }
+    let run = folder
+        .run("plot one.csv two.csv --columns q.*,frame.link3.x --from 0.25 --to 0.8 --format svg");
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (0, "wrote one-columns.svg\n")
+    );
+    let svg = folder.read("one-columns.svg");
+    for part in [
+        "q.joint1 (one)",
+        "q.joint3 (two)",
+        "frame.link3.x (two)",
+        ">rad<",
+        ">m<",
+        "and 1 more",
+    ] {
+        assert!(svg.contains(part), "`{part}` is missing");
+    }
+    assert!(!svg.contains("v.joint1"));
+    let run = folder.run("plot one.csv --from 0.25 --format svg --json");
+    assert_eq!(run.json()["rows"], 8);
+    let strip = folder.read("one-strip.svg");
+    assert!(strip.contains("t = 0.3 s") && !strip.contains("t = 0 s"));
+    let run = folder.run("plot one.csv two.csv -o both --format svg");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(folder.read("both-energies.svg").contains("total (two)"));
+    assert!(folder.read("both-audit.svg").contains("(one)"));
+    for (arguments, message) in [
+        (
+            "--columns q.joint7",
+            "--columns: no column is called `q.joint7`",
+        ),
+        (
+            "--from 3",
+            "the run has no rows in that time: it goes from 0 to 1 s",
+        ),
+        ("--from nan", "--from: the time is not a number"),
+        ("--view up", "--view"),
+        ("--scale 0", "--scale: 0 is not a positive number"),
+        ("--instants 0", "--instants"),
+    ] {
+        let run = folder.run(&format!("plot one.csv {arguments} --format svg"));
+        assert_eq!(run.code, 2, "{arguments}");
+        assert!(run.stderr.contains(message), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn strips_from_other_sides_and_of_moving_bases() {
+    let folder = Folder::new("plot-strip");
+    folder.run("simulate space-robot --random 1 --duration 2 --interval 0.5 -o robot.csv");
+    let mut strips = Vec::new();
+    for arguments in [
+        "",
+        "--view x",
+        "--view 1,1,-0.5",
+        "--scale 5",
+        "--follow",
+        "--instants 3",
+    ] {
+        let run = folder.run(&format!("plot robot.csv {arguments} --format svg"));
+        assert_eq!(run.code, 0, "{arguments}: {}", run.stderr);
+        let strip = folder.read("robot-strip.svg");
+        assert!(!strips.contains(&strip), "{arguments} changes nothing");
+        strips.push(strip);
+    }
+    assert_eq!(strips[5].matches("t = ").count(), 3);
+    // joints that close loops are diamonds, springs dashed
+    let command = "simulate four-bar-2 --q 1.2,-1.2,1.2,-1.2,1.2 --duration 0.2 -o bars.csv";
+    assert_eq!(folder.run(command).code, 0);
+    folder.run("plot bars.csv --format svg --instants 2");
+    let strip = folder.read("bars-strip.svg");
+    assert_eq!(strip.matches("fill=\"#1e1e1e\"").count(), 4);
+    assert!(!strip.contains("stroke-dasharray"));
+    folder.run("simulate governor --q slide=0.5,swing_a=0.5,swing_b=0.5 --duration 0.01 --interval 0.001 -o g.csv");
+    folder.run("plot g.csv --format svg --instants 2");
+    assert_eq!(
+        folder
+            .read("g-strip.svg")
+            .matches("stroke-dasharray")
+            .count(),
+        4
+    );
+}
+
+#[test]
 fn names_and_json() {
     let folder = Folder::new("plot-names");
     folder.run("simulate planar3 --duration 0.1 -o run.csv");

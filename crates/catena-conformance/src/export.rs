@@ -27,6 +27,7 @@ pub fn export_case(name: &str, model: &Model, states: usize, seed: u64) -> Resul
         let message = "a case needs at least one state";
         return Err(Error::new(ErrorKind::Input, message));
     }
+    model.expect_no_forces("a conformance case")?;
     let mut system = System::new(model);
     let mut samples = Vec::new();
     let mut disagreement: Option<f64> = None;

@@ -4,8 +4,9 @@
 
 use crate::schema::FORMAT;
 use catena::model::{
-    ActuatorSpec, AxisPair, ConstraintSpec, Dof, FrameSpec, JointKind, JointSpec, Law, LinkSpec,
-    ModelBuilder, RuleSpec,
+    ActuatorSpec, AxisPair, ConstraintSpec, Dof, ForceAxes, ForceRule, ForceSpec, FrameSpec,
+    GravityGradient, JointKind, JointSpec, Law, LinkSpec, ModelBuilder, RuleSpec, SensorRule,
+    SensorSpec,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
@@ -74,7 +75,7 @@ fn header(builder: &ModelBuilder) -> Section {
     header
 }
 
-fn lists(builder: &ModelBuilder) -> [(&'static str, Vec<Section>); 5] {
+fn lists(builder: &ModelBuilder) -> [(&'static str, Vec<Section>); 7] {
     [
         ("link", builder.links.iter().map(link).collect()),
         ("joint", builder.joints.iter().map(joint).collect()),
@@ -84,6 +85,8 @@ fn lists(builder: &ModelBuilder) -> [(&'static str, Vec<Section>); 5] {
             builder.constraints.iter().map(constraint).collect(),
         ),
         ("actuator", builder.actuators.iter().map(actuator).collect()),
+        ("force", builder.forces.iter().map(force).collect()),
+        ("sensor", builder.sensors.iter().map(sensor).collect()),
     ]
 }
 
@@ -166,6 +169,113 @@ fn actuator(spec: &ActuatorSpec) -> Section {
     put("max_effort", spec.max_effort, f64::INFINITY);
     put("max_velocity", spec.max_velocity, f64::INFINITY);
     put("lag", Some(spec.lag), 0.0);
+    section
+}
+
+fn sensor(spec: &SensorSpec) -> Section {
+    let name = ("name", text(&spec.name));
+    match &spec.rule {
+        SensorRule::Imu { frame } => vec![name, ("type", text("imu")), ("frame", text(frame))],
+        SensorRule::ForceTorque { joint, frame } => {
+            let mut section = vec![name, ("type", text("force_torque")), ("joint", text(joint))];
+            section.extend(frame.iter().map(|frame| ("frame", text(frame))));
+            section
+        }
+    }
+}
+
+fn force(spec: &ForceSpec) -> Section {
+    let number = Written::Number;
+    let mut section = vec![("name", text(&spec.name)), ("type", text(spec.rule.kind()))];
+    match &spec.rule {
+        ForceRule::Spring {
+            parent,
+            child,
+            parent_point,
+            child_point,
+            stiffness,
+            damping,
+            rest_length,
+            tension_only,
+        } => {
+            section.extend([
+                ("parent", text(parent)),
+                ("child", text(child)),
+                ("parent_point", vector(*parent_point)),
+                ("child_point", vector(*child_point)),
+                ("stiffness", number(*stiffness)),
+                ("damping", number(*damping)),
+                ("rest_length", number(*rest_length)),
+            ]);
+            if *tension_only {
+                section.push(("tension_only", Written::Bool(true)));
+            }
+        }
+        ForceRule::Torsion {
+            parent,
+            child,
+            axis,
+            stiffness,
+            damping,
+            rest,
+        } => section.extend([
+            ("parent", text(parent)),
+            ("child", text(child)),
+            ("axis", vector(*axis)),
+            ("stiffness", number(*stiffness)),
+            ("damping", number(*damping)),
+            ("rest", number(*rest)),
+        ]),
+        ForceRule::Constant {
+            link,
+            point,
+            force,
+            torque,
+            axes,
+        } => section.extend([
+            ("link", text(link)),
+            ("point", vector(*point)),
+            ("force", vector(*force)),
+            ("torque", vector(*torque)),
+            (
+                "axes",
+                text(match axes {
+                    ForceAxes::World => "world",
+                    ForceAxes::Link => "link",
+                }),
+            ),
+        ]),
+        ForceRule::Drag {
+            link,
+            point,
+            linear,
+            quadratic,
+            flow,
+        } => section.extend([
+            ("link", text(link)),
+            ("point", vector(*point)),
+            ("linear", number(*linear)),
+            ("quadratic", number(*quadratic)),
+            ("flow", vector(*flow)),
+        ]),
+        ForceRule::GravityGradient(GravityGradient::Centre {
+            mu,
+            centre,
+            uniform,
+        }) => {
+            section.extend([("mu", number(*mu)), ("centre", vector(*centre))]);
+            if !uniform {
+                section.push(("uniform", Written::Bool(false)));
+            }
+        }
+        ForceRule::GravityGradient(GravityGradient::Orbit { rate, up, normal }) => {
+            section.extend([
+                ("rate", number(*rate)),
+                ("up", vector(*up)),
+                ("normal", vector(*normal)),
+            ])
+        }
+    }
     section
 }
 

@@ -1,4 +1,4 @@
-//! Model files for [`catena`]: its own format in TOML and JSON, and URDF.
+//! Model files for [`catena`]: its own format in TOML and JSON, URDF, and MJCF (MuJoCo's XML).
 //!
 //! Every reader fills a [`ModelBuilder`], whose `build` checks it and makes the [`Model`]. Errors say what is wrong, in
 //! which file and line, and what to do. What a reader leaves out or assumes is listed in the builder's `assumptions`.
@@ -23,10 +23,12 @@
 
 mod access;
 mod angle;
+pub mod arrays;
 pub mod document;
 mod export;
 mod json_tree;
 mod lines;
+mod mjcf;
 mod nearest;
 mod placement;
 mod root;
@@ -35,6 +37,8 @@ mod schema;
 mod toml_tree;
 mod tree;
 mod urdf;
+mod xml;
+mod xml_export;
 
 use crate::access::Source;
 use crate::document::{file_error, read_text};
@@ -61,8 +65,12 @@ pub struct Options {
     /// Refuse inertias that no rigid body can have, which are otherwise read with a warning.
     pub strict: bool,
     /// Leave out unknown elements of a URDF file that concern the motion, such as `<constraint>` and
-    /// `<loop_joint>`, and list them among the assumptions. Otherwise they are refused.
+    /// `<loop_joint>`, and list them among the assumptions; of an MJCF file, unknown elements and attributes. Otherwise they are
+    /// refused.
     pub ignore_unknown: bool,
+    /// What of an MJCF file is left out and listed among the assumptions although it changes the dynamics, such as `fluid` or
+    /// `spatial`. Otherwise it is refused, with the name to give here.
+    pub ignore: Vec<String>,
 }
 
 /// The file formats.
@@ -71,18 +79,22 @@ enum Format {
     Toml,
     Json,
     Urdf,
+    Mjcf,
 }
 
-/// Reads a model file and checks the model. The extension gives the format: `.toml`, `.json`, `.urdf`, or
-/// `.xml` for URDF.
+/// Reads a model file and checks the model. The extension gives the format: `.toml`, `.json`, `.urdf`, `.mjcf`, or
+/// `.xml` for URDF and MJCF.
 pub fn read_model(path: &Path, options: &Options) -> Result<Model> {
+    let file_name = path.display().to_string();
+    build(&read_file(path, options)?, &file_name)
+}
+
+/// Reads a model file as [`read_model`] does, without checking the model.
+pub fn read_file(path: &Path, options: &Options) -> Result<ModelBuilder> {
     let file_name = path.display().to_string();
     let text = read_text(path, &file_name)?;
     let format = format_of(path, &text, &file_name)?;
-    build(
-        &read_builder(format, &text, &file_name, options)?,
-        &file_name,
-    )
+    read_builder(format, &text, &file_name, options)
 }
 
 /// Reads TOML in catena's own format. The file name appears in messages; its stem is the name of a model that gives none.
@@ -100,6 +112,12 @@ pub fn builder_from_urdf(text: &str, file_name: &str, options: &Options) -> Resu
     read_builder(Format::Urdf, text, file_name, options)
 }
 
+/// Reads MJCF; see [`builder_from_toml`]. Files that it includes, and those of meshes, are found relative to the folder of
+/// `file_name`.
+pub fn builder_from_mjcf(text: &str, file_name: &str, options: &Options) -> Result<ModelBuilder> {
+    read_builder(Format::Mjcf, text, file_name, options)
+}
+
 /// Reads TOML in catena's own format and checks the model.
 pub fn model_from_toml(text: &str, file_name: &str, options: &Options) -> Result<Model> {
     build(&builder_from_toml(text, file_name, options)?, file_name)
@@ -115,6 +133,11 @@ pub fn model_from_urdf(text: &str, file_name: &str, options: &Options) -> Result
     build(&builder_from_urdf(text, file_name, options)?, file_name)
 }
 
+/// Reads MJCF and checks the model.
+pub fn model_from_mjcf(text: &str, file_name: &str, options: &Options) -> Result<Model> {
+    build(&builder_from_mjcf(text, file_name, options)?, file_name)
+}
+
 /// Writes a model as TOML in catena's own format. Reading it back gives the same model to the last bit.
 pub fn to_toml(builder: &ModelBuilder) -> String {
     export::to_toml(builder)
@@ -125,8 +148,18 @@ pub fn to_json(builder: &ModelBuilder) -> String {
     export::to_json(builder)
 }
 
+/// Writes a model as URDF, or says what URDF cannot express. Link frames are put where their joints are.
+pub fn to_urdf(builder: &ModelBuilder) -> Result<String> {
+    xml_export::to_urdf(builder)
+}
+
+/// Writes a model as MJCF, or says what MJCF cannot express. Link frames are put where their joints are.
+pub fn to_mjcf(builder: &ModelBuilder) -> Result<String> {
+    xml_export::to_mjcf(builder)
+}
+
 /// Checks a model; errors of the model as a whole refer to the file.
-fn build(builder: &ModelBuilder, file_name: &str) -> Result<Model> {
+pub fn build(builder: &ModelBuilder, file_name: &str) -> Result<Model> {
     builder.build().map_err(|error| {
         if *error.place() != Place::default() {
             return error;
@@ -159,6 +192,7 @@ fn read_builder(
     let lines = Lines::new(file_name, text);
     let tree = match format {
         Format::Urdf => return urdf::read(text, &lines, name, options),
+        Format::Mjcf => return mjcf::read(text, &lines, name, options),
         Format::Toml => toml_tree::parse(text, &lines)?,
         Format::Json => json_tree::parse(text, &lines)?,
     };
@@ -177,12 +211,17 @@ fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
         Some("toml") => Ok(Format::Toml),
         Some("json") => Ok(Format::Json),
         Some("urdf") => Ok(Format::Urdf),
-        Some("xml") if text.trim().is_empty() || text.contains("<robot") => Ok(Format::Urdf),
-        Some("xml") => Err(file_error(
-            ErrorKind::Unsupported,
-            file_name,
-            "this XML file is not URDF: it has no <robot>",
-        )),
+        Some("mjcf") => Ok(Format::Mjcf),
+        Some("xml") => match xml::root_tag(text) {
+            Some("robot") => Ok(Format::Urdf),
+            Some("mujoco" | "mujocoinclude") | None => Ok(Format::Mjcf),
+            Some(other) => Err(file_error(
+                ErrorKind::Unsupported,
+                file_name,
+                format!("this XML file is neither URDF nor MJCF: it starts with <{other}>"),
+            )
+            .hint("URDF starts with <robot>, MJCF with <mujoco>")),
+        },
         Some("xacro") => Err(file_error(
             ErrorKind::Unsupported,
             file_name,
@@ -195,7 +234,7 @@ fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
             "the format of the file cannot be determined from its name",
         )
         .hint(
-            "supported are .toml and .json (catena's own format), .urdf, and .xml with URDF in it",
+            "supported are .toml and .json (catena's own format), .urdf, .mjcf, and .xml with URDF or MJCF in it",
         )),
     }
 }

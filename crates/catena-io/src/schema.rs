@@ -3,6 +3,7 @@
 //! The format is described in docs/model-format.md.
 
 mod constraint;
+mod force;
 
 use crate::access::{Item, Source, Table};
 use crate::nearest::advice;
@@ -12,7 +13,7 @@ use crate::{Options, placement};
 use catena::error::Result;
 use catena::model::{
     ActuatorSpec, AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder,
-    dh, modified_dh,
+    SensorRule, SensorSpec, dh, modified_dh,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
@@ -32,6 +33,8 @@ const FILE_KEYS: &[&str] = &[
     "frame",
     "constraint",
     "actuator",
+    "force",
+    "sensor",
     "cut",
 ];
 const LINK_KEYS: &[&str] = &["name", "mass", "centre", "r", "inertia"];
@@ -80,6 +83,7 @@ const ACTUATOR_KEYS: &[&str] = &[
     "max_velocity",
     "lag",
 ];
+const SENSOR_KEYS: &[&str] = &["name", "type", "frame", "joint"];
 const FRAME_KEYS: &[&str] = &["name", "link", "origin", "rotation"];
 
 /// Reads a model; `name` is used where the file gives none.
@@ -130,6 +134,12 @@ pub(crate) fn read(
     for table in tables(&file, "actuator")? {
         let actuator = actuator(&table, &builder)?;
         builder.actuators.push(actuator);
+    }
+    for table in tables(&file, "force")? {
+        builder.forces.push(force::read(&table)?);
+    }
+    for table in tables(&file, "sensor")? {
+        builder.sensors.push(sensor(&table)?);
     }
     if let Some(cut) = file.get("cut") {
         let names = match cut.text() {
@@ -657,6 +667,39 @@ fn frame(table: &Table<'_>) -> Result<FrameSpec> {
         name: table.require("name")?.text()?.into(),
         link: table.require("link")?.text()?.into(),
         link_from_frame: pose(table, "origin", "rotation")?,
+        place: table.source.place(table.line),
+    })
+}
+
+fn sensor(table: &Table<'_>) -> Result<SensorSpec> {
+    table.expect_keys(SENSOR_KEYS)?;
+    let kind = table.require("type")?;
+    let frame = table
+        .get("frame")
+        .map(|item| item.text().map(String::from))
+        .transpose()?;
+    let rule = match kind.text()? {
+        "imu" => {
+            if let Some(joint) = table.get("joint") {
+                return Err(joint.error("is for force-torque sensors; this one is an imu"));
+            }
+            table.require("frame")?;
+            SensorRule::Imu {
+                frame: frame.unwrap_or_default(),
+            }
+        }
+        "force_torque" => SensorRule::ForceTorque {
+            joint: table.require("joint")?.text()?.into(),
+            frame,
+        },
+        word => {
+            let error = kind.must_be("a type of sensor");
+            return Err(error.hint(advice(word, &["imu", "force_torque"])));
+        }
+    };
+    Ok(SensorSpec {
+        name: table.require("name")?.text()?.into(),
+        rule,
         place: table.source.place(table.line),
     })
 }

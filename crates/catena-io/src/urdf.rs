@@ -6,6 +6,7 @@
 use crate::lines::Lines;
 use crate::nearest::{advice, nearest};
 use crate::root::{Base, join_root, roots};
+use crate::xml::{self, XACRO_ADVICE, xacro};
 use crate::{Options, placement};
 use catena::error::{Error, ErrorKind, Place, Result, Warning};
 use catena::model::{
@@ -13,7 +14,7 @@ use catena::model::{
     RuleSpec,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
-use roxmltree::{Document, Node};
+use roxmltree::Node;
 use std::collections::{BTreeMap, HashSet};
 
 /// Elements without effect on the dynamics.
@@ -82,11 +83,6 @@ const ACTS: &[&str] = &[
 /// The hint for an unknown element.
 const LEAVE_OUT: &str = "write the model in catena's own format, which has loops, gears, springs and rotors, or leave it out with `--ignore-unknown`";
 
-/// Most attributes of an element: the parser's time is quadratic in their number.
-const MOST_ATTRIBUTES: usize = 1000;
-
-const XACRO_ADVICE: &str = "expand the macros first: `xacro model.xacro > model.urdf`";
-
 /// Reads a URDF text; `name` is used where the robot has none.
 pub(crate) fn read(
     text: &str,
@@ -94,12 +90,7 @@ pub(crate) fn read(
     name: &str,
     options: &Options,
 ) -> Result<ModelBuilder> {
-    if let Some(at) = crowded_element(text) {
-        let message = format!("an element has more than {MOST_ATTRIBUTES} attributes");
-        let error = Error::new(ErrorKind::Unsupported, message).at(lines.place(at));
-        return Err(error.hint("no element of URDF has more than six"));
-    }
-    let document = Document::parse(text).map_err(|error| malformed(&error, text, lines))?;
+    let document = xml::parse(text, lines, "URDF")?;
     let mut reading = Reading {
         lines,
         ignore_unknown: options.ignore_unknown,
@@ -112,61 +103,6 @@ pub(crate) fn read(
     reading.builder.allow_immobile = true;
     reading.robot(document.root_element())?;
     reading.finish(options)
-}
-
-/// Where the first element starts that has more than [`MOST_ATTRIBUTES`].
-fn crowded_element(text: &str) -> Option<usize> {
-    let (mut start, mut count) = (0, 0);
-    let mut quote = None;
-    for (at, byte) in text.bytes().enumerate() {
-        match (quote, byte) {
-            (Some(open), _) if byte == open => quote = None,
-            // an element that is not closed ends where the next one starts
-            (_, b'<') => (start, count, quote) = (at, 0, None),
-            (Some(_), _) => {}
-            (None, b'"' | b'\'') => quote = Some(byte),
-            (None, b'>') => count = 0,
-            (None, b'=') => {
-                count += 1;
-                let is_element = !matches!(text.as_bytes()[start + 1], b'!' | b'?');
-                if count > MOST_ATTRIBUTES && is_element {
-                    return Some(start);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The parser's errors, with the line where it does not give one.
-fn malformed(error: &roxmltree::Error, text: &str, lines: &Lines) -> Error {
-    use roxmltree::Error as Xml;
-    let line = match error {
-        Xml::NoRootNode | Xml::UnclosedRootNode | Xml::UnexpectedEndOfStream => lines.last(),
-        Xml::DtdDetected => text.find("<!DOCTYPE").map_or(1, |at| lines.line(at)),
-        other => other.pos().row as usize,
-    };
-    let place = Place::new(lines.file(), line);
-    match error {
-        Xml::UnknownNamespace(prefix, _) if prefix == "xacro" => xacro(place),
-        Xml::DtdDetected => Error::new(
-            ErrorKind::Unsupported,
-            "document type declarations (<!DOCTYPE>) are not accepted",
-        )
-        .at(place)
-        .hint("remove the declaration; URDF needs none"),
-        other => Error::new(ErrorKind::Syntax, format!("malformed XML: {other}")).at(place),
-    }
-}
-
-fn xacro(place: Place) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        "this is a xacro file, not yet a URDF file",
-    )
-    .at(place)
-    .hint(XACRO_ADVICE)
 }
 
 /// What was left out or assumed, collected for a few lines of remarks.

@@ -58,6 +58,10 @@ fn content(builder: &ModelBuilder) -> Vec<String> {
         };
         format!("{:?} {rule}", c.name)
     }));
+    let forces = builder.forces.iter();
+    content.extend(forces.map(|f| format!("{:?} {:?}", f.name, f.rule)));
+    let sensors = builder.sensors.iter();
+    content.extend(sensors.map(|s| format!("{:?} {:?}", s.name, s.rule)));
     content
 }
 
@@ -87,6 +91,8 @@ fn embedded_models_survive() {
         "four-bar-2",
         "bricard",
         "slider-crank",
+        "squeezer",
+        "governor",
         "stewart",
         "particle-pendulum",
     ] {
@@ -111,6 +117,9 @@ fn example_files_survive() {
         ),
         ("stanford.toml", builder_from_toml),
         ("space_robot.toml", builder_from_toml),
+        ("squeezer.toml", builder_from_toml),
+        ("governor.toml", builder_from_toml),
+        ("car_axis.toml", builder_from_toml),
         ("gripper.json", builder_from_json),
         ("double_pendulum.urdf", builder_from_urdf),
     ] {

@@ -11,6 +11,7 @@ use crate::appendix;
 use crate::dense::{Metric, Solved, column, cost, refine, vector};
 use crate::equations::Equations;
 use catena::error::Result;
+use catena::residual::within;
 use faer::linalg::solvers::Solve;
 use faer::{Col, Side};
 
@@ -19,6 +20,10 @@ const ROUND_OFF: f64 = 1e-13;
 
 /// Eigenvalues between the two limits are neither clearly zero nor clearly nonzero.
 const DOUBTFUL: f64 = 1e-11;
+
+/// A residual above this is no round-off: a row that is nearly dependent has an eigenvalue that is the square of something
+/// small, and was taken for zero.
+const SOLVED: f64 = 1e-12;
 
 pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
     let metric = Metric::new(equations)?;
@@ -79,6 +84,15 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
                     metric.hinges.transpose() * (&flexible * (w * y))
                 })
             });
+            if !within(unknowns.residual, SOLVED) {
+                return handed_over(
+                    equations,
+                    format!(
+                        "rows that are nearly dependent leave a residual of {:.1e} in Hᵀ J⁻¹ H: solved by SVD",
+                        unknowns.residual
+                    ),
+                );
+            }
             let least = values.iter().filter(|&&x| positive(x));
             let condition = largest / least.fold(largest, |m, x| m.min(*x));
             appendix::rank_note(rows, rank, &mut assumptions);
@@ -92,11 +106,15 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
             });
         }
     }
+    handed_over(
+        equations,
+        "Hᵀ J⁻¹ H does not show clearly which rows are dependent: solved by SVD".into(),
+    )
+}
+
+fn handed_over(equations: &Equations, why: String) -> Result<Solved> {
     let mut solved = appendix::by_svd(equations)?;
     solved.handed_over = true;
-    solved.assumptions.insert(
-        0,
-        "Hᵀ J⁻¹ H does not show clearly which rows are dependent: solved by SVD".into(),
-    );
+    solved.assumptions.insert(0, why);
     Ok(solved)
 }

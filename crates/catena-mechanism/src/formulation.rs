@@ -7,6 +7,7 @@ use crate::lagrangian::Lagrangian;
 use crate::{appendix, constraint_forces, null_space, rotational};
 use catena::algorithm::constrained::closed_chain::{CLOSED, CONSISTENT};
 use catena::algorithm::constrained::{Axes, ClosedChain, Route, Rows, Sharing, Stabilisation};
+use catena::algorithm::elements::element_wrenches;
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::{larger, largest, within};
@@ -148,13 +149,14 @@ pub struct Mechanism {
 }
 
 impl Mechanism {
-    /// Workspaces for a model.
+    /// Workspaces for a model. Its couplings are constraints: states have all coordinates of the tree.
     pub fn new(model: &Model) -> Self {
         Mechanism::with_axes(model, Axes::Parent)
     }
 
     /// Workspaces for a model, with a choice of axes for points on points.
     pub fn with_axes(model: &Model, axes: Axes) -> Self {
+        let model = &model.clone().with_couplings_as_constraints();
         // all rows together: minimum-norm loads, as in the other formulations
         let mut chain = ClosedChain::with(model, Vec::new(), axes);
         chain.choose_route(Route::CutLoops);
@@ -249,16 +251,38 @@ impl Mechanism {
                 ));
             }
         }
+        let wrenches = self.wrenches(external)?;
         self.equations.assemble(
             &self.model,
             state,
             tau,
-            external,
+            &wrenches,
             &self.rows,
             self.stabilisation,
             &self.kinematics,
         );
         Ok(())
+    }
+
+    /// The external wrenches with those of force elements, at the last kinematics.
+    fn wrenches(&self, external: &[Force<f64>]) -> Result<Vec<Force<f64>>> {
+        let mut wrenches = external.to_vec();
+        if !self.model.forces().is_empty() {
+            wrenches.resize(self.model.body_count() + 1, Force::zero());
+            element_wrenches(&self.model, &self.kinematics, &mut wrenches);
+        }
+        match wrenches
+            .iter()
+            .flat_map(|w| w.to_array())
+            .all(f64::is_finite)
+        {
+            true => Ok(wrenches),
+            false => Err(Error::new(
+                ErrorKind::Singular,
+                "a force element has no value at this state",
+            )
+            .hint("a spring may have no length; `catena forward` says which")),
+        }
     }
 
     /// Rows and kinematics of the last equations.

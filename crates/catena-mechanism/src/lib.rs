@@ -34,6 +34,8 @@ pub mod doctor;
 pub mod equations;
 mod formulation;
 pub mod lagrangian;
+pub mod laws;
+pub mod linearisation;
 pub mod made_again;
 pub mod null_space;
 pub mod rotational;
@@ -41,3 +43,4 @@ mod saddle;
 
 pub use equations::{Equations, Row};
 pub use formulation::{Formulation, Mechanism, Solution};
+pub use linearisation::{Behaviour, Linearisation, Mode, Modes};

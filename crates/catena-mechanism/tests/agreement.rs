@@ -102,6 +102,26 @@ fn on_random_trees() {
     );
 }
 
+/// Springs and motors of a model act in every formulation: in a tree, and in a mechanism with loops.
+#[test]
+fn with_force_elements() {
+    let governor = embedded::model("governor").expect("embedded");
+    let squeezer = embedded::model("squeezer").expect("embedded");
+    let start = State::start(&squeezer);
+    for (model, state) in [(&governor, State::random(&governor, 3)), (&squeezer, start)] {
+        let tau = vec![0.01; model.nv()];
+        let found = all(&mut Mechanism::new(model), &state, &tau, &[]);
+        let bare = model.clone().without_forces();
+        let without = all(&mut Mechanism::new(&bare), &state, &tau, &[]);
+        for ((formulation, solution), (_, other)) in found.iter().zip(&without) {
+            let d = difference(solution, &found[0].1);
+            let name = formulation.name();
+            assert!(d[0] < 1e-8 && d[1] < 1e-8, "{} {name}: {d:?}", model.name());
+            assert!(difference(solution, other)[0] > 0.1, "{name}");
+        }
+    }
+}
+
 /// A random pose about the origin.
 fn random_pose(random: &mut Random) -> Pose<f64> {
     let x = random_vector(random, 3, 1.0);

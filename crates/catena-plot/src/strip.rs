@@ -2,12 +2,13 @@
 //!
 //! A body is drawn from its joint to the joints it carries. A body that carries none is drawn to its farthest named frame or
 //! to the tip of the uniform rod with the same mass, mass centre and transverse moment of inertia, whichever is farther; for a
-//! uniform rod this is its true end. Sliding joints show their slide as a double line.
+//! uniform rod this is its true end. Sliding joints show their slide as a double line. Joints that close loops are filled diamonds, and
+//! bodies are drawn to them too; distances that are kept are thin lines, springs between bodies dashed ones.
 //!
 //! The camera is a pinhole camera, far enough away to see every instant.
 
 use crate::svg::{Anchor, Canvas, fit, text_width};
-use catena::model::JointKind;
+use catena::model::{ForceLaw, JointKind, Rule};
 use catena::spatial::{Pose, Vec3};
 use catena::{Dynamics, Error, ErrorKind, Model, Result, State};
 
@@ -50,6 +51,10 @@ pub struct View {
     pub width: u32,
     /// Height in pixels.
     pub height: u32,
+    /// Pixels per metre in the middle of the scene; as large as fits if not given.
+    pub scale: Option<f64>,
+    /// Moves every instant so that the base, or the root of a floating tree, stays where it was in the first one.
+    pub follow: bool,
 }
 
 impl View {
@@ -64,6 +69,8 @@ impl View {
             bodies: Bodies::Bones,
             width: 900,
             height: 420,
+            scale: None,
+            follow: false,
         }
     }
 
@@ -76,7 +83,7 @@ impl View {
         } else {
             Vec3::new(0.0, 0.0, 1.0)
         };
-        let scene = Scene::new(model, states)?;
+        let scene = Scene::new(model, states, false)?;
         if let Some(normal) = scene.normal() {
             let up = if normal.cross(up).norm() > 0.1 {
                 up
@@ -130,7 +137,14 @@ pub fn strip(model: &Model, states: &[State], labels: &[String], view: &View) ->
             ),
         ));
     }
-    let scene = Scene::new(model, states)?;
+    let is_sound = |scale: f64| scale.is_finite() && scale > 0.0;
+    if let Some(scale) = view.scale.filter(|scale| !is_sound(*scale)) {
+        return Err(Error::new(
+            ErrorKind::Input,
+            format!("a scale of {scale} pixels per metre cannot be drawn"),
+        ));
+    }
+    let scene = Scene::new(model, states, view.follow)?;
     let camera = Camera::new(view, &scene)?;
     Ok(draw(&scene, labels, view, &camera))
 }
@@ -171,6 +185,10 @@ struct Instant {
     joints: Vec<(Point, bool)>,
     /// Joints on the ground.
     anchors: Vec<Point>,
+    /// Joints that close loops.
+    closings: Vec<Point>,
+    /// Distances that are kept, and springs (dashed).
+    links: Vec<([Point; 2], bool)>,
 }
 
 #[derive(Debug)]
@@ -181,18 +199,28 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(model: &Model, states: &[State]) -> Result<Scene> {
+    /// With `follow`, every instant is shifted so that the base, or the root of a floating tree, stays in its place.
+    fn new(model: &Model, states: &[State], follow: bool) -> Result<Scene> {
         let mut dynamics = Dynamics::new(model);
         let still = vec![0.0; model.nv()];
         let mut children = vec![Vec::new(); model.body_count() + 1];
         for body in model.bodies() {
             children[model.tree().bodies[body].parent].push(body);
         }
+        let root = usize::from(model.tree().is_free_floating());
+        let mut first: Option<Point> = None;
         let instants = states
             .iter()
             .map(|state| {
-                let kinematics = dynamics.kinematics(state, &still)?;
-                Ok(Instant::new(model, &children, &kinematics.world_from_body))
+                let mut poses = dynamics.kinematics(state, &still)?.world_from_body.clone();
+                if follow {
+                    let here = poses[root].translation;
+                    let shift = *first.get_or_insert(here) - here;
+                    for pose in &mut poses {
+                        pose.translation += shift;
+                    }
+                }
+                Ok(Instant::new(model, &children, &poses))
             })
             .collect::<Result<Vec<_>>>()?;
         let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
@@ -275,6 +303,8 @@ impl Instant {
                 .map(|&child| model.placement(child).translation)
                 .filter(|end| end.norm() > 0.0)
                 .collect();
+            let is_end = |end: &Point| end.norm() > 0.0;
+            ends.extend(closing_points(model, body).filter(is_end));
             if ends.is_empty() {
                 ends.extend(tip(model, body));
             }
@@ -294,14 +324,53 @@ impl Instant {
                 });
             }
         }
+        for constraint in model.constraints() {
+            match &constraint.rule {
+                Rule::Joint(closure) => instant
+                    .closings
+                    .push(poses[closure.child].point(closure.child_from_joint.translation)),
+                Rule::Distance { between, .. } => instant.links.push((
+                    [
+                        poses[between.parent].point(between.parent_from_joint.translation),
+                        poses[between.child].point(between.child_from_joint.translation),
+                    ],
+                    false,
+                )),
+                Rule::Coupling { .. } | Rule::Driver { .. } => {}
+            }
+        }
+        for element in model.forces() {
+            if let ForceLaw::Spring(spring) = &element.law {
+                let ends = spring.ends.map(|end| poses[end.body].point(end.point));
+                instant.links.push((ends, true));
+            }
+        }
         instant
     }
 
     fn points(&self) -> impl Iterator<Item = Point> + '_ {
         let rods = self.rods.iter().flat_map(|r| [r.from, r.to]);
         let joints = self.joints.iter().map(|j| j.0);
-        rods.chain(joints).chain(self.anchors.iter().copied())
+        let fixed = self.anchors.iter().chain(&self.closings).copied();
+        let links = self.links.iter().flat_map(|(ends, _)| *ends);
+        rods.chain(joints).chain(fixed).chain(links)
     }
+}
+
+/// Where joints that close loops are on a body, in its own frame.
+fn closing_points(model: &Model, body: usize) -> impl Iterator<Item = Point> + '_ {
+    model.constraints().iter().flat_map(move |constraint| {
+        let mut points = Vec::new();
+        if let Rule::Joint(closure) = &constraint.rule {
+            if closure.parent == body {
+                points.push(closure.parent_from_joint.translation);
+            }
+            if closure.child == body {
+                points.push(closure.child_from_joint.translation);
+            }
+        }
+        points
+    })
 }
 
 /// Where a body that carries no other ends, in its own frame.
@@ -470,7 +539,7 @@ fn draw(scene: &Scene, labels: &[String], view: &View, camera: &Camera) -> Strin
     let size = [0, 1].map(|k| (high[k] - low[k]).max(1e-3 * scene.radius));
     let origin = [0, 1].map(|k| 0.5 * (low[k] + high[k]));
     let margin = 22.0; // for the ground, dots and the width of bodies
-    let fit_scale = |w: f64, h: f64| {
+    let largest_scale = |w: f64, h: f64| {
         ((w - 2.0 * margin) / size[0])
             .min((h - 2.0 * margin) / size[1])
             .max(1e-9 / scene.radius)
@@ -483,10 +552,11 @@ fn draw(scene: &Scene, labels: &[String], view: &View, camera: &Camera) -> Strin
                 .map(|columns| {
                     let rows = n.div_ceil(columns);
                     let (w, h) = (all_w / columns as f64, all_h / rows as f64 - foot);
-                    (fit_scale(w, h), columns)
+                    (largest_scale(w, h), columns)
                 })
                 .fold((0.0, n), |a, b| if b.0 > a.0 * 1.001 { b } else { a });
-            let (scale, columns) = best;
+            let (largest, columns) = best;
+            let scale = view.scale.unwrap_or(largest);
             let rows = n.div_ceil(columns);
             let (w, h) = (all_w / columns as f64, all_h / rows as f64);
             for (k, instant) in scene.instants.iter().enumerate() {
@@ -504,8 +574,14 @@ fn draw(scene: &Scene, labels: &[String], view: &View, camera: &Camera) -> Strin
                     origin,
                     scale,
                 };
+                if view.scale.is_some() {
+                    canvas.begin_clip(field);
+                }
                 draw_ground(&mut canvas, &[instant], camera, &window);
                 draw_instant(&mut canvas, instant, view.bodies, camera, &window, 1.0);
+                if view.scale.is_some() {
+                    canvas.end_clip();
+                }
                 if let Some(label) = labels.get(k) {
                     let at = [left + w / 2.0, top + h - 6.0];
                     let text = fit(label, SMALL, w - 6.0);
@@ -526,7 +602,7 @@ fn draw(scene: &Scene, labels: &[String], view: &View, camera: &Camera) -> Strin
                 widest + 40.0
             };
             let (w, h) = (width - legend - 8.0, height - HEAD - 6.0);
-            let scale = fit_scale(w, h);
+            let scale = view.scale.unwrap_or_else(|| largest_scale(w, h));
             let window = Window {
                 middle: [4.0 + w / 2.0, HEAD + h / 2.0],
                 origin,
@@ -591,6 +667,20 @@ fn draw_instant(
     window: &Window,
     strength: f64,
 ) {
+    for (ends, dashed) in &instant.links {
+        let [from, to] = ends.map(|p| window.pixel(camera.see(p).0));
+        let ink = colour([90.0; 3], 1.0, strength);
+        let dashes = if *dashed {
+            " stroke-dasharray=\"3 2.5\""
+        } else {
+            ""
+        };
+        canvas.line(
+            from,
+            to,
+            &format!("stroke=\"{ink}\" stroke-width=\"1.2\"{dashes}"),
+        );
+    }
     let mut parts: Vec<(f64, Part<'_>)> = Vec::new();
     for rod in &instant.rods {
         let depth = 0.5 * (camera.see(rod.from).1 + camera.see(rod.to).1);
@@ -635,6 +725,23 @@ fn draw_instant(
                 }
             }
         }
+    }
+    draw_closings(canvas, instant, camera, window, strength);
+}
+
+/// Joints that close loops: filled diamonds.
+fn draw_closings(
+    canvas: &mut Canvas,
+    instant: &Instant,
+    camera: &Camera,
+    window: &Window,
+    strength: f64,
+) {
+    for at in &instant.closings {
+        let [x, y] = window.pixel(camera.see(*at).0);
+        let corners = [[x - 4.0, y], [x, y - 4.0], [x + 4.0, y], [x, y + 4.0]];
+        let ink = colour([30.0; 3], 1.0, strength);
+        canvas.polygon(&corners, &format!("fill=\"{ink}\""));
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod array;
 mod call;
+mod complement;
 mod dynamics;
 mod error;
 mod factor;

@@ -3,7 +3,7 @@
 use crate::error::{guarded, raise, refuse};
 use crate::value::{from_python, to_python};
 use catena::algorithm::constrained::ClosedChain;
-use catena::error::{Error, ErrorKind, Place, Result};
+use catena::error::{Error, Place, Result};
 use catena::model::{FrameInfo, Model, embedded};
 use catena::native::{Compiled, Kernel};
 use catena::spatial::Vec3;
@@ -44,6 +44,7 @@ pub struct Built {
     chains: Mutex<Vec<Box<ClosedChain>>>,
     /// First coordinates of the quaternions.
     pub quaternions: Vec<usize>,
+    whole: OnceLock<Arc<Built>>,
 }
 
 /// What one state needs.
@@ -63,7 +64,7 @@ impl Built {
                 .bodies()
                 .filter_map(|i| {
                     let body = &model.tree().bodies[i];
-                    body.kind.quaternion().map(|k| body.q + k)
+                    (body.kind.quaternion()).map(|k| position_place(&model, body.q + k))
                 })
                 .collect(),
             model,
@@ -72,6 +73,19 @@ impl Built {
             works: Mutex::default(),
             batches: Mutex::default(),
             chains: Mutex::default(),
+            whole: OnceLock::new(),
+        }
+    }
+
+    /// The model with its couplings as constraints: what works with multipliers has all coordinates of the tree.
+    pub fn whole(self: &Arc<Self>) -> Arc<Built> {
+        let made = || {
+            let whole = self.model.clone().with_couplings_as_constraints();
+            Arc::new(Built::new(whole))
+        };
+        match self.model.couplings() {
+            None => Arc::clone(self),
+            Some(_) => Arc::clone(self.whole.get_or_init(made)),
         }
     }
 
@@ -197,6 +211,22 @@ impl Built {
     }
 }
 
+/// The place of an independent position of the tree, or of the next one after it, among the model's positions.
+pub fn position_place(model: &Model, of_tree: usize) -> usize {
+    match model.couplings() {
+        None => of_tree,
+        Some(couplings) => couplings.positions().partition_point(|&k| k < of_tree),
+    }
+}
+
+/// Likewise of a freedom.
+fn freedom_place(model: &Model, of_tree: usize) -> usize {
+    match model.couplings() {
+        None => of_tree,
+        Some(couplings) => couplings.freedoms().partition_point(|&k| k < of_tree),
+    }
+}
+
 /// A list that is not too long to read.
 fn listed(names: &[&str]) -> String {
     match names.len() {
@@ -282,24 +312,8 @@ fn nowhere(error: Error) -> Error {
 
 /// Reads a file; every reason why it cannot be used is told with its place.
 fn read_file(path: &Path, options: &Options) -> Result<(ModelBuilder, Model)> {
-    let model = catena_io::read_model(path, options)?;
-    let file_name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Error::new(ErrorKind::File, format!("the file cannot be read: {error}")).at(Place {
-            file: Some(file_name.as_str().into()),
-            line: None,
-        })
-    })?;
-    let extension = path
-        .extension()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .to_lowercase();
-    let builder = match extension.as_str() {
-        "toml" => catena_io::builder_from_toml(&text, &file_name, options),
-        "json" => catena_io::builder_from_json(&text, &file_name, options),
-        _ => catena_io::builder_from_urdf(&text, &file_name, options),
-    }?;
+    let builder = catena_io::read_file(path, options)?;
+    let model = catena_io::build(&builder, &path.display().to_string())?;
     Ok((builder, model))
 }
 
@@ -342,7 +356,7 @@ impl PyModel {
     }
 
     /// Becomes the model of a file.
-    #[pyo3(signature = (path, base, strict, ignore_unknown))]
+    #[pyo3(signature = (path, base, strict, ignore_unknown, ignore))]
     fn _read(
         &self,
         py: Python<'_>,
@@ -350,11 +364,13 @@ impl PyModel {
         base: Option<&str>,
         strict: bool,
         ignore_unknown: bool,
+        ignore: Vec<String>,
     ) -> PyResult<()> {
         let options = Options {
             base: base_option(py, base)?,
             strict,
             ignore_unknown,
+            ignore,
         };
         guarded(py, || {
             let (builder, model) =
@@ -367,8 +383,8 @@ impl PyModel {
         })
     }
 
-    /// Becomes the model of a text in `toml`, `json` or `urdf`.
-    #[pyo3(signature = (text, format, base, strict, ignore_unknown))]
+    /// Becomes the model of a text in `toml`, `json`, `urdf` or `mjcf`.
+    #[pyo3(signature = (text, format, base, strict, ignore_unknown, ignore))]
     fn _read_text(
         &self,
         py: Python<'_>,
@@ -377,22 +393,25 @@ impl PyModel {
         base: Option<&str>,
         strict: bool,
         ignore_unknown: bool,
+        ignore: Vec<String>,
     ) -> PyResult<()> {
         let options = Options {
             base: base_option(py, base)?,
             strict,
             ignore_unknown,
+            ignore,
         };
         guarded(py, || {
             let made = match format {
                 "toml" => catena_io::builder_from_toml(text, "text.toml", &options),
                 "json" => catena_io::builder_from_json(text, "text.json", &options),
                 "urdf" => catena_io::builder_from_urdf(text, "text.urdf", &options),
+                "mjcf" => catena_io::builder_from_mjcf(text, "text.xml", &options),
                 other => {
                     return Err(refuse(
                         py,
                         &format!("format cannot be `{other}`"),
-                        "it is \"toml\", \"json\" or \"urdf\"",
+                        "it is \"toml\", \"json\", \"urdf\" or \"mjcf\"",
                     ));
                 }
             };
@@ -448,6 +467,22 @@ impl PyModel {
         guarded(py, || {
             let builder = self.builder().map_err(|error| raise(py, &error))?;
             Ok(catena_io::to_json(&builder))
+        })
+    }
+
+    /// The model as URDF, where that can express it.
+    fn to_urdf(&self, py: Python<'_>) -> PyResult<String> {
+        guarded(py, || {
+            let builder = self.builder().map_err(|error| raise(py, &error))?;
+            catena_io::to_urdf(&builder).map_err(|error| raise(py, &error))
+        })
+    }
+
+    /// The model as MJCF, where that can express it.
+    fn to_mjcf(&self, py: Python<'_>) -> PyResult<String> {
+        guarded(py, || {
+            let builder = self.builder().map_err(|error| raise(py, &error))?;
+            catena_io::to_mjcf(&builder).map_err(|error| raise(py, &error))
         })
     }
 
@@ -538,7 +573,7 @@ impl PyModel {
         Ok(self.built(py)?.model.nq())
     }
 
-    /// Number of velocity coordinates, the freedoms of the tree.
+    /// Number of velocity coordinates, the independent freedoms.
     #[getter]
     fn nv(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.built(py)?.model.nv())
@@ -567,13 +602,8 @@ impl PyModel {
     #[getter]
     fn freedoms(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let built = self.built(py)?;
-        Ok(built
-            .model
-            .tree()
-            .dofs
-            .iter()
-            .map(|dof| dof.name.clone())
-            .collect())
+        let freedoms = built.model.freedoms();
+        Ok(freedoms.iter().map(|dof| dof.name.clone()).collect())
     }
 
     /// Names of the moving bodies, parents before children.
@@ -606,7 +636,16 @@ impl PyModel {
             .collect())
     }
 
-    /// Names of the constraints besides the joints: loops, couplings, drivers.
+    /// How joint coordinates follow others by couplings that were eliminated: `finger2 = 0.5 + 2 finger1`.
+    #[getter]
+    fn couplings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let built = self.built(py)?;
+        let followers = (built.model.couplings()).map_or(&[][..], |c| c.followers());
+        let words = |follower| built.model.following(follower);
+        Ok(followers.iter().map(words).collect())
+    }
+
+    /// Names of the constraints besides the joints: loops, drivers, and couplings that are not eliminated.
     #[getter]
     fn constraints(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let built = self.built(py)?;
@@ -644,14 +683,15 @@ impl PyModel {
                 .map(|k| json!(tree.dofs[k].max_effort))
                 .collect();
             let inertia = model.inertial(i);
+            let (q, v) = (tree.q_range(i), tree.dof_range(i));
             let entry = json!({
                 "name": body.joint,
                 "kind": body.kind.name(),
                 "parent": tree.bodies[body.parent].name,
                 "child": body.name,
                 "merged": body.merged,
-                "q": [body.q, body.q + body.kind.nq()],
-                "v": [body.v, body.v + body.kind.nv()],
+                "q": [position_place(model, q.start), position_place(model, q.end)],
+                "v": [freedom_place(model, v.start), freedom_place(model, v.end)],
                 "limits": limits,
                 "max_velocity": speeds,
                 "max_effort": efforts,

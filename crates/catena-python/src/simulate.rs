@@ -14,7 +14,7 @@ use catena::simulate::{
 };
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
-use catena::{Cpu, Model, State};
+use catena::{Cpu, Dynamics, Model, State};
 use catena_cli::{Chosen, Layout, arithmetic, stored};
 use catena_io::run::{Header, RunWriter};
 use catena_plot::{Chart, Figure};
@@ -385,7 +385,7 @@ pub struct RunData {
 #[pymethods]
 impl PyModel {
     /// Simulates, and gives the run with what ended it early, if anything.
-    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, control, wrenches, events, limits, stop, progress, closing, compile, rate = None))]
+    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, control, wrenches, events, limits, stop, progress, closing, compile, rate = None, record = Vec::new()))]
     fn _simulate<'py>(
         &self,
         py: Python<'py>,
@@ -406,9 +406,19 @@ impl PyModel {
         closing: &str,
         compile: bool,
         rate: Option<f64>,
+        record: Vec<String>,
     ) -> PyResult<(RunData, Option<Py<PyAny>>)> {
         let built = self.built(py)?;
         guarded(py, || {
+            // names are refused before the run
+            let plain = Layout {
+                momentum: false,
+                base: false,
+                chosen: Chosen::default(),
+            };
+            let common = plain.columns(&built.model);
+            let chosen = Chosen::new(&built.model, &common, "record", &record)
+                .map_err(|error| crate::error::raise_as(py, "InputError", &error))?;
             let (nq, nv) = (built.model.nq(), built.model.nv());
             let q = Numbers::new(py, "q", q, nq)?;
             let v = Numbers::or_zero(py, "v", v, nv)?;
@@ -422,6 +432,9 @@ impl PyModel {
             let call = crate::call::Call::new(py, &built, vec![&q, &v])?;
             let start = State::new(&built.model, &q.all(1), &v.all(1))
                 .map_err(|error| call.explained(&error, 0))?;
+            // the run has all coordinates of the tree
+            let start = start.of_tree(&built.model);
+            let built = built.whole();
             let raised: Raised = Raised::default();
             let mut inputs = Inputs::default();
             let mut drive = Value::Null;
@@ -507,7 +520,7 @@ impl PyModel {
             let layout = Layout {
                 momentum: simulation.knows_momentum(),
                 base: false,
-                chosen: Chosen::default(),
+                chosen,
             };
             let compiled = simulation.is_compiled();
             for (key, _, value) in arithmetic(compiled) {
@@ -611,6 +624,16 @@ fn to_the_end(
 }
 
 impl RunData {
+    /// All columns of samples, row after row.
+    fn rows(&self, samples: &[Sample]) -> Result<Vec<f64>> {
+        let mut dynamics = Dynamics::new(&self.built.model.clone().open_tree());
+        let mut rows = Vec::new();
+        for sample in samples {
+            self.layout.append_row(&mut dynamics, sample, &mut rows)?;
+        }
+        Ok(rows)
+    }
+
     /// A matrix with a row for each sample.
     fn matrix<'py>(
         &self,
@@ -667,6 +690,19 @@ impl RunData {
         Ok(map)
     }
 
+    /// Names of the positions.
+    #[getter]
+    fn positions(&self) -> Vec<String> {
+        position_names(&self.built)
+    }
+
+    /// Names of the freedoms.
+    #[getter]
+    fn freedoms(&self) -> Vec<String> {
+        let freedoms = self.built.model.freedoms();
+        freedoms.iter().map(|dof| dof.name.clone()).collect()
+    }
+
     /// The audit and the events.
     #[getter]
     fn audit<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -703,12 +739,12 @@ impl RunData {
     /// All columns, a row for each sample.
     fn table<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let width = self.layout.columns(&self.built.model).len();
-        self.matrix(py, width, |sample, row| {
-            let mut numbers = Vec::with_capacity(row.len());
-            self.layout
-                .append_common(&self.built.model, sample, &mut numbers);
-            row.copy_from_slice(&numbers);
-        })
+        let rows = self
+            .rows(&self.samples)
+            .map_err(|error| crate::error::raise_as(py, "InputError", &error))?;
+        let array = results(py, &[self.samples.len(), width], None, &[])?;
+        writable(&array).copy_from_slice(&rows);
+        Ok(array)
     }
 
     /// Writes the run as `.csv`, `.parquet` or `.mcap`.
@@ -721,12 +757,7 @@ impl RunData {
             py.detach(|| -> Result<()> {
                 let mut writer = RunWriter::create(std::path::Path::new(path), &header, overwrite)?;
                 for block in self.samples.chunks(4096) {
-                    let mut rows = Vec::new();
-                    for sample in block {
-                        self.layout
-                            .append_common(&self.built.model, sample, &mut rows);
-                    }
-                    writer.block(&rows, &[])?;
+                    writer.block(&self.rows(block)?, &[])?;
                 }
                 writer.finish(&self.audit)
             })
@@ -793,7 +824,12 @@ pub fn position_names(built: &Built) -> Vec<String> {
             names.extend(["qw", "qx", "qy", "qz"].map(|part| format!("{}.{part}", body.joint)));
         }
     }
-    names
+    match built.model.couplings() {
+        None => names,
+        Some(couplings) => (couplings.positions().iter())
+            .map(|&k| names[k].clone())
+            .collect(),
+    }
 }
 
 #[pymethods]

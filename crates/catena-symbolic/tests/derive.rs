@@ -444,3 +444,30 @@ fn the_base_block() {
     }
     assert!(compared >= 36, "{compared}");
 }
+
+/// N_l and N_d as formulas are those in numbers, and (1999: 13) for the planar arm: p = (e; e × d).
+#[test]
+fn the_complement_is_that_in_numbers() {
+    for name in ["planar3", "random-3-5", "random-3-8"] {
+        let model = embedded::model(name).unwrap();
+        let equations = Equations::new(&model, Keep::ALL).unwrap();
+        let Some(it) = &equations.complement else {
+            assert_ne!(name, "planar3");
+            continue;
+        };
+        let state = State::random(&model, 4);
+        let denoc = catena::Dynamics::new(&model).denoc(&state).unwrap();
+        let values = &equations.values;
+        let value = |symbol: &str| match symbol.strip_prefix("q[") {
+            Some(index) => state.q[index.trim_end_matches(']').parse::<usize>().unwrap()],
+            None => values.iter().find(|(n, _)| n == symbol).unwrap().1,
+        };
+        for (formulas, matrix) in [(&it.nl, denoc.nl()), (&it.nd, denoc.nd())] {
+            assert_eq!(formulas.len(), matrix.as_slice().len());
+            for (formula, number) in formulas.iter().zip(matrix.as_slice()) {
+                let found = formula.evaluate(value);
+                assert!((found - number).abs() < 1e-11, "{name}: {found} {number}");
+            }
+        }
+    }
+}

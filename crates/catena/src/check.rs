@@ -11,6 +11,7 @@
 //! articulated inertias of very unequal bodies lose more than 1e-13: 30 times their change under a perturbation of the model's
 //! last digits is allowed.
 
+use crate::algorithm::elements;
 use crate::algorithm::energy::mechanical_state;
 use crate::algorithm::factorization::{Factorization, reverse_gaussian_elimination};
 use crate::algorithm::forward_dynamics::{
@@ -75,8 +76,9 @@ type D1 = Dual<f64, 1>;
 /// Runs every law on `states` random states.
 pub fn run(model: &Model, states: usize, seed: u64) -> Vec<LawResult> {
     let mut results = Results::default();
-    // the laws are those of trees: loops are open
-    let model = &model.clone().open_tree();
+    // the laws are those of trees: loops are open, and force elements have one of their own
+    let whole = &model.clone().open_tree();
+    let model = &whole.clone().without_forces();
     let rigid = model.clone().without_passive_forces();
     for k in 0..states.max(1) {
         let mut case = Case::random(model, seed.wrapping_add(k as u64 * 7919));
@@ -85,6 +87,9 @@ pub fn run(model: &Model, states: usize, seed: u64) -> Vec<LawResult> {
         case.kinematics(&mut results);
         case.energy_and_momentum(&mut results);
         case.rotated_world(&mut results);
+        if !whole.forces().is_empty() {
+            case.of(whole).force_elements(&mut results);
+        }
         if model.nv() <= DENSE_LIMIT {
             case.base_at_rest();
             case.matrices(&rigid, &mut results);
@@ -94,11 +99,13 @@ pub fn run(model: &Model, states: usize, seed: u64) -> Vec<LawResult> {
     results.0
 }
 
-#[derive(Default)]
-struct Results(Vec<LawResult>);
+/// Results of laws, the worst of each.
+#[derive(Clone, Debug, Default)]
+pub struct Results(pub Vec<LawResult>);
 
 impl Results {
-    fn add(&mut self, law: &'static str, routes: &'static str, residual: f64, tolerance: f64) {
+    /// Adds the residual of a law at one state.
+    pub fn add(&mut self, law: &'static str, routes: &'static str, residual: f64, tolerance: f64) {
         let found = LawResult {
             law,
             routes,
@@ -469,6 +476,33 @@ impl<'a> Case<'a> {
             ratio(residual, size),
             ROUNDING,
         );
+    }
+
+    /// What an element's wrenches do comes from its energy, or from outside, or is dissipated.
+    fn force_elements(&self, results: &mut Results) {
+        let (model, s) = (self.model, &self.state);
+        let mut kinematics = Kinematics::new(model);
+        forward_kinematics(model, &s.q, &s.v, &self.vdot, &s.base, &mut kinematics);
+        let (_, moving) = self.moving_kinematics();
+        for element in model.forces() {
+            let mut wrenches = vec![Force::zero(); model.body_count() + 1];
+            let action = elements::act(element, model, &kinematics, &mut wrenches);
+            let mut unused = vec![Force::zero(); model.body_count() + 1];
+            let rate = elements::act(element, model, &moving, &mut unused)
+                .energy
+                .derivative[0];
+            let powers = wrenches.iter().zip(&kinematics.velocity);
+            let powers: Vec<f64> = powers.map(|(wrench, v)| wrench.dot(*v)).collect();
+            let residual = powers.iter().sum::<f64>() + rate + action.dissipated - action.work;
+            let others = [rate, action.dissipated, action.work];
+            let size = larger(largest(&powers), largest(&others));
+            results.add(
+                "power of force elements = work − energy rate − dissipation",
+                "wrenches and velocities, energies by dual numbers",
+                ratio(residual.abs(), size),
+                ROUNDING,
+            );
+        }
     }
 
     fn rotated_world(&mut self, results: &mut Results) {

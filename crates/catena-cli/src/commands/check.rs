@@ -29,8 +29,13 @@ pub struct Arguments {
 /// Runs the laws.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     limits::count("--states", arguments.states as u64, 1_000_000)?;
-    let model = arguments.model.model()?;
-    let laws = check::run(&model, arguments.states, arguments.seed);
+    let model = arguments.model.whole_model()?;
+    let mut laws = check::run(&model, arguments.states, arguments.seed);
+    laws.extend(catena_mechanism::laws::run(
+        &model,
+        arguments.states,
+        arguments.seed,
+    ));
     let mut outcome = Outcome::text(match as_json {
         true => json::text(&json!({
             "format": "catena-check/1",
@@ -49,7 +54,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
                 law_table(&laws)
             );
             if !model.constraints().is_empty() {
-                text += "\n  these are laws of trees: the loops of the model are open\n";
+                text += "\n  the laws of trees hold for the tree with its loops and couplings open; those of closed chains come last, at closed states\n";
             }
             if model.nv() > DENSE_LIMIT {
                 text += &format!(

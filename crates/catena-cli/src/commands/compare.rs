@@ -9,9 +9,10 @@ use crate::state_argument::{EffortArgument, StateArgument};
 use crate::table::Table;
 use crate::{json, limits, output};
 use catena::error::{Error, ErrorKind, Result};
-use catena::residual::{self, larger, within};
+use catena::residual::{larger, within};
 use catena::spatial::Force;
 use catena::{Dynamics, Model, State};
+use catena_mechanism::laws::{AGREEMENT as TOLERANCE, ROUND_OFF, differences};
 use catena_mechanism::made_again::{loads_side_by_side, side_by_side, state_side_by_side};
 use catena_mechanism::{Formulation, Mechanism, Solution};
 use catena_plot::{Chart, Figure};
@@ -19,12 +20,6 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
-
-/// Formulations must agree at least this well, or the exit code is 1.
-const TOLERANCE: f64 = 1e-9;
-
-/// Round-off at a condition number of 1.
-const ROUND_OFF: f64 = 1e-15;
 
 /// A formulation that takes longer than this is not tried at larger sizes, s.
 const LONG: f64 = 0.3;
@@ -76,7 +71,8 @@ struct Cost {
 
 /// Solves by every formulation.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    let model = arguments.model.model()?;
+    let given = arguments.model.model()?;
+    let model = given.clone().with_couplings_as_constraints();
     for &size in arguments.sizes.iter().chain(&[1]) {
         limits::rows(&model, "compare", size, MOST_ROWS)?;
         let bodies = size.saturating_mul(model.body_count());
@@ -99,7 +95,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     let situations = arguments
         .state
-        .situations(&model, None, arguments.effort.tau.as_ref())?;
+        .situations(&given, None, arguments.effort.tau.as_ref())?
+        .into_iter()
+        .map(|situation| situation.of_tree(&given));
     let mut mechanism = Mechanism::new(&model);
     let mut dynamics = Dynamics::new(&model.clone().open_tree());
     let mut found = Vec::new();
@@ -276,24 +274,6 @@ fn figure(model: &Model, costs: &[Cost]) -> Figure {
         charts,
         columns: 2,
     }
-}
-
-/// Largest differences of motions and of loads, relative to the largest of each.
-fn differences(a: &Solution, b: &Solution) -> [f64; 2] {
-    let motion = |s: &Solution| -> Vec<f64> {
-        let bodies = s.bodies.iter().flat_map(|m| m.to_array());
-        s.accelerations.iter().copied().chain(bodies).collect()
-    };
-    let loads = |s: &Solution| -> Vec<f64> {
-        let forces = s.tree.iter().chain(&s.constraints);
-        let forces = forces.flat_map(|f| f.to_array());
-        forces.chain(s.multipliers.iter().copied()).collect()
-    };
-    let compare = |a: Vec<f64>, b: Vec<f64>| {
-        let scale = residual::largest(&a).max(residual::largest(&b)).max(1.0);
-        residual::relative(&a, &b, scale)
-    };
-    [compare(motion(a), motion(b)), compare(loads(a), loads(b))]
 }
 
 fn to_text(

@@ -9,9 +9,10 @@ use crate::situation::{self, Situation, find_frame};
 use crate::state_argument::{AccelerationArgument, EffortArgument, StateArgument};
 use crate::table::{self, Table};
 use crate::{json, limits};
+use catena::algorithm::elements::Action;
 use catena::algorithm::energy::MechanicalState;
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::FrameInfo;
+use catena::model::{ForceElement, FrameInfo};
 use catena::spatial::{Motion, Pose};
 use catena::{Dynamics, Matrix, Model};
 use clap::Args;
@@ -61,6 +62,8 @@ struct Evaluated {
     inverse: Vec<f64>,
     forward: Vec<f64>,
     mechanical: MechanicalState<f64>,
+    /// What the force elements do.
+    forces: Vec<Action<f64>>,
 }
 
 /// Computes everything.
@@ -171,6 +174,7 @@ fn evaluate(
             .forward(state, &situation.effort, &external)?
             .to_vec(),
         mechanical: dynamics.mechanical_state(state)?,
+        forces: dynamics.force_actions(state)?,
         situation,
     })
 }
@@ -222,6 +226,23 @@ fn to_json(model: &Model, one: &Evaluated) -> Value {
             .map(|frame| frame_json(model, frame))
             .collect(),
     );
+    if !one.forces.is_empty() {
+        let force = |(element, action): (&ForceElement, &Action<f64>)| {
+            let mut value = json!({
+                "name": &*element.name,
+                "type": element.kind(),
+                "energy": action.energy,
+                "work": action.work,
+                "dissipated": action.dissipated,
+            });
+            for ((name, _), number) in element.measures().iter().zip(action.measures) {
+                value[*name] = number.into();
+            }
+            value
+        };
+        let all = model.forces().iter().zip(&one.forces);
+        put("forces", all.map(force).collect());
+    }
     Value::Object(object)
 }
 
@@ -246,9 +267,10 @@ fn to_text(model: &Model, evaluated: &[Evaluated]) -> String {
     for (index, one) in evaluated.iter().enumerate() {
         text += &state_block(model, &one.situation, index, evaluated.len());
         text += &format!(
-            "\n{}\n{}{}",
+            "\n{}\n{}{}{}",
             efforts(model, one),
             frame_table(one),
+            force_table(model, one),
             matrices(model, one),
         );
         let mechanical = &one.mechanical;
@@ -274,7 +296,7 @@ fn to_text(model: &Model, evaluated: &[Evaluated]) -> String {
 }
 
 fn efforts(model: &Model, one: &Evaluated) -> String {
-    let dofs = &model.tree().dofs;
+    let dofs = model.freedoms();
     let some = |list: &[f64]| list.iter().map(|&x| Some(x)).collect::<Vec<_>>();
     Table::new()
         .text("freedom", dofs.iter().map(|dof| dof.name.clone()))
@@ -321,14 +343,31 @@ fn frame_table(one: &Evaluated) -> String {
         .render()
 }
 
+fn force_table(model: &Model, one: &Evaluated) -> String {
+    if one.forces.is_empty() {
+        return String::new();
+    }
+    let all = || model.forces().iter().zip(&one.forces);
+    let measured = all().map(|(element, action)| {
+        let numbers = element.measures().into_iter().zip(action.measures);
+        let numbers = numbers.map(|((name, unit), x)| format!("{name} {} {unit}", six(x)));
+        numbers.collect::<Vec<_>>().join(", ")
+    });
+    let table = Table::new()
+        .text("force", all().map(|(element, _)| element.name.to_string()))
+        .text("type", all().map(|(element, _)| element.kind()))
+        .text("does", measured)
+        .numbers("energy J", all().map(|(_, action)| Some(action.energy)));
+    format!("\n{}", table.render())
+}
+
 fn matrices(model: &Model, one: &Evaluated) -> String {
     if model.nv() > WIDE {
         return format!("\nI and C are {0}×{0}: see them with --json\n", model.nv());
     }
     let names: Vec<String> = model
-        .tree()
-        .dofs
-        .iter()
+        .freedoms()
+        .into_iter()
         .map(|dof| dof.name.clone())
         .collect();
     format!(

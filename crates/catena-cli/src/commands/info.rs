@@ -7,7 +7,11 @@ use crate::outcome::Outcome;
 use crate::table::Table;
 use crate::{json, words};
 use catena::error::Result;
-use catena::model::{BodyInfo, Constraint, Dof, FrameInfo, Rule, Tree};
+use catena::model::couplings::Source;
+use catena::model::{
+    BodyInfo, Constraint, Dof, ForceAxes, ForceElement, ForceLaw, FrameInfo, GravityGradient, Rule,
+    Tree,
+};
 use catena::spatial::Pose;
 use catena::{Model, State};
 use clap::Args;
@@ -70,7 +74,9 @@ fn to_text(loaded: &Loaded, matrices: bool) -> String {
         frames(tree),
     );
     text += &actuators(tree);
+    text += &couplings(model);
     text += &constraints(model);
+    text += &forces(model);
     if matrices {
         text += &graph_matrices(tree);
     }
@@ -117,7 +123,7 @@ fn drawn_tree(model: &Model) -> String {
         )
         .text("joint", moving(&|_, body| body.joint.clone()))
         .text("kind", moving(&|_, body| body.kind.name().into()))
-        .text("freedoms", moving(&|i, _| ranks(tree.dof_range(i))))
+        .text("freedoms", moving(&|i, _| ranks(model, tree.dof_range(i))))
         .numbers(
             "mass kg",
             order
@@ -140,8 +146,16 @@ fn merged(body: &BodyInfo) -> String {
 }
 
 /// Freedoms counted from 1: `3` or `1–6`.
-fn ranks(range: std::ops::Range<usize>) -> String {
+fn ranks(model: &Model, range: std::ops::Range<usize>) -> String {
+    let range = match model.couplings() {
+        None => range,
+        Some(couplings) => {
+            let place = |at: usize| couplings.freedoms().partition_point(|&k| k < at);
+            place(range.start)..place(range.end)
+        }
+    };
     match range.len() {
+        0 => "follows".into(),
         1 => format!("{}", range.end),
         _ => format!("{}–{}", range.start + 1, range.end),
     }
@@ -221,7 +235,16 @@ fn freedoms(loaded: &Loaded) -> String {
         .map(|dof| if dof.force_unit == "N" { "m" } else { "rad" })
         .collect();
     let mut table = Table::new()
-        .written("", (1..=tree.dofs.len()).map(|k| k.to_string()))
+        .written(
+            "",
+            (0..tree.dofs.len()).map(|k| match model.couplings() {
+                None => (k + 1).to_string(),
+                Some(couplings) => match couplings.sources()[k] {
+                    Source::Independent(place) => (place + 1).to_string(),
+                    Source::Follower(_) => "–".into(),
+                },
+            }),
+        )
         .text("freedom", tree.dofs.iter().map(|dof| dof.name.clone()))
         .text("unit", units);
     // limits may be open on one side
@@ -266,16 +289,18 @@ fn freedoms(loaded: &Loaded) -> String {
             );
         }
     }
-    let start: State = State::start(model);
-    if start != State::neutral(model) {
-        let places = position_of_freedom(model);
+    // a row for every freedom of the tree
+    let all = &model.clone().open_tree();
+    let start: State = State::start(all);
+    if start != State::neutral(all) {
+        let places = position_of_freedom(all);
         let q = places.into_iter().map(|at| at.map(|k| start.q[k]));
         table = table.numbers("start", q);
         if start.v.iter().any(|v| *v != 0.0) {
             table = table.numbers("with speed", start.v.iter().map(|&v| Some(v)));
         }
     }
-    let quaternions = match positions.coordinates(model).len() - tree.dofs.len() {
+    let quaternions = match positions.coordinates(model).len() - model.nv() {
         0 => String::new(),
         n => format!(
             " There are {} position coordinates: {}.",
@@ -353,6 +378,33 @@ fn frames(tree: &Tree) -> String {
     )
 }
 
+/// The couplings that were eliminated, and which coordinates follow.
+fn couplings(model: &Model) -> String {
+    let Some(couplings) = model.couplings() else {
+        return String::new();
+    };
+    let followers = couplings.followers();
+    let table = Table::new()
+        .text(
+            "coupling",
+            followers.iter().map(|one| one.coupling.to_string()),
+        )
+        .text(
+            "eliminated",
+            followers.iter().map(|one| model.following(one)),
+        );
+    let footnote = format!(
+        "{} of the tree, {} of them independent: q, v and τ are those of the numbered freedoms. `--open-loops` leaves the couplings open.",
+        counted(model.tree().nv, "freedom", "freedoms"),
+        model.nv(),
+    );
+    format!(
+        "\n{}  {}\n",
+        table.render(),
+        words::wrapped(&footnote, 76, "  ")
+    )
+}
+
 /// What closes loops and couples or drives coordinates.
 fn constraints(model: &Model) -> String {
     let constraints = model.constraints();
@@ -391,6 +443,65 @@ fn constraints(model: &Model) -> String {
         table.render(),
         words::wrapped(&footnote, 76, "  ")
     )
+}
+
+fn forces(model: &Model) -> String {
+    let forces = model.forces();
+    if forces.is_empty() {
+        return String::new();
+    }
+    let table = Table::new()
+        .text("force", forces.iter().map(|f| f.name.to_string()))
+        .text("type", forces.iter().map(|f| f.kind()))
+        .text("on", forces.iter().map(|f| acts_on(model, f).join(" – ")))
+        .text("numbers", forces.iter().map(force_numbers));
+    format!("\n{}", table.render())
+}
+
+/// Names of the bodies a force element acts on.
+fn acts_on<'a>(model: &'a Model, element: &ForceElement) -> Vec<&'a str> {
+    match element.bodies() {
+        bodies if bodies.is_empty() => vec!["all bodies"],
+        bodies => bodies
+            .into_iter()
+            .map(|body| model.tree().bodies[body].name.as_str())
+            .collect(),
+    }
+}
+
+fn force_numbers(element: &ForceElement) -> String {
+    let vector = |v: catena::spatial::Vec3<f64>| list(&v.to_array());
+    match &element.law {
+        ForceLaw::Spring(s) => format!(
+            "{} N/m, {} N·s/m, {} m{}",
+            six(s.stiffness),
+            six(s.damping),
+            six(s.rest_length),
+            if s.tension_only { ", pulls only" } else { "" }
+        ),
+        ForceLaw::Torsion(t) => format!(
+            "{} N·m/rad, {} N·m·s/rad, {} rad",
+            six(t.stiffness),
+            six(t.damping),
+            six(t.rest)
+        ),
+        ForceLaw::Constant(c) => format!(
+            "{} N, {} N·m, {} axes",
+            vector(c.force),
+            vector(c.torque),
+            match c.axes {
+                ForceAxes::World => "world",
+                ForceAxes::Link => "body",
+            }
+        ),
+        ForceLaw::Drag(d) => format!("{} N·s/m, {} N·s²/m²", six(d.linear), six(d.quadratic)),
+        ForceLaw::GravityGradient(GravityGradient::Centre { mu, centre, .. }) => {
+            format!("{} m³/s² at {} m", six(*mu), vector(*centre))
+        }
+        ForceLaw::GravityGradient(GravityGradient::Orbit { rate, .. }) => {
+            format!("{} rad/s", six(*rate))
+        }
+    }
 }
 
 fn graph_matrices(tree: &Tree) -> String {
@@ -441,10 +552,12 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
     let freedoms: Value = tree
         .dofs
         .iter()
+        .enumerate()
         .zip(constants(loaded))
-        .map(|(dof, constants)| {
+        .map(|((k, dof), constants)| {
             json!({
                 "name": dof.name,
+                "independent": model.couplings().is_none_or(|c| c.is_independent(k)),
                 "body": tree.bodies[dof.body].name,
                 "velocity_unit": dof.velocity_unit,
                 "effort_unit": dof.force_unit,
@@ -492,6 +605,16 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
             "line": warning.place.line,
         })).collect::<Vec<_>>(),
     });
+    if !model.forces().is_empty() {
+        let one = |element: &ForceElement| {
+            json!({
+                "name": &*element.name,
+                "type": element.kind(),
+                "on": acts_on(model, element),
+            })
+        };
+        value["forces"] = model.forces().iter().map(one).collect();
+    }
     if !tree.actuators.is_empty() {
         let one = |a: &catena::model::Actuator| {
             json!({
@@ -505,6 +628,20 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
             })
         };
         value["actuators"] = tree.actuators.iter().map(one).collect();
+    }
+    if let Some(couplings) = model.couplings() {
+        let one = |follower: &catena::model::Follower| {
+            let sources: Value = (follower.terms.iter())
+                .map(|(at, ratio)| json!({ "freedom": model.freedom(at.v).name, "ratio": ratio }))
+                .collect();
+            json!({
+                "name": *follower.coupling,
+                "follower": tree.dofs[follower.coordinate.v].name,
+                "sources": sources,
+                "offset": follower.offset,
+            })
+        };
+        value["couplings"] = couplings.followers().iter().map(one).collect();
     }
     if !model.constraints().is_empty() {
         let name = |body: usize| tree.bodies[body].name.as_str();
@@ -545,6 +682,18 @@ fn body_json(model: &Model, i: usize) -> Value {
         .full()
         .rows();
     let place = body.place.to_string();
+    // of the independent coordinates; a joint that follows others has none
+    let (mut q, mut v) = (tree.q_range(i), tree.dof_range(i));
+    if let Some(couplings) = model.couplings() {
+        let among = |list: &[usize], range: std::ops::Range<usize>| {
+            let place = |at: usize| list.partition_point(|&k| k < at);
+            place(range.start)..place(range.end)
+        };
+        (q, v) = (
+            among(couplings.positions(), q),
+            among(couplings.freedoms(), v),
+        );
+    }
     json!({
         "number": i,
         "name": body.name,
@@ -553,10 +702,10 @@ fn body_json(model: &Model, i: usize) -> Value {
         "parent_number": body.parent,
         "joint": body.joint,
         "kind": body.kind.name(),
-        "first_q": body.q,
-        "first_v": body.v,
-        "nq": body.kind.nq(),
-        "nv": body.kind.nv(),
+        "first_q": (!q.is_empty()).then_some(q.start),
+        "first_v": (!v.is_empty()).then_some(v.start),
+        "nq": q.len(),
+        "nv": v.len(),
         "mass": inertial.mass,
         "centre": json::vector(link_from_body.point(inertial.centre)),
         "inertia": tensor.iter().map(|row| json::numbers(row)).collect::<Value>(),

@@ -1,8 +1,9 @@
-//! `catena plot RUN`: plots of a run.
+//! `catena plot RUN`: plots of a run, or of several on top of each other.
 
-use crate::number::{counted, rough, six};
+use crate::commands::simulate::matches;
+use crate::number::{self, counted, rough, six};
 use crate::outcome::Outcome;
-use crate::{json, output};
+use crate::{json, limits, names, output};
 use catena::error::{Error, ErrorKind, Place, Result};
 use catena::spatial::{Mat3, Pose, Vec3};
 use catena::{Model, State};
@@ -25,9 +26,22 @@ const SCALE: f32 = 2.0;
 /// Which run, and where the pictures go.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Run written by `catena simulate -o`: .csv, .parquet or .mcap, finished or not
-    #[arg(value_name = "RUN")]
-    run: PathBuf,
+    /// Runs written by `catena simulate -o`: .csv, .parquet or .mcap, finished or not; the charts of several are drawn on top of
+    /// each other
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+
+    /// Draw these columns instead, by name with wildcards: q.*, frame.tool.x; may be repeated
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    columns: Vec<String>,
+
+    /// Begin at this time, s
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    from: Option<f64>,
+
+    /// End at this time, s
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    to: Option<f64>,
 
     /// Beginning of the names of the pictures [default: the run's name without extension]
     #[arg(short, long, value_name = "PREFIX")]
@@ -36,6 +50,32 @@ pub struct Arguments {
     /// Formats of the pictures: svg, png or both
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "both")]
     format: Format,
+
+    /// Look at the strip along this direction: x, -x, y, -y, z, -z, or three numbers, world axes
+    #[arg(
+        long,
+        value_name = "DIRECTION",
+        allow_hyphen_values = true,
+        help_heading = "Strip"
+    )]
+    view: Option<String>,
+
+    /// Pixels per metre of the strip [default: as large as fits]
+    #[arg(
+        long,
+        value_name = "PIXELS",
+        allow_negative_numbers = true,
+        help_heading = "Strip"
+    )]
+    scale: Option<f64>,
+
+    /// Instants in the strip
+    #[arg(long, value_name = "N", default_value_t = INSTANTS, help_heading = "Strip")]
+    instants: usize,
+
+    /// Keep the base, or the root of a floating robot, in the middle of the strip
+    #[arg(long, help_heading = "Strip")]
+    follow: bool,
 }
 
 /// Formats of pictures.
@@ -58,22 +98,48 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         )
         .hint("build it with its default features, or give --format svg"));
     }
-    let path = &arguments.run;
-    output::note_input(path);
-    let run = read_run(path)?;
+    limits::count("--instants", arguments.instants as u64, 1000)?;
+    if let Some(scale) = arguments.scale {
+        limits::positive("--scale", scale)?;
+    }
+    let mut runs = Vec::new();
+    for path in &arguments.runs {
+        output::note_input(path);
+        runs.push(
+            arguments
+                .cut(read_run(path)?)
+                .map_err(|e| e.at(place(path)))?,
+        );
+    }
+    let mut subjects = Vec::new();
+    for (path, run) in arguments.runs.iter().zip(&runs) {
+        let mut subject = Subject::of(run).map_err(|e| e.at(place(path)))?;
+        if runs.len() > 1 {
+            let stem = path.file_stem().unwrap_or_default();
+            subject.suffix = format!(" ({})", stem.to_string_lossy());
+        }
+        subjects.push(subject);
+    }
+    let (path, run) = (&arguments.runs[0], &runs[0]);
     let here = |error: Error| error.at(place(path));
-    let subject = Subject::of(&run).map_err(here)?;
+    let Some((subject, others)) = subjects.split_first() else {
+        return Ok(Outcome::default()); // a run is required
+    };
     let prefix = match &arguments.output {
         Some(prefix) => prefix.clone(),
         None => path.with_extension(""),
     };
-    let pictures = [
-        ("coordinates", subject.coordinates()),
-        ("efforts", subject.efforts()),
-        ("energies", subject.energies()),
-        ("audit", subject.audit()),
-        ("strip", subject.strip().map_err(here)?),
-    ];
+    let all = Pictures { subject, others };
+    let pictures = match arguments.columns.is_empty() {
+        true => vec![
+            ("coordinates", all.coordinates()),
+            ("efforts", all.efforts()),
+            ("energies", all.energies()),
+            ("audit", all.audit()),
+            ("strip", subject.strip(arguments).map_err(here)?),
+        ],
+        false => vec![("columns", all.chosen(&arguments.columns).map_err(here)?)],
+    };
     let mut written = Vec::new();
     for (kind, svg) in &pictures {
         let mut write = |extension: &str, bytes: &[u8]| {
@@ -105,17 +171,86 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             outcome = outcome.note(format!("wrote {name}"));
         }
     }
-    if run.dropped > 0 {
-        outcome = outcome.note(output::left_out(path, run.dropped));
-    }
-    if !run.finished {
-        outcome = outcome.note(format!(
-            "the run is not finished: the pictures show its {}, up to {} s",
-            counted(run.row_count(), "row", "rows"),
-            six(subject.end())
-        ));
+    for ((path, run), subject) in arguments.runs.iter().zip(&runs).zip(&subjects) {
+        if run.dropped > 0 {
+            outcome = outcome.note(output::left_out(path, run.dropped));
+        }
+        if !run.finished {
+            let which = match &subject.suffix[..] {
+                "" => "the run".into(),
+                _ => path.display().to_string(),
+            };
+            outcome = outcome.note(format!(
+                "{which} is not finished: the pictures show its {}, up to {} s",
+                counted(run.row_count(), "row", "rows"),
+                six(subject.end())
+            ));
+        }
     }
     Ok(outcome)
+}
+
+impl Arguments {
+    /// The rows of a run within the time asked for.
+    fn cut(&self, mut run: Run) -> Result<Run> {
+        for (option, time) in [("--from", self.from), ("--to", self.to)] {
+            if time.is_some_and(f64::is_nan) {
+                let message = format!("{option}: the time is not a number");
+                return Err(Error::new(ErrorKind::Input, message));
+            }
+        }
+        if self.from.is_none() && self.to.is_none() {
+            return Ok(run);
+        }
+        let (from, to) = (
+            self.from.unwrap_or(f64::NEG_INFINITY),
+            self.to.unwrap_or(f64::INFINITY),
+        );
+        let Some(time) = run.column("time") else {
+            return Ok(run); // refused later
+        };
+        let kept: Vec<bool> = time.iter().map(|t| (from..=to).contains(t)).collect();
+        if let (Some(first), Some(last), false) = (time.first(), time.last(), kept.contains(&true))
+        {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "the run has no rows in that time: it goes from {} to {} s",
+                    six(*first),
+                    six(*last)
+                ),
+            )
+            .hint("check --from and --to"));
+        }
+        for column in &mut run.columns {
+            let mut rows = kept.iter();
+            column.retain(|_| rows.next() == Some(&true));
+        }
+        Ok(run)
+    }
+
+    /// The direction of `--view`, and which way is up in it.
+    fn direction(&self) -> Result<Option<[[f64; 3]; 2]>> {
+        let Some(text) = &self.view else {
+            return Ok(None);
+        };
+        let direction = match text.as_str() {
+            "x" => [1.0, 0.0, 0.0],
+            "-x" => [-1.0, 0.0, 0.0],
+            "y" => [0.0, 1.0, 0.0],
+            "-y" => [0.0, -1.0, 0.0],
+            "z" => [0.0, 0.0, 1.0],
+            "-z" => [0.0, 0.0, -1.0],
+            _ => number::vector::<3>("--view", text)?,
+        };
+        let vertical = direction[0] == 0.0 && direction[1] == 0.0;
+        let up = if vertical {
+            [0.0, 1.0, 0.0]
+        } else {
+            [0.0, 0.0, 1.0]
+        };
+        Ok(Some([direction, up]))
+    }
 }
 
 /// A run with its model.
@@ -124,6 +259,8 @@ struct Subject<'a> {
     model: Model,
     title: String,
     time: &'a [f64],
+    /// What follows names in legends, where there are several runs.
+    suffix: String,
 }
 
 impl<'a> Subject<'a> {
@@ -147,8 +284,9 @@ impl<'a> Subject<'a> {
         };
         let text = metadata["model"].to_string();
         let options = catena_io::Options::default();
-        let model =
-            catena_io::builder_from_json(&text, "the model of the run", &options)?.build()?;
+        let builder = catena_io::builder_from_json(&text, "the model of the run", &options)?;
+        // a run has all coordinates of the tree
+        let model = builder.build()?.with_couplings_as_constraints();
         let unfinished = if run.finished { "" } else { " (unfinished)" };
         let method = metadata["method"].as_str().unwrap_or("unknown method");
         let title = format!("{}, {method}{unfinished}", model.name());
@@ -157,6 +295,7 @@ impl<'a> Subject<'a> {
             model,
             title,
             time,
+            suffix: String::new(),
         })
     }
 
@@ -164,120 +303,9 @@ impl<'a> Subject<'a> {
         self.time.last().copied().unwrap_or(0.0)
     }
 
-    /// The columns of a quantity, one chart for each unit.
-    fn charts(&self, key: &str, what: &str, without_unit: &str) -> Vec<Chart> {
-        let mut charts: Vec<(&str, Chart)> = Vec::new();
-        for (column, values) in self.run.header.columns.iter().zip(&self.run.columns) {
-            let Some(name) = column
-                .name
-                .strip_prefix(key)
-                .and_then(|rest| rest.strip_prefix('.'))
-            else {
-                continue;
-            };
-            let unit = column.unit.as_str();
-            let index = match charts.iter().position(|(of, _)| *of == unit) {
-                Some(index) => index,
-                None => {
-                    let label = match unit {
-                        "" => without_unit.to_string(),
-                        unit => format!("{what} ({unit})"),
-                    };
-                    charts.push((unit, Chart::new("", "time (s)", label)));
-                    charts.len() - 1
-                }
-            };
-            let chart = std::mem::take(&mut charts[index].1);
-            charts[index].1 = chart.series(name, self.time.to_vec(), values.clone());
-        }
-        charts.into_iter().map(|(_, chart)| chart).collect()
-    }
-
-    fn figure(&self, what: &str, charts: Vec<Chart>) -> String {
-        let height = 40 + HEIGHT * charts.len().max(1) as u32;
-        Figure {
-            title: format!("{what}: {}", self.title),
-            charts,
-            columns: 1,
-        }
-        .svg(WIDTH, height)
-    }
-
-    fn coordinates(&self) -> String {
-        let mut charts = self.charts("q", "position", "component of a quaternion");
-        charts.extend(self.charts("v", "velocity", ""));
-        self.figure("Coordinates", charts)
-    }
-
-    fn efforts(&self) -> String {
-        let mut charts = self.charts("tau", "effort", "");
-        charts.extend(self.charts("friction", "dry friction", ""));
-        self.figure("Efforts", charts)
-    }
-
     fn column(&self, name: &str) -> Vec<f64> {
         let values = self.run.column(name).map(<[f64]>::to_vec);
         values.unwrap_or_else(|| vec![0.0; self.time.len()])
-    }
-
-    /// The energies, work and losses.
-    fn energies(&self) -> String {
-        let [kinetic, gravitational, elastic, work, dissipated] =
-            ["kinetic", "gravitational", "elastic", "work", "dissipated"].map(|k| self.column(k));
-        let total: Vec<f64> = (0..self.time.len())
-            .map(|k| kinetic[k] + gravitational[k] + elastic[k])
-            .collect();
-        let mut energies = Chart::new("", "time (s)", "energy (J)");
-        for (name, values, is_needed) in [
-            ("kinetic", kinetic, true),
-            ("gravitational", gravitational, false),
-            ("elastic", elastic, false),
-            ("total", total, true),
-            ("work of the inputs", work, false),
-            ("dissipated", dissipated, false),
-        ] {
-            if is_needed || values.iter().any(|x| *x != 0.0) {
-                energies = energies.series(name, self.time.to_vec(), values);
-            }
-        }
-        self.figure("Energies", vec![energies])
-    }
-
-    /// Errors of every sample in the laws of mechanics.
-    fn audit(&self) -> String {
-        let mut charts = Vec::new();
-        for (column, law, title) in [
-            (
-                "error.energy",
-                "energy balance",
-                "Energy − energy at the start − work + dissipated",
-            ),
-            (
-                "error.effort",
-                "inverse dynamics of the motion",
-                "Largest difference of an effort from the inverse dynamics of the motion",
-            ),
-            (
-                "error.momentum",
-                "linear momentum",
-                "Change of the linear momentum that gravity does not explain",
-            ),
-            (
-                "error.angular_momentum",
-                "angular momentum about the mass centre",
-                "Change of the angular momentum about the mass centre",
-            ),
-        ] {
-            let found = self.run.header.columns.iter().find(|c| c.name == column);
-            let Some(found) = found else {
-                continue;
-            };
-            let title = format!("{title}{}", self.finding(law));
-            let label = format!("error ({})", found.unit);
-            let chart = Chart::new(title, "time (s)", label);
-            charts.push(chart.series("", self.time.to_vec(), self.column(column)));
-        }
-        self.figure("Audit", charts)
     }
 
     /// What the audit says of a law, where there is one.
@@ -315,10 +343,10 @@ impl<'a> Subject<'a> {
     }
 
     /// The mechanism at some instants.
-    fn strip(&self) -> Result<String> {
+    fn strip(&self, arguments: &Arguments) -> Result<String> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         let rows = self.time.len();
-        let count = rows.min(INSTANTS);
+        let count = rows.min(arguments.instants);
         let mut states = Vec::with_capacity(count);
         let mut labels = Vec::with_capacity(count);
         for k in 0..count {
@@ -334,11 +362,192 @@ impl<'a> Subject<'a> {
             states.push(state);
             labels.push(format!("t = {} s", six(row[0])));
         }
-        let view = View {
+        let mut view = View {
             title: self.title.clone(),
+            scale: arguments.scale,
+            follow: arguments.follow,
             ..View::of(&self.model, &states)?
         };
+        if let Some([direction, up]) = arguments.direction()? {
+            (view.direction, view.up) = (direction, up);
+        }
         strip(&self.model, &states, &labels, &view)
+    }
+}
+
+/// The charts of a run, with those of others on top.
+struct Pictures<'a> {
+    subject: &'a Subject<'a>,
+    others: &'a [Subject<'a>],
+}
+
+impl Pictures<'_> {
+    fn subjects(&self) -> impl Iterator<Item = &Subject<'_>> {
+        std::iter::once(self.subject).chain(self.others)
+    }
+
+    /// Columns that `name` takes, under the name it gives them, one chart for each unit, called by `label`.
+    fn charts(
+        &self,
+        name: impl Fn(&str) -> Option<String>,
+        label: impl Fn(&str) -> String,
+    ) -> Vec<Chart> {
+        let mut charts: Vec<(&str, Chart)> = Vec::new();
+        for subject in self.subjects() {
+            let run = subject.run;
+            for (column, values) in run.header.columns.iter().zip(&run.columns) {
+                let Some(name) = name(&column.name) else {
+                    continue;
+                };
+                let unit = column.unit.as_str();
+                let index = match charts.iter().position(|(of, _)| *of == unit) {
+                    Some(index) => index,
+                    None => {
+                        charts.push((unit, Chart::new("", "time (s)", label(unit))));
+                        charts.len() - 1
+                    }
+                };
+                let chart = std::mem::take(&mut charts[index].1);
+                let name = format!("{name}{}", subject.suffix);
+                charts[index].1 = chart.series(name, subject.time.to_vec(), values.clone());
+            }
+        }
+        charts.into_iter().map(|(_, chart)| chart).collect()
+    }
+
+    /// The columns of a quantity.
+    fn quantity(&self, key: &str, what: &str, without_unit: &str) -> Vec<Chart> {
+        let name = |column: &str| {
+            let rest = column.strip_prefix(key)?.strip_prefix('.')?;
+            Some(rest.to_string())
+        };
+        self.charts(name, |unit| match unit {
+            "" => without_unit.to_string(),
+            unit => format!("{what} ({unit})"),
+        })
+    }
+
+    fn figure(&self, what: &str, charts: Vec<Chart>) -> String {
+        let height = 40 + HEIGHT * charts.len().max(1) as u32;
+        let title = match self.others.len() {
+            0 => self.subject.title.clone(),
+            others => format!("{} and {others} more", self.subject.title),
+        };
+        Figure {
+            title: format!("{what}: {title}"),
+            charts,
+            columns: 1,
+        }
+        .svg(WIDTH, height)
+    }
+
+    fn coordinates(&self) -> String {
+        let mut charts = self.quantity("q", "position", "component of a quaternion");
+        charts.extend(self.quantity("v", "velocity", ""));
+        self.figure("Coordinates", charts)
+    }
+
+    fn efforts(&self) -> String {
+        let mut charts = self.quantity("tau", "effort", "");
+        charts.extend(self.quantity("friction", "dry friction", ""));
+        self.figure("Efforts", charts)
+    }
+
+    /// Columns chosen by name.
+    fn chosen(&self, patterns: &[String]) -> Result<String> {
+        for pattern in patterns {
+            let mut all = self.subjects().flat_map(|s| &s.run.header.columns);
+            if all.all(|column| !matches(pattern, &column.name)) {
+                let columns = &self.subject.run.header.columns;
+                let near = names::nearest(pattern, columns.iter().map(|c| c.name.as_str()));
+                let message = format!("--columns: no column is called `{pattern}`");
+                let error = Error::new(ErrorKind::Input, message);
+                return Err(match near {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error.hint("names have a quantity and a freedom, as in q.shoulder or frame.tool.x; `*` stands for anything"),
+                });
+            }
+        }
+        let name = |column: &str| {
+            let is_chosen = column != "time" && patterns.iter().any(|p| matches(p, column));
+            is_chosen.then(|| column.to_string())
+        };
+        let charts = self.charts(name, |unit| match unit {
+            "" => "number".into(),
+            unit => unit.to_string(),
+        });
+        Ok(self.figure("Columns", charts))
+    }
+
+    /// The energies, work and losses.
+    fn energies(&self) -> String {
+        let mut energies = Chart::new("", "time (s)", "energy (J)");
+        for subject in self.subjects() {
+            let [kinetic, gravitational, elastic, work, dissipated] =
+                ["kinetic", "gravitational", "elastic", "work", "dissipated"]
+                    .map(|k| subject.column(k));
+            let total: Vec<f64> = (0..subject.time.len())
+                .map(|k| kinetic[k] + gravitational[k] + elastic[k])
+                .collect();
+            for (name, values, is_needed) in [
+                ("kinetic", kinetic, true),
+                ("gravitational", gravitational, false),
+                ("elastic", elastic, false),
+                ("total", total, true),
+                ("work of the inputs", work, false),
+                ("dissipated", dissipated, false),
+            ] {
+                if is_needed || values.iter().any(|x| *x != 0.0) {
+                    let name = format!("{name}{}", subject.suffix);
+                    energies = energies.series(name, subject.time.to_vec(), values);
+                }
+            }
+        }
+        self.figure("Energies", vec![energies])
+    }
+
+    /// Errors of every sample in the laws of mechanics.
+    fn audit(&self) -> String {
+        let mut charts = Vec::new();
+        for (column, law, title) in [
+            (
+                "error.energy",
+                "energy balance",
+                "Energy − energy at the start − work + dissipated",
+            ),
+            (
+                "error.effort",
+                "inverse dynamics of the motion",
+                "Largest difference of an effort from the inverse dynamics of the motion",
+            ),
+            (
+                "error.momentum",
+                "linear momentum",
+                "Change of the linear momentum that gravity does not explain",
+            ),
+            (
+                "error.angular_momentum",
+                "angular momentum about the mass centre",
+                "Change of the angular momentum about the mass centre",
+            ),
+        ] {
+            let columns = &self.subject.run.header.columns;
+            let Some(found) = columns.iter().find(|c| c.name == column) else {
+                continue;
+            };
+            let title = match self.others.len() {
+                0 => format!("{title}{}", self.subject.finding(law)),
+                _ => title.into(),
+            };
+            let label = format!("error ({})", found.unit);
+            let mut chart = Chart::new(title, "time (s)", label);
+            for subject in self.subjects() {
+                let name = subject.suffix.trim();
+                chart = chart.series(name, subject.time.to_vec(), subject.column(column));
+            }
+            charts.push(chart);
+        }
+        self.figure("Audit", charts)
     }
 }
 

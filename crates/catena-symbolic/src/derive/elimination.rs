@@ -16,7 +16,7 @@ use catena::algorithm::factorization::{Factorization, reverse_gaussian_eliminati
 use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::residual::larger;
-use catena::spatial::{ArticulatedInertia, Force, Mat3, Motion, Sym3, Vec3};
+use catena::spatial::{ArticulatedInertia, Motion};
 use catena::{Base, Matrix, Model, Parameter, Scalar, State};
 
 /// Up to this many freedoms I = U D Uᵀ is verified in symbols.
@@ -206,23 +206,5 @@ fn without<S: Scalar>(
     let hat = inertia.times(column);
     let inverse = (hat.dot(column) + rotor).recip();
     let psi = hat * inverse;
-    subtracted(inertia, hat, psi)
-}
-
-/// M̂ − ψ̂ ψᵀ, which is symmetric because the two are parallel.
-pub(crate) fn subtracted<S: Scalar>(
-    inertia: ArticulatedInertia<S>,
-    hat: Force<S>,
-    psi: Force<S>,
-) -> ArticulatedInertia<S> {
-    let outer = |a: Vec3<S>, b: Vec3<S>| Mat3 {
-        x: a * b.x,
-        y: a * b.y,
-        z: a * b.z,
-    };
-    ArticulatedInertia {
-        rotational: inertia.rotational - Sym3::from_upper(outer(hat.moment, psi.moment)),
-        coupling: inertia.coupling - outer(hat.moment, psi.force),
-        translational: inertia.translational - Sym3::from_upper(outer(hat.force, psi.force)),
-    }
+    inertia.minus_outer(hat, psi)
 }

@@ -12,6 +12,7 @@ use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::error::{Error, ErrorKind, Result};
 use catena::{Base, Matrix, Model, Scalar};
 
+mod complement;
 mod document;
 mod elimination;
 mod names;
@@ -20,9 +21,9 @@ mod recursion;
 mod symbolic;
 mod sympy;
 
+pub use complement::Complement;
 pub use document::{Block, Document, Line, Span};
 pub use elimination::Verification;
-pub(crate) use elimination::subtracted;
 pub use page::{Derivation, Style};
 pub use recursion::{Definition, Part, Recursion, Section};
 use symbolic::symbolic;
@@ -107,13 +108,17 @@ pub struct Equations {
     /// For a tree on a free base: the block I_e of I that belongs to it (the composite of all bodies) and Î_e, the same with all joints free of
     /// effort (the articulated body of the base), 6 × 6, row after row.
     pub base: Option<[Option<Vec<Formula>>; 2]>,
+    /// N_l and N_d, for models of up to four bodies.
+    pub complement: Option<Complement>,
     /// The symbols of the model's numbers, with their values.
     pub values: Vec<(String, f64)>,
 }
 
 impl Equations {
-    /// Derives them. Springs, damping and friction are left out, rotor inertias are not.
+    /// Derives them. Springs, damping and friction are left out, rotor inertias are not. Couplings are left open: the equations are
+    /// those of the tree.
     pub fn new(model: &Model, keep: Keep) -> Result<Self> {
+        let model = &model.clone().with_couplings(None);
         expect_usable(model)?;
         let model = model.clone().without_passive_forces().swept(1e-14);
         Ok(scope(|| derived(&model, keep)))
@@ -122,6 +127,7 @@ impl Equations {
 
 /// Verifies I = U D Uᵀ and the meaning of the eliminated entries for a model.
 pub fn verify(model: &Model) -> Result<Verification> {
+    let model = &model.clone().with_couplings(None);
     expect_usable(model)?;
     let model = model.clone().without_passive_forces().swept(1e-14);
     Ok(Verification::new(&model))
@@ -132,6 +138,7 @@ const MOST_FREEDOMS: usize = 60;
 
 fn expect_usable(model: &Model) -> Result<()> {
     model.expect_tree()?;
+    model.expect_no_forces("a derivation as formulas")?;
     if model.nv() > MOST_FREEDOMS {
         let message = format!(
             "equations are derived for up to {MOST_FREEDOMS} freedoms; `{}` has {}",
@@ -267,6 +274,7 @@ fn derived(model: &Model, keep: Keep) -> Equations {
         psi: replaced(&psi),
         elimination,
         base,
+        complement: Complement::new(model, &symbolic, &q),
         values,
     }
 }

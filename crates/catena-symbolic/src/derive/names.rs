@@ -26,9 +26,9 @@ pub(super) fn parts(symbol: &str) -> Parts<'_> {
 }
 
 /// Indices of these count freedoms, from 0 internally and from 1 in print; those of the others count bodies, from 1.
-const FREEDOMS: [&str; 15] = [
-    "q", "v", "vdot", "tau", "d", "phi", "bias", "tauhat", "psihat", "alpha", "I", "Ihat", "l",
-    "C", "gravity",
+const FREEDOMS: [&str; 16] = [
+    "p", "q", "v", "vdot", "tau", "d", "phi", "bias", "tauhat", "psihat", "alpha", "I", "Ihat",
+    "l", "C", "gravity",
 ];
 
 /// The indices as they are printed.

@@ -4,7 +4,6 @@
 //! and 5), about body origins in body axes. They are written here a second time, step by step, because a page needs intermediate
 //! quantities that the library's own recursions do not expose; the tests compare the two.
 
-use super::elimination::subtracted;
 use super::symbolic::symbolic;
 use super::{Keep, expect_usable};
 use crate::generate::direction;
@@ -550,7 +549,7 @@ impl<'a> Notebook<'a> {
                         true => format!("{i},{}", l + 1),
                         false => i.to_string(),
                     };
-                    own = self.operator(["Ar", "Br", "Cr"], &index, subtracted(own, hat, psi));
+                    own = self.operator(["Ar", "Br", "Cr"], &index, own.minus_outer(hat, psi));
                 }
                 let mut j = i;
                 loop {

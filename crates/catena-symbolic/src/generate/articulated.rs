@@ -268,7 +268,7 @@ fn eliminate(
     let inverse = (hat.dot(column) + rotor).recip();
     let psi = hat * inverse;
     catena::spatial::Eliminated {
-        rest: crate::derive::subtracted(inertia, hat, psi),
+        rest: inertia.minus_outer(hat, psi),
         psi,
         inverse,
     }

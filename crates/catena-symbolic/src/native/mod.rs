@@ -102,6 +102,7 @@ const STATES: u64 = 3;
 /// Traces, assembles and checks the code of a model. Where the general algorithm is faster, there is no code: [`Compiled::code`] returns
 /// what there is.
 pub fn compile(model: &Model, options: &Options) -> Result<Compiled> {
+    model.expect_no_forces("compiled code")?;
     let start = Instant::now();
     let cpu = options.cpu.min(Cpu::best());
     if cpu == Cpu::Baseline {

@@ -1,6 +1,7 @@
 //! Energies, momenta and the centre of mass.
 
 use crate::algorithm::Card;
+use crate::algorithm::elements::element_energies;
 use crate::algorithm::kinematics::Kinematics;
 use crate::algorithm::passive::spring_energy;
 use crate::model::Model;
@@ -22,9 +23,9 @@ pub const CARD: Card = Card {
 pub struct MechanicalState<S> {
     /// Kinetic energy, that of the rotors included.
     pub kinetic: S,
-    /// Potential energy in the gravity field, −Σ m g·r, zero at the origin of the world.
+    /// Potential energy in the gravity field, −Σ m g·r, zero at the origin of the world, and in gravity gradients.
     pub gravitational: S,
-    /// Energy stored in the springs of the joints.
+    /// Energy stored in the springs of the joints and between the bodies.
     pub elastic: S,
     /// Angular momentum about the origin of the world, and linear momentum.
     pub momentum: Force<S>,
@@ -70,10 +71,11 @@ pub fn mechanical_state<S: Scalar, P: Parameter<S>>(
         S::select(has_mass, mass, S::one()).recip(),
         S::zero(),
     );
+    let [fields, springs] = element_energies(model, kinematics);
     MechanicalState {
         kinetic,
-        gravitational: -gravity.dot(first),
-        elastic: spring_energy(model, q),
+        gravitational: fields - gravity.dot(first),
+        elastic: springs + spring_energy(model, q),
         momentum,
         mass,
         centre: first * inverse,

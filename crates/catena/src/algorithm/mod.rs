@@ -7,13 +7,16 @@
 
 pub mod body_coordinates;
 pub mod constrained;
+pub mod coupled;
 pub mod derivatives;
+pub mod elements;
 pub mod energy;
 pub mod factorization;
 pub mod forward_dynamics;
 pub mod inertia_matrix;
 pub mod inverse_dynamics;
 pub mod kinematics;
+pub mod natural_orthogonal_complement;
 pub(crate) mod pack;
 pub mod passive;
 pub mod pendulum;
@@ -42,17 +45,20 @@ pub struct Card {
 pub const ALL: &[Card] = &[
     kinematics::forward::CARD,
     kinematics::jacobian::CARD,
+    natural_orthogonal_complement::CARD,
     kinematics::inverse::CARD,
     inverse_dynamics::recursive_newton_euler::CARD,
     inertia_matrix::composite_bodies::CARD,
     inertia_matrix::coriolis::CARD,
     factorization::udu::CARD,
+    factorization::clusters::CARD,
     factorization::columns::CARD,
     factorization::operational::CARD,
     factorization::end_effector::CARD,
     factorization::reverse_gauss::CARD,
     forward_dynamics::articulated_bodies::CARD,
     forward_dynamics::walker_orin::CARD,
+    coupled::CARD,
     constrained::rows::CARD,
     constrained::cut_loops::CARD,
     constrained::along_tree::CARD,
@@ -65,6 +71,7 @@ pub const ALL: &[Card] = &[
     energy::CARD,
     derivatives::centroidal::CARD,
     passive::CARD,
+    elements::CARD,
     pendulum::CARD,
     body_coordinates::CARD,
     integrate::dormand_prince5::CARD,

@@ -1,22 +1,25 @@
 //! The checked entry point in `f64`: checked input, a path compiled for this processor, no allocation after construction.
 
 mod composite;
+mod coupled;
 mod derivatives;
 mod tasks;
 
 use crate::Cpu;
+use crate::algorithm::elements::{self, Action};
 use crate::algorithm::energy::{MechanicalState, mechanical_state};
 use crate::algorithm::factorization::Factorization;
-use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::inertia_matrix::{CoriolisMatrix, Part, coriolis_matrix};
 use crate::algorithm::inverse_dynamics::{
     InverseDynamics, inverse_dynamics, recursive_newton_euler,
 };
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
+use crate::algorithm::natural_orthogonal_complement::{Denoc, mass_centres};
 use crate::doors::native::{Compiled, Singles};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
-use crate::model::{FrameInfo, Model};
+use crate::model::{ForceElement, ForceLaw, FrameInfo, Model, SensorKind};
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use crate::state::{Base, State, check_length};
@@ -71,7 +74,7 @@ impl<S: Scalar> Work<S> {
     ) {
         let [q, v, tau] = state;
         let external = if loaded { &self.external[..] } else { &[] };
-        forward_dynamics(model, q, v, tau, base, external, &mut self.forward, vdot);
+        articulated_bodies::kernel(model, q, v, tau, base, external, &mut self.forward, vdot);
     }
 }
 
@@ -116,6 +119,23 @@ enum Path {
 }
 
 impl Path {
+    /// Takes wrenches on the bodies, if there are any.
+    fn load(&mut self, external: &[Force<f64>]) {
+        match self {
+            Path::Baseline(work) => {
+                for (to, from) in work.external.iter_mut().zip(external) {
+                    *to = *from;
+                }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Path::Fused(work, _) => {
+                for (to, from) in work.external.iter_mut().zip(external) {
+                    *to = Force::new(from.moment.map(Fused), from.force.map(Fused));
+                }
+            }
+        }
+    }
+
     /// Factorizes I(q) over components, and gives the inverses of the pivots.
     fn factorize(&mut self, model: &Model, q: &[f64]) -> &[f64] {
         match self {
@@ -182,6 +202,8 @@ pub struct Dynamics {
     model: Model,
     path: Path,
     kinematics: Kinematics<f64>,
+    /// External wrenches with those of force elements, where there are elements.
+    wrenches: Vec<Force<f64>>,
     coriolis_work: CoriolisMatrix<f64>,
     tau: Vec<f64>,
     vdot: Vec<f64>,
@@ -201,6 +223,8 @@ pub struct Dynamics {
     quaternions: Vec<(usize, usize)>,
     factors: Kept,
     native: Option<Box<Native>>,
+    /// The independent coordinates of a model with couplings: then `model` and all else here belong to its tree.
+    coupled: Option<Box<coupled::Coupled>>,
 }
 
 /// Code generated for the model, and what it was last called with.
@@ -214,6 +238,26 @@ struct Native {
     positions: Vec<f64>,
 }
 
+impl Native {
+    fn new(compiled: &Compiled) -> Self {
+        let model = compiled.model();
+        Native {
+            codes: compiled.single(),
+            last_inverse: [model.nq(), model.nv(), model.nv()].map(|n| vec![0.0; n]),
+            inverse_is_compiled: false,
+            positions: vec![0.0; model.nq()],
+        }
+    }
+
+    /// The code computed inverse dynamics with these.
+    fn remember(&mut self, arguments: [&[f64]; 3]) {
+        for (to, from) in self.last_inverse.iter_mut().zip(arguments) {
+            to.copy_from_slice(from);
+        }
+        self.inverse_is_compiled = true;
+    }
+}
+
 impl Dynamics {
     /// Workspaces for this model, on the best path this processor has.
     pub fn new(model: &Model) -> Self {
@@ -222,6 +266,11 @@ impl Dynamics {
 
     /// Workspaces for this model, on a given path. A path the processor does not have falls back to the baseline.
     pub fn with_cpu(model: &Model, cpu: Cpu) -> Self {
+        if let Some(couplings) = model.couplings() {
+            let mut dynamics = Dynamics::with_cpu(&model.clone().open_tree(), cpu);
+            dynamics.coupled = Some(Box::new(coupled::Coupled::new(model, couplings)));
+            return dynamics;
+        }
         let nv = model.nv();
         let path = match cpu {
             // one state at a time gains nothing from the wider registers of AVX-512
@@ -235,6 +284,7 @@ impl Dynamics {
             model: model.clone(),
             path,
             kinematics: Kinematics::new(model),
+            wrenches: Vec::new(),
             coriolis_work: CoriolisMatrix::new(model),
             tau: vec![0.0; nv],
             vdot: vec![0.0; nv],
@@ -250,6 +300,7 @@ impl Dynamics {
             tasks: Box::default(),
             factors: Kept::None,
             native: None,
+            coupled: None,
             quaternions: model
                 .bodies()
                 .filter_map(|i| {
@@ -263,20 +314,20 @@ impl Dynamics {
     /// Workspaces for the model of this code, which is used where possible: on a base at rest, without external wrenches. All
     /// else, and every check, is as in [`new`](Self::new).
     pub fn with_compiled(compiled: &Compiled) -> Self {
-        let model = compiled.model();
-        let mut dynamics = Dynamics::new(model);
-        dynamics.native = Some(Box::new(Native {
-            codes: compiled.single(),
-            last_inverse: [model.nq(), model.nv(), model.nv()].map(|n| vec![0.0; n]),
-            inverse_is_compiled: false,
-            positions: vec![0.0; model.nq()],
-        }));
+        let mut dynamics = Dynamics::new(compiled.model());
+        match dynamics.is_coupled() {
+            true => dynamics.coupled_code(compiled),
+            false => dynamics.native = Some(Box::new(Native::new(compiled))),
+        }
         dynamics
     }
 
     /// The model.
     pub fn model(&self) -> &Model {
-        &self.model
+        match &self.coupled {
+            None => &self.model,
+            Some(coupled) => &coupled.model,
+        }
     }
 
     /// Which path is taken.
@@ -298,11 +349,13 @@ impl Dynamics {
         vdot: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
+        if self.is_coupled() {
+            return self.coupled_inverse(state, vdot, external);
+        }
         self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
-        self.load(external)?;
-        let loaded = !external.is_empty();
+        let loaded = self.load(state, external)?;
         if let Some(native) = &mut self.native {
             native.inverse_is_compiled = false;
             if let Some(code) = &mut native.codes.inverse
@@ -310,11 +363,7 @@ impl Dynamics {
                 && state.base == Base::fixed()
             {
                 code.run_into(&state.q, &state.v, vdot, &mut self.tau);
-                let arguments = [&state.q[..], &state.v, vdot];
-                for (to, from) in native.last_inverse.iter_mut().zip(arguments) {
-                    to.copy_from_slice(from);
-                }
-                native.inverse_is_compiled = true;
+                native.remember([&state.q, &state.v, vdot]);
                 finite_result("joint efforts", &self.model, &self.tau)?;
                 return Ok(&self.tau);
             }
@@ -365,6 +414,9 @@ impl Dynamics {
     }
 
     fn last_wrench(&self, body: usize) -> Force<f64> {
+        if let Some(wrench) = self.coupled_wrench(body) {
+            return wrench;
+        }
         if let Some(native) = &self.native
             && native.inverse_is_compiled
         {
@@ -393,12 +445,14 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
+        if self.is_coupled() {
+            return self.coupled_forward(state, tau, external);
+        }
         self.factors = Kept::None;
         self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("efforts", tau)?;
-        self.load(external)?;
-        let loaded = !external.is_empty();
+        let loaded = self.load(state, external)?;
         if let Some(native) = &mut self.native
             && let Some(code) = &mut native.codes.forward
             && !loaded
@@ -407,7 +461,7 @@ impl Dynamics {
             code.run(&state.q, &state.v, tau);
             let (vdot, inverse_pivots) = code.results();
             self.vdot.copy_from_slice(vdot);
-            check_pivots(&self.model, inverse_pivots)?;
+            check_pivots_of(&self.model, inverse_pivots)?;
             finite_result("accelerations", &self.model, &self.vdot)?;
             native.positions.copy_from_slice(&state.q);
             self.factors = Kept::AtPositions;
@@ -426,8 +480,8 @@ impl Dynamics {
     ) -> Result<()> {
         self.factors = Kept::None;
         self.model.expect_tree()?;
-        self.check_forward(state, tau, external)?;
-        self.recursive_forward(state, tau, !external.is_empty())
+        let loaded = self.check_forward(state, tau, external)?;
+        self.recursive_forward(state, tau, loaded)
     }
 
     fn recursive_forward(&mut self, state: &State, tau: &[f64], loaded: bool) -> Result<()> {
@@ -462,7 +516,7 @@ impl Dynamics {
                 (Kept::InRegisters, Fused::plain(&quads.factors.inverse))
             }
         };
-        check_pivots(&self.model, inverse_pivots)?;
+        check_pivots_of(&self.model, inverse_pivots)?;
         finite_result("accelerations", &self.model, &self.vdot)?;
         self.factors = kept;
         Ok(())
@@ -480,6 +534,9 @@ impl Dynamics {
     }
 
     fn fill_inertia(&mut self, state: &State, part: Part) -> Result<&Matrix> {
+        if self.is_coupled() {
+            return self.coupled_inertia(state, part);
+        }
         self.check_state(state)?;
         make_square(&mut self.inertia, self.model.nv());
         let inertia = self.inertia.as_mut_slice();
@@ -511,10 +568,13 @@ impl Dynamics {
 
     /// Factorizes I(q) = U D Uᵀ in O(n), for [`solve`](Self::solve).
     pub fn factorize(&mut self, state: &State) -> Result<()> {
+        if self.is_coupled() {
+            return self.coupled_factorize(state);
+        }
         self.factors = Kept::None;
         self.check_state(state)?;
         let inverse_pivots = self.path.factorize(&self.model, &state.q);
-        check_pivots(&self.model, inverse_pivots)?;
+        check_pivots_of(&self.model, inverse_pivots)?;
         self.factors = Kept::InComponents;
         Ok(())
     }
@@ -522,6 +582,9 @@ impl Dynamics {
     /// Solves I x = b in O(n) with the factors of the last [`factorize`](Self::factorize) or [`forward`](Self::forward):
     /// b comes in, x goes out.
     pub fn solve(&mut self, x: &mut [f64]) -> Result<()> {
+        if self.is_coupled() {
+            return self.coupled_solve(x);
+        }
         self.check_vector("right-hand side", x)?;
         self.bring_factors()?;
         match &mut self.path {
@@ -540,6 +603,16 @@ impl Dynamics {
 
     /// The factorization as an object of its own, with U, D, ψ, M̂ and their meaning.
     pub fn factorization(&self, state: &State) -> Result<Factorization<f64>> {
+        if self.is_coupled() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "model `{}` has couplings: its inertia matrix is factorized over clusters of joints",
+                    self.model.name()
+                ),
+            )
+            .hint("use `cluster_factorization`, or `Model::open_tree` for the tree without its couplings"));
+        }
         self.check_state(state)?;
         let mut factors = Factorization::new(&self.model);
         factors.factorize(&self.model, &state.q);
@@ -549,8 +622,32 @@ impl Dynamics {
         }
     }
 
-    /// Efforts that hold the system still against gravity and springs: inverse dynamics at v = v̇ = 0, on a base at rest.
+    /// The decoupled natural orthogonal complement as an object: N_l, N_d, composite and articulated bodies, ψ, m̂.
+    pub fn denoc(&self, state: &State) -> Result<Denoc<f64>> {
+        self.factorization(state)?;
+        let centres = mass_centres(&self.model);
+        let (q, v, base) = (&state.q, &state.v, &state.base);
+        let denoc = Denoc::new(&self.model, &centres, q, v, base);
+        match denoc.singular_freedom() {
+            Some(k) => Err(self.singular(k, denoc.pivots()[k].recip())),
+            None if !denoc.is_finite() => Err(too_large("the complement of this state")),
+            None => Ok(denoc),
+        }
+    }
+
+    /// Efforts that hold the system still against gravity, springs and other force elements: inverse dynamics at v = v̇ = 0, on a base
+    /// at rest.
     pub fn gravity(&mut self, state: &State) -> Result<&[f64]> {
+        if self.is_coupled() {
+            let mut at_rest = State {
+                q: state.q.clone(),
+                v: vec![0.0; state.v.len()],
+                base: Base::fixed(),
+            };
+            at_rest.base.pose = state.base.pose;
+            let still = vec![0.0; self.model().nv()];
+            return self.coupled_inverse(&at_rest, &still, &[]);
+        }
         self.check_state(state)?;
         let still = std::mem::take(&mut self.still);
         let mut at_rest = std::mem::replace(&mut self.at_rest, State::empty());
@@ -564,6 +661,9 @@ impl Dynamics {
 
     /// The matrix C(q, v) of convective inertia terms.
     pub fn coriolis(&mut self, state: &State) -> Result<&Matrix> {
+        if self.is_coupled() {
+            return self.coupled_coriolis(state);
+        }
         self.check_state(state)?;
         make_square(&mut self.coriolis, self.model.nv());
         coriolis_matrix(
@@ -580,6 +680,10 @@ impl Dynamics {
 
     /// Poses, velocities and accelerations of all bodies.
     pub fn kinematics(&mut self, state: &State, vdot: &[f64]) -> Result<&Kinematics<f64>> {
+        if self.is_coupled() {
+            self.coupled_kinematics(state, vdot)?;
+            return Ok(&self.kinematics);
+        }
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
         forward_kinematics(
@@ -601,6 +705,9 @@ impl Dynamics {
 
     /// Jacobian of a frame (6×nv: angular rows first, world axes, at the frame's origin).
     pub fn jacobian(&mut self, state: &State, frame: &FrameInfo) -> Result<&Matrix> {
+        if self.is_coupled() {
+            return self.coupled_jacobian(state, frame);
+        }
         self.locate(state)?;
         self.check_body(frame.body)?;
         frame_jacobian(&self.model, &self.kinematics, frame, &mut self.jacobian);
@@ -614,6 +721,11 @@ impl Dynamics {
         state: &State,
         frame: &FrameInfo,
     ) -> Result<Motion<f64>> {
+        if self.is_coupled() {
+            return self.at_tree(state, |tree, state| {
+                tree.jacobian_rate_times_v(state, frame)
+            });
+        }
         self.locate(state)?;
         self.check_body(frame.body)?;
         let acceleration = self.kinematics.frame_acceleration(frame);
@@ -623,6 +735,9 @@ impl Dynamics {
 
     /// Pose of a frame in the world.
     pub fn frame_pose(&mut self, state: &State, frame: &FrameInfo) -> Result<Pose<f64>> {
+        if self.is_coupled() {
+            return self.at_tree(state, |tree, state| tree.frame_pose(state, frame));
+        }
         self.locate(state)?;
         self.check_body(frame.body)?;
         let pose = self.kinematics.frame_pose(frame);
@@ -632,6 +747,10 @@ impl Dynamics {
 
     /// Energies, momenta and centre of mass.
     pub fn mechanical_state(&mut self, state: &State) -> Result<MechanicalState<f64>> {
+        if self.is_coupled() {
+            return self.at_tree(state, Dynamics::mechanical_state);
+        }
+        self.force_actions(state)?; // an element without a value is named
         self.locate(state)?;
         let mechanical = mechanical_state(&self.model, &state.q, &state.v, &self.kinematics);
         let energies = [
@@ -659,6 +778,11 @@ impl Dynamics {
         point: Vec3<f64>,
         wrench: Force<f64>,
     ) -> Result<Force<f64>> {
+        if self.is_coupled() {
+            return self.at_tree(state, |tree, state| {
+                tree.wrench_on(state, body, point, wrench)
+            });
+        }
         self.locate(state)?;
         self.check_body(body)?;
         let about_origin = Force::new(point.cross_add(wrench.force, wrench.moment), wrench.force);
@@ -682,19 +806,144 @@ impl Dynamics {
         self.check_state(state)
     }
 
-    /// Are these a state, efforts and wrenches of the model?
+    /// Are these a state, efforts and wrenches of the model? And do wrenches act, those of force elements included?
     pub(crate) fn check_forward(
         &mut self,
         state: &State,
         tau: &[f64],
         external: &[Force<f64>],
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.check_state(state)?;
         self.check_vector("efforts", tau)?;
-        self.load(external)
+        self.load(state, external)
     }
 
-    fn load(&mut self, external: &[Force<f64>]) -> Result<()> {
+    /// Hands the wrenches on the bodies to the recursions, with those of force elements. Are there any?
+    fn load(&mut self, state: &State, external: &[Force<f64>]) -> Result<bool> {
+        self.check_external(external)?;
+        if self.model.forces().is_empty() {
+            self.path.load(external);
+            return Ok(!external.is_empty());
+        }
+        let mut wrenches = std::mem::take(&mut self.wrenches);
+        let done = self.loaded(state, external, &mut wrenches);
+        self.path.load(&wrenches);
+        self.wrenches = wrenches;
+        done.map(|_| true)
+    }
+
+    /// The external wrenches with those of force elements; what each element does goes out.
+    pub(crate) fn loaded(
+        &mut self,
+        state: &State,
+        external: &[Force<f64>],
+        wrenches: &mut Vec<Force<f64>>,
+    ) -> Result<Vec<Action<f64>>> {
+        let still = vec![0.0; self.model.nv()];
+        self.kinematics(state, &still)?;
+        wrenches.clear();
+        wrenches.extend_from_slice(external);
+        wrenches.resize(self.model.body_count() + 1, Force::zero());
+        let mut actions = Vec::with_capacity(self.model.forces().len());
+        for element in self.model.forces() {
+            let action = elements::act(element, &self.model, &self.kinematics, wrenches);
+            let sound = wrenches.iter().all(|wrench| all_finite(&wrench.to_array()));
+            if !(sound && all_finite(&[action.energy, action.work, action.dissipated])) {
+                return Err(undefined(element, action.measures[1]));
+            }
+            actions.push(action);
+        }
+        Ok(actions)
+    }
+
+    /// What every force element of the model does at a state: energy, powers, tension and length.
+    pub fn force_actions(&mut self, state: &State) -> Result<Vec<Action<f64>>> {
+        if self.is_coupled() {
+            return self.at_tree(state, Dynamics::force_actions);
+        }
+        if self.model.forces().is_empty() {
+            self.check_state(state)?;
+            return Ok(Vec::new());
+        }
+        let mut wrenches = std::mem::take(&mut self.wrenches);
+        let actions = self.loaded(state, &[], &mut wrenches);
+        self.wrenches = wrenches;
+        actions
+    }
+
+    /// Jᵀ w of every force element: the efforts that would do the same.
+    pub fn force_efforts(&mut self, state: &State) -> Result<Vec<Vec<f64>>> {
+        if self.is_coupled() {
+            return self.coupled_force_efforts(state);
+        }
+        self.force_actions(state)?;
+        let model = &self.model;
+        let efforts = model.forces().iter().map(|element| {
+            let mut wrenches = vec![Force::zero(); model.body_count() + 1];
+            let mut efforts = vec![0.0; model.nv()];
+            elements::act(element, model, &self.kinematics, &mut wrenches);
+            elements::generalized(model, &self.kinematics, &mut wrenches, &mut efforts);
+            efforts
+        });
+        Ok(efforts.collect())
+    }
+
+    /// Powers of the force elements: what they bring in from outside less what they give to a moving base, and what they dissipate.
+    pub(crate) fn force_powers(&mut self, state: &State) -> Result<[f64; 2]> {
+        let actions = self.force_actions(state)?;
+        let work: f64 = actions.iter().map(|action| action.work).sum();
+        let lost = actions.iter().map(|action| action.dissipated).sum();
+        let to_base = self.wrenches[0].dot(self.kinematics.velocity[0]);
+        Ok([work - to_base, lost])
+    }
+
+    /// What the model's sensors measure, six numbers each ([`Sensor::measures`](crate::model::Sensor::measures)), at a state with these accelerations under wrenches on
+    /// the bodies, as [`inverse`](Self::inverse) takes them; those of constraints are among them.
+    pub fn measure(
+        &mut self,
+        state: &State,
+        vdot: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<Vec<[f64; 6]>> {
+        self.inverse(state, vdot, external)?;
+        self.kinematics(state, vdot)?;
+        let mut numbers = Vec::with_capacity(self.model.sensors().len());
+        for sensor in self.model.sensors() {
+            let (kinematics, frame) = (&self.kinematics, &sensor.frame);
+            let pose = kinematics.frame_pose(frame);
+            let found = match sensor.kind {
+                SensorKind::Imu => {
+                    let velocity = kinematics.frame_velocity(frame);
+                    let acceleration = kinematics.frame_acceleration(frame).linear;
+                    let (field, turning) =
+                        elements::field_at(&self.model, pose.translation, velocity.linear);
+                    let felt = acceleration - self.model.gravity() - field;
+                    let r = pose.rotation;
+                    Motion::new(
+                        r.transpose_times(velocity.angular + turning),
+                        r.transpose_times(felt),
+                    )
+                    .to_array()
+                }
+                SensorKind::ForceTorque { body } => {
+                    let wrench = self.joint_wrench(body)?;
+                    let in_world = kinematics.world_from_body[body].force_out(wrench);
+                    let [nx, ny, nz, fx, fy, fz] = pose.force_into(in_world).to_array();
+                    [fx, fy, fz, nx, ny, nz]
+                }
+            };
+            if !all_finite(&found) {
+                return Err(too_large(&format!(
+                    "what sensor `{}` measures",
+                    sensor.name
+                )));
+            }
+            numbers.push(found);
+        }
+        Ok(numbers)
+    }
+
+    fn check_external(&self, external: &[Force<f64>]) -> Result<()> {
         if external.is_empty() {
             return Ok(());
         }
@@ -714,15 +963,6 @@ impl Dynamics {
                     self.model.tree().bodies[body].name
                 ),
             ));
-        }
-        match &mut self.path {
-            Path::Baseline(work) => work.external.copy_from_slice(external),
-            #[cfg(target_arch = "x86_64")]
-            Path::Fused(work, _) => {
-                for (to, from) in work.external.iter_mut().zip(external) {
-                    *to = Force::new(from.moment.map(Fused), from.force.map(Fused));
-                }
-            }
         }
         Ok(())
     }
@@ -853,7 +1093,7 @@ impl Dynamics {
 /// Why freedom k has no usable pivot, the last of all that have none: 1/m̂ is 0 or NaN where m̂ overflowed.
 #[cold]
 fn singular(model: &Model, k: usize, inverse: f64) -> Error {
-    let dof = &model.tree().dofs[k];
+    let dof = model.freedom(k);
     let body = &model.tree().bodies[dof.body];
     if inverse == 0.0 || inverse.is_nan() {
         return Error::new(
@@ -884,7 +1124,7 @@ fn make_square(matrix: &mut Matrix, n: usize) {
 }
 
 /// Has every freedom a pivot to divide by?
-fn check_pivots(model: &Model, inverse: &[f64]) -> Result<()> {
+pub(crate) fn check_pivots_of(model: &Model, inverse: &[f64]) -> Result<()> {
     match not_positive(inverse) {
         None => Ok(()),
         Some(k) => Err(singular(model, k, inverse[k])),
@@ -945,6 +1185,31 @@ fn finite_frame(what: &str, frame: &FrameInfo, x: &[f64]) -> Result<()> {
     Err(too_large(&format!("the {what} of frame `{}`", frame.name)))
 }
 
+/// Why a force element has no value at a state.
+#[cold]
+fn undefined(element: &ForceElement, length: f64) -> Error {
+    let name = &element.name;
+    let error = match &element.law {
+        ForceLaw::Spring(_) if length == 0.0 => Error::new(
+            ErrorKind::Singular,
+            format!("spring `{name}` has no length at this state, and so no direction"),
+        )
+        .hint("give it ends that do not meet, or neither rest length nor damping"),
+        ForceLaw::Torsion(_) => Error::new(
+            ErrorKind::Singular,
+            format!("torsion `{name}` has no angle at this state: its axis is turned over"),
+        )
+        .hint("it is meant for bodies that turn about its axis"),
+        ForceLaw::GravityGradient(_) => Error::new(
+            ErrorKind::Singular,
+            format!("gravity gradient `{name}` has no value at this state"),
+        )
+        .hint("a body may be at the centre, or a position too large for double precision"),
+        _ => too_large(&format!("the force `{name}`")),
+    };
+    error.at(element.place.clone())
+}
+
 /// Refuses non-finite results.
 #[cold]
 pub(crate) fn too_large(what: &str) -> Error {
@@ -954,7 +1219,7 @@ pub(crate) fn too_large(what: &str) -> Error {
 
 #[cold]
 fn overflow(what: &str, model: &Model, freedom: usize) -> Error {
-    let name = &model.tree().dofs[freedom].name;
+    let name = &model.freedom(freedom).name;
     Error::new(
         ErrorKind::Input,
         format!("{what}: the result for `{name}` overflows"),

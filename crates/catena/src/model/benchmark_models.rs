@@ -1,8 +1,11 @@
 //! Mechanisms of the field's benchmark problems, besides those of `closed_models`.
 
 use super::constraint::{ConstraintSpec, RuleSpec};
-use super::{AxisPair, Dof, Inertial, JointKind, JointSpec, ModelBuilder};
+use super::{
+    AxisPair, Dof, ForceAxes, ForceRule, ForceSpec, Inertial, JointKind, JointSpec, ModelBuilder,
+};
 use crate::spatial::{Mat3, Pose, Sym3, Vec3};
+use std::f64::consts::{PI, TAU};
 
 fn diagonal([x, y, z]: [f64; 3]) -> Sym3<f64> {
     Sym3::new(x, y, z, 0.0, 0.0, 0.0)
@@ -56,10 +59,7 @@ pub(super) fn particle_pendulum() -> ModelBuilder {
     builder
 }
 
-/// Where the spring of the squeezer is: its point on the third body, and its point on the ground.
-pub(crate) const SQUEEZER_SPRING: [[f64; 2]; 2] = [[0.02, -0.018], [0.014, 0.072]];
-
-/// Name, mass, moment of inertia, mass centre, parent, place of the joint in it, name of the joint.
+/// Name, mass, moment of inertia, mass centre, parent, place of the joint in it, name of the joint, its start.
 type Member = (
     &'static str,
     f64,
@@ -68,10 +68,11 @@ type Member = (
     &'static str,
     Pose<f64>,
     &'static str,
+    f64,
 );
 
 /// Andrews' squeezer (IFToMM A03, Hairer & Wanner VII.7): seven bodies in a plane, three loops at one point. Coordinates are β, Θ, γ, δ,
-/// Φ, ε, Ω. Its spring and its motor are inputs.
+/// Φ, ε, Ω. A spring pulls the third body, a motor turns the first one.
 pub(super) fn squeezer() -> ModelBuilder {
     let mut builder = ModelBuilder::new("squeezer");
     builder.gravity = Vec3::zero();
@@ -89,6 +90,7 @@ pub(super) fn squeezer() -> ModelBuilder {
             "world",
             flat(0.0, 0.0),
             "beta",
+            -0.061_713_890_014_276_45,
         ),
         (
             "K2",
@@ -98,9 +100,28 @@ pub(super) fn squeezer() -> ModelBuilder {
             "K1",
             flat(rr, 0.0),
             "theta",
+            0.0,
         ),
-        ("K3", 0.02373, 5.255e-6, [sb, -sa], "world", b, "gamma"),
-        ("K5", 0.07050, 1.169e-5, [ta, tb], "world", a, "delta"),
+        (
+            "K3",
+            0.02373,
+            5.255e-6,
+            [sb, -sa],
+            "world",
+            b,
+            "gamma",
+            0.455_279_819_163_070_4,
+        ),
+        (
+            "K5",
+            0.07050,
+            1.169e-5,
+            [ta, tb],
+            "world",
+            a,
+            "delta",
+            0.487_364_979_543_842_55,
+        ),
         (
             "K4",
             0.00706,
@@ -109,8 +130,18 @@ pub(super) fn squeezer() -> ModelBuilder {
             "K5",
             flat(zt, 0.0),
             "phi",
+            0.222_668_390_165_885_9,
         ),
-        ("K7", 0.05498, 1.912e-5, [-ub, -ua], "world", a, "epsilon"),
+        (
+            "K7",
+            0.05498,
+            1.912e-5,
+            [-ub, -ua],
+            "world",
+            a,
+            "epsilon",
+            1.230_547_444_549_821_2,
+        ),
         (
             "K6",
             0.00706,
@@ -119,9 +150,10 @@ pub(super) fn squeezer() -> ModelBuilder {
             "K7",
             flat(0.0, -u),
             "omega",
+            -0.222_668_390_165_885_9,
         ),
     ];
-    for (name, mass, inertia, [x, y], parent, at, joint) in bodies {
+    for (name, mass, inertia, [x, y], parent, at, joint, start) in bodies {
         builder.link(
             name,
             Inertial {
@@ -132,6 +164,7 @@ pub(super) fn squeezer() -> ModelBuilder {
         );
         builder.joint(JointSpec {
             parent_from_joint: at,
+            start: vec![start],
             ..JointSpec::new(joint, JointKind::Revolute, parent, name)
         });
     }
@@ -146,16 +179,34 @@ pub(super) fn squeezer() -> ModelBuilder {
             ..JointSpec::new(name, JointKind::Revolute, "K2", child)
         }));
     }
-    builder.assumptions.push(
-        "the spring (4530 N/m between K3 and the ground) and the motor (0.033 N·m on beta) of the benchmark problem are not part \
-         of the model: they are inputs of `catena benchmark squeezer`"
-            .into(),
-    );
+    builder.force(ForceSpec::new(
+        "spring",
+        ForceRule::Spring {
+            parent: "world".into(),
+            child: "K3".into(),
+            parent_point: Vec3::new(0.014, 0.072, 0.0),
+            child_point: Vec3::new(0.02, -0.018, 0.0),
+            stiffness: 4530.0,
+            damping: 0.0,
+            rest_length: 0.07785,
+            tension_only: false,
+        },
+    ));
+    builder.force(ForceSpec::new(
+        "motor",
+        ForceRule::Constant {
+            link: "K1".into(),
+            point: Vec3::zero(),
+            force: Vec3::zero(),
+            torque: Vec3::new(0.0, 0.0, 0.033),
+            axes: ForceAxes::World,
+        },
+    ));
     builder
 }
 
-/// The flyball governor (IFToMM A05): a shaft about z, a slider on it, two rods hinged to its top with 5 kg at their ends. The springs
-/// between slider and rods are inputs. Rods are 30° below the horizontal and the slider half way up at the start, so that the
+/// The flyball governor (IFToMM A05): a shaft about z, a slider on it, two rods hinged to its top with 5 kg at their ends, springs and
+/// dampers between slider and rods. Rods are 30° below the horizontal and the slider half way up at the start, so that the
 /// springs have their free length.
 pub(super) fn governor() -> ModelBuilder {
     let mut builder = ModelBuilder::new("governor");
@@ -191,23 +242,20 @@ pub(super) fn governor() -> ModelBuilder {
     };
     builder.link("rod_a", rod);
     builder.link("rod_b", rod);
-    builder.joint(JointSpec::new(
-        "spin",
-        JointKind::Revolute,
-        "world",
-        "shaft",
-    ));
-    builder.joint(JointSpec::new(
-        "slide",
-        JointKind::Prismatic,
-        "shaft",
-        "slider",
-    ));
+    builder.joint(JointSpec {
+        start_velocity: vec![TAU],
+        ..JointSpec::new("spin", JointKind::Revolute, "world", "shaft")
+    });
+    builder.joint(JointSpec {
+        start: vec![0.5],
+        ..JointSpec::new("slide", JointKind::Prismatic, "shaft", "slider")
+    });
     let top = Vec3::new(0.0, 0.0, 1.0);
     let turned = Mat3::from_rows([[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]]);
     for (name, rotation) in [("a", Mat3::identity()), ("b", turned)] {
         builder.joint(JointSpec {
             parent_from_joint: Pose::new(rotation, top),
+            start: vec![PI / 6.0],
             axes: AxisPair {
                 first: Vec3::new(0.0, 1.0, 0.0),
                 ..AxisPair::default()
@@ -220,11 +268,21 @@ pub(super) fn governor() -> ModelBuilder {
             )
         });
     }
-    builder.assumptions.push(
-        "the two springs and dampers (800 kN/m, 40 kN·s/m) between slider and rods of the benchmark problem are not part of the \
-         model: they are inputs of `catena benchmark governor`"
-            .into(),
-    );
+    for name in ["a", "b"] {
+        builder.force(ForceSpec::new(
+            &format!("spring_{name}"),
+            ForceRule::Spring {
+                parent: "slider".into(),
+                child: format!("rod_{name}"),
+                parent_point: Vec3::zero(),
+                child_point: Vec3::new(0.5, 0.0, 0.0),
+                stiffness: 8e5,
+                damping: 4e4,
+                rest_length: 0.5,
+                tension_only: false,
+            },
+        ));
+    }
     builder
 }
 

@@ -2,6 +2,8 @@
 
 use super::actuator::ActuatorSpec;
 use super::constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Rule, RuleSpec};
+use super::force::{ForceSpec, Places};
+use super::sensor::SensorSpec;
 use super::tree::{BodyInfo, DofInfo, FrameInfo, Node, Tree};
 use super::{BodyNumbers, DofNumbers, JointKind, Model, check};
 use crate::error::{Error, ErrorKind, Place, Result, Warning};
@@ -259,6 +261,10 @@ pub struct ModelBuilder {
     pub constraints: Vec<ConstraintSpec>,
     /// Actuators; a model that names none has one on every joint with plain coordinates.
     pub actuators: Vec<ActuatorSpec>,
+    /// Force elements: springs, dampers, loads, fields.
+    pub forces: Vec<ForceSpec>,
+    /// Sensors, whose numbers a run can record.
+    pub sensors: Vec<SensorSpec>,
     /// What a reader assumed or left out; shown by `catena info`.
     pub assumptions: Vec<String>,
     /// Warnings of a reader; shown by every command.
@@ -287,6 +293,8 @@ impl ModelBuilder {
             frames: Vec::new(),
             constraints: Vec::new(),
             actuators: Vec::new(),
+            forces: Vec::new(),
+            sensors: Vec::new(),
             assumptions: Vec::new(),
             warnings: Vec::new(),
             allow_unphysical: false,
@@ -317,6 +325,12 @@ impl ModelBuilder {
         self
     }
 
+    /// Adds a force element.
+    pub fn force(&mut self, force: ForceSpec) -> &mut Self {
+        self.forces.push(force);
+        self
+    }
+
     /// Checks everything and makes the model.
     pub fn build(&self) -> Result<Model> {
         check::names(self)?;
@@ -328,8 +342,12 @@ impl ModelBuilder {
         }
         making.actuators(self)?;
         let constraints = making.constraints(self)?;
-        let mut model = making.finish(self);
+        let places = making.places();
+        let forces = self.forces.iter().map(|spec| spec.resolve(&places));
+        let forces = forces.collect::<Result<_>>()?;
+        let mut model = making.finish(self)?;
         model.constraints = constraints;
+        model.forces = forces;
         match check::mobility(&model)? {
             None => {}
             Some(error) if self.allow_immobile && !self.strict => {
@@ -344,6 +362,7 @@ impl ModelBuilder {
             }
             Some(error) => return Err(error),
         }
+        model.eliminate_couplings()?;
         Ok(model)
     }
 }
@@ -393,6 +412,7 @@ impl Making {
                 body_from_frame: Pose::identity(),
             }],
             actuators: Vec::new(),
+            sensors: Vec::new(),
             assumptions: builder.assumptions.clone(),
             warnings: builder.warnings.clone(),
             start: Vec::new(),
@@ -611,7 +631,7 @@ impl Making {
         body
     }
 
-    fn finish(mut self, builder: &ModelBuilder) -> Model {
+    fn finish(mut self, builder: &ModelBuilder) -> Result<Model> {
         for frame in &builder.frames {
             let (body, body_from_link) = self.at[&frame.link];
             self.tree.frames.push(FrameInfo {
@@ -619,6 +639,10 @@ impl Making {
                 body,
                 body_from_frame: body_from_link * frame.link_from_frame,
             });
+        }
+        for spec in &builder.sensors {
+            let sensor = spec.resolve(&self.tree, &self.tree.sensors)?;
+            self.tree.sensors.push(sensor);
         }
         for body in 1..self.tree.nodes.len() {
             let parent = self.tree.nodes[body].parent;
@@ -663,12 +687,27 @@ impl Making {
         for (body, moments) in self.bodies.iter_mut().zip(&self.moments) {
             body.inertia = rounded(*moments);
         }
-        Model {
+        Ok(Model {
             tree: Arc::new(self.tree),
             bodies: self.bodies,
             dofs: self.dofs,
             gravity: builder.gravity,
             constraints: Vec::new(),
+            couplings: None,
+            forces: Vec::new(),
+        })
+    }
+
+    /// Where the links are in the zero position.
+    fn places(&self) -> Places<'_> {
+        let mut rotations = vec![Mat3::identity(); self.bodies.len()];
+        for body in 1..self.bodies.len() {
+            let parent = self.tree.nodes[body].parent;
+            rotations[body] = rotations[parent] * self.bodies[body].placement.rotation;
+        }
+        Places {
+            links: &self.at,
+            rotations,
         }
     }
 

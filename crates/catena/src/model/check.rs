@@ -28,7 +28,13 @@ fn texts(builder: &ModelBuilder) -> Result<()> {
     let actuators = builder.actuators.iter();
     let actuators = actuators.map(|a| (&a.place, "actuator", &a.name));
     let names = links.chain(joints).chain(frames);
+    let forces = builder.forces.iter().map(|f| (&f.place, "force", &f.name));
+    let sensors = builder
+        .sensors
+        .iter()
+        .map(|s| (&s.place, "sensor", &s.name));
     let names = names.chain(constraints).chain(actuators);
+    let names = names.chain(forces).chain(sensors);
     for (place, what, name) in std::iter::once((&nowhere, "model", &builder.name)).chain(names) {
         if let Some(c) = name.chars().find(|c| is_hidden(*c)) {
             let message = format!(
@@ -184,7 +190,37 @@ pub(super) fn names(builder: &ModelBuilder) -> Result<()> {
             ));
         }
     }
-    constraint_names(builder, &links)
+    constraint_names(builder, &links)?;
+    force_names(builder, &links)
+}
+
+/// Force elements have names of their own and refer to links.
+fn force_names(builder: &ModelBuilder, links: &HashMap<&str, &Place>) -> Result<()> {
+    let mut taken = HashSet::new();
+    for spec in &builder.forces {
+        if spec.name.is_empty() {
+            return Err(model_error(&spec.place, "a force has no name".into()));
+        }
+        if !taken.insert(&spec.name) {
+            return Err(model_error(
+                &spec.place,
+                format!("two forces are called `{}`", spec.name),
+            ));
+        }
+        for link in spec.rule.links() {
+            if !links.contains_key(link) {
+                let error = model_error(
+                    &spec.place,
+                    format!("force `{}`: there is no link `{link}`", spec.name),
+                );
+                return Err(match closest(link, links.keys().copied()) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error,
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Constraints have names of their own and refer to links.

@@ -16,6 +16,7 @@
 //! spherical, universal            a mass at the centre:  m
 //! ```
 //!
+//! Force elements are not in them: who reduces a model refuses one that has some ([`Model::expect_no_forces`]).
 //! What reaches the ground is dropped. Efforts, accelerations and the inertia matrix are unchanged; the single
 //! bodies are no longer physical (a chain of revolute joints has no masses at all), so that energies, momenta and joint
 //! reactions must be computed from the original model.
@@ -107,7 +108,7 @@ impl Model {
                 shift[i] = at_tip(self.bodies[i].placement, has_axis, self.bodies[i].inertia);
             }
         }
-        let mut model = self.clone();
+        let mut model = self.clone().without_forces();
         let mut offset = vec![0.0; self.nq()];
         for i in 1..=n {
             let node = tree.nodes[i];
@@ -139,7 +140,8 @@ impl Model {
         for i in 1..=n {
             tree.bodies[i].body_from_link = shift[i].inverse() * tree.bodies[i].body_from_link;
         }
-        for frame in &mut tree.frames {
+        let sensors = tree.sensors.iter_mut().map(|sensor| &mut sensor.frame);
+        for frame in tree.frames.iter_mut().chain(sensors) {
             frame.body_from_frame = shift[frame.body].inverse() * frame.body_from_frame;
         }
         Reduced { model, offset }

@@ -85,6 +85,8 @@ pub struct Tree {
     pub frames: Vec<FrameInfo>,
     /// The actuators that the model names, see [`Model::actuators`](super::Model::actuators).
     pub actuators: Vec<super::Actuator>,
+    /// The sensors that the model names.
+    pub sensors: Vec<super::Sensor>,
     /// What was assumed, merged, normalised or left out when the model was made.
     pub assumptions: Vec<String>,
     /// Warnings about the model, which do not prevent its use.

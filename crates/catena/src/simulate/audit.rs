@@ -37,7 +37,7 @@ use crate::Dynamics;
 use crate::algorithm::passive::{dissipative_force, passive_force};
 use crate::error::Result;
 use crate::integrate::Statistics;
-use crate::model::Model;
+use crate::model::{ForceElement, Model};
 use crate::residual::{larger, largest, largest_of, ratio};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::State;
@@ -78,6 +78,8 @@ pub struct Audit {
     pub findings: Vec<Finding>,
     /// Energies at the start and at the end: kinetic, gravitational, elastic, J.
     pub energies: [[f64; 3]; 2],
+    /// Potential energy of every force element at the start and at the end, J.
+    pub elements: Vec<ElementEnergy>,
     /// Work of efforts, external wrenches and a moving base, J.
     pub work: f64,
     /// Energy lost to damping and friction, J.
@@ -92,6 +94,15 @@ pub struct Audit {
     pub evaluations: u64,
     /// Error estimated by a second run at another tolerance, relative; only when asked for.
     pub verified_error: Option<f64>,
+}
+
+/// Energy of a force element.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ElementEnergy {
+    /// Name of the element.
+    pub name: String,
+    /// At the start and at the end, J; zero for elements without a potential.
+    pub energies: [f64; 2],
 }
 
 /// How long dry friction has held a freedom.
@@ -312,6 +323,10 @@ const WORDS: usize = 43;
 impl Auditor {
     /// `resolved`: r of (1), zero for fixed steps; `order`: that of a fixed-step method.
     pub fn new(model: &Model, momentum_known: bool, resolved: f64, order: Option<usize>) -> Self {
+        let elements = model.forces().iter().map(|element| ElementEnergy {
+            name: element.name.to_string(),
+            energies: [0.0; 2],
+        });
         Auditor {
             model: model.clone(),
             momentum_known,
@@ -328,7 +343,10 @@ impl Auditor {
             residual: Worst::default(),
             quaternion: Worst::default(),
             constraints: [Worst::default(); 3],
-            audit: Audit::default(),
+            audit: Audit {
+                elements: elements.collect(),
+                ..Audit::default()
+            },
         }
     }
 
@@ -376,6 +394,13 @@ impl Auditor {
             self.audit.energies[0] = energies;
         }
         self.audit.energies[1] = energies;
+        let actions = dynamics.force_actions(seen.state)?;
+        for (element, action) in self.audit.elements.iter_mut().zip(&actions) {
+            if seen.time == start.time {
+                element.energies[0] = action.energy;
+            }
+            element.energies[1] = action.energy;
+        }
         (self.audit.work, self.audit.dissipated) = (seen.work, seen.dissipated);
 
         // relative to the energy exchanged, or, for a system at rest, to a hundredth of its energies
@@ -463,6 +488,8 @@ impl Auditor {
                 .inverse(seen.state, &still, seen.external)?
                 .to_vec(),
         };
+        // elements may be in balance with each other
+        let elements = dynamics.force_efforts(seen.state)?;
         let terms = (0..still.len()).flat_map(|k| {
             [
                 seen.tau[k],
@@ -477,13 +504,16 @@ impl Auditor {
                 loaded[k] - moving[k],
             ]
         });
-        Ok(largest_of(terms.map(f64::abs)))
+        let elements = elements.iter().flatten().copied();
+        Ok(largest_of(terms.chain(elements).map(f64::abs)))
     }
 
     /// The energy below which the tolerance is absolute: (1).
     fn unresolved(&self, start: &Start, weight: f64, is_integrated: bool) -> f64 {
         let r = self.resolved;
         let springs: f64 = self.model.dofs.iter().map(|dof| dof.stiffness.abs()).sum();
+        let elements = self.model.forces().iter().map(ForceElement::stiffness);
+        let springs = springs + elements.sum::<f64>();
         let integrals = if is_integrated { r } else { 0.0 };
         r * weight + 4.0 * r * r * (start.unit_kinetic + 0.5 * springs) + integrals
     }
@@ -517,6 +547,9 @@ impl Auditor {
         numbers.extend([self.audit.work, self.audit.dissipated]);
         numbers.push(f64::from(u8::from(self.momentum_known)));
         debug_assert_eq!(numbers.len(), WORDS);
+        for element in &self.audit.elements {
+            numbers.extend(element.energies);
+        }
         if let Some(phase) = &self.phase {
             numbers.extend(phase.sums.as_flattened());
             numbers.push(phase.steps);
@@ -527,7 +560,8 @@ impl Auditor {
     /// Reads the words of a checkpoint from the front; none if they are not those of such an auditor.
     pub fn restore<'a>(&mut self, words: &'a [u64]) -> Option<&'a [u64]> {
         let phases = self.phase.as_ref().map_or(0, |p| 3 * p.sums.len() + 1);
-        let (own, rest) = words.split_at_checked(WORDS + phases)?;
+        let elements = 2 * self.audit.elements.len();
+        let (own, rest) = words.split_at_checked(WORDS + elements + phases)?;
         let mut numbers = own.iter().map(|&word| f64::from_bits(word));
         let mut next = || numbers.next().unwrap_or(f64::NAN);
         let (time, energy) = (next(), next());
@@ -564,6 +598,9 @@ impl Auditor {
         }
         (self.audit.work, self.audit.dissipated) = (next(), next());
         let is_own = next() == f64::from(u8::from(self.momentum_known));
+        for element in &mut self.audit.elements {
+            element.energies = [next(), next()];
+        }
         if let Some(phase) = &mut self.phase {
             for sum in phase.sums.as_flattened_mut() {
                 *sum = next();

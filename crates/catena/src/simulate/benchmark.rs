@@ -1,4 +1,4 @@
-//! The field's benchmark problems: model, initial state, inputs, and reference results.
+//! The field's benchmark problems: model, initial state, and reference results.
 //!
 //! | problem | reference |
 //! |---|---|
@@ -9,18 +9,17 @@
 //! | bricard, slider-crank, stewart | our own, by two integrators at 1e-11 and 1e-12 which agree to the digits given |
 
 use super::closing::Drift;
-use super::inputs::{Controller, Inputs, LineSpring};
+use super::inputs::Inputs;
 use super::run::{Integrator, Options, Simulation};
 use crate::Dynamics;
 use crate::algorithm::constrained::ClosedChain;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{self, Adaptive, Method, System, Tolerances};
-use crate::model::benchmark_models::SQUEEZER_SPRING;
 use crate::model::{Model, embedded};
 use crate::residual::largest_of;
 use crate::spatial::Vec3;
 use crate::state::State;
-use std::f64::consts::{FRAC_PI_2, PI, TAU};
+use std::f64::consts::FRAC_PI_2;
 
 /// Names of the problems; N stands for a number.
 pub const PROBLEMS: [&str; 7] = [
@@ -42,8 +41,6 @@ pub struct Problem {
     pub model: Model,
     /// Its initial state, closed.
     pub start: State,
-    /// Its inputs.
-    pub inputs: Inputs,
     /// For how long, s.
     pub duration: f64,
     /// The quantities compared at the end.
@@ -154,7 +151,6 @@ fn pendulum() -> Result<Problem> {
     Ok(Problem {
         name: "pendulum".into(),
         start: State::start(&model),
-        inputs: Inputs::default(),
         duration: 10.0,
         quantities: what
             .into_iter()
@@ -221,7 +217,6 @@ fn four_bar(n: usize) -> Result<Problem> {
     Ok(Problem {
         name: format!("four-bar-{n}"),
         start: State::new(&model, &q, &v)?,
-        inputs: Inputs::default(),
         duration,
         quantities,
         reference_error: 1e-11,
@@ -234,15 +229,6 @@ fn four_bar(n: usize) -> Result<Problem> {
 fn squeezer() -> Result<Problem> {
     let model = embedded::model("squeezer")?;
     let names = ["beta", "theta", "gamma", "phi", "delta", "omega", "epsilon"];
-    let start = [
-        -0.061_713_890_014_276_45,
-        0.0,
-        0.455_279_819_163_070_4,
-        0.222_668_390_165_885_9,
-        0.487_364_979_543_842_55,
-        -0.222_668_390_165_885_9,
-        1.230_547_444_549_821_2,
-    ];
     let end = [
         15.81077119629904,
         -15.75637105984298,
@@ -252,35 +238,18 @@ fn squeezer() -> Result<Problem> {
         0.5347301163226948,
         1.048080741042263,
     ];
-    let mut q = vec![0.0; 7];
     let mut quantities = Vec::new();
     for (k, name) in names.iter().enumerate() {
         let at = freedom(&model, name)?;
-        q[at] = start[k];
         quantities.push(Quantity {
             name: (*name).into(),
             what: What::Position(at),
             reference: end[k],
         });
     }
-    let mut motor = vec![0.0; 7];
-    motor[freedom(&model, "beta")?] = 0.033;
-    let [on_body, on_ground] = SQUEEZER_SPRING.map(|[x, y]| Vec3::new(x, y, 0.0));
-    let inputs = Inputs {
-        controller: Controller::Constant(motor),
-        springs: vec![LineSpring {
-            frames: [Some(frame(&model, "K3")?), None],
-            points: [on_body, on_ground],
-            stiffness: 4530.0,
-            damping: 0.0,
-            free_length: 0.07785,
-        }],
-        ..Inputs::default()
-    };
     Ok(Problem {
         name: "squeezer".into(),
-        start: State::new(&model, &q, &[0.0; 7])?,
-        inputs,
+        start: State::start(&model),
         duration: 0.03,
         quantities,
         reference_error: 1e-9,
@@ -297,7 +266,6 @@ fn bricard() -> Result<Problem> {
     Ok(Problem {
         name: "bricard".into(),
         start: State::neutral(&model),
-        inputs: Inputs::default(),
         duration: 10.0,
         quantities: point("P3", rod, [0.0, 0.0, 1.0], BRICARD),
         reference_error: 1e-9,
@@ -309,31 +277,10 @@ fn bricard() -> Result<Problem> {
 
 fn governor() -> Result<Problem> {
     let model = embedded::model("governor")?;
-    let mut start = State::neutral(&model);
     let slide = freedom(&model, "slide")?;
-    start.q[slide] = 0.5;
-    start.v[freedom(&model, "spin")?] = TAU;
-    let mut springs = Vec::new();
-    for name in ["a", "b"] {
-        start.q[freedom(&model, &format!("swing_{name}"))?] = PI / 6.0;
-        springs.push(LineSpring {
-            frames: [
-                Some(frame(&model, "slider")?),
-                Some(frame(&model, &format!("rod_{name}"))?),
-            ],
-            points: [Vec3::zero(), Vec3::new(0.5, 0.0, 0.0)],
-            stiffness: 8e5,
-            damping: 4e4,
-            free_length: 0.5,
-        });
-    }
     Ok(Problem {
         name: "governor".into(),
-        start,
-        inputs: Inputs {
-            springs,
-            ..Inputs::default()
-        },
+        start: State::start(&model),
         duration: 10.0,
         quantities: vec![Quantity {
             name: "height of the slider".into(),
@@ -358,7 +305,6 @@ fn slider_crank() -> Result<Problem> {
     Ok(Problem {
         name: "slider-crank".into(),
         start,
-        inputs: Inputs::default(),
         duration: 5.0,
         quantities: vec![Quantity {
             name: "x of the slider".into(),
@@ -382,7 +328,6 @@ fn stewart() -> Result<Problem> {
     Ok(Problem {
         name: "stewart".into(),
         start,
-        inputs: Inputs::default(),
         duration: 5.0,
         quantities: point("the plate's edge", plate, [0.6, 0.0, 0.0], STEWART),
         reference_error: 1e-9,
@@ -438,7 +383,7 @@ impl Problem {
         let mut simulation = Simulation::with_closing(
             &self.model,
             &self.start,
-            self.inputs.clone(),
+            Inputs::default(),
             Vec::new(),
             options,
             drift,

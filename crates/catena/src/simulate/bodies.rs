@@ -14,7 +14,7 @@ use crate::algorithm::body_coordinates::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::bdf::{Bdf, BdfOptions, Implicit, Role};
 use crate::integrate::{StepOutcome, System};
-use crate::model::{Model, Rule};
+use crate::model::{ForceLaw, Model, Rule};
 use crate::spatial::Force;
 
 /// Rows left out as dependent may be violated by this much, m or rad; more shows that they have become independent.
@@ -98,6 +98,17 @@ impl BodiesEngine {
             }
             lines.push(line);
         }
+        lines.extend(model.forces().iter().filter_map(|element| {
+            let ForceLaw::Spring(spring) = element.law else {
+                return None;
+            };
+            Some(Line {
+                bodies: spring.ends.map(|end| end.body),
+                points: spring.ends.map(|end| end.point),
+                stiffness: spring.stiffness,
+                damping: spring.damping,
+            })
+        }));
         let mut drivers = Vec::new();
         let mut row = layout.multipliers();
         for constraint in model.constraints() {

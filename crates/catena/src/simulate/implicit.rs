@@ -110,7 +110,7 @@ impl TreeNewton {
         let (nq, nv) = (model.nq(), model.nv());
         let dense = match matrix {
             NewtonMatrix::Automatic | NewtonMatrix::Joints => {
-                nv <= DENSE_UP_TO || !tree_knows(system.inputs())
+                nv <= DENSE_UP_TO || !model.forces().is_empty() || !tree_knows(system.inputs())
             }
             NewtonMatrix::Tree | NewtonMatrix::Pendulum(_) | NewtonMatrix::Bodies(_) => false,
             NewtonMatrix::Dense => true,

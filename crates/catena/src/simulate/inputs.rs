@@ -4,7 +4,7 @@ use super::base_motion::PrescribedBase;
 use super::control::{Actuated, FrameLoad, Gains, Law};
 use crate::Dynamics;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Actuator, Constraint, Model};
+use crate::model::{Actuator, Constraint, ForceElement, Model};
 use crate::spatial::{Force, Vec3};
 use crate::state::State;
 use crate::trajectory::Reference;
@@ -128,7 +128,8 @@ pub struct FrameWrench {
     pub wrench: Force<f64>,
 }
 
-/// A spring and a damper along the line between the origins of two frames.
+/// A spring and a damper along the line between points of two frames, as an input: a pull at a body, say. One that belongs to the
+/// mechanism is a force element of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineSpring {
     /// Indices of the frames in the tree; none stands for the ground, with the point in world axes.
@@ -323,6 +324,7 @@ impl Inputs {
             && self.wrenches.is_empty()
             && self.loads.is_empty()
             && self.springs.is_empty()
+            && model.forces().iter().all(ForceElement::is_internal)
             && freedoms.clone().all(is_loose)
     }
 

@@ -20,7 +20,7 @@ mod pendulum;
 mod run;
 mod tree_system;
 
-pub use audit::{Audit, Breach, Errors, Finding, Held};
+pub use audit::{Audit, Breach, ElementEnergy, Errors, Finding, Held};
 pub use base_motion::{
     AnalyticBase, BaseMotion, BaseTable, PrescribedBase, RestingBase, Sinusoid, check_derivatives,
 };

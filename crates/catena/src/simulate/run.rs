@@ -8,13 +8,13 @@ use super::dry_friction::Mode;
 use super::engine::Engine;
 use super::implicit::NewtonMatrix;
 use super::inputs::{Controller, Inputs};
-use super::tree_system::{Change, EventFunction, Response, TreeSystem};
+use super::tree_system::{Change, Constrained, EventFunction, Response, TreeSystem};
 use crate::doors::native::Compiler;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{FixedMethod, Method, Tolerances};
 use crate::model::Model;
 use crate::residual::difference;
-use crate::spatial::Motion;
+use crate::spatial::{Force, Motion};
 use crate::state::{Base, State};
 
 /// How time is stepped.
@@ -130,6 +130,10 @@ pub struct Sample {
     pub dissipated: f64,
     /// Errors in the laws of mechanics.
     pub errors: Errors,
+    /// Wrenches on the bodies 0…n by inputs, in body axes about the bodies' origins; empty if there are none.
+    pub external: Vec<Force<f64>>,
+    /// Forces and violations of the constraints, where there are some.
+    pub constrained: Option<Constrained>,
 }
 
 /// An event that happened.
@@ -169,6 +173,9 @@ impl Simulation {
     ///
     /// The base moves as the inputs prescribe. Without a prescription it is at rest in the pose of the state; a state with a moving base
     /// is refused, since it gives only the beginning of that motion.
+    ///
+    /// A run of a model with couplings has all coordinates of the tree, and its inputs act on them; the state may be given in
+    /// independent coordinates.
     pub fn new(
         model: &Model,
         initial: &State,
@@ -206,7 +213,12 @@ impl Simulation {
         check(&options)?;
         inputs.base.check(options.duration)?;
         place_base(&initial.base, &mut inputs)?;
-        let initial = State::new(model, &initial.q, &initial.v)?;
+        let whole = model.clone().with_couplings_as_constraints();
+        let initial = match initial.q.len() == whole.nq() {
+            true => State::new(&whole, &initial.q, &initial.v)?,
+            false => State::new(model, &initial.q, &initial.v)?.of_tree(model),
+        };
+        let model = &whole;
         let mut system = TreeSystem::with_constraints(model, inputs, events, Vec::new(), drift)?;
         let explicit = !matches!(options.integrator, Integrator::Bdf { .. });
         let compiled = match compiler {
@@ -628,6 +640,8 @@ impl Simulation {
             work,
             dissipated,
             errors,
+            external,
+            constrained,
         });
         self.samples += 1;
         Ok(())

@@ -10,6 +10,8 @@
 //! Ẇ = τ·v + Σ w·t + w₀·t₀,   Ḋ = (damping v − friction)·v
 //! ```
 //!
+//! and what force elements bring in and dissipate; what they store is part of the energies.
+//!
 //! w₀ is the wrench with which the base acts on the tree, by inverse dynamics of the motion found, t₀ the base's twist.
 //!
 //! Stages of a step may carry quaternions slightly off unit length; they are normalised before they are used, and the accepted
@@ -167,13 +169,16 @@ pub struct TreeSystem {
     tau: Vec<f64>,
     resisted: Vec<f64>,
     external: Vec<Force<f64>>,
+    /// The same with the wrenches of force elements, for equations in other coordinates.
+    loads: Vec<Force<f64>>,
     still: Vec<f64>,
     vdot: Vec<f64>,
     quaternions: Vec<usize>,
 }
 
 impl TreeSystem {
-    /// The model driven by these inputs, on the base they prescribe. Loops are kept closed by projection.
+    /// The model driven by these inputs, on the base they prescribe. Loops are kept closed by projection. States and inputs have all
+    /// coordinates of the tree: couplings are constraints here ([`Model::with_couplings_as_constraints`]).
     pub fn new(model: &Model, inputs: Inputs, events: Vec<EventFunction>) -> Result<Self> {
         TreeSystem::with_constraints(model, inputs, events, Vec::new(), Drift::default())
     }
@@ -186,8 +191,10 @@ impl TreeSystem {
         user: Vec<Arc<dyn UserConstraint>>,
         drift: Drift,
     ) -> Result<Self> {
+        let model = &model.clone().with_couplings_as_constraints();
         inputs.check(model)?;
         let nv = model.nv();
+        let has_friction = model.dofs.iter().any(|dof| dof.friction > 0.0);
         let mut smooth = model.clone();
         smooth.dofs.iter_mut().for_each(|dof| dof.friction = 0.0);
         let actuated = Actuated::new(nv, inputs.actuators.as_deref());
@@ -199,7 +206,7 @@ impl TreeSystem {
             actuated,
             complaint: None,
             model: model.clone(),
-            closing: Closing::new(&smooth, user, drift),
+            closing: Closing::new(&smooth, user, drift, has_friction),
             dynamics: Dynamics::new(&smooth.open_tree()),
             inputs,
             friction: DryFriction::new(model),
@@ -211,6 +218,7 @@ impl TreeSystem {
             tau: vec![0.0; nv],
             resisted: vec![0.0; nv],
             external: Vec::new(),
+            loads: Vec::new(),
             still: vec![0.0; nv],
             vdot: vec![0.0; nv],
             quaternions: model
@@ -224,9 +232,9 @@ impl TreeSystem {
     }
 
     /// From now on accelerations come from code that this compiler generates for the model, wherever the base is at rest and no external
-    /// wrenches act. Returns false, without a change, for closed chains.
+    /// wrenches act. Returns false, without a change, for closed chains and models with force elements.
     pub fn compile(&mut self, compiler: Compiler) -> Result<bool> {
-        if self.closing.is_some() {
+        if self.closing.is_some() || !self.model.forces().is_empty() {
             return Ok(false);
         }
         let compiled = compiler(self.dynamics.model())?;
@@ -286,6 +294,9 @@ impl TreeSystem {
         self.load(t, &state.q, &state.v);
         self.state.base = state.base;
         self.accelerate(t, &mut vdot)?;
+        if let Some(closing) = &mut self.closing {
+            closing.complete(t, &self.state, &self.resisted, &self.external)?;
+        }
         let mut constrained = self.closing.as_ref().map(|closing| Constrained {
             efforts: closing.efforts(),
             multipliers: closing.multipliers().to_vec(),
@@ -574,10 +585,16 @@ impl TreeSystem {
             );
             work += self.dynamics.joint_wrench(0)?.dot(twist);
         }
+        let mut lost = 0.0;
+        if !self.model.forces().is_empty() {
+            let [brought_in, dissipated] = self.dynamics.force_powers(state)?;
+            work += brought_in;
+            lost += dissipated;
+        }
         let model = self.dynamics.model();
-        let mut lost: f64 = (0..model.nv())
+        lost += (0..model.nv())
             .map(|k| passive::dissipative_force(model, &state.v, k) * state.v[k])
-            .sum();
+            .sum::<f64>();
         for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
             lost -= effort * state.v[k];
         }
@@ -885,13 +902,25 @@ impl TreeSystem {
         self.drive(t)?;
         self.friction.slip(&self.state.v);
         self.resist();
+        if !self.model.forces().is_empty() {
+            let mut loads = std::mem::take(&mut self.loads);
+            let done = self
+                .dynamics
+                .loaded(&self.state, &self.external, &mut loads);
+            self.loads = loads;
+            done?;
+        }
         self.tree_powers(vdot)
     }
 
-    /// The result of [`act`](Self::act): the model without dry friction, efforts, external wrenches and the base's motion.
+    /// The result of [`act`](Self::act): the model without dry friction, efforts, wrenches on the bodies and the base's motion.
     pub(crate) fn acting(&self) -> (&Model, &[f64], &[Force<f64>], &Base<f64>) {
         let model = self.dynamics.model();
-        (model, &self.resisted, &self.external, &self.state.base)
+        let wrenches = match model.forces().is_empty() {
+            true => &self.external,
+            false => &self.loads,
+        };
+        (model, &self.resisted, wrenches, &self.state.base)
     }
 
     /// Which freedoms dry friction holds.

@@ -88,6 +88,22 @@ impl<S: Scalar> ArticulatedInertia<S> {
         self.turned(a_from_b.rotation).shifted(a_from_b.translation)
     }
 
+    /// M̂ − ψ̂ ψᵀ, which is symmetric because the two wrenches are parallel.
+    #[inline(always)]
+    pub fn minus_outer(self, psi_hat: Force<S>, psi: Force<S>) -> Self {
+        let outer = |a: Vec3<S>, b: Vec3<S>| Mat3 {
+            x: a * b.x,
+            y: a * b.y,
+            z: a * b.z,
+        };
+        let (n, f) = (psi_hat.moment, psi_hat.force);
+        ArticulatedInertia {
+            rotational: self.rotational - Sym3::from_upper(outer(n, psi.moment)),
+            coupling: self.coupling - outer(n, psi.force),
+            translational: self.translational - Sym3::from_upper(outer(f, psi.force)),
+        }
+    }
+
     /// The 6×6 matrix, angular part first.
     pub fn to_matrix(self) -> [[S; 6]; 6] {
         let (a, b, c) = (

@@ -9,7 +9,7 @@ mod progress;
 mod record;
 mod report;
 
-pub use chosen::Chosen;
+pub use chosen::{Chosen, matches};
 pub use origin::arithmetic;
 pub use record::Layout;
 pub use report::stored;
@@ -322,7 +322,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Further columns for the file, by name with wildcards: frame.tool.*, frame.*.x, centre.*, momentum.*; may be repeated
+    /// Further columns for the file, by name with wildcards: frame.tool.*, frame.*.x, centre.*, momentum.*, angular_momentum.*,
+    /// joint.*, constraint.*, actuator.*, force.*, sensor.*; may be repeated
     #[arg(long, value_name = "NAMES", requires = "output", value_delimiter = ',')]
     record: Vec<String>,
 
@@ -352,11 +353,14 @@ pub struct Arguments {
 
 /// Simulates.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    let loaded = arguments.model.load()?;
+    let mut loaded = arguments.model.load()?;
+    // the state is given in independent coordinates; the run has all of the tree
+    let mut start = arguments.start(&loaded)?.of_tree(&loaded.model);
+    let has_loops = !loaded.model.constraints().is_empty();
+    loaded.model = loaded.model.with_couplings_as_constraints();
     let model = &loaded.model;
-    let mut start = arguments.start(&loaded)?;
     let mut moved = None;
-    if !model.constraints().is_empty() {
+    if has_loops {
         let chain = &mut ClosedChain::new(model);
         moved = situation::close(chain, 0.0, &mut start.state)?;
     }
@@ -385,7 +389,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         chosen: Chosen::default(),
     };
     let layout = Layout {
-        chosen: Chosen::new(model, &layout.columns(model), &arguments.record)?,
+        chosen: Chosen::new(model, &layout.columns(model), "--record", &arguments.record)?,
         ..layout
     };
     let is_compiled = simulation.is_compiled();

@@ -72,8 +72,8 @@ impl Layout {
         columns
     }
 
-    /// Appends the numbers of a sample, in the order of the columns.
-    fn append_row(
+    /// Appends the numbers of a sample, in the order of the columns. `dynamics` is that of the tree with its loops open.
+    pub fn append_row(
         &self,
         dynamics: &mut Dynamics,
         sample: &Sample,
@@ -84,7 +84,7 @@ impl Layout {
     }
 
     /// Appends the numbers of a sample without those that are chosen.
-    pub fn append_common(&self, model: &Model, sample: &Sample, rows: &mut Vec<f64>) {
+    fn append_common(&self, model: &Model, sample: &Sample, rows: &mut Vec<f64>) {
         rows.push(sample.time);
         rows.extend_from_slice(&sample.state.q);
         rows.extend_from_slice(&sample.state.v);

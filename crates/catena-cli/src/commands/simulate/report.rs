@@ -231,6 +231,17 @@ fn audit_text(audit: &Audit) -> String {
         six(audit.work),
         six(audit.dissipated)
     );
+    for element in &audit.elements {
+        let [start, end] = element.energies;
+        if [start, end] != [0.0; 2] {
+            text += &format!(
+                "  energy of force {}: {} → {} J\n",
+                element.name,
+                six(start),
+                six(end)
+            );
+        }
+    }
     for held in &audit.held {
         text += &format!(
             "  dry friction held {} for {} s ({})\n",
@@ -258,6 +269,9 @@ fn audit_json(audit: &Audit) -> Value {
         "energy_end": energy(audit.energies[1]),
         "work": audit.work,
         "dissipated": audit.dissipated,
+        "forces": audit.elements.iter().map(|element| json!({
+            "force": element.name, "energy_start": element.energies[0], "energy_end": element.energies[1],
+        })).collect::<Value>(),
         "held": audit.held.iter().map(|held| json!({
             "freedom": held.name, "times": held.times, "duration": held.duration,
         })).collect::<Value>(),

@@ -127,7 +127,7 @@ impl Through {
                 },
                 ..state.clone()
             },
-            weightless: chain.model.clone().with_gravity([0.0; 3]),
+            weightless: chain.model.clone().with_gravity([0.0; 3]).without_forces(),
             needed: vec![0.0; nv],
             still: vec![0.0; nv],
         }

@@ -43,8 +43,9 @@
 use super::inverse::{self, Beyond, Body, Sum, Visit, force_seen, motion_seen, wrench_seen};
 use super::sweeps::{self, Numbers, Sweeps};
 use crate::algorithm::Card;
+use crate::algorithm::elements;
 use crate::algorithm::factorization::{Factorization, FactorsRef};
-use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::pack::{GROUP, One, Sink, write_force, write_motion, write_vec};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -108,10 +109,10 @@ impl<S: Scalar> ForwardDerivativesWork<S> {
     }
 }
 
-/// v̇ of [`forward_dynamics`] and its derivatives at (q, v, τ).
+/// v̇ of [`forward_dynamics`](crate::algorithm::forward_dynamics::forward_dynamics) and its derivatives at (q, v, τ).
 ///
 /// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing. They
-/// are taken as constant in body axes.
+/// are taken as constant in body axes, and so are those of force elements here; [`Dynamics`](crate::Dynamics) adds how these change.
 pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     q: &[S],
@@ -122,7 +123,9 @@ pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     work: &mut ForwardDerivativesWork<S>,
     derivatives: &mut ForwardDerivatives<S>,
 ) {
-    forward_dynamics(
+    let mut sum = Vec::new();
+    let external = elements::loaded(model, [q, v], base, external, &mut sum);
+    articulated_bodies::kernel(
         model,
         q,
         v,

@@ -45,6 +45,7 @@
 
 use super::pairs::{self, Numbers, Pairs};
 use crate::algorithm::Card;
+use crate::algorithm::elements;
 use crate::algorithm::factorization::FactorsRef;
 use crate::algorithm::pack::{One, Sink, write_force, write_motion, write_vec};
 use crate::matrix::Matrix;
@@ -349,7 +350,7 @@ pub(crate) fn numbers<M: Scalar>(g: &Gathered<M>, numbers: &mut Numbers<M>) {
 /// ∂τ/∂q, ∂τ/∂v and ∂τ/∂v̇ of [`inverse_dynamics`](crate::algorithm::inverse_dynamics::inverse_dynamics) at (q, v, v̇).
 ///
 /// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing. They
-/// are taken as constant in body axes.
+/// are taken as constant in body axes, and so are those of force elements here; [`Dynamics`](crate::Dynamics) adds how these change.
 pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     q: &[S],
@@ -360,6 +361,8 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     work: &mut InverseDerivativesWork<S>,
     derivatives: &mut InverseDerivatives<S>,
 ) {
+    let mut sum = Vec::new();
+    let external = elements::loaded(model, [q, v], base, external, &mut sum);
     work.0.run(model, [q, v, vdot], base, external);
     work.1.run::<S, One, P, true>(
         model,

@@ -20,7 +20,7 @@
 //! registers where the processor has AVX2.
 
 use crate::algorithm::factorization::{Factorization, FactorsMut};
-use crate::algorithm::{Card, passive};
+use crate::algorithm::{Card, elements, passive};
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar, Task};
 use crate::space::{Components, Constants, Freed, JointIn, Space, in_space};
@@ -57,10 +57,27 @@ impl<S: Scalar> ForwardDynamics<S> {
     }
 }
 
-/// v̇ with I v̇ + C v + gravity + passive = τ + Jᵀ w(ext).
+/// v̇ with I v̇ + C v + gravity + passive = τ + Jᵀ w(ext), force elements being part of w(ext).
 ///
 /// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing.
 pub fn forward_dynamics<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    q: &[S],
+    v: &[S],
+    tau: &[S],
+    base: &Base<S>,
+    external: &[Force<S>],
+    work: &mut ForwardDynamics<S>,
+    vdot: &mut [S],
+) {
+    let mut sum = Vec::new();
+    let external = elements::loaded(model, [q, v], base, external, &mut sum);
+    kernel(model, q, v, tau, base, external, work, vdot);
+}
+
+/// The recursion in components, compiled once; `external` has the wrenches of force elements already.
+#[inline(always)]
+pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     q: &[S],
     v: &[S],

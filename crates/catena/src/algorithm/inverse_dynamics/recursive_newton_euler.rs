@@ -27,7 +27,7 @@
 //! The recursion is written over a `Space`: [`inverse_dynamics`] runs it in components of any scalar, [`crate::Dynamics`] in
 //! registers where the processor has AVX2.
 
-use crate::algorithm::{Card, passive};
+use crate::algorithm::{Card, elements, passive};
 use crate::model::Angles;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
@@ -69,7 +69,7 @@ impl<S: Scalar> InverseDynamics<S> {
     }
 }
 
-/// τ = I v̇ + C v + gravity + passive − Jᵀ w(ext).
+/// τ = I v̇ + C v + gravity + passive − Jᵀ w(ext), force elements being part of w(ext).
 ///
 /// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing.
 pub fn inverse_dynamics<S: Scalar, P: Parameter<S>>(
@@ -82,10 +82,13 @@ pub fn inverse_dynamics<S: Scalar, P: Parameter<S>>(
     work: &mut InverseDynamics<S>,
     tau: &mut [S],
 ) {
+    let mut sum = Vec::new();
+    let external = elements::loaded(model, [q, v], base, external, &mut sum);
     kernel(model, q, v, vdot, base, external, work, tau);
 }
 
-/// The recursion in components, inlined into the caller so that it is compiled for the caller's instruction set.
+/// The recursion in components, inlined into the caller so that it is compiled for the caller's instruction set. `external` has the
+/// wrenches of force elements already.
 #[inline(always)]
 pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,

@@ -12,6 +12,7 @@ impl Pendulum {
     ///
     /// Body axes are those of the model's body frames. The last body has no outboard joint; one is put at its mass centre.
     pub fn of_model(model: &Model) -> Result<Self> {
+        model.expect_no_forces("the pendulum of spherical joints")?;
         let tree = model.tree();
         let refuse = |what: String| {
             Err(Error::new(ErrorKind::Unsupported, format!("`{}` is not a pendulum: {what}", model.name()))

@@ -3,6 +3,7 @@
 use super::lanes::{Place, Transposed, Work, not_positive};
 use super::squares::Squares;
 use crate::Dynamics;
+use crate::algorithm::elements;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use crate::algorithm::inertia_matrix::entries::{self, Entries};
@@ -78,13 +79,17 @@ impl Question for Inverse {
         {
             code.run(&work.q, &work.v, &work.input, &mut work.output);
         } else if let Some(inverse) = &mut work.inverse {
+            let external: &[Force<Wide<V>>] = if loaded { &work.external } else { &[] };
+            let mut sum = Vec::new();
+            let state = [&work.q[..], &work.v];
+            let external = elements::loaded(model, state, base, external, &mut sum);
             recursive_newton_euler::kernel(
                 model,
                 &work.q,
                 &work.v,
                 &work.input[..model.nv()],
                 base,
-                if loaded { &work.external } else { &[] },
+                external,
                 inverse,
                 &mut work.output[..model.nv()],
             );

@@ -6,6 +6,7 @@ use crate::algorithm::derivatives::inverse::Work as InverseWork;
 use crate::algorithm::derivatives::pairs::Pairs;
 use crate::algorithm::derivatives::sweeps::Sweeps;
 use crate::algorithm::derivatives::{ForwardDerivatives, InverseDerivatives, forward};
+use crate::algorithm::elements;
 use crate::algorithm::factorization::columns::Columns;
 use crate::algorithm::pack::{One, Pack};
 use crate::error::{Error, ErrorKind, Result};
@@ -319,17 +320,20 @@ impl Dynamics {
     /// ∂τ/∂q, ∂τ/∂v and ∂τ/∂v̇ = I of [`inverse`](Self::inverse).
     ///
     /// Derivatives with respect to q are along the increments of [`State::step`]. External wrenches are taken as constant
-    /// in body axes, Coulomb friction as constant.
+    /// in body axes, Coulomb friction as constant; force elements change with the state.
     pub fn inverse_derivatives(
         &mut self,
         state: &State,
         vdot: &[f64],
         external: &[Force<f64>],
     ) -> Result<&InverseDerivatives> {
+        if self.is_coupled() {
+            return self.coupled_inverse_derivatives(state, vdot, external);
+        }
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
-        self.load(external)?;
-        let loaded = !external.is_empty();
+        let loaded = self.load(state, external)?;
+        let slopes = self.force_slopes(state);
         let model = &self.model;
         let store = self
             .derivatives
@@ -354,7 +358,11 @@ impl Dynamics {
         let finite = (store.workspaces).run(Of::Inverse, path, model, slices, base, loaded, out);
         // springs, dampers and rotors are added after the entries have been tested
         let tree = model.tree();
-        if !finite || tree.has_passive_forces || tree.has_rotors {
+        if let Some([along_q, along_v]) = &slopes {
+            subtract(&mut derivatives.dq, along_q);
+            subtract(&mut derivatives.dv, along_v);
+        }
+        if !finite || tree.has_passive_forces || tree.has_rotors || slopes.is_some() {
             derivatives.check(model)?;
         }
         Ok(derivatives)
@@ -368,15 +376,20 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&ForwardDerivatives> {
+        if self.is_coupled() {
+            return self.coupled_forward_derivatives(state, tau, external);
+        }
         if let Some(native) = &self.native
             && native.codes.forward_derivatives.is_some()
             && external.is_empty()
+            && self.model.forces().is_empty()
             && state.base == Base::fixed()
         {
             return self.compiled_forward_derivatives(state, tau);
         }
         self.general_forward(state, tau, external)?;
-        let loaded = !external.is_empty();
+        let slopes = self.force_slopes(state);
+        let loaded = !external.is_empty() || slopes.is_some();
         let model = &self.model;
         let store = self
             .derivatives
@@ -390,12 +403,23 @@ impl Dynamics {
         let out = [dq, dv, dtau].map(Matrix::as_mut_slice);
         let (base, path) = (&state.base, &self.path);
         let finite = (store.workspaces).run(Of::Forward, path, model, slices, base, loaded, out);
-        if !finite || model.tree().has_passive_forces {
+        if let Some([along_q, along_v]) = &slopes {
+            // I ∂v̇ = … + Jᵀ ∂w
+            add_product(&mut derivatives.dq, &derivatives.dtau, along_q);
+            add_product(&mut derivatives.dv, &derivatives.dtau, along_v);
+        }
+        if !finite || model.tree().has_passive_forces || slopes.is_some() {
             let kept = std::mem::replace(&mut self.factors, Kept::None);
             derivatives.check(model)?;
             self.factors = kept;
         }
         Ok(derivatives)
+    }
+
+    /// Jᵀ ∂w/∂q and Jᵀ ∂w/∂v of the force elements, if there are any.
+    fn force_slopes(&self, state: &State) -> Option<[Matrix; 2]> {
+        let has_forces = !self.model.forces().is_empty();
+        has_forces.then(|| elements::slopes(&self.model, state))
     }
 
     /// Derivatives of forward dynamics by code generated for the model.
@@ -423,7 +447,7 @@ impl Dynamics {
             share_out(found, [dq, dv, dtau].map(Matrix::as_mut_slice));
             vdot.copy_from_slice(&found[found.len() - model.nv()..]);
             self.vdot.copy_from_slice(vdot);
-            super::check_pivots(model, inverse_pivots)?;
+            super::check_pivots_of(model, inverse_pivots)?;
             super::finite_result("accelerations", model, &self.vdot)?;
             derivatives.check(model)?;
             native.positions.copy_from_slice(&state.q);
@@ -434,6 +458,9 @@ impl Dynamics {
 
     /// I⁻¹ in O(n²). The factorization is kept: see [`solve`](Self::solve).
     pub fn inverse_inertia(&mut self, state: &State) -> Result<&Matrix> {
+        if self.is_coupled() {
+            return self.coupled_inverse_inertia(state);
+        }
         self.factorize(state)?;
         let model = &self.model;
         let store = self
@@ -449,7 +476,7 @@ impl Dynamics {
 
 impl InverseDerivatives {
     /// Are all entries finite?
-    fn check(&self, model: &Model) -> Result<()> {
+    pub(super) fn check(&self, model: &Model) -> Result<()> {
         finite_matrix("∂τ/∂q", model, &self.dq)?;
         finite_matrix("∂τ/∂v", model, &self.dv)?;
         finite_matrix("∂τ/∂v̇", model, &self.inertia)
@@ -458,15 +485,34 @@ impl InverseDerivatives {
 
 impl ForwardDerivatives {
     /// Are all entries finite?
-    fn check(&self, model: &Model) -> Result<()> {
+    pub(super) fn check(&self, model: &Model) -> Result<()> {
         finite_matrix("∂v̇/∂q", model, &self.dq)?;
         finite_matrix("∂v̇/∂v", model, &self.dv)?;
         finite_matrix("∂v̇/∂τ", model, &self.dtau)
     }
 }
 
+/// a − b, in place.
+fn subtract(a: &mut Matrix, b: &Matrix) {
+    for (a, b) in a.as_mut_slice().iter_mut().zip(b.as_slice()) {
+        *a -= b;
+    }
+}
+
+/// a + b c, in place.
+fn add_product(a: &mut Matrix, b: &Matrix, c: &Matrix) {
+    for i in 0..a.rows() {
+        for k in 0..c.rows() {
+            let factor = b[(i, k)];
+            for (a, c) in a.row_mut(i).iter_mut().zip(c.row(k)) {
+                *a += factor * c;
+            }
+        }
+    }
+}
+
 /// Matrices that lie one after another.
-fn share_out(from: &[f64], out: [&mut [f64]; 3]) {
+pub(super) fn share_out(from: &[f64], out: [&mut [f64]; 3]) {
     let mut rest = from;
     for out in out {
         let (own, others) = rest.split_at(out.len());
@@ -488,10 +534,7 @@ pub(super) fn finite_matrix(what: &str, model: &Model, matrix: &Matrix) -> Resul
     Err(Error::new(
         ErrorKind::Input,
         match matrix.rows() == model.nv() {
-            true => format!(
-                "{what}: the row of `{}` overflows",
-                model.tree().dofs[row].name
-            ),
+            true => format!("{what}: the row of `{}` overflows", model.freedom(row).name),
             false => format!("{what}: row {} overflows", row + 1),
         },
     )

@@ -1,0 +1,229 @@
+//! MJCF, the model files of MuJoCo.
+//!
+//! The file and what it includes become one tree of elements ([`tree`]); an element has the attributes that it sets itself and those
+//! of its default class ([`defaults`], [`attributes`]). Bodies with their joints and mass come next ([`body`], [`joint`], [`geom`],
+//! [`mesh`]), then what refers to them: tendons and equalities as constraints ([`equality`]), actuators ([`actuator`]).
+//!
+//! What has no effect on the dynamics is counted among the assumptions. What has one and cannot be represented is refused, or with
+//! `--ignore NAME` left out and listed.
+
+mod actuator;
+mod attributes;
+mod body;
+mod compiler;
+mod defaults;
+mod equality;
+mod geom;
+mod joint;
+mod links;
+mod mass;
+mod mesh;
+mod notes;
+mod orientation;
+mod schema;
+mod shape;
+mod springs;
+mod tree;
+
+use crate::Options;
+use crate::lines::Lines;
+use crate::nearest::advice;
+use catena::error::{Error, ErrorKind, Result};
+use catena::model::ModelBuilder;
+use compiler::{Compiler, Dynamics};
+use defaults::Defaults;
+use notes::Notes;
+use tree::{Node, Tree};
+
+/// What may be left out on request, by name.
+const IGNORABLE: &[(&str, &str)] = &[
+    ("attach", "<attach>, which adds another model"),
+    ("composite", "<composite>, which makes many bodies"),
+    (
+        "damping",
+        "damping that is not proportional to the velocity",
+    ),
+    ("dcmotor", "<dcmotor>, which acts without being driven"),
+    ("flex", "deformable bodies"),
+    ("fluid", "density and viscosity of the medium"),
+    ("muscle", "<muscle>, which acts without being driven"),
+    ("plugin", "plugins"),
+    ("polycoef", "couplings of joints that are not linear"),
+    ("replicate", "<replicate>, which copies bodies"),
+    ("spatial", "tendons through sites"),
+    (
+        "stiffness",
+        "springs of ball and free joints, and springs that are not linear",
+    ),
+    (
+        "tendon",
+        "stiffness, damping, friction and inertia of fixed tendons",
+    ),
+];
+
+/// Reads an MJCF text; `name` is used where the model has none.
+pub(crate) fn read(
+    text: &str,
+    lines: &Lines,
+    name: &str,
+    options: &Options,
+) -> Result<ModelBuilder> {
+    let mut ignored = Ignored::new(options)?;
+    let tree = Tree::read(text, lines)?;
+    let root = tree.root();
+    if root.tag() != "mujoco" {
+        let message = format!(
+            "an MJCF file starts with <mujoco>, this one with <{}>",
+            root.tag()
+        );
+        let hint = match root.tag() {
+            "mujocoinclude" => "this is a part of a model, for other files to include",
+            _ => "models are read from MJCF, URDF, and catena's own TOML and JSON",
+        };
+        return Err(root.error(ErrorKind::Unsupported, message).hint(hint));
+    }
+    schema::check(root, ignored.unknown())?;
+    let compiler = Compiler::read(root, ignored.unknown())?;
+    let dynamics = Dynamics::read(root, &mut ignored)?;
+    let defaults = Defaults::read(root, ignored.unknown())?;
+    let mut notes = Notes::default();
+    sections(root, &mut ignored, &mut notes)?;
+
+    let mut file = File {
+        tree: &tree,
+        root,
+        compiler: &compiler,
+        dynamics: &dynamics,
+        defaults: &defaults,
+        ignored,
+        notes,
+    };
+    let mut bodies = body::read(&mut file)?;
+    if let Some(base) = options.base {
+        links::set_base(&mut bodies, base)?;
+    }
+    let mut builder = ModelBuilder::new(root.attribute("model").unwrap_or(name));
+    builder.gravity = dynamics.gravity;
+    builder.strict = options.strict;
+    builder.allow_immobile = true;
+    links::emit(&bodies, &mut builder);
+    equality::read(&mut file, &bodies, &mut builder)?;
+    actuator::read(&mut file, &bodies, &mut builder)?;
+    springs::automatic(&bodies, &mut builder)?;
+    file.notes.write(&file.ignored, &dynamics, &mut builder);
+    Ok(builder)
+}
+
+/// What all parts of the reader share.
+struct File<'t> {
+    tree: &'t Tree,
+    root: Node<'t>,
+    compiler: &'t Compiler,
+    dynamics: &'t Dynamics,
+    defaults: &'t Defaults,
+    ignored: Ignored,
+    notes: Notes,
+}
+
+/// Sections of the file: those that are read, those without effect, those that are refused.
+fn sections(root: Node<'_>, ignored: &mut Ignored, notes: &mut Notes) -> Result<()> {
+    const READ: &[&str] = &[
+        "compiler",
+        "option",
+        "default",
+        "worldbody",
+        "tendon",
+        "equality",
+        "actuator",
+    ];
+    const WITHOUT_EFFECT: &[&str] = &[
+        "size",
+        "statistic",
+        "visual",
+        "custom",
+        "sensor",
+        "keyframe",
+    ];
+    for section in root.children() {
+        match section.tag() {
+            tag if READ.contains(&tag) => {}
+            tag if WITHOUT_EFFECT.contains(&tag) => notes.without_effect(tag),
+            "contact" => notes.contacts = true,
+            "asset" => {
+                for part in section.children() {
+                    match part.tag() {
+                        "mesh" => schema::check(part, ignored.unknown())?,
+                        "texture" | "material" | "skin" | "hfield" => {
+                            notes.without_effect(part.tag())
+                        }
+                        "model" => {}
+                        _ => {
+                            let known = ["mesh", "texture", "material", "skin", "hfield", "model"];
+                            return Err(schema::unknown_element(part, &known));
+                        }
+                    }
+                }
+            }
+            "deformable" => {
+                for part in section.children() {
+                    match part.tag() {
+                        "skin" => notes.without_effect("skin"),
+                        _ => {
+                            let what = format!(
+                                "<{}> is a deformable body, which is not supported",
+                                part.tag()
+                            );
+                            ignored.or_refuse("flex", part, what)?;
+                        }
+                    }
+                }
+            }
+            // declares what other elements use
+            "extension" => {}
+            _ if ignored.unknown() => notes.without_effect(section.tag()),
+            _ => {
+                let known: Vec<&str> = READ.iter().chain(WITHOUT_EFFECT).copied().collect();
+                return Err(schema::unknown_element(section, &known));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the user lets be left out, and what was.
+struct Ignored {
+    names: Vec<String>,
+    ignore_unknown: bool,
+    left_out: Vec<String>,
+}
+
+impl Ignored {
+    fn new(options: &Options) -> Result<Self> {
+        let known: Vec<&str> = IGNORABLE.iter().map(|(name, _)| *name).collect();
+        let names = &options.ignore;
+        if let Some(name) = names.iter().find(|name| !known.contains(&&name[..])) {
+            let message = format!("`{name}` is nothing of an MJCF file that can be ignored");
+            return Err(Error::new(ErrorKind::Input, message).hint(advice(name, &known)));
+        }
+        Ok(Ignored {
+            names: names.clone(),
+            ignore_unknown: options.ignore_unknown,
+            left_out: Vec::new(),
+        })
+    }
+
+    /// Are unknown elements and attributes left out?
+    fn unknown(&self) -> bool {
+        self.ignore_unknown
+    }
+
+    /// Leaves something out if the user asked for that; otherwise refuses the model because of it.
+    fn or_refuse(&mut self, name: &'static str, node: Node<'_>, what: String) -> Result<()> {
+        if self.names.iter().any(|ignored| ignored == name) {
+            self.left_out.push(format!("{what} ({})", node.place()));
+            return Ok(());
+        }
+        let error = node.error(ErrorKind::Unsupported, what);
+        Err(error.hint(format!("leave it out with `--ignore {name}`")))
+    }
+}

@@ -1,0 +1,267 @@
+//! Laws of closed mechanisms, checked at random closed positions by independent methods.
+//!
+//! They stand beside the laws of trees in [`catena::check`], with the same kind of results. A mechanism is put at rest or in motion at closed
+//! states that assembly finds from random guesses, under random efforts.
+
+use crate::{Formulation, Mechanism, Solution};
+use catena::algorithm::constrained::{Axes, ClosedChain, Rows};
+use catena::algorithm::energy::mechanical_state;
+use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::check::{LawResult, Results};
+use catena::model::Rule;
+use catena::random::Random;
+use catena::residual::{difference, larger, largest, ratio, relative};
+use catena::scalar::{Dual, Scalar};
+use catena::{Dynamics, Model, State};
+
+/// A law that only multiplies and adds.
+const ROUNDING: f64 = 1e-11;
+
+/// Formulations agree to this, or to round-off times the condition of what is solved.
+pub const AGREEMENT: f64 = 1e-9;
+/// Round-off, per unit of the condition.
+pub const ROUND_OFF: f64 = 1e-15;
+
+/// Guesses that are tried for each state.
+const GUESSES: u64 = 20;
+
+/// Rows of constraints up to which all formulations are compared.
+pub const MOST_ROWS: usize = 300;
+
+type D1 = Dual<f64, 1>;
+
+/// Largest differences of motions and of loads, relative to the largest of each.
+pub fn differences(a: &Solution, b: &Solution) -> [f64; 2] {
+    let motion = |s: &Solution| -> Vec<f64> {
+        let bodies = s.bodies.iter().flat_map(|m| m.to_array());
+        s.accelerations.iter().copied().chain(bodies).collect()
+    };
+    let loads = |s: &Solution| -> Vec<f64> {
+        let forces = s.tree.iter().chain(&s.constraints);
+        let forces = forces.flat_map(|f| f.to_array());
+        forces.chain(s.multipliers.iter().copied()).collect()
+    };
+    let compare = |a: Vec<f64>, b: Vec<f64>| {
+        let scale = largest(&a).max(largest(&b)).max(1.0);
+        relative(&a, &b, scale)
+    };
+    [compare(motion(a), motion(b)), compare(loads(a), loads(b))]
+}
+
+/// Runs every law of closed mechanisms on `states` closed states; none for a tree.
+pub fn run(model: &Model, states: usize, seed: u64) -> Vec<LawResult> {
+    let mut results = Results::default();
+    if model.constraints().is_empty() {
+        return results.0;
+    }
+    let mut chain = ClosedChain::new(model);
+    let mut mechanism = Mechanism::new(model);
+    for k in 0..states.max(1) as u64 {
+        let seed = seed.wrapping_add(k.wrapping_mul(7919));
+        let found = (0..GUESSES).find_map(|k| {
+            let guess = guess(model, k, seed.wrapping_add(k));
+            chain.assemble(0.0, &guess, &[]).ok()
+        });
+        let gap = found.as_ref().map_or(f64::INFINITY, |found| {
+            larger(found.residuals[0], found.residuals[1])
+        });
+        results.add(
+            "loops can be closed",
+            "assembly from random guesses",
+            gap,
+            1e-9,
+        );
+        let Some(found) = found else { continue };
+        let mut random = Random::new(seed ^ 0xC105ED);
+        let tau: Vec<f64> = (0..model.nv()).map(|_| random.uniform(-1.0, 1.0)).collect();
+        motion(model, &mut chain, &found.state, &tau, &mut results);
+        if model.constraint_rows() <= MOST_ROWS {
+            formulations(&mut mechanism, &found.state, &tau, &mut results);
+        }
+    }
+    results.0
+}
+
+/// A random state, or one about the model's own start with random velocities.
+fn guess(model: &Model, k: u64, seed: u64) -> State {
+    let random = State::random(model, seed);
+    if k.is_multiple_of(2) {
+        return random;
+    }
+    let mut source = Random::new(seed);
+    let reach = 0.3 / k as f64;
+    let mut near = State::start(model);
+    let step: Vec<f64> = (0..model.nv())
+        .map(|_| source.uniform(-reach, reach))
+        .collect();
+    near.step(model, &step);
+    near.v = random.v;
+    near
+}
+
+/// The accelerations keep the loops closed, the loads do no work, energy is conserved, and inverse dynamics returns what acts.
+fn motion(
+    model: &Model,
+    chain: &mut ClosedChain,
+    state: &State,
+    tau: &[f64],
+    results: &mut Results,
+) {
+    let (law, routes) = (
+        "forward dynamics of closed chains",
+        "accelerations are found",
+    );
+    let Ok(motion) = chain.forward(0.0, state, tau, &[]) else {
+        results.add(law, routes, f64::INFINITY, ROUNDING);
+        return;
+    };
+    let (vdot, lambda) = (motion.accelerations.to_vec(), motion.multipliers.to_vec());
+
+    // the state moves in time: derivatives of dual numbers are rates
+    let mut moving: State<D1> = state.lift();
+    let rates: Vec<D1> = state.v.iter().map(|&v| dual(0.0, v)).collect();
+    moving.step(model, &rates);
+    moving.v = state
+        .v
+        .iter()
+        .zip(&vdot)
+        .map(|(&v, &a)| dual(v, a))
+        .collect();
+    let mut kinematics = Kinematics::new(model);
+    let still = vec![D1::constant(0.0); model.nv()];
+    forward_kinematics(
+        model,
+        &moving.q,
+        &moving.v,
+        &still,
+        &moving.base,
+        &mut kinematics,
+    );
+    let mut rows = Rows::new(model, Axes::Parent);
+    let now = dual(0.0, 1.0);
+    rows.evaluate(model, now, &moving.q, &moving.v, &kinematics);
+    let rate: Vec<f64> = rows.rate.iter().map(|x| x.derivative[0]).collect();
+    let size = largest(&vdot).max(largest(&state.v).powi(2)).max(1e-3);
+    results.add(
+        "loops stay closed",
+        "accelerations, and rate of the velocities of the rows by dual numbers",
+        ratio(largest(&rate), size),
+        1e-10,
+    );
+
+    let mut efforts = vec![0.0; model.nv()];
+    let Ok(rows) = chain.rows(0.0, state) else {
+        return;
+    };
+    rows.add_transpose_times(&lambda, &mut efforts);
+    let power: f64 = efforts.iter().zip(&state.v).map(|(f, v)| f * v).sum();
+    // a mechanism without freedoms stands still but for round-off
+    let scale = largest(&efforts) * largest(&state.v).max(1e-3);
+    let has_drivers = model
+        .constraints()
+        .iter()
+        .any(|constraint| matches!(constraint.rule, Rule::Driver { .. }));
+    if !has_drivers {
+        results.add(
+            "constraint forces do no work",
+            "multipliers, and velocities that keep the loops closed",
+            ratio(power.abs(), scale),
+            1e-9,
+        );
+    }
+
+    for (effort, tau) in efforts.iter_mut().zip(tau) {
+        *effort += tau;
+    }
+    let mut dynamics = Dynamics::new(&model.clone().open_tree());
+    let (difference, largest) = match dynamics.inverse(state, &vdot, &[]) {
+        Ok(back) => (
+            difference(back, &efforts),
+            largest(back).max(largest(&efforts)),
+        ),
+        Err(_) => (f64::INFINITY, 1.0),
+    };
+    results.add(
+        "inverse dynamics returns efforts and constraint forces",
+        "forward dynamics of the closed chain, inverse dynamics of the tree",
+        ratio(difference, largest),
+        1e-9,
+    );
+
+    let energies = mechanical_state(model, &moving.q, &moving.v, &kinematics);
+    let rate = energies.kinetic + energies.gravitational + energies.elastic;
+    let mut dissipated = dissipated_power(model, &mut dynamics, state);
+    dissipated += match dynamics.force_actions(state) {
+        Ok(actions) => actions.iter().map(|a| a.dissipated - a.work).sum(),
+        Err(_) => f64::NAN,
+    };
+    let given: f64 = tau.iter().zip(&state.v).map(|(t, v)| t * v).sum();
+    let kinetic = energies.kinetic.derivative[0].abs();
+    let size = kinetic.max(given.abs()).max(power.abs()).max(scale);
+    results.add(
+        "energy rate = power of the efforts, closed chains",
+        "energies by dual numbers, accelerations under the constraints",
+        ratio(
+            (rate.derivative[0] - given - power + dissipated).abs(),
+            size,
+        ),
+        1e-9,
+    );
+}
+
+/// Power that damping and friction take: efforts with passive forces less those without, springs apart, times the velocities.
+fn dissipated_power(model: &Model, dynamics: &mut Dynamics, state: &State) -> f64 {
+    let still = vec![0.0; model.nv()];
+    let mut at_rest = state.clone();
+    at_rest.v.fill(0.0);
+    let bare = model.clone().open_tree().without_passive_forces();
+    let mut bare = Dynamics::new(&bare);
+    let effort = |dynamics: &mut Dynamics, state: &State| -> Vec<f64> {
+        match dynamics.inverse(state, &still, &[]) {
+            Ok(tau) => tau.to_vec(),
+            Err(_) => vec![f64::NAN; still.len()],
+        }
+    };
+    let all = effort(dynamics, state);
+    let springs = effort(dynamics, &at_rest);
+    let moving = effort(&mut bare, state);
+    let weight = effort(&mut bare, &at_rest);
+    (0..still.len())
+        .map(|k| (all[k] - moving[k] - (springs[k] - weight[k])) * state.v[k])
+        .sum()
+}
+
+/// Every formulation against cut loops on the tree: motion and loads.
+fn formulations(mechanism: &mut Mechanism, state: &State, tau: &[f64], results: &mut Results) {
+    let mut solve = |f: Formulation| mechanism.accelerations(f, 0.0, state, tau, &[]);
+    let Ok(reference) = solve(Formulation::CutLoops) else {
+        return;
+    };
+    let solutions: Vec<(Formulation, Solution)> = Formulation::ALL
+        .into_iter()
+        .filter_map(|formulation| Some((formulation, solve(formulation).ok()?)))
+        .collect();
+    let svd = solutions
+        .iter()
+        .find(|(formulation, _)| *formulation == Formulation::RankBySvd);
+    let condition = svd.map_or(0.0, |(_, solution)| solution.condition);
+    for (formulation, solution) in &solutions {
+        if *formulation == Formulation::CutLoops {
+            continue;
+        }
+        let [motion, loads] = differences(solution, &reference);
+        results.add(
+            "motion and loads of closed chains",
+            formulation.name(),
+            larger(motion, loads),
+            AGREEMENT.max(ROUND_OFF * condition),
+        );
+    }
+}
+
+fn dual(value: f64, derivative: f64) -> D1 {
+    D1 {
+        value,
+        derivative: [derivative],
+    }
+}

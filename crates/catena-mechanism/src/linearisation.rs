@@ -1,0 +1,859 @@
+//! An equilibrium, the linear equations of motion about it, and its modes; for trees and closed chains.
+//!
+//! At rest (v = 0) under constant efforts τ the accelerations v̇(q) vanish. With δ the increments of [`State::step`] (for a
+//! quaternion: a small rotation about the child's axes), y those of the independent freedoms and δ = Z y, J Z = 0:
+//!
+//! ```text
+//! ÿ = (∂v̇/∂q Z) y + (∂v̇/∂v Z) ẏ + (∂v̇/∂τ) δτ             rows of the independent freedoms              (1)
+//! M ÿ + D ẏ + K y = Zᵀ δτ,   M = Zᵀ I Z                    the same, multiplied by M                    (2)
+//! x = (y; ẏ):   ẋ = A x + B δτ,   A = [0 1; −M⁻¹K −M⁻¹D],   B = [0; M⁻¹Zᵀ]                               (3)
+//! A x = λ x,   y(t) = Re(x e^(λ t))                         modes                                        (4)
+//! ```
+//!
+//! In a tree Z = 1. In a closed chain the derivatives are those of the accelerations with their multipliers, so K contains what the loads
+//! of the loops contribute. The independent freedoms are chosen by pivoting: those on which the others depend least strongly.
+//!
+//! The equilibrium is found by Newton's method on the efforts that are left, damped as by Levenberg and Marquardt. A guess from which it does
+//! not converge is replaced by the position where the mechanism settles if it gives way slowly, then by others about the guess. Where D = 0 and K is symmetric the modes are those of K x = ω² M x, with real ω²; otherwise
+//! those of A.
+
+use crate::dense::RANK_TOLERANCE;
+use catena::algorithm::constrained::ClosedChain;
+use catena::error::{Error, ErrorKind, Result};
+use catena::random::Random;
+use catena::residual::{larger, largest, largest_of};
+use catena::{Base, Dynamics, Matrix, Model, State};
+use faer::linalg::solvers::Solve;
+use faer::{Mat, Side};
+
+/// Newton's iterations from one guess.
+const ITERATIONS: usize = 100;
+/// Steps of the slow motion, and the largest, in rad or m.
+const SETTLING: usize = 400;
+const SLOW: f64 = 0.2;
+/// Random guesses besides the one given, and how far they are from it, in rad or m.
+const GUESSES: u64 = 12;
+const REACHES: [f64; 2] = [0.1, 0.7];
+/// Efforts left at an equilibrium, relative to those of a displacement by 1 rad or m.
+const EQUILIBRIUM: f64 = 1e-9;
+/// ω² below this fraction of the largest is zero, a free motion, in the symmetric problem.
+const FREE: f64 = 1e-10;
+/// |λ| below this fraction of the largest is zero in the general problem: a double zero is found to √ε only.
+const FREE_GENERAL: f64 = 1e-7;
+/// |D| and |K − Kᵀ| below this fraction of their scale are zero.
+const SYMMETRIC: f64 = 1e-9;
+/// Step of the difference quotients, in rad or m and rad/s or m/s.
+const STEP: f64 = 1e-5;
+
+/// The linear equations of motion about an equilibrium.
+#[derive(Clone, Debug)]
+pub struct Linearisation {
+    model: Model,
+    /// The equilibrium, at rest.
+    pub state: State,
+    /// The efforts that act there.
+    pub effort: Vec<f64>,
+    /// Largest acceleration left, m/s² or rad/s².
+    pub residual: f64,
+    /// Newton's iterations.
+    pub iterations: usize,
+    /// Did the guess itself lead to it?
+    pub from_guess: bool,
+    /// The freedoms that y counts, ascending.
+    pub independent: Vec<usize>,
+    /// Z, nv × f.
+    pub spread: Matrix,
+    /// M, D and K, f × f.
+    pub mass: Matrix,
+    /// D.
+    pub damping: Matrix,
+    /// K.
+    pub stiffness: Matrix,
+    /// A, 2f × 2f.
+    pub a: Matrix,
+    /// B, 2f × nv.
+    pub b: Matrix,
+}
+
+/// A pair of conjugate eigenvalues, or a real one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mode {
+    /// Real and imaginary part (not negative) of λ, 1/s.
+    pub value: [f64; 2],
+    /// Amplitudes of all freedoms, real and imaginary part; the largest is 1.
+    pub shape: Vec<[f64; 2]>,
+}
+
+/// What a mode does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Behaviour {
+    /// λ = 0: a motion that nothing opposes.
+    Free,
+    /// It oscillates with constant amplitude.
+    Undamped,
+    /// It oscillates and decays.
+    Damped,
+    /// It decays without oscillation.
+    Decaying,
+    /// It grows, with or without oscillation.
+    Growing,
+}
+
+impl Mode {
+    /// |λ|, the natural angular frequency, rad/s.
+    pub fn frequency(&self) -> f64 {
+        self.value[0].hypot(self.value[1])
+    }
+
+    /// −Re λ / |λ|: 0 undamped, 1 no oscillation, negative for one that grows; none for λ = 0.
+    pub fn damping_ratio(&self) -> Option<f64> {
+        let frequency = self.frequency();
+        (frequency > 0.0).then(|| -self.value[0] / frequency + 0.0)
+    }
+
+    /// What it does. Real parts below 10⁻⁹ |λ| are round-off.
+    pub fn behaviour(&self) -> Behaviour {
+        let [real, imaginary] = self.value;
+        match self.damping_ratio() {
+            None => Behaviour::Free,
+            Some(ratio) if ratio.abs() < 1e-9 => Behaviour::Undamped,
+            Some(_) if real > 0.0 => Behaviour::Growing,
+            Some(_) if imaginary > 0.0 => Behaviour::Damped,
+            Some(_) => Behaviour::Decaying,
+        }
+    }
+}
+
+/// All modes, slowest first, and how well they solve the equations.
+#[derive(Clone, Debug)]
+pub struct Modes {
+    /// One per conjugate pair, per real λ, and per free motion.
+    pub list: Vec<Mode>,
+    /// Were they found from K x = ω² M x?
+    pub symmetric: bool,
+    /// Largest |A x − λ x| relative to |A| |x|; free motions of the symmetric problem: |K x| relative to |K| |x|.
+    pub residual: f64,
+}
+
+/// Accelerations, their derivatives, and the motions that the constraints allow, at a state at rest.
+struct Local {
+    vdot: Vec<f64>,
+    derivatives: [Matrix; 3],
+    inertia: Matrix,
+    spread: Mat<f64>,
+    independent: Vec<usize>,
+}
+
+/// Efforts left at a state at rest, their slope ∂r/∂y, the diagonal of M, and the motions that the constraints allow.
+struct Statics {
+    left: Vec<f64>,
+    slope: Mat<f64>,
+    inertia: Vec<f64>,
+    spread: Mat<f64>,
+    independent: Vec<usize>,
+}
+
+/// The dynamics of a tree or of a closed chain.
+enum Motion {
+    Tree(Box<Dynamics>),
+    Closed(Box<ClosedChain>),
+}
+
+impl Motion {
+    fn new(model: &Model) -> Self {
+        match model.constraints().is_empty() {
+            true => Motion::Tree(Box::new(Dynamics::new(model))),
+            false => Motion::Closed(Box::new(ClosedChain::new(model))),
+        }
+    }
+
+    fn model(&self) -> &Model {
+        match self {
+            Motion::Tree(dynamics) => dynamics.model(),
+            Motion::Closed(chain) => chain.model(),
+        }
+    }
+
+    /// A state at rest that satisfies the constraints.
+    fn closed(&mut self, mut state: State, held: &[usize]) -> Result<State> {
+        state.v.fill(0.0);
+        match self {
+            Motion::Tree(_) => Ok(state),
+            Motion::Closed(chain) => {
+                let rows = chain.rows(0.0, &state)?;
+                if largest(&rows.rate) > 0.0 {
+                    return Err(Error::new(
+                        ErrorKind::Input,
+                        format!(
+                            "`{}` has drivers that move: it has no equilibrium",
+                            chain.model().name()
+                        ),
+                    )
+                    .hint("leave the drivers out, or make them constant"));
+                }
+                if chain.require_closed(0.0, &state).is_err() {
+                    state = chain.assemble(0.0, &state, held)?.state;
+                    state.v.fill(0.0);
+                }
+                Ok(state)
+            }
+        }
+    }
+
+    fn accelerations(&mut self, state: &State, effort: &[f64]) -> Result<Vec<f64>> {
+        Ok(match self {
+            Motion::Tree(dynamics) => dynamics.forward(state, effort, &[])?.to_vec(),
+            Motion::Closed(chain) => {
+                let motion = chain.forward(0.0, state, effort, &[])?;
+                motion.accelerations.to_vec()
+            }
+        })
+    }
+
+    /// The state moved by δ = Z y, loops closed.
+    fn moved(&mut self, state: &State, spread: &Mat<f64>, y: &[f64]) -> Result<State> {
+        let step: Vec<f64> = (0..spread.nrows())
+            .map(|k| y.iter().enumerate().map(|(j, y)| spread[(k, j)] * y).sum())
+            .collect();
+        let mut next = state.clone();
+        next.step(self.model(), &step);
+        self.closed(next, &[])
+    }
+
+    /// What is left of the efforts at a state at rest: of a tree exactly, r = τ − ID(q, 0, 0); of a closed chain r = M ÿ, whose slope is that at
+    /// an equilibrium.
+    fn statics(&mut self, state: &State, effort: &[f64]) -> Result<Statics> {
+        match self {
+            Motion::Tree(dynamics) => {
+                let still = vec![0.0; effort.len()];
+                let inertia = dynamics.inertia(state)?;
+                let inertia = (0..effort.len()).map(|k| inertia[(k, k)]).collect();
+                let needed = dynamics.inverse(state, &still, &[])?;
+                let left = effort.iter().zip(needed).map(|(a, b)| a - b).collect();
+                let slope = &dynamics.inverse_derivatives(state, &still, &[])?.dq;
+                let nv = still.len();
+                Ok(Statics {
+                    left,
+                    slope: Mat::from_fn(nv, nv, |i, j| -slope[(i, j)]),
+                    inertia,
+                    spread: Mat::identity(nv, nv),
+                    independent: (0..nv).collect(),
+                })
+            }
+            Motion::Closed(_) => {
+                let local = self.local(state, effort)?;
+                let (mass, f) = (local.mass(), local.independent.len());
+                let rates = local.left();
+                Ok(Statics {
+                    left: (0..f)
+                        .map(|i| (0..f).map(|j| mass[(i, j)] * rates[j]).sum())
+                        .collect(),
+                    slope: &mass * local.reduced(0),
+                    inertia: (0..f).map(|k| mass[(k, k)]).collect(),
+                    spread: local.spread,
+                    independent: local.independent,
+                })
+            }
+        }
+    }
+
+    fn local(&mut self, state: &State, effort: &[f64]) -> Result<Local> {
+        match self {
+            Motion::Tree(dynamics) => {
+                let inertia = dynamics.inertia(state)?.clone();
+                let found = dynamics.forward_derivatives(state, effort, &[])?;
+                let nv = found.vdot.len();
+                Ok(Local {
+                    vdot: found.vdot.clone(),
+                    derivatives: [found.dq.clone(), found.dv.clone(), found.dtau.clone()],
+                    inertia,
+                    spread: Mat::identity(nv, nv),
+                    independent: (0..nv).collect(),
+                })
+            }
+            Motion::Closed(chain) => {
+                let found = chain.derivatives(0.0, state, effort, &[])?;
+                let nv = found.vdot.len();
+                let rows = chain.rows(0.0, state)?.dense(nv);
+                let (spread, independent) = allowed_motions(&rows, nv)?;
+                Ok(Local {
+                    vdot: found.vdot,
+                    derivatives: found.accelerations,
+                    inertia: chain.tree().inertia(state)?.clone(),
+                    spread,
+                    independent,
+                })
+            }
+        }
+    }
+}
+
+/// Z with J Z = 0 and ones in the rows of the independent freedoms, and which these are.
+fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat<f64>, Vec<usize>)> {
+    let transposed = Mat::from_fn(nv, rows.rows(), |i, j| rows[(j, i)]);
+    let decomposed = transposed.col_piv_qr();
+    let r = decomposed.thin_R();
+    let first = if r.nrows() > 0 && r.ncols() > 0 {
+        r[(0, 0)].abs()
+    } else {
+        0.0
+    };
+    let rank = (0..r.nrows().min(r.ncols()))
+        .take_while(|&k| r[(k, k)].abs() > RANK_TOLERANCE * first)
+        .count();
+    let free = nv - rank;
+    let orthonormal = decomposed.compute_Q();
+    let z = orthonormal.subcols(rank, free).to_owned();
+    let pivoted = z.transpose().to_owned().col_piv_qr();
+    let mut independent: Vec<usize> = pivoted.P().arrays().0[..free].to_vec();
+    independent.sort_unstable();
+    let own = Mat::from_fn(free, free, |i, j| z[(independent[i], j)]);
+    // Z own⁻¹ = (own⁻ᵀ Zᵀ)ᵀ
+    let spread = own.transpose().full_piv_lu().solve(z.transpose());
+    let spread = spread.transpose().to_owned();
+    let bad = (0..nv).any(|i| (0..free).any(|j| !spread[(i, j)].is_finite()));
+    match bad {
+        true => Err(Error::new(
+            ErrorKind::Singular,
+            "the constraints allow no motion that could be told by independent freedoms",
+        )
+        .hint("`catena doctor` says what is wrong with the mechanism")),
+        false => Ok((spread, independent)),
+    }
+}
+
+impl Local {
+    /// The rows of the independent freedoms of ∂v̇/∂… Z.
+    fn reduced(&self, which: usize) -> Mat<f64> {
+        let (from, nv) = (&self.derivatives[which], self.vdot.len());
+        Mat::from_fn(self.independent.len(), self.spread.ncols(), |i, j| {
+            (0..nv)
+                .map(|k| from[(self.independent[i], k)] * self.spread[(k, j)])
+                .sum()
+        })
+    }
+
+    /// M = Zᵀ I Z.
+    fn mass(&self) -> Mat<f64> {
+        let nv = self.vdot.len();
+        let inertia = Mat::from_fn(nv, nv, |i, j| self.inertia[(i, j)]);
+        self.spread.transpose() * (&inertia * &self.spread)
+    }
+
+    /// Accelerations of the independent freedoms.
+    fn left(&self) -> Vec<f64> {
+        self.independent.iter().map(|&k| self.vdot[k]).collect()
+    }
+}
+
+/// An equilibrium near a guess, or the guess that came nearest to one.
+struct Search {
+    state: State,
+    /// Efforts left at the independent freedoms.
+    left: Vec<f64>,
+    independent: Vec<usize>,
+    /// Stiffness: efforts per rad or m.
+    scale: f64,
+    iterations: usize,
+}
+
+impl Search {
+    fn succeeded(&self) -> bool {
+        largest(&self.left) <= EQUILIBRIUM * self.scale
+    }
+}
+
+impl Linearisation {
+    /// Finds an equilibrium near a guess under these efforts, and linearises about it. Velocities of the guess are not used. Dry friction
+    /// is left out: its derivative is zero.
+    pub fn new(model: &Model, guess: &State, effort: &[f64]) -> Result<Self> {
+        let mut motion = Motion::new(model);
+        let start = prepared(&mut motion, guess)?;
+        let first = search(&mut motion, start.clone(), effort)?;
+        let (mut best, mut from_guess) = (first, true);
+        if !best.succeeded() {
+            let found = settle(&mut motion, start, effort)
+                .and_then(|settled| search(&mut motion, settled, effort));
+            if let Ok(found) = found
+                && found.succeeded()
+            {
+                (best, from_guess) = (found, false);
+            }
+        }
+        if !best.succeeded() {
+            'others: for (level, reach) in REACHES.into_iter().enumerate() {
+                for seed in 0..GUESSES {
+                    let mut random = Random::new(1 + seed + GUESSES * level as u64);
+                    let step: Vec<f64> = (0..model.nv())
+                        .map(|_| random.uniform(-reach, reach))
+                        .collect();
+                    let mut other = guess.clone();
+                    other.step(model, &step);
+                    // a guess that cannot be closed, or is singular, is skipped
+                    let found = motion
+                        .closed(other, &[])
+                        .and_then(|other| search(&mut motion, other, effort));
+                    match found {
+                        Ok(found) if found.succeeded() => {
+                            (best, from_guess) = (found, false);
+                            break 'others;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        if !best.succeeded() {
+            return Err(no_equilibrium(model, &best));
+        }
+        let mut made = about(&mut motion, best.state, effort)?;
+        (made.iterations, made.from_guess) = (best.iterations, from_guess);
+        Ok(made)
+    }
+
+    /// Linearises about a state at rest, under the efforts that hold it.
+    pub fn held(model: &Model, state: &State) -> Result<Self> {
+        let mut motion = Motion::new(model);
+        let state = prepared(&mut motion, state)?;
+        let effort = match &mut motion {
+            Motion::Tree(dynamics) => dynamics.gravity(&state)?.to_vec(),
+            // those that hold the open tree leave no loads in the loops
+            Motion::Closed(chain) => chain.tree().gravity(&state)?.to_vec(),
+        };
+        about(&mut motion, state, &effort)
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Number of independent freedoms f.
+    pub fn freedoms(&self) -> usize {
+        self.independent.len()
+    }
+
+    /// The state displaced along a mode by its shape times an amplitude, loops closed, at rest.
+    pub fn displaced(&self, mode: &Mode, amplitude: f64) -> Result<State> {
+        let step: Vec<f64> = mode.shape.iter().map(|x| amplitude * x[0]).collect();
+        let mut state = self.state.clone();
+        state.step(&self.model, &step);
+        Motion::new(&self.model).closed(state, &self.independent)
+    }
+
+    /// Largest difference between A and central differences of the accelerations, relative to the largest entry of each of its two
+    /// blocks; none with dry friction, which jumps at v = 0.
+    pub fn by_differences(&self) -> Result<Option<f64>> {
+        let (model, f) = (&self.model, self.freedoms());
+        if (0..model.nv()).any(|k| model.dof(k).friction != 0.0) {
+            return Ok(None);
+        }
+        let mut motion = Motion::new(model);
+        let mut worst = 0.0f64;
+        for block in 0..2 {
+            let mut differences = Mat::<f64>::zeros(f, f);
+            for j in 0..f {
+                for sign in [1.0, -1.0] {
+                    let step: Vec<f64> = (0..model.nv())
+                        .map(|k| sign * STEP * self.spread[(k, j)])
+                        .collect();
+                    let mut state = self.state.clone();
+                    if block == 0 {
+                        state.step(model, &step);
+                        if let Motion::Closed(chain) = &mut motion {
+                            let closed = chain.assemble(0.0, &state, &self.independent)?;
+                            state = closed.state;
+                            state.v.fill(0.0);
+                        }
+                    } else {
+                        state.v = step;
+                    }
+                    let found = motion.accelerations(&state, &self.effort)?;
+                    for (i, &k) in self.independent.iter().enumerate() {
+                        differences[(i, j)] += sign * found[k] / (2.0 * STEP);
+                    }
+                }
+            }
+            let entry = |i: usize, j: usize| self.a[(f + i, block * f + j)];
+            let pairs = || (0..f).flat_map(|i| (0..f).map(move |j| (i, j)));
+            // a block of zeros is compared with the other one
+            let size = largest_of(self.a.as_slice()[2 * f * f..].iter().map(|x| x.abs()));
+            let own = largest_of(pairs().map(|(i, j)| entry(i, j).abs()));
+            let scale = if own > 0.0 { own } else { size.max(1.0) };
+            let off = largest_of(pairs().map(|(i, j)| (entry(i, j) - differences[(i, j)]).abs()));
+            worst = larger(worst, off / scale);
+        }
+        Ok(Some(worst))
+    }
+
+    /// Eigenvalues and mode shapes.
+    pub fn modes(&self) -> Result<Modes> {
+        let f = self.freedoms();
+        if f == 0 {
+            return Ok(Modes {
+                list: Vec::new(),
+                symmetric: true,
+                residual: 0.0,
+            });
+        }
+        let stiffness = largest(self.stiffness.as_slice());
+        let mass = largest(self.mass.as_slice());
+        let skew = largest_of((0..f).flat_map(|i| {
+            (0..i).map(move |j| (self.stiffness[(i, j)] - self.stiffness[(j, i)]).abs())
+        }));
+        let damped = largest(self.damping.as_slice()) > SYMMETRIC * (stiffness * mass).sqrt();
+        let mut modes = match damped || skew > SYMMETRIC * stiffness {
+            true => self.general_modes()?,
+            false => self.symmetric_modes()?,
+        };
+        modes
+            .list
+            .sort_by(|a, b| a.frequency().total_cmp(&b.frequency()));
+        Ok(modes)
+    }
+
+    /// K x = ω² M x: with M = L Lᵀ the eigenvalues of L⁻¹ K L⁻ᵀ.
+    fn symmetric_modes(&self) -> Result<Modes> {
+        let f = self.freedoms();
+        let mass = Mat::from_fn(f, f, |i, j| self.mass[(i, j)]);
+        let factor = mass.llt(Side::Lower).map_err(|_| no_inertia())?;
+        let mut k = Mat::from_fn(f, f, |i, j| {
+            0.5 * (self.stiffness[(i, j)] + self.stiffness[(j, i)])
+        });
+        crate::dense::lower(factor.L(), &mut k);
+        let mut k = k.transpose().to_owned();
+        crate::dense::lower(factor.L(), &mut k);
+        let found = k.self_adjoint_eigen(Side::Lower).map_err(|_| diverged())?;
+        let mut shapes = found.U().to_owned();
+        crate::dense::upper(factor.L().transpose(), &mut shapes);
+        let squares: Vec<f64> = found.S().column_vector().iter().copied().collect();
+        let zero = FREE * largest(&squares);
+        let (mut list, mut residual) = (Vec::new(), 0.0f64);
+        for (at, &square) in squares.iter().enumerate() {
+            let x: Vec<f64> = (0..f).map(|i| shapes[(i, at)]).collect();
+            let shape = self.shape(&x.iter().map(|&x| [x, 0.0]).collect::<Vec<_>>());
+            let square = if square.abs() <= zero { 0.0 } else { square };
+            let (kx, mx) = (self.stiffness.times(&x), self.mass.times(&x));
+            let off = largest_of(kx.iter().zip(&mx).map(|(k, m)| (k - square * m).abs()));
+            let size = largest(&x)
+                * (largest(self.stiffness.as_slice())
+                    + square.abs() * largest(self.mass.as_slice()));
+            residual = larger(residual, if size > 0.0 { off / size } else { 0.0 });
+            let rate = square.abs().sqrt();
+            let values = match square {
+                s if s < 0.0 => vec![[-rate, 0.0], [rate, 0.0]],
+                _ => vec![[0.0, rate]],
+            };
+            list.extend(values.into_iter().map(|value| Mode {
+                value,
+                shape: shape.clone(),
+            }));
+        }
+        Ok(Modes {
+            list,
+            symmetric: true,
+            residual,
+        })
+    }
+
+    /// A x = λ x.
+    fn general_modes(&self) -> Result<Modes> {
+        let f = self.freedoms();
+        let a = Mat::from_fn(2 * f, 2 * f, |i, j| self.a[(i, j)]);
+        let found = a.eigen().map_err(|_| diverged())?;
+        let values: Vec<[f64; 2]> = found
+            .S()
+            .column_vector()
+            .iter()
+            .map(|x| [x.re, x.im])
+            .collect();
+        let fastest = largest_of(values.iter().map(|x| x[0].hypot(x[1])));
+        let size = largest(self.a.as_slice());
+        let (mut list, mut residual) = (Vec::new(), 0.0f64);
+        for (at, &[real, imaginary]) in values.iter().enumerate() {
+            let x: Vec<[f64; 2]> = (0..2 * f)
+                .map(|i| [found.U()[(i, at)].re, found.U()[(i, at)].im])
+                .collect();
+            let parts = [0, 1].map(|p| x.iter().map(|x| x[p]).collect::<Vec<f64>>());
+            let images = parts.clone().map(|part| self.a.times(&part));
+            for i in 0..2 * f {
+                let [re, im] = [parts[0][i], parts[1][i]];
+                let off = (images[0][i] - (real * re - imaginary * im))
+                    .hypot(images[1][i] - (real * im + imaginary * re));
+                let long = largest_of(x.iter().map(|x| x[0].hypot(x[1])));
+                residual = larger(residual, off / ((size + fastest) * long));
+            }
+            // one of each conjugate pair
+            if imaginary < 0.0 {
+                continue;
+            }
+            let is_free = real.hypot(imaginary) <= FREE_GENERAL * fastest;
+            let value = if is_free { [0.0; 2] } else { [real, imaginary] };
+            list.push(Mode {
+                value,
+                shape: self.shape(&x[..f]),
+            });
+        }
+        Ok(Modes {
+            list,
+            symmetric: false,
+            residual,
+        })
+    }
+
+    /// The amplitudes of all freedoms, the largest 1.
+    fn shape(&self, y: &[[f64; 2]]) -> Vec<[f64; 2]> {
+        let nv = self.model.nv();
+        let mut shape = vec![[0.0; 2]; nv];
+        for (k, x) in shape.iter_mut().enumerate() {
+            for (j, y) in y.iter().enumerate() {
+                let z = self.spread[(k, j)];
+                *x = [x[0] + z * y[0], x[1] + z * y[1]];
+            }
+        }
+        let by_size = |a: &&[f64; 2], b: &&[f64; 2]| a[0].hypot(a[1]).total_cmp(&b[0].hypot(b[1]));
+        let longest = shape.iter().max_by(by_size).copied().unwrap_or([1.0, 0.0]);
+        let square = longest[0] * longest[0] + longest[1] * longest[1];
+        if square > 0.0 {
+            for x in &mut shape {
+                // x / longest
+                *x = [
+                    (x[0] * longest[0] + x[1] * longest[1]) / square,
+                    (x[1] * longest[0] - x[0] * longest[1]) / square,
+                ];
+            }
+        }
+        shape
+    }
+}
+
+/// The guess at rest, loops closed. Its base must be at rest, too.
+fn prepared(motion: &mut Motion, guess: &State) -> Result<State> {
+    let base = &guess.base;
+    let still = Base::<f64>::fixed();
+    if base.velocity != still.velocity || base.acceleration != still.acceleration {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "the base moves: linear equations are those about a state at rest",
+        )
+        .hint("leave out the motion of the base"));
+    }
+    motion.closed(guess.clone(), &[])
+}
+
+/// Where the mechanism comes to rest if every freedom gives way slowly to the effort that is left: nearly, and only where there is such a
+/// place.
+fn settle(motion: &mut Motion, start: State, effort: &[f64]) -> Result<State> {
+    let (mut state, mut size) = (start, SLOW);
+    let mut here = motion.statics(&state, effort)?;
+    for _ in 0..SETTLING {
+        let y: Vec<f64> = here
+            .left
+            .iter()
+            .zip(&here.inertia)
+            .map(|(r, m)| r / m)
+            .collect();
+        let longest = largest(&y);
+        if longest == 0.0 || !longest.is_finite() {
+            break;
+        }
+        let y: Vec<f64> = y.iter().map(|y| size / longest * y).collect();
+        let next = motion.moved(&state, &here.spread, &y)?;
+        let there = motion.statics(&next, effort)?;
+        // does it still go down in this direction?
+        let downward: f64 = there.left.iter().zip(&y).map(|(r, y)| r * y).sum();
+        if downward > 0.0 && there.left.len() == y.len() {
+            (state, here) = (next, there);
+            size = (1.5 * size).min(SLOW);
+        } else {
+            size *= 0.5;
+        }
+    }
+    Ok(state)
+}
+
+/// Newton's method on the efforts that are left, damped where they do not decrease.
+fn search(motion: &mut Motion, start: State, effort: &[f64]) -> Result<Search> {
+    let mut state = start;
+    let mut here = motion.statics(&state, effort)?;
+    let (mut damping, mut scale, mut iterations) = (0.0, 0.0, 0);
+    for iteration in 0..ITERATIONS {
+        iterations = iteration;
+        let residual = largest(&here.left);
+        let decomposed = here.slope.thin_svd().map_err(|_| diverged())?;
+        let sizes: Vec<f64> = decomposed.S().column_vector().iter().copied().collect();
+        scale = largest(&sizes);
+        if residual <= 1e-15 * scale || residual == 0.0 || scale == 0.0 {
+            break;
+        }
+        let mut better = None;
+        for _ in 0..12 {
+            // y = −V (σ/(σ² + μ²)) Uᵀ r
+            let mut y = vec![0.0; here.left.len()];
+            for (k, &size) in sizes.iter().enumerate() {
+                if size <= RANK_TOLERANCE * scale {
+                    continue;
+                }
+                let along: f64 = (0..y.len())
+                    .map(|i| decomposed.U()[(i, k)] * here.left[i])
+                    .sum();
+                let factor = size / (size * size + damping * damping);
+                for (i, y) in y.iter_mut().enumerate() {
+                    *y -= decomposed.V()[(i, k)] * factor * along;
+                }
+            }
+            // not more than a step for which the linear equations say something
+            let long = largest(&y);
+            if long > 0.5 {
+                y.iter_mut().for_each(|y| *y *= 0.5 / long);
+            }
+            let tried = motion
+                .moved(&state, &here.spread, &y)
+                .and_then(|next| motion.statics(&next, effort).map(|there| (next, there)));
+            if let Ok((next, there)) = tried
+                && largest(&there.left) < residual
+            {
+                better = Some((next, there));
+                damping *= 0.1;
+                break;
+            }
+            damping = (10.0 * damping).max(1e-3 * scale);
+        }
+        match better {
+            Some((next, there)) => (state, here) = (next, there),
+            None => break,
+        }
+    }
+    Ok(Search {
+        left: here.left,
+        independent: here.independent,
+        state,
+        scale,
+        iterations,
+    })
+}
+
+/// The linear equations about a state at rest whose accelerations vanish.
+fn about(motion: &mut Motion, state: State, effort: &[f64]) -> Result<Linearisation> {
+    refuse_singular(motion, &state)?;
+    let local = motion.local(&state, effort)?;
+    let model = motion.model().clone();
+    let (f, nv) = (local.independent.len(), model.nv());
+    let z = &local.spread;
+    let mass = local.mass();
+    let [slope, rate] = [0, 1].map(|which| local.reduced(which));
+    let (stiffness, damping) = (&mass * &slope, &mass * &rate);
+    let negative = |m: &Mat<f64>| matrix(m.nrows(), m.ncols(), |i, j| -m[(i, j)] + 0.0);
+    let a = matrix(2 * f, 2 * f, |i, j| match (i < f, j < f) {
+        (true, _) => f64::from(u8::from(j == f + i)),
+        (false, true) => slope[(i - f, j)],
+        (false, false) => rate[(i - f, j - f)],
+    });
+    let b = matrix(2 * f, nv, |i, j| match i < f {
+        true => 0.0,
+        false => local.derivatives[2][(local.independent[i - f], j)],
+    });
+    let made = Linearisation {
+        residual: largest(&local.left()),
+        iterations: 0,
+        from_guess: true,
+        spread: matrix(nv, f, |i, j| z[(i, j)]),
+        mass: matrix(f, f, |i, j| mass[(i, j)]),
+        damping: negative(&damping),
+        stiffness: negative(&stiffness),
+        independent: local.independent,
+        effort: effort.to_vec(),
+        model,
+        state,
+        a,
+        b,
+    };
+    let parts = [&made.mass, &made.damping, &made.stiffness, &made.a, &made.b];
+    if parts
+        .iter()
+        .any(|m| m.as_slice().iter().any(|x| !x.is_finite()))
+    {
+        return Err(Error::new(
+            ErrorKind::Input,
+            "the linear equations at this state overflow",
+        )
+        .hint("masses, stiffnesses or lengths are too large for double precision"));
+    }
+    Ok(made)
+}
+
+/// Where rows lose rank the motion has branches, and no linear equations describe it.
+fn refuse_singular(motion: &mut Motion, state: &State) -> Result<()> {
+    let Motion::Closed(chain) = motion else {
+        return Ok(());
+    };
+    let (here, _) = chain.rank(0.0, state)?;
+    let mut random = Random::new(7);
+    let model = chain.model().clone();
+    let step: Vec<f64> = (0..model.nv())
+        .map(|_| random.uniform(-1e-2, 1e-2))
+        .collect();
+    let mut near = state.clone();
+    near.step(&model, &step);
+    let Ok(near) = chain.assemble_from(0.0, &near, &[]) else {
+        return Ok(());
+    };
+    let (there, _) = chain.rank(0.0, &near.state)?;
+    if here >= there {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Singular,
+        format!(
+            "the constraints of `{}` lose rank at this equilibrium ({here} independent rows, {there} beside it): \
+             it can leave in several directions, and no linear equations describe that",
+            model.name()
+        ),
+    )
+    .hint("`catena doctor` shows the motions; change a length a little, or take another equilibrium"))
+}
+
+fn matrix(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> Matrix {
+    let mut made = Matrix::zeros(rows, columns);
+    for i in 0..rows {
+        for j in 0..columns {
+            made[(i, j)] = entry(i, j);
+        }
+    }
+    made
+}
+
+/// Why there is no equilibrium: what is left at the best state.
+fn no_equilibrium(model: &Model, best: &Search) -> Error {
+    let worst = (0..best.left.len())
+        .max_by(|&a, &b| best.left[a].abs().total_cmp(&best.left[b].abs()))
+        .unwrap_or(0);
+    let dof = &model.tree().dofs[best.independent[worst]];
+    Error::new(
+        ErrorKind::Input,
+        format!(
+            "`{}` has no equilibrium near this state: {:.6e} {} are left at `{}` at the best state found",
+            model.name(),
+            best.left[worst].abs(),
+            dof.force_unit,
+            dof.name,
+        ),
+    )
+    .hint("give other positions to begin with, efforts that hold it, or take those that hold the given positions (--hold)")
+}
+
+fn no_inertia() -> Error {
+    Error::new(
+        ErrorKind::Singular,
+        "a freedom moves no inertia at this state: Zᵀ I Z is singular",
+    )
+    .hint("give the bodies it moves a mass, or the freedom a rotor")
+}
+
+fn diverged() -> Error {
+    Error::new(
+        ErrorKind::Input,
+        "the eigenvalues of the linear equations do not converge",
+    )
+    .hint("masses, stiffnesses or lengths differ by too many orders of magnitude")
+}

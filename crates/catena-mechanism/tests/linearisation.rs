@@ -1,0 +1,381 @@
+//! Linear equations about equilibria: closed forms of pendulums and the cart-pole, loops with springs against difference quotients,
+//! and what must hold whatever the mechanism.
+
+use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
+use catena::spatial::{Pose, Sym3, Vec3};
+use catena::{Dynamics, Model, ModelBuilder, State};
+use catena_mechanism::{Behaviour, Linearisation};
+
+const G: f64 = 9.81;
+
+/// A point mass on a rod of length l along −z (the rod has a little inertia of its own, none about its axis of rotation).
+fn bob(mass: f64, length: f64) -> Inertial {
+    Inertial {
+        mass,
+        centre: Vec3::new(0.0, 0.0, -length),
+        tensor: Sym3::new(0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+    }
+}
+
+fn hinge(name: &str, parent: &str, child: &str, at: [f64; 3], dof: Dof) -> JointSpec {
+    let mut joint = JointSpec::new(name, JointKind::Revolute, parent, child);
+    joint.axes.first = Vec3::new(0.0, 1.0, 0.0);
+    joint.parent_from_joint = Pose::shift(Vec3::from_array(at));
+    joint.dofs = vec![dof];
+    joint
+}
+
+fn pendulum(dof: Dof) -> Model {
+    let mut builder = ModelBuilder::new("pendulum");
+    builder.link("bob", bob(2.0, 0.5));
+    builder.joint(hinge("hinge", "world", "bob", [0.0; 3], dof));
+    builder.build().unwrap()
+}
+
+fn at(model: &Model, q: &[f64]) -> State {
+    State::new(model, q, &vec![0.0; model.nv()]).unwrap()
+}
+
+fn linear(model: &Model, q: &[f64]) -> Linearisation {
+    let effort = vec![0.0; model.nv()];
+    let found = Linearisation::new(model, &at(model, q), &effort);
+    found.unwrap_or_else(|error| panic!("{}: {error}", model.name()))
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-10 * b.abs().max(1.0)
+}
+
+#[test]
+fn a_pendulum_hangs_and_oscillates() {
+    let found = linear(&pendulum(Dof::default()), &[0.8]);
+    assert!(found.state.q[0].abs() < 1e-9 && found.residual < 1e-9);
+    assert!(close(found.a[(1, 0)], -G / 0.5), "{}", found.a[(1, 0)]);
+    assert!(close(found.b[(1, 0)], 1.0 / (2.0 * 0.25)));
+    assert_eq!(
+        (found.a[(0, 1)], found.a[(0, 0)], found.b[(0, 0)]),
+        (1.0, 0.0, 0.0)
+    );
+    let modes = found.modes().unwrap();
+    assert_eq!(modes.list.len(), 1);
+    assert_eq!(modes.list[0].value[0], 0.0);
+    assert!(close(modes.list[0].value[1], (G / 0.5).sqrt()));
+    assert_eq!(modes.list[0].behaviour(), Behaviour::Undamped);
+}
+
+#[test]
+fn an_inverted_pendulum_falls() {
+    let found = linear(&pendulum(Dof::default()), &[2.9]);
+    assert!((found.state.q[0] - std::f64::consts::PI).abs() < 1e-9);
+    let modes = found.modes().unwrap().list;
+    let rates: Vec<[f64; 2]> = modes.iter().map(|mode| mode.value).collect();
+    assert_eq!(rates.len(), 2);
+    for (value, expected) in rates.iter().zip([-1.0, 1.0]) {
+        assert!(close(value[0], expected * (G / 0.5).sqrt()), "{value:?}");
+        assert_eq!(value[1], 0.0);
+    }
+    assert_eq!(modes[1].behaviour(), Behaviour::Growing);
+}
+
+/// λ² + 2 ζ ω λ + ω² = 0, below and above the critical damping.
+#[test]
+fn damping_ratios() {
+    let omega = (G / 0.5f64).sqrt();
+    for ratio in [0.05, 0.7, 1.5] {
+        let damping = 2.0 * ratio * omega * 2.0 * 0.25;
+        let dof = Dof {
+            damping,
+            ..Dof::default()
+        };
+        let modes = linear(&pendulum(dof), &[0.1]).modes().unwrap();
+        assert!(!modes.symmetric && modes.residual < 1e-14);
+        if ratio < 1.0 {
+            let [mode] = &modes.list[..] else {
+                panic!("{modes:?}")
+            };
+            assert!(close(mode.frequency(), omega));
+            assert!(close(mode.damping_ratio().unwrap(), ratio));
+            assert_eq!(mode.behaviour(), Behaviour::Damped);
+        } else {
+            assert_eq!(modes.list.len(), 2);
+            let product: f64 = modes.list.iter().map(|mode| mode.value[0]).product();
+            assert!(close(product, omega * omega));
+            let behaviours = modes.list.iter().map(|mode| mode.behaviour());
+            assert!(behaviours.into_iter().all(|b| b == Behaviour::Decaying));
+        }
+    }
+}
+
+/// A guess at which Newton's method has no direction: the effort is largest with the pendulum horizontal.
+#[test]
+fn another_guess_is_tried_where_newton_stands_still() {
+    let model = pendulum(Dof::default()).with_gravity([G, 0.0, 0.0]);
+    let found = linear(&model, &[0.0]);
+    assert!(!found.from_guess);
+    assert!(found.residual < 1e-9);
+}
+
+/// Equal bobs and rods: ω² = (2 ± √2) g / l, shapes (1, ∓√2) of the absolute angles.
+#[test]
+fn double_pendulum() {
+    let mut builder = ModelBuilder::new("double pendulum");
+    builder
+        .link("upper", bob(1.5, 0.4))
+        .link("lower", bob(1.5, 0.4));
+    builder.joint(hinge("first", "world", "upper", [0.0; 3], Dof::default()));
+    builder.joint(hinge(
+        "second",
+        "upper",
+        "lower",
+        [0.0, 0.0, -0.4],
+        Dof::default(),
+    ));
+    let found = linear(&builder.build().unwrap(), &[0.3, -0.2]);
+    let modes = found.modes().unwrap();
+    assert!(modes.symmetric && modes.residual < 1e-14);
+    for (mode, sign) in modes.list.iter().zip([-1.0, 1.0]) {
+        let expected = ((2.0 + sign * 2f64.sqrt()) * G / 0.4).sqrt();
+        assert_eq!(mode.value[0], 0.0);
+        assert!(
+            close(mode.value[1], expected),
+            "{} {expected}",
+            mode.value[1]
+        );
+        // relative angles: the second bob's absolute one is the sum
+        let ratio = (mode.shape[0][0] + mode.shape[1][0]) / mode.shape[0][0];
+        assert!(close(ratio, -sign * 2f64.sqrt()), "{ratio}");
+    }
+}
+
+/// The textbook's matrices: cart M, pole of mass m as a point at l, upright.
+#[test]
+fn cart_pole() {
+    let (cart, mass, length) = (1.3, 0.4, 0.6);
+    let mut builder = ModelBuilder::new("cart-pole");
+    builder.link(
+        "cart",
+        Inertial {
+            mass: cart,
+            centre: Vec3::zero(),
+            tensor: Sym3::new(0.01, 0.01, 0.01, 0.0, 0.0, 0.0),
+        },
+    );
+    builder.link("pole", bob(mass, -length));
+    let mut rail = JointSpec::new("rail", JointKind::Prismatic, "world", "cart");
+    rail.axes.first = Vec3::new(1.0, 0.0, 0.0);
+    builder.joint(rail);
+    builder.joint(hinge("pivot", "cart", "pole", [0.0; 3], Dof::default()));
+    let found = linear(&builder.build().unwrap(), &[0.0, 0.2]);
+    // positive angles about y tip the pole towards +x
+    let expected = [
+        [0.0, -mass * G / cart],
+        [0.0, (cart + mass) * G / (cart * length)],
+    ];
+    let inputs = [1.0 / cart, -1.0 / (cart * length)];
+    for i in 0..2 {
+        for j in 0..2 {
+            assert!(close(found.a[(2 + i, j)], expected[i][j]), "A {i} {j}");
+            assert_eq!(found.a[(2 + i, 2 + j)], 0.0);
+        }
+        assert!(close(found.b[(2 + i, 0)], inputs[i]), "B {i}");
+    }
+    let modes = found.modes().unwrap().list;
+    assert_eq!(modes[0].behaviour(), Behaviour::Free);
+    assert!(modes[0].shape[1][0].abs() < 1e-12);
+    let fall = ((cart + mass) * G / (cart * length)).sqrt();
+    assert!(close(modes[2].value[0].abs(), fall));
+}
+
+/// A free body without gravity has six free motions, and a free robot with springs at its joints oscillates besides.
+#[test]
+fn free_motions_are_zero() {
+    let model = embedded::model("space-robot").unwrap();
+    let found = Linearisation::held(&model, &State::neutral(&model)).unwrap();
+    let modes = found.modes().unwrap();
+    assert!(
+        modes.list.iter().all(|mode| mode.value == [0.0; 2]),
+        "{modes:?}"
+    );
+    assert_eq!(modes.list.len(), model.nv());
+    let mut builder = embedded::builder("floating-chain-4").unwrap();
+    builder.gravity = Vec3::zero();
+    for joint in &mut builder.joints {
+        if joint.kind != JointKind::Free {
+            joint.dofs = vec![Dof {
+                stiffness: 30.0,
+                ..Dof::default()
+            }];
+        }
+    }
+    let model = builder.build().unwrap();
+    let found =
+        Linearisation::new(&model, &State::neutral(&model), &vec![0.0; model.nv()]).unwrap();
+    let modes = found.modes().unwrap();
+    assert!(
+        modes.symmetric && modes.residual < 1e-13,
+        "{:.1e}",
+        modes.residual
+    );
+    let free = modes
+        .list
+        .iter()
+        .filter(|m| m.behaviour() == Behaviour::Free);
+    assert_eq!(free.count(), 6);
+    assert!(
+        modes.list[6..]
+            .iter()
+            .all(|m| m.value[0] == 0.0 && m.value[1] > 0.1)
+    );
+}
+
+/// M, D and K are symmetric where forces have a potential, and A is −M⁻¹K, −M⁻¹D: compared with difference quotients of the accelerations for trees
+/// with every kind of joint, held at random states.
+#[test]
+fn trees_agree_with_difference_quotients() {
+    let mut compared = 0;
+    for seed in 1..=30 {
+        let model = embedded::model(&format!("random-{}-{seed}", 1 + seed % 7)).unwrap();
+        let mut state = State::random(&model, seed);
+        state.v.fill(0.0);
+        let found = Linearisation::held(&model, &state).unwrap();
+        assert!(found.residual < 1e-6, "{seed}: {:.1e}", found.residual);
+        if let Some(difference) = found.by_differences().unwrap() {
+            assert!(difference < 1e-6, "{seed}: {difference:.1e}");
+            compared += 1;
+        }
+        found.modes().unwrap();
+    }
+    assert!(compared > 5, "{compared}");
+}
+
+/// A four-bar with springs: one independent freedom, whose stiffness has the loads of the loop in it.
+#[test]
+fn four_bar_with_springs() {
+    for damping in [0.0, 0.4] {
+        let mut builder = embedded::builder("four-bar-1").unwrap();
+        for joint in &mut builder.joints {
+            if joint.kind != JointKind::Fixed {
+                joint.dofs = vec![Dof {
+                    stiffness: 25.0,
+                    rest: 0.4,
+                    damping,
+                    ..Dof::default()
+                }];
+            }
+        }
+        let model = builder.build().unwrap();
+        let found = linear(&model, &[1.2, -1.2, 1.2]);
+        assert_eq!(found.freedoms(), 1);
+        assert!(found.residual < 1e-8, "{:.1e}", found.residual);
+        let difference = found.by_differences().unwrap().unwrap();
+        assert!(difference < 1e-6, "{difference:.1e}");
+        // the energy along the one motion: K is its second derivative, the loop kept closed
+        let mut chain = catena::algorithm::constrained::ClosedChain::new(&model);
+        let h = 1e-3;
+        let mut energy = |step: f64| {
+            let mut state = found.state.clone();
+            let delta: Vec<f64> = (0..3).map(|k| step * found.spread[(k, 0)]).collect();
+            state.step(&model, &delta);
+            let closed = chain.assemble(0.0, &state, &found.independent).unwrap();
+            let mechanical = chain.tree().mechanical_state(&closed.state).unwrap();
+            mechanical.gravitational + mechanical.elastic
+        };
+        let curvature = (energy(h) - 2.0 * energy(0.0) + energy(-h)) / (h * h);
+        let stiffness = found.stiffness[(0, 0)];
+        assert!(
+            (curvature - stiffness).abs() < 1e-5 * stiffness.abs().max(1.0),
+            "{curvature} {stiffness}"
+        );
+        let modes = found.modes().unwrap();
+        assert_eq!(modes.symmetric, damping == 0.0);
+        assert_eq!(modes.list.len(), 1);
+        let expected = (stiffness / found.mass[(0, 0)]).sqrt();
+        assert!(close(modes.list[0].frequency(), expected));
+        if damping == 0.0 {
+            assert_eq!(modes.list[0].value[0], 0.0);
+        } else {
+            assert_eq!(modes.list[0].behaviour(), Behaviour::Damped);
+        }
+    }
+}
+
+/// Closed chains under the efforts that hold them, several freedoms and dependent rows among them.
+#[test]
+fn closed_chains_agree_with_difference_quotients() {
+    for name in [
+        "four-bar-1",
+        "slider-crank",
+        "stewart",
+        "governor",
+        "squeezer",
+        "bricard",
+    ] {
+        let model = embedded::model(name).unwrap();
+        let start = match name {
+            "four-bar-1" => at(&model, &[1.2, -1.2, 1.2]),
+            _ => State::start(&model),
+        };
+        let found = match Linearisation::held(&model, &start) {
+            Ok(found) => found,
+            Err(error) => panic!("{name}: {error}"),
+        };
+        assert!(found.residual < 1e-6, "{name}: {:.1e}", found.residual);
+        if let Some(difference) = found.by_differences().unwrap() {
+            assert!(difference < 2e-6, "{name}: {difference:.1e}");
+        }
+        let modes = found.modes().unwrap();
+        assert!(modes.residual < 1e-10, "{name}: {:.1e}", modes.residual);
+    }
+}
+
+/// Flat, a parallelogram can leave as one or crossed.
+#[test]
+fn branches_are_refused() {
+    let model = embedded::model("four-bar-1").unwrap();
+    let flat = at(&model, &[0.0, 0.0, 0.0]);
+    let error = Linearisation::held(&model, &flat).unwrap_err().to_string();
+    assert!(error.contains("lose rank"), "{error}");
+}
+
+/// A chain of seven links with skew axes, from anywhere: it hangs, and oscillates.
+#[test]
+fn chains_settle() {
+    let model = embedded::model("chain-7").unwrap();
+    for seed in 1..=5 {
+        let mut start = State::random(&model, seed);
+        start.v.fill(0.0);
+        let found = linear(&model, &start.q);
+        assert!(found.residual < 1e-8, "{seed}: {:.1e}", found.residual);
+        assert!(found.by_differences().unwrap().unwrap() < 1e-6);
+    }
+}
+
+#[test]
+fn what_has_no_equilibrium_is_refused() {
+    let model = embedded::model("floating-chain-2").unwrap();
+    let error = Linearisation::new(&model, &State::neutral(&model), &vec![0.0; model.nv()]);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("no equilibrium"), "{error}");
+    let model = pendulum(Dof::default());
+    // m g l is the most that can be held
+    let error = Linearisation::new(&model, &at(&model, &[0.0]), &[2.0 * G * 0.5 * 1.01]);
+    assert!(error.is_err());
+    let found = Linearisation::new(&model, &at(&model, &[0.0]), &[-2.0 * G * 0.5 * 0.5]).unwrap();
+    assert!((found.state.q[0].abs() - std::f64::consts::FRAC_PI_6).abs() < 1e-9);
+    let mut moving = at(&model, &[0.0]);
+    moving.base.velocity.linear.x = 1.0;
+    assert!(Linearisation::new(&model, &moving, &[0.0]).is_err());
+}
+
+/// Efforts given are part of the equilibrium: held at a position, the state does not move.
+#[test]
+fn efforts_hold_the_given_positions() {
+    let model = embedded::model("stanford").unwrap();
+    let state = at(&model, &[0.1, 1.2, 0.05, 0.3, -0.4, 0.5]);
+    let held = Linearisation::held(&model, &state).unwrap();
+    let mut dynamics = Dynamics::new(&model);
+    assert_eq!(held.effort, dynamics.gravity(&state).unwrap());
+    let found = Linearisation::new(&model, &state, &held.effort).unwrap();
+    assert_eq!(found.state.q, state.q);
+    assert_eq!(found.a, held.a);
+}

@@ -1,0 +1,110 @@
+//! The natural orthogonal complement, and linear equations about an equilibrium, at one state.
+
+use crate::array::{results, writable};
+use crate::error::{guarded, raise, refuse};
+use crate::mechanism::situation;
+use crate::model::PyModel;
+use crate::value::to_python;
+use catena::{Dynamics, Matrix};
+use catena_io::arrays::{MOST_FREEDOMS, complement};
+use catena_mechanism::Linearisation;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Value, json};
+
+fn rows(matrix: &Matrix) -> Value {
+    (0..matrix.rows())
+        .map(|i| Value::from(matrix.row(i).to_vec()))
+        .collect()
+}
+
+#[pymethods]
+impl PyModel {
+    /// The arrays of the complement by name.
+    #[pyo3(signature = (q, v))]
+    fn _denoc<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        v: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let built = self.built(py)?;
+        guarded(py, || {
+            let nv = built.model.nv();
+            if nv > MOST_FREEDOMS {
+                return Err(refuse(
+                    py,
+                    &format!(
+                        "matrices of the complement are made for up to {MOST_FREEDOMS} freedoms; these are {nv}"
+                    ),
+                    "`factor(q)` solves for models of any size",
+                ));
+            }
+            let at = situation(py, &built, q, v, None, None)?;
+            let arrays = py.detach(|| {
+                let denoc = Dynamics::new(&built.model).denoc(&at.state)?;
+                Ok(complement(&denoc))
+            });
+            let found = PyDict::new(py);
+            for array in arrays.map_err(|error| raise(py, &error))? {
+                let numbers = results(py, &array.shape, None, &[])?;
+                writable(&numbers).copy_from_slice(&array.numbers);
+                found.set_item(array.name, numbers)?;
+            }
+            Ok(found)
+        })
+    }
+
+    /// An equilibrium near q under these efforts, or q held, and the linear equations about it with their modes.
+    #[pyo3(signature = (q, tau, hold))]
+    fn _linearize<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        tau: Option<&Bound<'py, PyAny>>,
+        hold: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let built = self.built(py)?;
+        guarded(py, || {
+            let at = situation(py, &built, q, None, tau, None)?;
+            let built = built.whole();
+            let solved = py.detach(|| {
+                let linear = match hold {
+                    true => Linearisation::held(&built.model, &at.state)?,
+                    false => Linearisation::new(&built.model, &at.state, &at.tau)?,
+                };
+                let modes = linear.modes()?;
+                Ok((linear, modes))
+            });
+            let (linear, modes) = solved.map_err(|error| raise(py, &error))?;
+            let dofs = &built.model.tree().dofs;
+            let names: Vec<&str> = linear
+                .independent
+                .iter()
+                .map(|&k| dofs[k].name.as_str())
+                .collect();
+            let part = |at: usize| -> Value {
+                let shapes = modes.list.iter();
+                shapes
+                    .map(|mode| mode.shape.iter().map(|x| x[at]).collect::<Value>())
+                    .collect()
+            };
+            let record = json!({
+                "q": linear.state.q,
+                "tau": linear.effort,
+                "independent": names,
+                "A": rows(&linear.a),
+                "B": rows(&linear.b),
+                "M": rows(&linear.mass),
+                "D": rows(&linear.damping),
+                "K": rows(&linear.stiffness),
+                "Z": rows(&linear.spread),
+                "values": modes.list.iter().map(|mode| mode.value.to_vec()).collect::<Vec<_>>(),
+                "real": part(0),
+                "imaginary": part(1),
+                "residual": linear.residual,
+            });
+            to_python(py, &record)
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! Sensors that a model names: what they are fixed to, and what they measure.
+
+use super::tree::Tree;
+use super::{FrameInfo, Model};
+use crate::error::{Error, ErrorKind, Place, Result};
+
+/// A sensor as the user named it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SensorSpec {
+    /// Name.
+    pub name: String,
+    /// What it measures.
+    pub rule: SensorRule,
+    /// Where it was defined.
+    pub place: Place,
+}
+
+impl SensorSpec {
+    /// A sensor with this name.
+    pub fn new(name: &str, rule: SensorRule) -> Self {
+        SensorSpec {
+            name: name.into(),
+            rule,
+            place: Place::default(),
+        }
+    }
+}
+
+/// What a sensor measures, links and joints by name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SensorRule {
+    /// Angular velocity and specific force: [`SensorKind::Imu`].
+    Imu {
+        /// The link or frame it is fixed to, in whose axes it measures.
+        frame: String,
+    },
+    /// The wrench through a joint: [`SensorKind::ForceTorque`].
+    ForceTorque {
+        /// The joint; not a fixed one.
+        joint: String,
+        /// The link or frame in whose axes, and about whose origin, it measures; none for the joint's child.
+        frame: Option<String>,
+    },
+}
+
+/// A sensor of a model.
+#[derive(Clone, Debug)]
+pub struct Sensor {
+    /// Name.
+    pub name: String,
+    /// What it measures.
+    pub kind: SensorKind,
+    /// Where it is.
+    pub frame: FrameInfo,
+}
+
+/// What a sensor measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SensorKind {
+    /// Angular velocity ω and specific force s of its frame, in its own axes:
+    ///
+    /// ```text
+    /// s = a − g          a the acceleration of its origin, g the gravity there
+    /// ```
+    ///
+    /// At rest s is g upwards, in free fall it is zero. Where the world's axes turn with an orbit ([`GravityGradient`](super::GravityGradient)),
+    /// ω and a are those in inertial axes.
+    Imu,
+    /// Force f and torque n with which the parent of a joint acts on its child, efforts of the joint included, in axes of the frame and
+    /// about its origin.
+    ForceTorque {
+        /// The body that the joint carries.
+        body: usize,
+    },
+}
+
+impl Sensor {
+    /// Its type: `imu` or `force_torque`.
+    pub fn kind(&self) -> &'static str {
+        match self.kind {
+            SensorKind::Imu => "imu",
+            SensorKind::ForceTorque { .. } => "force_torque",
+        }
+    }
+
+    /// Names and units of the six numbers it measures.
+    pub fn measures(&self) -> [(&'static str, &'static str); 6] {
+        match self.kind {
+            SensorKind::Imu => [
+                ("wx", "rad/s"),
+                ("wy", "rad/s"),
+                ("wz", "rad/s"),
+                ("sx", "m/s²"),
+                ("sy", "m/s²"),
+                ("sz", "m/s²"),
+            ],
+            SensorKind::ForceTorque { .. } => [
+                ("fx", "N"),
+                ("fy", "N"),
+                ("fz", "N"),
+                ("nx", "N·m"),
+                ("ny", "N·m"),
+                ("nz", "N·m"),
+            ],
+        }
+    }
+}
+
+impl SensorSpec {
+    /// Finds what it is fixed to.
+    pub(super) fn resolve(&self, tree: &Tree, before: &[Sensor]) -> Result<Sensor> {
+        let refuse = |message: String| {
+            Error::new(
+                ErrorKind::Model,
+                format!("sensor `{}`: {message}", self.name),
+            )
+            .at(self.place.clone())
+        };
+        if self.name.is_empty() {
+            let message = "a sensor has no name";
+            return Err(Error::new(ErrorKind::Model, message).at(self.place.clone()));
+        }
+        if before.iter().any(|other| other.name == self.name) {
+            let message = format!("two sensors are called `{}`", self.name);
+            return Err(Error::new(ErrorKind::Model, message).at(self.place.clone()));
+        }
+        let frame = |name: &str| {
+            tree.frame(name).cloned().ok_or_else(|| {
+                refuse(format!("there is no link or frame `{name}`"))
+                    .hint("`catena info` lists the frames")
+            })
+        };
+        match &self.rule {
+            SensorRule::Imu { frame: name } => Ok(Sensor {
+                name: self.name.clone(),
+                kind: SensorKind::Imu,
+                frame: frame(name)?,
+            }),
+            SensorRule::ForceTorque { joint, frame: name } => {
+                let known = (1..tree.bodies.len()).find(|&i| tree.bodies[i].joint == *joint);
+                let Some(body) = known else {
+                    return Err(refuse(format!("there is no joint `{joint}` that moves"))
+                        .hint("what a fixed joint joins is one body: loads inside it are not computed"));
+                };
+                let frame = match name {
+                    Some(name) => frame(name)?,
+                    None => frame(&tree.bodies[body].name)?,
+                };
+                let parent = tree.bodies[body].parent;
+                if ![body, parent].contains(&frame.body) {
+                    return Err(refuse(format!(
+                        "frame `{}` is on neither side of joint `{joint}`",
+                        frame.name
+                    )));
+                }
+                Ok(Sensor {
+                    name: self.name.clone(),
+                    kind: SensorKind::ForceTorque { body },
+                    frame,
+                })
+            }
+        }
+    }
+}
+
+impl<P> Model<P> {
+    /// The sensors that the model names.
+    pub fn sensors(&self) -> &[Sensor] {
+        &self.tree().sensors
+    }
+}

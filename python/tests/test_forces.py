@@ -1,0 +1,65 @@
+"""Force elements and sensors of models, and what a run records."""
+
+import numpy as np
+import pytest
+
+import catena
+
+
+@pytest.fixture(scope="module")
+def swing():
+    model = catena.Model("swing").add_link("rod", mass=2.0, centre=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
+    model.add_joint("pivot", "revolute", child="rod", axis=[0, 1, 0])
+    model.add_frame("tip", "rod", origin=[0, 0, -1])
+    model.add_force(
+        "coil", "spring", parent="world", child="rod", parent_point=[1, 0, -1], child_point=[0, 0, -1],
+        stiffness=30.0, rest_length=0.4,
+    )
+    model.add_sensor("imu", "imu", frame="tip")
+    return model
+
+
+def test_a_spring_acts(swing):
+    bare = catena.Model("bare").add_link("rod", mass=2.0, centre=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
+    bare.add_joint("pivot", "revolute", child="rod", axis=[0, 1, 0])
+    for angle in (-0.3, 0.2, 1.0):
+        tip = np.array([-np.sin(angle), 0, -np.cos(angle)])
+        pull = np.array([1, 0, -1]) - tip
+        length = np.linalg.norm(pull)
+        force = 30.0 * (length - 0.4) * pull / length
+        moment = np.cross(tip, force)[1]
+        assert np.isclose(bare.gravity([angle])[0] - swing.gravity([angle])[0], moment)
+    # one state and many
+    q = np.linspace(-1, 1, 9)[:, None]
+    many = swing.forward(q, 0 * q, 0 * q)
+    assert np.allclose(many, [swing.forward(x, [0.0], [0.0]) for x in q])
+
+
+def test_it_survives_a_file(swing):
+    again = catena.loads(swing.to_toml(), format="toml") if hasattr(catena, "loads") else None
+    if again is not None:
+        assert np.allclose(again.gravity([0.4]), swing.gravity([0.4]))
+    assert '"coil"' in swing.to_json() and "[[sensor]]" in swing.to_toml()
+
+
+def test_a_run_records(swing, tmp_path):
+    run = swing.simulate([0.3], duration=1.0, rtol=1e-10, record=["forces", "sensor.imu.*", "frame.tip.x"])
+    assert run.audit.kept
+    assert run.audit.forces[0]["force"] == "coil"
+    columns = run.to_dict()
+    stretch = columns["force.coil.length"] - 0.4
+    assert np.allclose(columns["force.coil.tension"], 30.0 * stretch)
+    assert np.allclose(columns["force.coil.energy"], columns["elastic"])
+    assert np.allclose(columns["sensor.imu.wy"], run.v[:, 0])
+    assert run.units["force.coil.tension"] == "N"
+    run.save(tmp_path / "run.csv")
+    assert "force.coil.tension" in (tmp_path / "run.csv").read_text(encoding="utf-8")
+    with pytest.raises(catena.InputError, match="record: no column is called `force.coli.length`"):
+        swing.simulate([0.3], duration=0.1, record="force.coli.length")
+
+
+def test_what_knows_no_forces_refuses(swing):
+    with pytest.raises(catena.UnsupportedError, match="does not support force elements"):
+        swing.regressor([0.3])
+    with pytest.raises(catena.Error, match="a type of force"):
+        catena.Model("wrong").add_link("rod", mass=1.0).add_joint("pivot", "revolute", child="rod").add_force("x", "sprig").build()
