@@ -459,13 +459,14 @@ class Model(_catena.Model):
         control: Any = None,
         wrenches: Optional[Mapping[str, Any]] = None,
         events: Optional[Mapping[str, Any]] = None,
-        limits: bool = False,
+        limits: Union[bool, str] = False,
         stop: Union[str, Sequence[str]] = (),
         progress: Any = None,
         closing: str = "projection",
         compile: bool = True,
         rate: Optional[float] = None,
         record: Union[str, Sequence[str]] = (),
+        restitution: Union[None, float, Mapping[str, float]] = None,
     ) -> Run:
         """Moves the model in time from one state, with an audit of energy, momentum and residuals at the end.
 
@@ -481,7 +482,10 @@ class Model(_catena.Model):
         of control has its new efforts.
         wrenches: constant, by frame: moment, then force, world axes, the force at the frame's origin.
         events: by name `catena.plane`, `catena.reaches` or a function (t, q, v) → number whose changes of sign are looked for;
-        `limits` adds the joints' own; `stop` names events that end the run.
+        `stop` names events that end the run.
+        limits: what joint limits do: "ignore" (or False), "report" (or True: passing them is an event), "stop" (they hold: rigid, or soft
+        where the joint has a `stop_stiffness`), "soft" (they hold, all soft). restitution: of rigid limits, one number or by joint;
+        default as in the model, else 0. A start outside a rigid limit is refused.
         progress: a function (t, duration) called now and then, or True for a bar of tqdm, where that is installed.
         record: names of further columns of `run.to_dict()` and of saved runs, with `*` for anything, as of `catena simulate --record`:
         "frame.tool.*", "joint.*", "forces", "sensors" …
@@ -511,6 +515,10 @@ class Model(_catena.Model):
         method = method or "dop853"
         if closing not in ("projection", "baumgarte"):
             raise InputError(f"closing cannot be {closing!r}", hint='it is "projection" or "baumgarte"')
+        if isinstance(limits, (bool, np.bool_)):
+            limits = "report" if limits else "ignore"
+        if limits not in ("ignore", "report", "stop", "soft"):
+            raise InputError(f"limits cannot be {limits!r}", hint='it is "ignore", "report", "stop" or "soft"')
         if isinstance(stop, str):
             stop = [stop]
         if isinstance(control, Control):
@@ -524,7 +532,7 @@ class Model(_catena.Model):
                     f"event `{name}` is no event", hint="give catena.plane(…), catena.reaches(…) or a function (t, q, v)"
                 )
             checked[name] = event
-        unknown = [name for name in stop if name not in checked and not limits]
+        unknown = [name for name in stop if name not in checked and limits == "ignore"]
         if unknown:
             raise InputError(f"stop: there is no event `{unknown[0]}`", hint="known are " + ", ".join(checked) if checked else "give it in `events`")
         bar = None
@@ -535,6 +543,7 @@ class Model(_catena.Model):
                 q, v, float(duration), float(interval), method, float(rtol), atol, step, control,
                 wrenches, checked, limits, list(stop), progress, closing, compile, rate,
                 [record] if isinstance(record, str) else list(record),
+                restitution,
             )
         finally:
             if bar is not None:

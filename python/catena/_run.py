@@ -30,6 +30,7 @@ class Audit:
 
     `kept` tells whether every law was; `findings` lists them; `steps`, `rejected` and `evaluations` say what it took; `work` and
     `dissipated` are in J; `forces` has the energy of every force element at the start and at the end.
+    `held` lists what dry friction held, `stops` what joint limits stopped: `impacts`, the energy they took (`lost`), `rests` and how long.
     """
 
     def __init__(self, record: Dict[str, Any]) -> None:
@@ -42,6 +43,7 @@ class Audit:
         self.work: float = record["work"]
         self.dissipated: float = record["dissipated"]
         self.held: List[Dict[str, Any]] = record["held"]
+        self.stops: List[Dict[str, Any]] = record["stops"]
         self.forces: List[Dict[str, Any]] = record.get("forces", [])
 
     @property
@@ -75,7 +77,7 @@ class Audit:
 
 
 class Run:
-    """A run: t (S,), q (S, nq), v, a, tau and friction (S, nv), energies (S, 3: kinetic, gravitational, elastic), work and
+    """A run: t (S,), q (S, nq), v, a, tau, friction and stops (S, nv), energies (S, 3: kinetic, gravitational, elastic), work and
     dissipated (S,); `events` is a list of (name, time); `audit` tells whether the laws of mechanics were kept."""
 
     t: np.ndarray
@@ -84,6 +86,7 @@ class Run:
     a: np.ndarray
     tau: np.ndarray
     friction: np.ndarray
+    stops: np.ndarray
     energies: np.ndarray
     work: np.ndarray
     dissipated: np.ndarray

@@ -160,6 +160,19 @@ def test_wrenches_and_events():
     assert not run.finished and run.t[-1] <= np.sqrt(2 / 9.81) and run.q[-1, 2] >= 0
     slide = catena.Model("slide").add_link("block", mass=1.0, inertia=[1, 1, 1])
     slide.add_joint("rail", "prismatic", child="block", axis=[0, 0, 1], limits=[-1.0, 1.0])
+    run = slide.simulate([0.5], duration=3, limits="stop", restitution={"rail": 0.5})
+    fall = np.sqrt(2 * 1.5 / 9.81)
+    strikes = [t for name, t in run.events if name == "rail strikes its lower limit"]
+    assert np.allclose(strikes[:3], [fall, 2 * fall, 2.5 * fall], rtol=0, atol=1e-12)
+    assert run.q.min() >= -1 - 1e-12 and run.audit.kept
+    with pytest.raises(catena.InputError, match="above its upper limit"):
+        slide.simulate([1.5], duration=1, limits="stop")
+    with pytest.raises(catena.InputError, match="limits cannot be 'hold'"):
+        slide.simulate([0.5], duration=1, limits="hold")
+    with pytest.raises(catena.InputError, match="has no stiffness"):
+        slide.simulate([0.5], duration=1, limits="soft")
+    with pytest.raises(catena.InputError, match="restitution: no joint stopped by a rigid limit"):
+        slide.simulate([0.5], duration=1, limits="report", restitution=0.5)
     run = slide.simulate([0.0], duration=1, limits=True, events={"low": catena.reaches("rail", -0.5)})
     assert [name for name, _ in run.events] == ["low", "rail reaches its lower limit"]
 

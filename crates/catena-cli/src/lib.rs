@@ -24,7 +24,7 @@ mod words;
 use std::ffi::OsString;
 
 /// What a run file holds, for whoever else writes one: its columns, its audit with the events, and how its numbers were computed.
-pub use commands::simulate::{Chosen, Layout, arithmetic, stored};
+pub use commands::simulate::{Chosen, Layout, arithmetic, stops_description, stored};
 
 /// Runs the program with these arguments, its own name first: prints what it finds and gives the exit code.
 ///

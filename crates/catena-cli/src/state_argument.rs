@@ -124,10 +124,8 @@ impl StateArgument {
         for situation in &mut situations {
             situation.wrenches.extend_from_slice(&wrenches);
         }
-        if self.random.is_none()
-            && let Some(warning) = outside(model, &situations)
-        {
-            output::complain(&format!("warning: {warning}"));
+        if self.random.is_none() {
+            warn_outside(model, situations.iter().map(|situation| &situation.state));
         }
         Ok(situations)
     }
@@ -225,12 +223,19 @@ pub fn typed_or_named(
     Ok(numbers)
 }
 
+/// Warns of the first state with positions outside their limits.
+pub fn warn_outside<'a>(model: &Model, states: impl IntoIterator<Item = &'a State>) {
+    if let Some(warning) = outside(model, states) {
+        output::complain(&format!("warning: {warning}"));
+    }
+}
+
 /// The warning about the first state with positions outside their limits.
-fn outside(model: &Model, situations: &[Situation]) -> Option<String> {
+fn outside<'a>(model: &Model, states: impl IntoIterator<Item = &'a State>) -> Option<String> {
     if model.couplings().is_some() {
         // coordinates that follow others have limits, too
         let tree = model.clone().open_tree();
-        let all: Vec<Situation> = situations.iter().map(|one| one.of_tree(model)).collect();
+        let all: Vec<State> = states.into_iter().map(|one| one.of_tree(model)).collect();
         return outside(&tree, &all);
     }
     let limited: Vec<(usize, f64, f64)> = model
@@ -247,9 +252,8 @@ fn outside(model: &Model, situations: &[Situation]) -> Option<String> {
         let slack = 1e-9 * (1.0 + state.q[k].abs());
         state.q[k] < low - slack || state.q[k] > high + slack
     };
-    let state = situations
-        .iter()
-        .map(|situation| &situation.state)
+    let state = states
+        .into_iter()
         .find(|state| limited.iter().any(|limits| is_beyond(state, limits)))?;
     let mut found = limited.iter().filter(|limits| is_beyond(state, limits));
     let &(k, low, high) = found.next()?;

@@ -84,6 +84,13 @@ const KINDS: [&str; 3] = ["cycloid", "quintic", "paper"];
 impl TrajectoryArgument {
     /// The instants of the motion, if one is asked for.
     pub fn situations(&self, model: &Model) -> Result<Option<Vec<Situation>>> {
+        let situations = self.instants(model)?;
+        let states = situations.iter().flatten();
+        state_argument::warn_outside(model, states.map(|situation| &situation.state));
+        Ok(situations)
+    }
+
+    fn instants(&self, model: &Model) -> Result<Option<Vec<Situation>>> {
         let Some(kind) = &self.trajectory else {
             return Ok(None);
         };

@@ -266,3 +266,82 @@ fn mistakes_are_explained() {
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
+
+/// Limits that hold: impacts, restitution by name, resumed runs, and what is refused.
+#[test]
+fn limits_hold() {
+    let folder = Folder::new("stops");
+    let limited = PENDULUM.replace("friction = 0.35", "limits = [0.3, 2]");
+    folder.write("door.toml", &limited);
+    let command = "simulate door.toml --q 1.2 --duration 2 --interval 0.02 --limits stop";
+    let run = folder.run(&format!(
+        "{command} --restitution hinge=0.5 --json -o run.csv"
+    ));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let value = run.json();
+    assert_eq!(value["events"][0]["event"], "hinge strikes its lower limit");
+    let stop = &value["audit"]["stops"][0];
+    assert_eq!(stop["freedom"], "hinge");
+    assert!(stop["impacts"].as_u64() > Some(3), "{stop}");
+    assert_eq!(stop["rests"], 1);
+    assert_eq!(value["q"][0], 0.3);
+    let text = folder.read("run.csv");
+    assert!(text.contains("stop.hinge"), "{text:.400}");
+    let other = folder.run(&format!("{command} -o run.csv --resume"));
+    assert_eq!(other.code, 2);
+    let rigid = folder.run(command);
+    assert_eq!(rigid.code, 0, "{}", rigid.stderr);
+    for part in [
+        "hinge rests against its lower limit",
+        "  hinge struck its limits 1 time at up to ",
+    ] {
+        assert!(rigid.stdout.contains(part), "{}", rigid.stdout);
+    }
+    let soft = folder.run(
+        "simulate door.toml --q 1.2 --duration 2 --limits soft --stop-stiffness 500 --stop-damping 5",
+    );
+    assert_eq!(soft.code, 0, "{}", soft.stderr);
+    assert!(
+        soft.stdout.contains("  hinge touched its soft limits "),
+        "{}",
+        soft.stdout
+    );
+    for (arguments, message) in [
+        (
+            "--q 0.1 --limits stop",
+            "joint `hinge` starts at 0.1 rad, below its lower limit of 0.3 rad",
+        ),
+        (
+            "--q 1 --limits soft",
+            "--limits soft: the stop of joint `hinge` has no stiffness",
+        ),
+        (
+            "--q 1 --restitution 0.5",
+            "--restitution: the limits do not hold",
+        ),
+        (
+            "--q 1 --limits stop --restitution 2",
+            "the restitution of `hinge` must be from 0 to 1, not 2",
+        ),
+        (
+            "--q 1 --limits stop --restitution elbow=0.5",
+            "--restitution: there is no `elbow`",
+        ),
+        (
+            "--q 1 --limits stop --stop-damping 5",
+            "--stop-damping: the stop of joint `hinge` is rigid",
+        ),
+    ] {
+        let run = folder.run(&format!("simulate door.toml --duration 1 {arguments}"));
+        assert_eq!(run.code, 2, "{arguments}: {}", run.stdout);
+        assert!(run.stderr.contains(message), "{arguments}: {}", run.stderr);
+    }
+    // a target outside the limits is warned of
+    let aims = folder.run("simulate door.toml --q 1 --duration 0.1 --controller pd --to 90");
+    assert!(
+        aims.stderr
+            .contains("warning: `hinge` is at 90 rad, outside its limits 0.3 to 2 rad"),
+        "{}",
+        aims.stderr
+    );
+}

@@ -394,6 +394,15 @@ fn freedoms(section: &mut Section, dofs: &[Dof]) {
     put("limits", &|dof| dof.limits.is_some(), &|dof| {
         dof.limits.map_or(text("none"), pair)
     });
+    for (key, field) in [
+        ("restitution", (|dof| dof.restitution) as fn(&Dof) -> f64),
+        ("stop_stiffness", |dof| dof.stop_stiffness),
+        ("stop_damping", |dof| dof.stop_damping),
+    ] {
+        put(key, &|dof| field(dof) != 0.0, &|dof| {
+            Written::Number(field(dof))
+        });
+    }
     put("max_velocity", &|dof| dof.max_velocity.is_some(), &|dof| {
         or_none(dof.max_velocity)
     });

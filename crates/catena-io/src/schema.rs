@@ -58,6 +58,9 @@ const JOINT_KEYS: &[&str] = &[
     "stiffness",
     "rest",
     "limits",
+    "restitution",
+    "stop_stiffness",
+    "stop_damping",
     "max_velocity",
     "max_effort",
     "start",
@@ -71,6 +74,9 @@ const FREEDOM_KEYS: &[&str] = &[
     "stiffness",
     "rest",
     "limits",
+    "restitution",
+    "stop_stiffness",
+    "stop_damping",
     "max_velocity",
     "max_effort",
 ];
@@ -508,6 +514,9 @@ fn dofs(table: &Table<'_>, kind: JointKind) -> Result<Vec<Dof>> {
         ("damping", |dof| &mut dof.damping),
         ("friction", |dof| &mut dof.friction),
         ("stiffness", |dof| &mut dof.stiffness),
+        ("restitution", |dof| &mut dof.restitution),
+        ("stop_stiffness", |dof| &mut dof.stop_stiffness),
+        ("stop_damping", |dof| &mut dof.stop_damping),
     ] {
         if let Some(item) = table.get(key) {
             for (dof, item) in dofs.iter_mut().zip(per_freedom(&item, rotations.len())?) {

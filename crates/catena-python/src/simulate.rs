@@ -10,12 +10,12 @@ use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::native::Compiled;
 use catena::simulate::{
     Controller, Drift, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, NewtonMatrix,
-    Options, Sample, Simulation, StateFunction, Table,
+    Options, Sample, Simulation, StateFunction, Stop, StopKind, Table,
 };
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
 use catena::{Cpu, Dynamics, Model, State};
-use catena_cli::{Chosen, Layout, arithmetic, stored};
+use catena_cli::{Chosen, Layout, arithmetic, stops_description, stored};
 use catena_io::run::{Header, RunWriter};
 use catena_plot::{Chart, Figure};
 use numpy::{PyArrayMethods, PyUntypedArrayMethods};
@@ -282,6 +282,66 @@ fn integrator(method: &str, rtol: f64, atol: Option<f64>, step: Option<f64>) -> 
     ))
 }
 
+/// The joint limits that hold, with restitutions: one for all, or by name.
+fn stops(
+    py: Python<'_>,
+    built: &Built,
+    limits: &str,
+    restitution: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Vec<Stop>> {
+    let mut stops = match limits {
+        "stop" | "soft" => Stop::all(&built.model),
+        _ => Vec::new(),
+    };
+    let tree = built.model.tree();
+    if let Some(stop) = stops
+        .iter()
+        .find(|stop| limits == "soft" && matches!(stop.kind, StopKind::Rigid { .. }))
+    {
+        return Err(refuse(
+            py,
+            &format!(
+                "limits: the stop of joint `{}` has no stiffness",
+                tree.dofs[stop.freedom].name
+            ),
+            "give the joint a `stop_stiffness`, or choose limits=\"stop\"",
+        ));
+    }
+    let Some(restitution) = restitution.filter(|given| !given.is_none()) else {
+        return Ok(stops);
+    };
+    let given: Vec<(Option<String>, f64)> = match restitution.cast::<PyDict>() {
+        Ok(by_name) => by_name
+            .iter()
+            .map(|(name, value)| Ok((Some(name.extract()?), value.extract()?)))
+            .collect::<PyResult<_>>()?,
+        Err(_) => vec![(None, restitution.extract()?)],
+    };
+    for (name, value) in given {
+        let chosen = match &name {
+            None => None,
+            Some(name) => Some(built.freedoms(py, std::slice::from_ref(name))?),
+        };
+        let mut found = false;
+        for stop in &mut stops {
+            let is_chosen = chosen.as_ref().is_none_or(|k| k.contains(&stop.freedom));
+            if let (true, StopKind::Rigid { restitution }) = (is_chosen, &mut stop.kind) {
+                *restitution = value;
+                found = true;
+            }
+        }
+        if !found {
+            let what = name.map_or("no joint".to_string(), |name| format!("joint `{name}` not"));
+            return Err(refuse(
+                py,
+                &format!("restitution: {what} stopped by a rigid limit"),
+                "choose limits=\"stop\", and joints with limits and without `stop_stiffness`",
+            ));
+        }
+    }
+    Ok(stops)
+}
+
 /// What is to be noticed: limits of joints, and what the caller asks for.
 fn event_functions(
     py: Python<'_>,
@@ -385,7 +445,7 @@ pub struct RunData {
 #[pymethods]
 impl PyModel {
     /// Simulates, and gives the run with what ended it early, if anything.
-    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, control, wrenches, events, limits, stop, progress, closing, compile, rate = None, record = Vec::new()))]
+    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, control, wrenches, events, limits, stop, progress, closing, compile, rate = None, record = Vec::new(), restitution = None))]
     fn _simulate<'py>(
         &self,
         py: Python<'py>,
@@ -400,13 +460,14 @@ impl PyModel {
         control: Option<&Bound<'py, PyAny>>,
         wrenches: Option<&Bound<'py, PyAny>>,
         events: Option<&Bound<'py, PyDict>>,
-        limits: bool,
+        limits: &str,
         stop: Vec<String>,
         progress: Option<&Bound<'py, PyAny>>,
         closing: &str,
         compile: bool,
         rate: Option<f64>,
         record: Vec<String>,
+        restitution: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(RunData, Option<Py<PyAny>>)> {
         let built = self.built(py)?;
         guarded(py, || {
@@ -414,6 +475,7 @@ impl PyModel {
             let plain = Layout {
                 momentum: false,
                 base: false,
+                stopped: Vec::new(),
                 chosen: Chosen::default(),
             };
             let common = plain.columns(&built.model);
@@ -456,7 +518,10 @@ impl PyModel {
                 inputs.rate = rate;
             }
             inputs.wrenches = pushes(py, &built, wrenches)?;
-            let events = event_functions(py, &built, limits, events, &raised)?;
+            inputs.stops = stops(py, &built, limits, restitution)?;
+            let stopped: Vec<usize> = inputs.stops.iter().map(|stop| stop.freedom).collect();
+            let stops = stops_description(&built.model, &inputs.stops);
+            let events = event_functions(py, &built, limits == "report", events, &raised)?;
             let made = || -> Result<(Simulation, Value)> {
                 let integrator = integrator(method, rtol, atol, step)?;
                 let options = Options {
@@ -478,7 +543,7 @@ impl PyModel {
                     "made_in": "Python",
                     "model_name": built.model.name(),
                     "start": {"q": start.q, "v": start.v},
-                    "drive": drive,
+                    "drive": drive, "stops": stops,
                     "duration": duration, "interval": interval, "method": method,
                     "rtol": rtol, "atol": atol, "step": step, "closing": closing,
                 });
@@ -520,6 +585,7 @@ impl PyModel {
             let layout = Layout {
                 momentum: simulation.knows_momentum(),
                 base: false,
+                stopped,
                 chosen,
             };
             let compiled = simulation.is_compiled();
@@ -680,6 +746,10 @@ impl RunData {
         map.set_item(
             "friction",
             self.matrix(py, nv, |s, row| row.copy_from_slice(&s.friction))?,
+        )?;
+        map.set_item(
+            "stops",
+            self.matrix(py, nv, |s, row| row.copy_from_slice(&s.stops))?,
         )?;
         map.set_item(
             "energies",

@@ -568,6 +568,9 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
                 "damping": constants.damping,
                 "friction": constants.friction,
                 "stiffness": constants.stiffness,
+                "restitution": dof.restitution,
+                "stop_stiffness": dof.stop_stiffness,
+                "stop_damping": dof.stop_damping,
                 "rest": constants.rest,
             })
         })

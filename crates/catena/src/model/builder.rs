@@ -137,8 +137,15 @@ pub struct Dof {
     pub stiffness: f64,
     /// Position at which the spring is relaxed.
     pub rest: f64,
-    /// Lower and upper position limit; stored, not enforced.
+    /// Lower and upper position limit. A simulation reports that it is passed, or lets it hold: see
+    /// [`Stop`](crate::simulate::Stop).
     pub limits: Option<(f64, f64)>,
+    /// Of a limit that holds: speed after an impact over that before, 0 to 1.
+    pub restitution: f64,
+    /// Of a soft limit: effort per unit of position beyond it, N·m/rad (or N/m); 0: it is rigid.
+    pub stop_stiffness: f64,
+    /// Of a soft limit: effort per unit of velocity beyond it, N·m·s/rad (or N·s/m).
+    pub stop_damping: f64,
     /// Largest speed; not enforced, a simulation reports when it is exceeded.
     pub max_velocity: Option<f64>,
     /// Largest effort of the joint's actuator.
@@ -614,6 +621,9 @@ impl Making {
                 velocity_unit,
                 force_unit,
                 limits: dof.limits,
+                restitution: dof.restitution,
+                stop_stiffness: dof.stop_stiffness,
+                stop_damping: dof.stop_damping,
                 max_velocity: dof.max_velocity,
                 max_effort: dof.max_effort,
             });

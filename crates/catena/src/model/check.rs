@@ -704,6 +704,9 @@ fn joint_numbers(joint: &JointSpec) -> Result<()> {
             ("damping", dof.damping),
             ("friction", dof.friction),
             ("stiffness", dof.stiffness),
+            ("restitution", dof.restitution),
+            ("stop_stiffness", dof.stop_stiffness),
+            ("stop_damping", dof.stop_damping),
         ] {
             if !value.is_finite() || value < 0.0 {
                 return Err(model_error(
@@ -711,6 +714,36 @@ fn joint_numbers(joint: &JointSpec) -> Result<()> {
                     format!("{} must be a finite number ≥ 0, not {value}", what(name)),
                 ));
             }
+        }
+        if dof.restitution > 1.0 {
+            return Err(model_error(
+                &joint.place,
+                format!(
+                    "{} must be at most 1, not {}",
+                    what("restitution"),
+                    dof.restitution
+                ),
+            ));
+        }
+        if dof.stop_damping > 0.0 && dof.stop_stiffness == 0.0 {
+            return Err(model_error(
+                &joint.place,
+                format!(
+                    "joint `{}` has `stop_damping` but no `stop_stiffness`",
+                    joint.name
+                ),
+            )
+            .hint("a soft stop needs a stiffness; a rigid one has a `restitution` instead"));
+        }
+        if dof.restitution > 0.0 && dof.stop_stiffness > 0.0 {
+            return Err(model_error(
+                &joint.place,
+                format!(
+                    "joint `{}` has a `restitution` and a `stop_stiffness`",
+                    joint.name
+                ),
+            )
+            .hint("a stop is rigid, with a `restitution`, or soft, with `stop_stiffness` and `stop_damping`"));
         }
         if !dof.rest.is_finite() {
             return Err(model_error(

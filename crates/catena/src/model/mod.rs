@@ -331,6 +331,9 @@ impl Model<f64> {
             stiffness: numbers.stiffness,
             rest: numbers.rest,
             limits: info.limits,
+            restitution: info.restitution,
+            stop_stiffness: info.stop_stiffness,
+            stop_damping: info.stop_damping,
             max_velocity: info.max_velocity,
             max_effort: info.max_effort,
         }

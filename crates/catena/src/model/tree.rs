@@ -53,6 +53,12 @@ pub struct DofInfo {
     pub force_unit: &'static str,
     /// Lower and upper position limit, where given.
     pub limits: Option<(f64, f64)>,
+    /// Speed after an impact on a limit that holds over that before.
+    pub restitution: f64,
+    /// Stiffness of a soft limit; 0: it is rigid.
+    pub stop_stiffness: f64,
+    /// Damping of a soft limit.
+    pub stop_damping: f64,
     /// Largest speed, where given.
     pub max_velocity: Option<f64>,
     /// Largest effort, where given.

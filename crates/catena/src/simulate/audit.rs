@@ -15,7 +15,7 @@
 //! The motion is put back into the equations of motion,
 //!
 //! ```text
-//! I v̇ + C v + g + passive − loads = τ + friction + Jᵀλ                                                (2)
+//! I v̇ + C v + g + passive − loads = τ + friction + stops + Jᵀλ                                        (2)
 //! ```
 //!
 //! term by term. What is left is relative to the largest term of any freedom at that instant; the worst instant counts. Terms are
@@ -82,10 +82,12 @@ pub struct Audit {
     pub elements: Vec<ElementEnergy>,
     /// Work of efforts, external wrenches and a moving base, J.
     pub work: f64,
-    /// Energy lost to damping and friction, J.
+    /// Energy lost to damping, friction and stops, J.
     pub dissipated: f64,
     /// The freedoms that dry friction has held.
     pub held: Vec<Held>,
+    /// The freedoms that stops have stopped.
+    pub stops: Vec<Stopped>,
     /// Accepted steps.
     pub steps: u64,
     /// Rejected steps.
@@ -114,6 +116,38 @@ pub struct Held {
     pub times: u64,
     /// How long in all, s.
     pub duration: f64,
+}
+
+/// What stops have done to a freedom.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stopped {
+    /// Name of the freedom.
+    pub name: String,
+    /// Unit of its speed.
+    pub unit: &'static str,
+    /// Is the stop soft?
+    pub is_soft: bool,
+    /// How often it struck a rigid stop or touched a soft one.
+    pub impacts: u64,
+    /// Largest speed with which it did so.
+    pub hardest: f64,
+    /// Energy that its impacts on rigid stops took, J.
+    pub lost: f64,
+    /// How often it came to rest against a rigid stop.
+    pub rests: u64,
+    /// How long it rested there, or touched a soft stop, in all, s.
+    pub duration: f64,
+}
+
+impl Stopped {
+    /// Adds what another stop of the same freedom has done.
+    pub(crate) fn add(&mut self, other: &Stopped) {
+        self.impacts += other.impacts;
+        self.hardest = self.hardest.max(other.hardest);
+        self.lost += other.lost;
+        self.rests += other.rests;
+        self.duration += other.duration;
+    }
 }
 
 /// Errors of a sample in the laws of mechanics.
@@ -308,13 +342,15 @@ pub(crate) struct Observation<'a> {
     pub time: f64,
     pub state: &'a State,
     pub tau: &'a [f64],
-    /// Efforts of dry friction.
+    /// Efforts of dry friction and stops.
     pub friction: &'a [f64],
     pub external: &'a [Force<f64>],
     pub vdot: &'a [f64],
     pub constrained: Option<&'a Constrained>,
     pub work: f64,
     pub dissipated: f64,
+    /// Energy in the springs of soft stops.
+    pub stored: f64,
 }
 
 /// Numbers of a checkpoint.
@@ -370,12 +406,9 @@ impl Auditor {
         seen: &Observation<'_>,
     ) -> Result<([f64; 3], Errors)> {
         let mechanical = dynamics.mechanical_state(seen.state)?;
-        let total = mechanical.kinetic + mechanical.gravitational + mechanical.elastic;
-        let energies = [
-            mechanical.kinetic,
-            mechanical.gravitational,
-            mechanical.elastic,
-        ];
+        let elastic = mechanical.elastic + seen.stored;
+        let total = mechanical.kinetic + mechanical.gravitational + elastic;
+        let energies = [mechanical.kinetic, mechanical.gravitational, elastic];
         let linear = mechanical.momentum.force;
         let angular = mechanical.momentum.moment - mechanical.centre.cross(linear);
         let start = match self.start {
@@ -405,8 +438,8 @@ impl Auditor {
 
         // relative to the energy exchanged, or, for a system at rest, to a hundredth of its energies
         let balance = total - start.energy - seen.work + seen.dissipated;
-        let exchanged = mechanical.kinetic.abs()
-            + (mechanical.gravitational + mechanical.elastic - start.energy).abs();
+        let exchanged =
+            mechanical.kinetic.abs() + (mechanical.gravitational + elastic - start.energy).abs();
         let size = energies.iter().map(|e| e.abs()).sum::<f64>() + start.energy.abs();
         let weight = self.model.gravity().norm() * start.unit_momentum();
         let integrated = seen.work.abs().max(seen.dissipated.abs());
@@ -617,7 +650,7 @@ impl Auditor {
         allowed: f64,
         closed: [f64; 3],
         statistics: Statistics,
-        held: Vec<Held>,
+        (held, stops): (Vec<Held>, Vec<Stopped>),
         (time, samples): (f64, u64),
     ) -> Audit {
         let is_closed = self.constraints[0].scale > 0.0;
@@ -657,6 +690,7 @@ impl Auditor {
         Audit {
             findings,
             held,
+            stops,
             steps: statistics.steps,
             rejected: statistics.rejected,
             evaluations: statistics.evaluations,
@@ -710,10 +744,17 @@ mod tests {
                 constrained: None,
                 work: 0.0,
                 dissipated: 0.0,
+                stored: 0.0,
             };
             auditor.observe(&mut dynamics, &seen).unwrap();
         }
-        let audit = auditor.finish(1e-8, [1e-9; 3], Statistics::default(), Vec::new(), (1.0, 2));
+        let audit = auditor.finish(
+            1e-8,
+            [1e-9; 3],
+            Statistics::default(),
+            Default::default(),
+            (1.0, 2),
+        );
         let name = "inverse dynamics of the motion";
         audit.findings.into_iter().find(|f| f.name == name).unwrap()
     }

@@ -1,4 +1,4 @@
-//! Dry friction with stick and slip.
+//! Dry friction with stick and slip, and rest against rigid stops.
 //!
 //! A freedom with the friction level f slips in a direction s = ±1 or is held (sticks):
 //!
@@ -32,14 +32,24 @@
 //! ```
 //!
 //! suffices: g is the direction in which the held mechanism would yield. A few such steps find t (Dinkelbach 1967).
+//!
+//! A freedom that rests against a rigid stop is held, too. The stop only pushes, away from the limit: with it the box is
+//!
+//! ```text
+//! −f ≤ λ < ∞   at a lower limit,     −∞ < λ ≤ f   at an upper one                                      (6)
+//! ```
+//!
+//! without friction f = 0. All of the above stays, with the finite sides of the boxes scaled in (4). Where stops without friction
+//! hold the same motions of a closed chain, so many of them stay idle that the efforts of the others are unique.
 
+use super::stops::{Stop, StopKind};
 use crate::Dynamics;
-use crate::algorithm::constrained::friction::{DEPENDENT, clean, independent};
+use crate::algorithm::constrained::friction::{DEPENDENT, clean, dependency, independent};
 use crate::box_minimum::{BoxMinimum, BoxProblem, cholesky_solve};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 
-/// Mode of a freedom with dry friction.
+/// Mode of a freedom with dry friction or a rigid stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Mode {
     /// Modes are not tracked: the sign of the velocity decides.
@@ -48,6 +58,8 @@ pub(crate) enum Mode {
     Slips(f64),
     /// It is held.
     Held,
+    /// It has no friction and moves.
+    Free,
 }
 
 impl Mode {
@@ -57,6 +69,7 @@ impl Mode {
             Mode::Held => 1,
             Mode::Slips(s) if s > 0.0 => 2,
             Mode::Slips(_) => 3,
+            Mode::Free => 4,
         }
     }
 
@@ -66,9 +79,56 @@ impl Mode {
             1 => Mode::Held,
             2 => Mode::Slips(1.0),
             3 => Mode::Slips(-1.0),
+            4 => Mode::Free,
             _ => return None,
         })
     }
+}
+
+/// Which limit a held freedom rests against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Touch {
+    #[default]
+    None,
+    Lower,
+    Upper,
+    /// Both limits are one.
+    Both,
+}
+
+impl Touch {
+    pub fn to_word(self) -> u64 {
+        self as u64
+    }
+
+    pub fn from_word(word: u64) -> Option<Touch> {
+        [Touch::None, Touch::Lower, Touch::Upper, Touch::Both]
+            .into_iter()
+            .find(|touch| touch.to_word() == word)
+    }
+
+    /// The box (6) of an effort with friction up to f.
+    pub fn bounds(self, f: f64) -> (f64, f64) {
+        let low = match self {
+            Touch::Upper | Touch::Both => f64::NEG_INFINITY,
+            _ => -f,
+        };
+        let high = match self {
+            Touch::Lower | Touch::Both => f64::INFINITY,
+            _ => f,
+        };
+        (low, high)
+    }
+}
+
+/// What a freedom does, for the list of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Moves,
+    /// Held by dry friction.
+    Held,
+    /// Against a limit.
+    Rests(Touch),
 }
 
 /// An effort within this fraction of the level counts as the level.
@@ -79,7 +139,10 @@ const AT_LEVEL: f64 = 1e-9;
 const LOWERED: f64 = 1e-7;
 const MOVES: f64 = 1e-9;
 
-/// The freedoms of a model that have dry friction, with their modes.
+/// Largest load factor (4) that is told apart.
+const MOST_FACTOR: f64 = 1e3;
+
+/// The freedoms of a model that have dry friction or a rigid stop, with their modes.
 #[derive(Clone, Debug)]
 pub(crate) struct DryFriction {
     /// Their velocity coordinates.
@@ -87,7 +150,9 @@ pub(crate) struct DryFriction {
     /// f.
     pub levels: Vec<f64>,
     pub modes: Vec<Mode>,
-    /// Effort of the friction on each of them.
+    /// The limits that those held rest against.
+    pub touches: Vec<Touch>,
+    /// Effort of the friction and the stop on each of them.
     pub efforts: Vec<f64>,
     /// Are the holding efforts unique?
     pub unique: bool,
@@ -103,14 +168,19 @@ pub(crate) struct DryFriction {
 }
 
 impl DryFriction {
-    pub fn new(model: &Model) -> Self {
+    pub fn new(model: &Model, stops: &[Stop]) -> Self {
+        let is_stopped = |k: usize| {
+            let rigid = |stop: &Stop| matches!(stop.kind, StopKind::Rigid { .. });
+            stops.iter().any(|stop| stop.freedom == k && rigid(stop))
+        };
         let freedoms: Vec<usize> = (0..model.nv())
-            .filter(|&k| model.dofs[k].friction > 0.0)
+            .filter(|&k| model.dofs[k].friction > 0.0 || is_stopped(k))
             .collect();
         let m = freedoms.len();
         DryFriction {
             levels: freedoms.iter().map(|&k| model.dofs[k].friction).collect(),
             modes: vec![Mode::BySign; m],
+            touches: vec![Touch::None; m],
             efforts: vec![0.0; m],
             unique: true,
             column: vec![0.0; model.nv()],
@@ -128,7 +198,46 @@ impl DryFriction {
         self.modes.contains(&Mode::Held)
     }
 
-    /// Those that are held, among the freedoms with friction.
+    pub fn standing(&self, j: usize) -> Standing {
+        match (self.modes[j], self.touches[j]) {
+            (Mode::Held, Touch::None) => Standing::Held,
+            (Mode::Held, touch) => Standing::Rests(touch),
+            _ => Standing::Moves,
+        }
+    }
+
+    /// Lets a freedom move in this direction.
+    pub fn let_go(&mut self, j: usize, direction: f64) {
+        self.touches[j] = Touch::None;
+        self.modes[j] = match self.levels[j] > 0.0 {
+            true => Mode::Slips(direction),
+            false => Mode::Free,
+        };
+    }
+
+    /// How far the effort is within its box, (2) and (6).
+    pub fn spare(&self, j: usize) -> f64 {
+        let (low, high) = self.touches[j].bounds(self.levels[j]);
+        let spare = (self.efforts[j] - low).min(high - self.efforts[j]);
+        match spare == f64::INFINITY {
+            true => 1.0,
+            false => spare,
+        }
+    }
+
+    /// The parts of an effort that friction and the stop have, the stop as little as possible.
+    pub fn parts(&self, j: usize) -> [f64; 2] {
+        let (effort, level) = (self.efforts[j], self.levels[j]);
+        match self.touches[j] {
+            Touch::None => [effort, 0.0],
+            _ => {
+                let friction = effort.clamp(-level, level);
+                [friction, effort - friction]
+            }
+        }
+    }
+
+    /// Those that are held, among the freedoms with friction or a stop.
     pub fn held(&self) -> Vec<usize> {
         (0..self.modes.len())
             .filter(|&j| self.modes[j] == Mode::Held)
@@ -142,7 +251,7 @@ impl DryFriction {
             let sign = match self.modes[j] {
                 Mode::Slips(s) => s,
                 Mode::BySign if v != 0.0 => v.signum(),
-                Mode::BySign | Mode::Held => 0.0,
+                Mode::BySign | Mode::Held | Mode::Free => 0.0,
             };
             self.efforts[j] = -self.levels[j] * sign;
         }
@@ -204,9 +313,10 @@ impl DryFriction {
         Ok(())
     }
 
-    /// Chooses the modes of the freedoms in `resting`: (3). `free` are the accelerations without friction on them, `respond` turns
-    /// efforts into accelerations; under constraints `alone` is the mobility of each freedom in `resting` in the open tree. `released` has
-    /// just reached its level: it slips, even if round-off puts it a little below.
+    /// Chooses the modes of the freedoms in `resting`, those at a limit with their touch: (3), (6). `free` are the accelerations without
+    /// friction and stops on them, `respond` turns efforts into accelerations; under constraints `alone` is the mobility of each
+    /// freedom in `resting` in the open tree. `released` has just reached its level: it moves, even if round-off puts it a little
+    /// below.
     pub fn choose(
         &mut self,
         resting: &[usize],
@@ -233,41 +343,69 @@ impl DryFriction {
                 }
             })
             .collect();
-        let f: Vec<f64> = resting.iter().map(|&j| self.levels[j]).collect();
+        let boxes = self.boxes(resting);
         let is_definite = alone.is_none() || independent(matrix, m) == m;
-        let found = match is_definite {
-            true => problem(matrix, &a, &f, 1.0, |p| p.solve_definite())?,
-            false => least_in_levels(matrix, &a, &f, 1.0)?,
+        let mut found = match is_definite {
+            true => problem(matrix, &a, &boxes, 1.0, |p| p.solve_definite())?,
+            false => least_in_levels(matrix, &a, &boxes, 1.0)?,
+        };
+        // distances of the efforts from the ends of their boxes
+        let ends = |i: usize, x: f64| {
+            let (f, touch) = boxes[i];
+            let (low, high) = touch.bounds(f);
+            [x - low, high - x]
         };
         let mut gives_way: Vec<bool> = (0..m)
             .map(|i| {
-                let slack = match released == Some(resting[i]) {
-                    true => AT_LEVEL,
+                let is_released = released == Some(resting[i]);
+                let slack = match is_released {
+                    true => AT_LEVEL * boxes[i].0,
                     false => 0.0,
                 };
-                found.x[i].abs() >= (1.0 - slack) * f[i]
+                // the effort of a stop without friction has just become zero: there is no level to compare with
+                let is_bare = boxes[i].0 == 0.0;
+                (is_released && is_bare) || ends(i, found.x[i]).iter().any(|end| *end <= slack)
             })
             .collect();
         if !is_definite {
-            let lowered = least_in_levels(matrix, &a, &f, 1.0 - LOWERED)?;
+            let lowered = least_in_levels(matrix, &a, &boxes, 1.0 - LOWERED)?;
             for i in 0..m {
+                let f = boxes[i].0;
+                if f == 0.0 {
+                    continue;
+                }
                 let row = &matrix[i * m..(i + 1) * m];
-                let reach: f64 = row.iter().zip(&f).map(|(a, f)| (a * f).abs()).sum();
-                gives_way[i] = found.x[i].abs() >= (1.0 - 2.0 * LOWERED) * f[i]
+                let levels = row.iter().zip(&boxes);
+                let reach: f64 = levels.map(|(a, (f, _))| (a * f).abs()).sum();
+                let is_at_end = |end: &f64| *end <= 2.0 * LOWERED * f;
+                gives_way[i] = ends(i, found.x[i]).iter().any(is_at_end)
                     && lowered.gradient[i].abs() > MOVES * reach.max(a[i].abs());
+            }
+            let bare: Vec<usize> = (0..m)
+                .filter(|&i| boxes[i].0 == 0.0 && !gives_way[i])
+                .collect();
+            for i in idle(matrix, &mut found.x, bare) {
+                gives_way[i] = true;
             }
         }
         for (i, &j) in resting.iter().enumerate() {
             let lambda = found.x[i];
             self.efforts[j] = lambda;
-            self.modes[j] = match gives_way[i] {
-                // at its level, friction pushes against the motion
-                true => Mode::Slips(-lambda.signum()),
-                false => Mode::Held,
-            };
+            self.modes[j] = Mode::Held;
+            if gives_way[i] {
+                // at the end of its box, the effort pushes against the motion
+                let [low, high] = ends(i, lambda);
+                self.let_go(j, if low <= high { 1.0 } else { -1.0 });
+            }
         }
         self.unique = alone.is_none() || self.held_are_independent();
         Ok(())
+    }
+
+    fn boxes(&self, of: &[usize]) -> Vec<Side> {
+        of.iter()
+            .map(|&j| (self.levels[j], self.touches[j]))
+            .collect()
     }
 
     /// Determines whether the holding efforts are unique; A is that of the chosen ones.
@@ -314,8 +452,7 @@ impl DryFriction {
     pub fn load_factor(&self) -> Result<f64> {
         let m = self.chosen.len();
         let lambda: Vec<f64> = self.chosen.iter().map(|&j| self.efforts[j]).collect();
-        let levels: Vec<f64> = self.chosen.iter().map(|&j| self.levels[j]).collect();
-        load_factor(&self.matrix[..m * m], &lambda, &levels)
+        load_factor(&self.matrix[..m * m], &lambda, &self.boxes(&self.chosen))
     }
 
     /// Shares the holding efforts among the held freedoms, within the levels if possible: of all the efforts that hold, the
@@ -324,13 +461,43 @@ impl DryFriction {
         let m = self.chosen.len();
         let matrix = &self.matrix[..m * m];
         let lambda: Vec<f64> = self.chosen.iter().map(|&j| self.efforts[j]).collect();
-        let levels: Vec<f64> = self.chosen.iter().map(|&j| self.levels[j]).collect();
         let a: Vec<f64> = (0..m).map(|i| -dot(matrix, &lambda, i)).collect();
-        let found = least_in_levels(matrix, &a, &levels, 1.0)?;
+        let found = least_in_levels(matrix, &a, &self.boxes(&self.chosen), 1.0)?;
         for (&j, x) in self.chosen.iter().zip(found.x) {
             self.efforts[j] = x;
         }
         Ok(())
+    }
+}
+
+/// Level of friction and touch of a held freedom, which give its box (6).
+type Side = (f64, Touch);
+
+/// Of the stops in `bare`, whose efforts hold the same motions, those that can be idle: the efforts of the others are unique and
+/// do the same (Carathéodory).
+fn idle(matrix: &[f64], x: &mut [f64], mut bare: Vec<usize>) -> Vec<usize> {
+    let m = x.len();
+    let mut idle = Vec::new();
+    loop {
+        let n = bare.len();
+        let entry = |k: usize| matrix[bare[k / n] * m + bare[k % n]];
+        let block: Vec<f64> = (0..n * n).map(entry).collect();
+        // A z = 0: along z the efforts change and what they do does not
+        let Some(z) = dependency(&block, n) else {
+            return idle;
+        };
+        // the first effort that vanishes, forward or backward
+        let ratio = |i: usize| x[bare[i]] / z[i];
+        let moving = (0..n).filter(|&i| z[i] != 0.0);
+        let Some(first) = moving.min_by(|&i, &j| ratio(i).abs().total_cmp(&ratio(j).abs())) else {
+            return idle;
+        };
+        let step = ratio(first);
+        for i in 0..n {
+            x[bare[i]] -= step * z[i];
+        }
+        x[bare[first]] = 0.0;
+        idle.push(bare.remove(first));
     }
 }
 
@@ -345,19 +512,19 @@ fn dot(matrix: &[f64], x: &[f64], i: usize) -> f64 {
 }
 
 /// The λ of (3) for this fraction of the levels.
-fn least_in_levels(matrix: &[f64], a: &[f64], f: &[f64], fraction: f64) -> Result<BoxMinimum> {
-    problem(matrix, a, f, fraction, |p| p.solve())
+fn least_in_levels(matrix: &[f64], a: &[f64], boxes: &[Side], fraction: f64) -> Result<BoxMinimum> {
+    problem(matrix, a, boxes, fraction, |p| p.solve())
 }
 
 fn problem(
     matrix: &[f64],
     a: &[f64],
-    f: &[f64],
+    boxes: &[Side],
     fraction: f64,
     solve: impl Fn(&BoxProblem<'_>) -> Option<BoxMinimum>,
 ) -> Result<BoxMinimum> {
-    let upper: Vec<f64> = f.iter().map(|f| fraction * f).collect();
-    let lower: Vec<f64> = upper.iter().map(|f| -f).collect();
+    let bounds = boxes.iter().map(|(f, touch)| touch.bounds(fraction * f));
+    let (lower, upper): (Vec<f64>, Vec<f64>) = bounds.unzip();
     let problem = BoxProblem {
         matrix,
         linear: a,
@@ -367,14 +534,14 @@ fn problem(
     solve(&problem).ok_or_else(|| {
         Error::new(
             ErrorKind::Integration,
-            "the efforts of dry friction cannot be found to round-off",
+            "the efforts of dry friction and stops cannot be found to round-off",
         )
-        .hint("inertias or friction levels may be too far apart for double precision")
+        .hint("inertias or friction levels may be too far apart for double precision, or a driver pushes a joint against its stop")
     })
 }
 
 /// (4).
-fn load_factor(matrix: &[f64], lambda: &[f64], levels: &[f64]) -> Result<f64> {
+fn load_factor(matrix: &[f64], lambda: &[f64], boxes: &[Side]) -> Result<f64> {
     let n = lambda.len();
     let a: Vec<f64> = (0..n).map(|i| -dot(matrix, lambda, i)).collect();
     let mut t = 0.0;
@@ -389,16 +556,20 @@ fn load_factor(matrix: &[f64], lambda: &[f64], levels: &[f64]) -> Result<f64> {
             let terms: f64 = row.iter().zip(&x).map(|(a, x)| (a * x).abs()).sum();
             if g.abs() > 1e-10 * (a[i].abs() + terms) {
                 power += g * (x[i] - lambda[i]);
-                resisted += levels[i] * g.abs();
+                resisted += boxes[i].0 * g.abs();
             }
         }
         let more = power / resisted;
+        // stops would have to pull, and no friction helps
+        if power > 0.0 && (resisted == 0.0 || t + more > MOST_FACTOR) {
+            return Ok(MOST_FACTOR);
+        }
         // nothing yields beyond round-off
         if resisted == 0.0 || more.is_nan() || more <= 1e-14 * t {
             break;
         }
         t += more; // (5)
-        x = least_in_levels(matrix, &a, levels, t)?.x;
+        x = least_in_levels(matrix, &a, boxes, t)?.x;
     }
     Ok(t)
 }
@@ -407,6 +578,10 @@ fn load_factor(matrix: &[f64], lambda: &[f64], levels: &[f64]) -> Result<f64> {
 mod tests {
     use super::*;
     use crate::random::Random;
+
+    fn untouched(f: &[f64]) -> Vec<Side> {
+        f.iter().map(|f| (*f, Touch::None)).collect()
+    }
 
     /// A mechanism of one freedom, held at several joints that turn c times as fast: Σ c λ holds the load, at most t Σ |c| f.
     #[test]
@@ -420,7 +595,7 @@ mod tests {
             let matrix: Vec<f64> = (0..n * n).map(|k| c[k / n] * c[k % n]).collect();
             let load: f64 = c.iter().zip(&lambda).map(|(c, x)| c * x).sum();
             let most: f64 = c.iter().zip(&f).map(|(c, f)| c.abs() * f).sum();
-            let t = load_factor(&matrix, &lambda, &f).unwrap();
+            let t = load_factor(&matrix, &lambda, &untouched(&f)).unwrap();
             let exact = load.abs() / most;
             assert!(
                 (t - exact).abs() < 1e-12 * (1.0 + exact),
@@ -448,9 +623,10 @@ mod tests {
             let lambda: Vec<f64> = (0..n).map(|_| random.uniform(-1.0, 1.0)).collect();
             let a: Vec<f64> = (0..n).map(|i| -dot(&matrix, &lambda, i)).collect();
             let size = a.iter().fold(0.0f64, |m, a| m.max(a.abs()));
-            let t = load_factor(&matrix, &lambda, &f).unwrap();
+            let boxes = untouched(&f);
+            let t = load_factor(&matrix, &lambda, &boxes).unwrap();
             let left = |t: f64| {
-                let found = least_in_levels(&matrix, &a, &f, t).unwrap();
+                let found = least_in_levels(&matrix, &a, &boxes, t).unwrap();
                 found.gradient.iter().fold(0.0f64, |m, g| m.max(g.abs())) / size
             };
             assert!(left(t * (1.0 + 1e-9)) < 1e-8, "{trial}: {t} {:e}", left(t));

@@ -215,6 +215,9 @@ impl TreeNewton {
                 spring = dof.stiffness + springs[k];
                 damper += dampers[k];
             }
+            let [stopped, slowed] = system.cushion_slopes(k);
+            spring += stopped;
+            damper += slowed;
             self.stiffness[k] = spring;
             self.loaded.dofs[k].armature = if self.held[k] {
                 HELD

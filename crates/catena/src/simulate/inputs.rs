@@ -2,6 +2,7 @@
 
 use super::base_motion::PrescribedBase;
 use super::control::{Actuated, FrameLoad, Gains, Law};
+use super::stops::Stop;
 use crate::Dynamics;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Actuator, Constraint, ForceElement, Model};
@@ -160,6 +161,8 @@ pub struct Inputs {
     pub loads: Vec<FrameLoad>,
     /// Springs between frames; what they do is counted as work from outside.
     pub springs: Vec<LineSpring>,
+    /// Joint limits that hold: [`Stop::all`] are those of a model. Others do not act.
+    pub stops: Vec<Stop>,
     /// Motion of the base.
     pub base: PrescribedBase,
 }
@@ -173,6 +176,7 @@ impl Default for Inputs {
             loads: Vec::new(),
             wrenches: Vec::new(),
             springs: Vec::new(),
+            stops: Vec::new(),
             base: PrescribedBase::fixed(),
         }
     }
@@ -226,6 +230,14 @@ impl Inputs {
             }
         }
         self.check_actuation(model)?;
+        self.stops.iter().try_for_each(|stop| stop.check(model))?;
+        let mut stopped: Vec<usize> = self.stops.iter().map(|stop| stop.freedom).collect();
+        stopped.sort_unstable();
+        if let Some(pair) = stopped.windows(2).find(|pair| pair[0] == pair[1]) {
+            let name = &model.tree().dofs[pair[0]].name;
+            let message = format!("two stops are given for `{name}`");
+            return Err(Error::new(ErrorKind::Input, message));
+        }
         let known = |load: &FrameLoad| load.frame < model.tree().frames.len();
         if !self.loads.iter().all(known) {
             return Err(Error::new(
@@ -324,6 +336,10 @@ impl Inputs {
             && self.wrenches.is_empty()
             && self.loads.is_empty()
             && self.springs.is_empty()
+            && !self
+                .stops
+                .iter()
+                .any(|stop| freedoms.contains(&stop.freedom))
             && model.forces().iter().all(ForceElement::is_internal)
             && freedoms.clone().all(is_loose)
     }

@@ -14,13 +14,15 @@ mod closing;
 mod control;
 mod dry_friction;
 mod engine;
+mod impact;
 mod implicit;
 mod inputs;
 mod pendulum;
 mod run;
+mod stops;
 mod tree_system;
 
-pub use audit::{Audit, Breach, ElementEnergy, Errors, Finding, Held};
+pub use audit::{Audit, Breach, ElementEnergy, Errors, Finding, Held, Stopped};
 pub use base_motion::{
     AnalyticBase, BaseMotion, BaseTable, PrescribedBase, RestingBase, Sinusoid, check_derivatives,
 };
@@ -29,4 +31,5 @@ pub use control::{ActuatorUse, Control, Duplicate, FrameLoad, Gains, Law};
 pub use implicit::NewtonMatrix;
 pub use inputs::{Controller, FrameWrench, Inputs, LineSpring, Table};
 pub use run::{Happened, Integrator, Options, Sample, Simulation, verified_error};
+pub use stops::{Stop, StopKind};
 pub use tree_system::{Constrained, EventFunction, Response, StateFunction, TreeSystem};

@@ -1,18 +1,21 @@
 //! One run: an integrator advances a [`TreeSystem`], samples are returned at equal intervals, and audited.
 
-use super::audit::{Audit, Auditor, Errors, Halved, Held, Observation};
+use super::audit::{Audit, Auditor, Errors, Halved, Held, Observation, Stopped};
 use super::base_motion::{PrescribedBase, RestingBase};
 use super::closing::Drift;
 use super::control::ActuatorUse;
-use super::dry_friction::Mode;
+use super::dry_friction::{Standing, Touch};
 use super::engine::Engine;
+use super::impact::Impact;
 use super::implicit::NewtonMatrix;
 use super::inputs::{Controller, Inputs};
-use super::tree_system::{Change, Constrained, EventFunction, Response, TreeSystem};
+use super::tree_system::{
+    Cause, Change, Constrained, EventFunction, Overrun, Response, TreeSystem,
+};
 use crate::doors::native::Compiler;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{FixedMethod, Method, Tolerances};
-use crate::model::Model;
+use crate::model::{DofInfo, Model};
 use crate::residual::difference;
 use crate::spatial::{Force, Motion};
 use crate::state::{Base, State};
@@ -122,11 +125,13 @@ pub struct Sample {
     pub vdot: Vec<f64>,
     /// Efforts of dry friction, holding efforts included; zero where there is none.
     pub friction: Vec<f64>,
-    /// Kinetic, gravitational and elastic energy, J.
+    /// Efforts of stops; zero where there are none.
+    pub stops: Vec<f64>,
+    /// Kinetic, gravitational and elastic energy, J; that of soft stops is elastic.
     pub energies: [f64; 3],
     /// Work done by efforts, external wrenches and a moving base so far, J.
     pub work: f64,
-    /// Energy lost to damping and friction so far, J.
+    /// Energy lost to damping, friction and stops so far, J.
     pub dissipated: f64,
     /// Errors in the laws of mechanics.
     pub errors: Errors,
@@ -139,10 +144,120 @@ pub struct Sample {
 /// An event that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Happened {
-    /// Name of the event function, or what dry friction began to do.
+    /// Name of the event function, or what dry friction or a stop began to do.
     pub name: String,
     /// When, s.
     pub time: f64,
+}
+
+/// How often and for how long something lasted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    times: u64,
+    duration: f64,
+    /// Since when it lasts, if it does.
+    since: Option<f64>,
+}
+
+impl Tally {
+    fn begin(&mut self, t: f64) {
+        self.times += 1;
+        self.since = Some(t);
+    }
+
+    fn end(&mut self, t: f64) {
+        self.duration += self.since.take().map_or(0.0, |since| t - since);
+    }
+
+    fn total(&self, now: f64) -> f64 {
+        self.duration + self.since.map_or(0.0, |since| now - since)
+    }
+
+    fn to_words(self) -> [u64; 3] {
+        let since = self.since.unwrap_or(f64::NAN);
+        [self.times, self.duration.to_bits(), since.to_bits()]
+    }
+
+    fn from_words(words: [u64; 3]) -> Self {
+        let since = f64::from_bits(words[2]);
+        Tally {
+            times: words[0],
+            duration: f64::from_bits(words[1]),
+            since: (!since.is_nan()).then_some(since),
+        }
+    }
+}
+
+/// What friction and stops have done to a freedom.
+#[derive(Clone, Copy, Debug, Default)]
+struct Record {
+    held: Tally,
+    rested: Tally,
+    impacts: u64,
+    hardest: f64,
+    lost: f64,
+}
+
+/// Words of a [`Record`] in a checkpoint.
+const RECORD: usize = 9;
+
+impl Record {
+    fn to_words(self) -> [u64; RECORD] {
+        let ([a, b, c], [d, e, f]) = (self.held.to_words(), self.rested.to_words());
+        let (hardest, lost) = (self.hardest.to_bits(), self.lost.to_bits());
+        [a, b, c, d, e, f, self.impacts, hardest, lost]
+    }
+
+    fn from_words(words: &[u64]) -> Option<Self> {
+        let [a, b, c, d, e, f, impacts, hardest, lost] = *words else {
+            return None;
+        };
+        Some(Record {
+            held: Tally::from_words([a, b, c]),
+            rested: Tally::from_words([d, e, f]),
+            impacts,
+            hardest: f64::from_bits(hardest),
+            lost: f64::from_bits(lost),
+        })
+    }
+
+    fn stopped(&self, dof: &DofInfo, is_soft: bool, now: f64) -> Option<Stopped> {
+        (self.impacts > 0 || self.rested.times > 0).then(|| Stopped {
+            name: dof.name.clone(),
+            unit: dof.velocity_unit,
+            is_soft,
+            impacts: self.impacts,
+            hardest: self.hardest,
+            lost: self.lost,
+            rests: self.rested.times,
+            duration: self.rested.total(now),
+        })
+    }
+}
+
+/// What can happen to a freedom with dry friction or a stop, in the order of their numbers.
+const KINDS: [&str; 10] = [
+    "is held by dry friction",
+    "slips",
+    "strikes its lower limit",
+    "strikes its upper limit",
+    "rests against its lower limit",
+    "rests against its upper limit",
+    "leaves its lower limit",
+    "leaves its upper limit",
+    "touches its lower limit",
+    "touches its upper limit",
+];
+const HELD: usize = 0;
+const SLIPS: usize = 1;
+const STRIKES: usize = 2;
+const RESTS: usize = 4;
+const LEAVES: usize = 6;
+const TOUCHES: usize = 8;
+
+/// The number of a kind for a limit; those of upper limits follow those of lower ones.
+fn at_limit(kind: usize, touch: Touch) -> usize {
+    kind + usize::from(touch == Touch::Upper)
 }
 
 /// A run in progress.
@@ -153,11 +268,11 @@ pub struct Simulation {
     auditor: Auditor,
     /// Samples returned so far.
     samples: u64,
-    /// Events that have happened, and when: indices of the event functions, then of the freedoms with dry friction, twice each:
-    /// held, released.
+    /// Events that have happened, and when: indices of the event functions, then [`KINDS`] for each freedom with dry friction or a
+    /// rigid stop and for each side of a soft stop.
     happened: Vec<(usize, f64)>,
-    /// Of each freedom with dry friction: how often it was held and for how long until it was released, and since when it is held.
-    held: Vec<(u64, f64, f64)>,
+    /// Of each freedom with dry friction or a rigid stop, then of each side of a soft stop.
+    records: Vec<Record>,
     /// How the actuators are used.
     uses: Vec<ActuatorUse>,
     /// Steps tried before the present stretch, and the time it began: to notice a run that goes nowhere.
@@ -245,11 +360,21 @@ impl Simulation {
             difference(&start.q, &initial.q),
             difference(&start.v, &initial.v),
         ];
-        let held = system
-            .friction_modes()
-            .iter()
-            .map(|mode| (u64::from(*mode == Mode::Held), 0.0, 0.0))
-            .collect();
+        let mut records = vec![Record::default(); system.standings().len()];
+        for (record, standing) in records.iter_mut().zip(system.standings()) {
+            match standing {
+                Standing::Moves => {}
+                Standing::Held => record.held.begin(0.0),
+                Standing::Rests(_) => record.rested.begin(0.0),
+            }
+        }
+        for touched in system.cushions_touched() {
+            let mut record = Record::default();
+            if touched {
+                record.rested.begin(0.0);
+            }
+            records.push(record);
+        }
         let mut simulation = Simulation {
             auditor: Auditor::new(
                 model,
@@ -262,7 +387,7 @@ impl Simulation {
             options,
             samples: 0,
             happened: Vec::new(),
-            held,
+            records,
             uses,
             stretch: (0, 0.0),
             compiled,
@@ -300,16 +425,17 @@ impl Simulation {
         self.system.unpack(self.time(), &self.y)
     }
 
-    /// Events that have happened so far, in order: those of the event functions, and changes of dry friction.
+    /// Events that have happened so far, in order: those of the event functions, and what dry friction and stops did.
     pub fn events(&self) -> Vec<Happened> {
         let own = self.system.event_functions();
-        let names: Vec<&str> = self.system.friction_names().collect();
+        let cushions = self.system.cushion_dofs().map(|(dof, _)| dof);
+        let dofs: Vec<&DofInfo> = self.system.friction_dofs().chain(cushions).collect();
         let name = |index: usize| match own.get(index) {
             Some(event) => event.name().to_string(),
             None => {
                 let index = index - own.len();
-                let what = ["is held by dry friction", "slips"][index % 2];
-                format!("{} {what}", names[index / 2])
+                let dof = dofs[index / KINDS.len()];
+                format!("{} {}", dof.name, KINDS[index % KINDS.len()])
             }
         };
         self.happened
@@ -396,7 +522,10 @@ impl Simulation {
         let reached = match change {
             None if self.mend(last, step.size)? => return self.check_progress(step.t_old),
             None => last,
-            Some(event) => event.time,
+            Some(event) => match self.system.cause(event.index - own) {
+                Cause::Limit => self.time_at_limit(event.time)?,
+                _ => event.time,
+            },
         };
         for event in step.events() {
             if event.index < own && event.time <= reached && event.time <= end {
@@ -415,7 +544,11 @@ impl Simulation {
         };
         self.emit_up_to(known.min(reached), f64::NEG_INFINITY, samples)?;
         if let Some(event) = change {
-            self.change_friction(event.time, Some(event.index - own))?;
+            match self.system.cause(event.index - own) {
+                Cause::Mode(index) => self.change_friction(reached, Some(index))?,
+                Cause::Limit => self.strike(reached)?,
+                Cause::Cushion(index, which) => self.change_cushion(reached, index, which)?,
+            }
         } else {
             let mut y = std::mem::take(&mut self.y);
             let found = self.engine.interpolate(&mut self.system, last, &mut y);
@@ -437,21 +570,25 @@ impl Simulation {
     /// friction, or repeated because of it, count like any other.
     fn check_progress(&mut self, reached: f64) -> Result<()> {
         let own = self.system.event_functions().len();
-        let mut changes = self
-            .happened
-            .iter()
-            .rev()
-            .filter(|(index, _)| *index >= own);
-        if let Some(&(_, from)) = changes.nth(MANY_CHANGES - 1)
-            && reached - from < 1e-3 * self.options.duration
-        {
-            return Err(Error::new(
+        let recent = self.happened.iter().rev();
+        let recent = recent.take_while(|(_, t)| reached - t < 1e-3 * self.options.duration);
+        let (mut changes, mut impacts) = (0, 0);
+        for &(index, from) in recent.filter(|(index, _)| *index >= own) {
+            let kind = (index - own) % KINDS.len();
+            let (count, most, what) = match kind < STRIKES {
+                true => (&mut changes, MANY_CHANGES, "dry friction held and let go"),
+                false => (&mut impacts, MANY_IMPACTS, "stops were struck and left"),
+            };
+            *count += 1;
+            if *count == most {
+                return Err(Error::new(
                     ErrorKind::Integration,
                     format!(
-                        "the run makes no progress: dry friction held and let go {MANY_CHANGES} times from {from} s to {reached} s"
+                        "the run makes no progress: {what} {most} times from {from} s to {reached} s"
                     ),
                 )
-                .hint("something pushes to and fro against friction: look at the controller and at loads that depend on velocities"));
+                .hint("something pushes to and fro against friction or stops: look at the controller and at loads that depend on velocities"));
+            }
         }
         let statistics = self.engine.statistics();
         let tried = statistics.steps + statistics.rejected;
@@ -547,29 +684,151 @@ impl Simulation {
         Ok(())
     }
 
+    /// When the limit itself was reached, of an event on the far side of its slack within the last step.
+    fn time_at_limit(&mut self, event: f64) -> Result<f64> {
+        let mut y = std::mem::take(&mut self.y);
+        let mut go = || {
+            let earliest = self.engine.before(&mut y);
+            let mut t = event;
+            for _ in 0..3 {
+                self.engine.interpolate(&mut self.system, t, &mut y)?;
+                t = (t - self.system.overdue(&y)).max(earliest);
+            }
+            Ok(t)
+        };
+        let found = go();
+        self.y = y;
+        found
+    }
+
+    /// Lets the freedoms that reach their limits at a time within the last step strike, and goes on from there.
+    fn strike(&mut self, t: f64) -> Result<()> {
+        let mut y = std::mem::take(&mut self.y);
+        let mut go = || {
+            self.engine.interpolate(&mut self.system, t, &mut y)?;
+            let done = self.system.strike(t, &mut y)?;
+            let longest = f64::INFINITY;
+            self.engine.restart(&mut self.system, t, &y, longest)?;
+            Ok(done)
+        };
+        let done = go();
+        self.y = y;
+        let (impacts, changes) = done?;
+        self.note_impacts(t, &impacts);
+        self.note_changes(t, changes);
+        Ok(())
+    }
+
+    /// Lets a soft stop change its mode at a time within the last step, and goes on from there.
+    fn change_cushion(&mut self, t: f64, index: usize, which: usize) -> Result<()> {
+        let mut y = std::mem::take(&mut self.y);
+        let mut go = || {
+            self.engine.interpolate(&mut self.system, t, &mut y)?;
+            let touches = self.system.change_cushion(index, which, &y);
+            let changes = self.system.choose_modes(t, &mut y, None)?;
+            let longest = f64::INFINITY;
+            self.engine.restart(&mut self.system, t, &y, longest)?;
+            Ok((touches, changes))
+        };
+        let done = go();
+        self.y = y;
+        let ([touches, touched], changes) = done?;
+        let speed = self.system.cushion_speed(index, &self.y);
+        let side = match self.system.cushion_dofs().nth(index) {
+            Some((_, true)) => Touch::Lower,
+            _ => Touch::Upper,
+        };
+        let index = self.system.standings().len() + index;
+        let record = &mut self.records[index];
+        match (touched, touches) {
+            _ if t > self.options.duration => {}
+            (false, true) => {
+                record.rested.begin(t);
+                record.impacts += 1;
+                record.hardest = record.hardest.max(speed);
+                self.note(t, index, at_limit(TOUCHES, side));
+            }
+            (true, false) => {
+                record.rested.end(t);
+                self.note(t, index, at_limit(LEAVES, side));
+            }
+            _ => {}
+        }
+        self.note_changes(t, changes);
+        Ok(())
+    }
+
+    /// Notes that something of a kind has happened to a freedom.
+    fn note(&mut self, t: f64, index: usize, kind: usize) {
+        let own = self.system.event_functions().len();
+        self.happened.push((own + KINDS.len() * index + kind, t));
+    }
+
+    fn note_impacts(&mut self, t: f64, impacts: &[Impact]) {
+        // the last of fixed steps may go beyond the end
+        if t > self.options.duration {
+            return;
+        }
+        for impact in impacts {
+            let record = &mut self.records[impact.index];
+            record.impacts += 1;
+            record.hardest = record.hardest.max(impact.speed);
+            record.lost += impact.lost;
+            self.note(t, impact.index, at_limit(STRIKES, impact.touch));
+        }
+    }
+
     fn note_changes(&mut self, t: f64, changes: Vec<Change>) {
-        for Change { index, held } in changes {
-            let own = self.system.event_functions().len();
-            self.happened
-                .push((own + 2 * index + usize::from(!held), t));
-            let (times, duration, since) = &mut self.held[index];
-            match held {
-                true => (*times, *since) = (*times + 1, t),
-                false => *duration += t - *since,
+        if t > self.options.duration {
+            return;
+        }
+        for Change {
+            index,
+            before,
+            after,
+        } in changes
+        {
+            let record = &mut self.records[index];
+            match before {
+                Standing::Moves => {}
+                Standing::Held => record.held.end(t),
+                Standing::Rests(_) => record.rested.end(t),
+            }
+            match after {
+                Standing::Moves => {}
+                Standing::Held => record.held.begin(t),
+                Standing::Rests(_) => record.rested.begin(t),
+            }
+            match (before, after) {
+                (Standing::Rests(touch), _) => self.note(t, index, at_limit(LEAVES, touch)),
+                (Standing::Held, Standing::Moves) => self.note(t, index, SLIPS),
+                _ => {}
+            }
+            match after {
+                Standing::Moves => {}
+                Standing::Held => self.note(t, index, HELD),
+                Standing::Rests(touch) => self.note(t, index, at_limit(RESTS, touch)),
             }
         }
     }
 
     /// A freedom that was released with zero velocity and has come back within the step: the step is repeated, shorter; if it becomes
-    /// too short, the freedom is still held.
+    /// too short, the freedom is still held. One that was at its limit and is beyond it strikes it at the beginning of the step.
     fn mend(&mut self, t: f64, size: f64) -> Result<bool> {
         let mut y = std::mem::take(&mut self.y);
         let mut go = || {
             self.engine.interpolate(&mut self.system, t, &mut y)?;
-            let Some(index) = self.system.overrun(&y) else {
+            let Some(overrun) = self.system.overrun(&y) else {
                 return Ok(None);
             };
             let from = self.engine.before(&mut y);
+            let Overrun::Turned(index) = overrun else {
+                let (impacts, changes) = self.system.strike(from, &mut y)?;
+                self.engine
+                    .restart(&mut self.system, from, &y, 0.125 * size)?;
+                return Ok(Some((from, impacts, changes)));
+            };
+            let before = self.system.standings();
             let is_short = size < 1e-9 * self.options.duration;
             let forced = is_short || matches!(self.engine, Engine::Fixed(_));
             if forced {
@@ -577,17 +836,16 @@ impl Simulation {
             }
             self.engine
                 .restart(&mut self.system, from, &y, 0.125 * size)?;
-            Ok(Some((index, from, forced)))
+            Ok(Some((from, Vec::new(), self.system.changes_since(&before))))
         };
         let mended = go();
         self.y = y;
-        let mended = mended?;
-        if let Some((index, from, true)) = mended {
-            let own = self.system.event_functions().len();
-            self.happened.push((own + 2 * index, from));
-            (self.held[index].0, self.held[index].2) = (self.held[index].0 + 1, from);
-        }
-        Ok(mended.is_some())
+        let Some((from, impacts, changes)) = mended? else {
+            return Ok(false);
+        };
+        self.note_impacts(from, &impacts);
+        self.note_changes(from, changes);
+        Ok(true)
     }
 
     /// Samples up to a time; their states are those from `earliest` on, which they may miss by round-off.
@@ -611,10 +869,13 @@ impl Simulation {
         let Response {
             tau,
             friction,
+            stops,
             external,
             vdot,
             constrained,
         } = self.system.response(time, &state)?;
+        let stored = self.system.stored(&state);
+        let resisting: Vec<f64> = friction.iter().zip(&stops).map(|(a, b)| a + b).collect();
         let dynamics = self.system.dynamics();
         let (energies, errors) = self.auditor.observe(
             dynamics,
@@ -622,12 +883,13 @@ impl Simulation {
                 time,
                 state: &state,
                 tau: &tau,
-                friction: &friction,
+                friction: &resisting,
                 external: &external,
                 vdot: &vdot,
                 constrained: constrained.as_ref(),
                 work,
                 dissipated,
+                stored,
             },
         )?;
         samples.push(Sample {
@@ -636,6 +898,7 @@ impl Simulation {
             tau,
             vdot,
             friction,
+            stops,
             energies,
             work,
             dissipated,
@@ -652,15 +915,13 @@ impl Simulation {
         let mut words = vec![
             self.samples,
             self.happened.len() as u64,
-            self.held.len() as u64,
+            self.records.len() as u64,
         ];
         for &(index, time) in &self.happened {
             words.extend([index as u64, time.to_bits()]);
         }
-        for (mode, &(times, duration, since)) in self.system.friction_modes().iter().zip(&self.held)
-        {
-            words.extend([mode.to_word(), times, duration.to_bits(), since.to_bits()]);
-        }
+        words.extend(self.records.iter().flat_map(|record| record.to_words()));
+        words.extend(self.system.modes_checkpoint());
         words.extend([self.stretch.0, self.stretch.1.to_bits()]);
         words.extend(self.uses.iter().flat_map(ActuatorUse::checkpoint));
         words.extend(self.system.control_checkpoint());
@@ -678,29 +939,32 @@ impl Simulation {
                 "the checkpoint does not belong to this run",
             )
         };
-        let [samples, count, held, rest @ ..] = checkpoint else {
+        let [samples, count, records, rest @ ..] = checkpoint else {
             return Err(foreign());
         };
-        let (count, held) = (*count as usize, *held as usize);
-        if held != self.held.len() || count > rest.len() / 2 {
+        let (count, records) = (*count as usize, *records as usize);
+        if records != self.records.len() || count > rest.len() / 2 {
             return Err(foreign());
         }
         let (happened, rest) = rest.split_at(2 * count);
-        let kinds = self.system.event_functions().len() + 2 * held;
+        let kinds = self.system.event_functions().len() + KINDS.len() * records;
         let happened: Vec<(usize, f64)> = happened
             .chunks_exact(2)
             .map(|pair| (pair[0] as usize, f64::from_bits(pair[1])))
             .collect();
-        if happened.iter().any(|&(index, _)| index >= kinds) || rest.len() < 4 * held + 2 {
+        if happened.iter().any(|&(index, _)| index >= kinds) {
             return Err(foreign());
         }
-        let (friction, rest) = rest.split_at(4 * held);
-        let mut modes = Vec::with_capacity(held);
-        for (words, held) in friction.chunks_exact(4).zip(&mut self.held) {
-            modes.push(Mode::from_word(words[0]).ok_or_else(foreign)?);
-            *held = (words[1], f64::from_bits(words[2]), f64::from_bits(words[3]));
+        let (words, rest) = rest
+            .split_at_checked(RECORD * records)
+            .ok_or_else(foreign)?;
+        for (words, record) in words.chunks_exact(RECORD).zip(&mut self.records) {
+            *record = Record::from_words(words).ok_or_else(foreign)?;
         }
-        self.system.restore_friction(&modes);
+        let rest = self.system.restore_modes(rest).ok_or_else(foreign)?;
+        if rest.len() < 2 {
+            return Err(foreign());
+        }
         self.stretch = (rest[0], f64::from_bits(rest[1]));
         let (uses, rest) = rest[2..]
             .split_at_checked(8 * self.uses.len())
@@ -729,23 +993,28 @@ impl Simulation {
         let allowed = self.options.integrator.allowed();
         let samples = self.samples;
         let now = self.time().min(self.options.duration);
-        let modes = self.system.friction_modes();
-        let held = self
-            .system
-            .friction_names()
-            .zip(self.held.iter().zip(modes))
-            .filter(|(_, (held, _))| held.0 > 0)
-            .map(|(name, (&(times, duration, since), mode))| Held {
-                name: name.to_string(),
-                times,
-                duration: duration
-                    + if *mode == Mode::Held {
-                        now - since
-                    } else {
-                        0.0
-                    },
+        let rigid = self.system.friction_dofs().zip(&self.records);
+        let held = rigid
+            .filter(|(_, record)| record.held.times > 0)
+            .map(|(dof, record)| Held {
+                name: dof.name.clone(),
+                times: record.held.times,
+                duration: record.held.total(now),
             })
             .collect();
+        let rigid = self.system.friction_dofs().map(|dof| (dof, false));
+        let soft = self.system.cushion_dofs().map(|(dof, _)| (dof, true));
+        let mut stops: Vec<Stopped> = Vec::new();
+        for ((dof, is_soft), record) in rigid.chain(soft).zip(&self.records) {
+            let Some(more) = record.stopped(dof, is_soft, now) else {
+                continue;
+            };
+            // both sides of a soft stop are one entry
+            match stops.iter_mut().find(|stop| stop.name == more.name) {
+                Some(stop) => stop.add(&more),
+                None => stops.push(more),
+            }
+        }
         // every projected step is closed to round-off, whatever its tolerance; with Baumgarte's equations violations scale with the tolerance
         let closed = match self.drift {
             Drift::Project => [1e-9; 3],
@@ -753,7 +1022,7 @@ impl Simulation {
         };
         let statistics = self.engine.statistics();
         self.auditor
-            .finish(allowed, closed, statistics, held, (now, samples))
+            .finish(allowed, closed, statistics, (held, stops), (now, samples))
     }
 }
 
@@ -887,8 +1156,9 @@ const MOST_STEPS: f64 = 1e12;
 /// Trial steps that are judged together, to detect a run without progress.
 const STRETCH: u64 = 2_000;
 
-/// This many changes of dry friction within a thousandth of a run count as no progress.
+/// This many changes of dry friction within a thousandth of a run count as no progress, and this many of stops, whose impacts may accumulate.
 const MANY_CHANGES: usize = 1_000;
+const MANY_IMPACTS: usize = 100_000;
 
 /// Adds to an integrator's error the name of the coordinate, and the usual causes.
 fn explain(error: Error, system: &TreeSystem, component: Option<usize>) -> Error {

@@ -7,7 +7,7 @@
 //! ```text
 //! q̇ = v for scalar coordinates,   ṗ = ½ p ∘ (0, ω) for a quaternion p
 //! v̇ = forward dynamics
-//! Ẇ = τ·v + Σ w·t + w₀·t₀,   Ḋ = (damping v − friction)·v
+//! Ẇ = τ·v + Σ w·t + w₀·t₀,   Ḋ = (damping v − friction)·v + what soft stops lose
 //! ```
 //!
 //! and what force elements bring in and dissipate; what they store is part of the energies.
@@ -18,19 +18,21 @@
 //! state is normalised. The flow of ½ p ∘ ω stays on the sphere, so the order is preserved.
 //!
 //! Dry friction follows the sign of the velocity until [`TreeSystem::follow_friction`] is called; from then on each
-//! freedom with dry friction slips or is held, and further event functions detect the end of a mode (see `dry_friction.rs`).
+//! freedom with dry friction slips or is held, and further event functions detect the end of a mode (see `dry_friction.rs`). From then
+//! on stops hold, too; impacts add to D (see `stops.rs`, `impact.rs`).
 
 use super::closing::{Closing, Drift};
 use super::control::{Actuated, Hold};
-use super::dry_friction::{DryFriction, Mode};
+use super::dry_friction::{DryFriction, Mode, Standing, Touch};
 use super::inputs::{Controller, Inputs};
+use super::stops::{self, BEYOND, Cushion, Gate, Press};
 use crate::Dynamics;
 use crate::algorithm::constrained::UserConstraint;
 use crate::algorithm::passive;
 use crate::doors::native::Compiler;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{Mechanical, System};
-use crate::model::Model;
+use crate::model::{DofInfo, Model};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::{Base, State};
 use std::fmt;
@@ -112,6 +114,8 @@ pub struct Response {
     pub tau: Vec<f64>,
     /// Efforts of dry friction, holding efforts included; zero where there is none.
     pub friction: Vec<f64>,
+    /// Efforts of stops; zero where there are none.
+    pub stops: Vec<f64>,
     /// Wrenches on the bodies 0…n in body axes about the bodies' origins; empty if there are none.
     pub external: Vec<Force<f64>>,
     /// Accelerations.
@@ -131,26 +135,49 @@ pub struct Constrained {
     pub violations: [f64; 3],
 }
 
-/// A change of the mode of dry friction of a freedom.
+/// A change of what a freedom with dry friction or a rigid stop does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Change {
-    /// Which of the freedoms with dry friction.
+    /// Which of them.
     pub index: usize,
-    /// Held now, or slipping?
-    pub held: bool,
+    pub before: Standing,
+    pub after: Standing,
+}
+
+/// What an event of the system itself is about, by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The mode of this freedom with dry friction or a rigid stop ends.
+    Mode(usize),
+    /// A limit is reached.
+    Limit,
+    /// The mode of this side of a soft stop ends, in the first or second way.
+    Cushion(usize, usize),
+}
+
+/// What went wrong within a step without an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Overrun {
+    /// A freedom slips against its direction: it was released and came back.
+    Turned(usize),
+    /// A freedom is beyond a limit that it was at from the beginning.
+    Beyond,
 }
 
 /// A model with its inputs, ready to be integrated. Of a sampled controller it knows the command that is held; a
 /// [`Simulation`](super::Simulation) runs the controller at its instants.
 #[derive(Clone, Debug)]
 pub struct TreeSystem {
-    model: Model,
+    pub(super) model: Model,
     /// Of the model without dry friction, which enters as an effort, and with its loops open.
-    dynamics: Dynamics,
+    pub(super) dynamics: Dynamics,
     /// Loops, couplings and drivers, where there are any.
-    closing: Option<Closing>,
+    pub(super) closing: Option<Closing>,
     inputs: Inputs,
-    friction: DryFriction,
+    pub(super) friction: DryFriction,
+    /// The sides of rigid stops, and of soft ones.
+    pub(super) gates: Vec<Gate>,
+    cushions: Vec<Cushion>,
     /// Freedoms with dry friction that the closed chain holds, in the order of its rows.
     held: Vec<usize>,
     /// Are the modes of friction tracked?
@@ -158,7 +185,7 @@ pub struct TreeSystem {
     events: Vec<EventFunction>,
     /// Time between samples, s.
     sample_interval: f64,
-    state: State,
+    pub(super) state: State,
     /// What the controller demands of the actuators.
     demand: Vec<f64>,
     actuated: Actuated,
@@ -194,11 +221,14 @@ impl TreeSystem {
         let model = &model.clone().with_couplings_as_constraints();
         inputs.check(model)?;
         let nv = model.nv();
-        let has_friction = model.dofs.iter().any(|dof| dof.friction > 0.0);
         let mut smooth = model.clone();
         smooth.dofs.iter_mut().for_each(|dof| dof.friction = 0.0);
         let actuated = Actuated::new(nv, inputs.actuators.as_deref());
         let is_driven = !matches!(inputs.controller, Controller::None);
+        let friction = DryFriction::new(model, &inputs.stops);
+        let can_hold = !friction.freedoms.is_empty();
+        let closing = Closing::new(&smooth, user, drift, can_hold);
+        let is_closed = closing.is_some();
         let rate = inputs.rate.filter(|_| is_driven);
         Ok(TreeSystem {
             demand: vec![0.0; nv],
@@ -206,10 +236,12 @@ impl TreeSystem {
             actuated,
             complaint: None,
             model: model.clone(),
-            closing: Closing::new(&smooth, user, drift, has_friction),
+            gates: stops::gates(model, &inputs.stops, &friction.freedoms, is_closed),
+            cushions: stops::cushions(model, &inputs.stops),
+            closing,
             dynamics: Dynamics::new(&smooth.open_tree()),
             inputs,
-            friction: DryFriction::new(model),
+            friction,
             held: Vec::new(),
             followed: false,
             events,
@@ -306,12 +338,17 @@ impl TreeSystem {
             self.share_holding(t, constrained)?;
         }
         let mut friction = vec![0.0; self.model.nv()];
-        for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
-            friction[k] = *effort;
+        let mut stops = vec![0.0; self.model.nv()];
+        for (j, &k) in self.friction.freedoms.iter().enumerate() {
+            [friction[k], stops[k]] = self.friction.parts(j);
+        }
+        for cushion in &self.cushions {
+            stops[cushion.freedom] += cushion.effort(&self.state.q, &self.state.v);
         }
         Ok(Response {
             tau: self.tau.clone(),
             friction,
+            stops,
             external: self.external.clone(),
             vdot,
             constrained,
@@ -376,7 +413,7 @@ impl TreeSystem {
     }
 
     /// Evaluates the dynamics at the state loaded; v̇ goes out.
-    fn accelerate(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
+    pub(super) fn accelerate(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         self.drive(t)?;
         self.friction.slip(&self.state.v);
         self.forward(t, vdot)?;
@@ -542,15 +579,18 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// Efforts with those of dry friction.
+    /// Efforts with those of dry friction and soft stops.
     fn resist(&mut self) {
         self.resisted.copy_from_slice(&self.tau);
         for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
             self.resisted[k] += effort;
         }
+        for cushion in &self.cushions {
+            self.resisted[cushion.freedom] += cushion.effort(&self.state.q, &self.state.v);
+        }
     }
 
-    fn load(&mut self, t: f64, q: &[f64], v: &[f64]) {
+    pub(super) fn load(&mut self, t: f64, q: &[f64], v: &[f64]) {
         self.state.q.copy_from_slice(q);
         self.state.v.copy_from_slice(v);
         self.state.base = self.inputs.base.at(t);
@@ -598,12 +638,16 @@ impl TreeSystem {
         for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
             lost -= effort * state.v[k];
         }
+        let cushions = self.cushions.iter();
+        lost += cushions
+            .map(|cushion| cushion.lost(&state.q, &state.v))
+            .sum::<f64>();
         Ok([work, lost])
     }
 
     fn event_values(&mut self, t: f64, q: &[f64], v: &[f64], values: &mut [f64]) {
         self.load(t, q, v);
-        let (own, friction) = values.split_at_mut(self.events.len());
+        let (own, followed) = values.split_at_mut(self.events.len());
         for (event, value) in self.events.iter().zip(own) {
             *value = match event {
                 EventFunction::Position {
@@ -624,8 +668,20 @@ impl TreeSystem {
                 EventFunction::Function { function, .. } => (function.0)(t, &self.state),
             };
         }
-        if friction.is_empty() {
+        if followed.is_empty() {
             return;
+        }
+        let (friction, limits) = followed.split_at_mut(self.friction.freedoms.len());
+        let (gates, cushions) = limits.split_at_mut(self.gates.len());
+        for (gate, value) in self.gates.iter().zip(gates) {
+            let rests = self.friction.touches[gate.index] == gate.touch();
+            *value = match rests {
+                true => 1.0,
+                false => gate.distance(q) + gate.slack,
+            };
+        }
+        for (cushion, values) in self.cushions.iter().zip(cushions.chunks_exact_mut(2)) {
+            values.copy_from_slice(&cushion.watch(q, v));
         }
         let spare = if self.friction.holds() {
             let mut vdot = std::mem::take(&mut self.vdot);
@@ -642,7 +698,7 @@ impl TreeSystem {
             *value = match self.friction.modes[j] {
                 Mode::Slips(s) => s * v[k],
                 Mode::Held => spare.as_ref().map_or(f64::NAN, |spare| spare[j]),
-                Mode::BySign => 1.0,
+                Mode::BySign | Mode::Free => 1.0,
             };
         }
     }
@@ -650,33 +706,163 @@ impl TreeSystem {
     /// Remaining reserve of the holding friction of each freedom, after an evaluation at the state loaded. Where holding efforts are not
     /// unique, the same fraction of each level is left.
     fn spare_of_held(&mut self, t: f64) -> Result<Vec<f64>> {
+        let all = 0..self.friction.freedoms.len();
         if self.friction.unique {
-            let pairs = self.friction.efforts.iter().zip(&self.friction.levels);
-            return Ok(pairs.map(|(effort, level)| level - effort.abs()).collect());
+            return Ok(all.map(|j| self.friction.spare(j)).collect());
         }
         self.prepare_friction(t)?;
         let spare = 1.0 - self.friction.load_factor()?;
-        let levels = self.friction.levels.iter();
-        Ok(levels.map(|level| spare * level).collect())
+        let size = |j: usize| match self.friction.levels[j] > 0.0 {
+            true => self.friction.levels[j],
+            false => 1.0,
+        };
+        Ok(all.map(|j| spare * size(j)).collect())
     }
 
-    /// Names of the freedoms with dry friction.
-    pub(crate) fn friction_names(&self) -> impl Iterator<Item = &str> {
+    /// The freedoms with dry friction or a rigid stop.
+    pub(crate) fn friction_dofs(&self) -> impl Iterator<Item = &DofInfo> {
         let dofs = &self.model.tree().dofs;
-        self.friction
-            .freedoms
+        self.friction.freedoms.iter().map(|&k| &dofs[k])
+    }
+
+    /// For each side of a soft stop its freedom, and whether it is the lower one.
+    pub(crate) fn cushion_dofs(&self) -> impl Iterator<Item = (&DofInfo, bool)> {
+        let dofs = &self.model.tree().dofs;
+        self.cushions
             .iter()
-            .map(|&k| dofs[k].name.as_str())
+            .map(|cushion| (&dofs[cushion.freedom], cushion.is_lower()))
     }
 
-    /// The modes of dry friction, by freedom.
-    pub(crate) fn friction_modes(&self) -> &[Mode] {
-        &self.friction.modes
+    /// Is each side of a soft stop touched?
+    pub(crate) fn cushions_touched(&self) -> Vec<bool> {
+        let cushions = self.cushions.iter();
+        cushions
+            .map(|cushion| cushion.press != Press::Open)
+            .collect()
     }
 
-    /// Takes up the modes of a checkpoint.
-    pub(crate) fn restore_friction(&mut self, modes: &[Mode]) {
-        self.friction.modes.copy_from_slice(modes);
+    /// What each freedom with dry friction or a rigid stop does.
+    pub(crate) fn standings(&self) -> Vec<Standing> {
+        let all = 0..self.friction.freedoms.len();
+        all.map(|j| self.friction.standing(j)).collect()
+    }
+
+    /// What they do now that they did not do before.
+    pub(super) fn changes_since(&self, before: &[Standing]) -> Vec<Change> {
+        let pairs = before.iter().copied().zip(self.standings()).enumerate();
+        pairs
+            .filter(|(_, (before, after))| before != after)
+            .map(|(index, (before, after))| Change {
+                index,
+                before,
+                after,
+            })
+            .collect()
+    }
+
+    /// Modes and touches of all freedoms with dry friction or a rigid stop, and modes of soft stops, as words of a checkpoint.
+    pub(crate) fn modes_checkpoint(&self) -> Vec<u64> {
+        let modes = self.friction.modes.iter().zip(&self.friction.touches);
+        let words = modes.flat_map(|(mode, touch)| [mode.to_word(), touch.to_word()]);
+        let cushions = self.cushions.iter();
+        words
+            .chain(cushions.map(|cushion| cushion.press.to_word()))
+            .collect()
+    }
+
+    /// Takes up what [`modes_checkpoint`](Self::modes_checkpoint) gave; the rest of the words goes out.
+    pub(crate) fn restore_modes<'a>(&mut self, words: &'a [u64]) -> Option<&'a [u64]> {
+        let friction = &mut self.friction;
+        let (modes, rest) = words.split_at_checked(2 * friction.modes.len())?;
+        let (presses, rest) = rest.split_at_checked(self.cushions.len())?;
+        for (j, pair) in modes.chunks_exact(2).enumerate() {
+            friction.modes[j] = Mode::from_word(pair[0])?;
+            friction.touches[j] = Touch::from_word(pair[1])?;
+        }
+        for (cushion, word) in self.cushions.iter_mut().zip(presses) {
+            cushion.press = Press::from_word(*word)?;
+        }
+        Some(rest)
+    }
+
+    /// What the event of this index is about, counted after those of the event functions.
+    pub(crate) fn cause(&self, index: usize) -> Cause {
+        let (modes, gates) = (self.friction.freedoms.len(), self.gates.len());
+        if index < modes {
+            Cause::Mode(index)
+        } else if index < modes + gates {
+            Cause::Limit
+        } else {
+            let index = index - modes - gates;
+            Cause::Cushion(index / 2, index % 2)
+        }
+    }
+
+    /// Lets a soft stop go to its next mode. Is it touched now, and was it before?
+    pub(crate) fn change_cushion(&mut self, index: usize, which: usize, y: &[f64]) -> [bool; 2] {
+        let cushion = &mut self.cushions[index];
+        let was = cushion.press != Press::Open;
+        cushion.change(which, &y[..self.model.nq()]);
+        [cushion.press != Press::Open, was]
+    }
+
+    /// Speed of a freedom with a soft stop.
+    pub(crate) fn cushion_speed(&self, index: usize, y: &[f64]) -> f64 {
+        y[self.model.nq() + self.cushions[index].freedom].abs()
+    }
+
+    /// Energy in the springs of soft stops, J.
+    pub(crate) fn stored(&self, state: &State) -> f64 {
+        let cushions = self.cushions.iter();
+        cushions.map(|cushion| cushion.stored(&state.q)).sum()
+    }
+
+    /// Stiffness and damping of the soft stop that presses on a freedom now.
+    pub(crate) fn cushion_slopes(&self, freedom: usize) -> [f64; 2] {
+        let presses = |c: &&Cushion| c.freedom == freedom && c.press == Press::Pressed;
+        let pressed = self.cushions.iter().find(presses);
+        pressed.map_or([0.0; 2], |cushion| [cushion.stiffness, cushion.damping])
+    }
+
+    /// Rigid stops need a start within their limits, up to round-off, which is removed.
+    fn start_within_limits(&mut self, t: f64, y: &mut [f64]) -> Result<()> {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let slack = BEYOND * stops::slack(self.closing.is_some());
+        for stop in self.inputs.stops.clone() {
+            stop.check_start(&self.model, &y[..nq], slack)?;
+            let locked = stop.limits.0 == stop.limits.1;
+            let index = self
+                .friction
+                .freedoms
+                .iter()
+                .position(|&k| k == stop.freedom);
+            let Some(j) = index.filter(|_| locked) else {
+                continue;
+            };
+            if y[nq + stop.freedom] != 0.0 {
+                let name = &self.model.tree().dofs[stop.freedom].name;
+                return Err(Error::new(
+                    ErrorKind::Input,
+                    format!("joint `{name}` moves at the start, but its limits are one position"),
+                ));
+            }
+            self.friction.modes[j] = Mode::Held;
+            self.friction.touches[j] = Touch::Both;
+        }
+        self.load(t, &y[..nq], &y[nq..nq + nv]);
+        let outside = |gate: &Gate| gate.distance(&y[..nq]) < 0.0;
+        let gates: Vec<Gate> = self.gates.iter().copied().filter(outside).collect();
+        if !gates.is_empty() {
+            self.prepare_response(t)?;
+        }
+        for gate in &gates {
+            self.place_on(gate)?;
+        }
+        y[..nq].copy_from_slice(&self.state.q);
+        for cushion in &mut self.cushions {
+            cushion.begin(&y[..nq], &y[nq..nq + nv]);
+        }
+        Ok(())
     }
 
     /// Continues to hold the freedoms that the modes of a checkpoint hold, at its state.
@@ -696,7 +882,8 @@ impl TreeSystem {
     /// holds. The caller must call [`choose_modes`](Self::choose_modes) at the friction's events.
     pub(crate) fn follow_friction(&mut self, t: f64, y: &mut [f64]) -> Result<()> {
         self.followed = true;
-        if self.closing.is_some() && self.friction.freedoms.is_empty() {
+        let nothing = self.friction.freedoms.is_empty() && self.cushions.is_empty();
+        if self.closing.is_some() && nothing {
             return Ok(());
         }
         let (nq, nv) = (self.model.nq(), self.model.nv());
@@ -707,12 +894,16 @@ impl TreeSystem {
         if let Some(closing) = &mut self.closing {
             closing.check()?;
         }
-        for (mode, &k) in self.friction.modes.iter_mut().zip(&self.friction.freedoms) {
+        self.start_within_limits(t, y)?;
+        for (j, &k) in self.friction.freedoms.iter().enumerate() {
+            if self.friction.touches[j] == Touch::Both {
+                continue;
+            }
             let v = y[nq + k];
-            *mode = if rests[k] {
-                Mode::Held
-            } else {
-                Mode::Slips(v.signum())
+            self.friction.modes[j] = match self.friction.levels[j] > 0.0 {
+                true if rests[k] => Mode::Held,
+                true => Mode::Slips(v.signum()),
+                false => Mode::Free,
             };
         }
         self.choose_modes(t, y, None).map(|_| ())
@@ -728,10 +919,11 @@ impl TreeSystem {
         stopped: Option<usize>,
     ) -> Result<Vec<Change>> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
-        let before = self.friction.modes.clone();
+        let before = self.standings();
         self.load(t, &y[..nq], &y[nq..nq + nv]);
         let mut vdot = vec![0.0; nv];
         self.accelerate(t, &mut vdot)?;
+        self.come_to_limits(t, y, &vdot);
         let resolution = 8.0 * (t.abs().next_up() - t.abs());
         let mut resting = Vec::new();
         for (j, &k) in self.friction.freedoms.iter().enumerate() {
@@ -741,7 +933,7 @@ impl TreeSystem {
                 Mode::Slips(s) => {
                     *v == 0.0 || stopped == Some(j) || s * *v <= vdot[k].abs() * resolution
                 }
-                Mode::BySign => false,
+                Mode::BySign | Mode::Free => false,
             };
             if at_rest {
                 *v = 0.0;
@@ -757,20 +949,38 @@ impl TreeSystem {
         if self.closing.is_some() {
             self.come_to_rest_together(t, &mut resting)?;
         }
-        let released = stopped.filter(|&j| before[j] == Mode::Held);
+        let released = stopped.filter(|&j| before[j] != Standing::Moves);
         self.choose_for(t, &resting, released, &mut vdot)?;
         if self.closing.is_some() {
             self.hold_by_modes(t)?;
             y[nq..nq + nv].copy_from_slice(&self.state.v);
         }
-        let changes = before.iter().zip(&self.friction.modes).enumerate();
-        Ok(changes
-            .filter(|(_, (a, b))| (**a == Mode::Held) != (**b == Mode::Held))
-            .map(|(index, (_, b))| Change {
-                index,
-                held: *b == Mode::Held,
-            })
-            .collect())
+        Ok(self.changes_since(&before))
+    }
+
+    /// Freedoms at rest at a limit touch it: they are held, until it is known whether they leave it.
+    fn come_to_limits(&mut self, t: f64, y: &mut [f64], vdot: &[f64]) {
+        let nq = self.model.nq();
+        let fastest = self.state.v.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        let noise = match self.closing {
+            Some(_) => 1e-13 * fastest,
+            None => 0.0,
+        };
+        let resolution = 8.0 * (t.abs().next_up() - t.abs());
+        for g in 0..self.gates.len() {
+            let gate = self.gates[g];
+            let (j, k) = (gate.index, gate.freedom);
+            let is_slow = y[nq + k].abs() <= noise.max(vdot[k].abs() * resolution)
+                || self.friction.modes[j] == Mode::Held;
+            if self.friction.touches[j] == Touch::None && is_slow && self.is_at(&gate, t) {
+                self.friction.modes[j] = Mode::Held;
+                self.friction.touches[j] = gate.touch();
+                if self.closing.is_none() {
+                    y[gate.coordinate] = gate.limit;
+                    self.state.q[gate.coordinate] = gate.limit;
+                }
+            }
+        }
     }
 
     /// Lets the freedoms at rest, with their velocities zero and neither pushed nor held by friction, choose their modes.
@@ -783,6 +993,7 @@ impl TreeSystem {
     ) -> Result<()> {
         self.drive(t)?;
         self.friction.slip(&self.state.v);
+        self.resist();
         let Some(closing) = &mut self.closing else {
             self.forward(t, vdot)?;
             let dynamics = &mut self.dynamics;
@@ -790,10 +1001,6 @@ impl TreeSystem {
                 .friction
                 .choose(resting, released, vdot, |x| dynamics.solve(x), None);
         };
-        self.resisted.copy_from_slice(&self.tau);
-        for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
-            self.resisted[k] += effort;
-        }
         closing.accelerate_free(t, &self.state, &self.resisted, &self.external, vdot)?;
         let freedoms: Vec<usize> = resting.iter().map(|&j| self.friction.freedoms[j]).collect();
         let alone = closing.open_mobility(&self.state, &freedoms)?;
@@ -807,7 +1014,7 @@ impl TreeSystem {
     }
 
     /// The closed chain holds what the modes say, from the state loaded on.
-    fn hold_by_modes(&mut self, t: f64) -> Result<()> {
+    pub(super) fn hold_by_modes(&mut self, t: f64) -> Result<()> {
         let Some(closing) = &mut self.closing else {
             return Ok(());
         };
@@ -875,6 +1082,9 @@ impl TreeSystem {
         let efforts = self.dynamics.inverse(&self.state, vdot, &self.external)?;
         for (out, (effort, tau)) in out[nq..].iter_mut().zip(efforts.iter().zip(&self.tau)) {
             *out = effort - tau;
+        }
+        for cushion in &self.cushions {
+            out[nq + cushion.freedom] -= cushion.effort(&self.state.q, &self.state.v);
         }
         let DryFriction {
             freedoms,
@@ -945,7 +1155,9 @@ impl TreeSystem {
         self.friction.slip(&self.state.v);
         for k in 0..nv {
             work[k] = -self.tau[k];
-            lost[k] = -2.0 * self.model.dofs[k].damping * self.state.v[k];
+            let [_, stopped] = self.cushion_slopes(k);
+            let damping = self.model.dofs[k].damping + stopped;
+            lost[k] = -2.0 * damping * self.state.v[k];
         }
         for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
             lost[k] += effort;
@@ -953,19 +1165,27 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// A freedom that slips against its direction: one that was released and came back within a step.
-    pub(crate) fn overrun(&self, y: &[f64]) -> Option<usize> {
+    /// A freedom that was released and came back within a step, or is beyond a limit.
+    pub(crate) fn overrun(&self, y: &[f64]) -> Option<Overrun> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         // projections onto constraints leave round-off of the largest velocity
         let noise = match self.closing {
             Some(_) => 1e-13 * y[nq..nq + nv].iter().fold(0.0f64, |m, v| m.max(v.abs())),
             None => 0.0,
         };
+        let mut gates = self.gates.iter();
+        let is_beyond = |gate: &Gate| {
+            self.friction.touches[gate.index] == Touch::None
+                && gate.distance(&y[..nq]) < -BEYOND * gate.slack
+        };
+        if gates.any(is_beyond) {
+            return Some(Overrun::Beyond);
+        }
         let freedoms = self.friction.freedoms.iter().zip(&self.friction.modes);
         freedoms
             .enumerate()
             .find(|(_, (k, mode))| matches!(mode, Mode::Slips(s) if s * y[nq + **k] < -noise))
-            .map(|(j, _)| j)
+            .map(|(j, _)| Overrun::Turned(j))
     }
 
     /// Holds a freedom unconditionally, and those that constraints fix to it.
@@ -997,8 +1217,13 @@ impl TreeSystem {
         self.vdot = vdot;
         let spare = spare?;
         let friction = &self.friction;
+        let largest = friction.efforts.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        let size = |j: usize| match friction.levels[j] > 0.0 {
+            true => friction.levels[j],
+            false => largest,
+        };
         Ok((0..friction.modes.len())
-            .any(|j| friction.modes[j] == Mode::Held && spare[j] < -1e-9 * friction.levels[j]))
+            .any(|j| friction.modes[j] == Mode::Held && spare[j] < -1e-9 * size(j)))
     }
 }
 
@@ -1039,12 +1264,11 @@ impl System for TreeSystem {
     }
 
     fn event_count(&self) -> usize {
-        self.events.len()
-            + if self.followed {
-                self.friction.freedoms.len()
-            } else {
-                0
-            }
+        let followed = match self.followed {
+            true => self.friction.freedoms.len() + self.gates.len() + 2 * self.cushions.len(),
+            false => 0,
+        };
+        self.events.len() + followed
     }
 
     fn events(&mut self, t: f64, y: &[f64], values: &mut [f64]) {

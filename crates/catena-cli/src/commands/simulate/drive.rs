@@ -26,7 +26,7 @@ pub struct Drive {
     pub base: Value,
 }
 
-fn refusal(message: impl Into<String>) -> Error {
+pub(super) fn refusal(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Input, message)
 }
 
@@ -96,6 +96,7 @@ impl Arguments {
                 actuators: is_controlled.then_some(actuators),
                 rate: self.rate,
                 wrenches,
+                stops: self.stops(model)?,
                 base: motion,
                 ..Inputs::default()
             },
@@ -183,6 +184,11 @@ impl Arguments {
                         ),
                     );
                 }
+                let mut target = start.clone();
+                for (&k, to) in plain.iter().zip(&to) {
+                    target.q[k] = *to;
+                }
+                state_argument::warn_outside(model, [&target]);
                 to
             }
         };
@@ -272,10 +278,7 @@ impl Arguments {
 
     /// The events that are reported.
     pub fn events(&self, model: &Model) -> Result<Vec<EventFunction>> {
-        let mut events = match self.no_limits {
-            true => Vec::new(),
-            false => limits(model),
-        };
+        let mut events = self.reported_limits(model);
         for text in &self.plane {
             events.push(plane(text, model)?);
         }
@@ -372,30 +375,6 @@ fn followed(path: &Path, model: &Model) -> Result<(Reference, Value)> {
     });
     let motion = Sampled::new(samples).map_err(|error| error.at(state_file::whole(path)))?;
     Ok((motion.into(), description))
-}
-
-/// Every joint limit.
-fn limits(model: &Model) -> Vec<EventFunction> {
-    let mut events = Vec::new();
-    for body in &model.tree().bodies[1..] {
-        let plain = body.kind.quaternion().unwrap_or(body.kind.nq());
-        for k in 0..plain {
-            let dof = &model.tree().dofs[body.v + k];
-            let Some((low, high)) = dof.limits else {
-                continue;
-            };
-            for (side, value) in [("lower", low), ("upper", high)] {
-                if value.is_finite() {
-                    events.push(EventFunction::Position {
-                        coordinate: body.q + k,
-                        value,
-                        name: format!("{} passes its {side} limit", dof.name),
-                    });
-                }
-            }
-        }
-    }
-    events
 }
 
 /// A plane as typed.

@@ -3,6 +3,7 @@
 mod base;
 mod chosen;
 mod drive;
+mod limits;
 mod origin;
 mod process;
 mod progress;
@@ -10,6 +11,7 @@ mod record;
 mod report;
 
 pub use chosen::{Chosen, matches};
+pub use limits::description as stops_description;
 pub use origin::arithmetic;
 pub use record::Layout;
 pub use report::stored;
@@ -30,6 +32,7 @@ use catena::native::Compiler;
 use catena::simulate::{Drift, Integrator, NewtonMatrix, Options, Simulation, verified_error};
 use catena::{Cpu, Model};
 use clap::{Args, ValueEnum};
+use limits::LimitKind;
 use progress::Progress;
 use record::Recorder;
 use report::Report;
@@ -314,9 +317,46 @@ pub struct Arguments {
     )]
     plane: Vec<String>,
 
-    /// Do not report joint limits that are reached
-    #[arg(long, help_heading = "Events")]
+    /// What joint limits do
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value = "report",
+        help_heading = "Limits"
+    )]
+    limits: LimitKind,
+
+    /// The same as `--limits ignore`
+    #[arg(long, conflicts_with = "limits", help_heading = "Limits")]
     no_limits: bool,
+
+    /// Speed after an impact on a rigid limit over that before, 0 to 1: for all joints, or by name (`elbow=0.5`) [default: as in the model, else 0]
+    #[arg(
+        long,
+        value_name = "E",
+        allow_hyphen_values = true,
+        help_heading = "Limits"
+    )]
+    restitution: Option<String>,
+
+    /// Stiffness of soft limits, in N·m/rad or N/m, likewise [default: as in the model]
+    #[arg(
+        long,
+        value_name = "K",
+        allow_hyphen_values = true,
+        help_heading = "Limits"
+    )]
+    stop_stiffness: Option<String>,
+
+    /// Damping of soft limits, in N·m·s/rad or N·s/m, likewise [default: as in the model, else 0]
+    #[arg(
+        long,
+        value_name = "D",
+        allow_hyphen_values = true,
+        help_heading = "Limits"
+    )]
+    stop_damping: Option<String>,
 
     /// Write the run to this file: .csv, .parquet or .mcap
     #[arg(short, long, value_name = "FILE")]
@@ -386,6 +426,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let layout = Layout {
         momentum: simulation.knows_momentum(),
         base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
+        stopped: inputs.stops.iter().map(|stop| stop.freedom).collect(),
         chosen: Chosen::default(),
     };
     let layout = Layout {

@@ -2,7 +2,7 @@
 
 use super::drive::Drive;
 use super::record::Layout;
-use super::{Arguments, Closing};
+use super::{Arguments, Closing, stops_description};
 use crate::model_argument::Loaded;
 use crate::situation::{self, Situation};
 use crate::{json, program, state_file};
@@ -88,6 +88,8 @@ impl Arguments {
         note("base", "motion of the base", drive.base.clone());
         note("wrenches", "wrench", wrenches);
         note("events", "list of events", events.into());
+        let stops = stops_description(&loaded.model, &drive.inputs.stops);
+        note("stops", "set of stops", stops);
         note("duration", "duration", options.duration.into());
         note("interval", "interval", options.interval.into());
         note("method", "method", self.method.as_str().into());

@@ -27,6 +27,8 @@ pub struct Layout {
     pub momentum: bool,
     /// Motion of the base.
     pub base: bool,
+    /// Freedoms whose limits hold.
+    pub stopped: Vec<usize>,
     /// Those that `--record` chooses.
     pub chosen: Chosen,
 }
@@ -47,6 +49,10 @@ impl Layout {
         let efforts = Quantity::Effort.coordinates(model);
         for k in rubbing(model) {
             let name = format!("friction.{}", efforts[k].name);
+            columns.push(Column::new(name, efforts[k].unit));
+        }
+        for &k in &self.stopped {
+            let name = format!("stop.{}", efforts[k].name);
             columns.push(Column::new(name, efforts[k].unit));
         }
         columns.push(Column::new("error.energy", "J"));
@@ -93,6 +99,7 @@ impl Layout {
         rows.extend_from_slice(&sample.energies);
         rows.extend_from_slice(&[sample.work, sample.dissipated]);
         rows.extend(rubbing(model).map(|k| sample.friction[k]));
+        rows.extend(self.stopped.iter().map(|&k| sample.stops[k]));
         rows.extend_from_slice(&[sample.errors.energy, sample.errors.effort]);
         if self.momentum {
             rows.extend(sample.errors.momentum.unwrap_or_default());

@@ -5,7 +5,7 @@ use crate::coordinates::Quantity;
 use crate::json;
 use crate::number::{counted, rough, six};
 use crate::table::Table;
-use catena::simulate::{ActuatorUse, Audit, Happened};
+use catena::simulate::{ActuatorUse, Audit, Happened, Stopped};
 use catena::{Model, State};
 use serde_json::{Value, json};
 
@@ -250,6 +250,9 @@ fn audit_text(audit: &Audit) -> String {
             counted(held.times as usize, "time", "times")
         );
     }
+    for stop in &audit.stops {
+        text += &stop_text(stop);
+    }
     if let Some(error) = audit.verified_error {
         text += &format!(
             "  error at the end, by a second run at a tighter tolerance: {} relative\n",
@@ -257,6 +260,39 @@ fn audit_text(audit: &Audit) -> String {
         );
     }
     text
+}
+
+/// What a stop has done, on a line.
+fn stop_text(stop: &Stopped) -> String {
+    let times = |count: u64| counted(count as usize, "time", "times");
+    if stop.is_soft {
+        return format!(
+            "  {} touched its soft limits {} for {} s, at up to {} {}\n",
+            stop.name,
+            times(stop.impacts),
+            six(stop.duration),
+            six(stop.hardest),
+            stop.unit
+        );
+    }
+    let mut parts = Vec::new();
+    if stop.impacts > 0 {
+        parts.push(format!(
+            "struck its limits {} at up to {} {}, which took {} J",
+            times(stop.impacts),
+            six(stop.hardest),
+            stop.unit,
+            six(stop.lost)
+        ));
+    }
+    if stop.rests > 0 {
+        parts.push(format!(
+            "rested against them for {} s ({})",
+            six(stop.duration),
+            times(stop.rests)
+        ));
+    }
+    format!("  {} {}\n", stop.name, parts.join(", "))
 }
 
 fn audit_json(audit: &Audit) -> Value {
@@ -274,6 +310,10 @@ fn audit_json(audit: &Audit) -> Value {
         })).collect::<Value>(),
         "held": audit.held.iter().map(|held| json!({
             "freedom": held.name, "times": held.times, "duration": held.duration,
+        })).collect::<Value>(),
+        "stops": audit.stops.iter().map(|stop| json!({
+            "freedom": stop.name, "soft": stop.is_soft, "impacts": stop.impacts, "hardest": stop.hardest,
+            "lost": stop.lost, "rests": stop.rests, "duration": stop.duration,
         })).collect::<Value>(),
         "verified_error": audit.verified_error,
         "laws": audit.findings.iter().map(|f| json!({

@@ -131,21 +131,42 @@ pub(crate) fn independent(matrix: &[f64], n: usize) -> usize {
     eliminate(&mut matrix.to_vec(), n).0.len()
 }
 
+/// A vector z ≠ 0 with A z = 0 up to the accuracy of [`independent`], where rows of a positive semidefinite matrix are dependent.
+pub(crate) fn dependency(matrix: &[f64], n: usize) -> Option<Vec<f64>> {
+    let mut a = matrix.to_vec();
+    let (pivots, dependent) = eliminate(&mut a, n);
+    let i = *dependent.first()?;
+    let mut z = vec![0.0; n];
+    z[i] = 1.0;
+    for (p, c) in coefficients(&a, n, &pivots, i) {
+        z[p] = -c;
+    }
+    Some(z)
+}
+
+/// The c of row i = Σ c row p over the pivots p, from an elimination; the last pivot first.
+fn coefficients(a: &[f64], n: usize, pivots: &[usize], i: usize) -> Vec<(usize, f64)> {
+    let mut right: Vec<f64> = pivots.iter().map(|&p| a[p * n + i]).collect();
+    let mut found = Vec::with_capacity(pivots.len());
+    for k in (0..pivots.len()).rev() {
+        let p = pivots[k];
+        let c = right[k] / a[p * n + p];
+        for (l, right) in right.iter_mut().enumerate().take(k) {
+            *right -= c * a[pivots[l] * n + p];
+        }
+        found.push((p, c));
+    }
+    found
+}
+
 /// Sets of mutually dependent rows, with their ranks.
 fn groups(matrix: &[f64], n: usize) -> Vec<(Vec<usize>, usize)> {
     let mut a = matrix.to_vec();
     let (pivots, dependent) = eliminate(&mut a, n);
     let mut sets: Vec<Vec<usize>> = Vec::new();
     for &i in &dependent {
-        // row i = Σ c row p, from the last pivot back
         let mut members = vec![i];
-        let mut right: Vec<f64> = pivots.iter().map(|&p| a[p * n + i]).collect();
-        for k in (0..pivots.len()).rev() {
-            let p = pivots[k];
-            let c = right[k] / a[p * n + p];
-            for (l, right) in right.iter_mut().enumerate().take(k) {
-                *right -= c * a[pivots[l] * n + p];
-            }
+        for (p, c) in coefficients(&a, n, &pivots, i) {
             // relative to the magnitudes of both rows
             let natural = (matrix[i * n + i] / matrix[p * n + p]).sqrt();
             if c.abs() > 1e-6 * natural {
