@@ -96,12 +96,21 @@ pub(super) fn file(module: &Module) -> Result<File> {
 /// Sizes, and the functions that know which positions are quaternions.
 fn positions(module: &Module) -> String {
     let tree = module.model.tree();
+    // where coordinates follow others by couplings, the functions have the independent ones alone
+    let place = |tree_index: usize, independent: Option<&[usize]>| match independent {
+        None => Some(tree_index),
+        Some(independent) => independent.iter().position(|&k| k == tree_index),
+    };
+    let couplings = module.model.couplings();
+    let positions = couplings.map(|couplings| couplings.positions());
+    let freedoms = couplings.map(|couplings| couplings.freedoms());
     let (mut plain, mut quaternions) = (Vec::new(), Vec::new());
     for body in &tree.bodies[1..] {
         let count = body.kind.quaternion().unwrap_or(body.kind.nv());
-        plain.extend((0..count).map(|k| (body.q + k, body.v + k)));
+        let pair = |k| Some((place(body.q + k, positions)?, place(body.v + k, freedoms)?));
+        plain.extend((0..count).filter_map(pair));
         if body.kind.quaternion().is_some() {
-            quaternions.push((body.q + count, body.v + count));
+            quaternions.extend(pair(count));
         }
     }
     let table = |name: &str, pairs: &[(usize, usize)]| {
