@@ -54,6 +54,8 @@ def read_by_mujoco(path):
         line = str(error).splitlines()[0]
         return None, re.sub(r"'[^']*/([^'/]*)'", r"'\1'", line)
     off = mujoco.mjtDisableBit
+    if model.opt.disableflags & int(off.mjDSBL_FRICTIONLOSS):
+        model.dof_frictionloss[:] = 0
     model.opt.disableflags |= int(off.mjDSBL_CONSTRAINT) | int(off.mjDSBL_ACTUATION)
     return model, None
 

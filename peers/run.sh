@@ -7,6 +7,7 @@
 #   peers/run.sh generated           generated code beside CasADi's       -> docs/peers/generated.{md,csv,svg}
 #   peers/run.sh closed-chains       speed of closed chains              -> docs/peers/closed-chains.md
 #   peers/run.sh python              speed from Python                   -> docs/peers/python.md
+#   peers/run.sh mjcf                MJCF files as MuJoCo reads them     -> docs/peers/mjcf.md
 #   peers/run.sh all                 all of them
 # CATENA names another program than the one built here; simulation and speed need none and build their
 # benches instead.
@@ -26,7 +27,8 @@ case $what in
     generated) scripts=generated ;;
     closed-chains) scripts=closed_chains ;;
     python) scripts=python_speed ;;
-    all) scripts="agreement spherical_chain simulation speed generated closed_chains python_speed" ;;
+    mjcf) scripts=mjcf_table ;;
+    all) scripts="agreement spherical_chain simulation speed generated closed_chains python_speed mjcf_table" ;;
     *) usage ;;
 esac
 if [ ! -x "$here/build/venv/bin/python" ]; then

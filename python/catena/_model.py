@@ -237,14 +237,21 @@ class Model(_catena.Model):
         return self.__copy__()
 
     def save(self, path: PathLike) -> None:
-        """Writes the model as `.toml` or `.json` in catena's own format; reading it gives the same model to the last bit."""
+        """Writes the model as `.toml` or `.json` in catena's own format; reading it gives the same model to the last bit.
+
+        As `.urdf` or, for MJCF, `.xml` or `.mjcf`, where these can express the model; an error says what they cannot.
+        """
         name = os.fspath(path)
         if name.lower().endswith(".toml"):
             text = self.to_toml()
         elif name.lower().endswith(".json"):
             text = self.to_json()
+        elif name.lower().endswith(".urdf"):
+            text = self.to_urdf()
+        elif name.lower().endswith((".xml", ".mjcf")):
+            text = self.to_mjcf()
         else:
-            raise InputError(f"{name}: models are written as .toml or .json")
+            raise InputError(f"{name}: models are written as .toml, .json, .urdf or .xml (MJCF)")
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)
 
@@ -291,13 +298,14 @@ class Model(_catena.Model):
         while stack:
             joint, indent, last = stack.pop()
             freedoms = joint["v"][1] - joint["v"][0]
-            span = f"v[{joint['v'][0]}]" if freedoms == 1 else f"v[{joint['v'][0]}:{joint['v'][1]}]"
+            span = f"v[{joint['v'][0]}]" if freedoms == 1 else f"v[{joint['v'][0]}:{joint['v'][1]}]" if freedoms else "follows"
             lines.append(
                 f"{indent}{'└─' if last else '├─'} {joint['child']}  ({joint['name']}, {joint['kind']}, {span}, {joint['mass']:.4g} kg)"
             )
             below = children.get(joint["child"], [])
             deeper = indent + ("   " if last else "│  ")
             stack += reversed([(child, deeper, k == len(below) - 1) for k, child in enumerate(below)])
+        lines += [f"coupling {how}" for how in self.couplings]
         for name in self.constraints:
             lines.append(f"constraint {name}")
         return "\n".join(lines)
@@ -462,7 +470,8 @@ class Model(_catena.Model):
     ) -> Run:
         """Moves the model in time from one state, with an audit of energy, momentum and residuals at the end.
 
-        q, v: the start. duration in s; a sample every `interval` s (default: about 0.01, a part of the duration).
+        q, v: the start. A run of a model with couplings has all coordinates of its tree (`open_tree()`), and so have its efforts.
+        duration in s; a sample every `interval` s (default: about 0.01, a part of the duration).
         method: "dop853" (the default), "verner9", "verner6", "tsit5", "dopri5" (steps chosen for `rtol`, `atol`), "bdf" (implicit, for stiff
         joints), "rk4", "semi-implicit-euler", "implicit-midpoint" (steps of `step` s). For the first ones `step` is the longest.
         control: `catena.pd`, `catena.computed_torque`, `catena.gravity_compensation`, `catena.table`, `catena.sine`, an array of
@@ -755,7 +764,7 @@ class Model(_catena.Model):
         return self._figure(q, list(labels) if labels is not None else [""] * count, side_by_side)
 
     def open_tree(self) -> "Model":
-        """The same tree without its constraints: every loop is open."""
+        """The same tree without its constraints: every loop is open, every joint free of its couplings."""
         document = json.loads(self.to_json())
         document.pop("constraint", None)
         return loads(json.dumps(document), "json")

@@ -186,9 +186,9 @@ class Run:
             raise InputError("matplotlib is not installed", hint="pip install matplotlib, or use `run.svg()`") from None
         figure, axes = pyplot.subplots(2, 2, sharex=True, figsize=(11, 7), layout="constrained")
         parts = (
-            ("positions", self.q, self.model.positions),
-            ("velocities", self.v, self.model.freedoms),
-            ("efforts", self.tau, self.model.freedoms),
+            ("positions", self.q, self._data.positions),
+            ("velocities", self.v, self._data.freedoms),
+            ("efforts", self.tau, self._data.freedoms),
             ("energies, J", self.energies, ["kinetic", "gravitational", "elastic"]),
         )
         for axis, (title, numbers, names) in zip(axes.flat, parts):
@@ -203,7 +203,9 @@ class Run:
     def strip(self, count: int = 8) -> str:
         """Stick figures at equal times as SVG."""
         rows = np.unique(np.linspace(0, len(self) - 1, count).round().astype(int))
-        return self.model.figure(self.q[rows], labels=[f"{t:.3g} s" for t in self.t[rows]])
+        # a run has all coordinates of the tree
+        model = self.model.open_tree() if self.model.couplings else self.model
+        return model.figure(self.q[rows], labels=[f"{t:.3g} s" for t in self.t[rows]])
 
     def __repr__(self) -> str:
         end = f"{self.t[-1]:.6g} s" if len(self) else "nothing"

@@ -57,6 +57,8 @@ class Pinocchio:
         freedoms = 0
         for joint in model.joints:
             name = joint.name
+            if joint.v.start == joint.v.stop:
+                continue  # it follows others
             if joint.kind == "free" and not other.existJointName(name):
                 name = "root_joint"
             if not other.existJointName(name):

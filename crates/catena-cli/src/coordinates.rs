@@ -66,9 +66,8 @@ fn freedoms(model: &Model, quantity: Quantity) -> Vec<Coordinate> {
         (Quantity::Position, false) => "m",
     };
     model
-        .tree()
-        .dofs
-        .iter()
+        .freedoms()
+        .into_iter()
         .map(|dof| {
             let turns = dof.force_unit == "N·m";
             Coordinate {
@@ -81,6 +80,11 @@ fn freedoms(model: &Model, quantity: Quantity) -> Vec<Coordinate> {
 }
 
 fn positions(model: &Model) -> Vec<Coordinate> {
+    if let Some(couplings) = model.couplings() {
+        let all = positions(&model.clone().open_tree());
+        let independent = couplings.positions().iter();
+        return independent.map(|&k| all[k].clone()).collect();
+    }
     let tree = model.tree();
     let plain = freedoms(model, Quantity::Position);
     let mut positions = Vec::with_capacity(model.nq());
@@ -101,6 +105,12 @@ fn positions(model: &Model) -> Vec<Coordinate> {
 
 /// For every freedom its position coordinate; none where a quaternion takes its place.
 pub fn position_of_freedom(model: &Model) -> Vec<Option<usize>> {
+    if let Some(couplings) = model.couplings() {
+        let all = position_of_freedom(&model.clone().open_tree());
+        let independent = couplings.freedoms().iter();
+        let place = |at: usize| position_place(model, at);
+        return independent.map(|&k| all[k].map(place)).collect();
+    }
     let tree = model.tree();
     let mut positions = Vec::with_capacity(model.nv());
     for body in &tree.bodies[1..] {
@@ -108,4 +118,33 @@ pub fn position_of_freedom(model: &Model) -> Vec<Option<usize>> {
         positions.extend((0..body.kind.nv()).map(|k| (k < plain).then_some(body.q + k)));
     }
     positions
+}
+
+/// The place of an independent position, or of the next one after it, among the model's positions.
+pub fn position_place(model: &Model, of_tree: usize) -> usize {
+    match model.couplings() {
+        None => of_tree,
+        Some(couplings) => couplings.positions().partition_point(|&k| k < of_tree),
+    }
+}
+
+/// Where a typed name belongs to a coordinate that follows others: how it follows, and what to give instead.
+pub fn follower(model: &Model, name: &str) -> Option<(String, String)> {
+    let couplings = model.couplings()?;
+    let dofs = &model.tree().dofs;
+    let follower =
+        (couplings.followers().iter()).find(|follower| dofs[follower.coordinate.v].name == name)?;
+    let sources: Vec<String> = (follower.terms.iter())
+        .map(|(at, _)| format!("`{}`", model.freedom(at.v).name))
+        .collect();
+    let advice = match sources.is_empty() {
+        true => "it is constant: leave it out".to_string(),
+        false => format!("give {} instead", sources.join(" and ")),
+    };
+    let how = format!(
+        "{} (coupling `{}`)",
+        model.following(follower),
+        follower.coupling
+    );
+    Some((how, format!("{advice}; --open-loops frees all joints")))
 }

@@ -49,6 +49,10 @@ pub struct ModelArgument {
     /// Ignore springs, damping and friction in the joints
     #[arg(long, help_heading = "Model")]
     no_passive: bool,
+
+    /// Leave loops and couplings open: the tree alone, every joint free
+    #[arg(long, help_heading = "Model")]
+    open_loops: bool,
 }
 
 /// A model with the links and joints it was made of.
@@ -70,7 +74,14 @@ impl ModelArgument {
             ignore_unknown: false,
             ignore: Vec::new(),
             no_passive: false,
+            open_loops: false,
         }
+    }
+
+    /// With its loops and couplings open, if asked.
+    pub fn opened(mut self, open_loops: bool) -> Self {
+        self.open_loops = open_loops;
+        self
     }
 
     /// Reads and builds the model.
@@ -86,6 +97,19 @@ impl ModelArgument {
         if self.no_passive {
             remove_passive_forces(&mut builder);
         }
+        if self.open_loops && !builder.constraints.is_empty() {
+            let open = format!(
+                "{} left open (--open-loops)",
+                number::counted(
+                    builder.constraints.len(),
+                    "constraint is",
+                    "constraints are"
+                )
+            );
+            output::complain(&format!("note: {open}"));
+            builder.assumptions.push(open);
+            builder.constraints.clear();
+        }
         let model = match is_file {
             true => catena_io::build(&builder, &self.name)?,
             false => builder.build()?,
@@ -97,6 +121,11 @@ impl ModelArgument {
     /// The model alone.
     pub fn model(&self) -> Result<Model> {
         self.load().map(|loaded| loaded.model)
+    }
+
+    /// The model with its couplings as constraints, for what works with multipliers: every joint has its coordinates.
+    pub fn whole_model(&self) -> Result<Model> {
+        self.model().map(Model::with_couplings_as_constraints)
     }
 
     fn builder_from_file(&self, path: &Path) -> Result<ModelBuilder> {

@@ -2,6 +2,7 @@
 
 use crate::situation::Situation;
 use catena::Model;
+use catena::algorithm::coupled::CoupledDynamics;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::residual::{largest, relative};
@@ -24,8 +25,22 @@ pub fn accelerations(
     external: &[Force<f64>],
 ) -> Vec<DoubleDouble> {
     let state = situation.state.lift();
-    let mut work = ForwardDynamics::new(model);
     let mut vdot = lifted(&situation.effort);
+    if let Some(couplings) = model.couplings() {
+        let tree = model.clone().open_tree();
+        let tau = vdot.clone();
+        let (slices, external) = ([&state.q[..], &state.v, &tau], loads(external));
+        CoupledDynamics::new(&tree, couplings).forward(
+            &tree,
+            couplings,
+            slices,
+            &state.base,
+            &external,
+            &mut vdot,
+        );
+        return vdot;
+    }
+    let mut work = ForwardDynamics::new(model);
     forward_dynamics(
         model,
         &state.q,
@@ -42,8 +57,22 @@ pub fn accelerations(
 /// The efforts of a tree that give it the accelerations of a situation.
 pub fn efforts(model: &Model, situation: &Situation, external: &[Force<f64>]) -> Vec<DoubleDouble> {
     let state = situation.state.lift();
-    let mut work = InverseDynamics::new(model);
     let mut tau = lifted(&situation.acceleration);
+    if let Some(couplings) = model.couplings() {
+        let tree = model.clone().open_tree();
+        let vdot = tau.clone();
+        let (slices, external) = ([&state.q[..], &state.v, &vdot], loads(external));
+        CoupledDynamics::new(&tree, couplings).inverse(
+            &tree,
+            couplings,
+            slices,
+            &state.base,
+            &external,
+            &mut tau,
+        );
+        return tau;
+    }
+    let mut work = InverseDynamics::new(model);
     inverse_dynamics(
         model,
         &state.q,

@@ -33,7 +33,7 @@ impl Sight {
         if Format::from_path(path).is_ok() {
             return Sight::of_run(path, budget, visuals);
         }
-        let model = ModelArgument::named(name).model()?;
+        let model = ModelArgument::named(name).whole_model()?;
         let is_urdf = path
             .extension()
             .is_some_and(|e| e.eq_ignore_ascii_case("urdf"));

@@ -60,6 +60,24 @@ impl Situation {
         }
     }
 
+    /// The situation in all coordinates of the tree, where some follow others by couplings: efforts act on the independent ones.
+    pub fn of_tree(&self, model: &Model) -> Situation {
+        let Some(couplings) = model.couplings() else {
+            return self.clone();
+        };
+        let mut all = Situation {
+            state: self.state.of_tree(model),
+            acceleration: vec![0.0; model.tree().nv],
+            effort: vec![0.0; model.tree().nv],
+            ..self.clone()
+        };
+        couplings.expand_rates(&self.acceleration, &mut all.acceleration);
+        for (&k, &tau) in couplings.freedoms().iter().zip(&self.effort) {
+            all.effort[k] = tau;
+        }
+        all
+    }
+
     /// The wrenches as the library takes them: one per body, or none at all.
     pub fn external(&self, dynamics: &mut Dynamics) -> Result<Vec<Force<f64>>> {
         if self.wrenches.is_empty() {

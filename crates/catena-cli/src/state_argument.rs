@@ -1,6 +1,6 @@
 //! The states a command works on: typed, read from a file, or random.
 
-use crate::coordinates::{Coordinate, Quantity, position_of_freedom};
+use crate::coordinates::{Coordinate, Quantity, follower, position_of_freedom};
 use crate::situation::{Situation, Wrench, find_frame};
 use crate::{limits, names, number, output, state_file};
 use catena::error::{Error, ErrorKind, Result};
@@ -175,6 +175,13 @@ pub fn typed_list(model: &Model, quantity: Quantity, text: &str) -> Result<Vec<f
         _ => vec![0.0; model.nv()],
     };
     let what = format!("--{}", quantity.key());
+    for name in text.split(',').filter_map(|part| part.split_once('=')) {
+        let name = name.0.trim();
+        if let Some((how, advice)) = follower(model, name) {
+            let message = format!("{what}: `{name}` follows others, {how}");
+            return Err(Error::new(ErrorKind::Input, message).hint(advice));
+        }
+    }
     typed_or_named(&what, text, &quantity.coordinates(model), &neutral)
 }
 
@@ -225,6 +232,16 @@ pub fn warn_outside<'a>(model: &Model, states: impl IntoIterator<Item = &'a Stat
 
 /// The warning about the first state with positions outside their limits.
 fn outside<'a>(model: &Model, states: impl IntoIterator<Item = &'a State>) -> Option<String> {
+    if model.couplings().is_some() {
+        // coordinates that follow others have limits, too
+        let tree = model.clone().open_tree();
+        let all: Vec<State> = states.into_iter().map(|one| one.of_tree(model)).collect();
+        return outside_tree(&tree, &mut all.iter());
+    }
+    outside_tree(model, &mut states.into_iter())
+}
+
+fn outside_tree<'a>(model: &Model, states: &mut dyn Iterator<Item = &'a State>) -> Option<String> {
     let limited: Vec<(usize, f64, f64)> = model
         .tree()
         .dofs
@@ -239,9 +256,7 @@ fn outside<'a>(model: &Model, states: impl IntoIterator<Item = &'a State>) -> Op
         let slack = 1e-9 * (1.0 + state.q[k].abs());
         state.q[k] < low - slack || state.q[k] > high + slack
     };
-    let state = states
-        .into_iter()
-        .find(|state| limited.iter().any(|limits| is_beyond(state, limits)))?;
+    let state = states.find(|state| limited.iter().any(|limits| is_beyond(state, limits)))?;
     let mut found = limited.iter().filter(|limits| is_beyond(state, limits));
     let &(k, low, high) = found.next()?;
     let value = state.q[k];

@@ -408,7 +408,7 @@ fn the_frame_of_a_jacobian_is_told() {
 fn benchmark_models_have_their_forces() {
     for (model, what) in [
         ("squeezer", "4530 N/m"),
-        ("squeezer", "[0, 0, 0.033] N·m"),
+        ("squeezer", "(0, 0, 0.033) N·m"),
         ("governor", "800000 N/m, 40000 N·s/m, 0.5 m"),
     ] {
         let shown = good(&format!("info {model}")).stdout;

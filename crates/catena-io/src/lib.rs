@@ -38,6 +38,7 @@ mod toml_tree;
 mod tree;
 mod urdf;
 mod xml;
+mod xml_export;
 
 use crate::access::Source;
 use crate::document::{file_error, read_text};
@@ -145,6 +146,16 @@ pub fn to_toml(builder: &ModelBuilder) -> String {
 /// Writes a model as JSON in catena's own format. Reading it back gives the same model to the last bit.
 pub fn to_json(builder: &ModelBuilder) -> String {
     export::to_json(builder)
+}
+
+/// Writes a model as URDF, or says what URDF cannot express. Link frames are put where their joints are.
+pub fn to_urdf(builder: &ModelBuilder) -> Result<String> {
+    xml_export::to_urdf(builder)
+}
+
+/// Writes a model as MJCF, or says what MJCF cannot express. Link frames are put where their joints are.
+pub fn to_mjcf(builder: &ModelBuilder) -> Result<String> {
+    xml_export::to_mjcf(builder)
 }
 
 /// Checks a model; errors of the model as a whole refer to the file.

@@ -12,7 +12,7 @@ use catena::model::Model;
 use catena::random::Random;
 use catena::{Dynamics, State};
 use catena_io::run::{RunWriter, read_run};
-use catena_io::{Options, model_from_json, model_from_toml, model_from_urdf};
+use catena_io::{Options, model_from_json, model_from_mjcf, model_from_toml, model_from_urdf};
 use mutator::{inputs, survive};
 use run_support::{FORMATS, Folder, WIDTH, audit, header};
 use std::path::{Path, PathBuf};
@@ -90,6 +90,11 @@ fn json_models() {
 #[test]
 fn urdf_models() {
     mutate_models(&[("double_pendulum.urdf", model_from_urdf)], 500);
+}
+
+#[test]
+fn mjcf_models() {
+    mutate_models(&[("two_legs.xml", model_from_mjcf)], 500);
 }
 
 /// Loops, drivers, couplings and distances.

@@ -400,7 +400,8 @@ fn xml_with_a_robot_is_urdf() {
     std::fs::remove_dir_all(&folder).expect("removable");
 }
 
-/// A joint that mimics another keeps its coordinate and is coupled to it: q = multiplier · other + offset.
+/// A joint that mimics another follows it, q = multiplier · other + offset, and is no freedom of its own; as a constraint it keeps
+/// its coordinate.
 #[test]
 fn mimicking_joints_are_coupled() {
     let finger = |name: &str, mimic: &str| {
@@ -420,6 +421,14 @@ fn mimicking_joints_are_coupled() {
     ));
     let builder = read(&text);
     let model = builder.build().expect("sound");
+    assert_eq!((model.nv(), model.constraint_rows()), (1, 0));
+    assert_eq!(model.freedom(0).name, "left_joint");
+    let only = catena::State::new(&model, &[0.3], &[0.2]).expect("finite");
+    let mut dynamics = catena::Dynamics::new(&model);
+    let a = dynamics.forward(&only, &[5.0], &[]).expect("possible")[0];
+    assert!((a - 1.0).abs() < 1e-14);
+
+    let model = model.with_couplings_as_constraints();
     assert_eq!((model.nv(), model.constraint_rows()), (2, 1));
     let mut chain = catena::algorithm::constrained::ClosedChain::new(&model);
     let state = catena::State::new(&model, &[0.3, -0.5], &[0.2, -0.4]).expect("finite");

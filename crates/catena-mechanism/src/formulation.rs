@@ -149,13 +149,14 @@ pub struct Mechanism {
 }
 
 impl Mechanism {
-    /// Workspaces for a model.
+    /// Workspaces for a model. Its couplings are constraints: states have all coordinates of the tree.
     pub fn new(model: &Model) -> Self {
         Mechanism::with_axes(model, Axes::Parent)
     }
 
     /// Workspaces for a model, with a choice of axes for points on points.
     pub fn with_axes(model: &Model, axes: Axes) -> Self {
+        let model = &model.clone().with_couplings_as_constraints();
         // all rows together: minimum-norm loads, as in the other formulations
         let mut chain = ClosedChain::with(model, Vec::new(), axes);
         chain.choose_route(Route::CutLoops);

@@ -190,7 +190,11 @@ fn motion(
 
     let energies = mechanical_state(model, &moving.q, &moving.v, &kinematics);
     let rate = energies.kinetic + energies.gravitational + energies.elastic;
-    let dissipated = dissipated_power(model, &mut dynamics, state);
+    let mut dissipated = dissipated_power(model, &mut dynamics, state);
+    dissipated += match dynamics.force_actions(state) {
+        Ok(actions) => actions.iter().map(|a| a.dissipated - a.work).sum(),
+        Err(_) => f64::NAN,
+    };
     let given: f64 = tau.iter().zip(&state.v).map(|(t, v)| t * v).sum();
     let kinetic = energies.kinetic.derivative[0].abs();
     let size = kinetic.max(given.abs()).max(power.abs()).max(scale);

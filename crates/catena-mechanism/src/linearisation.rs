@@ -13,8 +13,8 @@
 //! In a tree Z = 1. In a closed chain the derivatives are those of the accelerations with their multipliers, so K contains what the loads
 //! of the loops contribute. The independent freedoms are chosen by pivoting: those on which the others depend least strongly.
 //!
-//! The equilibrium is found by Newton's method on v̇(q) = 0, damped as by Levenberg and Marquardt. A guess from which it does not
-//! converge is replaced by the position where the mechanism settles if it moves slowly along v̇, then by others about the guess. Where D = 0 and K is symmetric the modes are those of K x = ω² M x, with real ω²; otherwise
+//! The equilibrium is found by Newton's method on the efforts that are left, damped as by Levenberg and Marquardt. A guess from which it does
+//! not converge is replaced by the position where the mechanism settles if it gives way slowly, then by others about the guess. Where D = 0 and K is symmetric the modes are those of K x = ω² M x, with real ω²; otherwise
 //! those of A.
 
 use crate::dense::RANK_TOLERANCE;
@@ -28,13 +28,13 @@ use faer::{Mat, Side};
 
 /// Newton's iterations from one guess.
 const ITERATIONS: usize = 100;
-/// Steps of the slow motion along v̇, and the largest, in rad or m.
+/// Steps of the slow motion, and the largest, in rad or m.
 const SETTLING: usize = 400;
 const SLOW: f64 = 0.2;
 /// Random guesses besides the one given, and how far they are from it, in rad or m.
 const GUESSES: u64 = 12;
 const REACHES: [f64; 2] = [0.1, 0.7];
-/// Accelerations left at an equilibrium, relative to those of a displacement by 1 rad or m.
+/// Efforts left at an equilibrium, relative to those of a displacement by 1 rad or m.
 const EQUILIBRIUM: f64 = 1e-9;
 /// ω² below this fraction of the largest is zero, a free motion, in the symmetric problem.
 const FREE: f64 = 1e-10;
@@ -144,6 +144,15 @@ struct Local {
     independent: Vec<usize>,
 }
 
+/// Efforts left at a state at rest, their slope ∂r/∂y, the diagonal of M, and the motions that the constraints allow.
+struct Statics {
+    left: Vec<f64>,
+    slope: Mat<f64>,
+    inertia: Vec<f64>,
+    spread: Mat<f64>,
+    independent: Vec<usize>,
+}
+
 /// The dynamics of a tree or of a closed chain.
 enum Motion {
     Tree(Box<Dynamics>),
@@ -201,10 +210,50 @@ impl Motion {
         })
     }
 
-    fn inertia(&mut self, state: &State) -> Result<&Matrix> {
+    /// The state moved by δ = Z y, loops closed.
+    fn moved(&mut self, state: &State, spread: &Mat<f64>, y: &[f64]) -> Result<State> {
+        let step: Vec<f64> = (0..spread.nrows())
+            .map(|k| y.iter().enumerate().map(|(j, y)| spread[(k, j)] * y).sum())
+            .collect();
+        let mut next = state.clone();
+        next.step(self.model(), &step);
+        self.closed(next, &[])
+    }
+
+    /// What is left of the efforts at a state at rest: of a tree exactly, r = τ − ID(q, 0, 0); of a closed chain r = M ÿ, whose slope is that at
+    /// an equilibrium.
+    fn statics(&mut self, state: &State, effort: &[f64]) -> Result<Statics> {
         match self {
-            Motion::Tree(dynamics) => dynamics.inertia(state),
-            Motion::Closed(chain) => chain.tree().inertia(state),
+            Motion::Tree(dynamics) => {
+                let still = vec![0.0; effort.len()];
+                let inertia = dynamics.inertia(state)?;
+                let inertia = (0..effort.len()).map(|k| inertia[(k, k)]).collect();
+                let needed = dynamics.inverse(state, &still, &[])?;
+                let left = effort.iter().zip(needed).map(|(a, b)| a - b).collect();
+                let slope = &dynamics.inverse_derivatives(state, &still, &[])?.dq;
+                let nv = still.len();
+                Ok(Statics {
+                    left,
+                    slope: Mat::from_fn(nv, nv, |i, j| -slope[(i, j)]),
+                    inertia,
+                    spread: Mat::identity(nv, nv),
+                    independent: (0..nv).collect(),
+                })
+            }
+            Motion::Closed(_) => {
+                let local = self.local(state, effort)?;
+                let (mass, f) = (local.mass(), local.independent.len());
+                let rates = local.left();
+                Ok(Statics {
+                    left: (0..f)
+                        .map(|i| (0..f).map(|j| mass[(i, j)] * rates[j]).sum())
+                        .collect(),
+                    slope: &mass * local.reduced(0),
+                    inertia: (0..f).map(|k| mass[(k, k)]).collect(),
+                    spread: local.spread,
+                    independent: local.independent,
+                })
+            }
         }
     }
 
@@ -284,6 +333,13 @@ impl Local {
         })
     }
 
+    /// M = Zᵀ I Z.
+    fn mass(&self) -> Mat<f64> {
+        let nv = self.vdot.len();
+        let inertia = Mat::from_fn(nv, nv, |i, j| self.inertia[(i, j)]);
+        self.spread.transpose() * (&inertia * &self.spread)
+    }
+
     /// Accelerations of the independent freedoms.
     fn left(&self) -> Vec<f64> {
         self.independent.iter().map(|&k| self.vdot[k]).collect()
@@ -293,15 +349,17 @@ impl Local {
 /// An equilibrium near a guess, or the guess that came nearest to one.
 struct Search {
     state: State,
-    residual: f64,
-    /// Accelerations per rad or m.
+    /// Efforts left at the independent freedoms.
+    left: Vec<f64>,
+    independent: Vec<usize>,
+    /// Stiffness: efforts per rad or m.
     scale: f64,
     iterations: usize,
 }
 
 impl Search {
     fn succeeded(&self) -> bool {
-        self.residual <= EQUILIBRIUM * self.scale
+        largest(&self.left) <= EQUILIBRIUM * self.scale
     }
 }
 
@@ -346,7 +404,7 @@ impl Linearisation {
             }
         }
         if !best.succeeded() {
-            return Err(no_equilibrium(&mut motion, &best, effort)?);
+            return Err(no_equilibrium(model, &best));
         }
         let mut made = about(&mut motion, best.state, effort)?;
         (made.iterations, made.from_guess) = (best.iterations, from_guess);
@@ -583,26 +641,29 @@ fn prepared(motion: &mut Motion, guess: &State) -> Result<State> {
     motion.closed(guess.clone(), &[])
 }
 
-/// Where the mechanism comes to rest if it moves slowly along its accelerations, which reduce the potential energy: nearly, and only where
-/// there is such a place.
+/// Where the mechanism comes to rest if every freedom gives way slowly to the effort that is left: nearly, and only where there is such a
+/// place.
 fn settle(motion: &mut Motion, start: State, effort: &[f64]) -> Result<State> {
     let (mut state, mut size) = (start, SLOW);
-    let mut along = motion.accelerations(&state, effort)?;
+    let mut here = motion.statics(&state, effort)?;
     for _ in 0..SETTLING {
-        let longest = largest(&along);
-        if longest == 0.0 {
+        let y: Vec<f64> = here
+            .left
+            .iter()
+            .zip(&here.inertia)
+            .map(|(r, m)| r / m)
+            .collect();
+        let longest = largest(&y);
+        if longest == 0.0 || !longest.is_finite() {
             break;
         }
-        let step: Vec<f64> = along.iter().map(|a| size / longest * a).collect();
-        let mut next = state.clone();
-        next.step(motion.model(), &step);
-        let next = motion.closed(next, &[])?;
-        let there = motion.accelerations(&next, effort)?;
-        let momentum = motion.inertia(&next)?.times(&there);
+        let y: Vec<f64> = y.iter().map(|y| size / longest * y).collect();
+        let next = motion.moved(&state, &here.spread, &y)?;
+        let there = motion.statics(&next, effort)?;
         // does it still go down in this direction?
-        let downward: f64 = momentum.iter().zip(&along).map(|(p, a)| p * a).sum();
-        if downward > 0.0 {
-            (state, along) = (next, there);
+        let downward: f64 = there.left.iter().zip(&y).map(|(r, y)| r * y).sum();
+        if downward > 0.0 && there.left.len() == y.len() {
+            (state, here) = (next, there);
             size = (1.5 * size).min(SLOW);
         } else {
             size *= 0.5;
@@ -611,31 +672,30 @@ fn settle(motion: &mut Motion, start: State, effort: &[f64]) -> Result<State> {
     Ok(state)
 }
 
-/// Newton's method on the accelerations, damped where they do not decrease.
+/// Newton's method on the efforts that are left, damped where they do not decrease.
 fn search(motion: &mut Motion, start: State, effort: &[f64]) -> Result<Search> {
     let mut state = start;
-    let mut local = motion.local(&state, effort)?;
+    let mut here = motion.statics(&state, effort)?;
     let (mut damping, mut scale, mut iterations) = (0.0, 0.0, 0);
     for iteration in 0..ITERATIONS {
         iterations = iteration;
-        let (left, slope) = (local.left(), local.reduced(0));
-        let decomposed = slope.thin_svd().map_err(|_| diverged())?;
+        let residual = largest(&here.left);
+        let decomposed = here.slope.thin_svd().map_err(|_| diverged())?;
         let sizes: Vec<f64> = decomposed.S().column_vector().iter().copied().collect();
         scale = largest(&sizes);
-        let residual = largest(&left);
         if residual <= 1e-15 * scale || residual == 0.0 || scale == 0.0 {
             break;
         }
         let mut better = None;
         for _ in 0..12 {
-            // y = −V (σ/(σ² + μ²)) Uᵀ v̇
-            let mut y = vec![0.0; left.len()];
+            // y = −V (σ/(σ² + μ²)) Uᵀ r
+            let mut y = vec![0.0; here.left.len()];
             for (k, &size) in sizes.iter().enumerate() {
                 if size <= RANK_TOLERANCE * scale {
                     continue;
                 }
-                let along: f64 = (0..left.len())
-                    .map(|i| decomposed.U()[(i, k)] * left[i])
+                let along: f64 = (0..y.len())
+                    .map(|i| decomposed.U()[(i, k)] * here.left[i])
                     .sum();
                 let factor = size / (size * size + damping * damping);
                 for (i, y) in y.iter_mut().enumerate() {
@@ -647,16 +707,11 @@ fn search(motion: &mut Motion, start: State, effort: &[f64]) -> Result<Search> {
             if long > 0.5 {
                 y.iter_mut().for_each(|y| *y *= 0.5 / long);
             }
-            let step: Vec<f64> = (0..motion.model().nv())
-                .map(|k| (0..y.len()).map(|j| local.spread[(k, j)] * y[j]).sum())
-                .collect();
-            let mut next = state.clone();
-            next.step(motion.model(), &step);
             let tried = motion
-                .closed(next, &[])
-                .and_then(|next| motion.local(&next, effort).map(|local| (next, local)));
+                .moved(&state, &here.spread, &y)
+                .and_then(|next| motion.statics(&next, effort).map(|there| (next, there)));
             if let Ok((next, there)) = tried
-                && largest(&there.left()) < residual
+                && largest(&there.left) < residual
             {
                 better = Some((next, there));
                 damping *= 0.1;
@@ -665,12 +720,13 @@ fn search(motion: &mut Motion, start: State, effort: &[f64]) -> Result<Search> {
             damping = (10.0 * damping).max(1e-3 * scale);
         }
         match better {
-            Some((next, there)) => (state, local) = (next, there),
+            Some((next, there)) => (state, here) = (next, there),
             None => break,
         }
     }
     Ok(Search {
-        residual: largest(&local.left()),
+        left: here.left,
+        independent: here.independent,
         state,
         scale,
         iterations,
@@ -684,8 +740,7 @@ fn about(motion: &mut Motion, state: State, effort: &[f64]) -> Result<Linearisat
     let model = motion.model().clone();
     let (f, nv) = (local.independent.len(), model.nv());
     let z = &local.spread;
-    let inertia = Mat::from_fn(nv, nv, |i, j| local.inertia[(i, j)]);
-    let mass = z.transpose() * (&inertia * z);
+    let mass = local.mass();
     let [slope, rate] = [0, 1].map(|which| local.reduced(which));
     let (stiffness, damping) = (&mass * &slope, &mass * &rate);
     let negative = |m: &Mat<f64>| matrix(m.nrows(), m.ncols(), |i, j| -m[(i, j)] + 0.0);
@@ -769,28 +824,22 @@ fn matrix(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> M
 }
 
 /// Why there is no equilibrium: what is left at the best state.
-fn no_equilibrium(motion: &mut Motion, best: &Search, effort: &[f64]) -> Result<Error> {
-    let found = motion.accelerations(&best.state, effort)?;
-    let size = |k: &usize| found[*k].abs();
-    let worst = (0..found.len())
-        .max_by(|a, b| size(a).total_cmp(&size(b)))
+fn no_equilibrium(model: &Model, best: &Search) -> Error {
+    let worst = (0..best.left.len())
+        .max_by(|&a, &b| best.left[a].abs().total_cmp(&best.left[b].abs()))
         .unwrap_or(0);
-    let model = motion.model();
-    let dof = &model.tree().dofs[worst];
-    let unit = match dof.force_unit {
-        "N" => "m/s²",
-        _ => "rad/s²",
-    };
-    Ok(Error::new(
+    let dof = &model.tree().dofs[best.independent[worst]];
+    Error::new(
         ErrorKind::Input,
         format!(
-            "`{}` has no equilibrium near this state: `{}` still accelerates by {:.3e} {unit} at the best state found",
+            "`{}` has no equilibrium near this state: {:.6e} {} are left at `{}` at the best state found",
             model.name(),
+            best.left[worst].abs(),
+            dof.force_unit,
             dof.name,
-            found[worst].abs(),
         ),
     )
-    .hint("give other positions to begin with, efforts that hold it, or take those that hold the given positions (--hold)"))
+    .hint("give other positions to begin with, efforts that hold it, or take those that hold the given positions (--hold)")
 }
 
 fn no_inertia() -> Error {

@@ -170,7 +170,7 @@ pub(crate) fn made_again(
             builder.constraint(ConstraintSpec::new(&own, rule));
         }
     }
-    builder.build()
+    builder.build().map(Model::with_couplings_as_constraints)
 }
 
 /// The position of the old model as one of the new.

@@ -67,6 +67,7 @@ impl PyModel {
         let built = self.built(py)?;
         guarded(py, || {
             let at = situation(py, &built, q, None, tau, None)?;
+            let built = built.whole();
             let solved = py.detach(|| {
                 let linear = match hold {
                     true => Linearisation::held(&built.model, &at.state)?,

@@ -185,6 +185,16 @@ impl PyModel {
             if built.model.constraints().is_empty() && actuators.is_none() {
                 return Self::dynamics(py, &built, Way::Inverse, numbers, wrenches, out);
             }
+            if built.model.couplings().is_some() {
+                return Err(refuse(
+                    py,
+                    &format!(
+                        "model `{}` has couplings and no loops: every independent freedom has its own effort",
+                        built.model.name()
+                    ),
+                    "leave `actuators` out",
+                ));
+            }
             let Some(actuators) = actuators else {
                 return Err(refuse(
                     py,

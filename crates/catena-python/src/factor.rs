@@ -5,7 +5,8 @@ use crate::call::Call;
 use crate::error::{guarded, raise};
 use crate::model::{Built, PyModel};
 use catena::Batch;
-use catena::algorithm::factorization::Factorization;
+use catena::algorithm::factorization::{ClusterFactorization, Factorization};
+use catena::{Model, State};
 use numpy::{PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Factors of one state, or of many in lanes.
 enum Kept {
     One(Box<Factorization<f64>>),
+    /// Over clusters of coupled joints.
+    Clusters(Box<ClusterFactorization<f64>>),
     Many(Box<Batch>),
 }
 
@@ -36,6 +39,12 @@ impl PyModel {
             let call = Call::new(py, &built, vec![&q])?;
             let sound = built.sound(q.all(call.states.unwrap_or(1))).into_owned();
             let kept = match call.states {
+                None if built.model.couplings().is_some() => {
+                    Kept::Clusters(Box::new(call.one(|work| {
+                        built.put(work, &sound, &[]);
+                        work.dynamics.cluster_factorization(&work.state)
+                    })?))
+                }
                 None => Kept::One(Box::new(call.one(|work| {
                     built.put(work, &sound, &[]);
                     work.dynamics.factorization(&work.state)
@@ -101,6 +110,14 @@ impl Factors {
                         factors.solve(&self.built.model, row);
                     }
                 }
+                Kept::Clusters(factors) => {
+                    if let Some(couplings) = self.built.model.couplings() {
+                        let tree = self.built.model.clone().open_tree();
+                        for row in out.chunks_exact_mut(nv) {
+                            factors.solve(&tree, couplings, row);
+                        }
+                    }
+                }
                 Kept::Many(batch) => {
                     py.detach(|| batch.solve(out))
                         .map_err(|error| raise(py, &error))?;
@@ -118,6 +135,10 @@ impl Factors {
             let shape: Vec<usize> = self.states.into_iter().chain([size]).collect();
             let array = results(py, &shape, None, &[])?;
             let out = writable(&array);
+            if built.model.couplings().is_some() {
+                py.detach(|| cluster_parts(&built.model, &self.q, out));
+                return Ok(array);
+            }
             let mut factors = Factorization::new(&built.model);
             py.detach(|| {
                 for (q, out) in self
@@ -132,5 +153,22 @@ impl Factors {
             });
             Ok(array)
         })
+    }
+}
+
+/// U and D of every state of a model with couplings.
+fn cluster_parts(model: &Model, q: &[f64], out: &mut [f64]) {
+    let Some(couplings) = model.couplings() else {
+        return;
+    };
+    let (nq, nv, tree) = (model.nq(), model.nv(), model.clone().open_tree());
+    let mut factors = ClusterFactorization::new(&tree, couplings);
+    let states = q.chunks_exact(nq.max(1));
+    for (q, out) in states.zip(out.chunks_exact_mut(nv * nv + nv)) {
+        let mut all = State::neutral(&tree).q;
+        couplings.expand_positions(q, &mut all);
+        factors.factorize(&tree, couplings, &all);
+        out[..nv * nv].copy_from_slice(factors.u(&tree, couplings).as_slice());
+        out[nv * nv..].copy_from_slice(&factors.d());
     }
 }

@@ -19,7 +19,7 @@ fn numbers(force: &Force<f64>) -> Value {
     force.to_array().to_vec().into()
 }
 
-/// One state, checked, efforts and wrenches.
+/// One state, checked, efforts and wrenches: in all coordinates of the tree.
 pub struct Situation {
     /// Positions and velocities.
     pub state: State,
@@ -59,9 +59,17 @@ pub fn situation<'py>(
         let state = State::new(&built.model, &q.all(1), &v.all(1))?;
         built.put(work, &state.q, &state.v);
         let external = pushes.single(work, 0)?;
+        let mut efforts = tau.all(1).into_owned();
+        if let Some(couplings) = built.model.couplings() {
+            let mut all = vec![0.0; built.model.tree().nv];
+            for (&k, &effort) in couplings.freedoms().iter().zip(&efforts) {
+                all[k] = effort;
+            }
+            efforts = all;
+        }
         Ok(Situation {
-            state,
-            tau: tau.all(1).into_owned(),
+            state: state.of_tree(&built.model),
+            tau: efforts,
             external,
         })
     })
@@ -94,8 +102,12 @@ impl PyModel {
                 "rank": found.rows[1],
                 "freedoms": found.freedoms,
             });
-            let (q, v) = (array(py, &found.state.q)?, array(py, &found.state.v)?);
-            Ok((q, v, to_python(py, &record)?))
+            let State { mut q, mut v, .. } = found.state;
+            if let Some(couplings) = built.model.couplings() {
+                q = couplings.positions().iter().map(|&k| q[k]).collect();
+                v = couplings.freedoms().iter().map(|&k| v[k]).collect();
+            }
+            Ok((array(py, &q)?, array(py, &v)?, to_python(py, &record)?))
         })
     }
 
@@ -125,6 +137,7 @@ impl PyModel {
                 }
             };
             let at = situation(py, &built, q, v, tau, wrenches)?;
+            let built = built.whole();
             let mut chain = built.chain();
             let mut solve = || -> Result<Value> {
                 let motion = chain.forward(time, &at.state, &at.tau, &at.external)?;
@@ -184,6 +197,7 @@ impl PyModel {
                 })?),
             };
             let at = situation(py, &built, q, v, tau, wrenches)?;
+            let built = built.whole();
             let mut mechanism = Mechanism::new(&built.model);
             let (state, tau, external) = (&at.state, &at.tau[..], &at.external[..]);
             let found = match formulation {
@@ -282,7 +296,7 @@ impl PyModel {
     fn _case(&self, py: Python<'_>, name: &str, states: usize, seed: u64) -> PyResult<String> {
         let built = self.built(py)?;
         guarded(py, || {
-            catena_conformance::export_case(name, &built.model, states, seed)
+            catena_conformance::export_case(name, &built.whole().model, states, seed)
                 .map_err(|error| raise(py, &error))
         })
     }

@@ -44,6 +44,7 @@ pub struct Built {
     chains: Mutex<Vec<Box<ClosedChain>>>,
     /// First coordinates of the quaternions.
     pub quaternions: Vec<usize>,
+    whole: OnceLock<Arc<Built>>,
 }
 
 /// What one state needs.
@@ -63,7 +64,7 @@ impl Built {
                 .bodies()
                 .filter_map(|i| {
                     let body = &model.tree().bodies[i];
-                    body.kind.quaternion().map(|k| body.q + k)
+                    (body.kind.quaternion()).map(|k| position_place(&model, body.q + k))
                 })
                 .collect(),
             model,
@@ -72,6 +73,19 @@ impl Built {
             works: Mutex::default(),
             batches: Mutex::default(),
             chains: Mutex::default(),
+            whole: OnceLock::new(),
+        }
+    }
+
+    /// The model with its couplings as constraints: what works with multipliers has all coordinates of the tree.
+    pub fn whole(self: &Arc<Self>) -> Arc<Built> {
+        let made = || {
+            let whole = self.model.clone().with_couplings_as_constraints();
+            Arc::new(Built::new(whole))
+        };
+        match self.model.couplings() {
+            None => Arc::clone(self),
+            Some(_) => Arc::clone(self.whole.get_or_init(made)),
         }
     }
 
@@ -194,6 +208,22 @@ impl Built {
             }
         }
         Ok(found)
+    }
+}
+
+/// The place of an independent position of the tree, or of the next one after it, among the model's positions.
+pub fn position_place(model: &Model, of_tree: usize) -> usize {
+    match model.couplings() {
+        None => of_tree,
+        Some(couplings) => couplings.positions().partition_point(|&k| k < of_tree),
+    }
+}
+
+/// Likewise of a freedom.
+fn freedom_place(model: &Model, of_tree: usize) -> usize {
+    match model.couplings() {
+        None => of_tree,
+        Some(couplings) => couplings.freedoms().partition_point(|&k| k < of_tree),
     }
 }
 
@@ -440,6 +470,22 @@ impl PyModel {
         })
     }
 
+    /// The model as URDF, where that can express it.
+    fn to_urdf(&self, py: Python<'_>) -> PyResult<String> {
+        guarded(py, || {
+            let builder = self.builder().map_err(|error| raise(py, &error))?;
+            catena_io::to_urdf(&builder).map_err(|error| raise(py, &error))
+        })
+    }
+
+    /// The model as MJCF, where that can express it.
+    fn to_mjcf(&self, py: Python<'_>) -> PyResult<String> {
+        guarded(py, || {
+            let builder = self.builder().map_err(|error| raise(py, &error))?;
+            catena_io::to_mjcf(&builder).map_err(|error| raise(py, &error))
+        })
+    }
+
     /// The model in catena's own format as TOML; reading it back gives the same model to the last bit.
     fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
         guarded(py, || {
@@ -527,7 +573,7 @@ impl PyModel {
         Ok(self.built(py)?.model.nq())
     }
 
-    /// Number of velocity coordinates, the freedoms of the tree.
+    /// Number of velocity coordinates, the independent freedoms.
     #[getter]
     fn nv(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.built(py)?.model.nv())
@@ -556,13 +602,8 @@ impl PyModel {
     #[getter]
     fn freedoms(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let built = self.built(py)?;
-        Ok(built
-            .model
-            .tree()
-            .dofs
-            .iter()
-            .map(|dof| dof.name.clone())
-            .collect())
+        let freedoms = built.model.freedoms();
+        Ok(freedoms.iter().map(|dof| dof.name.clone()).collect())
     }
 
     /// Names of the moving bodies, parents before children.
@@ -595,7 +636,16 @@ impl PyModel {
             .collect())
     }
 
-    /// Names of the constraints besides the joints: loops, couplings, drivers.
+    /// How joint coordinates follow others by couplings that were eliminated: `finger2 = 0.5 + 2 finger1`.
+    #[getter]
+    fn couplings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let built = self.built(py)?;
+        let followers = (built.model.couplings()).map_or(&[][..], |c| c.followers());
+        let words = |follower| built.model.following(follower);
+        Ok(followers.iter().map(words).collect())
+    }
+
+    /// Names of the constraints besides the joints: loops, drivers, and couplings that are not eliminated.
     #[getter]
     fn constraints(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let built = self.built(py)?;
@@ -633,14 +683,15 @@ impl PyModel {
                 .map(|k| json!(tree.dofs[k].max_effort))
                 .collect();
             let inertia = model.inertial(i);
+            let (q, v) = (tree.q_range(i), tree.dof_range(i));
             let entry = json!({
                 "name": body.joint,
                 "kind": body.kind.name(),
                 "parent": tree.bodies[body.parent].name,
                 "child": body.name,
                 "merged": body.merged,
-                "q": [body.q, body.q + body.kind.nq()],
-                "v": [body.v, body.v + body.kind.nv()],
+                "q": [position_place(model, q.start), position_place(model, q.end)],
+                "v": [freedom_place(model, v.start), freedom_place(model, v.end)],
                 "limits": limits,
                 "max_velocity": speeds,
                 "max_effort": efforts,

@@ -494,6 +494,9 @@ impl PyModel {
             let call = crate::call::Call::new(py, &built, vec![&q, &v])?;
             let start = State::new(&built.model, &q.all(1), &v.all(1))
                 .map_err(|error| call.explained(&error, 0))?;
+            // the run has all coordinates of the tree
+            let start = start.of_tree(&built.model);
+            let built = built.whole();
             let raised: Raised = Raised::default();
             let mut inputs = Inputs::default();
             let mut drive = Value::Null;
@@ -757,6 +760,19 @@ impl RunData {
         Ok(map)
     }
 
+    /// Names of the positions.
+    #[getter]
+    fn positions(&self) -> Vec<String> {
+        position_names(&self.built)
+    }
+
+    /// Names of the freedoms.
+    #[getter]
+    fn freedoms(&self) -> Vec<String> {
+        let freedoms = self.built.model.freedoms();
+        freedoms.iter().map(|dof| dof.name.clone()).collect()
+    }
+
     /// The audit and the events.
     #[getter]
     fn audit<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -878,7 +894,12 @@ pub fn position_names(built: &Built) -> Vec<String> {
             names.extend(["qw", "qx", "qy", "qz"].map(|part| format!("{}.{part}", body.joint)));
         }
     }
-    names
+    match built.model.couplings() {
+        None => names,
+        Some(couplings) => (couplings.positions().iter())
+            .map(|&k| names[k].clone())
+            .collect(),
+    }
 }
 
 #[pymethods]

@@ -206,12 +206,15 @@ impl PyModel {
                     .chunks_exact(nq.max(1))
                     .map(|q| State::new(&built.model, q, &zeros))
                     .collect();
-                let states = states?;
-                let mut view = View::of(&built.model, &states)?;
+                let states: Vec<State> = (states?.iter())
+                    .map(|state| state.of_tree(&built.model))
+                    .collect();
+                let whole = built.whole();
+                let mut view = View::of(&whole.model, &states)?;
                 if !side_by_side {
                     view.layout = Layout::Superposed;
                 }
-                strip(&built.model, &states, &labels, &view)
+                strip(&whole.model, &states, &labels, &view)
             };
             make().map_err(|error| call.explained(&error, 0))
         })

@@ -26,7 +26,10 @@ pub fn model_of_run(run: &Run) -> Result<Model> {
         ));
     }
     let options = catena_io::Options::default();
-    catena_io::builder_from_json(&model.to_string(), "the model of the run", &options)?.build()
+    let builder =
+        catena_io::builder_from_json(&model.to_string(), "the model of the run", &options)?;
+    // a run has all coordinates of the tree
+    builder.build().map(Model::with_couplings_as_constraints)
 }
 
 /// The state in a row of a run.

@@ -1,9 +1,9 @@
 //! States: positions on the manifold of the joints, velocities, and the motion of the base.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Model;
+use crate::model::{Model, Tree};
 use crate::random::Random;
-use crate::scalar::{Scalar, Task};
+use crate::scalar::{Parameter, Scalar, Task};
 use crate::spatial::{Mat3, Motion, Pose, Vec3};
 
 /// Motion of the base (body 0), prescribed. Inertial components; linear quantities are those of the base's origin.
@@ -43,17 +43,32 @@ pub struct State<S = f64> {
 impl<S: Scalar> State<S> {
     /// All coordinates zero, quaternions at identity, everything at rest.
     pub fn neutral<P>(model: &Model<P>) -> Self {
-        let mut q = vec![S::zero(); model.nq()];
+        let mut q = vec![S::zero(); model.tree().nq];
         for body in &model.tree().bodies[1..] {
             if let Some(k) = body.kind.quaternion() {
                 q[body.q + k] = S::one();
             }
         }
         State {
-            q,
+            q: independent_positions(model, q),
             v: vec![S::zero(); model.nv()],
             base: Base::fixed(),
         }
+    }
+
+    /// The state of the tree: the coordinates that follow others by couplings are filled in.
+    pub fn of_tree<P: Parameter<S>>(&self, model: &Model<P>) -> Self {
+        let Some(couplings) = model.couplings() else {
+            return self.clone();
+        };
+        let mut state = State {
+            q: vec![S::zero(); model.tree().nq],
+            v: vec![S::zero(); model.tree().nv],
+            base: self.base,
+        };
+        couplings.expand_positions(&self.q, &mut state.q);
+        couplings.expand_rates(&self.v, &mut state.v);
+        state
     }
 
     /// The state that the model itself begins with: neutral and at rest, unless its joints name others. It need not close the
@@ -61,9 +76,13 @@ impl<S: Scalar> State<S> {
     pub fn start<P>(model: &Model<P>) -> Self {
         let tree = model.tree();
         let lift = |numbers: &[f64]| numbers.iter().map(|&x| S::constant(x)).collect();
+        let (q, v): (Vec<S>, Vec<S>) = (lift(&tree.start), lift(&tree.start_velocity));
         State {
-            q: lift(&tree.start),
-            v: lift(&tree.start_velocity),
+            q: independent_positions(model, q),
+            v: match model.couplings() {
+                None => v,
+                Some(couplings) => couplings.freedoms().iter().map(|&k| v[k]).collect(),
+            },
             base: Base::fixed(),
         }
     }
@@ -77,20 +96,42 @@ impl<S: Scalar> State<S> {
     }
 }
 
+/// The independent ones of the positions of the tree.
+fn independent_positions<S: Scalar, P>(model: &Model<P>, tree: Vec<S>) -> Vec<S> {
+    match model.couplings() {
+        None => tree,
+        Some(couplings) => couplings.positions().iter().map(|&k| tree[k]).collect(),
+    }
+}
+
+/// Puts numbers to their places.
+fn scatter<S: Copy>(places: &[usize], from: &[S], to: &mut [S]) {
+    for (&k, &x) in places.iter().zip(from) {
+        to[k] = x;
+    }
+}
+
 /// q ← q ⊕ δ for every joint, inlined into the caller so that it is compiled for the caller's instruction set.
 #[inline(always)]
 pub(crate) fn step_kernel<S: Scalar, P>(model: &Model<P>, q: &mut [S], delta: &[S]) {
     let tree = model.tree();
+    let (mut at, mut to) = (0, 0); // of the independent coordinates
     for i in 1..=model.body_count() {
         let info = tree.nodes[i];
-        let (q, delta) = (&mut q[info.q..], &delta[info.v..]);
+        let (q, delta) = (&mut q[at..], &delta[to..]);
         match info.kind.quaternion() {
             None => {
+                let mut count = 0;
                 for k in 0..info.kind.nv() {
-                    q[k] += delta[k];
+                    if model.is_independent(info.v + k) {
+                        q[count] += delta[count];
+                        count += 1;
+                    }
                 }
+                (at, to) = (at + count, to + count);
             }
             Some(first) => {
+                (at, to) = (at + info.kind.nq(), to + info.kind.nv());
                 for k in 0..first {
                     q[k] += delta[k];
                 }
@@ -187,8 +228,26 @@ impl State<f64> {
     /// The increment δ that leads to the positions of another state: its q is this q ⊕ δ. Of a quaternion it is the rotation vector of the
     /// shorter way, in child axes.
     pub fn change_to<P>(&self, model: &Model<P>, other: &State) -> Vec<f64> {
-        let mut delta = vec![0.0; model.nv()];
-        for body in &model.tree().bodies[1..] {
+        if let Some(couplings) = model.couplings() {
+            // coordinates that follow others are scalars: what becomes of them does not matter here
+            let tree = model.tree();
+            let [mut from, mut to] = [(); 2].map(|()| State {
+                q: vec![0.0; tree.nq],
+                v: Vec::new(),
+                base: Base::fixed(),
+            });
+            scatter(couplings.positions(), &self.q, &mut from.q);
+            scatter(couplings.positions(), &other.q, &mut to.q);
+            let all = from.change_along(tree, &to);
+            return couplings.freedoms().iter().map(|&k| all[k]).collect();
+        }
+        self.change_along(model.tree(), other)
+    }
+
+    /// The increment in all coordinates of a tree.
+    fn change_along(&self, tree: &Tree, other: &State) -> Vec<f64> {
+        let mut delta = vec![0.0; tree.nv];
+        for body in &tree.bodies[1..] {
             let plain = body.kind.quaternion().unwrap_or(body.kind.nv());
             for k in 0..plain {
                 delta[body.v + k] = other.q[body.q + k] - self.q[body.q + k];
@@ -209,7 +268,14 @@ impl State<f64> {
         let tree = model.tree();
         check_length("positions q", q.len(), model.nq())?;
         check_length("velocities v", v.len(), model.nv())?;
-        let mut q = q.to_vec();
+        let mut q = match model.couplings() {
+            None => q.to_vec(),
+            Some(couplings) => {
+                let mut all = vec![0.0; tree.nq];
+                scatter(couplings.positions(), q, &mut all);
+                all
+            }
+        };
         for body in &tree.bodies[1..] {
             for k in body.q..body.q + body.kind.nq() {
                 if !q[k].is_finite() {
@@ -232,12 +298,12 @@ impl State<f64> {
         if let Some(k) = v.iter().position(|x| !x.is_finite()) {
             return Err(Error::new(
                 ErrorKind::Input,
-                format!("velocity of `{}` is {}", tree.dofs[k].name, v[k]),
+                format!("velocity of `{}` is {}", model.freedom(k).name, v[k]),
             )
             .hint("velocities must be finite numbers"));
         }
         Ok(State {
-            q,
+            q: independent_positions(model, q),
             v: v.to_vec(),
             base: Base::fixed(),
         })
@@ -248,8 +314,9 @@ impl State<f64> {
     pub fn random<P>(model: &Model<P>, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut state = State::neutral(model);
+        let mut all = vec![0.0; model.tree().nq];
         for body in &model.tree().bodies[1..] {
-            let q = &mut state.q[body.q..body.q + body.kind.nq()];
+            let q = &mut all[body.q..body.q + body.kind.nq()];
             if let Some(k) = body.kind.quaternion() {
                 q[k..].copy_from_slice(&random.quaternion());
                 for x in &mut q[..k] {
@@ -265,6 +332,7 @@ impl State<f64> {
                 }
             }
         }
+        state.q = independent_positions(model, all);
         for v in &mut state.v {
             *v = random.uniform(-1.0, 1.0);
         }

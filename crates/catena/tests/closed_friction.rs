@@ -109,7 +109,9 @@ fn pair(levels: [f64; 2], damping: f64) -> Model {
             offset: 0.0,
         },
     ));
-    builder.build().expect("sound")
+    // with multipliers: two freedoms that dry friction holds, and a row
+    let model = builder.build().expect("sound");
+    model.with_couplings_as_constraints()
 }
 
 /// Friction of both holds the weight of both, however it is shared: nothing moves at all, by any method. A little less friction lets

@@ -2,7 +2,7 @@
 
 use catena::algorithm::constrained::{ClosedChain, Sharing};
 use catena::integrate::FixedMethod;
-use catena::model::embedded;
+use catena::model::{ConstraintSpec, RuleSpec, embedded};
 use catena::spatial::{Force, Vec3};
 use catena::{Batch, Cpu, Drive, Dynamics, ErrorKind, Matrix, Model, Result, State};
 
@@ -49,9 +49,16 @@ impl Sweep {
 /// The state with its coordinates and velocities scaled; quaternions stay.
 fn scaled(model: &Model, state: &State, [q, v]: [f64; 2]) -> State {
     let mut scaled = state.clone();
-    for body in &model.tree().bodies[1..] {
-        let plain = body.kind.quaternion().unwrap_or(body.kind.nq());
-        for x in &mut scaled.q[body.q..body.q + plain] {
+    let tree = model.tree();
+    let mut is_plain = vec![true; tree.nq];
+    for body in &tree.bodies[1..] {
+        if let Some(first) = body.kind.quaternion() {
+            is_plain[body.q + first..body.q + body.kind.nq()].fill(false);
+        }
+    }
+    for (k, x) in scaled.q.iter_mut().enumerate() {
+        let at = model.couplings().map_or(k, |c| c.positions()[k]);
+        if is_plain[at] {
             *x *= q;
         }
     }
@@ -95,8 +102,23 @@ fn tree(sweep: &mut Sweep, model: &Model, cpu: Cpu, sizes: [f64; 3]) {
     sweep.see("factorize", &at, d.factorize(&state).map(|()| Vec::new()));
     let mut y = x.clone();
     sweep.see("solve", &at, d.solve(&mut y).map(|()| y));
-    let factors = d.factorization(&state);
-    sweep.see("factorization", &at, factors.map(|f| f.d()));
+    if model.couplings().is_none() {
+        let factors = d.factorization(&state);
+        sweep.see("factorization", &at, factors.map(|f| f.d()));
+        let complement = d.denoc(&state);
+        sweep.see("denoc", &at, complement.map(|n| all(&[&n.n()])));
+    }
+    let factors = d.cluster_factorization(&state);
+    sweep.see("cluster_factorization", &at, factors.map(|f| f.d()));
+    let actions = d.force_actions(&state).map(|list| {
+        let numbers = list.iter().map(|a| [a.energy, a.work, a.dissipated]);
+        numbers.flatten().collect()
+    });
+    sweep.see("force_actions", &at, actions);
+    let efforts = d.force_efforts(&state).map(|list| list.concat());
+    sweep.see("force_efforts", &at, efforts);
+    let measured = d.measure(&state, &x, &[]).map(|list| list.concat());
+    sweep.see("measure", &at, measured);
     sweep.see("gravity", &at, d.gravity(&state).map(vec));
     sweep.see("coriolis", &at, d.coriolis(&state).map(|m| all(&[m])));
     let kinematics = d.kinematics(&state, &x).map(|k| {
@@ -225,12 +247,33 @@ fn batch(sweep: &mut Sweep, model: &Model, cpu: Cpu, sizes: [f64; 3]) {
     sweep.see("advance", &at, done.map(|()| [q, v].concat()));
 }
 
+/// The zoo with couplings of joints that slide and turn.
+fn coupled_zoo() -> Model {
+    let mut builder = embedded::builder("zoo").unwrap();
+    let tree = builder.build().unwrap();
+    let plain: Vec<String> = (tree.tree().dofs.iter())
+        .filter(|dof| tree.tree().bodies[dof.body].kind.quaternion().is_none())
+        .map(|dof| dof.name.clone())
+        .collect();
+    for (k, pair) in plain.chunks_exact(2).take(3).enumerate() {
+        let terms = vec![(pair[0].clone(), 1.0), (pair[1].clone(), -1.5)];
+        let rule = RuleSpec::Coupling { terms, offset: 0.1 };
+        builder.constraint(ConstraintSpec::new(&format!("coupling{k}"), rule));
+    }
+    let model = builder.build().unwrap();
+    assert!(model.couplings().is_some());
+    model
+}
+
 /// All entry points for trees, on all paths; the sweep sees results and refusals.
 #[test]
 fn doors_of_trees_return_finite_numbers_only() {
     let mut sweep = Sweep::default();
-    for name in ["stanford", "space-robot", "zoo"] {
-        let model = embedded::model(name).unwrap();
+    for name in ["stanford", "space-robot", "zoo", "coupled"] {
+        let model = match name {
+            "coupled" => coupled_zoo(),
+            name => embedded::model(name).unwrap(),
+        };
         let heavy = model.clone().with_gravity([0.0, 1e300, -1e300]);
         for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
             for size in SIZES {
@@ -326,6 +369,7 @@ fn the_sweep_knows_every_door() {
     let test = include_str!("finite.rs");
     for (file, text) in [
         ("dynamics", include_str!("../src/doors/dynamics.rs")),
+        ("coupled", include_str!("../src/doors/dynamics/coupled.rs")),
         ("tasks", include_str!("../src/doors/dynamics/tasks.rs")),
         (
             "derivatives",

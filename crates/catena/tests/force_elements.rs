@@ -9,6 +9,7 @@ use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::integrate::FixedMethod;
 use catena::model::{
     ForceAxes, ForceRule, ForceSpec, GravityGradient, Inertial, JointKind, JointSpec, embedded,
 };
@@ -18,7 +19,7 @@ use catena::simulate::{
     AnalyticBase, Inputs, NewtonMatrix, Options, PrescribedBase, Simulation, Sinusoid,
 };
 use catena::spatial::{Force, Sym3, Vec3};
-use catena::{Base, Batch, Dynamics, ErrorKind, Model, ModelBuilder, Scalar, State, check};
+use catena::{Base, Batch, Drive, Dynamics, ErrorKind, Model, ModelBuilder, Scalar, State, check};
 use runs::{bdf, difference, explicit, run};
 
 fn vector(random: &mut Random) -> Vec3<f64> {
@@ -329,6 +330,14 @@ fn all_routes_agree() {
         let back = dynamics.inverse(&state, &vdot, &[]).unwrap().to_vec();
         close(&back, &tau, 1e-10, "inverse");
 
+        let mut resting = state.clone();
+        resting.v.fill(0.0);
+        let held = dynamics
+            .inverse(&resting, &vec![0.0; nv], &[])
+            .unwrap()
+            .to_vec();
+        close(dynamics.gravity(&state).unwrap(), &held, 0.0, "gravity");
+
         // as external wrenches on the model without elements
         let bare = model.clone().without_forces();
         let mut kinematics = Kinematics::new(&model);
@@ -371,6 +380,22 @@ fn all_routes_agree() {
         close(&many[4 * nv..], &vdot, 1e-10, "batch");
         batch.inverse(&q, &v, &vdot.repeat(5), &mut many).unwrap();
         close(&many[4 * nv..], &tau, 1e-10, "batch");
+        // one step of Euler's method: v + h v̇ without efforts
+        let (mut q, mut v) = (q.clone(), v.clone());
+        let (step, rest) = (1e-3, vec![0.0; 5 * nv]);
+        let drive = Drive::Efforts(&rest);
+        let method = FixedMethod::SemiImplicitEuler;
+        batch
+            .advance(method, step, 1, drive, &mut q, &mut v)
+            .unwrap();
+        let vdot = dynamics.forward(&state, &rest[..nv], &[]).unwrap();
+        let wanted: Vec<f64> = state
+            .v
+            .iter()
+            .zip(vdot)
+            .map(|(v, a)| v + step * a)
+            .collect();
+        close(&v[4 * nv..], &wanted, 1e-11, "advance");
     }
 }
 
@@ -703,6 +728,10 @@ fn a_spring_without_length_is_named() {
         .forward(&State::neutral(&model), &[0.0], &[])
         .expect_err("no direction");
     assert_eq!(error.kind(), ErrorKind::Singular);
+    assert!(error.message().contains("spring `rope` has no length"));
+    let error = Dynamics::new(&model)
+        .mechanical_state(&State::neutral(&model))
+        .expect_err("no direction");
     assert!(error.message().contains("spring `rope` has no length"));
 }
 

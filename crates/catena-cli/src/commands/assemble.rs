@@ -46,7 +46,7 @@ struct Found {
 
 /// Assembles the states.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    let model = arguments.model.model()?;
+    let model = arguments.model.whole_model()?;
     if model.constraints().is_empty() {
         return Err(Error::new(
             ErrorKind::Input,

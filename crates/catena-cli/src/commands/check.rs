@@ -29,7 +29,7 @@ pub struct Arguments {
 /// Runs the laws.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     limits::count("--states", arguments.states as u64, 1_000_000)?;
-    let model = arguments.model.model()?;
+    let model = arguments.model.whole_model()?;
     let mut laws = check::run(&model, arguments.states, arguments.seed);
     laws.extend(catena_mechanism::laws::run(
         &model,
@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
                 law_table(&laws)
             );
             if !model.constraints().is_empty() {
-                text += "\n  the laws of trees hold for the tree with its loops open; those of closed chains come last, at closed states\n";
+                text += "\n  the laws of trees hold for the tree with its loops and couplings open; those of closed chains come last, at closed states\n";
             }
             if model.nv() > DENSE_LIMIT {
                 text += &format!(

@@ -71,7 +71,8 @@ struct Cost {
 
 /// Solves by every formulation.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    let model = arguments.model.model()?;
+    let given = arguments.model.model()?;
+    let model = given.clone().with_couplings_as_constraints();
     for &size in arguments.sizes.iter().chain(&[1]) {
         limits::rows(&model, "compare", size, MOST_ROWS)?;
         let bodies = size.saturating_mul(model.body_count());
@@ -94,7 +95,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     let situations = arguments
         .state
-        .situations(&model, None, arguments.effort.tau.as_ref())?;
+        .situations(&given, None, arguments.effort.tau.as_ref())?
+        .into_iter()
+        .map(|situation| situation.of_tree(&given));
     let mut mechanism = Mechanism::new(&model);
     let mut dynamics = Dynamics::new(&model.clone().open_tree());
     let mut found = Vec::new();

@@ -1,8 +1,9 @@
-//! `catena convert MODEL`: a model in catena's own format.
+//! `catena convert MODEL`: a model in another format.
 
 use crate::model_argument::ModelArgument;
 use crate::outcome::Outcome;
 use crate::output;
+use catena::ModelBuilder;
 use catena::error::{Error, ErrorKind, Place, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -13,22 +14,19 @@ pub struct Arguments {
     #[command(flatten)]
     model: ModelArgument,
 
-    /// Write to this file, .toml or .json [default: TOML to stdout; JSON with --json]
+    /// Write to this file: .toml or .json, .urdf, or .xml for MJCF [default: TOML to stdout; JSON with --json]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 /// Writes the model.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
-    let json = match &arguments.output {
-        Some(path) => is_json(path)?,
-        None => json,
+    let write: Writer = match &arguments.output {
+        Some(path) => writer(path)?,
+        None if json => |builder| Ok(catena_io::to_json(builder)),
+        None => |builder| Ok(catena_io::to_toml(builder)),
     };
-    let builder = arguments.model.load()?.builder;
-    let text = match json {
-        true => catena_io::to_json(&builder),
-        false => catena_io::to_toml(&builder),
-    };
+    let text = write(&arguments.model.load()?.builder)?;
     match &arguments.output {
         None => Ok(Outcome::text(text)),
         Some(path) => {
@@ -38,22 +36,30 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
     }
 }
 
-fn is_json(path: &Path) -> Result<bool> {
+/// Makes the text of a file from a model.
+type Writer = fn(&ModelBuilder) -> Result<String>;
+
+/// The format that the name of the file asks for.
+fn writer(path: &Path) -> Result<Writer> {
     let extension = path
         .extension()
         .unwrap_or_default()
         .to_string_lossy()
         .to_lowercase();
-    match extension.as_str() {
-        "json" => Ok(true),
-        "toml" => Ok(false),
-        _ => Err(Error::new(
-            ErrorKind::Unsupported,
-            "models are written as .toml or .json",
-        )
-        .at(Place {
-            file: Some(path.display().to_string().into()),
-            line: None,
-        })),
-    }
+    Ok(match extension.as_str() {
+        "json" => |builder| Ok(catena_io::to_json(builder)),
+        "toml" => |builder| Ok(catena_io::to_toml(builder)),
+        "urdf" => catena_io::to_urdf,
+        "xml" | "mjcf" => catena_io::to_mjcf,
+        _ => {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "models are written as .toml, .json, .urdf or .xml (MJCF)",
+            )
+            .at(Place {
+                file: Some(path.display().to_string().into()),
+                line: None,
+            }));
+        }
+    })
 }

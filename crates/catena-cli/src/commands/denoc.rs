@@ -10,7 +10,7 @@ use crate::table::{self, Table};
 use crate::{json, limits, output};
 use catena::algorithm::natural_orthogonal_complement::Denoc;
 use catena::error::{Error, ErrorKind, Result};
-use catena::residual::{largest, relative};
+use catena::residual::{largest, relative, within};
 use catena::spatial::ArticulatedInertia;
 use catena::{Dynamics, Matrix, Model};
 use catena_io::arrays::{MOST_FREEDOMS, NamedArray, complement, npz};
@@ -102,8 +102,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     for (index, one) in found.iter().enumerate() {
         for check in &one.checks {
-            // NaN is a disagreement
-            if check.difference <= check.allowed {
+            if within(check.difference, check.allowed) {
                 continue;
             }
             outcome.failures.push(format!(

@@ -7,6 +7,7 @@ use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::{AccelerationArgument, EffortArgument, StateArgument};
 use crate::{json, limits, table};
+use catena::algorithm::coupled::CoupledDynamics;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::error::{Error, ErrorKind, Result};
@@ -207,8 +208,12 @@ fn by_duals(
         true => lift(&situation.effort),
         false => lift(&situation.acceleration),
     };
-    let mut accelerations = ForwardDynamics::new(model);
-    let mut efforts = InverseDynamics::new(model);
+    let tree = model.clone().open_tree();
+    let mut coupled = model
+        .couplings()
+        .map(|c| (c, CoupledDynamics::new(&tree, c)));
+    let mut accelerations = ForwardDynamics::new(&tree);
+    let mut efforts = InverseDynamics::new(&tree);
     let mut found = vec![D::constant(0.0); nv];
     let mut matrix = Matrix::zeros(nv, nv);
     for first in (0..nv).step_by(DIRECTIONS) {
@@ -223,8 +228,16 @@ fn by_duals(
             false => state.v.iter_mut().zip(&delta).for_each(|(v, d)| *v += *d),
         }
         let State { q, v, base } = &state;
-        match forward {
-            true => forward_dynamics(
+        match (forward, &mut coupled) {
+            (true, Some((couplings, work))) => {
+                let slices = [&q[..], v, &given];
+                work.forward(&tree, couplings, slices, base, &external, &mut found);
+            }
+            (false, Some((couplings, work))) => {
+                let slices = [&q[..], v, &given];
+                work.inverse(&tree, couplings, slices, base, &external, &mut found);
+            }
+            (true, None) => forward_dynamics(
                 model,
                 q,
                 v,
@@ -234,7 +247,7 @@ fn by_duals(
                 &mut accelerations,
                 &mut found,
             ),
-            false => inverse_dynamics(
+            (false, None) => inverse_dynamics(
                 model,
                 q,
                 v,
@@ -276,9 +289,8 @@ fn to_text(model: &Model, forward: bool, found: &[Differentiated]) -> String {
     };
     let mut text = format!("derivatives of {what}\n{}\n", one_line(model));
     let names: Vec<String> = model
-        .tree()
-        .dofs
-        .iter()
+        .freedoms()
+        .into_iter()
         .map(|dof| dof.name.clone())
         .collect();
     for (index, one) in found.iter().enumerate() {

@@ -153,6 +153,9 @@ fn record(derivation: &Derivation) -> Value {
     for (name, rows) in derivation.python_matrices() {
         record[name] = json!(rows);
     }
+    if let Some((rows, offset)) = derivation.coupling_matrix() {
+        record["couplings"] = json!({ "G": rows, "c": offset });
+    }
     if let Some(steps) = derivation.python_steps() {
         record["steps"] = json!(steps);
     }

@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     if arguments.positions > 0 {
         limits::count("--positions", arguments.positions as u64, 10_000)?;
     }
-    let model = arguments.model.model()?;
+    let model = arguments.model.whole_model()?;
     limits::rows(&model, "doctor", 1, MOST_ROWS)?;
     let mut found = Vec::new();
     for mut situation in arguments.state.situations(&model, None, None)? {

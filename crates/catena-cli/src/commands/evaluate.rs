@@ -296,7 +296,7 @@ fn to_text(model: &Model, evaluated: &[Evaluated]) -> String {
 }
 
 fn efforts(model: &Model, one: &Evaluated) -> String {
-    let dofs = &model.tree().dofs;
+    let dofs = model.freedoms();
     let some = |list: &[f64]| list.iter().map(|&x| Some(x)).collect::<Vec<_>>();
     Table::new()
         .text("freedom", dofs.iter().map(|dof| dof.name.clone()))
@@ -366,9 +366,8 @@ fn matrices(model: &Model, one: &Evaluated) -> String {
         return format!("\nI and C are {0}×{0}: see them with --json\n", model.nv());
     }
     let names: Vec<String> = model
-        .tree()
-        .dofs
-        .iter()
+        .freedoms()
+        .into_iter()
         .map(|dof| dof.name.clone())
         .collect();
     format!(

@@ -32,7 +32,7 @@ pub struct Arguments {
 /// Writes the case.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     limits::count("--states", arguments.states as u64, 10_000)?;
-    let model = arguments.model.model()?;
+    let model = arguments.model.whole_model()?;
     limits::freedoms(&model, "export-case", MOST_FREEDOMS)?;
     limits::memory("states", arguments.states, 50 * model.body_count())?;
     let case =

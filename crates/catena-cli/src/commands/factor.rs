@@ -9,7 +9,7 @@ use crate::situation::{self, Situation};
 use crate::state_argument::{EffortArgument, StateArgument, numbers_of};
 use crate::table::{self, Table};
 use crate::{json, limits, number, words};
-use catena::algorithm::factorization::{EndEffector, Factorization};
+use catena::algorithm::factorization::{ClusterFactorization, EndEffector, Factorization};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::JointKind;
 use catena::residual::{larger, largest, largest_of, relative, within};
@@ -135,8 +135,8 @@ fn factor(
     situation: Situation,
 ) -> Result<Factored> {
     let model = dynamics.model().clone();
-    let mut factors = dynamics.factorization(&situation.state)?;
-    let pivots = factors.d();
+    let factors = Factors::of(dynamics, &situation)?;
+    let pivots = factors.pivots();
     let is_large = model.nv() > LARGE;
     if is_large && (arguments.full || arguments.inverse) {
         return Err(Error::new(
@@ -183,7 +183,19 @@ fn factor(
     let root = free_root(&model);
     let end_effector = match &arguments.end_effector {
         None => None,
-        Some(text) => Some(at_point(dynamics, &factors, &situation, root, text)?),
+        Some(text) => match &factors {
+            Factors::Tree(factors) => Some(at_point(dynamics, factors, &situation, root, text)?),
+            Factors::Clusters(_) => {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    format!(
+                        "--end-effector: the papers' t_e is that of a tree; `{}` has couplings",
+                        model.name()
+                    ),
+                )
+                .hint("--open-loops leaves the couplings open"));
+            }
+        },
     };
     let (low, high) = pivots
         .iter()
@@ -191,10 +203,16 @@ fn factor(
             (low.min(x), high.max(x))
         });
     Ok(Factored {
-        log_determinant: factors.log_determinant(),
+        log_determinant: pivots.iter().map(|x| x.ln()).sum(),
         spread: high / low,
-        inverse: arguments.inverse.then(|| factors.inverse_matrix(&model)),
-        base_block: root.map(|root| factors.joint_block(&model, root)),
+        inverse: match arguments.inverse {
+            true => Some(dynamics.inverse_inertia(&situation.state)?.clone()),
+            false => None,
+        },
+        base_block: match (&factors, root) {
+            (Factors::Tree(factors), Some(root)) => Some(factors.joint_block(&model, root)),
+            _ => None,
+        },
         situation,
         pivots,
         dense,
@@ -203,21 +221,56 @@ fn factor(
     })
 }
 
+/// The factors of a tree, or over clusters of coupled joints.
+enum Factors {
+    Tree(Box<Factorization<f64>>),
+    Clusters(Box<ClusterFactorization<f64>>),
+}
+
+impl Factors {
+    fn of(dynamics: &Dynamics, situation: &Situation) -> Result<Self> {
+        let state = &situation.state;
+        Ok(match dynamics.model().couplings() {
+            None => Factors::Tree(Box::new(dynamics.factorization(state)?)),
+            Some(_) => Factors::Clusters(Box::new(dynamics.cluster_factorization(state)?)),
+        })
+    }
+
+    fn pivots(&self) -> Vec<f64> {
+        match self {
+            Factors::Tree(factors) => factors.d(),
+            Factors::Clusters(factors) => factors.d(),
+        }
+    }
+
+    fn u(&self, model: &Model) -> Matrix {
+        match (self, model.couplings()) {
+            (Factors::Tree(factors), _) => factors.u(model),
+            (Factors::Clusters(factors), Some(couplings)) => {
+                factors.u(&model.clone().open_tree(), couplings)
+            }
+            (Factors::Clusters(_), None) => Matrix::identity(model.nv()),
+        }
+    }
+}
+
 fn dense(
     model: &Model,
     dynamics: &mut Dynamics,
-    factors: &Factorization<f64>,
+    factors: &Factors,
     pivots: &[f64],
     situation: &Situation,
 ) -> Result<Dense> {
     let inertia = dynamics.inertia(&situation.state)?.clone();
     let u = factors.u(model);
     let n = model.nv();
-    // U D Uᵀ: the rows of U start at their diagonal
+    // U D Uᵀ: the rows of U start at their diagonal, over clusters anywhere
+    let is_triangular = matches!(factors, Factors::Tree(_));
     let mut difference = 0.0;
     for i in 0..n {
         for j in i..n {
-            let product: f64 = (j..n).map(|k| u[(i, k)] * pivots[k] * u[(j, k)]).sum();
+            let from = if is_triangular { j } else { 0 };
+            let product: f64 = (from..n).map(|k| u[(i, k)] * pivots[k] * u[(j, k)]).sum();
             difference = larger(difference, (product - inertia[(i, j)]).abs());
         }
     }
@@ -293,19 +346,29 @@ fn meanings(model: &Model) -> Vec<String> {
         is_leaf[tree.parent(i)] = false;
     }
     (0..model.nv())
-        .map(|k| meaning(model, k, is_leaf[tree.dofs[k].body]))
+        .map(|k| meaning(model, k, is_leaf[model.freedom(k).body]))
         .collect()
 }
 
 fn meaning(model: &Model, k: usize, is_leaf: bool) -> String {
     let tree = model.tree();
-    let dof = &tree.dofs[k];
+    let dof = model.freedom(k);
     let body = &tree.bodies[dof.body];
     let what = match (dof.force_unit, body.kind) {
         ("N", _) => "mass along its axis",
         (_, JointKind::Helical) => "inertia of the screw motion",
         _ => "inertia about its axis",
     };
+    if let Some(couplings) = model.couplings() {
+        let leads = (couplings.followers().iter()).any(|one| {
+            let mut sources = one.terms.iter();
+            sources.any(|(at, _)| at.v == k)
+        });
+        return match leads {
+            true => format!("{what} with what follows it, all beyond free"),
+            false => format!("{what}, all beyond free"),
+        };
+    }
     let is_last = k + 1 == body.v + body.kind.nv();
     let free = match is_leaf && is_last {
         true => "",
@@ -354,7 +417,7 @@ fn to_text(model: &Model, arguments: &Arguments, factored: &[Factored]) -> Strin
 }
 
 fn pivot_table(model: &Model, one: &Factored) -> String {
-    let dofs = &model.tree().dofs;
+    let dofs = model.freedoms();
     let mut table = Table::new()
         .text("freedom", dofs.iter().map(|dof| dof.name.clone()))
         .numbers("D: m̂", one.pivots.iter().map(|&x| Some(x)));
@@ -379,9 +442,8 @@ fn pivot_table(model: &Model, one: &Factored) -> String {
 
 fn matrices_text(model: &Model, arguments: &Arguments, one: &Factored) -> String {
     let names: Vec<String> = model
-        .tree()
-        .dofs
-        .iter()
+        .freedoms()
+        .into_iter()
         .map(|dof| dof.name.clone())
         .collect();
     let square = |title: &str, matrix: &Matrix| match matrix.rows() > WIDE {
@@ -393,7 +455,13 @@ fn matrices_text(model: &Model, arguments: &Arguments, one: &Factored) -> String
     };
     let mut text = String::new();
     if let (true, Some(dense)) = (arguments.full, &one.dense) {
-        text += &square("U, unit upper triangular", &dense.u);
+        let title = match model.couplings() {
+            None => "U, unit upper triangular",
+            Some(_) => {
+                "U, unit triangular in the order of elimination: clusters of coupled joints from the tips"
+            }
+        };
+        text += &square(title, &dense.u);
         text += &square(
             "I, composite bodies (N·m or N per rad/s² or m/s²)",
             &dense.inertia,
@@ -407,7 +475,7 @@ fn matrices_text(model: &Model, arguments: &Arguments, one: &Factored) -> String
         let table = Table::new()
             .text("freedom", names.clone())
             .numbers("b", solution.rhs.iter().map(|&x| Some(x)))
-            .text("in", model.tree().dofs.iter().map(|dof| dof.force_unit))
+            .text("in", model.freedoms().into_iter().map(|dof| dof.force_unit))
             .numbers("x", solution.x.iter().map(|&x| Some(x)))
             .text("in", units.iter().map(|c| c.unit));
         text += &format!("\nI x = b\n{}", table.render());
@@ -445,9 +513,8 @@ fn matrices_text(model: &Model, arguments: &Arguments, one: &Factored) -> String
 
 fn to_json(model: &Model, arguments: &Arguments, factored: &[Factored]) -> Value {
     let freedoms: Value = model
-        .tree()
-        .dofs
-        .iter()
+        .freedoms()
+        .into_iter()
         .zip(meanings(model))
         .map(|(dof, meaning)| {
             json!({

@@ -10,10 +10,11 @@ use crate::situation::{self, Situation};
 use crate::state_argument::{EffortArgument, StateArgument};
 use crate::{json, names, referee};
 use catena::algorithm::forward_dynamics::{WalkerOrin, forward_dynamics_walker_orin};
+use catena::dense::Lu;
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::{largest, largest_of, relative, within};
 use catena::spatial::Force;
-use catena::{Dynamics, Model};
+use catena::{Dynamics, Model, State};
 use catena_mechanism::Formulation;
 use clap::Args;
 use serde_json::{Value, json};
@@ -91,6 +92,11 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         let formulation = arguments.formulation()?;
         return closed_forward::run(&model, situations, formulation, as_json);
     }
+    if model.couplings().is_some() && arguments.formulation.is_some() {
+        let all = situations.iter().map(|one| one.of_tree(&model)).collect();
+        let whole = model.with_couplings_as_constraints();
+        return closed_forward::run(&whole, all, arguments.formulation()?, as_json);
+    }
     if arguments.formulation.is_some() {
         return Err(Error::new(
             ErrorKind::Input,
@@ -102,7 +108,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         .hint("`catena compare` solves trees by every formulation, too"));
     }
     let mut dynamics = Dynamics::new(&model);
-    let mut twin = (model.nv() <= LARGE).then(|| WalkerOrin::new(&model));
+    let mut twin = (model.tree().nv <= LARGE).then(|| Twin::new(&model));
     let solved = situations
         .into_iter()
         .map(|situation| solve(&mut dynamics, &mut twin, situation))
@@ -125,7 +131,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
 
 fn solve(
     dynamics: &mut Dynamics,
-    twin: &mut Option<WalkerOrin<f64>>,
+    twin: &mut Option<Twin>,
     mut situation: Situation,
 ) -> Result<Solved> {
     let external = situation.external(dynamics)?;
@@ -138,10 +144,11 @@ fn solve(
     let scale = bias.max(largest(&situation.effort));
     let back = dynamics.inverse(state, &situation.acceleration, &external)?;
     let returned = relative(back, &situation.effort, scale);
+    let found = match twin {
+        Some(twin) => Some(twin.accelerations(dynamics, &situation, &external)?),
+        None => None,
+    };
     let model = dynamics.model();
-    let found = twin
-        .as_mut()
-        .map(|work| walker_orin(model, work, &situation, &external));
     let own = &situation.acceleration;
     let twin = found.as_ref().map(|a| relative(a, own, largest(own)));
     let agreed = within(returned, TOLERANCE) && twin.is_none_or(|apart| within(apart, TOLERANCE));
@@ -160,25 +167,49 @@ fn solve(
     })
 }
 
-fn walker_orin(
-    model: &Model,
-    work: &mut WalkerOrin<f64>,
-    situation: &Situation,
-    external: &[Force<f64>],
-) -> Vec<f64> {
-    let mut found = vec![0.0; model.nv()];
-    let state = &situation.state;
-    forward_dynamics_walker_orin(
-        model,
-        &state.q,
-        &state.v,
-        &situation.effort,
-        &state.base,
-        external,
-        work,
-        &mut found,
-    );
-    found
+/// Walker and Orin's method: the inertia matrix, and dense factors of it.
+enum Twin {
+    Tree(Box<WalkerOrin<f64>>),
+    /// The matrix of the independent freedoms.
+    Coupled,
+}
+
+impl Twin {
+    fn new(model: &Model) -> Self {
+        match model.couplings() {
+            None => Twin::Tree(Box::new(WalkerOrin::new(model))),
+            Some(_) => Twin::Coupled,
+        }
+    }
+
+    fn accelerations(
+        &mut self,
+        dynamics: &mut Dynamics,
+        situation: &Situation,
+        external: &[Force<f64>],
+    ) -> Result<Vec<f64>> {
+        let nv = dynamics.model().nv();
+        let (state, tau) = (&situation.state, &situation.effort);
+        let mut found = vec![0.0; nv];
+        match self {
+            Twin::Tree(work) => {
+                let (model, State { q, v, base }) = (dynamics.model(), state);
+                forward_dynamics_walker_orin(model, q, v, tau, base, external, work, &mut found);
+            }
+            Twin::Coupled => {
+                let bias = dynamics.inverse(state, &found, external)?;
+                let rest: Vec<f64> = tau.iter().zip(bias).map(|(tau, b)| tau - b).collect();
+                let mut factors = Lu::new(nv);
+                let inertia = dynamics.inertia(state)?.as_slice();
+                factors.matrix_mut().as_mut_slice().copy_from_slice(inertia);
+                match factors.factorize() {
+                    Ok(()) => factors.solve(&rest, &mut found),
+                    Err(_) => found.fill(f64::NAN),
+                }
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// The result of a comparison.
@@ -203,7 +234,11 @@ fn to_text(model: &Model, solved: &[Solved]) -> String {
         text += &verdict(one.returned, words);
         text += &match one.twin {
             Some(twin) => format!(
-                "  check: Walker–Orin (composite bodies, Cholesky) {}",
+                "  check: Walker–Orin (composite bodies, {}) {}",
+                match model.couplings() {
+                    None => "Cholesky",
+                    Some(_) => "Gᵀ I G, elimination",
+                },
                 verdict(twin, ["agrees", "disagrees"])
             ),
             None => format!(

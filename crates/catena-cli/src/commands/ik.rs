@@ -199,7 +199,7 @@ fn to_text(model: &Model, goal: &Goal, found: &[(Situation, Reached)]) -> String
         "inverse kinematics: positions that put frames where they are wanted\n{}\n",
         one_line(model)
     );
-    let dofs = &model.tree().dofs;
+    let dofs = model.freedoms();
     for (index, (situation, reached)) in found.iter().enumerate() {
         if found.len() > 1 {
             text += &format!("\nstart {} of {}", index + 1, found.len());

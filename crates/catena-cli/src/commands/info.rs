@@ -7,6 +7,7 @@ use crate::outcome::Outcome;
 use crate::table::Table;
 use crate::{json, words};
 use catena::error::Result;
+use catena::model::couplings::Source;
 use catena::model::{
     BodyInfo, Constraint, Dof, ForceAxes, ForceElement, ForceLaw, FrameInfo, GravityGradient, Rule,
     Tree,
@@ -73,6 +74,7 @@ fn to_text(loaded: &Loaded, matrices: bool) -> String {
         frames(tree),
     );
     text += &actuators(tree);
+    text += &couplings(model);
     text += &constraints(model);
     text += &forces(model);
     if matrices {
@@ -121,7 +123,7 @@ fn drawn_tree(model: &Model) -> String {
         )
         .text("joint", moving(&|_, body| body.joint.clone()))
         .text("kind", moving(&|_, body| body.kind.name().into()))
-        .text("freedoms", moving(&|i, _| ranks(tree.dof_range(i))))
+        .text("freedoms", moving(&|i, _| ranks(model, tree.dof_range(i))))
         .numbers(
             "mass kg",
             order
@@ -144,8 +146,16 @@ fn merged(body: &BodyInfo) -> String {
 }
 
 /// Freedoms counted from 1: `3` or `1–6`.
-fn ranks(range: std::ops::Range<usize>) -> String {
+fn ranks(model: &Model, range: std::ops::Range<usize>) -> String {
+    let range = match model.couplings() {
+        None => range,
+        Some(couplings) => {
+            let place = |at: usize| couplings.freedoms().partition_point(|&k| k < at);
+            place(range.start)..place(range.end)
+        }
+    };
     match range.len() {
+        0 => "follows".into(),
         1 => format!("{}", range.end),
         _ => format!("{}–{}", range.start + 1, range.end),
     }
@@ -225,7 +235,16 @@ fn freedoms(loaded: &Loaded) -> String {
         .map(|dof| if dof.force_unit == "N" { "m" } else { "rad" })
         .collect();
     let mut table = Table::new()
-        .written("", (1..=tree.dofs.len()).map(|k| k.to_string()))
+        .written(
+            "",
+            (0..tree.dofs.len()).map(|k| match model.couplings() {
+                None => (k + 1).to_string(),
+                Some(couplings) => match couplings.sources()[k] {
+                    Source::Independent(place) => (place + 1).to_string(),
+                    Source::Follower(_) => "–".into(),
+                },
+            }),
+        )
         .text("freedom", tree.dofs.iter().map(|dof| dof.name.clone()))
         .text("unit", units);
     // limits may be open on one side
@@ -270,16 +289,18 @@ fn freedoms(loaded: &Loaded) -> String {
             );
         }
     }
-    let start: State = State::start(model);
-    if start != State::neutral(model) {
-        let places = position_of_freedom(model);
+    // a row for every freedom of the tree
+    let all = &model.clone().open_tree();
+    let start: State = State::start(all);
+    if start != State::neutral(all) {
+        let places = position_of_freedom(all);
         let q = places.into_iter().map(|at| at.map(|k| start.q[k]));
         table = table.numbers("start", q);
         if start.v.iter().any(|v| *v != 0.0) {
             table = table.numbers("with speed", start.v.iter().map(|&v| Some(v)));
         }
     }
-    let quaternions = match positions.coordinates(model).len() - tree.dofs.len() {
+    let quaternions = match positions.coordinates(model).len() - model.nv() {
         0 => String::new(),
         n => format!(
             " There are {} position coordinates: {}.",
@@ -354,6 +375,33 @@ fn frames(tree: &Tree) -> String {
     format!(
         "{}  Every link has a frame of its name; these are the others.\n",
         table.render()
+    )
+}
+
+/// The couplings that were eliminated, and which coordinates follow.
+fn couplings(model: &Model) -> String {
+    let Some(couplings) = model.couplings() else {
+        return String::new();
+    };
+    let followers = couplings.followers();
+    let table = Table::new()
+        .text(
+            "coupling",
+            followers.iter().map(|one| one.coupling.to_string()),
+        )
+        .text(
+            "eliminated",
+            followers.iter().map(|one| model.following(one)),
+        );
+    let footnote = format!(
+        "{} of the tree, {} of them independent: q, v and τ are those of the numbered freedoms. `--open-loops` leaves the couplings open.",
+        counted(model.tree().nv, "freedom", "freedoms"),
+        model.nv(),
+    );
+    format!(
+        "\n{}  {}\n",
+        table.render(),
+        words::wrapped(&footnote, 76, "  ")
     )
 }
 
@@ -504,10 +552,12 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
     let freedoms: Value = tree
         .dofs
         .iter()
+        .enumerate()
         .zip(constants(loaded))
-        .map(|(dof, constants)| {
+        .map(|((k, dof), constants)| {
             json!({
                 "name": dof.name,
+                "independent": model.couplings().is_none_or(|c| c.is_independent(k)),
                 "body": tree.bodies[dof.body].name,
                 "velocity_unit": dof.velocity_unit,
                 "effort_unit": dof.force_unit,
@@ -582,6 +632,20 @@ fn to_json(loaded: &Loaded, matrices: bool) -> Value {
         };
         value["actuators"] = tree.actuators.iter().map(one).collect();
     }
+    if let Some(couplings) = model.couplings() {
+        let one = |follower: &catena::model::Follower| {
+            let sources: Value = (follower.terms.iter())
+                .map(|(at, ratio)| json!({ "freedom": model.freedom(at.v).name, "ratio": ratio }))
+                .collect();
+            json!({
+                "name": *follower.coupling,
+                "follower": tree.dofs[follower.coordinate.v].name,
+                "sources": sources,
+                "offset": follower.offset,
+            })
+        };
+        value["couplings"] = couplings.followers().iter().map(one).collect();
+    }
     if !model.constraints().is_empty() {
         let name = |body: usize| tree.bodies[body].name.as_str();
         value["constraints"] = model
@@ -621,6 +685,18 @@ fn body_json(model: &Model, i: usize) -> Value {
         .full()
         .rows();
     let place = body.place.to_string();
+    // of the independent coordinates; a joint that follows others has none
+    let (mut q, mut v) = (tree.q_range(i), tree.dof_range(i));
+    if let Some(couplings) = model.couplings() {
+        let among = |list: &[usize], range: std::ops::Range<usize>| {
+            let place = |at: usize| list.partition_point(|&k| k < at);
+            place(range.start)..place(range.end)
+        };
+        (q, v) = (
+            among(couplings.positions(), q),
+            among(couplings.freedoms(), v),
+        );
+    }
     json!({
         "number": i,
         "name": body.name,
@@ -629,10 +705,10 @@ fn body_json(model: &Model, i: usize) -> Value {
         "parent_number": body.parent,
         "joint": body.joint,
         "kind": body.kind.name(),
-        "first_q": body.q,
-        "first_v": body.v,
-        "nq": body.kind.nq(),
-        "nv": body.kind.nv(),
+        "first_q": (!q.is_empty()).then_some(q.start),
+        "first_v": (!v.is_empty()).then_some(v.start),
+        "nq": q.len(),
+        "nv": v.len(),
         "mass": inertial.mass,
         "centre": json::vector(link_from_body.point(inertial.centre)),
         "inertia": tensor.iter().map(|row| json::numbers(row)).collect::<Value>(),

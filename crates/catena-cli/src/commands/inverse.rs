@@ -2,7 +2,7 @@
 
 use crate::commands::closed_inverse;
 use crate::commands::info::one_line;
-use crate::coordinates::{Quantity, position_of_freedom};
+use crate::coordinates::{Quantity, position_of_freedom, position_place};
 use crate::model_argument::ModelArgument;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
@@ -79,6 +79,12 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     if !model.constraints().is_empty() {
         return arguments.closed(&model, typed, is_trajectory, as_json);
     }
+    if model.couplings().is_some() && !arguments.actuators.is_empty() {
+        // which joints move the others is a question to the multipliers
+        let all = typed.iter().map(|one| one.of_tree(&model)).collect();
+        let whole = model.with_couplings_as_constraints();
+        return arguments.closed(&whole, all, is_trajectory, as_json);
+    }
     if !arguments.actuators.is_empty() {
         return Err(Error::new(
             ErrorKind::Input,
@@ -150,7 +156,7 @@ impl Arguments {
 }
 
 fn plotted(model: &Model, names: &[String]) -> Result<Vec<usize>> {
-    let dofs = &model.tree().dofs;
+    let dofs = model.freedoms();
     names
         .iter()
         .map(|name| {
@@ -231,7 +237,7 @@ pub fn state_block(model: &Model, situation: &Situation, index: usize, count: us
 
 /// A row per freedom: position, velocity, acceleration, effort.
 fn state_table(model: &Model, situation: &Situation) -> Table {
-    let dofs = &model.tree().dofs;
+    let dofs = model.freedoms();
     let q = position_of_freedom(model)
         .into_iter()
         .map(|position| position.map(|k| situation.state.q[k]));
@@ -260,7 +266,7 @@ pub fn quaternion_lines(model: &Model, situation: &Situation) -> String {
     model.tree().bodies[1..]
         .iter()
         .filter_map(|body| {
-            let k = body.q + body.kind.quaternion()?;
+            let k = position_place(model, body.q + body.kind.quaternion()?);
             let p = crate::number::list(&situation.state.q[k..k + 4]);
             Some(format!("  {}: quaternion (w, x, y, z) = {p}\n", body.joint))
         })
@@ -294,7 +300,7 @@ fn worst(solved: &[Solved]) -> Option<f64> {
 }
 
 fn trajectory_text(model: &Model, solved: &[Solved], wanted: &[usize]) -> String {
-    let dofs = &model.tree().dofs;
+    let dofs = model.freedoms();
     let stride = (solved.len() - 1).div_ceil(SHOWN_ROWS - 1).max(1);
     let last = solved.len() - 1;
     let shown: Vec<&Solved> = solved

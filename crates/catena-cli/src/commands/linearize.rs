@@ -65,7 +65,8 @@ struct Found {
 
 /// Finds equilibria and their modes.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    let model = arguments.model.model()?;
+    let given = arguments.model.model()?;
+    let model = given.clone().with_couplings_as_constraints();
     limits::freedoms(&model, "linearize", MOST_FREEDOMS)?;
     if model.nv() == 0 {
         return Err(Error::new(
@@ -88,7 +89,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     let situations = arguments
         .state
-        .situations(&model, None, arguments.effort.tau.as_ref())?;
+        .situations(&given, None, arguments.effort.tau.as_ref())?
+        .iter()
+        .map(|situation| situation.of_tree(&given))
+        .collect::<Vec<_>>();
     if arguments.output.is_some() && situations.len() > 1 {
         return Err(Error::new(
             ErrorKind::Input,
@@ -102,7 +106,16 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let random = arguments.state.seed().is_some();
     let found = situations
         .into_iter()
-        .map(|situation| find(&model, arguments.hold, random, situation))
+        .map(|mut situation| {
+            if random {
+                // of a random state only the positions are meant
+                situation.state.v.fill(0.0);
+                if arguments.effort.tau.is_none() {
+                    situation.effort.fill(0.0);
+                }
+            }
+            find(&model, arguments.hold, situation)
+        })
         .collect::<Result<Vec<Found>>>()?;
     let mut outcome = Outcome::text(match as_json {
         true => json::text(&to_json(&model, &found)),
@@ -139,7 +152,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn find(model: &Model, hold: bool, random: bool, mut situation: Situation) -> Result<Found> {
+fn find(model: &Model, hold: bool, mut situation: Situation) -> Result<Found> {
     if !situation.wrenches.is_empty() {
         return Err(Error::new(
             ErrorKind::Unsupported,
@@ -147,14 +160,13 @@ fn find(model: &Model, hold: bool, random: bool, mut situation: Situation) -> Re
         )
         .hint("leave them out; efforts of the joints are given by --tau"));
     }
-    if !random && situation.state.v.iter().any(|&v| v != 0.0) {
+    if situation.state.v.iter().any(|&v| v != 0.0) {
         return Err(Error::new(
             ErrorKind::Input,
             "an equilibrium is a state at rest, but velocities are given",
         )
         .hint("leave out --v, and velocities of the state file"));
     }
-    situation.state.v.fill(0.0);
     let linear = match hold {
         true => Linearisation::held(model, &situation.state)?,
         false => Linearisation::new(model, &situation.state, &situation.effort)?,

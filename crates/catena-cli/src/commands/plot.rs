@@ -284,8 +284,9 @@ impl<'a> Subject<'a> {
         };
         let text = metadata["model"].to_string();
         let options = catena_io::Options::default();
-        let model =
-            catena_io::builder_from_json(&text, "the model of the run", &options)?.build()?;
+        let builder = catena_io::builder_from_json(&text, "the model of the run", &options)?;
+        // a run has all coordinates of the tree
+        let model = builder.build()?.with_couplings_as_constraints();
         let unfinished = if run.finished { "" } else { " (unfinished)" };
         let method = metadata["method"].as_str().unwrap_or("unknown method");
         let title = format!("{}, {method}{unfinished}", model.name());

@@ -91,8 +91,11 @@ fn regress(dynamics: &mut Dynamics, parameters: &[f64], mut situation: Situation
     let mut known = dynamics
         .inverse(&situation.state, &situation.acceleration, &[])?
         .to_vec();
-    for (k, tau) in known.iter_mut().enumerate() {
-        *tau -= dynamics.model().dof(k).armature * situation.acceleration[k];
+    for (tau, rotor) in known
+        .iter_mut()
+        .zip(of_rotors(dynamics.model(), &situation))
+    {
+        *tau -= rotor;
     }
     let residual = relative(&efforts, &known, largest(&known));
     situation.effort = efforts;
@@ -101,6 +104,20 @@ fn regress(dynamics: &mut Dynamics, parameters: &[f64], mut situation: Situation
         y,
         residual,
     })
+}
+
+/// The efforts that accelerate the rotors.
+fn of_rotors(model: &Model, situation: &Situation) -> Vec<f64> {
+    let mut all = situation.of_tree(model).acceleration;
+    for (k, x) in all.iter_mut().enumerate() {
+        *x *= model.dof(k).armature;
+    }
+    let Some(couplings) = model.couplings() else {
+        return all;
+    };
+    let mut own = vec![0.0; model.nv()];
+    couplings.contract(&all, &mut own);
+    own
 }
 
 fn to_text(model: &Model, parameters: &[f64], found: &[Found]) -> String {
@@ -115,7 +132,11 @@ fn to_text(model: &Model, parameters: &[f64], found: &[Found]) -> String {
         inertias = inertias.numbers(name, column);
     }
     text += &format!("\n{}", inertias.render());
-    let names: Vec<String> = tree.dofs.iter().map(|dof| dof.name.clone()).collect();
+    let names: Vec<String> = model
+        .freedoms()
+        .iter()
+        .map(|dof| dof.name.clone())
+        .collect();
     let heads: Vec<String> = PARAMETERS.map(String::from).to_vec();
     for (index, one) in found.iter().enumerate() {
         if found.len() > 1 {

@@ -7,7 +7,7 @@ use super::attributes::Attributes;
 use super::body::Bodies;
 use super::joint::Kind;
 use super::{File, schema};
-use catena::error::{ErrorKind, Result, Warning};
+use catena::error::{Result, Warning};
 use catena::model::{ActuatorSpec, ModelBuilder};
 
 /// Reads the actuators.
@@ -36,20 +36,14 @@ pub(super) fn read(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuil
             file.ignored.or_refuse(name, element, what)?;
             continue;
         }
-        let joint = element
-            .attribute("joint")
-            .or(element.attribute("jointinparent"));
-        let Some(joint) = joint else {
+        let key = ["joint", "jointinparent"]
+            .into_iter()
+            .find(|key| element.attribute(key).is_some());
+        let Some(key) = key else {
             left_out.push(quoted(&actuator));
             continue;
         };
-        let Some(joint) = bodies.joint(joint) else {
-            let message = format!(
-                "actuator {}: there is no joint `{joint}`",
-                quoted(&actuator)
-            );
-            return Err(element.error(ErrorKind::Model, message));
-        };
+        let joint = bodies.joint(&actuator, key)?;
         let driven = matches!(
             element.tag(),
             "motor" | "general" | "position" | "velocity" | "intvelocity" | "pid"

@@ -8,7 +8,8 @@ use super::orientation::pose;
 use super::tree::Node;
 use super::{File, geom, joint, schema};
 use crate::mjcf::compiler::FromGeoms;
-use catena::error::{ErrorKind, Place, Result};
+use crate::nearest::nearest;
+use catena::error::{Error, ErrorKind, Place, Result};
 use catena::spatial::{Pose, Sym3};
 use std::collections::{HashMap, HashSet};
 
@@ -22,6 +23,8 @@ pub(super) struct Body {
     pub(super) world_from_body: Pose<f64>,
     pub(super) joints: Vec<Joint>,
     pub(super) mass: Option<Mass>,
+    /// Part of its weight that is compensated.
+    pub(super) gravcomp: f64,
     pub(super) sites: Vec<Site>,
     pub(super) place: Place,
 }
@@ -45,8 +48,8 @@ impl Bodies {
     pub(super) fn named(&self, attributes: &Attributes<'_>, key: &str) -> Result<usize> {
         let name = attributes.require(key)?;
         self.by_name.get(name).copied().ok_or_else(|| {
-            let what = format!("{}: there is no body `{name}`", attributes.node.describe());
-            attributes.node.error(ErrorKind::Model, what)
+            let known = self.by_name.keys().map(|name| &name[..]);
+            nobody(attributes, "body", name, known.collect())
         })
     }
 
@@ -58,16 +61,21 @@ impl Bodies {
     ) -> Result<(usize, Pose<f64>)> {
         let name = attributes.require(key)?;
         let Some(&(body, k)) = self.sites.get(name) else {
-            let what = format!("{}: there is no site `{name}`", attributes.node.describe());
-            return Err(attributes.node.error(ErrorKind::Model, what));
+            let known = self.sites.keys().map(|name| &name[..]);
+            return Err(nobody(attributes, "site", name, known.collect()));
         };
         Ok((body, self.all[body].sites[k].at))
     }
 
-    /// The joint of this name.
-    pub(super) fn joint(&self, name: &str) -> Option<&Joint> {
+    /// The joint that an attribute names.
+    pub(super) fn joint(&self, attributes: &Attributes<'_>, key: &str) -> Result<&Joint> {
+        let name = attributes.require(key)?;
         let mut joints = self.all.iter().flat_map(|body| &body.joints);
-        joints.find(|joint| joint.name == name)
+        let found = joints.clone().find(|joint| joint.name == name);
+        found.ok_or_else(|| {
+            let known = joints.by_ref().map(|joint| &joint.name[..]);
+            nobody(attributes, "joint", name, known.collect())
+        })
     }
 
     /// The body that moves with this one: the nearest one inwards that has joints, or the world.
@@ -76,6 +84,19 @@ impl Bodies {
             body = self.all[body].parent;
         }
         body
+    }
+}
+
+/// The error for a name that nothing has.
+fn nobody(attributes: &Attributes<'_>, what: &str, name: &str, known: Vec<&str>) -> Error {
+    let message = format!(
+        "{}: there is no {what} `{name}`",
+        attributes.node.describe()
+    );
+    let error = attributes.node.error(ErrorKind::Model, message);
+    match nearest(name, &known) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error,
     }
 }
 
@@ -96,6 +117,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Bodies> {
         world_from_body: Pose::identity(),
         joints: Vec::new(),
         mass: None,
+        gravcomp: 0.0,
         sites: Vec::new(),
         place: Place::default(),
     };
@@ -131,6 +153,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Bodies> {
             world_from_body: bodies.all[parent].world_from_body * at,
             joints: Vec::new(),
             mass: None,
+            gravcomp: attributes.number_or("gravcomp", 0.0)?,
             sites: Vec::new(),
             place: node.place().clone(),
         });
@@ -141,25 +164,13 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Bodies> {
         let class = node.attribute("childclass").or(class);
         let inside = contents(file, node, class, index, &mut bodies, &mut geoms)?;
         waiting.extend(inside.into_iter().rev());
-        special(file, &attributes, &bodies.all[index])?;
+        if attributes.flag("mocap")? == Some(true) {
+            file.notes.mocap.push(name.into());
+        }
     }
     name_all(&mut bodies);
     total_mass(file, &mut bodies);
     Ok(bodies)
-}
-
-/// Bodies that are moved by the program, and bodies without weight.
-fn special(file: &mut File<'_>, attributes: &Attributes<'_>, body: &Body) -> Result<()> {
-    if attributes.flag("mocap")? == Some(true) {
-        file.notes.mocap.push(body.name.clone());
-    }
-    let compensation = attributes.number_or("gravcomp", 0.0)?;
-    let heavy = body.mass.is_some_and(|mass| mass.mass > 0.0);
-    if compensation != 0.0 && heavy && file.dynamics.gravity.norm() > 0.0 {
-        let what = format!("gravcomp of body `{}` is not supported", body.name);
-        file.ignored.or_refuse("gravcomp", attributes.node, what)?;
-    }
-    Ok(())
 }
 
 /// Reads what is in a body, through the frames around it; gives back the bodies in it.

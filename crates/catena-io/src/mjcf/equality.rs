@@ -182,17 +182,13 @@ fn weld(equality: &Attributes<'_>, bodies: &Bodies) -> Result<Option<RuleSpec>> 
 
 /// The coordinate of a joint.
 fn coordinate(equality: &Attributes<'_>, bodies: &Bodies, key: &str) -> Result<Sum> {
-    let name = equality.require(key)?;
-    match bodies.joint(name) {
-        Some(joint) if matches!(joint.kind, Kind::Hinge | Kind::Slide) => Ok(Sum {
-            terms: vec![(name.into(), 1.0)],
+    let joint = bodies.joint(equality, key)?;
+    match joint.kind {
+        Kind::Hinge | Kind::Slide => Ok(Sum {
+            terms: vec![(joint.name.clone(), 1.0)],
             reference: joint.reference,
         }),
-        Some(_) => Err(equality.error(key, "must be a hinge or a slide")),
-        None => {
-            let what = format!("{}: there is no joint `{name}`", equality.node.describe());
-            Err(equality.node.error(ErrorKind::Model, what))
-        }
+        Kind::Ball | Kind::Free => Err(equality.error(key, "must be a hinge or a slide")),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::File;
 use super::attributes::Attributes;
 use super::compiler::Compiler;
-use super::mass::{Mass, principal, principal_within};
+use super::mass::{Mass, principal_within};
 use super::mesh::{self, Enclosed};
 use super::orientation::{pose, turn_z_to};
 use super::shape::Shape;
@@ -226,7 +226,7 @@ fn fit(
         let error = geom.node.error(ErrorKind::Unsupported, message);
         return Err(error.hint("give the geom a size, or the body an <inertial>"));
     }
-    let (moments, axes) = principal(inside.tensor);
+    let (moments, axes) = principal_within(inside.tensor, MESH_PRODUCTS);
     let sum: f64 = moments.iter().sum();
     // half sides of the box
     let [a, b, c] = moments.map(|own| (1.5 * (sum - 2.0 * own).max(0.0) / inside.volume).sqrt());

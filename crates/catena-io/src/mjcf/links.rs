@@ -3,13 +3,15 @@
 //! Several joints of one body act one after the other, each in the frame of the body as the joints before it have left it: a chain
 //! of links without mass, the last of which is the body.
 
-use super::File;
 use super::body::{Bodies, Body, unused};
 use super::joint::{Joint, Kind};
 use crate::BaseOption;
-use crate::placement::from_axis_angle;
+use crate::placement::{from_axis_angle, to_quaternion};
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::{AxisPair, Dof, FrameSpec, JointKind, JointSpec, LinkSpec, ModelBuilder};
+use catena::model::{
+    AxisPair, Dof, ForceAxes, ForceRule, ForceSpec, FrameSpec, JointKind, JointSpec, LinkSpec,
+    ModelBuilder,
+};
 use catena::spatial::{Mat3, Pose, Vec3};
 use std::collections::HashSet;
 
@@ -68,11 +70,11 @@ pub(super) fn set_base(bodies: &mut Bodies, base: BaseOption) -> Result<()> {
 }
 
 /// Adds links, joints and frames to the model.
-pub(super) fn emit(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuilder) -> Result<()> {
+pub(super) fn emit(bodies: &Bodies, builder: &mut ModelBuilder) {
     let mut links: HashSet<String> = bodies.all.iter().map(|body| body.name.clone()).collect();
     let all_joints = || bodies.all.iter().flat_map(|body| &body.joints);
     let mut joints: HashSet<String> = all_joints().map(|joint| joint.name.clone()).collect();
-    for (index, body) in bodies.all.iter().enumerate().skip(1) {
+    for body in bodies.all.iter().skip(1) {
         let parent = &bodies.all[body.parent].name;
         let mut link = LinkSpec {
             name: body.name.clone(),
@@ -108,7 +110,6 @@ pub(super) fn emit(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuil
         builder
             .joints
             .push(last.spec(&before.0, before.1, &body.name));
-        file.notes.reference(index, bodies);
     }
     let mut frames = links;
     for body in &bodies.all {
@@ -125,7 +126,29 @@ pub(super) fn emit(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuil
             });
         }
     }
-    Ok(())
+    lift(bodies, builder);
+}
+
+/// `gravcomp`: a constant force at the mass centre of a body, against its weight or a part of it.
+fn lift(bodies: &Bodies, builder: &mut ModelBuilder) {
+    for (index, body) in bodies.all.iter().enumerate() {
+        let Some(mass) = body.mass else { continue };
+        let force = builder.gravity * (-mass.mass * body.gravcomp);
+        if force == Vec3::zero() || bodies.moving(index) == 0 {
+            continue;
+        }
+        builder.forces.push(ForceSpec {
+            name: format!("{}_gravcomp", body.name),
+            rule: ForceRule::Constant {
+                link: body.name.clone(),
+                point: mass.at.translation,
+                force,
+                torque: Vec3::zero(),
+                axes: ForceAxes::World,
+            },
+            place: body.place.clone(),
+        });
+    }
 }
 
 impl Joint {
@@ -148,8 +171,14 @@ impl Joint {
         if self.dof != Dof::default() {
             spec.dofs = vec![self.dof; kind.nv()];
         }
-        // the position of a free joint is that of the body in the world, wherever the file has it
-        if self.kind != Kind::Free {
+        // states begin where MuJoCo's do; the position of a free joint is that of the body in the world
+        if self.kind == Kind::Free {
+            spec.start = at.translation.to_array().to_vec();
+            spec.start.extend(to_quaternion(at.rotation));
+        } else {
+            if self.reference != 0.0 {
+                spec.start = vec![self.reference];
+            }
             spec.parent_from_joint = at * Pose::shift(self.anchor) * self.back_to_zero();
             spec.joint_from_child = Pose::shift(-self.anchor);
         }

@@ -46,7 +46,6 @@ const IGNORABLE: &[(&str, &str)] = &[
     ("dcmotor", "<dcmotor>, which acts without being driven"),
     ("flex", "deformable bodies"),
     ("fluid", "density and viscosity of the medium"),
-    ("gravcomp", "compensation of gravity"),
     ("muscle", "<muscle>, which acts without being driven"),
     ("plugin", "plugins"),
     ("polycoef", "couplings of joints that are not linear"),
@@ -107,7 +106,7 @@ pub(crate) fn read(
     builder.gravity = dynamics.gravity;
     builder.strict = options.strict;
     builder.allow_immobile = true;
-    links::emit(&mut file, &bodies, &mut builder)?;
+    links::emit(&bodies, &mut builder);
     equality::read(&mut file, &bodies, &mut builder)?;
     actuator::read(&mut file, &bodies, &mut builder)?;
     springs::automatic(&bodies, &mut builder)?;

@@ -1,12 +1,9 @@
 //! What was left out or assumed, in a few lines.
 
+use super::Ignored;
 use super::actuator::some;
-use super::body::Bodies;
 use super::compiler::Dynamics;
-use super::joint::Kind;
-use super::{Ignored, joint::Joint};
 use catena::model::ModelBuilder;
-use catena::spatial::{Mat3, Vec3};
 use std::collections::BTreeMap;
 
 /// Collected while the file is read.
@@ -24,7 +21,6 @@ pub(super) struct Notes {
     pub(super) tendon_limits: Vec<String>,
     pub(super) servos: Vec<String>,
     pub(super) alignfree: bool,
-    references: Vec<String>,
     pub(super) more: Vec<String>,
 }
 
@@ -32,29 +28,6 @@ impl Notes {
     /// Counts an element that has no effect on the dynamics.
     pub(super) fn without_effect(&mut self, tag: &str) {
         *self.without_effect.entry(format!("<{tag}>")).or_default() += 1;
-    }
-
-    /// Notes where a body stands at MuJoCo's reference position, if that is not q = 0.
-    pub(super) fn reference(&mut self, index: usize, bodies: &Bodies) {
-        let body = &bodies.all[index];
-        for joint in &body.joints {
-            let Joint {
-                kind, reference, ..
-            } = joint;
-            let written = match kind {
-                Kind::Free => {
-                    let turned = body.at.rotation != Mat3::identity();
-                    let moved = body.at.translation != Vec3::zero();
-                    let [x, y, z] = body.at.translation.to_array();
-                    let turned = if turned { " and turned" } else { "" };
-                    moved.then(|| format!("({x}, {y}, {z}){turned}"))
-                }
-                _ => (*reference != 0.0).then(|| reference.to_string()),
-            };
-            if let Some(written) = written {
-                self.references.push(format!("`{}` {written}", joint.name));
-            }
-        }
     }
 
     /// Writes the lines among the assumptions of the model.
@@ -132,12 +105,6 @@ impl Notes {
         }
         if self.alignfree {
             lines.push("free bodies keep the frame of the file (alignfree is not applied)".into());
-        }
-        if !self.references.is_empty() {
-            lines.push(format!(
-                "MuJoCo's reference position is not q = 0: {}",
-                some(&self.references)
-            ));
         }
         lines.extend(self.more);
         for line in &ignored.left_out {

@@ -97,17 +97,13 @@ impl Shape {
                     + discs * (square / 4.0 + half * half);
                 [across, across, tube * square + discs * square / 2.0]
             }
-            // between two ellipsoids whose axes differ by little: the difference of their solids
+            // a layer of 1 µm on the solid, as in MuJoCo
             Shape::Ellipsoid { semi } => {
-                let little = 1e-6;
                 let outer = Shape::Ellipsoid {
-                    semi: semi.map(|a| a + little),
+                    semi: semi.map(|a| a + 1e-6),
                 };
-                let inner = Shape::Ellipsoid {
-                    semi: semi.map(|a| a - little),
-                };
-                let (more, less) = (outer.volume(), inner.volume());
-                let (far, near) = (outer.solid(), inner.solid());
+                let (more, less) = (outer.volume(), self.volume());
+                let (far, near) = (outer.solid(), self.solid());
                 [0, 1, 2].map(|k| (far[k] * more - near[k] * less) / (more - less))
             }
             Shape::Box { half: [a, b, c] } => {
@@ -168,7 +164,7 @@ mod tests {
     }
 
     /// A shell is the difference between a solid and a slightly larger one; so is its area, but for the ellipsoid, whose faces
-    /// do not move by the same distance everywhere.
+    /// do not move by the same distance everywhere, and whose shell is 1 µm thick: 4e-6 of it.
     #[test]
     fn shells_are_rates_of_solids() {
         let h = 1e-4;
@@ -182,7 +178,14 @@ mod tests {
             for k in 0..3 {
                 let moment = outer.solid()[k] * outer.volume() - inner.solid()[k] * inner.volume();
                 let ratio = moment / volume / shape.shell()[k];
-                assert!((ratio - 1.0).abs() < 1e-6, "{shape:?}, axis {k}: {ratio}");
+                let allowed = match shape {
+                    Shape::Ellipsoid { .. } => 5e-6,
+                    _ => 1e-6,
+                };
+                assert!(
+                    (ratio - 1.0).abs() < allowed,
+                    "{shape:?}, axis {k}: {ratio}"
+                );
             }
         }
     }
@@ -201,7 +204,7 @@ mod tests {
                 assert!((a - b).abs() < 1e-16);
             }
             for (a, b) in other.shell().into_iter().zip(sphere.shell()) {
-                assert!((a - b).abs() < 1e-9);
+                assert!((a - b).abs() < 1e-6);
             }
             assert!((other.volume() / sphere.volume() - 1.0).abs() < 1e-15);
             assert!((other.area() / sphere.area() - 1.0).abs() < 1e-15);

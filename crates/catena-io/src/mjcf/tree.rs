@@ -137,7 +137,7 @@ impl Tree {
         }
         let file_name = path.display().to_string();
         if !path.is_file() {
-            let message = format!("the included file `{file_name}` does not exist");
+            let message = format!("the included file `{file}` does not exist");
             return Err(Error::new(ErrorKind::File, message)
                 .at(place)
                 .hint("names of included files are relative to the main file"));

@@ -160,6 +160,7 @@ pub fn diagnose(
     samples: usize,
     seed: u64,
 ) -> Result<Diagnosis> {
+    let model = &model.clone().with_couplings_as_constraints();
     let mut mechanism = Mechanism::new(model);
     mechanism.chain().rows(time, guess)?; // checks the state
     let mut loops = Loops::new(model);

@@ -115,8 +115,10 @@ pub struct Equations {
 }
 
 impl Equations {
-    /// Derives them. Springs, damping and friction are left out, rotor inertias are not.
+    /// Derives them. Springs, damping and friction are left out, rotor inertias are not. Couplings are left open: the equations are
+    /// those of the tree.
     pub fn new(model: &Model, keep: Keep) -> Result<Self> {
+        let model = &model.clone().with_couplings(None);
         expect_usable(model)?;
         let model = model.clone().without_passive_forces().swept(1e-14);
         Ok(scope(|| derived(&model, keep)))
@@ -125,6 +127,7 @@ impl Equations {
 
 /// Verifies I = U D Uᵀ and the meaning of the eliminated entries for a model.
 pub fn verify(model: &Model) -> Result<Verification> {
+    let model = &model.clone().with_couplings(None);
     expect_usable(model)?;
     let model = model.clone().without_passive_forces().swept(1e-14);
     Ok(Verification::new(&model))

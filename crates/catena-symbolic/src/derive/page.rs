@@ -7,6 +7,7 @@ use crate::formula::rounded;
 use crate::math::Math;
 use catena::Model;
 use catena::error::Result;
+use catena::model::Couplings;
 
 /// Names of the entries of a matrix, by row and column.
 type Entry<'a> = &'a dyn Fn(usize, usize) -> Math;
@@ -42,6 +43,9 @@ pub struct Derivation {
     pub elimination: bool,
     /// What was verified.
     pub verification: Verification,
+    /// The couplings of the model, if it has any: the equations are those of its tree.
+    pub couplings: Option<Couplings>,
+    /// The tree.
     pub(super) model: Model,
 }
 
@@ -54,6 +58,10 @@ const SHORT: usize = 8;
 /// Matrices whose rows are narrower than this are drawn, others are listed by their entries.
 const NARROW: usize = 70;
 
+const COUPLED: &str = "Some coordinates follow others. The equations below are those of the tree, with every joint free. With $G$ the constant matrix \
+    whose rows are unit vectors for the independent freedoms and the numbers of this table for the others, $q_{tree} = G q + c$ and $v_{tree} = G v$; \
+    the efforts of the independent freedoms are $G^T \\tau$, and their inertia matrix is $G^T I G$.";
+
 const CONVENTIONS: &str = "SI units and radians. $a_i$ is joint $i$ in the frame of the body before it, $c_i$ the mass centre and $J_i$ the \
     inertia tensor about it, in the axes of body $i$, whose z is the axis of its joint. Springs, damping and friction are left out. \
     Coefficients are rounded to twelve digits.";
@@ -61,6 +69,8 @@ const CONVENTIONS: &str = "SI units and radians. $a_i$ is joint $i$ in the frame
 impl Derivation {
     /// Derives and verifies the equations of a model.
     pub fn new(model: &Model, keep: Keep, style: Style, elimination: bool) -> Result<Self> {
+        let couplings = model.couplings().cloned();
+        let model = &model.clone().with_couplings(None);
         let verification = verify(model)?;
         let closed = style == Style::Closed;
         Ok(Derivation {
@@ -69,6 +79,7 @@ impl Derivation {
             recursion: (!closed).then(|| Recursion::new(model, keep)).transpose()?,
             elimination,
             verification,
+            couplings,
             model: model.clone(),
         })
     }
@@ -99,6 +110,7 @@ impl Derivation {
     pub fn document(&self) -> Document {
         let mut blocks = vec![Block::Paragraph(spans(CONVENTIONS))];
         self.coordinates(&mut blocks);
+        self.followers(&mut blocks);
         if !self.values().is_empty() {
             let rows = self.values().iter().map(|(name, value)| {
                 let value = Span::Text(rounded(*value));
@@ -171,6 +183,36 @@ impl Derivation {
             ]);
         }
         let head = ["freedom", "name", "moves"].map(spans).to_vec();
+        blocks.push(Block::Table(head, rows));
+    }
+
+    /// Which coordinates follow others, and what the equations of the tree become in the independent ones.
+    fn followers(&self, blocks: &mut Vec<Block>) {
+        let Some(couplings) = &self.couplings else {
+            return;
+        };
+        let letter = if self.plain() { "q" } else { "v" };
+        let symbol = |k: usize| Span::Math(self.symbol(&format!("{letter}[{k}]")));
+        let mut rows = Vec::new();
+        for follower in couplings.followers() {
+            let mut how = Vec::new();
+            if self.plain() && (follower.offset != 0.0 || follower.terms.is_empty()) {
+                how.push(Span::Text(rounded(follower.offset)));
+            }
+            for (at, ratio) in &follower.terms {
+                let plus = if how.is_empty() { "" } else { " + " };
+                how.push(Span::Text(format!("{plus}{} ", rounded(*ratio))));
+                how.push(symbol(couplings.freedoms()[at.v]));
+            }
+            rows.push(vec![
+                vec![symbol(follower.coordinate.v)],
+                how,
+                vec![Span::Text(follower.coupling.to_string())],
+            ]);
+        }
+        blocks.push(Block::Heading(spans("Couplings")));
+        blocks.push(Block::Paragraph(spans(COUPLED)));
+        let head = ["follows", "as", "by the coupling"].map(spans).to_vec();
         blocks.push(Block::Table(head, rows));
     }
 

@@ -49,7 +49,29 @@ impl Derivation {
         if let Some(recursion) = &self.recursion {
             steps(recursion, &inputs, &mut text);
         }
+        if let Some((rows, offset)) = self.coupling_matrix() {
+            text += "\n# couplings: the coordinates of the tree are G * (independent ones) + c, efforts G.T * tau, inertia G.T * I * G\n";
+            let _ = writeln!(text, "G = Matrix({rows:?})\nc = Matrix({offset:?})");
+        }
         text
+    }
+
+    /// G by rows, a row for each freedom of the tree, and c; none without couplings.
+    pub fn coupling_matrix(&self) -> Option<(Vec<Vec<f64>>, Vec<f64>)> {
+        let couplings = self.couplings.as_ref()?;
+        let n = self.model.nv();
+        let (mut rows, mut offset) = (vec![vec![0.0; couplings.nv()]; n], vec![0.0; n]);
+        for (column, &row) in couplings.freedoms().iter().enumerate() {
+            rows[row][column] = 1.0;
+        }
+        for follower in couplings.followers() {
+            let row = follower.coordinate.v;
+            offset[row] = follower.offset;
+            for (at, ratio) in &follower.terms {
+                rows[row][at.v] = *ratio;
+            }
+        }
+        Some((rows, offset))
     }
 
     /// The symbols of the model's numbers as Python names, with their values.

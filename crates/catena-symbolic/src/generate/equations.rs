@@ -1,16 +1,17 @@
 //! The expressions of each function: catena's algorithms run in [`Expr`] on a reduced model.
 
 use super::sample::samples;
-use super::{Array, Function, Options, Question, articulated, composite, shifted};
+use super::{Array, Function, Options, Question, articulated, composite};
 use crate::derive::{Keep, parametric};
 use crate::{Expr, Program, jacobian, scope};
+use catena::algorithm::coupled::CoupledDynamics;
 use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
 use catena::algorithm::passive::passive_force;
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::{FrameInfo, JointKind, Reduced};
+use catena::model::{BodyInfo, Coordinate, Couplings, FrameInfo, JointKind, Reduced};
 use catena::native::Kernel;
 use catena::text::shown;
 use catena::{Base, Matrix, Model, Scalar};
@@ -165,12 +166,13 @@ fn traced_ways(
     options: &Options,
     regroup: bool,
 ) -> Result<Vec<(Program, &'static str)>> {
+    let tree = &model.clone().open_tree();
     let reduced = match options.parameters == Keep::default() {
-        true => model.reduced(options.dust),
-        false => unchanged(model, options),
+        true => tree.reduced(options.dust),
+        false => unchanged(tree, options),
     };
     let traced = || {
-        let traced = Traced::new(&reduced, options);
+        let traced = Traced::new(&reduced, model, options);
         match regroup {
             true => Traced {
                 model: traced.model.regrouped(),
@@ -229,12 +231,13 @@ fn traced_ways(
         ),
         Question::Jacobian | Question::Pose | Question::Energy => {
             let aligned = match options.parameters == Keep::default() {
-                true => model.in_common_normal_frames(options.dust),
-                false => unchanged(model, options),
+                true => tree.in_common_normal_frames(options.dust),
+                false => unchanged(tree, options),
             };
             let name = chosen_frame(model, options)?.name.clone();
-            let program =
-                scope(|| Program::new(&Traced::new(&aligned, options).kinematic(question, &name)));
+            let program = scope(|| {
+                Program::new(&Traced::new(&aligned, model, options).kinematic(question, &name))
+            });
             vec![(program, "forward kinematics")]
         }
     })
@@ -243,19 +246,19 @@ fn traced_ways(
 /// The program of a kernel of machine code, with its results in the order of [`Kernel`]. Of several variants the cheapest is
 /// taken. Kernels have no parameters: they contain the numbers of the model.
 pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &Options) -> Program {
-    let reduced = model.reduced(options.dust);
+    let reduced = model.clone().open_tree().reduced(options.dust);
     let options = &Options {
         parameters: Keep::default(),
         ..options.clone()
     };
     let traced = |work: &dyn Fn(&Traced<'_>) -> Vec<Expr>| {
-        scope(|| Program::new(&work(&Traced::new(&reduced, options))))
+        scope(|| Program::new(&work(&Traced::new(&reduced, model, options))))
     };
     let ways = match kernel {
         Kernel::Inverse => vec![traced(&|t| t.inverse(&t.v(), &t.x("vdot")))],
         Kernel::Inertia => vec![traced(&|t| t.inertia().as_slice().to_vec())],
         Kernel::Forward => {
-            let ways = forward_ways(&|| Traced::new(&reduced, options), true).into_iter();
+            let ways = forward_ways(&|| Traced::new(&reduced, model, options), true).into_iter();
             ways.map(|(program, _)| program).collect()
         }
         Kernel::InverseDerivatives => vec![traced(&|t| {
@@ -284,11 +287,22 @@ pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &Optio
 
 /// Forward dynamics by articulated bodies, and by the inertia matrix; on request followed by the inverses of the pivots D.
 fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Program, &'static str)> {
-    let mut freedoms = 0;
+    let (mut freedoms, mut is_coupled) = (0, false);
     let articulated = scope(|| {
         let t = traced();
-        freedoms = t.numbers.nv();
+        freedoms = t.nv();
         let mut vdot = t.rest();
+        if let Some(couplings) = &t.couplings {
+            let mut work = CoupledDynamics::new(&t.model, couplings);
+            let state = [&t.independent[..], &t.v(), &t.x("tau")];
+            let base = Base::fixed();
+            work.forward(&t.model, couplings, state, &base, &[], &mut vdot);
+            if pivots {
+                vdot.extend_from_slice(work.factors.inverse_pivots());
+            }
+            is_coupled = true;
+            return Program::new(&vdot);
+        }
         let mut work = ForwardDynamics::new(&t.model);
         forward_dynamics(
             &t.model,
@@ -305,21 +319,13 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
         }
         Program::new(&vdot)
     });
-    let mut ways = vec![(articulated, "articulated bodies")];
-    let in_steps = scope(|| {
-        let t = traced();
-        let (v, mut effort) = (t.v(), t.x("tau"));
-        for (k, effort) in effort.iter_mut().enumerate() {
-            *effort -= passive_force(&t.model, &t.q, &v, k);
-        }
-        let (mut vdot, inverse) =
-            articulated::forward_dynamics(&t.model, &t.rotors, &t.q, &v, &effort);
-        if pivots {
-            vdot.extend(inverse);
-        }
-        Program::new(&vdot)
-    });
-    ways.push((in_steps, "articulated bodies, in steps"));
+    let mut ways = Vec::new();
+    if is_coupled {
+        ways.push((articulated, "articulated clusters of coupled joints"));
+    } else {
+        ways.push((articulated, "articulated bodies"));
+        ways.push((in_steps(traced, pivots), "articulated bodies, in steps"));
+    }
     // beyond this the elimination is never cheaper
     if freedoms <= 40 {
         let composite = scope(|| {
@@ -334,6 +340,23 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
     ways
 }
 
+/// Articulated bodies in elementary steps.
+fn in_steps<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Program {
+    scope(|| {
+        let t = traced();
+        let (v, mut effort) = (t.v(), t.x("tau"));
+        for (k, effort) in effort.iter_mut().enumerate() {
+            *effort -= passive_force(&t.model, &t.q, &v, k);
+        }
+        let (mut vdot, inverse) =
+            articulated::forward_dynamics(&t.model, &t.rotors, &t.q, &v, &effort);
+        if pivots {
+            vdot.extend(inverse);
+        }
+        Program::new(&vdot)
+    })
+}
+
 /// A model with tiny numbers snapped: with parameters it keeps its frames.
 fn unchanged(model: &Model, options: &Options) -> Reduced {
     Reduced {
@@ -346,7 +369,7 @@ fn unchanged(model: &Model, options: &Options) -> Reduced {
 pub(super) fn parameters(model: &Model, options: &Options) -> Vec<(String, f64)> {
     let mut values = Vec::new();
     if options.parameters != Keep::default() {
-        let model = model.clone().swept(options.dust);
+        let model = model.clone().open_tree().swept(options.dust);
         scope(|| parametric(&model, options.parameters, &mut values));
     }
     values
@@ -354,18 +377,35 @@ pub(super) fn parameters(model: &Model, options: &Options) -> Vec<(String, f64)>
 
 /// A model with its coordinates as symbols, and its parameters too.
 struct Traced<'a> {
+    /// The tree.
     model: Model<Expr>,
     numbers: &'a Model,
-    /// Rotor inertias.
+    couplings: Option<Couplings<Expr>>,
+    /// Rotor inertias of the tree.
     rotors: Vec<Expr>,
+    /// Independent positions, in the frames of the tree.
+    independent: Vec<Expr>,
+    /// Positions of the tree.
     q: Vec<Expr>,
 }
 
 impl<'a> Traced<'a> {
-    fn new(reduced: &'a Reduced, options: &Options) -> Self {
+    /// The tree of `given` in other frames, with the couplings of `given`.
+    fn new(reduced: &'a Reduced, given: &Model, options: &Options) -> Self {
         let numbers = &reduced.model;
         // coordinates first: among equal choices the optimiser takes the oldest factor
-        let q = shifted(&reduced.offset);
+        let mut independent = Expr::symbols("q", given.nq());
+        let shifted = given.couplings().map(|c| c.shifted(&reduced.offset));
+        for (k, q) in independent.iter_mut().enumerate() {
+            let at = shifted.as_ref().map_or(k, |c| c.positions()[k]);
+            *q += Expr::constant(reduced.offset[at]);
+        }
+        let couplings = shifted.map(|c| c.map(&Expr::constant));
+        let mut q = independent.clone();
+        if let Some(couplings) = &couplings {
+            q = vec![Expr::zero(); numbers.nq()];
+            couplings.expand_positions(&independent, &mut q);
+        }
         let (model, rotors) = match options.parameters == Keep::default() {
             true => {
                 let rotors = (0..numbers.nv()).map(|k| Expr::constant(numbers.dof(k).armature));
@@ -376,9 +416,26 @@ impl<'a> Traced<'a> {
         Traced {
             model,
             numbers,
+            couplings,
             rotors,
+            independent,
             q,
         }
+    }
+
+    /// Number of independent freedoms.
+    fn nv(&self) -> usize {
+        (self.couplings.as_ref()).map_or(self.numbers.nv(), Couplings::nv)
+    }
+
+    /// Rates of the tree.
+    fn rates(&self, v: &[Expr]) -> Vec<Expr> {
+        let Some(couplings) = &self.couplings else {
+            return v.to_vec();
+        };
+        let mut rates = vec![Expr::zero(); self.numbers.nv()];
+        couplings.expand_rates(v, &mut rates);
+        rates
     }
 
     fn v(&self) -> Vec<Expr> {
@@ -386,31 +443,41 @@ impl<'a> Traced<'a> {
     }
 
     fn x(&self, name: &str) -> Vec<Expr> {
-        Expr::symbols(name, self.model.nv())
+        Expr::symbols(name, self.nv())
     }
 
     fn rest(&self) -> Vec<Expr> {
-        vec![Expr::zero(); self.model.nv()]
+        vec![Expr::zero(); self.nv()]
     }
 
     fn inverse(&self, v: &[Expr], vdot: &[Expr]) -> Vec<Expr> {
-        let mut tau = self.rest();
+        let (v, vdot) = (self.rates(v), self.rates(vdot));
+        let mut tau = vec![Expr::zero(); self.numbers.nv()];
         let mut work = InverseDynamics::new(&self.model);
         inverse_dynamics(
             &self.model,
             &self.q,
-            v,
-            vdot,
+            &v,
+            &vdot,
             &Base::fixed(),
             &[],
             &mut work,
             &mut tau,
         );
-        tau
+        let Some(couplings) = &self.couplings else {
+            return tau;
+        };
+        let mut independent = self.rest();
+        couplings.contract(&tau, &mut independent);
+        independent
     }
 
     fn inertia(&self) -> Matrix<Expr> {
-        composite::inertia_matrix(&self.model, &self.rotors, &self.q)
+        let inertia = composite::inertia_matrix(&self.model, &self.rotors, &self.q);
+        match &self.couplings {
+            None => inertia,
+            Some(couplings) => couplings.congruence(&inertia),
+        }
     }
 
     /// I v̇ = τ − bias, and the factors of I.
@@ -428,25 +495,28 @@ impl<'a> Traced<'a> {
     /// Derivatives along q ⊕ δ, with respect to δ, a velocity times a time. For scalar coordinates that is ∂/∂q; a
     /// quaternion p changes by ½ p ∘ (0, δ).
     fn by_position(&self, expressions: &[Expr]) -> Vec<Expr> {
-        let (nv, q) = (self.model.nv(), Expr::symbols("q", self.model.nq()));
+        let (nv, q) = (self.nv(), Expr::symbols("q", self.independent.len()));
         let mut matrix = vec![Expr::zero(); expressions.len() * nv];
-        for body in &self.model.tree().bodies[1..] {
-            for k in 0..body.kind.nv() {
-                let numbers = direction(body.kind, k);
-                let seeds: Vec<(Expr, Expr)> = numbers
-                    .into_iter()
-                    .map(|(at, from)| {
-                        let rate = match from {
-                            None => Expr::one(),
-                            Some((from, half)) => q[body.q + from] * Expr::constant(half),
-                        };
-                        (q[body.q + at], rate)
-                    })
-                    .collect();
-                let column = crate::rates(expressions, &seeds);
-                for (row, value) in column.into_iter().enumerate() {
-                    matrix[row * nv + body.v + k] = value;
-                }
+        for column in 0..nv {
+            let (body, first) = places(&self.model, self.couplings.as_ref(), column);
+            let k = column - first.v;
+            let numbers = match body.kind.quaternion() {
+                None => vec![(k, None)],
+                Some(_) => direction(body.kind, k),
+            };
+            let seeds: Vec<(Expr, Expr)> = numbers
+                .into_iter()
+                .map(|(at, from)| {
+                    let rate = match from {
+                        None => Expr::one(),
+                        Some((from, half)) => q[first.q + from] * Expr::constant(half),
+                    };
+                    (q[first.q + at], rate)
+                })
+                .collect();
+            let rates = crate::rates(expressions, &seeds);
+            for (row, value) in rates.into_iter().enumerate() {
+                matrix[row * nv + column] = value;
             }
         }
         matrix
@@ -459,7 +529,7 @@ impl<'a> Traced<'a> {
         let slopes = slopes(&self.inverse(&self.v(), &held));
         let replace: Vec<(Expr, Expr)> = held.into_iter().zip(vdot).collect();
         let slopes = crate::substitute(&slopes, &replace);
-        let nv = self.model.nv();
+        let nv = self.nv();
         let mut derivative = vec![Expr::zero(); nv * nv];
         for column in 0..nv {
             let mut x: Vec<Expr> = (0..nv).map(|row| -slopes[row * nv + column]).collect();
@@ -472,7 +542,7 @@ impl<'a> Traced<'a> {
     }
 
     fn inverse_of_inertia(&self, factors: &(Matrix<Expr>, Vec<Expr>)) -> Vec<Expr> {
-        let nv = self.model.nv();
+        let nv = self.nv();
         let mut inverse = vec![Expr::zero(); nv * nv];
         for column in 0..nv {
             let mut x = self.rest();
@@ -489,12 +559,13 @@ impl<'a> Traced<'a> {
 
     fn kinematic(&self, question: Question, frame: &str) -> Vec<Expr> {
         let model = &self.model;
-        let v = match question {
+        let v = self.rates(&match question {
             Question::Energy => self.v(),
             _ => self.rest(),
-        };
+        });
+        let still = vec![Expr::zero(); v.len()];
         let mut work = Kinematics::new(model);
-        forward_kinematics(model, &self.q, &v, &self.rest(), &Base::fixed(), &mut work);
+        forward_kinematics(model, &self.q, &v, &still, &Base::fixed(), &mut work);
         let frame = model
             .tree()
             .frame(frame)
@@ -513,10 +584,40 @@ impl<'a> Traced<'a> {
             _ => {
                 let mut jacobian = Matrix::zeros(6, model.nv());
                 frame_jacobian(model, &work, frame, &mut jacobian);
+                if let Some(couplings) = &self.couplings {
+                    let mut independent = Matrix::zeros(6, self.nv());
+                    couplings.contract_columns(&jacobian, &mut independent);
+                    jacobian = independent;
+                }
                 jacobian.as_slice().to_vec()
             }
         }
     }
+}
+
+/// The body that an independent freedom moves, and the first independent coordinates of its joint.
+pub(super) fn places<'a, P>(
+    model: &'a Model<P>,
+    couplings: Option<&Couplings<P>>,
+    freedom: usize,
+) -> (&'a BodyInfo, Coordinate) {
+    let tree = model.tree();
+    let Some(couplings) = couplings else {
+        let body = &tree.bodies[tree.dofs[freedom].body];
+        return (
+            body,
+            Coordinate {
+                q: body.q,
+                v: body.v,
+            },
+        );
+    };
+    let body = &tree.bodies[tree.dofs[couplings.freedoms()[freedom]].body];
+    let first = Coordinate {
+        q: couplings.positions().partition_point(|&k| k < body.q),
+        v: couplings.freedoms().partition_point(|&k| k < body.v),
+    };
+    (body, first)
 }
 
 /// How the positions of a joint change with its velocity k: the position that changes, and its rate: 1, or a factor times another
@@ -544,6 +645,9 @@ pub(crate) fn direction(kind: JointKind, k: usize) -> Vec<(usize, Option<(usize,
 pub(super) fn upper_places(model: &Model) -> Vec<(usize, usize)> {
     let tree = model.tree();
     let carries = |row: usize, column: usize| {
+        if model.couplings().is_some() {
+            return true; // couplings join branches
+        }
         let (lower, mut at) = (tree.dofs[row].body, tree.dofs[column].body);
         while at > lower {
             at = tree.bodies[at].parent;
@@ -562,7 +666,7 @@ pub(super) fn upper_places(model: &Model) -> Vec<(usize, usize)> {
 }
 
 /// I = U D Uᵀ by reverse elimination of the upper triangle; zeros of a branching tree stay zeros.
-pub(super) fn eliminated(mut inertia: Matrix<Expr>) -> (Matrix<Expr>, Vec<Expr>) {
+pub(super) fn eliminated<S: Scalar>(mut inertia: Matrix<S>) -> (Matrix<S>, Vec<S>) {
     let n = inertia.rows();
     let mut u = Matrix::identity(n);
     for k in (0..n).rev() {

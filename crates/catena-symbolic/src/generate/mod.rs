@@ -31,12 +31,12 @@ pub use question::Question;
 
 use crate::Program;
 use crate::derive::Keep;
+use catena::Model;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::FrameInfo;
 use catena::native::Kernel;
 use catena::scalar::Operations;
 use catena::text::shown;
-use catena::{Model, Scalar};
 use sample::Sample;
 
 /// Languages of generated code.
@@ -230,7 +230,7 @@ impl Module {
             String::new(),
             "Velocities v, accelerations vdot, efforts tau:".into(),
         ];
-        for (k, dof) in tree.dofs.iter().enumerate() {
+        for (k, dof) in self.model.freedoms().iter().enumerate() {
             lines.push(format!(
                 "  {k:3}  {} ({}, {})",
                 dof.name, dof.velocity_unit, dof.force_unit
@@ -238,12 +238,27 @@ impl Module {
         }
         lines.push("Positions q:".into());
         for body in &tree.bodies[1..] {
-            let range = body.q..body.q + body.kind.nq();
+            let mut range = body.q..body.q + body.kind.nq();
+            if let Some(couplings) = self.model.couplings() {
+                let place = |at: usize| couplings.positions().partition_point(|&k| k < at);
+                range = place(range.start)..place(range.end);
+            }
+            if range.is_empty() {
+                continue; // it follows others
+            }
             let places = match range.len() {
-                1 => format!("{:3}", body.q),
+                1 => format!("{:3}", range.start),
                 _ => format!("{}…{}", range.start, range.end - 1),
             };
             lines.push(format!("  {places}  {} ({})", body.joint, body.kind.name()));
+        }
+        if let Some(couplings) = self.model.couplings() {
+            lines.push(
+                "Joint coordinates that follow others by couplings, and are no inputs:".into(),
+            );
+            for follower in couplings.followers() {
+                lines.push(format!("  {}", self.model.following(follower)));
+            }
         }
         if !self.parameters.is_empty() {
             lines.push("Parameters p, with the values of the model: m mass, c mass centre and J inertia tensor about it, both in the axes".into());
@@ -367,13 +382,4 @@ fn identifier(name: &str) -> String {
         text.insert_str(0, "robot_");
     }
     text
-}
-
-/// q + offset as expressions.
-fn shifted(offset: &[f64]) -> Vec<crate::Expr> {
-    let q = crate::Expr::symbols("q", offset.len());
-    q.iter()
-        .zip(offset)
-        .map(|(q, offset)| *q + crate::Expr::constant(*offset))
-        .collect()
 }

@@ -1,9 +1,11 @@
 //! Numbers for the tests of generated code, computed by the library on the model as it was given.
 
-use super::equations::{chosen_frame, direction, parameters, upper_places};
+use super::equations::{chosen_frame, direction, eliminated, parameters, upper_places};
 use super::{Options, Question};
 use crate::derive::with_parameters;
+use catena::algorithm::coupled::CoupledDynamics;
 use catena::error::Result;
+use catena::model::Couplings;
 use catena::random::Random;
 use catena::residual::{larger, largest, relative};
 use catena::scalar::Dual;
@@ -46,7 +48,14 @@ pub(super) fn samples(
             0.0,
         ));
     }
-    let snapped = model.in_common_normal_frames(options.dust);
+    let mut snapped = (model.clone().open_tree()).in_common_normal_frames(options.dust);
+    if let Some(couplings) = model.couplings() {
+        let shifted = couplings.shifted(&snapped.offset);
+        snapped.offset = (couplings.positions().iter())
+            .map(|&k| snapped.offset[k])
+            .collect();
+        snapped.model = snapped.model.with_couplings(Some(shifted));
+    }
     let mut samples = Vec::new();
     let mut error = 0.0f64;
     for seed in 0..COUNT {
@@ -72,7 +81,7 @@ fn parametric_samples(
     parameters: &[(String, f64)],
 ) -> Result<Vec<Sample>> {
     let nothing = vec![0.0; model.nq()];
-    let swept = model.clone().swept(options.dust);
+    let swept = model.clone().open_tree().swept(options.dust);
     let mut samples = Vec::new();
     for seed in 0..COUNT {
         let numbers: Vec<f64> = parameters
@@ -86,7 +95,10 @@ fn parametric_samples(
             .collect();
         let changed = match seed {
             0 => model.clone(),
-            _ => with_parameters(&swept, options.parameters, &numbers),
+            _ => {
+                let changed = with_parameters(&swept, options.parameters, &numbers);
+                changed.with_couplings(model.couplings().cloned())
+            }
         };
         let mut sample = sample(&changed, &nothing, question, options, seed)?;
         sample.inputs.extend(numbers);
@@ -167,6 +179,12 @@ fn outputs(
             let places = upper_places(model).into_iter();
             places.map(|place| inertia[place]).collect()
         }
+        Question::Factor if model.couplings().is_some() => {
+            let (u, d) = eliminated(dynamics.inertia(state)?.clone());
+            let mut numbers = u.as_slice().to_vec();
+            numbers.extend(d);
+            numbers
+        }
         Question::Factor => {
             let factors = dynamics.factorization(state)?;
             let mut numbers = factors.u(model).as_slice().to_vec();
@@ -187,6 +205,9 @@ fn outputs(
         Question::Energy => {
             let energies = dynamics.mechanical_state(state)?;
             vec![energies.kinetic, energies.gravitational + energies.elastic]
+        }
+        Question::ForwardByEffort if model.couplings().is_some() => {
+            dynamics.inverse_inertia(state)?.as_slice().to_vec()
         }
         Question::ForwardByEffort => dynamics
             .factorization(state)?
@@ -215,6 +236,9 @@ fn derivative(model: &Model, question: Question, state: &State, x: &[f64]) -> Ve
         question,
         Question::ForwardByPosition | Question::ForwardByVelocity
     );
+    if let Some(couplings) = model.couplings() {
+        return coupled_derivative(model, couplings, (by_q, forward), state, x);
+    }
     let nv = model.nv();
     let mut matrix = vec![0.0; nv * nv];
     let mut inverse_work = InverseDynamics::<D>::new(model);
@@ -236,6 +260,40 @@ fn derivative(model: &Model, question: Question, state: &State, x: &[f64]) -> Ve
             forward_dynamics(model, &q, &v, &x, &base, &[], &mut forward_work, &mut out);
         } else {
             inverse_dynamics(model, &q, &v, &x, &base, &[], &mut inverse_work, &mut out);
+        }
+        for row in 0..nv {
+            matrix[row * nv + column] = out[row].derivative[0];
+        }
+    }
+    matrix
+}
+
+/// The same for a model with couplings.
+fn coupled_derivative(
+    model: &Model,
+    couplings: &Couplings,
+    (by_q, forward): (bool, bool),
+    state: &State,
+    x: &[f64],
+) -> Vec<f64> {
+    type D = Dual<f64, 1>;
+    let (nv, tree) = (model.nv(), model.clone().open_tree());
+    let x: Vec<D> = x.iter().map(|x| D::constant_value(*x)).collect();
+    let mut work = CoupledDynamics::<D>::new(&tree, couplings);
+    let mut matrix = vec![0.0; nv * nv];
+    for column in 0..nv {
+        let mut at: State<D> = state.lift();
+        let mut delta = vec![D::constant_value(0.0); nv];
+        delta[column] = D::variable(0.0, 0);
+        match by_q {
+            true => at.step(model, &delta),
+            false => at.v[column] += delta[column],
+        }
+        let mut out = vec![D::constant_value(0.0); nv];
+        let (slices, base) = ([&at.q[..], &at.v, &x], Base::fixed());
+        match forward {
+            true => work.forward(&tree, couplings, slices, &base, &[], &mut out),
+            false => work.inverse(&tree, couplings, slices, &base, &[], &mut out),
         }
         for row in 0..nv {
             matrix[row * nv + column] = out[row].derivative[0];

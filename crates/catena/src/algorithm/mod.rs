@@ -7,6 +7,7 @@
 
 pub mod body_coordinates;
 pub mod constrained;
+pub mod coupled;
 pub mod derivatives;
 pub mod elements;
 pub mod energy;
@@ -50,12 +51,14 @@ pub const ALL: &[Card] = &[
     inertia_matrix::composite_bodies::CARD,
     inertia_matrix::coriolis::CARD,
     factorization::udu::CARD,
+    factorization::clusters::CARD,
     factorization::columns::CARD,
     factorization::operational::CARD,
     factorization::end_effector::CARD,
     factorization::reverse_gauss::CARD,
     forward_dynamics::articulated_bodies::CARD,
     forward_dynamics::walker_orin::CARD,
+    coupled::CARD,
     constrained::rows::CARD,
     constrained::cut_loops::CARD,
     constrained::along_tree::CARD,

@@ -1,6 +1,7 @@
 //! Many states at once: one state per lane, the lanes of a register computed together, registers distributed to threads.
 
 mod advance;
+mod coupled;
 mod derivatives;
 mod lanes;
 mod question;
@@ -20,6 +21,7 @@ use crate::spatial::{Force, Mat3, Pose, Vec3};
 use crate::state::{Base, State, check_length};
 use crate::{Cpu, Dynamics};
 use advance::Advance;
+use coupled::What;
 use lanes::{Job, Work};
 use question::{Factorize, Forward, FrameJacobian, FramePose, Inertia, Inverse, Question, Solve};
 
@@ -154,6 +156,8 @@ pub struct Batch {
     poses: Vec<f64>,
     failures: Vec<Failure>,
     compiled: Option<Compiled>,
+    /// For models with couplings.
+    coupled: Option<Box<coupled::Coupled>>,
 }
 
 impl Batch {
@@ -181,6 +185,7 @@ impl Batch {
             poses: Vec::new(),
             failures: Vec::new(),
             compiled: None,
+            coupled: (model.couplings()).map(|_| Box::new(coupled::Coupled::new(model, cpu))),
         }
     }
 
@@ -219,6 +224,10 @@ impl Batch {
                     .iter_mut()
                     .for_each(|work| work.native = compiled.lanes::<Avx512Register>()),
             }
+        }
+        if let Some(coupled) = &mut self.coupled {
+            let of_tree = coupled.of_tree.clone().threads(threads);
+            *coupled.of_tree = of_tree;
         }
         self.factorized = 0;
         self
@@ -276,6 +285,9 @@ impl Batch {
         tau: &mut [f64],
     ) -> Result<()> {
         self.model.expect_tree()?;
+        if self.is_coupled() {
+            return self.coupled_dynamics(What::Inverse, [q, v, vdot], external, tau);
+        }
         self.ask(Inverse, [q, v, vdot], external, tau, self.model.nv())
     }
 
@@ -294,11 +306,17 @@ impl Batch {
         vdot: &mut [f64],
     ) -> Result<()> {
         self.model.expect_tree()?;
+        if self.is_coupled() {
+            return self.coupled_dynamics(What::Forward, [q, v, tau], external, vdot);
+        }
         self.ask(Forward, [q, v, tau], external, vdot, self.model.nv())
     }
 
     /// The inertia matrix I(q) of every state: nv × nv numbers each, row after row.
     pub fn inertia(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
+        if self.is_coupled() {
+            return self.coupled_inertia(q, inertia);
+        }
         let size = self.model.nv() * self.model.nv();
         let question = Inertia(Part::Whole);
         self.ask(question, [q, &[], &[]], &[], inertia, size)
@@ -308,6 +326,9 @@ impl Batch {
     /// row, of which those on the diagonal and above it are those of [`inertia`](Self::inertia). **What is below the diagonal is
     /// unspecified.**
     pub fn inertia_upper(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
+        if self.is_coupled() {
+            return self.coupled_inertia(q, inertia);
+        }
         let size = self.model.nv() * self.model.nv();
         let question = Inertia(Part::Upper);
         self.ask(question, [q, &[], &[]], &[], inertia, size)
@@ -317,6 +338,9 @@ impl Batch {
     pub fn factorize(&mut self, q: &[f64]) -> Result<()> {
         let states = q.len() / self.model.nq().max(1);
         self.factorized = 0;
+        if self.is_coupled() {
+            return self.coupled_factorize(q);
+        }
         let job = Job {
             q,
             v: &[],
@@ -348,6 +372,9 @@ impl Batch {
             x.len(),
             right_hand_sides.max(1) * states * nv,
         )?;
+        if self.is_coupled() {
+            return self.coupled_solve(x, right_hand_sides);
+        }
         let job = Job {
             q: &[],
             v: &[],
@@ -365,6 +392,9 @@ impl Batch {
     /// frame's origin).
     pub fn jacobians(&mut self, q: &[f64], frame: &FrameInfo, jacobians: &mut [f64]) -> Result<()> {
         self.check_frame(frame)?;
+        if self.is_coupled() {
+            return self.coupled_jacobians(q, frame, jacobians);
+        }
         let size = 6 * self.model.nv();
         self.ask(FrameJacobian(frame), [q, &[], &[]], &[], jacobians, size)
     }
@@ -377,6 +407,9 @@ impl Batch {
         poses: &mut [Pose<f64>],
     ) -> Result<()> {
         self.check_frame(frame)?;
+        if self.is_coupled() {
+            return self.coupled_frame_poses(q, frame, poses);
+        }
         let mut numbers = std::mem::take(&mut self.poses);
         numbers.resize(12 * poses.len(), 0.0);
         let done = self.ask(FramePose(frame), [q, &[], &[]], &[], &mut numbers, 12);
@@ -450,11 +483,15 @@ impl Batch {
             step,
             steps,
             gains,
+            coupled: None,
         };
         let states = q.len() / nq.max(1);
         let mut moved = std::mem::take(&mut self.poses);
         moved.resize(states * (nq + nv), 0.0);
-        let done = self.ask(question, [q, v, drive.numbers()], &[], &mut moved, nq + nv);
+        let done = match self.is_coupled() {
+            true => self.coupled_advance(question, drive, [q, v], &mut moved),
+            false => self.ask(question, [q, v, drive.numbers()], &[], &mut moved, nq + nv),
+        };
         if done.is_ok() || !self.failures.is_empty() {
             for (k, motion) in moved.chunks_exact(nq + nv).enumerate() {
                 q[k * nq..(k + 1) * nq].copy_from_slice(&motion[..nq]);

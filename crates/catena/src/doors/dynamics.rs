@@ -1,6 +1,7 @@
 //! The checked entry point in `f64`: checked input, a path compiled for this processor, no allocation after construction.
 
 mod composite;
+mod coupled;
 mod derivatives;
 mod tasks;
 
@@ -222,6 +223,8 @@ pub struct Dynamics {
     quaternions: Vec<(usize, usize)>,
     factors: Kept,
     native: Option<Box<Native>>,
+    /// The independent coordinates of a model with couplings: then `model` and all else here belong to its tree.
+    coupled: Option<Box<coupled::Coupled>>,
 }
 
 /// Code generated for the model, and what it was last called with.
@@ -235,6 +238,26 @@ struct Native {
     positions: Vec<f64>,
 }
 
+impl Native {
+    fn new(compiled: &Compiled) -> Self {
+        let model = compiled.model();
+        Native {
+            codes: compiled.single(),
+            last_inverse: [model.nq(), model.nv(), model.nv()].map(|n| vec![0.0; n]),
+            inverse_is_compiled: false,
+            positions: vec![0.0; model.nq()],
+        }
+    }
+
+    /// The code computed inverse dynamics with these.
+    fn remember(&mut self, arguments: [&[f64]; 3]) {
+        for (to, from) in self.last_inverse.iter_mut().zip(arguments) {
+            to.copy_from_slice(from);
+        }
+        self.inverse_is_compiled = true;
+    }
+}
+
 impl Dynamics {
     /// Workspaces for this model, on the best path this processor has.
     pub fn new(model: &Model) -> Self {
@@ -243,6 +266,11 @@ impl Dynamics {
 
     /// Workspaces for this model, on a given path. A path the processor does not have falls back to the baseline.
     pub fn with_cpu(model: &Model, cpu: Cpu) -> Self {
+        if let Some(couplings) = model.couplings() {
+            let mut dynamics = Dynamics::with_cpu(&model.clone().open_tree(), cpu);
+            dynamics.coupled = Some(Box::new(coupled::Coupled::new(model, couplings)));
+            return dynamics;
+        }
         let nv = model.nv();
         let path = match cpu {
             // one state at a time gains nothing from the wider registers of AVX-512
@@ -272,6 +300,7 @@ impl Dynamics {
             tasks: Box::default(),
             factors: Kept::None,
             native: None,
+            coupled: None,
             quaternions: model
                 .bodies()
                 .filter_map(|i| {
@@ -285,20 +314,20 @@ impl Dynamics {
     /// Workspaces for the model of this code, which is used where possible: on a base at rest, without external wrenches. All
     /// else, and every check, is as in [`new`](Self::new).
     pub fn with_compiled(compiled: &Compiled) -> Self {
-        let model = compiled.model();
-        let mut dynamics = Dynamics::new(model);
-        dynamics.native = Some(Box::new(Native {
-            codes: compiled.single(),
-            last_inverse: [model.nq(), model.nv(), model.nv()].map(|n| vec![0.0; n]),
-            inverse_is_compiled: false,
-            positions: vec![0.0; model.nq()],
-        }));
+        let mut dynamics = Dynamics::new(compiled.model());
+        match dynamics.is_coupled() {
+            true => dynamics.coupled_code(compiled),
+            false => dynamics.native = Some(Box::new(Native::new(compiled))),
+        }
         dynamics
     }
 
     /// The model.
     pub fn model(&self) -> &Model {
-        &self.model
+        match &self.coupled {
+            None => &self.model,
+            Some(coupled) => &coupled.model,
+        }
     }
 
     /// Which path is taken.
@@ -320,6 +349,9 @@ impl Dynamics {
         vdot: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
+        if self.is_coupled() {
+            return self.coupled_inverse(state, vdot, external);
+        }
         self.model.expect_tree()?;
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
@@ -331,11 +363,7 @@ impl Dynamics {
                 && state.base == Base::fixed()
             {
                 code.run_into(&state.q, &state.v, vdot, &mut self.tau);
-                let arguments = [&state.q[..], &state.v, vdot];
-                for (to, from) in native.last_inverse.iter_mut().zip(arguments) {
-                    to.copy_from_slice(from);
-                }
-                native.inverse_is_compiled = true;
+                native.remember([&state.q, &state.v, vdot]);
                 finite_result("joint efforts", &self.model, &self.tau)?;
                 return Ok(&self.tau);
             }
@@ -386,6 +414,9 @@ impl Dynamics {
     }
 
     fn last_wrench(&self, body: usize) -> Force<f64> {
+        if let Some(wrench) = self.coupled_wrench(body) {
+            return wrench;
+        }
         if let Some(native) = &self.native
             && native.inverse_is_compiled
         {
@@ -414,6 +445,9 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
+        if self.is_coupled() {
+            return self.coupled_forward(state, tau, external);
+        }
         self.factors = Kept::None;
         self.model.expect_tree()?;
         self.check_state(state)?;
@@ -427,7 +461,7 @@ impl Dynamics {
             code.run(&state.q, &state.v, tau);
             let (vdot, inverse_pivots) = code.results();
             self.vdot.copy_from_slice(vdot);
-            check_pivots(&self.model, inverse_pivots)?;
+            check_pivots_of(&self.model, inverse_pivots)?;
             finite_result("accelerations", &self.model, &self.vdot)?;
             native.positions.copy_from_slice(&state.q);
             self.factors = Kept::AtPositions;
@@ -482,7 +516,7 @@ impl Dynamics {
                 (Kept::InRegisters, Fused::plain(&quads.factors.inverse))
             }
         };
-        check_pivots(&self.model, inverse_pivots)?;
+        check_pivots_of(&self.model, inverse_pivots)?;
         finite_result("accelerations", &self.model, &self.vdot)?;
         self.factors = kept;
         Ok(())
@@ -500,6 +534,9 @@ impl Dynamics {
     }
 
     fn fill_inertia(&mut self, state: &State, part: Part) -> Result<&Matrix> {
+        if self.is_coupled() {
+            return self.coupled_inertia(state, part);
+        }
         self.check_state(state)?;
         make_square(&mut self.inertia, self.model.nv());
         let inertia = self.inertia.as_mut_slice();
@@ -531,10 +568,13 @@ impl Dynamics {
 
     /// Factorizes I(q) = U D Uᵀ in O(n), for [`solve`](Self::solve).
     pub fn factorize(&mut self, state: &State) -> Result<()> {
+        if self.is_coupled() {
+            return self.coupled_factorize(state);
+        }
         self.factors = Kept::None;
         self.check_state(state)?;
         let inverse_pivots = self.path.factorize(&self.model, &state.q);
-        check_pivots(&self.model, inverse_pivots)?;
+        check_pivots_of(&self.model, inverse_pivots)?;
         self.factors = Kept::InComponents;
         Ok(())
     }
@@ -542,6 +582,9 @@ impl Dynamics {
     /// Solves I x = b in O(n) with the factors of the last [`factorize`](Self::factorize) or [`forward`](Self::forward):
     /// b comes in, x goes out.
     pub fn solve(&mut self, x: &mut [f64]) -> Result<()> {
+        if self.is_coupled() {
+            return self.coupled_solve(x);
+        }
         self.check_vector("right-hand side", x)?;
         self.bring_factors()?;
         match &mut self.path {
@@ -560,6 +603,16 @@ impl Dynamics {
 
     /// The factorization as an object of its own, with U, D, ψ, M̂ and their meaning.
     pub fn factorization(&self, state: &State) -> Result<Factorization<f64>> {
+        if self.is_coupled() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "model `{}` has couplings: its inertia matrix is factorized over clusters of joints",
+                    self.model.name()
+                ),
+            )
+            .hint("use `cluster_factorization`, or `Model::open_tree` for the tree without its couplings"));
+        }
         self.check_state(state)?;
         let mut factors = Factorization::new(&self.model);
         factors.factorize(&self.model, &state.q);
@@ -585,6 +638,16 @@ impl Dynamics {
     /// Efforts that hold the system still against gravity, springs and other force elements: inverse dynamics at v = v̇ = 0, on a base
     /// at rest.
     pub fn gravity(&mut self, state: &State) -> Result<&[f64]> {
+        if self.is_coupled() {
+            let mut at_rest = State {
+                q: state.q.clone(),
+                v: vec![0.0; state.v.len()],
+                base: Base::fixed(),
+            };
+            at_rest.base.pose = state.base.pose;
+            let still = vec![0.0; self.model().nv()];
+            return self.coupled_inverse(&at_rest, &still, &[]);
+        }
         self.check_state(state)?;
         let still = std::mem::take(&mut self.still);
         let mut at_rest = std::mem::replace(&mut self.at_rest, State::empty());
@@ -598,6 +661,9 @@ impl Dynamics {
 
     /// The matrix C(q, v) of convective inertia terms.
     pub fn coriolis(&mut self, state: &State) -> Result<&Matrix> {
+        if self.is_coupled() {
+            return self.coupled_coriolis(state);
+        }
         self.check_state(state)?;
         make_square(&mut self.coriolis, self.model.nv());
         coriolis_matrix(
@@ -614,6 +680,10 @@ impl Dynamics {
 
     /// Poses, velocities and accelerations of all bodies.
     pub fn kinematics(&mut self, state: &State, vdot: &[f64]) -> Result<&Kinematics<f64>> {
+        if self.is_coupled() {
+            self.coupled_kinematics(state, vdot)?;
+            return Ok(&self.kinematics);
+        }
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
         forward_kinematics(
@@ -635,6 +705,9 @@ impl Dynamics {
 
     /// Jacobian of a frame (6×nv: angular rows first, world axes, at the frame's origin).
     pub fn jacobian(&mut self, state: &State, frame: &FrameInfo) -> Result<&Matrix> {
+        if self.is_coupled() {
+            return self.coupled_jacobian(state, frame);
+        }
         self.locate(state)?;
         self.check_body(frame.body)?;
         frame_jacobian(&self.model, &self.kinematics, frame, &mut self.jacobian);
@@ -648,6 +721,11 @@ impl Dynamics {
         state: &State,
         frame: &FrameInfo,
     ) -> Result<Motion<f64>> {
+        if self.is_coupled() {
+            return self.at_tree(state, |tree, state| {
+                tree.jacobian_rate_times_v(state, frame)
+            });
+        }
         self.locate(state)?;
         self.check_body(frame.body)?;
         let acceleration = self.kinematics.frame_acceleration(frame);
@@ -657,6 +735,9 @@ impl Dynamics {
 
     /// Pose of a frame in the world.
     pub fn frame_pose(&mut self, state: &State, frame: &FrameInfo) -> Result<Pose<f64>> {
+        if self.is_coupled() {
+            return self.at_tree(state, |tree, state| tree.frame_pose(state, frame));
+        }
         self.locate(state)?;
         self.check_body(frame.body)?;
         let pose = self.kinematics.frame_pose(frame);
@@ -666,6 +747,10 @@ impl Dynamics {
 
     /// Energies, momenta and centre of mass.
     pub fn mechanical_state(&mut self, state: &State) -> Result<MechanicalState<f64>> {
+        if self.is_coupled() {
+            return self.at_tree(state, Dynamics::mechanical_state);
+        }
+        self.force_actions(state)?; // an element without a value is named
         self.locate(state)?;
         let mechanical = mechanical_state(&self.model, &state.q, &state.v, &self.kinematics);
         let energies = [
@@ -693,6 +778,11 @@ impl Dynamics {
         point: Vec3<f64>,
         wrench: Force<f64>,
     ) -> Result<Force<f64>> {
+        if self.is_coupled() {
+            return self.at_tree(state, |tree, state| {
+                tree.wrench_on(state, body, point, wrench)
+            });
+        }
         self.locate(state)?;
         self.check_body(body)?;
         let about_origin = Force::new(point.cross_add(wrench.force, wrench.moment), wrench.force);
@@ -749,7 +839,8 @@ impl Dynamics {
         external: &[Force<f64>],
         wrenches: &mut Vec<Force<f64>>,
     ) -> Result<Vec<Action<f64>>> {
-        self.locate(state)?;
+        let still = vec![0.0; self.model.nv()];
+        self.kinematics(state, &still)?;
         wrenches.clear();
         wrenches.extend_from_slice(external);
         wrenches.resize(self.model.body_count() + 1, Force::zero());
@@ -767,6 +858,13 @@ impl Dynamics {
 
     /// What every force element of the model does at a state: energy, powers, tension and length.
     pub fn force_actions(&mut self, state: &State) -> Result<Vec<Action<f64>>> {
+        if self.is_coupled() {
+            return self.at_tree(state, Dynamics::force_actions);
+        }
+        if self.model.forces().is_empty() {
+            self.check_state(state)?;
+            return Ok(Vec::new());
+        }
         let mut wrenches = std::mem::take(&mut self.wrenches);
         let actions = self.loaded(state, &[], &mut wrenches);
         self.wrenches = wrenches;
@@ -775,6 +873,9 @@ impl Dynamics {
 
     /// Jᵀ w of every force element: the efforts that would do the same.
     pub fn force_efforts(&mut self, state: &State) -> Result<Vec<Vec<f64>>> {
+        if self.is_coupled() {
+            return self.coupled_force_efforts(state);
+        }
         self.force_actions(state)?;
         let model = &self.model;
         let efforts = model.forces().iter().map(|element| {
@@ -992,7 +1093,7 @@ impl Dynamics {
 /// Why freedom k has no usable pivot, the last of all that have none: 1/m̂ is 0 or NaN where m̂ overflowed.
 #[cold]
 fn singular(model: &Model, k: usize, inverse: f64) -> Error {
-    let dof = &model.tree().dofs[k];
+    let dof = model.freedom(k);
     let body = &model.tree().bodies[dof.body];
     if inverse == 0.0 || inverse.is_nan() {
         return Error::new(
@@ -1023,7 +1124,7 @@ fn make_square(matrix: &mut Matrix, n: usize) {
 }
 
 /// Has every freedom a pivot to divide by?
-fn check_pivots(model: &Model, inverse: &[f64]) -> Result<()> {
+pub(crate) fn check_pivots_of(model: &Model, inverse: &[f64]) -> Result<()> {
     match not_positive(inverse) {
         None => Ok(()),
         Some(k) => Err(singular(model, k, inverse[k])),
@@ -1118,7 +1219,7 @@ pub(crate) fn too_large(what: &str) -> Error {
 
 #[cold]
 fn overflow(what: &str, model: &Model, freedom: usize) -> Error {
-    let name = &model.tree().dofs[freedom].name;
+    let name = &model.freedom(freedom).name;
     Error::new(
         ErrorKind::Input,
         format!("{what}: the result for `{name}` overflows"),

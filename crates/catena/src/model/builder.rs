@@ -369,6 +369,7 @@ impl ModelBuilder {
             }
             Some(error) => return Err(error),
         }
+        model.eliminate_couplings()?;
         Ok(model)
     }
 }
@@ -702,6 +703,7 @@ impl Making {
             dofs: self.dofs,
             gravity: builder.gravity,
             constraints: Vec::new(),
+            couplings: None,
             forces: Vec::new(),
         })
     }

@@ -7,6 +7,7 @@ mod builder;
 mod check;
 mod closed_models;
 pub mod constraint;
+pub mod couplings;
 pub mod embedded;
 mod force;
 mod graph;
@@ -21,6 +22,7 @@ pub use builder::{
     AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,
 };
 pub use constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Law, Rule, RuleSpec};
+pub use couplings::{Cluster, Couplings, Follower};
 pub use force::{
     BodyPoint, ConstantForce, Drag, ForceAxes, ForceElement, ForceLaw, ForceRule, ForceSpec,
     GravityGradient, Spring, Torsion,
@@ -38,6 +40,9 @@ use std::sync::Arc;
 
 /// A checked, immutable tree of rigid bodies.
 ///
+/// Linear couplings of coordinates (`mimic`, gears) are eliminated where there are no other constraints: [`nq`](Self::nq) and
+/// [`nv`](Self::nv) are the numbers of independent coordinates, and [`couplings`](Self::couplings) gives those of the tree.
+///
 /// Bodies are numbered 1…n, parents before children; 0 is the ground (or the prescribed base). The tree itself (names,
 /// parents, joint kinds) carries no numbers and is shared; the numbers are of type `P`, usually `f64` whatever scalar
 /// the computation runs in (see [`Parameter`]).
@@ -48,6 +53,7 @@ pub struct Model<P = f64> {
     pub(crate) dofs: Vec<DofNumbers<P>>,    // index = velocity coordinate
     pub(crate) gravity: Vec3<P>,
     pub(crate) constraints: Vec<Constraint<P>>,
+    pub(crate) couplings: Option<Arc<Couplings<P>>>,
     pub(crate) forces: Vec<ForceElement>,
 }
 
@@ -93,17 +99,52 @@ impl<P> Model<P> {
         1..=self.body_count()
     }
 
-    /// Number of position coordinates.
+    /// Number of independent position coordinates.
+    #[inline]
     pub fn nq(&self) -> usize {
-        self.tree.nq
+        match &self.couplings {
+            None => self.tree.nq,
+            Some(couplings) => couplings.nq(),
+        }
     }
 
-    /// Number of velocity coordinates, the freedoms.
+    /// Number of independent velocity coordinates, the freedoms.
+    #[inline]
     pub fn nv(&self) -> usize {
-        self.tree.nv
+        match &self.couplings {
+            None => self.tree.nv,
+            Some(couplings) => couplings.nv(),
+        }
     }
 
-    /// The constraints besides the joints of the tree: loops, couplings, drivers.
+    /// The couplings that were eliminated, if there are any.
+    pub fn couplings(&self) -> Option<&Couplings<P>> {
+        self.couplings.as_deref()
+    }
+
+    /// Name, unit and limits of an independent freedom.
+    pub fn freedom(&self, k: usize) -> &DofInfo {
+        match &self.couplings {
+            None => &self.tree.dofs[k],
+            Some(couplings) => &self.tree.dofs[couplings.freedoms()[k]],
+        }
+    }
+
+    /// Is this freedom of the tree independent? Otherwise it follows others.
+    #[inline(always)]
+    pub(crate) fn is_independent(&self, tree_freedom: usize) -> bool {
+        match &self.couplings {
+            None => true,
+            Some(couplings) => couplings.is_independent(tree_freedom),
+        }
+    }
+
+    /// Names, units and limits of the independent freedoms.
+    pub fn freedoms(&self) -> Vec<&DofInfo> {
+        (0..self.nv()).map(|k| self.freedom(k)).collect()
+    }
+
+    /// The constraints besides the joints of the tree: loops, drivers, and couplings that are not eliminated.
     pub fn constraints(&self) -> &[Constraint<P>] {
         &self.constraints
     }
@@ -180,8 +221,27 @@ impl<P: Copy> Model<P> {
                 .collect(),
             gravity: vec(self.gravity),
             constraints: self.constraints.iter().map(|c| c.map(&f)).collect(),
+            couplings: (self.couplings.as_ref()).map(|couplings| Arc::new(couplings.map(&f))),
             forces: self.forces.clone(),
         }
+    }
+
+    /// The tree alone: the model without its constraints and couplings, every loop open.
+    #[must_use]
+    pub fn open_tree(mut self) -> Self {
+        self.constraints.clear();
+        self.couplings = None;
+        self
+    }
+
+    /// The model with its couplings as constraints besides the joints, solved with multipliers: all coordinates of the tree are
+    /// coordinates of the model again.
+    #[must_use]
+    pub fn with_couplings_as_constraints(mut self) -> Self {
+        if let Some(couplings) = self.couplings.take() {
+            self.constraints.extend_from_slice(couplings.constraints());
+        }
+        self
     }
 
     /// The constants from which the joint that carries a body is set up.
@@ -261,7 +321,7 @@ impl Model<f64> {
         self.bodies[body].pitch
     }
 
-    /// Rotor inertia, passive forces and limits of a freedom.
+    /// Rotor inertia, passive forces and limits of a freedom of the tree.
     pub fn dof(&self, k: usize) -> Dof {
         let (numbers, info) = (&self.dofs[k], &self.tree.dofs[k]);
         Dof {
@@ -280,7 +340,7 @@ impl Model<f64> {
     }
 
     /// A hash of everything that enters the equations of motion of the tree: joints, parents, placements,
-    /// inertias, rotors, passive forces, gravity, force elements, bit by bit. Names and constraints are left out.
+    /// inertias, rotors, passive forces, gravity, force elements, eliminated couplings, bit by bit. Names and constraints are left out.
     pub fn fingerprint(&self) -> u64 {
         let mut print = Fingerprint::new();
         for (node, body) in self.tree.nodes.iter().zip(&self.bodies) {
@@ -305,6 +365,14 @@ impl Model<f64> {
             print.words(numbers.map(f64::to_bits));
         }
         print.words(self.gravity.to_array().map(f64::to_bits));
+        for follower in self.couplings.iter().flat_map(|c| c.followers()) {
+            let at = [follower.coordinate.v, follower.terms.len()];
+            print.words(at.map(|n| n as u64));
+            print.words([follower.offset.to_bits()]);
+            for (source, ratio) in &follower.terms {
+                print.words([source.v as u64, ratio.to_bits()]);
+            }
+        }
         for element in &self.forces {
             // as many digits as it takes to tell numbers apart
             print.bytes(format!("{:?}", element.law).as_bytes());
@@ -323,11 +391,58 @@ impl Model<f64> {
         })
     }
 
-    /// The tree alone: the model without its constraints, every loop open.
+    /// How a coordinate follows others: `finger2 = 0.5 + 2 finger1`.
+    pub fn following(&self, follower: &Follower) -> String {
+        let name = |k: usize| &self.tree.dofs[k].name;
+        let mut text = format!("{} =", name(follower.coordinate.v));
+        if follower.offset != 0.0 || follower.terms.is_empty() {
+            text += &format!(" {}", follower.offset);
+        }
+        for (at, ratio) in &follower.terms {
+            let sign = match (text.ends_with('='), *ratio < 0.0) {
+                (true, false) => "",
+                (false, false) => " +",
+                (_, true) => " −",
+            };
+            text += sign;
+            if ratio.abs() != 1.0 {
+                text += &format!(" {}", ratio.abs());
+            }
+            text += &format!(" {}", self.freedom(at.v).name);
+        }
+        text
+    }
+
+    /// This tree with these couplings, which were eliminated for a model of the same tree.
     #[must_use]
-    pub fn open_tree(mut self) -> Self {
-        self.constraints.clear();
+    pub fn with_couplings(mut self, couplings: Option<Couplings>) -> Self {
+        self.couplings = couplings.map(Arc::new);
         self
+    }
+
+    /// Eliminates the couplings, unless there are other constraints, or a translation of a joint with a quaternion is coupled:
+    /// then all are solved together, with multipliers.
+    pub(crate) fn eliminate_couplings(&mut self) -> crate::Result<()> {
+        let tree = &self.tree;
+        let is_plain = |at: &Coordinate| {
+            let body = &tree.bodies[tree.dofs[at.v].body];
+            body.kind.quaternion().is_none()
+        };
+        let is_coupling = |c: &Constraint| match &c.rule {
+            Rule::Coupling { terms, .. } => terms.iter().all(|(at, _)| is_plain(at)),
+            _ => false,
+        };
+        if self.constraints.is_empty() || !self.constraints.iter().all(is_coupling) {
+            return Ok(());
+        }
+        let constraints = std::mem::take(&mut self.constraints);
+        let (couplings, redundant) = Couplings::eliminate(&self.tree, constraints)?;
+        for name in redundant {
+            let note = format!("coupling `{name}` follows from those before it: it adds nothing");
+            Arc::make_mut(&mut self.tree).assumptions.push(note);
+        }
+        self.couplings = Some(Arc::new(couplings));
+        Ok(())
     }
 
     /// A copy in another uniform gravity field.

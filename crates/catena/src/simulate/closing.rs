@@ -6,12 +6,17 @@
 //! of the start. A freedom that dry friction holds is a further row, so that neither steps nor projections move it; such rows often
 //! depend on those of the loops. Near a position where rows lose rank, stages and steps are projected in double-double arithmetic, so that
 //! the run stays on its branch.
+//!
+//! Where all constraints are couplings of coordinates, and nothing is held, accelerations are those of the independent freedoms, in
+//! O(n): v̇ = G v̇ of the reduced dynamics. Couplings are linear, so steps keep them to round-off, and projecting is q = G q + c.
+//! Multipliers are then found for samples only.
 
+use crate::Dynamics;
 use crate::algorithm::constrained::closed_chain::CLOSED;
 use crate::algorithm::constrained::friction::DEPENDENT;
 use crate::algorithm::constrained::{ClosedChain, Stabilisation, UserConstraint};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Model, Rule};
+use crate::model::{Couplings, Model, Rule};
 use crate::spatial::Force;
 use crate::state::State;
 use std::sync::Arc;
@@ -49,14 +54,78 @@ pub(super) struct Closing {
     /// Are rows dependent, those of held freedoms included? Known after the first projection.
     redundant: Option<bool>,
     failure: Option<Error>,
+    /// Where all constraints are couplings.
+    independent: Option<Box<Independent>>,
+}
+
+/// The dynamics in independent coordinates.
+#[derive(Clone, Debug)]
+struct Independent {
+    dynamics: Dynamics,
+    couplings: Couplings,
+    state: State,
+    tau: Vec<f64>,
+}
+
+impl Independent {
+    /// Nothing unless all constraints of the model are couplings that can be eliminated.
+    fn new(model: &Model) -> Option<Box<Self>> {
+        let mut reduced = model.clone();
+        reduced.eliminate_couplings().ok()?;
+        let couplings = reduced.couplings()?.clone();
+        Some(Box::new(Independent {
+            state: State::neutral(&reduced),
+            tau: vec![0.0; reduced.nv()],
+            dynamics: Dynamics::new(&reduced),
+            couplings,
+        }))
+    }
+
+    fn load(&mut self, state: &State) {
+        let couplings = &self.couplings;
+        couplings.independent_positions(&state.q, &mut self.state.q);
+        couplings.independent_rates(&state.v, &mut self.state.v);
+        self.state.base = state.base;
+    }
+
+    /// Accelerations of the tree.
+    fn accelerate(
+        &mut self,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+        vdot: &mut [f64],
+    ) -> Result<()> {
+        self.load(state);
+        self.couplings.contract(tau, &mut self.tau);
+        let found = self.dynamics.forward(&self.state, &self.tau, external)?;
+        self.couplings.expand_rates(found, vdot);
+        Ok(())
+    }
+
+    /// What follows is put where it belongs.
+    fn project(&mut self, state: &mut State) {
+        self.load(state);
+        self.couplings.expand_positions(&self.state.q, &mut state.q);
+        self.couplings.expand_rates(&self.state.v, &mut state.v);
+    }
 }
 
 impl Closing {
-    /// Nothing for a model without constraints.
-    pub fn new(model: &Model, user: Vec<Arc<dyn UserConstraint>>, drift: Drift) -> Option<Self> {
+    /// Nothing for a model without constraints. With `holds`, dry friction or stops may hold freedoms.
+    pub fn new(
+        model: &Model,
+        user: Vec<Arc<dyn UserConstraint>>,
+        drift: Drift,
+        holds: bool,
+    ) -> Option<Self> {
         if model.constraints().is_empty() && user.is_empty() {
             return None;
         }
+        let independent = match user.is_empty() && !holds && drift == Drift::Project {
+            true => Independent::new(model),
+            false => None,
+        };
         let mut chain = ClosedChain::with(model, user, Default::default());
         if let Drift::Stabilise(stabilisation) = drift {
             chain.stabilise(stabilisation);
@@ -67,6 +136,7 @@ impl Closing {
             drift,
             redundant: None,
             failure: None,
+            independent,
         })
     }
 
@@ -173,6 +243,10 @@ impl Closing {
 
     /// Projects onto the constraints, in double-double arithmetic where rows are close to losing rank.
     fn settle(&mut self, t: f64, state: &mut State) -> Result<()> {
+        if let Some(independent) = &mut self.independent {
+            independent.project(state);
+            return Ok(());
+        }
         let chain = self.rows_now();
         chain.project(t, state)?;
         if chain.is_weak() {
@@ -194,6 +268,9 @@ impl Closing {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
+        if let Some(independent) = &mut self.independent {
+            return independent.accelerate(state, tau, external, vdot);
+        }
         let (redundant, drift) = (self.redundant, self.drift);
         let chain = self.rows_now();
         if redundant == Some(true) && drift == Drift::Project {
@@ -211,6 +288,21 @@ impl Closing {
         }
         vdot.copy_from_slice(self.last().motion().accelerations);
         Ok(())
+    }
+
+    /// The multipliers at a state where [`accelerate`](Self::accelerate) needed none.
+    pub fn complete(
+        &mut self,
+        t: f64,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        if self.independent.is_none() {
+            return Ok(());
+        }
+        self.chain.evaluate(t, state);
+        self.chain.accelerate(state, tau, external)
     }
 
     /// Accelerations with nothing held, at a closed state.

@@ -288,6 +288,9 @@ impl Simulation {
     ///
     /// The base moves as the inputs prescribe. Without a prescription it is at rest in the pose of the state; a state with a moving base
     /// is refused, since it gives only the beginning of that motion.
+    ///
+    /// A run of a model with couplings has all coordinates of the tree, and its inputs act on them; the state may be given in
+    /// independent coordinates.
     pub fn new(
         model: &Model,
         initial: &State,
@@ -325,7 +328,12 @@ impl Simulation {
         check(&options)?;
         inputs.base.check(options.duration)?;
         place_base(&initial.base, &mut inputs)?;
-        let initial = State::new(model, &initial.q, &initial.v)?;
+        let whole = model.clone().with_couplings_as_constraints();
+        let initial = match initial.q.len() == whole.nq() {
+            true => State::new(&whole, &initial.q, &initial.v)?,
+            false => State::new(model, &initial.q, &initial.v)?.of_tree(model),
+        };
+        let model = &whole;
         let mut system = TreeSystem::with_constraints(model, inputs, events, Vec::new(), drift)?;
         let explicit = !matches!(options.integrator, Integrator::Bdf { .. });
         let compiled = match compiler {

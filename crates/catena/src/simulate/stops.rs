@@ -62,7 +62,7 @@ impl Stop {
     /// quaternions have none.
     pub fn all(model: &Model) -> Vec<Stop> {
         let mut stops = Vec::new();
-        for k in 0..model.nv() {
+        for k in 0..model.tree().dofs.len() {
             let dof = model.dof(k);
             let Some(limits) = dof.limits.filter(|_| coordinate(model, k).is_some()) else {
                 continue;

@@ -204,7 +204,8 @@ pub struct TreeSystem {
 }
 
 impl TreeSystem {
-    /// The model driven by these inputs, on the base they prescribe. Loops are kept closed by projection.
+    /// The model driven by these inputs, on the base they prescribe. Loops are kept closed by projection. States and inputs have all
+    /// coordinates of the tree: couplings are constraints here ([`Model::with_couplings_as_constraints`]).
     pub fn new(model: &Model, inputs: Inputs, events: Vec<EventFunction>) -> Result<Self> {
         TreeSystem::with_constraints(model, inputs, events, Vec::new(), Drift::default())
     }
@@ -217,14 +218,16 @@ impl TreeSystem {
         user: Vec<Arc<dyn UserConstraint>>,
         drift: Drift,
     ) -> Result<Self> {
+        let model = &model.clone().with_couplings_as_constraints();
         inputs.check(model)?;
         let nv = model.nv();
         let mut smooth = model.clone();
         smooth.dofs.iter_mut().for_each(|dof| dof.friction = 0.0);
         let actuated = Actuated::new(nv, inputs.actuators.as_deref());
         let is_driven = !matches!(inputs.controller, Controller::None);
-        let closing = Closing::new(&smooth, user, drift);
         let friction = DryFriction::new(model, &inputs.stops);
+        let holds = !friction.freedoms.is_empty();
+        let closing = Closing::new(&smooth, user, drift, holds);
         let is_closed = closing.is_some();
         let rate = inputs.rate.filter(|_| is_driven);
         Ok(TreeSystem {
@@ -323,6 +326,9 @@ impl TreeSystem {
         self.load(t, &state.q, &state.v);
         self.state.base = state.base;
         self.accelerate(t, &mut vdot)?;
+        if let Some(closing) = &mut self.closing {
+            closing.complete(t, &self.state, &self.resisted, &self.external)?;
+        }
         let mut constrained = self.closing.as_ref().map(|closing| Constrained {
             efforts: closing.efforts(),
             multipliers: closing.multipliers().to_vec(),

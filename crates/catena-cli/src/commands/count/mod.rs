@@ -33,12 +33,17 @@ pub struct Arguments {
     /// Folder for saha-tables-1-2.md and saha-tables-1-2.svg; not with a model
     #[arg(short, long, value_name = "FOLDER", conflicts_with = "model")]
     output: Option<PathBuf>,
+
+    /// Leave loops and couplings of the model open: the tree alone
+    #[arg(long, requires = "model")]
+    open_loops: bool,
 }
 
 /// Counts.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     if let Some(name) = &arguments.model {
-        return one_model(&ModelArgument::named(name), as_json);
+        let argument = ModelArgument::named(name).opened(arguments.open_loops);
+        return one_model(&argument, as_json);
     }
     if let Some(folder) = &arguments.output {
         output::make_folder(folder)?;
@@ -71,7 +76,9 @@ fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
     model.expect_tree()?;
     model.expect_no_forces("the count of operations")?;
     limits::freedoms(&model, "count", MOST_FREEDOMS)?;
-    let reduced = model.reduced(DUST).model;
+    let tree = model.clone().open_tree();
+    let reduced = tree.reduced(DUST).model;
+    let couplings = model.couplings();
     let mut section = Section::new(
         &format!("{}: {} freedoms", model.name(), model.nv()),
         &[
@@ -85,10 +92,14 @@ fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
         ],
     );
     let mut record = Vec::new();
-    for algorithm in Algorithm::ALL {
+    let algorithms: &[Algorithm] = match couplings {
+        None => &Algorithm::ALL,
+        Some(_) => &[Algorithm::Inverse, Algorithm::Clusters, Algorithm::Inertia],
+    };
+    for &algorithm in algorithms {
         let counts = [
-            Some(both(recursion(&model, algorithm))),
-            Some(both(recursion(&reduced, algorithm))),
+            Some(both(recursion(&tree, couplings, algorithm))),
+            Some(both(recursion(&reduced, couplings, algorithm))),
             program(&model, algorithm)?.map(both),
         ];
         let mut row = vec![algorithm.name().to_string()];
@@ -166,6 +177,7 @@ impl Line {
             Algorithm::Factorization => "U D Uᵀ",
             Algorithm::WalkerOrin => "Walker–Orin",
             Algorithm::Inertia => "composite bodies",
+            Algorithm::Clusters => "clusters",
         };
         format!("catena: {short}, {}", self.way.name())
     }
@@ -208,9 +220,9 @@ impl Counts {
             let reduced = any.reduced(DUST).model;
             for line in &mut lines {
                 let operations = match line.way {
-                    Way::Any => Some(recursion(&any, line.algorithm)),
-                    Way::Dh => Some(recursion(&dh, line.algorithm)),
-                    Way::Reduced => Some(recursion(&reduced, line.algorithm)),
+                    Way::Any => Some(recursion(&any, None, line.algorithm)),
+                    Way::Dh => Some(recursion(&dh, None, line.algorithm)),
+                    Way::Reduced => Some(recursion(&reduced, None, line.algorithm)),
                     Way::Program => program(&any, line.algorithm)?,
                     Way::RightAngles => program(&right, line.algorithm)?,
                 };

@@ -1,5 +1,6 @@
 //! What is counted: chains of revolute joints, and the algorithms run in numbers that count or in expressions.
 
+use catena::algorithm::coupled::CoupledDynamics;
 use catena::algorithm::factorization::Factorization;
 use catena::algorithm::forward_dynamics::{
     ForwardDynamics, WalkerOrin, forward_dynamics, forward_dynamics_walker_orin,
@@ -7,11 +8,11 @@ use catena::algorithm::forward_dynamics::{
 use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::error::Result;
-use catena::model::{Inertial, JointKind, JointSpec, modified_dh};
+use catena::model::{Couplings, Inertial, JointKind, JointSpec, modified_dh};
 use catena::random::Random;
 use catena::scalar::{Count, Operations};
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
-use catena::{Base, Model, ModelBuilder, Scalar, State};
+use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State};
 use catena_symbolic::generate::{self, Options, Question};
 use std::f64::consts::FRAC_PI_2;
 
@@ -79,10 +80,12 @@ pub enum Algorithm {
     WalkerOrin,
     /// The inertia matrix by composite bodies.
     Inertia,
+    /// Newton–Euler, and a factorization over clusters of coupled joints, O(n).
+    Clusters,
 }
 
 impl Algorithm {
-    /// All of them.
+    /// Those of trees.
     pub const ALL: [Algorithm; 5] = [
         Algorithm::Inverse,
         Algorithm::Articulated,
@@ -99,13 +102,17 @@ impl Algorithm {
             Algorithm::Factorization => "forward dynamics, U D Uᵀ",
             Algorithm::WalkerOrin => "forward dynamics, Walker–Orin",
             Algorithm::Inertia => "inertia matrix",
+            Algorithm::Clusters => "forward dynamics, clusters of coupled joints",
         }
     }
 }
 
 /// The operations of an algorithm on this model as the library runs it: exact zeros and ones among the model's numbers cost nothing,
 /// everything else does.
-pub fn recursion(model: &Model, algorithm: Algorithm) -> Operations {
+pub fn recursion(model: &Model, couplings: Option<&Couplings>, algorithm: Algorithm) -> Operations {
+    if let Some(couplings) = couplings {
+        return coupled(model, couplings, algorithm);
+    }
     let n = model.nv();
     let count =
         |numbers: &[f64]| -> Vec<Count> { numbers.iter().map(|x| Count::variable(*x)).collect() };
@@ -146,6 +153,35 @@ pub fn recursion(model: &Model, algorithm: Algorithm) -> Operations {
             let mut matrix = vec![Count::zero(); n * n];
             Count::measure(|| inertia_matrix(model, &q, &mut work, &mut matrix))
         }
+        Algorithm::Clusters => unreachable!("a tree has no couplings"),
+    };
+    operations
+}
+
+/// The same for the independent freedoms of a tree with couplings.
+fn coupled(tree: &Model, couplings: &Couplings, algorithm: Algorithm) -> Operations {
+    let x = |n: usize| vec![Count::variable(0.1); n];
+    let (q, v) = (x(couplings.nq()), x(couplings.nv()));
+    let (mut out, base) = (v.clone(), Base::fixed());
+    let mut work = CoupledDynamics::new(tree, couplings);
+    let slices = [&q[..], &v, &v];
+    let ((), operations) = match algorithm {
+        Algorithm::Inverse => Count::measure(|| {
+            work.inverse(tree, couplings, slices, &base, &[], &mut out);
+        }),
+        Algorithm::Inertia => {
+            let mut work = CompositeBodies::new(tree);
+            let mut matrix = Matrix::zeros(tree.nv(), tree.nv());
+            let mut all = vec![Count::zero(); tree.nq()];
+            Count::measure(|| {
+                couplings.expand_positions(&q, &mut all);
+                inertia_matrix(tree, &all, &mut work, matrix.as_mut_slice());
+                couplings.congruence(&matrix);
+            })
+        }
+        _ => Count::measure(|| {
+            work.forward(tree, couplings, slices, &base, &[], &mut out);
+        }),
     };
     operations
 }
@@ -157,6 +193,7 @@ pub fn program(model: &Model, algorithm: Algorithm) -> Result<Option<Operations>
         Algorithm::Articulated => (Question::Forward, "articulated bodies"),
         Algorithm::WalkerOrin => (Question::Forward, "Newton–Euler"),
         Algorithm::Inertia => (Question::Inertia, ""),
+        Algorithm::Clusters => (Question::Forward, "articulated clusters"),
         Algorithm::Factorization => return Ok(None),
     };
     let ways = generate::programs(model, question, &Options::default())?;

@@ -393,11 +393,14 @@ pub struct Arguments {
 
 /// Simulates.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    let loaded = arguments.model.load()?;
+    let mut loaded = arguments.model.load()?;
+    // the state is given in independent coordinates; the run has all of the tree
+    let mut start = arguments.start(&loaded)?.of_tree(&loaded.model);
+    let has_loops = !loaded.model.constraints().is_empty();
+    loaded.model = loaded.model.with_couplings_as_constraints();
     let model = &loaded.model;
-    let mut start = arguments.start(&loaded)?;
     let mut moved = None;
-    if !model.constraints().is_empty() {
+    if has_loops {
         let chain = &mut ClosedChain::new(model);
         moved = situation::close(chain, 0.0, &mut start.state)?;
     }

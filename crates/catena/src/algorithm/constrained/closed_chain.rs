@@ -71,7 +71,8 @@ pub struct ClosedMotion<'a> {
 }
 
 impl ClosedChain {
-    /// Workspaces for a model and its constraints.
+    /// Workspaces for a model and its constraints. Couplings are constraints here, too: states have all coordinates of the tree
+    /// ([`Model::with_couplings_as_constraints`]).
     pub fn new(model: &Model) -> Self {
         ClosedChain::with(model, Vec::new(), Axes::Parent)
     }
@@ -79,14 +80,15 @@ impl ClosedChain {
     /// Workspaces for a model with user-defined constraints, and a choice of axes for points on points.
     pub fn with(model: &Model, user: Vec<Arc<dyn UserConstraint>>, axes: Axes) -> Self {
         let counts: Vec<usize> = user.iter().map(|u| u.rows()).collect();
+        let model = model.clone().with_couplings_as_constraints();
         ClosedChain {
-            model: model.clone(),
             tree: Dynamics::new(&model.clone().open_tree()),
             user_rows: counts
                 .iter()
                 .map(|&rows| UserRows::new(rows, model.nv()))
                 .collect(),
-            work: CutLoops::new(model, axes, &counts, &[]),
+            work: CutLoops::new(&model, axes, &counts, &[]),
+            model,
             user,
             axes,
             stabilisation: Stabilisation::default(),

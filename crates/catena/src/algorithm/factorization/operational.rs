@@ -70,6 +70,11 @@ pub fn operational_inertia(
 ) -> Result<OperationalInertia> {
     solver.prepare(model, factors);
     let (inverse, x) = operational_inverse(model, solver, jacobian);
+    operational_inertia_of(inverse, x)
+}
+
+/// Λ of a task with this Λ⁻¹ = J I⁻¹ Jᵀ and x = I⁻¹ Jᵀ.
+pub(crate) fn operational_inertia_of(inverse: Matrix, x: Matrix) -> Result<OperationalInertia> {
     let rows = inverse.rows();
     let largest = (0..rows).fold(0.0f64, |m, i| m.max(inverse[(i, i)]));
     let mut scale = vec![0.0; rows];

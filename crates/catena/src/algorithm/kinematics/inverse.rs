@@ -170,6 +170,9 @@ impl Limited {
 /// ```
 #[derive(Clone, Debug)]
 pub struct InverseKinematics {
+    /// The model as it was given; states come and go in its coordinates.
+    given: Model,
+    /// With couplings as constraints: the search is in all coordinates of the tree, whose limits hold.
     model: Model,
     kinematics: Kinematics<f64>,
     centroidal: CentroidalMomentum,
@@ -181,6 +184,8 @@ pub struct InverseKinematics {
 impl InverseKinematics {
     /// Workspaces for a model and its constraints.
     pub fn new(model: &Model) -> Self {
+        let given = model.clone();
+        let model = &given.clone().with_couplings_as_constraints();
         let tree = model.tree();
         let limited = model.bodies().flat_map(|i| {
             let body = &tree.bodies[i];
@@ -202,11 +207,44 @@ impl InverseKinematics {
             limited: limited.collect(),
             still: vec![0.0; model.nv()],
             model: model.clone(),
+            given,
         }
     }
 
     /// Positions near `start` that put everything where it is wanted, or as near to it as steps lead; the result says which.
     pub fn reach(&mut self, goal: &Goal, start: &State, search: &Search) -> Result<Reached> {
+        let whole = self.whole(start)?;
+        let mut found = self.search(goal, &whole, search)?;
+        found.state = self.independent(found.state);
+        Ok(found)
+    }
+
+    /// A state in all coordinates of the tree.
+    fn whole(&self, state: &State) -> Result<State> {
+        match self.given.couplings() {
+            None => Ok(state.clone()),
+            Some(_) => {
+                let mut whole = State::new(&self.given, &state.q, &state.v)?.of_tree(&self.given);
+                whole.base = state.base;
+                Ok(whole)
+            }
+        }
+    }
+
+    /// A state in the coordinates of the model that was given.
+    fn independent(&self, state: State) -> State {
+        let Some(couplings) = self.given.couplings() else {
+            return state;
+        };
+        State {
+            q: couplings.positions().iter().map(|&k| state.q[k]).collect(),
+            v: couplings.freedoms().iter().map(|&k| state.v[k]).collect(),
+            base: state.base,
+        }
+    }
+
+    /// [`reach`](Self::reach) in all coordinates of the tree.
+    fn search(&mut self, goal: &Goal, start: &State, search: &Search) -> Result<Reached> {
         self.check(goal, search)?;
         let limited = match search.limits {
             true => self.limited.clone(),
@@ -251,9 +289,9 @@ impl InverseKinematics {
     ) -> Result<Vec<Instant>> {
         check_times(times, goals.len())?;
         let mut instants = Vec::with_capacity(times.len());
-        let mut state = start.clone();
+        let mut state = self.whole(start)?;
         for (&time, goal) in times.iter().zip(goals) {
-            let found = self.reach(goal, &state, &Search { time, ..*search })?;
+            let found = self.search(goal, &state, &Search { time, ..*search })?;
             state = found.state.clone();
             instants.push(Instant {
                 time,
@@ -277,6 +315,13 @@ impl InverseKinematics {
                     &instant.state,
                     &instant.accelerations,
                 )?;
+            }
+        }
+        for instant in &mut instants {
+            instant.state = self.independent(instant.state.clone());
+            if let Some(couplings) = self.given.couplings() {
+                let all = std::mem::take(&mut instant.accelerations);
+                instant.accelerations = couplings.freedoms().iter().map(|&k| all[k]).collect();
             }
         }
         Ok(instants)

@@ -3,6 +3,7 @@
 //! The methods are those of [`crate::integrate::Fixed`], equation by equation: [`runge_kutta4`](crate::integrate) (1)–(5) and
 //! semi-implicit Euler (1)–(2).
 
+use super::coupled::prepare_dynamics;
 use super::lanes::{Place, Work, not_positive};
 use super::question::Question;
 use crate::Dynamics;
@@ -81,7 +82,9 @@ impl<V: Vector> Stages<V> {
 
 /// A number of fixed steps.
 #[derive(Clone, Copy)]
-pub(crate) struct Advance {
+pub(crate) struct Advance<'a> {
+    /// The tree of a model with couplings.
+    pub coupled: Option<&'a Model>,
     pub classical: bool,
     pub step: f64,
     pub steps: usize,
@@ -103,15 +106,19 @@ fn drive<V: Vector>(
         return;
     };
     let (stiffness, damping) = (Wide::constant(stiffness), Wide::constant(damping));
-    let tree = model.tree();
+    let (mut at, mut to) = (0, 0); // of the independent coordinates
     for i in 1..=model.body_count() {
-        let info = tree.nodes[i];
+        let info = model.tree().nodes[i];
+        if info.kind.quaternion().is_some() {
+            tau[to..to + info.kind.nv()].fill(Wide::zero());
+            (at, to) = (at + info.kind.nq(), to + info.kind.nv());
+            continue;
+        }
         for k in 0..info.kind.nv() {
-            let (at, to) = (info.q + k, info.v + k);
-            tau[to] = match info.kind.quaternion() {
-                None => stiffness * (numbers[to] - q[at]) - damping * v[to],
-                Some(_) => Wide::zero(),
-            };
+            if model.is_independent(info.v + k) {
+                tau[to] = stiffness * (numbers[to] - q[at]) - damping * v[to];
+                (at, to) = (at + 1, to + 1);
+            }
         }
     }
 }
@@ -203,12 +210,17 @@ impl<V: Vector> Stages<V> {
     }
 }
 
-impl Question for Advance {
+impl Question for Advance<'_> {
     const NEEDS_VELOCITIES: bool = true;
 
     fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
-        work.forward
-            .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
+        match self.coupled {
+            None => {
+                work.forward
+                    .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
+            }
+            Some(tree) => prepare_dynamics(tree, model, work),
+        }
         work.stages
             .get_or_insert_with(|| Box::new(Stages::new(model)));
         work.make_room(work.native.forward.as_ref().map_or(0, Wides::outputs));
@@ -224,7 +236,7 @@ impl Question for Advance {
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
-        let (Some(forward), Some(stages)) = (&mut work.forward, &mut work.stages) else {
+        let Some(stages) = &mut work.stages else {
             return bad;
         };
         stages.q[0].copy_from_slice(&work.q[..model.nq()]);
@@ -251,7 +263,13 @@ impl Question for Advance {
                 let (vdot, inverse_pivots) = work.output[..2 * model.nv()].split_at(model.nv());
                 a[k].copy_from_slice(vdot);
                 bad = not_positive(inverse_pivots, bad);
-            } else {
+            } else if let (Some(tree), Some(couplings)) = (self.coupled, model.couplings()) {
+                if let Some(forward) = &mut work.coupled {
+                    let state = [&q[..], v, tau];
+                    forward.forward(tree, couplings, state, base, &[], &mut a[k]);
+                    bad = not_positive(forward.factors.inverse_pivots(), bad);
+                }
+            } else if let Some(forward) = &mut work.forward {
                 forward_dynamics(model, q, v, tau, base, &[], forward, &mut a[k]);
                 bad = not_positive(&forward.factors.inverse, bad);
             }

@@ -266,6 +266,9 @@ impl Batch {
         self.model.expect_tree()?;
         self.model
             .expect_no_forces("derivatives of a batch of states")?;
+        if self.is_coupled() {
+            return self.coupled_inverse_derivatives([q, v, vdot], derivatives);
+        }
         let nv = self.model.nv();
         self.ask(OfInverse, [q, v, vdot], &[], derivatives, 2 * nv * nv)
     }
@@ -281,6 +284,9 @@ impl Batch {
         self.model.expect_tree()?;
         self.model
             .expect_no_forces("derivatives of a batch of states")?;
+        if self.is_coupled() {
+            return self.coupled_forward_derivatives([q, v, tau], derivatives);
+        }
         let nv = self.model.nv();
         self.ask(OfForward, [q, v, tau], &[], derivatives, 3 * nv * nv)
     }

@@ -3,7 +3,8 @@
 use super::advance::Stages;
 use super::derivatives::{OfAccelerations, OfEfforts};
 use super::question::{OfInertia, Question};
-use crate::algorithm::factorization::Factorization;
+use crate::algorithm::coupled::CoupledDynamics;
+use crate::algorithm::factorization::{ClusterFactorization, Factorization};
 use crate::algorithm::forward_dynamics::ForwardDynamics;
 use crate::algorithm::inverse_dynamics::InverseDynamics;
 use crate::algorithm::kinematics::Kinematics;
@@ -77,6 +78,10 @@ pub(crate) struct Work<V: Vector> {
     pub of_accelerations: Option<Box<OfAccelerations<V>>>,
     /// The factors of this thread's states, register after register.
     pub factors: Vec<Factorization<Wide<V>>>,
+    /// Of models with couplings: dynamics, the factors, and positions of the tree.
+    pub coupled: Option<Box<CoupledDynamics<Wide<V>>>>,
+    pub cluster_factors: Vec<ClusterFactorization<Wide<V>>>,
+    pub tree_positions: Vec<Wide<V>>,
     /// States that failed, counted from the first of this thread.
     pub failed: Vec<usize>,
     /// First position coordinate of every quaternion.
@@ -103,10 +108,18 @@ impl<V: Vector> Work<V> {
             of_efforts: None,
             of_accelerations: None,
             factors: Vec::new(),
+            coupled: None,
+            cluster_factors: Vec::new(),
+            tree_positions: Vec::new(),
             failed: Vec::new(),
             quaternions: bodies
                 .iter()
                 .filter_map(|body| body.kind.quaternion().map(|k| body.q + k))
+                .map(|k| match model.couplings() {
+                    None => k,
+                    // quaternions are not coupled
+                    Some(couplings) => couplings.positions().partition_point(|&at| at < k),
+                })
                 .collect(),
             native: Lanes::default(),
             still: true,

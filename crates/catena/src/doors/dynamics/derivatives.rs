@@ -327,6 +327,9 @@ impl Dynamics {
         vdot: &[f64],
         external: &[Force<f64>],
     ) -> Result<&InverseDerivatives> {
+        if self.is_coupled() {
+            return self.coupled_inverse_derivatives(state, vdot, external);
+        }
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
         let loaded = self.load(state, external)?;
@@ -373,6 +376,9 @@ impl Dynamics {
         tau: &[f64],
         external: &[Force<f64>],
     ) -> Result<&ForwardDerivatives> {
+        if self.is_coupled() {
+            return self.coupled_forward_derivatives(state, tau, external);
+        }
         if let Some(native) = &self.native
             && native.codes.forward_derivatives.is_some()
             && external.is_empty()
@@ -441,7 +447,7 @@ impl Dynamics {
             share_out(found, [dq, dv, dtau].map(Matrix::as_mut_slice));
             vdot.copy_from_slice(&found[found.len() - model.nv()..]);
             self.vdot.copy_from_slice(vdot);
-            super::check_pivots(model, inverse_pivots)?;
+            super::check_pivots_of(model, inverse_pivots)?;
             super::finite_result("accelerations", model, &self.vdot)?;
             derivatives.check(model)?;
             native.positions.copy_from_slice(&state.q);
@@ -452,6 +458,9 @@ impl Dynamics {
 
     /// I⁻¹ in O(n²). The factorization is kept: see [`solve`](Self::solve).
     pub fn inverse_inertia(&mut self, state: &State) -> Result<&Matrix> {
+        if self.is_coupled() {
+            return self.coupled_inverse_inertia(state);
+        }
         self.factorize(state)?;
         let model = &self.model;
         let store = self
@@ -467,7 +476,7 @@ impl Dynamics {
 
 impl InverseDerivatives {
     /// Are all entries finite?
-    fn check(&self, model: &Model) -> Result<()> {
+    pub(super) fn check(&self, model: &Model) -> Result<()> {
         finite_matrix("∂τ/∂q", model, &self.dq)?;
         finite_matrix("∂τ/∂v", model, &self.dv)?;
         finite_matrix("∂τ/∂v̇", model, &self.inertia)
@@ -476,7 +485,7 @@ impl InverseDerivatives {
 
 impl ForwardDerivatives {
     /// Are all entries finite?
-    fn check(&self, model: &Model) -> Result<()> {
+    pub(super) fn check(&self, model: &Model) -> Result<()> {
         finite_matrix("∂v̇/∂q", model, &self.dq)?;
         finite_matrix("∂v̇/∂v", model, &self.dv)?;
         finite_matrix("∂v̇/∂τ", model, &self.dtau)
@@ -503,7 +512,7 @@ fn add_product(a: &mut Matrix, b: &Matrix, c: &Matrix) {
 }
 
 /// Matrices that lie one after another.
-fn share_out(from: &[f64], out: [&mut [f64]; 3]) {
+pub(super) fn share_out(from: &[f64], out: [&mut [f64]; 3]) {
     let mut rest = from;
     for out in out {
         let (own, others) = rest.split_at(out.len());
@@ -525,10 +534,7 @@ pub(super) fn finite_matrix(what: &str, model: &Model, matrix: &Matrix) -> Resul
     Err(Error::new(
         ErrorKind::Input,
         match matrix.rows() == model.nv() {
-            true => format!(
-                "{what}: the row of `{}` overflows",
-                model.tree().dofs[row].name
-            ),
+            true => format!("{what}: the row of `{}` overflows", model.freedom(row).name),
             false => format!("{what}: row {} overflows", row + 1),
         },
     )

@@ -28,6 +28,9 @@ impl Dynamics {
     /// forces are not in Y π, and a model with force elements is refused.
     pub fn regressor(&mut self, state: &State, vdot: &[f64]) -> Result<&Matrix> {
         self.model.expect_no_forces("the regressor")?;
+        if self.is_coupled() {
+            return self.coupled_regressor(state, vdot);
+        }
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
         let model = &self.model;
@@ -44,6 +47,9 @@ impl Dynamics {
     /// Jacobian of a body in its own axes about its origin (6 × nv, angular rows first). External wrenches w enter
     /// inverse dynamics by −Jᵀ w.
     pub fn body_jacobian(&mut self, state: &State, body: usize) -> Result<&Matrix> {
+        if self.is_coupled() {
+            return self.coupled_body_jacobian(state, body);
+        }
         self.locate(state)?;
         self.check_body(body)?;
         let model = &self.model;
@@ -63,6 +69,9 @@ impl Dynamics {
         state: &State,
         frame: &FrameInfo,
     ) -> Result<OperationalInertia> {
+        if self.is_coupled() {
+            return self.coupled_operational_inertia(state, frame);
+        }
         let jacobian = self.jacobian(state, frame)?.clone();
         let factors = self.factorization(state)?;
         let model = &self.model;
@@ -83,6 +92,9 @@ impl Dynamics {
 
     /// The centroidal momentum matrix A_G and its rate, with mass, mass centre and inertia of the whole.
     pub fn centroidal_momentum(&mut self, state: &State) -> Result<&CentroidalMomentum> {
+        if self.is_coupled() {
+            return self.coupled_centroidal_momentum(state);
+        }
         self.check_state(state)?;
         let model = &self.model;
         let result = self
@@ -120,6 +132,9 @@ impl Dynamics {
                 ),
             )
             .hint("one body alone must hang on the ground, by a free joint"));
+        }
+        if self.is_coupled() {
+            return self.coupled_generalized_jacobian(state, frame);
         }
         self.jacobian(state, frame)?;
         self.centroidal_momentum(state)?;

@@ -1,0 +1,167 @@
+//! Models written as URDF and as MJCF, where these can express them.
+//!
+//! Both formats have the frame of a link where its joint moves it; [`at_joints`] makes it so. What a format cannot express is
+//! collected in [`Refused`] and named in one error.
+
+mod mjcf;
+mod urdf;
+
+pub(crate) use mjcf::to_mjcf;
+pub(crate) use urdf::to_urdf;
+
+use catena::error::{Error, ErrorKind, Result};
+use catena::model::{ForceRule, Inertial, JointKind, JointSpec, ModelBuilder, RuleSpec};
+use catena::spatial::{Pose, Vec3};
+use std::collections::HashMap;
+
+/// What a format cannot express.
+#[derive(Default)]
+struct Refused(Vec<String>);
+
+impl Refused {
+    fn push(&mut self, what: impl Into<String>) {
+        self.0.push(what.into());
+    }
+
+    /// One error that names the first few.
+    fn into_result(self, format: &str) -> Result<()> {
+        const NAMED: usize = 5;
+        let Refused(all) = self;
+        if all.is_empty() {
+            return Ok(());
+        }
+        let more = match all.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let named = all[..all.len().min(NAMED)].join(", ");
+        let message = format!("{format} cannot express {named}{more}");
+        Err(Error::new(ErrorKind::Unsupported, message)
+            .hint("TOML and JSON, catena's own formats, can"))
+    }
+}
+
+/// The same model with the frame of every link where its joint moves it.
+fn at_joints(builder: &ModelBuilder) -> ModelBuilder {
+    let mut model = builder.clone();
+    // new frame of a link ← its old one
+    let mut moved: HashMap<String, Pose<f64>> = HashMap::new();
+    for joint in &mut model.joints {
+        let to_child = std::mem::replace(&mut joint.joint_from_child, Pose::identity());
+        if to_child == Pose::identity() {
+            continue;
+        }
+        match joint.kind {
+            JointKind::Fixed => joint.parent_from_joint = joint.parent_from_joint * to_child,
+            _ => {
+                moved.insert(joint.child.clone(), to_child);
+            }
+        }
+    }
+    for link in &mut model.links {
+        if let (Some(pose), Some(inertial)) = (moved.get(&link.name), &mut link.inertial) {
+            *inertial = Inertial {
+                mass: inertial.mass,
+                centre: pose.point(inertial.centre),
+                tensor: inertial.tensor.conjugate(pose.rotation),
+            };
+        }
+    }
+    let on_parent = |joint: &mut JointSpec| {
+        if let Some(pose) = moved.get(&joint.parent) {
+            joint.parent_from_joint = *pose * joint.parent_from_joint;
+        }
+    };
+    model.joints.iter_mut().for_each(on_parent);
+    for frame in &mut model.frames {
+        if let Some(pose) = moved.get(&frame.link) {
+            frame.link_from_frame = *pose * frame.link_from_frame;
+        }
+    }
+    for force in &mut model.forces {
+        if let ForceRule::Constant { link, point, .. } = &mut force.rule
+            && let Some(pose) = moved.get(link)
+        {
+            *point = pose.point(*point);
+        }
+    }
+    for constraint in &mut model.constraints {
+        if let RuleSpec::Joint(joint) = &mut constraint.rule {
+            on_parent(joint);
+            if let Some(pose) = moved.get(&joint.child) {
+                joint.joint_from_child = joint.joint_from_child * pose.inverse();
+            }
+        }
+    }
+    model
+}
+
+/// Numbers with as many digits as it takes to read them back.
+fn numbers(numbers: &[f64]) -> String {
+    let words: Vec<String> = numbers.iter().map(|number| format!("{number:?}")).collect();
+    words.join(" ")
+}
+
+fn vector(vector: Vec3<f64>) -> String {
+    numbers(&vector.to_array())
+}
+
+/// An XML text under construction.
+#[derive(Default)]
+struct Xml {
+    text: String,
+    open: Vec<String>,
+}
+
+/// Attributes of an element, in their order.
+type Attributes<'a> = Vec<(&'a str, String)>;
+
+impl Xml {
+    fn element(&mut self, tag: &str, attributes: &[(&str, String)], end: &str) {
+        let indent = "  ".repeat(self.open.len());
+        self.text += &format!("{indent}<{tag}");
+        for (name, value) in attributes {
+            self.text += &format!(" {name}=\"{}\"", escaped(value));
+        }
+        self.text += end;
+        self.text += "\n";
+    }
+
+    /// An element with nothing in it.
+    fn empty(&mut self, tag: &str, attributes: &[(&str, String)]) {
+        self.element(tag, attributes, "/>");
+    }
+
+    /// An element in which others follow, until it is closed.
+    fn open(&mut self, tag: &str, attributes: &[(&str, String)]) {
+        self.element(tag, attributes, ">");
+        self.open.push(tag.into());
+    }
+
+    fn close(&mut self) {
+        let tag = self.open.pop().expect("every close has its open");
+        let indent = "  ".repeat(self.open.len());
+        self.text += &format!("{indent}</{tag}>\n");
+    }
+
+    /// A remark; two hyphens would end it.
+    fn comment(&mut self, remark: &str) {
+        let indent = "  ".repeat(self.open.len());
+        let remark = remark.replace("--", "- -");
+        self.text += &format!("{indent}<!-- {remark} -->\n");
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,561 @@
+//! How MJCF files are read: numbers by closed forms, what becomes of joints, equalities and actuators, and what is refused.
+//!
+//! `python/tests/test_mjcf.py` compares the files in `mjcf/` with MuJoCo.
+
+use catena::model::{JointKind, RuleSpec};
+use catena::{Dynamics, Model, ModelBuilder, State};
+use catena_io::{BaseOption, Options, builder_from_mjcf, model_from_mjcf, read_model};
+use std::f64::consts::PI;
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mjcf")
+}
+
+fn world(inside: &str) -> String {
+    format!("<mujoco>\n<worldbody>{inside}</worldbody>\n</mujoco>")
+}
+
+fn read(text: &str) -> ModelBuilder {
+    builder_from_mjcf(text, "x.xml", &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn built(text: &str) -> Model {
+    model_from_mjcf(text, "x.xml", &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn refusal(text: &str) -> String {
+    let read = model_from_mjcf(text, "x.xml", &Options::default());
+    read.err()
+        .unwrap_or_else(|| panic!("accepted: {text}"))
+        .to_string()
+}
+
+fn ignoring(text: &str, names: &[&str]) -> ModelBuilder {
+    let options = Options {
+        ignore: names.iter().map(|name| (*name).into()).collect(),
+        ..Options::default()
+    };
+    builder_from_mjcf(text, "x.xml", &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Mass, mass centre and moments of the only link of a body with these geoms.
+fn mass_of(geoms: &str) -> (f64, [f64; 3], [f64; 3]) {
+    let builder = read(&world(&format!("<body><joint/>{geoms}</body>")));
+    let inertial = builder.links[0].inertial.expect("it has mass");
+    let tensor = inertial.tensor;
+    (
+        inertial.mass,
+        inertial.centre.to_array(),
+        [tensor.xx, tensor.yy, tensor.zz],
+    )
+}
+
+fn near(a: &[f64], b: &[f64]) {
+    for (x, y) in a.iter().zip(b) {
+        assert!((x - y).abs() <= 1e-13 * y.abs().max(1e-2), "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn geoms_have_the_mass_of_their_shapes() {
+    let (mass, _, moments) = mass_of(r#"<geom size="0.2" density="500"/>"#);
+    let expected = 500.0 * 4.0 / 3.0 * PI * 0.008;
+    near(&[mass], &[expected]);
+    near(&moments, &[0.4 * expected * 0.04; 3]);
+
+    let (mass, centre, [x, y, z]) =
+        mass_of(r#"<geom type="box" size="0.1 0.2 0.3" pos="1 2 3" mass="6"/>"#);
+    near(&[mass, x, y, z], &[6.0, 2.0 * 0.13, 2.0 * 0.1, 2.0 * 0.05]);
+    assert_eq!(centre, [1.0, 2.0, 3.0]);
+
+    // along x: the axis of the cylinder is turned
+    let (mass, centre, [x, y, z]) =
+        mass_of(r#"<geom type="cylinder" fromto="0 0 0 0.6 0 0" size="0.1" mass="2"/>"#);
+    let across = 2.0 * (3.0 * 0.01 + 0.36) / 12.0;
+    near(&[mass, x, y, z], &[2.0, 2.0 * 0.005, across, across]);
+    near(&centre, &[0.3, 0.0, 0.0]);
+}
+
+/// Two spheres: the parallel axis theorem. A third one is in a group that does not count, a fourth has no mass.
+#[test]
+fn geoms_of_a_body_add_up() {
+    let text = r#"<mujoco><compiler inertiagrouprange="0 1"/><worldbody><body><joint/>
+        <geom size="0.1" mass="1" pos="1 0 0"/><geom size="0.1" mass="3" pos="-1 0 0" group="1"/>
+        <geom size="5" group="2"/><geom size="5" mass="0"/></body></worldbody></mujoco>"#;
+    let inertial = read(text).links[0].inertial.expect("it has mass");
+    assert_eq!(inertial.mass, 4.0);
+    near(&inertial.centre.to_array(), &[-0.5, 0.0, 0.0]);
+    let own = 4.0 * 0.4 * 0.01;
+    let moments = [inertial.tensor.xx, inertial.tensor.yy];
+    near(&moments, &[own, own + 1.0 * 2.25 + 3.0 * 0.25]);
+}
+
+/// A tetrahedron with three edges along the axes.
+#[test]
+fn meshes_enclose_their_mass() {
+    let text = r#"<mujoco><asset><mesh name="m" vertex="0 0 0  2 0 0  0 2 0  0 0 2" face="0 2 1  0 1 3  0 3 2  1 2 3"/></asset>
+        <worldbody><body><joint/><geom type="mesh" mesh="m" density="6"/></body></worldbody></mujoco>"#;
+    let inertial = read(text).links[0].inertial.expect("it has mass");
+    near(&[inertial.mass], &[6.0 * 8.0 / 6.0]);
+    near(&inertial.centre.to_array(), &[0.5; 3]);
+    // ∫x² = 2⁵/60, ∫xy = 2⁵/120 about the corner
+    let second = 6.0 * 32.0 / 60.0 - inertial.mass * 0.25;
+    let product = 6.0 * 32.0 / 120.0 - inertial.mass * 0.25;
+    let tensor = inertial.tensor;
+    near(&[tensor.xx, tensor.yy, tensor.zz], &[2.0 * second; 3]);
+    near(&[tensor.xy, tensor.xz, tensor.yz], &[-product; 3]);
+}
+
+#[test]
+fn every_file_is_read() {
+    for (name, nv) in [
+        ("shapes", 4),
+        ("joints", 15),
+        ("compiler", 4),
+        ("classes", 4),
+        ("meshes", 5),
+        ("springdamper", 9),
+    ] {
+        let path = folder().join(format!("{name}.xml"));
+        let model =
+            read_model(&path, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(model.nv(), nv, "{name}");
+        assert_eq!(model.name(), name);
+    }
+}
+
+/// Joints of one body act in their order, each where the ones before have left the body.
+#[test]
+fn several_joints_of_a_body_are_a_chain() {
+    let builder = read(&world(
+        r#"<body name="hand" pos="0 0 1"><joint name="a" type="slide" axis="2 0 0"/><joint name="b" axis="0 1 0" pos="0 0 0.5"/>
+        <geom size="0.1"/></body>"#,
+    ));
+    let links: Vec<&str> = builder.links.iter().map(|link| &link.name[..]).collect();
+    assert_eq!(links, ["hand.a", "hand"]);
+    assert!(builder.links[0].inertial.is_none());
+    let [a, b] = &builder.joints[..] else {
+        panic!("two joints");
+    };
+    assert_eq!(
+        (&a.parent[..], &a.child[..], &b.parent[..], &b.child[..]),
+        ("world", "hand.a", "hand.a", "hand")
+    );
+    assert_eq!(a.axes.first.to_array(), [1.0, 0.0, 0.0]);
+    // turned by a right angle about y at half a metre above the body: x = 0.3 − 0.5, z = 1 + 0.5
+    let model = builder.build().expect("a model");
+    let state = State::new(&model, &[0.3, PI / 2.0], &[0.0; 2]).expect("a state");
+    let mut dynamics = Dynamics::new(&model);
+    let frame = model
+        .tree()
+        .frames
+        .iter()
+        .find(|frame| frame.name == "hand")
+        .expect("its frame")
+        .clone();
+    let kinematics = dynamics.kinematics(&state, &[0.0; 2]).expect("kinematics");
+    near(
+        &kinematics.frame_pose(&frame).translation.to_array(),
+        &[-0.2, 0.0, 1.5],
+    );
+}
+
+/// At its reference a joint leaves the body where the file has it.
+#[test]
+fn references_shift_coordinates() {
+    let model = built(&world(
+        r#"<body name="one" pos="0 0 1"><joint name="turn" axis="0 0 1" ref="90"/><geom size="0.1"/>
+           <body name="two" pos="1 0 0"><joint name="push" type="slide" axis="1 0 0" ref="0.25"/><geom size="0.1"/></body></body>"#,
+    ));
+    let mut dynamics = Dynamics::new(&model);
+    let frame = model
+        .tree()
+        .frames
+        .iter()
+        .find(|frame| frame.name == "two")
+        .expect("its frame")
+        .clone();
+    for (q, expected) in [
+        ([PI / 2.0, 0.25], [1.0, 0.0, 1.0]),
+        ([PI, 0.5], [0.0, 1.25, 1.0]),
+    ] {
+        let state = State::new(&model, &q, &[0.0; 2]).expect("a state");
+        let kinematics = dynamics.kinematics(&state, &[0.0; 2]).expect("kinematics");
+        near(
+            &kinematics.frame_pose(&frame).translation.to_array(),
+            &expected,
+        );
+    }
+}
+
+#[test]
+fn settings_of_joints() {
+    let builder = read(&world(
+        r#"<body><joint name="j" range="-90 45" stiffness="2" springref="30" damping="0.1" frictionloss="0.2" armature="0.3"
+            actuatorfrcrange="-5 5"/><geom size="0.1"/></body>"#,
+    ));
+    let joint = &builder.joints[0];
+    let dof = joint.dofs[0];
+    assert_eq!(joint.kind, JointKind::Revolute);
+    assert_eq!(
+        (dof.stiffness, dof.damping, dof.friction, dof.armature),
+        (2.0, 0.1, 0.2, 0.3)
+    );
+    near(&[dof.rest], &[PI / 6.0]);
+    let (lower, upper) = dof.limits.expect("limits");
+    near(&[lower, upper], &[-PI / 2.0, PI / 4.0]);
+    assert_eq!(dof.max_effort, Some(5.0));
+}
+
+/// What `<flag>` switches off is not there.
+#[test]
+fn flags_switch_off() {
+    let joint = r#"<body><joint range="-1 1" stiffness="2" damping="1" frictionloss="3"/><geom size="0.1"/></body>"#;
+    let off = |flag: &str| {
+        let text = format!(
+            "<mujoco><option><flag {flag}=\"disable\"/></option><worldbody>{joint}</worldbody></mujoco>"
+        );
+        let builder = read(&text);
+        let dof = builder.joints[0].dofs.first().copied().unwrap_or_default();
+        (
+            builder.gravity.z,
+            dof.stiffness,
+            dof.damping,
+            dof.friction,
+            dof.limits.is_some(),
+        )
+    };
+    assert_eq!(off("gravity"), (0.0, 2.0, 1.0, 3.0, true));
+    assert_eq!(off("spring"), (-9.81, 0.0, 1.0, 3.0, true));
+    assert_eq!(off("damper"), (-9.81, 2.0, 0.0, 3.0, true));
+    assert_eq!(off("frictionloss"), (-9.81, 2.0, 1.0, 0.0, true));
+    assert_eq!(off("limit"), (-9.81, 2.0, 1.0, 3.0, false));
+    assert_eq!(off("constraint"), (-9.81, 2.0, 1.0, 0.0, false));
+}
+
+const TWO: &str = r#"<worldbody>
+  <body name="a" pos="1 0 0"><joint name="ja" ref="10"/><geom size="0.1"/><site name="sa" pos="0 0 0.2"/></body>
+  <body name="b" pos="0 2 0" euler="0 0 90"><joint name="jb"/><joint name="jc" axis="1 0 0"/><geom size="0.1"/><site name="sb" pos="0.1 0 0"/></body>
+</worldbody>"#;
+
+fn rule(equality: &str) -> RuleSpec {
+    let text = format!(
+        "<mujoco>{TWO}<tendon><fixed name=\"sum\"><joint joint=\"jb\" coef=\"2\"/><joint joint=\"ja\" coef=\"3\"/></fixed></tendon>\
+         <equality>{equality}</equality></mujoco>"
+    );
+    let builder = read(&text);
+    assert_eq!(builder.constraints.len(), 1);
+    builder.build().unwrap_or_else(|error| panic!("{error}"));
+    builder.constraints[0].rule.clone()
+}
+
+#[test]
+fn equalities_of_bodies() {
+    let RuleSpec::Joint(point) = rule(r#"<connect body1="a" body2="b" anchor="0 0 1"/>"#) else {
+        panic!("a point");
+    };
+    assert_eq!(
+        (point.kind, &point.parent[..], &point.child[..]),
+        (JointKind::Spherical, "a", "b")
+    );
+    assert_eq!(
+        point.parent_from_joint.translation.to_array(),
+        [0.0, 0.0, 1.0]
+    );
+    // the point (1, 0, 1) of the world, seen from b
+    near(
+        &point.joint_from_child.inverse().translation.to_array(),
+        &[-2.0, -1.0, 1.0],
+    );
+
+    let RuleSpec::Joint(weld) = rule(r#"<weld body1="a"/>"#) else {
+        panic!("a weld");
+    };
+    assert_eq!((weld.kind, &weld.child[..]), (JointKind::Fixed, "world"));
+    near(
+        &weld.parent_from_joint.translation.to_array(),
+        &[-1.0, 0.0, 0.0],
+    );
+
+    let RuleSpec::Joint(weld) =
+        rule(r#"<weld body1="a" body2="b" relpose="1 2 3 1 0 0 0" anchor="0.1 0 0"/>"#)
+    else {
+        panic!("a weld");
+    };
+    assert_eq!(
+        weld.parent_from_joint.translation.to_array(),
+        [1.0, 2.0, 3.0]
+    );
+    assert_eq!(
+        weld.joint_from_child.translation.to_array(),
+        [-0.1, 0.0, 0.0]
+    );
+
+    let RuleSpec::Joint(point) = rule(r#"<connect site1="sa" site2="sb"/>"#) else {
+        panic!("a point");
+    };
+    assert_eq!(
+        point.parent_from_joint.translation.to_array(),
+        [0.0, 0.0, 0.2]
+    );
+    near(
+        &point.joint_from_child.translation.to_array(),
+        &[-0.1, 0.0, 0.0],
+    );
+}
+
+#[test]
+fn equalities_of_coordinates() {
+    let ten = 10.0f64.to_radians();
+    let coupling = |equality: &str| match rule(equality) {
+        RuleSpec::Coupling { terms, offset } => (terms, offset),
+        other => panic!("{other:?}"),
+    };
+    let term = |name: &str, c: f64| (String::from(name), c);
+    let (terms, offset) = coupling(r#"<joint joint1="jb" joint2="ja" polycoef="0.5 2 0 0 0"/>"#);
+    assert_eq!(terms, [term("jb", 1.0), term("ja", -2.0)]);
+    near(&[offset], &[0.5 - 2.0 * ten]);
+    let (terms, offset) = coupling(r#"<joint joint1="ja" polycoef="0.25 1 0 0 0"/>"#);
+    assert_eq!(terms, [term("ja", 1.0)]);
+    near(&[offset], &[0.25 + ten]);
+    let (terms, offset) = coupling(r#"<tendon tendon1="sum" polycoef="0.1 0 0 0 0"/>"#);
+    assert_eq!(terms, [term("jb", 2.0), term("ja", 3.0)]);
+    near(&[offset], &[0.1 + 3.0 * ten]);
+}
+
+#[test]
+fn actuators_are_inputs_within_their_ranges() {
+    let path = folder().join("joints.xml");
+    let model = read_model(&path, &Options::default()).expect("a model");
+    let actuators = model.actuators();
+    let found: Vec<_> = actuators
+        .iter()
+        .map(|a| (&a.name[..], a.gear, a.max_effort, a.lag))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("hip", 20.0, Some(20.0), 0.0),
+            ("hip_y", -3.0, Some(15.0), 0.0),
+            ("elbow", 1.0, Some(10.0), 0.0),
+            ("rail", 1.0, Some(6.0), 0.05),
+        ]
+    );
+    let notes = &model.tree().assumptions;
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.contains("`elbow` (position servo, kp 50, kv 0)")),
+        "{notes:?}"
+    );
+}
+
+/// Drives that have no place in a model are told in every command.
+#[test]
+fn actuators_without_a_joint_are_warned_about() {
+    let text = format!(
+        "<mujoco>{TWO}<actuator><motor name=\"m\" joint=\"ja\"/><motor name=\"n\" site=\"sa\"/></actuator></mujoco>"
+    );
+    let builder = read(&text);
+    assert_eq!(builder.actuators.len(), 1);
+    assert_eq!(
+        builder.warnings[0].message,
+        "actuator `n` is left out: only joints with one freedom are driven here, by an effort"
+    );
+}
+
+#[test]
+fn what_cannot_be_represented_is_refused_by_name_or_left_out() {
+    let body = r#"<worldbody><body name="a"><joint/><geom size="0.1"/><site name="s"/></body></worldbody>"#;
+    for (name, text) in [
+        (
+            "fluid",
+            format!("<mujoco><option density=\"1.2\"/>{body}</mujoco>"),
+        ),
+        (
+            "fluid",
+            format!("<mujoco><option viscosity=\"0.1\"/>{body}</mujoco>"),
+        ),
+        (
+            "spatial",
+            format!(
+                "<mujoco>{body}<tendon><spatial><site site=\"s\"/></spatial></tendon></mujoco>"
+            ),
+        ),
+        (
+            "flex",
+            format!("<mujoco>{body}<deformable><flex/></deformable></mujoco>"),
+        ),
+        (
+            "plugin",
+            world("<body><joint/><geom size=\"0.1\"/><plugin plugin=\"p\"/></body>"),
+        ),
+        (
+            "composite",
+            world("<body><joint/><geom size=\"0.1\"/><composite/></body>"),
+        ),
+        (
+            "replicate",
+            world("<body><joint/><geom size=\"0.1\"/><replicate/></body>"),
+        ),
+        (
+            "attach",
+            world("<body><joint/><geom size=\"0.1\"/><attach/></body>"),
+        ),
+        (
+            "stiffness",
+            world("<body><joint type=\"ball\" stiffness=\"1\"/><geom size=\"0.1\"/></body>"),
+        ),
+        (
+            "damping",
+            world("<body><joint damping=\"1 0.5\"/><geom size=\"0.1\"/></body>"),
+        ),
+        (
+            "polycoef",
+            format!(
+                "<mujoco>{TWO}<equality><joint joint1=\"ja\" joint2=\"jb\" polycoef=\"0 1 1 0 0\"/></equality></mujoco>"
+            ),
+        ),
+        (
+            "tendon",
+            format!(
+                "<mujoco>{TWO}<tendon><fixed stiffness=\"1\"><joint joint=\"ja\" coef=\"1\"/></fixed></tendon></mujoco>"
+            ),
+        ),
+        (
+            "muscle",
+            format!("<mujoco>{TWO}<actuator><muscle joint=\"ja\"/></actuator></mujoco>"),
+        ),
+    ] {
+        let error = refusal(&text);
+        assert!(error.contains("x.xml:"), "{error}");
+        assert!(error.contains(&format!("`--ignore {name}`")), "{error}");
+        let builder = ignoring(&text, &[name]);
+        let told = builder
+            .assumptions
+            .iter()
+            .any(|note| note.starts_with("left out on request: "));
+        assert!(told, "{name}: {:?}", builder.assumptions);
+        builder
+            .build()
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
+#[test]
+fn names_to_ignore_are_checked() {
+    let options = Options {
+        ignore: vec!["fluids".into()],
+        ..Options::default()
+    };
+    let text = world("<body><joint/><geom size=\"0.1\"/></body>");
+    let error = model_from_mjcf(&text, "x.xml", &options).expect_err("a mistyped name");
+    assert_eq!(
+        error.to_string(),
+        "`fluids` is nothing of an MJCF file that can be ignored\nhint: did you mean `fluid`?"
+    );
+}
+
+/// A body whose weight is compensated stays where it is put.
+#[test]
+fn gravity_compensation() {
+    let text = world(
+        r#"<body gravcomp="1"><joint/><geom size="0.1" pos="0.3 0 0"/>
+           <body pos="0.5 0 0" gravcomp="0.25"><joint axis="0 1 0"/><geom size="0.1" mass="2" pos="0.5 0 0"/></body></body>"#,
+    );
+    let model = built(&text);
+    let state = State::new(&model, &[0.4, 0.0], &[0.0; 2]).expect("a state");
+    let mut dynamics = Dynamics::new(&model);
+    let tau = dynamics.inverse(&state, &[0.0; 2], &[]).expect("efforts");
+    near(tau, &[0.0, -0.75 * 2.0 * 9.81 * 0.5]);
+}
+
+/// States begin at MuJoCo's reference position.
+#[test]
+fn the_state_to_start_from() {
+    let model = built(&world(
+        r#"<body pos="1 2 3" euler="0 0 90"><freejoint/><geom size="0.1"/><body><joint ref="90"/><joint axis="1 0 0"/><geom size="0.1"/></body></body>"#,
+    ));
+    let half = 0.5f64.sqrt();
+    near(
+        &model.tree().start,
+        &[1.0, 2.0, 3.0, half, 0.0, 0.0, half, PI / 2.0, 0.0],
+    );
+}
+
+#[test]
+fn the_base_on_request() {
+    let read_with = |text: &str, base| {
+        let options = Options {
+            base: Some(base),
+            ..Options::default()
+        };
+        model_from_mjcf(text, "x.xml", &options)
+    };
+    let fixed = world(
+        "<body name=\"a\" pos=\"0 0 1\"><geom size=\"0.1\"/><body><joint/><geom size=\"0.1\"/></body></body>",
+    );
+    let free = world(
+        "<body name=\"a\"><freejoint/><geom size=\"0.1\"/><body><joint/><geom size=\"0.1\"/></body></body>",
+    );
+    let hinged = world("<body name=\"a\"><joint name=\"h\"/><geom size=\"0.1\"/></body>");
+    for text in [&fixed, &free] {
+        assert_eq!(read_with(text, BaseOption::Free).expect("a model").nv(), 7);
+        assert_eq!(read_with(text, BaseOption::Fixed).expect("a model").nv(), 1);
+    }
+    let error = read_with(&hinged, BaseOption::Free)
+        .expect_err("it is hinged")
+        .to_string();
+    assert!(
+        error.starts_with("the base cannot be free: joint `h` joins body `a` to the ground"),
+        "{error}"
+    );
+}
+
+/// Thousands of bodies within each other are read without running out of stack.
+#[test]
+fn long_chains_are_read() {
+    let count = 3000;
+    let body = "<body pos=\"0 0 -0.1\"><joint axis=\"0 1 0\"/><geom size=\"0.04\"/>";
+    let text = world(&format!(
+        "{}{}",
+        body.repeat(count),
+        "</body>".repeat(count)
+    ));
+    assert_eq!(read(&text).joints.len(), count);
+}
+
+/// A mesh that nobody needs is not looked for.
+#[test]
+fn meshes_are_read_only_where_they_count() {
+    let text = |inertial: &str| {
+        format!(
+            "<mujoco><asset><mesh name=\"m\" file=\"no_such.stl\"/></asset><worldbody><body><joint/>{inertial}\
+             <geom type=\"mesh\" mesh=\"m\"/></body></worldbody></mujoco>"
+        )
+    };
+    built(&text(
+        "<inertial pos=\"0 0 0\" mass=\"1\" diaginertia=\"1 1 1\"/>",
+    ));
+    assert!(refusal(&text("")).contains("the file `no_such.stl` does not exist"));
+}
+
+/// XML files are told apart by their first element, wherever the other's name may stand.
+#[test]
+fn the_first_element_decides() {
+    let path = std::env::temp_dir().join(format!("catena-mjcf-{}.xml", std::process::id()));
+    let urdf = "<?xml version=\"1.0\"?><!-- <mujoco> --><robot name=\"r\"><mujoco/><link name=\"a\"/><link name=\"b\"><inertial><mass \
+                value=\"1\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial></link><joint name=\"j\" \
+                type=\"continuous\"><parent link=\"a\"/><child link=\"b\"/></joint></robot>";
+    for text in [
+        urdf.into(),
+        world("<body><joint/><geom size=\"0.1\"/></body>"),
+    ] {
+        std::fs::write(&path, text).expect("it can be written");
+        let model =
+            read_model(&path, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(model.nv(), 1);
+    }
+    std::fs::remove_file(&path).expect("it was there");
+}

@@ -1,0 +1,487 @@
+//! Many states of a model with couplings, in independent coordinates.
+//!
+//! Inverse and forward dynamics, factors and trajectories expand and contract in the lanes ([`CoupledDynamics`]). Matrices, Jacobians
+//! and poses are asked of the tree at the expanded states, and contracted state by state.
+
+use super::advance::{Advance, Drive};
+use super::lanes::{Place, Work, not_positive};
+use super::question::Question;
+use super::{Batch, Job};
+use crate::Dynamics;
+use crate::algorithm::coupled::CoupledDynamics;
+use crate::algorithm::factorization::ClusterFactorization;
+use crate::doors::native::Wides;
+use crate::error::Result;
+use crate::matrix::Matrix;
+use crate::model::{Couplings, FrameInfo, Model};
+use crate::scalar::{Vector, Wide};
+use crate::spatial::{Force, Pose};
+use crate::state::{Base, State, check_length};
+use std::sync::Arc;
+
+/// What a batch of a model with couplings has besides.
+#[derive(Clone, Debug)]
+pub(super) struct Coupled {
+    /// The tree, for questions about independent coordinates.
+    pub tree: Arc<Model>,
+    /// Everything else is asked of the tree.
+    pub of_tree: Box<Batch>,
+    /// Expanded states and results of the tree.
+    q: Vec<f64>,
+    v: Vec<f64>,
+    input: Vec<f64>,
+    results: Vec<f64>,
+}
+
+impl Coupled {
+    pub fn new(model: &Model, cpu: crate::Cpu) -> Self {
+        let tree = model.clone().open_tree();
+        Coupled {
+            of_tree: Box::new(Batch::with_cpu(&tree, cpu)),
+            tree: Arc::new(tree),
+            q: Vec::new(),
+            v: Vec::new(),
+            input: Vec::new(),
+            results: Vec::new(),
+        }
+    }
+}
+
+/// What a question about independent coordinates needs besides the model: its tree.
+#[derive(Clone, Copy)]
+pub(super) struct InLanes<'a> {
+    pub tree: &'a Model,
+    pub what: What,
+}
+
+/// The questions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Inverse,
+    Forward,
+}
+
+fn couplings(model: &Model) -> &Couplings {
+    let Some(couplings) = model.couplings() else {
+        unreachable!("asked for models with couplings only")
+    };
+    couplings
+}
+
+/// Makes the workspace of dynamics.
+pub(super) fn prepare_dynamics<V: Vector>(tree: &Model, model: &Model, work: &mut Work<V>) {
+    work.coupled
+        .get_or_insert_with(|| Box::new(CoupledDynamics::new(tree, couplings(model))));
+}
+
+impl Question for InLanes<'_> {
+    const NEEDS_VELOCITIES: bool = true;
+
+    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+        prepare_dynamics(self.tree, model, work);
+        // code writes pivots after its results
+        work.make_room(work.native.forward.as_ref().map_or(0, Wides::outputs));
+    }
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        base: &Base<Wide<V>>,
+        loaded: bool,
+        work: &mut Work<V>,
+        mut bad: Wide<V>,
+        place: &mut Place<'_>,
+    ) -> Wide<V> {
+        let nv = model.nv();
+        let forward = self.what == What::Forward;
+        let code = match self.what {
+            What::Inverse => &mut work.native.inverse,
+            What::Forward => &mut work.native.forward,
+        };
+        if let Some(code) = code
+            && work.still
+            && !loaded
+        {
+            code.run(&work.q, &work.v, &work.input, &mut work.output);
+            if forward {
+                bad = not_positive(&work.output[nv..2 * nv], bad);
+            }
+        } else if let Some(dynamics) = &mut work.coupled {
+            let state = [&work.q[..], &work.v, &work.input[..nv]];
+            let external = if loaded { &work.external[..] } else { &[] };
+            let (tree, couplings, out) = (self.tree, couplings(model), &mut work.output[..nv]);
+            match self.what {
+                What::Inverse => dynamics.inverse(tree, couplings, state, base, external, out),
+                What::Forward => {
+                    dynamics.forward(tree, couplings, state, base, external, out);
+                    bad = not_positive(dynamics.factors.inverse_pivots(), bad);
+                }
+            }
+        }
+        work.hand_out(place, bad)
+    }
+
+    fn diagnose(
+        self,
+        dynamics: &mut Dynamics,
+        state: &State,
+        input: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()> {
+        match self.what {
+            What::Inverse => dynamics.inverse(state, input, external).map(|_| ()),
+            What::Forward => dynamics.forward(state, input, external).map(|_| ()),
+        }
+    }
+}
+
+/// Factors over clusters, one set per state, kept.
+#[derive(Clone, Copy)]
+pub(super) struct FactorizeClusters<'a>(pub &'a Model);
+
+impl Question for FactorizeClusters<'_> {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, groups: usize) {
+        let (tree, couplings) = (self.0, couplings(model));
+        work.cluster_factors
+            .resize_with(groups, || ClusterFactorization::new(tree, couplings));
+        work.tree_positions = vec![Wide(V::splat(0.0)); tree.nq()];
+    }
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        _base: &Base<Wide<V>>,
+        _loaded: bool,
+        work: &mut Work<V>,
+        bad: Wide<V>,
+        place: &mut Place<'_>,
+    ) -> Wide<V> {
+        let couplings = couplings(model);
+        couplings.expand_positions(&work.q[..model.nq()], &mut work.tree_positions);
+        let factors = &mut work.cluster_factors[place.group::<V>()];
+        factors.factorize(self.0, couplings, &work.tree_positions);
+        not_positive(factors.inverse_pivots(), bad)
+    }
+
+    fn diagnose(
+        self,
+        dynamics: &mut Dynamics,
+        state: &State,
+        _input: &[f64],
+        _external: &[Force<f64>],
+    ) -> Result<()> {
+        dynamics.factorize(state)
+    }
+}
+
+/// Solves with those factors.
+#[derive(Clone, Copy)]
+pub(super) struct SolveClusters<'a> {
+    pub tree: &'a Model,
+    pub right_hand_sides: usize,
+}
+
+impl Question for SolveClusters<'_> {
+    const IN_PLACE: bool = true;
+
+    fn prepare<V: Vector>(self, _model: &Model, _work: &mut Work<V>, _groups: usize) {}
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        _base: &Base<Wide<V>>,
+        _loaded: bool,
+        work: &mut Work<V>,
+        bad: Wide<V>,
+        place: &mut Place<'_>,
+    ) -> Wide<V> {
+        let nv = model.nv();
+        let factors = &mut work.cluster_factors[place.group::<V>()];
+        for k in 0..self.right_hand_sides {
+            let x = &mut work.output[k * nv..(k + 1) * nv];
+            factors.solve(self.tree, couplings(model), x);
+        }
+        work.hand_out(place, bad)
+    }
+
+    fn diagnose(
+        self,
+        _dynamics: &mut Dynamics,
+        _state: &State,
+        _input: &[f64],
+        _external: &[Force<f64>],
+    ) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Batch {
+    pub(super) fn is_coupled(&self) -> bool {
+        self.coupled.is_some()
+    }
+
+    /// The tree of a model with couplings.
+    pub(super) fn tree(&self) -> Arc<Model> {
+        let Some(coupled) = &self.coupled else {
+            unreachable!("asked for models with couplings only")
+        };
+        Arc::clone(&coupled.tree)
+    }
+
+    pub(super) fn coupled_dynamics(
+        &mut self,
+        what: What,
+        slices: [&[f64]; 3],
+        external: &[Force<f64>],
+        output: &mut [f64],
+    ) -> Result<()> {
+        let tree = self.tree();
+        let question = InLanes { tree: &tree, what };
+        self.ask(question, slices, external, output, self.model.nv())
+    }
+
+    pub(super) fn coupled_factorize(&mut self, q: &[f64]) -> Result<()> {
+        let tree = self.tree();
+        let question = FactorizeClusters(&tree);
+        let states = q.len() / self.model.nq().max(1);
+        check_length("positions of a batch", q.len(), states * self.model.nq())?;
+        let job = Job {
+            q,
+            v: &[],
+            input: &[],
+            external: &[],
+            output: &mut [],
+            states,
+        };
+        self.run(question, job);
+        self.explain(question, [q, &[], &[]], &[])?;
+        self.factorized = states;
+        Ok(())
+    }
+
+    pub(super) fn coupled_solve(&mut self, x: &mut [f64], right_hand_sides: usize) -> Result<()> {
+        let tree = self.tree();
+        let question = SolveClusters {
+            tree: &tree,
+            right_hand_sides,
+        };
+        let states = self.factorized;
+        let job = Job {
+            q: &[],
+            v: &[],
+            input: &[],
+            external: &[],
+            output: x,
+            states,
+        };
+        self.run(question, job);
+        self.explain(question, [&[], &[], &[]], &[])
+    }
+
+    pub(super) fn coupled_advance(
+        &mut self,
+        advance: Advance<'_>,
+        drive: Drive<'_>,
+        [q, v]: [&[f64]; 2],
+        moved: &mut [f64],
+    ) -> Result<()> {
+        let tree = self.tree();
+        let question = Advance {
+            coupled: Some(&tree),
+            ..advance
+        };
+        let size = self.model.nq() + self.model.nv();
+        self.ask(question, [q, v, drive.numbers()], &[], moved, size)
+    }
+
+    /// Asks the tree at the expanded states, and has its results, `each` numbers per state, contracted state by state.
+    fn ask_tree(
+        &mut self,
+        [q, v, input]: [&[f64]; 3],
+        (each, out): (usize, &mut [f64]),
+        (of_tree, ask): (
+            usize,
+            impl FnOnce(&mut Batch, [&[f64]; 3], &mut [f64]) -> Result<()>,
+        ),
+        contract: impl Fn(&Couplings, &[f64], &mut [f64]),
+    ) -> Result<()> {
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let states = out.len() / each.max(1);
+        check_length("results of a batch", out.len(), states * each)?;
+        check_length("positions of a batch", q.len(), states * nq)?;
+        if !v.is_empty() || !input.is_empty() {
+            check_length("velocities of a batch", v.len(), states * nv)?;
+            check_length("inputs of a batch", input.len(), states * nv)?;
+        }
+        let Some(mut coupled) = self.coupled.take() else {
+            unreachable!("asked for models with couplings only")
+        };
+        let couplings = couplings(&self.model);
+        let (tree_nq, tree_nv) = (coupled.tree.nq(), coupled.tree.nv());
+        coupled.q.resize(states * tree_nq, 0.0);
+        for (to, from) in coupled.q.chunks_exact_mut(tree_nq).zip(q.chunks_exact(nq)) {
+            couplings.expand_positions(from, to);
+        }
+        for (to, from) in [(&mut coupled.v, v), (&mut coupled.input, input)] {
+            to.resize(from.len() / nv.max(1) * tree_nv, 0.0);
+            for (to, from) in to.chunks_exact_mut(tree_nv).zip(from.chunks_exact(nv)) {
+                couplings.expand_rates(from, to);
+            }
+        }
+        coupled.results.resize(states * of_tree, 0.0);
+        coupled.of_tree.base = self.base;
+        let slices = [&coupled.q[..], &coupled.v, &coupled.input];
+        let done = ask(&mut coupled.of_tree, slices, &mut coupled.results);
+        self.failures.clone_from(&coupled.of_tree.failures);
+        if done.is_ok() || !self.failures.is_empty() {
+            let results = coupled.results.chunks_exact(of_tree);
+            for (to, from) in out.chunks_exact_mut(each).zip(results) {
+                contract(couplings, from, to);
+            }
+        }
+        self.coupled = Some(coupled);
+        done
+    }
+
+    pub(super) fn coupled_inertia(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
+        let (nv, n) = (self.model.nv(), self.model.tree().nv);
+        self.ask_tree(
+            [q, &[], &[]],
+            (nv * nv, inertia),
+            (
+                n * n,
+                |tree: &mut Batch, [q, _, _]: [&[f64]; 3], out: &mut [f64]| tree.inertia(q, out),
+            ),
+            |couplings, from, to| {
+                congruence(couplings, n, from, to);
+                for i in 0..nv {
+                    for j in 0..i {
+                        to[i * nv + j] = to[j * nv + i];
+                    }
+                }
+            },
+        )
+    }
+
+    pub(super) fn coupled_jacobians(
+        &mut self,
+        q: &[f64],
+        frame: &FrameInfo,
+        jacobians: &mut [f64],
+    ) -> Result<()> {
+        let (nv, n) = (self.model.nv(), self.model.tree().nv);
+        self.ask_tree(
+            [q, &[], &[]],
+            (6 * nv, jacobians),
+            (
+                6 * n,
+                |tree: &mut Batch, [q, _, _]: [&[f64]; 3], out: &mut [f64]| {
+                    tree.jacobians(q, frame, out)
+                },
+            ),
+            |couplings, from, to| {
+                for (to, from) in to.chunks_exact_mut(nv).zip(from.chunks_exact(n)) {
+                    couplings.contract(from, to);
+                }
+            },
+        )
+    }
+
+    pub(super) fn coupled_frame_poses(
+        &mut self,
+        q: &[f64],
+        frame: &FrameInfo,
+        poses: &mut [Pose<f64>],
+    ) -> Result<()> {
+        let states = poses.len();
+        // nothing to contract: the poses are written by the tree
+        self.ask_tree(
+            [q, &[], &[]],
+            (1, &mut vec![0.0; states]),
+            (
+                1,
+                |tree: &mut Batch, [q, _, _]: [&[f64]; 3], _: &mut [f64]| {
+                    tree.frame_poses(q, frame, poses)
+                },
+            ),
+            |_, _, _| {},
+        )
+    }
+
+    pub(super) fn coupled_inverse_derivatives(
+        &mut self,
+        slices: [&[f64]; 3],
+        derivatives: &mut [f64],
+    ) -> Result<()> {
+        let (nv, n) = (self.model.nv(), self.model.tree().nv);
+        self.ask_tree(
+            slices,
+            (2 * nv * nv, derivatives),
+            (
+                2 * n * n,
+                |tree: &mut Batch, [q, v, vdot]: [&[f64]; 3], out: &mut [f64]| {
+                    tree.inverse_derivatives(q, v, vdot, out)
+                },
+            ),
+            |couplings, from, to| {
+                for (to, from) in to.chunks_exact_mut(nv * nv).zip(from.chunks_exact(n * n)) {
+                    congruence(couplings, n, from, to);
+                }
+            },
+        )
+    }
+
+    /// ∂v̇/∂x = −I⁻¹ ∂τ/∂x at the accelerations found: a solve for each column.
+    pub(super) fn coupled_forward_derivatives(
+        &mut self,
+        [q, v, tau]: [&[f64]; 3],
+        derivatives: &mut [f64],
+    ) -> Result<()> {
+        let nv = self.model.nv();
+        let (square, kept) = (nv * nv, self.factorized);
+        let states = derivatives.len() / (3 * square).max(1);
+        check_length("results of a batch", derivatives.len(), states * 3 * square)?;
+        let mut vdot = vec![0.0; states * nv];
+        self.coupled_dynamics(What::Forward, [q, v, tau], &[], &mut vdot)?;
+        let mut of_efforts = vec![0.0; states * 2 * square];
+        self.coupled_inverse_derivatives([q, v, &vdot], &mut of_efforts)?;
+        // columns of the three right-hand sides, one after another
+        for (to, from) in
+            (derivatives.chunks_exact_mut(3 * square)).zip(of_efforts.chunks_exact(2 * square))
+        {
+            for part in 0..2 {
+                for i in 0..nv {
+                    for j in 0..nv {
+                        to[part * square + j * nv + i] = -from[part * square + i * nv + j];
+                    }
+                }
+            }
+            to[2 * square..].fill(0.0);
+            for k in 0..nv {
+                to[2 * square + k * nv + k] = 1.0;
+            }
+        }
+        self.coupled_factorize(q)?;
+        self.coupled_solve(derivatives, 3 * nv)?;
+        for matrix in derivatives.chunks_exact_mut(square) {
+            for i in 0..nv {
+                for j in 0..i {
+                    matrix.swap(i * nv + j, j * nv + i);
+                }
+            }
+        }
+        // these factors were not asked for
+        self.factorized = if kept == 0 { 0 } else { states };
+        Ok(())
+    }
+}
+
+/// Gᵀ A G of a matrix that lies row after row.
+fn congruence(couplings: &Couplings, n: usize, from: &[f64], to: &mut [f64]) {
+    let mut whole = Matrix::zeros(n, n);
+    whole.as_mut_slice().copy_from_slice(from);
+    to.copy_from_slice(couplings.congruence(&whole).as_slice());
+}
