@@ -236,12 +236,12 @@ fn outside<'a>(model: &Model, states: impl IntoIterator<Item = &'a State>) -> Op
         // coordinates that follow others have limits, too
         let tree = model.clone().open_tree();
         let all: Vec<State> = states.into_iter().map(|one| one.of_tree(model)).collect();
-        return outside_tree(&tree, &mut all.iter());
+        return outside_tree(&tree, &all.iter().collect::<Vec<_>>());
     }
-    outside_tree(model, &mut states.into_iter())
+    outside_tree(model, &states.into_iter().collect::<Vec<_>>())
 }
 
-fn outside_tree<'a>(model: &Model, states: &mut dyn Iterator<Item = &'a State>) -> Option<String> {
+fn outside_tree(model: &Model, states: &[&State]) -> Option<String> {
     let limited: Vec<(usize, f64, f64)> = model
         .tree()
         .dofs
@@ -256,6 +256,7 @@ fn outside_tree<'a>(model: &Model, states: &mut dyn Iterator<Item = &'a State>) 
         let slack = 1e-9 * (1.0 + state.q[k].abs());
         state.q[k] < low - slack || state.q[k] > high + slack
     };
+    let mut states = states.iter();
     let state = states.find(|state| limited.iter().any(|limits| is_beyond(state, limits)))?;
     let mut found = limited.iter().filter(|limits| is_beyond(state, limits));
     let &(k, low, high) = found.next()?;
