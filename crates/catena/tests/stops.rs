@@ -811,11 +811,11 @@ fn random_mechanisms_stay_within_their_limits() {
     assert!(impacts > 1000 && rests > 200, "{impacts} {rests}");
 }
 
-/// Stopped, checkpointed and taken up again: the same bits, events and audit.
+/// Trees, stopped, checkpointed and taken up again: the same bits, events and audit.
 #[test]
 fn a_restart_goes_on_with_its_stops() {
     let mut models: Vec<(Model, State)> = Vec::new();
-    models.extend([22, 25, 31].into_iter().filter_map(mechanism));
+    models.extend([22, 32].into_iter().filter_map(mechanism));
     let soft = ball(Dof {
         limits: Some((0.0, 2.0)),
         stop_stiffness: 900.0,

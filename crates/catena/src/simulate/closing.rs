@@ -112,7 +112,7 @@ impl Independent {
 }
 
 impl Closing {
-    /// Nothing for a model without constraints. With `holds`, dry friction may hold freedoms.
+    /// Nothing for a model without constraints. With `holds`, dry friction or stops may hold freedoms.
     pub fn new(
         model: &Model,
         user: Vec<Arc<dyn UserConstraint>>,

@@ -63,7 +63,7 @@ impl Stop {
     pub fn all(model: &Model) -> Vec<Stop> {
         let model = &model.clone().with_couplings_as_constraints();
         let mut stops = Vec::new();
-        for k in 0..model.nv() {
+        for k in 0..model.tree().dofs.len() {
             let dof = model.dof(k);
             let Some(limits) = dof.limits.filter(|_| coordinate(model, k).is_some()) else {
                 continue;
