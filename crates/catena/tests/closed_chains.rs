@@ -416,7 +416,10 @@ fn user_constraints_are_constraints() {
             }
         };
         builder.constraint(ConstraintSpec::new("own", rule));
-        let model = builder.build().expect("sound");
+        let model = builder
+            .build()
+            .expect("sound")
+            .with_couplings_as_constraints();
         let tree = model.clone().open_tree();
         let mut state = State::random(&model, 4);
         let mut chain = ClosedChain::new(&model);

@@ -374,6 +374,7 @@ impl Writing {
     }
 
     fn freedom(&mut self, attributes: &mut Attributes<'_>, name: &str, dof: &Dof) {
+        super::stop(dof, name, &mut self.refused);
         for (key, value) in [
             ("armature", dof.armature),
             ("damping", dof.damping),

@@ -10,7 +10,7 @@ pub(crate) use mjcf::to_mjcf;
 pub(crate) use urdf::to_urdf;
 
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::{ForceRule, Inertial, JointKind, JointSpec, ModelBuilder, RuleSpec};
+use catena::model::{Dof, ForceRule, Inertial, JointKind, JointSpec, ModelBuilder, RuleSpec};
 use catena::spatial::{Pose, Vec3};
 use std::collections::HashMap;
 
@@ -164,4 +164,12 @@ fn escaped(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// How a joint meets its limits has no place in these files.
+fn stop(dof: &Dof, name: &str, refused: &mut Refused) {
+    let numbers = [dof.restitution, dof.stop_stiffness, dof.stop_damping];
+    if numbers.iter().any(|x| *x != 0.0) {
+        refused.push(format!("restitution or stop of joint `{name}`"));
+    }
 }

@@ -146,6 +146,7 @@ fn joint(xml: &mut Xml, spec: &JointSpec, model: &ModelBuilder, refused: &mut Re
 
 /// Limits, damping and friction of a joint with one coordinate.
 fn freedom(xml: &mut Xml, spec: &JointSpec, dof: &Dof, refused: &mut Refused) {
+    super::stop(dof, &spec.name, refused);
     if dof.armature != 0.0 {
         refused.push(format!("armature of joint `{}`", spec.name));
     }
