@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds catena and compares it with its peers:
 #   peers/run.sh agreement           with Pinocchio on robots            -> docs/peers/agreement.md
+#   peers/run.sh robots              every robot, every command          -> docs/peers/robots.md
 #   peers/run.sh spherical-chains    long chains of spherical joints     -> docs/peers/spherical-chains.{md,svg}
 #   peers/run.sh simulation          speed of simulation                 -> docs/peers/simulation.md
 #   peers/run.sh speed               speed of single calls; --quick      -> docs/peers/speed.{md,csv,svg}
@@ -21,6 +22,7 @@ what=${1:-}
 [ $# -gt 0 ] && shift
 case $what in
     agreement) scripts=agreement ;;
+    robots) scripts=robots ;;
     spherical-chains) scripts=spherical_chain ;;
     simulation) scripts=simulation ;;
     speed) scripts=speed ;;
@@ -28,7 +30,7 @@ case $what in
     closed-chains) scripts=closed_chains ;;
     python) scripts=python_speed ;;
     mjcf) scripts=mjcf_table ;;
-    all) scripts="agreement spherical_chain simulation speed generated closed_chains python_speed mjcf_table" ;;
+    all) scripts="agreement robots spherical_chain simulation speed generated closed_chains python_speed mjcf_table" ;;
     *) usage ;;
 esac
 if [ ! -x "$here/build/venv/bin/python" ]; then
