@@ -179,7 +179,7 @@ fn make(matrix: &mut Matrix, rows: usize, columns: usize) {
     }
 }
 
-/// The methods for models with couplings. Each is called only where [`Dynamics::is_coupled`].
+/// The methods for models with couplings. Each is called only where `is_coupled` says so.
 impl Dynamics {
     pub(super) fn is_coupled(&self) -> bool {
         self.coupled.is_some()
