@@ -181,6 +181,33 @@ impl Closing {
         Ok(())
     }
 
+    /// What earlier states decided about the rank, as words of a checkpoint: it is not seen again in the present one.
+    pub fn checkpoint(&self) -> Vec<u64> {
+        let redundant = match self.redundant {
+            Some(redundant) => u64::from(redundant),
+            None => 2,
+        };
+        let holding = self.holding.iter().flat_map(|chain| chain.rank_words());
+        let ranks = self.chain.rank_words().chain(holding);
+        std::iter::once(redundant).chain(ranks).collect()
+    }
+
+    /// Takes up what [`checkpoint`](Self::checkpoint) gave, with the same freedoms held.
+    pub fn restore(&mut self, words: &[u64]) -> Option<()> {
+        let (&redundant, words) = words.split_first()?;
+        self.redundant = match redundant {
+            0 => Some(false),
+            1 => Some(true),
+            2 => None,
+            _ => return None,
+        };
+        let mut rest = self.chain.restore_rank(words)?;
+        if let Some(holding) = &mut self.holding {
+            rest = holding.restore_rank(rest)?;
+        }
+        rest.is_empty().then_some(())
+    }
+
     /// Makes velocities consistent with constraints and with what is held.
     pub fn settle_velocities(&mut self, t: f64, state: &mut State) -> Result<()> {
         self.rows_now().project_velocities(t, state)

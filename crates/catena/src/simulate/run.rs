@@ -922,6 +922,7 @@ impl Simulation {
         }
         words.extend(self.records.iter().flat_map(|record| record.to_words()));
         words.extend(self.system.modes_checkpoint());
+        words.extend(self.system.rank_checkpoint());
         words.extend([self.stretch.0, self.stretch.1.to_bits()]);
         words.extend(self.uses.iter().flat_map(ActuatorUse::checkpoint));
         words.extend(self.system.control_checkpoint());
@@ -962,6 +963,11 @@ impl Simulation {
             *record = Record::from_words(words).ok_or_else(foreign)?;
         }
         let rest = self.system.restore_modes(rest).ok_or_else(foreign)?;
+        let (&count, rest) = rest.split_first().ok_or_else(foreign)?;
+        let (ranks, rest) = usize::try_from(count)
+            .ok()
+            .and_then(|count| rest.split_at_checked(count))
+            .ok_or_else(foreign)?;
         if rest.len() < 2 {
             return Err(foreign());
         }
@@ -980,7 +986,7 @@ impl Simulation {
         let done = self
             .engine
             .interpolate(&mut self.system, now, &mut y)
-            .and_then(|()| self.system.restore_holding(now, &y));
+            .and_then(|()| self.system.restore_holding(now, &y, Some(ranks)));
         self.y = y;
         done?;
         self.samples = *samples;

@@ -785,6 +785,15 @@ impl TreeSystem {
         Some(rest)
     }
 
+    /// What earlier states decided about the rank of the constraints, as words of a checkpoint; their number first.
+    pub(crate) fn rank_checkpoint(&self) -> Vec<u64> {
+        let words = self
+            .closing
+            .as_ref()
+            .map_or(Vec::new(), Closing::checkpoint);
+        std::iter::once(words.len() as u64).chain(words).collect()
+    }
+
     /// What the event of this index is about, counted after those of the event functions.
     pub(crate) fn cause(&self, index: usize) -> Cause {
         let (modes, gates) = (self.friction.freedoms.len(), self.gates.len());
@@ -866,13 +875,26 @@ impl TreeSystem {
     }
 
     /// Continues to hold the freedoms that the modes of a checkpoint hold, at its state.
-    pub(crate) fn restore_holding(&mut self, t: f64, y: &[f64]) -> Result<()> {
+    pub(crate) fn restore_holding(
+        &mut self,
+        t: f64,
+        y: &[f64],
+        ranks: Option<&[u64]>,
+    ) -> Result<()> {
         if self.closing.is_none() || !self.followed {
             return Ok(());
         }
         let (nq, nv) = (self.model.nq(), self.model.nv());
         self.load(t, &y[..nq], &y[nq..nq + nv]);
         self.hold_by_modes(t)?;
+        if let (Some(closing), Some(words)) = (&mut self.closing, ranks) {
+            closing.restore(words).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Input,
+                    "the checkpoint does not belong to this run",
+                )
+            })?;
+        }
         self.prepare_friction(t)?;
         self.friction.count_ways();
         Ok(())
@@ -1198,7 +1220,7 @@ impl TreeSystem {
             let mut resting = self.friction.held();
             self.come_to_rest_together(t, &mut resting)?;
             y[nq..nq + nv].copy_from_slice(&self.state.v);
-            self.restore_holding(t, y)?;
+            self.restore_holding(t, y, None)?;
         }
         Ok(())
     }

@@ -136,6 +136,16 @@ impl AlongTree {
         self.most.copy_from_slice(&self.rank);
     }
 
+    /// The limits of the ranks.
+    pub fn limits(&self) -> &[usize] {
+        &self.most
+    }
+
+    /// Sets them, one for each constraint.
+    pub fn limit(&mut self, limits: &[usize]) {
+        self.most.copy_from_slice(limits);
+    }
+
     /// How close the rows are to losing rank: approximately a ratio of singular values.
     pub fn weakest(&self) -> f64 {
         self.weakest.sqrt()

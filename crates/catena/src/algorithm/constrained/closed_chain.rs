@@ -356,6 +356,19 @@ impl ClosedChain {
         self.work.rank()
     }
 
+    /// The limits of the rank, which [`keep_rank`](Self::keep_rank) set, as words of a checkpoint.
+    pub(crate) fn rank_words(&self) -> impl Iterator<Item = u64> {
+        self.work.rank_limits().iter().map(|&limit| limit as u64)
+    }
+
+    /// Takes up what [`rank_words`](Self::rank_words) gave; the rest of the words goes out.
+    pub(crate) fn restore_rank<'a>(&mut self, words: &'a [u64]) -> Option<&'a [u64]> {
+        let (limits, rest) = words.split_at_checked(self.work.rank_limits().len())?;
+        let limits: Vec<usize> = limits.iter().map(|&limit| limit as usize).collect();
+        self.work.limit_rank(&limits);
+        Some(rest)
+    }
+
     /// Limits the rank to its value in the last decomposition.
     pub(crate) fn keep_rank(&mut self) {
         self.work.keep_rank();

@@ -24,13 +24,13 @@ use super::complete_orthogonal::{CompleteOrthogonal, RANK_TOLERANCE, norm};
 use super::elimination_plan::Plan;
 use super::rows::{Axes, Rows, Stabilisation};
 use crate::algorithm::Card;
-use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies, forward_dynamics};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::spatial::Force;
-use crate::state::State;
+use crate::state::{Base, State};
 
 /// Cut loops on the tree.
 pub const CARD: Card = Card {
@@ -210,10 +210,21 @@ impl CutLoops {
         self.made_at = None;
     }
 
-    /// The tree's own factors and the decomposition of all rows, whatever the route.
+    /// The tree's own factors and the decomposition of all rows, whatever the route. The factors are those that forward dynamics
+    /// leaves, as in [`solve`](Self::solve), to the last bit: results must not depend on which of the two came first.
     pub(super) fn factorize_dense(&mut self, model: &Model, q: &[f64]) {
         self.made_at = None;
-        self.tree.factors.factorize(model, q);
+        let (still, base) = (&self.still, Base::fixed());
+        articulated_bodies::kernel(
+            model,
+            q,
+            still,
+            still,
+            &base,
+            &[],
+            &mut self.tree,
+            &mut self.free,
+        );
         self.decompose(model);
     }
 
@@ -223,6 +234,23 @@ impl CutLoops {
         match &mut self.along {
             Some(along) => along.keep_ranks(),
             None => self.most = self.decomposition.rank(),
+        }
+    }
+
+    /// The limits of the rank: one, or one for each constraint along the tree.
+    pub(super) fn rank_limits(&self) -> &[usize] {
+        match &self.along {
+            Some(along) => along.limits(),
+            None => std::slice::from_ref(&self.most),
+        }
+    }
+
+    /// Sets them, as many as there are.
+    pub(super) fn limit_rank(&mut self, limits: &[usize]) {
+        self.made_at = None;
+        match &mut self.along {
+            Some(along) => along.limit(limits),
+            None => self.most = limits[0],
         }
     }
 
