@@ -55,8 +55,7 @@ def test_agrees_with_mujoco(root, name):
     compare(catena.load(path).open_tree(), there)
 
 
-# not `joints`: the link between its slide and ball joint has no mass, is written as a body, and MuJoCo refuses such a body
-@pytest.mark.parametrize("name", [name for name in FILES if name != "joints"] + ["two_legs"])
+@pytest.mark.parametrize("name", FILES + ["two_legs"])
 def test_mujoco_reads_what_is_written(root, name):
     model = catena.load(path_of(root, name))
     there = without_constraints(mujoco.MjModel.from_xml_string(model.to_mjcf()))

@@ -222,7 +222,7 @@ impl Writing {
                 link.is_none_or(|link| link.inertial.is_none_or(|inertial| inertial.mass == 0.0));
             let between = massless && !named.contains(&joint.child) && can_stand_together(joint);
             if let ([only], true) = (&outward[..], between)
-                && can_stand_together(only)
+                && (can_stand_together(only) || only.kind == JointKind::Spherical)
             {
                 before.push((joint, joint.parent_from_joint));
                 stack.push(Next::Body(before, only));
@@ -477,7 +477,8 @@ impl Writing {
     }
 }
 
-/// Can this joint stand in one body with others? Quaternions cannot: their axes would be those of another body.
+/// Can this joint stand in one body with others after it? Quaternions cannot: their axes would be those of another body. A ball
+/// joint may be the last one, whose axes are the body's own.
 fn can_stand_together(joint: &JointSpec) -> bool {
     !matches!(joint.kind, JointKind::Fixed) && joint.kind.quaternion().is_none()
 }
