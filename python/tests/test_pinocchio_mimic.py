@@ -4,15 +4,12 @@ import pathlib
 import re
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 import catena
 
-pin = pytest.importorskip("pinocchio")
-
 FOLDER = pathlib.Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
-if not FOLDER.is_dir():
-    pytest.skip("example-robot-data is not installed", allow_module_level=True)
 
 FILES = {
     "panda": "panda_description/urdf/panda.urdf",

@@ -13,6 +13,7 @@ use crate::{json, limits};
 use catena::Model;
 use catena::algorithm::kinematics::inverse::{Goal, InverseKinematics, Reached, Search, Target};
 use catena::error::{Error, ErrorKind, Result};
+use catena::residual::largest_of;
 use catena::spatial::{Mat3, Vec3};
 use clap::Args;
 use serde_json::{Value, json};
@@ -84,7 +85,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
                 1 => "this start".to_string(),
                 all => format!("{count} of {all} starts"),
             },
-            rough(worst.fold(0.0, f64::max)),
+            rough(largest_of(worst)),
             rough(arguments.tolerance)
         ));
     }
