@@ -1,7 +1,7 @@
 //! A robot from a URDF file under a controller of one's own: PD with an integral, at 500 Hz, within the effort limits.
 
 use catena::error::Result;
-use catena::simulate::{Control, Controller, Inputs, Law, Options, Simulation};
+use catena::simulate::{Control, Controller, Inputs, Law, Simulation, SimulationOptions};
 use catena::{Model, State};
 
 /// Proportional, integral and derivative feedback of every joint.
@@ -45,9 +45,9 @@ fn simulate(model: &Model) -> Result<State> {
         rate: Some(RATE),
         ..Inputs::default()
     };
-    let options = Options {
+    let options = SimulationOptions {
         duration: 6.0,
-        ..Options::default()
+        ..SimulationOptions::default()
     };
     let start = State::neutral(model);
     let mut simulation = Simulation::new(model, &start, inputs, Vec::new(), options)?;
@@ -73,7 +73,7 @@ pub fn main() -> Result<()> {
         env!("CARGO_MANIFEST_DIR"),
         "/../../models/two_link_arm.urdf"
     );
-    let model = catena_io::read_model(path.as_ref(), &catena_io::Options::default())?;
+    let model = catena_io::read_model(path.as_ref(), &catena_io::ReadOptions::default())?;
     let end = simulate(&model)?;
     assert!((end.q[0] - 1.2).abs() < 0.01 && (end.q[1] + 0.6).abs() < 0.01);
     Ok(())

@@ -5,7 +5,7 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::model::{Dof, embedded};
 use catena::spatial::Vec3;
 use catena::{Model, ModelBuilder};
-use catena_io::{BaseOption, Options};
+use catena_io::{BaseOption, ReadOptions};
 use clap::Args;
 use std::path::Path;
 
@@ -129,7 +129,7 @@ impl ModelArgument {
     }
 
     fn builder_from_file(&self, path: &Path) -> Result<ModelBuilder> {
-        let options = Options {
+        let options = ReadOptions {
             base: self.free_base.then_some(BaseOption::Free),
             strict: self.strict,
             ignore_unknown: self.ignore_unknown,

@@ -503,7 +503,7 @@ pub(super) fn simulation<'a>(case: &Element<'a>) -> Result<Run<'a>> {
         view: Box::new(move |mut situation, sample| {
             let positions = multibody.positions(&situation.state, sample)?;
             situation.external.clone_from(&external);
-            Ok(Box::new(Moving {
+            Ok(Box::new(TreeAtInstant {
                 positions,
                 tree: Tree::new(Rc::clone(&multibody), situation)?,
             }))
@@ -512,12 +512,12 @@ pub(super) fn simulation<'a>(case: &Element<'a>) -> Result<Run<'a>> {
 }
 
 /// A tree at an instant of its motion.
-struct Moving {
+struct TreeAtInstant {
     tree: Tree,
     positions: Numbers,
 }
 
-impl Subject for Moving {
+impl Subject for TreeAtInstant {
     fn quantity(&mut self, name: &str) -> Result<Option<Vec<Numbers>>> {
         Ok(Some(match name {
             "q" => vec![self.positions.clone()],

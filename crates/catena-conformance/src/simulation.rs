@@ -12,7 +12,7 @@ use super::report::{Comparison, Numbers, SIMULATION_TOLERANCE};
 use super::response::Situation;
 use catena::algorithm::constrained::Stabilisation;
 use catena::error::{ErrorKind, Result};
-use catena::integrate::{Adaptive, Method, Options, System as _, Tolerances};
+use catena::integrate::{Adaptive, IntegratorOptions, Method, System as _, Tolerances};
 use catena::random::Random;
 use catena::simulate::{Controller, Drift, Inputs, TreeSystem};
 use catena::{Model, State};
@@ -126,9 +126,9 @@ impl Run<'_> {
         let inputs = self.inputs.clone();
         let mut system =
             TreeSystem::with_constraints(&self.model, inputs, Vec::new(), Vec::new(), drift)?;
-        let options = Options {
+        let options = IntegratorOptions {
             tolerances: TOLERANCES,
-            ..Options::default()
+            ..IntegratorOptions::default()
         };
         let mut engine = Adaptive::new(method, system.dimension(), options)?;
         let start = system.pack(&self.initial);

@@ -5,7 +5,7 @@ use catena::algorithm::pendulum::{
     consistent_values, energies,
 };
 use catena::integrate::bdf::{Bdf, BdfOptions};
-use catena::integrate::{Adaptive, Method, Options, System, Tolerances};
+use catena::integrate::{Adaptive, IntegratorOptions, Method, System, Tolerances};
 use catena::model::embedded;
 use catena::residual::larger;
 use catena::simulate::{self, Inputs, Integrator, NewtonMatrix, Simulation, TreeSystem};
@@ -154,12 +154,12 @@ fn error_follows_the_tolerance() {
 
 fn recursion(model: &Model, start: &State, time: f64) -> State {
     let mut system = TreeSystem::new(model, Inputs::default(), Vec::new()).expect("a system");
-    let options = Options {
+    let options = IntegratorOptions {
         tolerances: Tolerances {
             relative: 1e-12,
             absolute: 1e-13,
         },
-        ..Options::default()
+        ..IntegratorOptions::default()
     };
     let mut engine = Adaptive::new(Method::Dop853, system.dimension(), options).expect("options");
     let packed = system.pack(start);
@@ -204,7 +204,7 @@ fn simulator_takes_every_scheme() {
     let model = embedded::model("pendulum-4").expect("embedded");
     let start = State::random(&model, 5);
     let run = |integrator: Integrator| {
-        let options = simulate::Options {
+        let options = simulate::SimulationOptions {
             integrator,
             duration: 0.4,
             interval: 0.1,

@@ -16,7 +16,7 @@
 //! child = "rod"
 //! axis = [0, 1, 0]
 //! "#;
-//! let model = catena_io::model_from_toml(text, "rod.toml", &catena_io::Options::default())?;
+//! let model = catena_io::model_from_toml(text, "rod.toml", &catena_io::ReadOptions::default())?;
 //! assert_eq!(model.nv(), 1);
 //! # Ok::<(), catena::error::Error>(())
 //! ```
@@ -58,7 +58,7 @@ pub enum BaseOption {
 
 /// Options of the file readers.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct ReadOptions {
     /// How the root link is attached. A URDF file does not say (default: fixed); in catena's own format this overrides the
     /// key `base`.
     pub base: Option<BaseOption>,
@@ -84,13 +84,13 @@ enum Format {
 
 /// Reads a model file and checks the model. The extension gives the format: `.toml`, `.json`, `.urdf`, `.mjcf`, or
 /// `.xml` for URDF and MJCF.
-pub fn read_model(path: &Path, options: &Options) -> Result<Model> {
+pub fn read_model(path: &Path, options: &ReadOptions) -> Result<Model> {
     let file_name = path.display().to_string();
     build(&read_file(path, options)?, &file_name)
 }
 
 /// Reads a model file as [`read_model`] does, without checking the model.
-pub fn read_file(path: &Path, options: &Options) -> Result<ModelBuilder> {
+pub fn read_file(path: &Path, options: &ReadOptions) -> Result<ModelBuilder> {
     let file_name = path.display().to_string();
     let text = read_text(path, &file_name)?;
     let format = format_of(path, &text, &file_name)?;
@@ -98,43 +98,59 @@ pub fn read_file(path: &Path, options: &Options) -> Result<ModelBuilder> {
 }
 
 /// Reads TOML in catena's own format. The file name appears in messages; its stem is the name of a model that gives none.
-pub fn builder_from_toml(text: &str, file_name: &str, options: &Options) -> Result<ModelBuilder> {
+pub fn builder_from_toml(
+    text: &str,
+    file_name: &str,
+    options: &ReadOptions,
+) -> Result<ModelBuilder> {
     read_builder(Format::Toml, text, file_name, options)
 }
 
 /// Reads JSON in catena's own format; see [`builder_from_toml`].
-pub fn builder_from_json(text: &str, file_name: &str, options: &Options) -> Result<ModelBuilder> {
+pub fn builder_from_json(
+    text: &str,
+    file_name: &str,
+    options: &ReadOptions,
+) -> Result<ModelBuilder> {
     read_builder(Format::Json, text, file_name, options)
 }
 
 /// Reads URDF; see [`builder_from_toml`].
-pub fn builder_from_urdf(text: &str, file_name: &str, options: &Options) -> Result<ModelBuilder> {
+pub fn builder_from_urdf(
+    text: &str,
+    file_name: &str,
+    options: &ReadOptions,
+) -> Result<ModelBuilder> {
     read_builder(Format::Urdf, text, file_name, options)
 }
 
 /// Reads MJCF; see [`builder_from_toml`]. Files that it includes, and those of meshes, are found relative to the folder of
 /// `file_name`.
-pub fn builder_from_mjcf(text: &str, file_name: &str, options: &Options) -> Result<ModelBuilder> {
+pub fn builder_from_mjcf(
+    text: &str,
+    file_name: &str,
+    options: &ReadOptions,
+) -> Result<ModelBuilder> {
     read_builder(Format::Mjcf, text, file_name, options)
 }
 
 /// Reads TOML in catena's own format and checks the model.
-pub fn model_from_toml(text: &str, file_name: &str, options: &Options) -> Result<Model> {
+pub fn model_from_toml(text: &str, file_name: &str, options: &ReadOptions) -> Result<Model> {
     build(&builder_from_toml(text, file_name, options)?, file_name)
 }
 
 /// Reads JSON in catena's own format and checks the model.
-pub fn model_from_json(text: &str, file_name: &str, options: &Options) -> Result<Model> {
+pub fn model_from_json(text: &str, file_name: &str, options: &ReadOptions) -> Result<Model> {
     build(&builder_from_json(text, file_name, options)?, file_name)
 }
 
 /// Reads URDF and checks the model.
-pub fn model_from_urdf(text: &str, file_name: &str, options: &Options) -> Result<Model> {
+pub fn model_from_urdf(text: &str, file_name: &str, options: &ReadOptions) -> Result<Model> {
     build(&builder_from_urdf(text, file_name, options)?, file_name)
 }
 
 /// Reads MJCF and checks the model.
-pub fn model_from_mjcf(text: &str, file_name: &str, options: &Options) -> Result<Model> {
+pub fn model_from_mjcf(text: &str, file_name: &str, options: &ReadOptions) -> Result<Model> {
     build(&builder_from_mjcf(text, file_name, options)?, file_name)
 }
 
@@ -175,7 +191,7 @@ fn read_builder(
     format: Format,
     text: &str,
     file_name: &str,
-    options: &Options,
+    options: &ReadOptions,
 ) -> Result<ModelBuilder> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim().is_empty() {

@@ -9,7 +9,7 @@ use crate::access::{Item, Source, Table};
 use crate::nearest::advice;
 use crate::root::{Base, join_root};
 use crate::tree::Node;
-use crate::{Options, placement};
+use crate::{ReadOptions, placement};
 use catena::error::Result;
 use catena::model::{
     ActuatorSpec, AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder,
@@ -97,7 +97,7 @@ pub(crate) fn read(
     root: &Node,
     mut source: Source,
     name: &str,
-    options: &Options,
+    options: &ReadOptions,
 ) -> Result<ModelBuilder> {
     source.degrees = in_degrees(root, &source)?;
     let file = Table::new(&source, String::new(), root)?;

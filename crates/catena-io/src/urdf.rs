@@ -7,7 +7,7 @@ use crate::lines::Lines;
 use crate::nearest::{advice, nearest};
 use crate::root::{Base, join_root, roots};
 use crate::xml::{self, XACRO_ADVICE, xacro};
-use crate::{Options, placement};
+use crate::{ReadOptions, placement};
 use catena::error::{Error, ErrorKind, Place, Result, Warning};
 use catena::model::{
     ActuatorSpec, ConstraintSpec, Dof, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder,
@@ -88,7 +88,7 @@ pub(crate) fn read(
     text: &str,
     lines: &Lines,
     name: &str,
-    options: &Options,
+    options: &ReadOptions,
 ) -> Result<ModelBuilder> {
     let document = xml::parse(text, lines, "URDF")?;
     let mut reading = Reading {
@@ -557,7 +557,7 @@ impl Reading<'_> {
     }
 
     /// Connects the root to the ground and lists what was left out.
-    fn finish(mut self, options: &Options) -> Result<ModelBuilder> {
+    fn finish(mut self, options: &ReadOptions) -> Result<ModelBuilder> {
         let base = options.base.map_or(Base::Fixed, Base::from);
         self.actuators();
         let notes = self.notes.lines();

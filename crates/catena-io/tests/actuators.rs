@@ -1,7 +1,7 @@
 //! Actuators in model files: TOML, JSON and URDF.
 
 use catena::model::ModelBuilder;
-use catena_io::{Options, builder_from_json, builder_from_toml, builder_from_urdf};
+use catena_io::{ReadOptions, builder_from_json, builder_from_toml, builder_from_urdf};
 
 const ARM: &str = r#"
 format = "catena/1"
@@ -39,7 +39,7 @@ max_velocity = 0.5
 "#;
 
 fn toml(text: &str) -> catena::error::Result<ModelBuilder> {
-    builder_from_toml(text, "arm.toml", &Options::default())
+    builder_from_toml(text, "arm.toml", &ReadOptions::default())
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn tables_of_actuators() {
     let again = toml(&catena_io::to_toml(&builder)).unwrap();
     assert_eq!(again.build().unwrap().actuators(), actuators);
     let json = catena_io::to_json(&builder);
-    let again = builder_from_json(&json, "arm.json", &Options::default()).unwrap();
+    let again = builder_from_json(&json, "arm.json", &ReadOptions::default()).unwrap();
     assert_eq!(again.build().unwrap().actuators(), actuators);
 }
 
@@ -125,7 +125,7 @@ const URDF: &str = r#"<robot name="arm">
 
 fn actuators(extra: &str, more: &str) -> (Vec<catena::model::Actuator>, Vec<String>) {
     let text = URDF.replace("EXTRA", extra).replace("MORE", more);
-    let builder = builder_from_urdf(&text, "arm.urdf", &Options::default()).unwrap();
+    let builder = builder_from_urdf(&text, "arm.urdf", &ReadOptions::default()).unwrap();
     (builder.build().unwrap().actuators(), builder.assumptions)
 }
 

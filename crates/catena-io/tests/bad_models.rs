@@ -2,7 +2,7 @@
 //!
 //! With `CATENA_WRITE_EXPECTED=1` in the environment the messages are written instead; read them before keeping them.
 
-use catena_io::{Options, read_model};
+use catena_io::{ReadOptions, read_model};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,9 +20,9 @@ fn every_broken_model_is_refused_with_its_message() {
     models.sort();
     assert!(models.len() >= 45, "only {} models", models.len());
     let write = std::env::var_os("CATENA_WRITE_EXPECTED").is_some();
-    let strict = Options {
+    let strict = ReadOptions {
         strict: true,
-        ..Options::default()
+        ..ReadOptions::default()
     };
     let mut wrong = Vec::new();
     for path in models {
@@ -48,7 +48,7 @@ fn every_broken_model_is_refused_with_its_message() {
 #[test]
 fn a_missing_file_is_told() {
     let error =
-        read_model(Path::new("no/such/arm.toml"), &Options::default()).expect_err("missing");
+        read_model(Path::new("no/such/arm.toml"), &ReadOptions::default()).expect_err("missing");
     assert_eq!(
         error.to_string(),
         "the file does not exist\n  --> no/such/arm.toml"

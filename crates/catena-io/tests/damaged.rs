@@ -3,10 +3,10 @@
 use catena::error::Result;
 use catena::model::Model;
 use catena::random::Random;
-use catena_io::{Options, model_from_json, model_from_toml, model_from_urdf};
+use catena_io::{ReadOptions, model_from_json, model_from_toml, model_from_urdf};
 use std::path::Path;
 
-type Reader = fn(&str, &str, &Options) -> Result<Model>;
+type Reader = fn(&str, &str, &ReadOptions) -> Result<Model>;
 
 const FILES: [(&str, Reader); 4] = [
     ("planar3.toml", model_from_toml),
@@ -25,7 +25,7 @@ fn cut_anywhere() {
     for (name, read) in FILES {
         let text = text(name);
         for (at, _) in text.char_indices() {
-            let _ = read(&text[..at], name, &Options::default());
+            let _ = read(&text[..at], name, &ReadOptions::default());
         }
     }
 }
@@ -78,7 +78,7 @@ fn words_and_letters_changed() {
                 &text[..from],
                 &text[to.unwrap_or(text.len())..]
             );
-            let _ = read(&damaged, name, &Options::default());
+            let _ = read(&damaged, name, &ReadOptions::default());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The example in the documentation is a good model, and every key is documented.
 
-use catena_io::{Options, builder_from_toml};
+use catena_io::{ReadOptions, builder_from_toml};
 use std::path::Path;
 
 fn page() -> String {
@@ -13,7 +13,7 @@ fn the_example_is_read() {
     let page = page();
     let (_, after) = page.split_once("```toml\n").expect("an example");
     let (example, _) = after.split_once("```").expect("its end");
-    let builder = builder_from_toml(example, "crane.toml", &Options::default());
+    let builder = builder_from_toml(example, "crane.toml", &ReadOptions::default());
     let model = builder.and_then(|builder| builder.build());
     let model = model.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(model.nv(), 4);
@@ -26,7 +26,7 @@ fn every_key_is_documented() {
         // a key that is far from all known ones makes the reader list them
         let text = format!("format = \"catena/1\"\n{table}zzzzzzzz = 1\n");
         let error =
-            builder_from_toml(&text, "x.toml", &Options::default()).expect_err("unknown key");
+            builder_from_toml(&text, "x.toml", &ReadOptions::default()).expect_err("unknown key");
         let known = error
             .advice()
             .and_then(|advice| advice.strip_prefix("expected one of: "));

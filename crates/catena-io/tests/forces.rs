@@ -2,10 +2,10 @@
 
 use catena::integrate::{Method, Tolerances};
 use catena::model::{ForceAxes, ForceLaw, ForceRule, GravityGradient, SensorKind, embedded};
-use catena::simulate::{Audit, Inputs, Integrator, Options as RunOptions, Sample, Simulation};
+use catena::simulate::{Audit, Inputs, Integrator, Sample, Simulation, SimulationOptions};
 use catena::spatial::Vec3;
 use catena::{Dynamics, Model, State};
-use catena_io::{Options, builder_from_json, builder_from_toml, read_model, to_json, to_toml};
+use catena_io::{ReadOptions, builder_from_json, builder_from_toml, read_model, to_json, to_toml};
 use std::path::Path;
 
 const ALL: &str = r#"
@@ -98,11 +98,11 @@ joint = "shoulder"
 
 #[test]
 fn tables_of_forces_and_sensors() {
-    let builder = builder_from_toml(ALL, "arm.toml", &Options::default()).unwrap();
+    let builder = builder_from_toml(ALL, "arm.toml", &ReadOptions::default()).unwrap();
     for text in [to_toml(&builder), to_json(&builder)] {
         let again = match text.starts_with('{') {
-            true => builder_from_json(&text, "again.json", &Options::default()).unwrap(),
-            false => builder_from_toml(&text, "again.toml", &Options::default()).unwrap(),
+            true => builder_from_json(&text, "again.json", &ReadOptions::default()).unwrap(),
+            false => builder_from_toml(&text, "again.toml", &ReadOptions::default()).unwrap(),
         };
         let rules = |b: &catena::ModelBuilder| {
             let forces: Vec<ForceRule> = b.forces.iter().map(|f| f.rule.clone()).collect();
@@ -141,7 +141,7 @@ fn tables_of_forces_and_sensors() {
 /// At rest an IMU feels the weight upwards, and a wrist what hangs on it, each in its own axes.
 #[test]
 fn sensors_at_rest() {
-    let builder = builder_from_toml(ALL, "arm.toml", &Options::default()).unwrap();
+    let builder = builder_from_toml(ALL, "arm.toml", &ReadOptions::default()).unwrap();
     let model = builder.build().unwrap().without_forces();
     let state = State::neutral(&model);
     let found = Dynamics::new(&model)
@@ -196,7 +196,7 @@ type = "imu"
 frame = "hub"
 "#;
     let text = text.replace("base = \"free\"\n", "");
-    let builder = builder_from_toml(&text, "orbiter.toml", &Options::default()).unwrap();
+    let builder = builder_from_toml(&text, "orbiter.toml", &ReadOptions::default()).unwrap();
     let mut alone = builder.clone();
     alone.links.truncate(1);
     alone.joints.truncate(1);
@@ -217,11 +217,11 @@ fn example(name: &str) -> Model {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../models")
         .join(name);
-    read_model(&path, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    read_model(&path, &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn run(model: &Model, start: &State, duration: f64, tolerance: f64) -> (Vec<Sample>, Audit) {
-    let options = RunOptions {
+    let options = SimulationOptions {
         integrator: Integrator::Adaptive {
             method: Method::Verner9,
             tolerances: Tolerances {

@@ -4,7 +4,7 @@
 
 use catena::model::{JointKind, RuleSpec};
 use catena::{Dynamics, Model, ModelBuilder, State};
-use catena_io::{BaseOption, Options, builder_from_mjcf, model_from_mjcf, read_model};
+use catena_io::{BaseOption, ReadOptions, builder_from_mjcf, model_from_mjcf, read_model};
 use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
 
@@ -17,24 +17,26 @@ fn world(inside: &str) -> String {
 }
 
 fn read(text: &str) -> ModelBuilder {
-    builder_from_mjcf(text, "x.xml", &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    builder_from_mjcf(text, "x.xml", &ReadOptions::default())
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn built(text: &str) -> Model {
-    model_from_mjcf(text, "x.xml", &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    model_from_mjcf(text, "x.xml", &ReadOptions::default())
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn refusal(text: &str) -> String {
-    let read = model_from_mjcf(text, "x.xml", &Options::default());
+    let read = model_from_mjcf(text, "x.xml", &ReadOptions::default());
     read.err()
         .unwrap_or_else(|| panic!("accepted: {text}"))
         .to_string()
 }
 
 fn ignoring(text: &str, names: &[&str]) -> ModelBuilder {
-    let options = Options {
+    let options = ReadOptions {
         ignore: names.iter().map(|name| (*name).into()).collect(),
-        ..Options::default()
+        ..ReadOptions::default()
     };
     builder_from_mjcf(text, "x.xml", &options).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -119,7 +121,7 @@ fn every_file_is_read() {
     ] {
         let path = folder().join(format!("{name}.xml"));
         let model =
-            read_model(&path, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
+            read_model(&path, &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(model.nv(), nv, "{name}");
         assert_eq!(model.name(), name);
     }
@@ -327,7 +329,7 @@ fn equalities_of_coordinates() {
 #[test]
 fn actuators_are_inputs_within_their_ranges() {
     let path = folder().join("joints.xml");
-    let model = read_model(&path, &Options::default()).expect("a model");
+    let model = read_model(&path, &ReadOptions::default()).expect("a model");
     let actuators = model.actuators();
     let found: Vec<_> = actuators
         .iter()
@@ -445,9 +447,9 @@ fn what_cannot_be_represented_is_refused_by_name_or_left_out() {
 
 #[test]
 fn names_to_ignore_are_checked() {
-    let options = Options {
+    let options = ReadOptions {
         ignore: vec!["fluids".into()],
-        ..Options::default()
+        ..ReadOptions::default()
     };
     let text = world("<body><joint/><geom size=\"0.1\"/></body>");
     let error = model_from_mjcf(&text, "x.xml", &options).expect_err("a mistyped name");
@@ -487,9 +489,9 @@ fn the_state_to_start_from() {
 #[test]
 fn the_base_on_request() {
     let read_with = |text: &str, base| {
-        let options = Options {
+        let options = ReadOptions {
             base: Some(base),
-            ..Options::default()
+            ..ReadOptions::default()
         };
         model_from_mjcf(text, "x.xml", &options)
     };
@@ -554,7 +556,7 @@ fn the_first_element_decides() {
     ] {
         std::fs::write(&path, text).expect("it can be written");
         let model =
-            read_model(&path, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
+            read_model(&path, &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(model.nv(), 1);
     }
     std::fs::remove_file(&path).expect("it was there");

@@ -6,7 +6,7 @@ use catena::residual::larger;
 use catena::spatial::{Mat3, Pose, Vec3};
 use catena::{Dynamics, State};
 use catena_io::{
-    BaseOption, Options, builder_from_json, builder_from_toml, model_from_toml, read_model,
+    BaseOption, ReadOptions, builder_from_json, builder_from_toml, model_from_toml, read_model,
 };
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ fn example(name: &str) -> PathBuf {
 }
 
 fn read_example(name: &str) -> Model {
-    read_model(&example(name), &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    read_model(&example(name), &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn toml(text: &str) -> ModelBuilder {
     let text = format!("format = \"catena/1\"\n{text}");
-    builder_from_toml(&text, "test.toml", &Options::default())
+    builder_from_toml(&text, "test.toml", &ReadOptions::default())
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -53,7 +53,7 @@ fn every_example_is_read() {
             .extension()
             .is_some_and(|e| known.iter().any(|k| e == *k))
         {
-            read_model(&path, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
+            read_model(&path, &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"));
         }
     }
 }
@@ -111,9 +111,9 @@ fn a_free_base_is_the_first_joint() {
     assert!(model.tree().is_free_floating());
     assert_eq!(model.nv(), 12);
     assert_eq!(model.tree().dofs[0].name, "root_joint.x");
-    let fixed = Options {
+    let fixed = ReadOptions {
         base: Some(BaseOption::Fixed),
-        ..Options::default()
+        ..ReadOptions::default()
     };
     let model = read_model(&example("space_robot.toml"), &fixed).expect("good model");
     assert_eq!(model.nv(), 6);
@@ -312,7 +312,7 @@ child = "b"
 fn everything_knows_its_line() {
     let text = "format = \"catena/1\"\n\n[[link]]\nname = \"a\"\nmass = 1\n\n[[joint]]\nname = \"j\"\n\
                 type = \"prismatic\"\nchild = \"a\"\n\n[[frame]]\nname = \"f\"\nlink = \"a\"\n";
-    let builder = builder_from_toml(text, "arm.toml", &Options::default()).expect("good model");
+    let builder = builder_from_toml(text, "arm.toml", &ReadOptions::default()).expect("good model");
     assert_eq!(builder.name, "arm");
     assert_eq!(builder.links[0].place.to_string(), "arm.toml:3");
     assert_eq!(builder.joints[0].place.to_string(), "arm.toml:7");
@@ -320,7 +320,7 @@ fn everything_knows_its_line() {
 
     let text = "{\"format\": \"catena/1\",\n\"link\": [\n{\"name\": \"a\",\n\"mass\": 1}],\n\"joint\": [\n\
                 {\"name\": \"j\", \"type\": \"prismatic\", \"child\": \"a\"}]}";
-    let builder = builder_from_json(text, "arm.json", &Options::default()).expect("good model");
+    let builder = builder_from_json(text, "arm.json", &ReadOptions::default()).expect("good model");
     assert_eq!(builder.links[0].place.to_string(), "arm.json:3");
     assert_eq!(builder.joints[0].place.to_string(), "arm.json:6");
 }
@@ -342,7 +342,7 @@ fn a_moving_base_is_noted() {
 fn unphysical_inertia_is_read_with_a_warning_and_refused_by_strict() {
     let text = "format = \"catena/1\"\n[[link]]\nname = \"a\"\nmass = 1\ninertia = [1, 1, 3]\n[[joint]]\n\
                 name = \"j\"\ntype = \"revolute\"\nchild = \"a\"";
-    let model = model_from_toml(text, "a.toml", &Options::default()).expect("read");
+    let model = model_from_toml(text, "a.toml", &ReadOptions::default()).expect("read");
     let [warning] = &model.tree().warnings[..] else {
         panic!("one warning, not {:?}", model.tree().warnings);
     };
@@ -351,15 +351,15 @@ fn unphysical_inertia_is_read_with_a_warning_and_refused_by_strict() {
         "inertia of link `a` breaks the triangle inequality: its largest principal moment 3.000000e0 kg·m² exceeds the sum of \
          the others 2.000000e0 kg·m² by 50.00 %\n  --> a.toml:2"
     );
-    let strict = Options {
+    let strict = ReadOptions {
         strict: true,
-        ..Options::default()
+        ..ReadOptions::default()
     };
     let refused = model_from_toml(text, "a.toml", &strict).expect_err("not physical");
     assert_eq!(refused.kind(), ErrorKind::Physics);
     assert_eq!(refused.message(), warning.message);
     let in_file = text.replace("\n[[link]]", "\nallow_unphysical = true\n[[link]]");
-    let model = model_from_toml(&in_file, "a.toml", &Options::default()).expect("read");
+    let model = model_from_toml(&in_file, "a.toml", &ReadOptions::default()).expect("read");
     assert!(model.tree().warnings.is_empty());
     assert!(
         model
@@ -375,7 +375,7 @@ fn a_byte_order_mark_and_dos_lines_are_accepted() {
     let text = std::fs::read_to_string(example("planar3.toml")).expect("there");
     let text = format!("\u{feff}{}", text.replace('\n', "\r\n"));
     let builder =
-        builder_from_toml(&text, "planar3.toml", &Options::default()).expect("good model");
+        builder_from_toml(&text, "planar3.toml", &ReadOptions::default()).expect("good model");
     assert_eq!(builder.joints.len(), 3);
 }
 
@@ -402,7 +402,7 @@ fn names_with_control_characters_are_refused_in_every_format() {
              [[frame]]\nname = \"{frame}\"\nlink = \"{link}\"\n"
         )
     };
-    let options = Options::default();
+    let options = ReadOptions::default();
     let good = toml("m", "arm é", "joint \\\"1\\\"", "tool", "a note");
     assert!(catena_io::model_from_toml(&good, "x.toml", &options).is_ok());
     for hidden in [

@@ -12,12 +12,12 @@ use catena::model::Model;
 use catena::random::Random;
 use catena::{Dynamics, State};
 use catena_io::run::{RunWriter, read_run};
-use catena_io::{Options, model_from_json, model_from_mjcf, model_from_toml, model_from_urdf};
+use catena_io::{ReadOptions, model_from_json, model_from_mjcf, model_from_toml, model_from_urdf};
 use mutator::{inputs, survive};
 use run_support::{FORMATS, Folder, WIDTH, audit, header};
 use std::path::{Path, PathBuf};
 
-type Reader = fn(&str, &str, &Options) -> Result<Model>;
+type Reader = fn(&str, &str, &ReadOptions) -> Result<Model>;
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -59,7 +59,7 @@ fn mutate_models(files: &[(&str, Reader)], each: u64) {
             let damaged = mutator::text(&original, &mut random);
             let what = format!("{name}, input {seed}");
             survive(name, seed, damaged.as_bytes(), || {
-                if let Ok(model) = read(&damaged, name, &Options::default()) {
+                if let Ok(model) = read(&damaged, name, &ReadOptions::default()) {
                     expect_finite(&what, &model);
                     accepted += 1;
                 }
@@ -106,7 +106,7 @@ fn models_with_constraints() {
         for seed in 0..inputs(60) {
             let damaged = mutator::text(&original, &mut Random::new(seed));
             survive(name, seed, damaged.as_bytes(), || {
-                if let Ok(model) = model_from_toml(&damaged, "x.toml", &Options::default()) {
+                if let Ok(model) = model_from_toml(&damaged, "x.toml", &ReadOptions::default()) {
                     expect_finite(&format!("{name}, input {seed}"), &model);
                 }
             });

@@ -2,7 +2,7 @@
 
 use catena::model::{JointKind, ModelBuilder, RuleSpec, embedded};
 use catena_io::{
-    Options, builder_from_json, builder_from_toml, builder_from_urdf, to_json, to_toml,
+    ReadOptions, builder_from_json, builder_from_toml, builder_from_urdf, to_json, to_toml,
 };
 use std::path::Path;
 
@@ -66,7 +66,7 @@ fn content(builder: &ModelBuilder) -> Vec<String> {
 }
 
 fn assert_survives(builder: &ModelBuilder) {
-    let options = Options::default();
+    let options = ReadOptions::default();
     let toml = to_toml(builder);
     let again =
         builder_from_toml(&toml, "again.toml", &options).unwrap_or_else(|e| panic!("{e}\n{toml}"));
@@ -113,7 +113,7 @@ fn example_files_survive() {
     for (name, read) in [
         (
             "planar3.toml",
-            builder_from_toml as fn(&str, &str, &Options) -> _,
+            builder_from_toml as fn(&str, &str, &ReadOptions) -> _,
         ),
         ("stanford.toml", builder_from_toml),
         ("space_robot.toml", builder_from_toml),
@@ -124,7 +124,8 @@ fn example_files_survive() {
         ("double_pendulum.urdf", builder_from_urdf),
     ] {
         let text = std::fs::read_to_string(folder.join(name)).expect("there");
-        let builder: catena::error::Result<ModelBuilder> = read(&text, name, &Options::default());
+        let builder: catena::error::Result<ModelBuilder> =
+            read(&text, name, &ReadOptions::default());
         assert_survives(&builder.unwrap_or_else(|error| panic!("{error}")));
     }
 }

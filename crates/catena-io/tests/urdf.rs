@@ -2,7 +2,7 @@
 
 use catena::model::JointKind;
 use catena::{Dynamics, State};
-use catena_io::{BaseOption, Options, builder_from_urdf, model_from_urdf, read_model};
+use catena_io::{BaseOption, ReadOptions, builder_from_urdf, model_from_urdf, read_model};
 use std::path::Path;
 
 const ARM: &str = r#"
@@ -25,20 +25,21 @@ fn hinge(kind: &str, inside: &str) -> String {
 }
 
 fn read(text: &str) -> catena::ModelBuilder {
-    builder_from_urdf(text, "r.urdf", &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    builder_from_urdf(text, "r.urdf", &ReadOptions::default())
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Reads a robot, leaving out unknown elements.
 fn read_ignoring(text: &str) -> catena::ModelBuilder {
-    let options = Options {
+    let options = ReadOptions {
         ignore_unknown: true,
-        ..Options::default()
+        ..ReadOptions::default()
     };
     builder_from_urdf(text, "x.urdf", &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn refused(text: &str) -> String {
-    match builder_from_urdf(text, "x.urdf", &Options::default()) {
+    match builder_from_urdf(text, "x.urdf", &ReadOptions::default()) {
         Ok(_) => panic!("accepted:\n{text:.500}"),
         Err(error) => error.to_string(),
     }
@@ -223,7 +224,7 @@ fn an_element_with_very_many_attributes_is_refused_at_once() {
         hinge("revolute", "")
     ));
     assert_eq!(read(&text).joints.len(), 2);
-    assert!(builder_from_urdf(&format!("é{note}"), "x.urdf", &Options::default()).is_err());
+    assert!(builder_from_urdf(&format!("é{note}"), "x.urdf", &ReadOptions::default()).is_err());
 }
 
 #[test]
@@ -309,7 +310,7 @@ fn a_turned_needle_keeps_its_digits() {
                 y = 2.0 * z[1],
                 w = 2.0 * z[2],
             ));
-            let model = model_from_urdf(&text, "r.urdf", &Options::default()).expect("sound");
+            let model = model_from_urdf(&text, "r.urdf", &ReadOptions::default()).expect("sound");
             let state = State::new(&model, &[0.4], &[0.0]).expect("finite");
             let found = Dynamics::new(&model).inertia(&state).expect("sound")[(0, 0)];
             let error = (found - ratio).abs() / ratio;
@@ -320,9 +321,9 @@ fn a_turned_needle_keeps_its_digits() {
 
 #[test]
 fn a_free_base_on_request() {
-    let free = Options {
+    let free = ReadOptions {
         base: Some(BaseOption::Free),
-        ..Options::default()
+        ..ReadOptions::default()
     };
     let text = robot(&format!(
         "{ARM}{}<joint name=\"root_joint\" type=\"fixed\"><parent link=\"arm\"/><child link=\"tip\"/></joint>",
@@ -342,9 +343,9 @@ fn a_root_called_world_is_the_ground() {
     let builder = read(&text);
     assert_eq!((builder.links.len(), builder.joints.len()), (1, 1));
     assert_eq!(builder.build().expect("good model").nv(), 1);
-    let free = Options {
+    let free = ReadOptions {
         base: Some(BaseOption::Free),
-        ..Options::default()
+        ..ReadOptions::default()
     };
     let error = builder_from_urdf(&text, "r.urdf", &free).expect_err("it is on the ground");
     assert!(
@@ -361,12 +362,19 @@ fn deep_nesting_is_no_danger() {
         hinge("revolute", "")
     ));
     assert_eq!(
-        model_from_urdf(&text, "r.urdf", &Options::default())
+        model_from_urdf(&text, "r.urdf", &ReadOptions::default())
             .expect("good model")
             .nv(),
         1
     );
-    assert!(builder_from_urdf(&"<robot>".repeat(200_000), "r.urdf", &Options::default()).is_err());
+    assert!(
+        builder_from_urdf(
+            &"<robot>".repeat(200_000),
+            "r.urdf",
+            &ReadOptions::default()
+        )
+        .is_err()
+    );
 }
 
 #[test]
@@ -381,7 +389,7 @@ fn a_long_chain_is_read() {
         );
     }
     let model =
-        model_from_urdf(&robot(&text), "chain.urdf", &Options::default()).expect("good model");
+        model_from_urdf(&robot(&text), "chain.urdf", &ReadOptions::default()).expect("good model");
     assert_eq!(model.nv(), 2000);
 }
 
@@ -395,7 +403,7 @@ fn xml_with_a_robot_is_urdf() {
         hinge("revolute", "")
     ));
     std::fs::write(&path, text).expect("writable");
-    let model = read_model(Path::new(&path), &Options::default()).expect("good model");
+    let model = read_model(Path::new(&path), &ReadOptions::default()).expect("good model");
     assert_eq!(model.name(), "r");
     std::fs::remove_dir_all(&folder).expect("removable");
 }
@@ -463,7 +471,7 @@ fn flaws_of_shipped_files_are_warned_of() {
             "constraint `hinge_mimic`: there is no coordinate `other`\n  --> r.urdf:2\nhint: coordinates are called like their joints; fixed joints have none",
         ),
     ] {
-        let model = model_from_urdf(&text, "r.urdf", &Options::default()).expect("a warning");
+        let model = model_from_urdf(&text, "r.urdf", &ReadOptions::default()).expect("a warning");
         let warnings: Vec<String> = model
             .tree()
             .warnings
@@ -471,15 +479,16 @@ fn flaws_of_shipped_files_are_warned_of() {
             .map(ToString::to_string)
             .collect();
         assert_eq!(warnings, [warning]);
-        let strict = Options {
+        let strict = ReadOptions {
             strict: true,
-            ..Options::default()
+            ..ReadOptions::default()
         };
         let error = model_from_urdf(&text, "r.urdf", &strict).expect_err("refused");
         assert_eq!(error.to_string(), refusal);
     }
     // what can be computed is, and the freedom is named where it matters
-    let model = model_from_urdf(&robot("", ""), "r.urdf", &Options::default()).expect("a warning");
+    let model =
+        model_from_urdf(&robot("", ""), "r.urdf", &ReadOptions::default()).expect("a warning");
     let mut dynamics = Dynamics::new(&model);
     let state = State::neutral(&model);
     assert_eq!(

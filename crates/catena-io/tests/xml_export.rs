@@ -3,16 +3,16 @@
 use catena::model::embedded;
 use catena::residual::largest;
 use catena::{Dynamics, Model, ModelBuilder, State};
-use catena_io::{Options, builder_from_mjcf, builder_from_urdf, read_file, to_mjcf, to_urdf};
+use catena_io::{ReadOptions, builder_from_mjcf, builder_from_urdf, read_file, to_mjcf, to_urdf};
 use std::path::Path;
 
 fn from_mjcf(text: &str) -> ModelBuilder {
-    builder_from_mjcf(text, "x.xml", &Options::default())
+    builder_from_mjcf(text, "x.xml", &ReadOptions::default())
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 fn from_urdf(text: &str) -> ModelBuilder {
-    builder_from_urdf(text, "x.urdf", &Options::default())
+    builder_from_urdf(text, "x.urdf", &ReadOptions::default())
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
@@ -57,7 +57,7 @@ fn model_file(name: &str) -> ModelBuilder {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../models")
         .join(name);
-    read_file(&path, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    read_file(&path, &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn mjcf_to_mjcf() {
         "springdamper",
     ] {
         let path = folder.join(format!("{name}.xml"));
-        let builder = read_file(&path, &Options::default()).expect("a model");
+        let builder = read_file(&path, &ReadOptions::default()).expect("a model");
         let again = from_mjcf(&to_mjcf(&builder).unwrap_or_else(|error| panic!("{name}: {error}")));
         same_dynamics(name, &builder, &again);
         let actuators = |builder: &ModelBuilder| {

@@ -1,13 +1,13 @@
 //! Laws of closed mechanisms, checked at random closed positions by independent methods.
 //!
-//! They stand beside the laws of trees in [`catena::check`], with the same kind of results. A mechanism is put at rest or in motion at closed
+//! They stand beside the laws of trees in [`catena::laws`], with the same kind of results. A mechanism is put at rest or in motion at closed
 //! states that assembly finds from random guesses, under random efforts.
 
 use crate::{Formulation, Mechanism, Solution};
 use catena::algorithm::constrained::{Axes, ClosedChain, Rows};
 use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
-use catena::check::{LawResult, Results};
+use catena::laws::{LawResult, Results};
 use catena::model::Rule;
 use catena::random::Random;
 use catena::residual::{difference, larger, largest, ratio, relative};

@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p catena-plot --example paper_figures [-- DIRECTORY]
 
-use catena::integrate::{Adaptive, Method, Options, System};
+use catena::integrate::{Adaptive, IntegratorOptions, Method, System};
 use catena::model::embedded;
 use catena::residual::largest_of;
 use catena::trajectory::{PointToPoint, Profile};
@@ -262,7 +262,11 @@ fn fall(model: &Model, start: &State, times: &[f64]) -> Result<Fall> {
 fn integrate(model: &Model, start: &State, times: &[f64], tolerance: f64) -> Result<Vec<State>> {
     let mut system = FreeFall::new(model);
     let n = system.dimension();
-    let mut integrator = Adaptive::new(Method::Verner9, n, Options::with_tolerance(tolerance))?;
+    let mut integrator = Adaptive::new(
+        Method::Verner9,
+        n,
+        IntegratorOptions::with_tolerance(tolerance),
+    )?;
     let mut y = [&start.q[..], &start.v].concat();
     integrator.start(&mut system, times[0], &y)?;
     let mut states = Vec::new();

@@ -5,7 +5,7 @@
 //! Three mechanisms fall from a tilted pose. The error is that of the last state against Verner's method at tolerance 1e-14; the
 //! cost is the number of evaluations of forward dynamics.
 
-use catena::integrate::{Adaptive, Fixed, FixedMethod, Method, Options};
+use catena::integrate::{Adaptive, Fixed, FixedMethod, IntegratorOptions, Method};
 use catena::model::embedded;
 use catena::residual::largest_of;
 use catena::simulate::{Inputs, TreeSystem};
@@ -49,7 +49,11 @@ impl Fall {
     fn adaptive(&self, method: Method, tolerance: f64) -> Result<End> {
         let mut system = self.system()?;
         let y = system.pack(&self.start);
-        let mut integrator = Adaptive::new(method, y.len(), Options::with_tolerance(tolerance))?;
+        let mut integrator = Adaptive::new(
+            method,
+            y.len(),
+            IntegratorOptions::with_tolerance(tolerance),
+        )?;
         integrator.start(&mut system, 0.0, &y)?;
         while integrator.time() < DURATION {
             integrator.step(&mut system, DURATION)?;

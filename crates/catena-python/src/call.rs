@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Numbers, Rows, results, states, writable};
 use crate::error::{attribute, exception, raise};
-use crate::model::{Built, THREADS, Work};
+use crate::model::{Built, CallWork, THREADS};
 use catena::Batch;
 use catena::error::{Error, ErrorKind, Result};
 use catena::spatial::{Force, Vec3};
@@ -62,7 +62,7 @@ impl<'a, 'py> Call<'a, 'py> {
     }
 
     /// One state.
-    pub fn one<T>(&self, function: impl FnOnce(&mut Work) -> Result<T>) -> PyResult<T> {
+    pub fn one<T>(&self, function: impl FnOnce(&mut CallWork) -> Result<T>) -> PyResult<T> {
         let mut work = self.built.work();
         let done = function(&mut work);
         self.built.keep(work);
@@ -109,7 +109,7 @@ impl<'a, 'py> Call<'a, 'py> {
     pub fn each(
         &self,
         out: &mut [f64],
-        function: impl Fn(&mut Work, usize, &mut [f64]) -> Result<()> + Send + Sync,
+        function: impl Fn(&mut CallWork, usize, &mut [f64]) -> Result<()> + Send + Sync,
     ) -> PyResult<()> {
         let Some(states) = self.states else {
             return self.one(|work| function(work, 0, out));
@@ -212,7 +212,7 @@ impl Part {
 
 impl Built {
     /// Puts a state into a workspace. Quaternions a little off are normalised, as `State::new` does it.
-    pub fn put(&self, work: &mut Work, q: &[f64], v: &[f64]) {
+    pub fn put(&self, work: &mut CallWork, q: &[f64], v: &[f64]) {
         work.state.q.copy_from_slice(q);
         match v.is_empty() {
             true => work.state.v.fill(0.0),
@@ -323,7 +323,12 @@ pub struct Pushes<'a>(Vec<(&'a catena::model::FrameInfo, Rows<'a>)>);
 
 impl Pushes<'_> {
     /// The wrenches on all bodies at state k, which is the one in the workspace; none if there are none.
-    pub fn external(&self, work: &mut Work, k: usize, external: &mut [Force<f64>]) -> Result<()> {
+    pub fn external(
+        &self,
+        work: &mut CallWork,
+        k: usize,
+        external: &mut [Force<f64>],
+    ) -> Result<()> {
         external.fill(Force::zero());
         for (frame, rows) in &self.0 {
             let [nx, ny, nz, fx, fy, fz] = *rows.row(k) else {
@@ -344,7 +349,7 @@ impl Pushes<'_> {
     }
 
     /// Those of one state, as the algorithms take them.
-    pub fn single(&self, work: &mut Work, k: usize) -> Result<Vec<Force<f64>>> {
+    pub fn single(&self, work: &mut CallWork, k: usize) -> Result<Vec<Force<f64>>> {
         if self.is_empty() {
             return Ok(Vec::new());
         }
@@ -384,7 +389,7 @@ pub fn filled<'py>(
     call: &Call<'_, 'py>,
     shape: &[usize],
     out: Option<&Bound<'py, PyAny>>,
-    function: impl Fn(&mut Work, usize, &mut [f64]) -> Result<()> + Send + Sync,
+    function: impl Fn(&mut CallWork, usize, &mut [f64]) -> Result<()> + Send + Sync,
 ) -> PyResult<Array<'py>> {
     let array = call.results(shape, out)?;
     call.each(writable(&array), function)?;

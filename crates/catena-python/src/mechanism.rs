@@ -8,7 +8,7 @@ use crate::value::to_python;
 use catena::algorithm::constrained::Sharing;
 use catena::error::Result;
 use catena::spatial::Force;
-use catena::{State, check};
+use catena::{State, laws};
 use catena_mechanism::doctor::{self, Diagnosis};
 use catena_mechanism::{Formulation, Mechanism};
 use pyo3::prelude::*;
@@ -272,7 +272,7 @@ impl PyModel {
         let built = self.built(py)?;
         guarded(py, || {
             let laws = py.detach(|| {
-                let mut laws = check::run(&built.model, states, seed);
+                let mut laws = laws::run(&built.model, states, seed);
                 laws.extend(catena_mechanism::laws::run(&built.model, states, seed));
                 laws
             });

@@ -8,7 +8,7 @@ use catena::model::{FrameInfo, Model, embedded};
 use catena::native::{Compiled, Kernel};
 use catena::spatial::Vec3;
 use catena::{Batch, Dynamics, ModelBuilder, State};
-use catena_io::{BaseOption, Options};
+use catena_io::{BaseOption, ReadOptions};
 use catena_symbolic::native;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -39,7 +39,7 @@ pub struct Built {
     pub model: Model,
     single: OnceLock<Option<Compiled>>,
     lanes: OnceLock<Option<Compiled>>,
-    works: Mutex<Vec<Box<Work>>>,
+    works: Mutex<Vec<Box<CallWork>>>,
     batches: Mutex<Vec<(usize, Box<Batch>)>>,
     chains: Mutex<Vec<Box<ClosedChain>>>,
     /// First coordinates of the quaternions.
@@ -48,7 +48,7 @@ pub struct Built {
 }
 
 /// What one state needs.
-pub struct Work {
+pub struct CallWork {
     /// The algorithms.
     pub dynamics: Dynamics,
     /// The state.
@@ -95,7 +95,7 @@ impl Built {
             if self.model.nv() > MOST_COMPILED || !self.model.constraints().is_empty() {
                 return None;
             }
-            let options = native::Options {
+            let options = native::NativeOptions {
                 kernels: vec![
                     Kernel::Inverse,
                     Kernel::Forward,
@@ -105,7 +105,7 @@ impl Built {
                 ],
                 single: !lanes,
                 lanes,
-                ..native::Options::default()
+                ..native::NativeOptions::default()
             };
             native::compile(&self.model, &options).ok()
         };
@@ -114,7 +114,7 @@ impl Built {
     }
 
     /// A workspace for one state.
-    pub fn work(&self) -> Box<Work> {
+    pub fn work(&self) -> Box<CallWork> {
         if let Some(work) = locked(&self.works).pop() {
             return work;
         }
@@ -122,7 +122,7 @@ impl Built {
             Some(compiled) => Dynamics::with_compiled(compiled),
             None => Dynamics::new(&self.model),
         };
-        Box::new(Work {
+        Box::new(CallWork {
             dynamics,
             state: State::neutral(&self.model),
             zeros: vec![0.0; self.model.nv()],
@@ -130,7 +130,7 @@ impl Built {
     }
 
     /// Keeps a workspace for the next call.
-    pub fn keep(&self, work: Box<Work>) {
+    pub fn keep(&self, work: Box<CallWork>) {
         locked(&self.works).push(work);
     }
 
@@ -302,7 +302,7 @@ impl PyModel {
 
 /// Reads a document that was put together in Python: its lines mean nothing to anybody.
 fn read(document: &Value) -> Result<ModelBuilder> {
-    catena_io::builder_from_json(&document.to_string(), "model", &Options::default())
+    catena_io::builder_from_json(&document.to_string(), "model", &ReadOptions::default())
         .map_err(nowhere)
 }
 
@@ -311,7 +311,7 @@ fn nowhere(error: Error) -> Error {
 }
 
 /// Reads a file; every reason why it cannot be used is told with its place.
-fn read_file(path: &Path, options: &Options) -> Result<(ModelBuilder, Model)> {
+fn read_file(path: &Path, options: &ReadOptions) -> Result<(ModelBuilder, Model)> {
     let builder = catena_io::read_file(path, options)?;
     let model = catena_io::build(&builder, &path.display().to_string())?;
     Ok((builder, model))
@@ -366,7 +366,7 @@ impl PyModel {
         ignore_unknown: bool,
         ignore: Vec<String>,
     ) -> PyResult<()> {
-        let options = Options {
+        let options = ReadOptions {
             base: base_option(py, base)?,
             strict,
             ignore_unknown,
@@ -395,7 +395,7 @@ impl PyModel {
         ignore_unknown: bool,
         ignore: Vec<String>,
     ) -> PyResult<()> {
-        let options = Options {
+        let options = ReadOptions {
             base: base_option(py, base)?,
             strict,
             ignore_unknown,

@@ -10,7 +10,7 @@ use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::native::Compiled;
 use catena::simulate::{
     Controller, Drift, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, NewtonMatrix,
-    Options, Sample, Simulation, StateFunction, Stop, StopKind, Table,
+    Sample, Simulation, SimulationOptions, StateFunction, Stop, StopKind, Table,
 };
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
@@ -524,7 +524,7 @@ impl PyModel {
             let events = event_functions(py, &built, limits == "report", events, &raised)?;
             let made = || -> Result<(Simulation, Value)> {
                 let integrator = integrator(method, rtol, atol, step)?;
-                let options = Options {
+                let options = SimulationOptions {
                     integrator,
                     duration,
                     interval,

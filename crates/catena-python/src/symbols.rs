@@ -7,7 +7,7 @@ use crate::model::PyModel;
 use catena::State;
 use catena_plot::{Layout, View, strip};
 use catena_symbolic::derive::{Derivation, Keep, Style};
-use catena_symbolic::generate::{Language, Module, Options, Question};
+use catena_symbolic::generate::{CodeOptions, Language, Module, Question};
 use pyo3::prelude::*;
 
 /// Freedoms up to which the closed form is what people want.
@@ -137,7 +137,7 @@ impl PyModel {
                 }
                 questions = Question::with_derivatives(&questions);
             }
-            let options = Options {
+            let options = CodeOptions {
                 name: name.into(),
                 dust: snap,
                 frame: frame.into(),
@@ -171,7 +171,7 @@ impl PyModel {
                 .collect();
             let questions = questions?;
             let module = py
-                .detach(|| Module::new(&built.model, &questions, &Options::default()))
+                .detach(|| Module::new(&built.model, &questions, &CodeOptions::default()))
                 .map_err(|error| raise(py, &error))?;
             Ok(module
                 .functions

@@ -6,7 +6,7 @@
 
 use catena::model::embedded;
 use catena::{Dynamics, Model, State};
-use catena_symbolic::generate::{Language, Module, Options, Question};
+use catena_symbolic::generate::{CodeOptions, Language, Module, Question};
 use std::fmt::Write;
 use std::hint::black_box;
 use std::path::Path;
@@ -90,7 +90,8 @@ fn library_times(model: &Model) -> [f64; 3] {
 
 fn generated_times(model: &Model, folder: &Path) -> Result<[[f64; 3]; 2], String> {
     let text = |error: std::io::Error| error.to_string();
-    let module = Module::new(model, &QUESTIONS, &Options::default()).map_err(|e| e.to_string())?;
+    let module =
+        Module::new(model, &QUESTIONS, &CodeOptions::default()).map_err(|e| e.to_string())?;
     std::fs::create_dir_all(folder).map_err(text)?;
     for file in module.source(Language::C).map_err(|e| e.to_string())? {
         std::fs::write(folder.join(file.name), file.text).map_err(text)?;

@@ -6,7 +6,7 @@ use catena::residual::larger;
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use catena::{Dynamics, Model, ModelBuilder, State};
 use catena_symbolic::Program;
-use catena_symbolic::generate::{Options, Question, programs};
+use catena_symbolic::generate::{CodeOptions, Question, programs};
 
 /// A chain of revolute joints with full inertias. Axes are turned against each other by angles about `tilt`, or anyhow.
 fn chain(n: usize, tilt: Option<f64>, seed: u64) -> Model {
@@ -75,7 +75,7 @@ fn difference(model: &Model, program: &Program) -> f64 {
 }
 
 fn ways(model: &Model) -> Vec<(Program, &'static str)> {
-    programs(model, Question::Forward, &Options::default()).expect("there are ways")
+    programs(model, Question::Forward, &CodeOptions::default()).expect("there are ways")
 }
 
 /// The common normal of nearly parallel axes is far away: at 1e-6 rad some hundred kilometres. Small numbers beside such lengths must not be

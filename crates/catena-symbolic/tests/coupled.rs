@@ -6,7 +6,7 @@ use catena::residual::{largest, relative};
 use catena::{Base, Batch, Cpu, Dynamics, Model, State};
 use catena_symbolic::derive::{Derivation, Keep, Style};
 use catena_symbolic::generate::{self, Module, Question};
-use catena_symbolic::native::{Options, compile};
+use catena_symbolic::native::{NativeOptions, compile};
 
 /// Round-off of two orders of summation.
 const SAME: f64 = 1e-11;
@@ -41,10 +41,10 @@ fn agree(what: &str, found: &[f64], wanted: &[f64]) {
 fn programs_are_the_library() {
     let model = coupled_arm();
     for dust in [1e-14, 1e-9] {
-        let options = generate::Options {
+        let options = generate::CodeOptions {
             dust,
             frame: model.tree().frames.last().expect("a frame").name.clone(),
-            ..generate::Options::default()
+            ..generate::CodeOptions::default()
         };
         let questions = Question::ALL.map(|(_, question)| question);
         let module = Module::new(&model, &questions, &options).expect("generated");
@@ -58,7 +58,7 @@ fn programs_are_the_library() {
         .forward(&state, &x, &[])
         .expect("possible")
         .to_vec();
-    let ways = generate::programs(&model, Question::Forward, &generate::Options::default());
+    let ways = generate::programs(&model, Question::Forward, &generate::CodeOptions::default());
     for (program, method) in ways.expect("traced") {
         let value = |name: &str| {
             let (array, index) = name
@@ -83,9 +83,9 @@ fn compiled_code_is_the_library() {
         return;
     }
     let model = coupled_arm();
-    let options = Options {
+    let options = NativeOptions {
         kernels: Kernel::ALL.to_vec(),
-        ..Options::default()
+        ..NativeOptions::default()
     };
     let compiled = compile(&model, &options).expect("compiled");
     let (mut fast, mut general) = (Dynamics::with_compiled(&compiled), Dynamics::new(&model));

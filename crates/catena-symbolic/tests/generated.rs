@@ -4,7 +4,7 @@ use catena::model::{Inertial, JointKind, JointSpec, dh, embedded, modified_dh};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder};
 use catena_symbolic::derive::Keep;
-use catena_symbolic::generate::{Language, Module, Options, Question};
+use catena_symbolic::generate::{CodeOptions, Language, Module, Question};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -157,9 +157,9 @@ fn model(name: &str) -> Model {
 fn module(name: &str, questions: &[Question]) -> Module {
     let model = model(name);
     let last = model.tree().frames.last().expect("there is a frame");
-    let options = Options {
+    let options = CodeOptions {
         frame: last.name.clone(),
-        ..Options::default()
+        ..CodeOptions::default()
     };
     Module::new(&model, questions, &options).expect("code can be generated")
 }
@@ -371,10 +371,11 @@ fn snapping_is_told() {
     }
     let model = builder.build().expect("the arm is sound");
     let questions = [Question::Inverse, Question::Forward, Question::Jacobian];
-    let plain = Module::new(&model, &questions, &Options::default()).expect("it can be generated");
-    let options = Options {
+    let plain =
+        Module::new(&model, &questions, &CodeOptions::default()).expect("it can be generated");
+    let options = CodeOptions {
         dust: 1e-5,
-        ..Options::default()
+        ..CodeOptions::default()
     };
     let snapped = Module::new(&model, &questions, &options).expect("it can be generated");
     for (a, b) in plain.functions.iter().zip(&snapped.functions) {
@@ -487,10 +488,10 @@ fn parameters_are_passed_in() {
     ] {
         let model = model(name);
         let last = model.tree().frames.last().expect("there is a frame");
-        let options = Options {
+        let options = CodeOptions {
             parameters,
             frame: last.name.clone(),
-            ..Options::default()
+            ..CodeOptions::default()
         };
         let module = Module::new(&model, &main_questions(), &options).expect("it can be generated");
         assert!(module.parameters.len() >= 3);
@@ -540,7 +541,7 @@ fn every_way_to_the_accelerations() {
     for name in ROBOTS.into_iter().chain(more) {
         let model = model(name);
         let ways =
-            programs(&model, Question::Forward, &Options::default()).expect("there are ways");
+            programs(&model, Question::Forward, &CodeOptions::default()).expect("there are ways");
         assert!(ways.len() >= 2, "{name}");
         let mut state = State::random(&model, 11);
         state.base = Base::fixed();

@@ -6,10 +6,10 @@ use catena::model::{Inertial, JointKind, JointSpec, embedded};
 use catena::native::{Code, Compiled, Kernel, Width};
 use catena::random::Random;
 use catena::residual::larger;
-use catena::simulate::{Drift, Inputs, Integrator, Options as RunOptions, Simulation};
+use catena::simulate::{Drift, Inputs, Integrator, Simulation, SimulationOptions};
 use catena::spatial::{Force, Mat3, Pose, Sym3, Vec3};
 use catena::{Base, Batch, Cpu, Drive, Dynamics, Model, ModelBuilder, State};
-use catena_symbolic::native::{Options, compile, for_simulation};
+use catena_symbolic::native::{NativeOptions, compile, for_simulation};
 
 fn at_rest(model: &Model, seed: u64) -> State {
     let mut state = State::random(model, seed);
@@ -59,10 +59,10 @@ fn code_agrees_with_the_general_recursions() {
             if cpu > Cpu::best() {
                 continue;
             }
-            let options = Options {
+            let options = NativeOptions {
                 kernels: Kernel::ALL.to_vec(),
                 cpu,
-                ..Options::default()
+                ..NativeOptions::default()
             };
             let compiled = match compile(&model, &options) {
                 Ok(compiled) => compiled,
@@ -108,9 +108,9 @@ fn doors_with_code_answer_as_those_without() {
         "random-12-5",
     ] {
         let model = embedded::model(name).expect("it is embedded");
-        let options = Options {
+        let options = NativeOptions {
             kernels: Kernel::ALL.to_vec(),
-            ..Options::default()
+            ..NativeOptions::default()
         };
         let compiled = compile(&model, &options).expect("it can be compiled");
         let (mut general, mut fast) = (Dynamics::new(&model), Dynamics::with_compiled(&compiled));
@@ -245,7 +245,7 @@ fn refusals_are_the_same() {
         return;
     }
     let model = embedded::model("chain-7").expect("it is embedded");
-    let compiled = compile(&model, &Options::default()).expect("it can be compiled");
+    let compiled = compile(&model, &NativeOptions::default()).expect("it can be compiled");
     let (mut general, mut fast) = (Dynamics::new(&model), Dynamics::with_compiled(&compiled));
     let mut state = at_rest(&model, 1);
     let wrong = [[f64::NAN; 7], [1e308; 7]];
@@ -301,7 +301,7 @@ fn a_joint_without_inertia_is_named() {
     second.axes.first = Vec3::new(1.0, 0.0, 0.0);
     builder.joint(second);
     let model = builder.build().expect("it can be built");
-    let compiled = compile(&model, &Options::default()).expect("random states are good");
+    let compiled = compile(&model, &NativeOptions::default()).expect("random states are good");
     let (mut general, mut fast) = (Dynamics::new(&model), Dynamics::with_compiled(&compiled));
     let state = State::new(&model, &[0.3, 0.0], &[0.0, 0.0]).expect("a state");
     let wanted = general
@@ -333,9 +333,9 @@ fn simulations_with_code_end_where_those_without_end() {
         let ends: Vec<Vec<f64>> = [None, Some(for_simulation as catena::native::Compiler)]
             .into_iter()
             .map(|compiler| {
-                let mut options = RunOptions {
+                let mut options = SimulationOptions {
                     duration: 0.5,
-                    ..RunOptions::default()
+                    ..SimulationOptions::default()
                 };
                 if let Integrator::Adaptive { tolerances, .. } = &mut options.integrator {
                     (tolerances.relative, tolerances.absolute) = (1e-12, 1e-12);
@@ -370,7 +370,7 @@ fn code_of_another_model_is_refused() {
         return;
     }
     let model = embedded::model("chain-1").expect("it is embedded");
-    let compiled = compile(&model, &Options::default()).expect("it can be compiled");
+    let compiled = compile(&model, &NativeOptions::default()).expect("it can be compiled");
     let width = Width::single(Cpu::detect());
     let code = |kernel| {
         let code: &Code = compiled.code(kernel, width).expect("it was made");
@@ -424,9 +424,9 @@ fn code_keeps_the_digits_of_needles() {
             parent = name;
         }
         let model = builder.build().expect("it has inertia");
-        let options = Options {
+        let options = NativeOptions {
             kernels: Kernel::ALL.to_vec(),
-            ..Options::default()
+            ..NativeOptions::default()
         };
         let compiled = compile(&model, &options).expect("it can be compiled");
         let state = State::random(&model, seed);

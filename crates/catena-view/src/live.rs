@@ -18,7 +18,9 @@
 use crate::motion;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{Method, Tolerances};
-use catena::simulate::{Controller, Gains, Inputs, Integrator, LineSpring, Options, Simulation};
+use catena::simulate::{
+    Controller, Gains, Inputs, Integrator, LineSpring, Simulation, SimulationOptions,
+};
 use catena::spatial::Vec3;
 use catena::trajectory::{PointToPoint, Profile, Reference};
 use catena::{Dynamics, Model, State};
@@ -303,7 +305,7 @@ impl Live {
             self.owed = 0.0;
             return Ok(());
         }
-        let options = Options {
+        let options = SimulationOptions {
             integrator: Integrator::Adaptive {
                 method: Method::Tsitouras5,
                 tolerances: Tolerances {

@@ -25,7 +25,7 @@ pub fn model_of_run(run: &Run) -> Result<Model> {
             "the run does not tell its model; `catena simulate` writes runs that do",
         ));
     }
-    let options = catena_io::Options::default();
+    let options = catena_io::ReadOptions::default();
     let builder =
         catena_io::builder_from_json(&model.to_string(), "the model of the run", &options)?;
     // a run has all coordinates of the tree

@@ -14,7 +14,7 @@ use catena::native::Kernel;
 use catena::scalar::Count;
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use catena::{Base, Batch, Cpu, Dynamics, Matrix, Model, State};
-use catena_symbolic::native::{self, Options};
+use catena_symbolic::native::{self, NativeOptions};
 use std::error::Error;
 use std::hint::black_box;
 use std::io::{BufRead, IsTerminal, Write};
@@ -268,9 +268,9 @@ impl Bench {
         let model = read_tree(Path::new(tree))?;
         let (nq, nv) = (model.nq(), model.nv());
         let table = Table::read(states, &model)?;
-        let options = Options {
+        let options = NativeOptions {
             kernels: Kernel::ALL.to_vec(),
-            ..Options::default()
+            ..NativeOptions::default()
         };
         let compiled = native::compile(&model, &options)?;
         let rows = |numbers: &[f64]| -> Vec<Vec<f64>> {

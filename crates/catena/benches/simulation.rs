@@ -13,7 +13,7 @@ use catena::integrate::{self, Adaptive, Fixed, FixedMethod, Method, Tolerances};
 use catena::model::embedded;
 use catena::native::{Compiled, Compiler};
 use catena::residual::largest_of;
-use catena::simulate::{Drift, Inputs, Integrator, Options, Simulation, TreeSystem};
+use catena::simulate::{Drift, Inputs, Integrator, Simulation, SimulationOptions, TreeSystem};
 use catena::{Cpu, Model, Result, State};
 use catena_symbolic::native::for_simulation;
 use std::hint::black_box;
@@ -86,9 +86,9 @@ impl Fall {
         tolerances: Tolerances,
     ) -> Result<Run> {
         let y = system.pack(&self.start);
-        let options = integrate::Options {
+        let options = integrate::IntegratorOptions {
             tolerances,
-            ..integrate::Options::default()
+            ..integrate::IntegratorOptions::default()
         };
         let mut integrator = Adaptive::new(method, y.len(), options)?;
         integrator.start(system, 0.0, &y)?;
@@ -100,7 +100,7 @@ impl Fall {
 
     /// A whole simulation, with an audited sample at every interval.
     fn simulate(&self, compiler: Compiler) -> Result<Run> {
-        let options = Options {
+        let options = SimulationOptions {
             integrator: Integrator::Adaptive {
                 method: Method::Dop853,
                 tolerances: TOLERANCES,

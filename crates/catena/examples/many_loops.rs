@@ -7,7 +7,7 @@
 use catena::algorithm::constrained::{ClosedChain, Route};
 use catena::integrate::FixedMethod;
 use catena::model::embedded;
-use catena::simulate::{Inputs, Integrator, Options, Simulation};
+use catena::simulate::{Inputs, Integrator, Simulation, SimulationOptions};
 use catena::{Error, State};
 use std::time::Instant;
 
@@ -58,7 +58,7 @@ fn main() -> Result<(), Error> {
             }
             forward = forward.min((now(start) - before) / calls as f64);
         }
-        let options = Options {
+        let options = SimulationOptions {
             integrator: Integrator::Fixed {
                 method: FixedMethod::RungeKutta4,
                 step: 1e-3,

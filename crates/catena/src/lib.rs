@@ -13,17 +13,17 @@
 //! ```
 //!
 //! Modules: [`model`] (trees and how to build them), [`algorithm`] (one file per published algorithm),
-//! [`scalar`] (the numbers they run in), [`spatial`] (vectors, twists, inertias), [`state`], [`check`] (laws any model must
+//! [`scalar`] (the numbers they run in), [`spatial`] (vectors, twists, inertias), [`state`], [`laws`] (laws any model must
 //! obey).
 
 pub mod algorithm;
 mod arch;
 mod box_minimum;
-pub mod check;
 pub mod dense;
 mod doors;
 pub mod error;
 pub mod integrate;
+pub mod laws;
 pub mod matrix;
 pub mod model;
 pub mod random;

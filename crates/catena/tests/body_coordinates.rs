@@ -9,7 +9,9 @@ use catena::model::{AxisPair, ConstraintSpec, Dof, Inertial, JointKind, JointSpe
 use catena::random::Random;
 use catena::residual::larger;
 use catena::scalar::Dual;
-use catena::simulate::{Inputs, Integrator, NewtonMatrix, Options, Simulation, benchmark};
+use catena::simulate::{
+    Inputs, Integrator, NewtonMatrix, Simulation, SimulationOptions, benchmark,
+};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::state::Base;
 use catena::{Model, ModelBuilder, State};
@@ -255,7 +257,7 @@ fn benchmark_problems_have_six_digits() {
     ] {
         let problem = benchmark::problem(name).unwrap();
         let end = |integrator: Integrator| {
-            let options = Options {
+            let options = SimulationOptions {
                 integrator,
                 duration: problem.duration,
                 interval: problem.duration,

@@ -6,8 +6,8 @@ use catena::integrate::{self, Adaptive, FixedMethod, Method, System, Tolerances}
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, Dof, Inertial, JointKind, JointSpec, Law, RuleSpec};
 use catena::simulate::{
-    Audit, Controller, Drift, Happened, Inputs, Integrator, NewtonMatrix, Options, Sample,
-    Simulation, Table,
+    Audit, Controller, Drift, Happened, Inputs, Integrator, NewtonMatrix, Sample, Simulation,
+    SimulationOptions, Table,
 };
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
@@ -35,8 +35,8 @@ fn bdf(rtol: f64) -> Integrator {
     }
 }
 
-fn options(integrator: Integrator, duration: f64) -> Options {
-    Options {
+fn options(integrator: Integrator, duration: f64) -> SimulationOptions {
+    SimulationOptions {
         integrator,
         duration,
         interval: duration / 40.0,
@@ -63,7 +63,7 @@ impl Done {
     }
 }
 
-fn run(model: &Model, state: &State, inputs: Inputs, options: Options) -> Result<Done> {
+fn run(model: &Model, state: &State, inputs: Inputs, options: SimulationOptions) -> Result<Done> {
     let mut simulation = Simulation::new(model, state, inputs, Vec::new(), options)?;
     let mut samples = Vec::new();
     while !simulation.finished() {
@@ -407,8 +407,12 @@ fn a_crank_rocker_stops_with_its_one_freedom() {
         levels: levels.to_vec(),
         direction: 1.0,
     };
-    let mut engine =
-        Adaptive::new(Method::Dop853, 2, integrate::Options::with_tolerance(1e-12)).expect("sound");
+    let mut engine = Adaptive::new(
+        Method::Dop853,
+        2,
+        integrate::IntegratorOptions::with_tolerance(1e-12),
+    )
+    .expect("sound");
     engine
         .start(&mut one, 0.0, &[start.q[0], start.v[0]])
         .expect("finite");

@@ -2,7 +2,7 @@
 
 use catena::algorithm::constrained::{ClosedChain, Stabilisation};
 use catena::error::Result;
-use catena::integrate::{Adaptive, FixedMethod, Method, Options, System, Tolerances};
+use catena::integrate::{Adaptive, FixedMethod, IntegratorOptions, Method, System, Tolerances};
 use catena::model::{ConstraintSpec, Law, RuleSpec, embedded};
 use catena::simulate::{self, Drift, Inputs, Integrator, Simulation, TreeSystem};
 use catena::{Model, State};
@@ -33,7 +33,11 @@ impl System for Parallelogram {
 }
 
 fn follow<S: System>(system: &mut S, y: &[f64], end: f64, tolerance: f64) -> Result<Adaptive> {
-    let mut engine = Adaptive::new(Method::Verner9, y.len(), Options::with_tolerance(tolerance))?;
+    let mut engine = Adaptive::new(
+        Method::Verner9,
+        y.len(),
+        IntegratorOptions::with_tolerance(tolerance),
+    )?;
     engine.start(system, 0.0, y)?;
     while engine.time() < end {
         engine.step(system, end)?;
@@ -110,7 +114,7 @@ fn four_bars_keep_energy_and_stay_closed() {
 }
 
 fn run(model: &Model, start: &State, duration: f64, tolerance: f64) -> (simulate::Audit, State) {
-    let options = simulate::Options {
+    let options = simulate::SimulationOptions {
         duration,
         interval: duration / 50.0,
         integrator: Integrator::Adaptive {
@@ -227,7 +231,7 @@ fn drivers_do_their_work() {
 fn runs_that_cannot_start_say_why() {
     let model = embedded::model("four-bar-1").expect("embedded");
     let open = State::new(&model, &[1.0, -1.0, 1.1], &[0.0; 3]).expect("finite");
-    let options = simulate::Options::default();
+    let options = simulate::SimulationOptions::default();
     let error = Simulation::new(
         &model,
         &open,
@@ -264,7 +268,7 @@ fn steps_of_one_size_stay_closed() {
                     true => Drift::baumgarte(Some(step), end),
                     false => Drift::Project,
                 };
-                let options = simulate::Options {
+                let options = simulate::SimulationOptions {
                     integrator: Integrator::Fixed { method, step },
                     duration: end,
                     interval: 0.1,

@@ -5,8 +5,8 @@ use catena::model::{
     Actuator, ActuatorSpec, Dof, Inertial, JointKind, JointSpec, ModelBuilder, embedded,
 };
 use catena::simulate::{
-    Audit, Controller, FrameLoad, Gains, Inputs, Integrator, Law, NewtonMatrix, Options, Sample,
-    Simulation,
+    Audit, Controller, FrameLoad, Gains, Inputs, Integrator, Law, NewtonMatrix, Sample, Simulation,
+    SimulationOptions,
 };
 use catena::spatial::{Force, Sym3, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
@@ -53,15 +53,21 @@ fn bdf(relative: f64) -> Integrator {
     }
 }
 
-fn options(integrator: Integrator, duration: f64, interval: f64) -> Options {
-    Options {
+fn options(integrator: Integrator, duration: f64, interval: f64) -> SimulationOptions {
+    SimulationOptions {
         integrator,
         duration,
         interval,
     }
 }
 
-fn simulation(model: &Model, q: &[f64], v: &[f64], inputs: Inputs, options: Options) -> Simulation {
+fn simulation(
+    model: &Model,
+    q: &[f64],
+    v: &[f64],
+    inputs: Inputs,
+    options: SimulationOptions,
+) -> Simulation {
     let start = State::new(model, q, v).unwrap();
     Simulation::new(model, &start, inputs, Vec::new(), options).unwrap()
 }

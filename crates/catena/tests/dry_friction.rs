@@ -3,8 +3,8 @@
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
 use catena::simulate::{
-    Audit, Controller, Happened, Inputs, Integrator, NewtonMatrix, Options, Sample, Simulation,
-    Table,
+    Audit, Controller, Happened, Inputs, Integrator, NewtonMatrix, Sample, Simulation,
+    SimulationOptions, Table,
 };
 use catena::spatial::{Sym3, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
@@ -23,8 +23,8 @@ fn adaptive(method: Method, rtol: f64) -> Integrator {
     }
 }
 
-fn options(integrator: Integrator, duration: f64) -> Options {
-    Options {
+fn options(integrator: Integrator, duration: f64) -> SimulationOptions {
+    SimulationOptions {
         integrator,
         duration,
         interval: duration / 40.0,
@@ -37,7 +37,7 @@ struct Done {
     audit: Audit,
 }
 
-fn run(model: &Model, state: &State, inputs: Inputs, options: Options) -> Done {
+fn run(model: &Model, state: &State, inputs: Inputs, options: SimulationOptions) -> Done {
     let mut simulation = Simulation::new(model, state, inputs, Vec::new(), options).unwrap();
     let mut samples = Vec::new();
     while !simulation.finished() {
@@ -446,7 +446,7 @@ fn a_short_push_beyond_the_friction_is_not_missed() {
             matrix: NewtonMatrix::Automatic,
         },
     ] {
-        let run_options = Options {
+        let run_options = SimulationOptions {
             integrator,
             duration: 5.6,
             interval: 5.6,

@@ -16,10 +16,10 @@ use catena::model::{
 use catena::random::Random;
 use catena::scalar::{DoubleDouble, Dual};
 use catena::simulate::{
-    AnalyticBase, Inputs, NewtonMatrix, Options, PrescribedBase, Simulation, Sinusoid,
+    AnalyticBase, Inputs, NewtonMatrix, PrescribedBase, Simulation, SimulationOptions, Sinusoid,
 };
 use catena::spatial::{Force, Sym3, Vec3};
-use catena::{Base, Batch, Drive, Dynamics, ErrorKind, Model, ModelBuilder, Scalar, State, check};
+use catena::{Base, Batch, Drive, Dynamics, ErrorKind, Model, ModelBuilder, Scalar, State, laws};
 use runs::{bdf, difference, explicit, run};
 
 fn vector(random: &mut Random) -> Vec3<f64> {
@@ -178,7 +178,7 @@ fn forces_are_gradients_of_their_potentials() {
 #[test]
 fn the_laws_hold() {
     for seed in 0..6 {
-        let results = check::run(&loaded(seed, true), 3, seed);
+        let results = laws::run(&loaded(seed, true), 3, seed);
         let law = "power of force elements = work − energy rate − dissipation";
         assert!(results.iter().any(|r| r.law == law));
         for result in results {
@@ -297,7 +297,7 @@ fn a_moving_base_works_on_springs() {
         base: PrescribedBase::new(base),
         ..Inputs::default()
     };
-    let options = Options {
+    let options = SimulationOptions {
         integrator: explicit(1e-12),
         duration: 0.5,
         interval: 0.05,

@@ -1,6 +1,6 @@
 //! Trees of heavy and light bodies: the limits of the laws are those that the model's own conditioning allows.
 
-use catena::check;
+use catena::laws;
 use catena::model::{Inertial, JointKind, JointSpec};
 use catena::random::Random;
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
@@ -57,7 +57,7 @@ fn laws_hold_whatever_the_mass_ratio() {
     for seed in (0..40u64).chain(lossy) {
         let decades = [4.0, 8.0, 10.0, 10.0][seed as usize % 4];
         let model = uneven(3 + seed as usize % 30, decades, seed);
-        for law in check::run(&model, 2, seed) {
+        for law in laws::run(&model, 2, seed) {
             if !law.holds() {
                 failures.push(format!(
                     "seed {seed}, 10^{decades}: {} ({}): {:.1e}, allowed {:.1e}",

@@ -3,7 +3,7 @@
 mod runs;
 
 use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
-use catena::simulate::{Inputs, NewtonMatrix, Options, Simulation};
+use catena::simulate::{Inputs, NewtonMatrix, Simulation, SimulationOptions};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
 use runs::{bdf, difference, explicit, run};
@@ -105,7 +105,7 @@ fn a_run_goes_on_from_a_checkpoint_to_the_same_bits() {
     let model = embedded::model("random-8-2").unwrap();
     let state = State::random(&model, 3);
     for matrix in [NewtonMatrix::Dense, NewtonMatrix::Tree] {
-        let options = Options {
+        let options = SimulationOptions {
             integrator: bdf(1e-7, matrix),
             duration: 0.5,
             interval: 0.01,

@@ -1,11 +1,11 @@
-//! Every law of `catena::check` on the embedded models and on random trees of up to 60 bodies with all joints and bases.
+//! Every law of `catena::laws` on the embedded models and on random trees of up to 60 bodies with all joints and bases.
 
-use catena::check;
+use catena::laws;
 use catena::model::embedded;
 
 fn assert_laws(name: &str, states: usize, seed: u64) {
     let model = embedded::model(name).unwrap_or_else(|error| panic!("{name}: {error}"));
-    for result in check::run(&model, states, seed) {
+    for result in laws::run(&model, states, seed) {
         assert!(
             result.holds(),
             "{name}: {} ({}): residual {:.2e}, allowed {:.2e}",
@@ -53,20 +53,20 @@ fn large_random_trees() {
 #[test]
 fn every_law_is_reported() {
     let model = embedded::model("zoo").unwrap();
-    assert_eq!(check::run(&model, 1, 1).len(), 22);
+    assert_eq!(laws::run(&model, 1, 1).len(), 22);
 }
 
 /// A check that cannot fail is no check: the residuals must notice a law that is broken by a part in 10⁹.
 #[test]
 fn a_wrong_number_is_noticed() {
-    let result = check::LawResult {
+    let result = laws::LawResult {
         law: "",
         routes: "",
         residual: 1e-9,
         tolerance: 1e-11,
     };
     assert!(!result.holds());
-    let result = check::LawResult {
+    let result = laws::LawResult {
         residual: f64::NAN,
         ..result
     };

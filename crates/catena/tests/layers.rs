@@ -45,7 +45,7 @@ const LAYERS: &[&[&str]] = &[
     &["algorithm"],
     &["integrate", "arch"],
     &["doors"],
-    &["simulate", "check"],
+    &["simulate", "laws"],
 ];
 
 /// What uses a layer above its own, and why it may.

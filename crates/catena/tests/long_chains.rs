@@ -6,7 +6,7 @@ use catena::model::{AxisPair, JointKind, JointSpec};
 use catena::random::Random;
 use catena::residual::{larger, within};
 use catena::spatial::{Mat3, Pose, Vec3};
-use catena::{Base, Dynamics, Model, ModelBuilder, State, check};
+use catena::{Base, Dynamics, Model, ModelBuilder, State, laws};
 
 fn random_efforts(model: &Model, seed: u64) -> Vec<f64> {
     let mut random = Random::new(seed);
@@ -14,7 +14,7 @@ fn random_efforts(model: &Model, seed: u64) -> Vec<f64> {
 }
 
 fn assert_efforts_return(model: &Model) {
-    let law = check::run(model, 3, 5)
+    let law = laws::run(model, 3, 5)
         .into_iter()
         .find(|r| r.law == "inverse dynamics returns the efforts")
         .unwrap();

@@ -4,14 +4,14 @@ use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
 use catena::residual::larger;
 use catena::simulate::{
-    AnalyticBase, Audit, BaseMotion, BaseTable, Inputs, Integrator, Options, PrescribedBase,
-    RestingBase, Sample, Simulation, Sinusoid,
+    AnalyticBase, Audit, BaseMotion, BaseTable, Inputs, Integrator, PrescribedBase, RestingBase,
+    Sample, Simulation, SimulationOptions, Sinusoid,
 };
 use catena::spatial::{Mat3, Motion, Pose, Sym3, Vec3};
 use catena::{Base, Model, ModelBuilder, State};
 
-fn adaptive(rtol: f64, duration: f64, interval: f64) -> Options {
-    Options {
+fn adaptive(rtol: f64, duration: f64, interval: f64) -> SimulationOptions {
+    SimulationOptions {
         integrator: Integrator::Adaptive {
             method: Method::Dop853,
             tolerances: Tolerances {
@@ -32,7 +32,12 @@ fn on(motion: impl BaseMotion + 'static) -> Inputs {
     }
 }
 
-fn run(model: &Model, state: &State, inputs: Inputs, options: Options) -> (Vec<Sample>, Audit) {
+fn run(
+    model: &Model,
+    state: &State,
+    inputs: Inputs,
+    options: SimulationOptions,
+) -> (Vec<Sample>, Audit) {
     let mut simulation = Simulation::new(model, state, inputs, Vec::new(), options).unwrap();
     let mut samples = Vec::new();
     while !simulation.finished() {
@@ -256,7 +261,7 @@ fn the_balance_closes() {
     }
     // the trapezoidal rule for the work: order 2
     let error = |step: f64| {
-        let options = Options {
+        let options = SimulationOptions {
             integrator: Integrator::Fixed {
                 method: FixedMethod::RungeKutta4,
                 step,
@@ -292,10 +297,16 @@ fn motions_that_contradict_themselves_are_refused() {
     let model = embedded::model("chain-2").unwrap();
     let state = State::neutral(&model);
     let refusal = |state: &State, inputs: Inputs| {
-        Simulation::new(&model, state, inputs, Vec::new(), Options::default())
-            .err()
-            .map(|error| error.to_string())
-            .unwrap_or_default()
+        Simulation::new(
+            &model,
+            state,
+            inputs,
+            Vec::new(),
+            SimulationOptions::default(),
+        )
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default()
     };
     let sliding = |t: f64| Base {
         pose: Pose::shift(Vec3::new(t.sin(), 0.0, 0.0)),

@@ -2,7 +2,7 @@
 
 use catena::model::{Inertial, JointKind, JointSpec, embedded};
 use catena::spatial::{Force, Sym3, Vec3};
-use catena::{Batch, Dynamics, ModelBuilder, State, check};
+use catena::{Batch, Dynamics, ModelBuilder, State, laws};
 
 fn message<T>(result: catena::Result<T>) -> String {
     result
@@ -122,7 +122,7 @@ fn small_mechanisms_keep_the_laws() {
     second.axes.first = Vec3::new(0.0, 1.0, 0.0);
     second.parent_from_joint.translation = Vec3::new(0.003, 0.0, 0.0);
     builder.joint(first).joint(second);
-    for result in check::run(&builder.build().unwrap(), 20, 1) {
+    for result in laws::run(&builder.build().unwrap(), 20, 1) {
         assert!(result.holds(), "{result:?}");
     }
 }

@@ -4,15 +4,15 @@ use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::embedded;
 use catena::residual::larger;
 use catena::simulate::{
-    Audit, Controller, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, Options, Sample,
-    Simulation, StateFunction, Table, verified_error,
+    Audit, Controller, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, Sample,
+    Simulation, SimulationOptions, StateFunction, Table, verified_error,
 };
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
 use catena::{Model, State};
 
-fn adaptive(method: Method, rtol: f64, duration: f64, interval: f64) -> Options {
-    Options {
+fn adaptive(method: Method, rtol: f64, duration: f64, interval: f64) -> SimulationOptions {
+    SimulationOptions {
         integrator: Integrator::Adaptive {
             method,
             tolerances: Tolerances {
@@ -26,7 +26,12 @@ fn adaptive(method: Method, rtol: f64, duration: f64, interval: f64) -> Options 
     }
 }
 
-fn run(model: &Model, state: &State, inputs: Inputs, options: Options) -> (Vec<Sample>, Audit) {
+fn run(
+    model: &Model,
+    state: &State,
+    inputs: Inputs,
+    options: SimulationOptions,
+) -> (Vec<Sample>, Audit) {
     let mut simulation = Simulation::new(model, state, inputs, Vec::new(), options).unwrap();
     let mut samples = Vec::new();
     while !simulation.finished() {
@@ -150,7 +155,7 @@ fn methods_agree() {
             "{method:?}"
         );
     }
-    let fixed = |method, step| Options {
+    let fixed = |method, step| SimulationOptions {
         integrator: Integrator::Fixed { method, step },
         duration: 1.0,
         interval: 1.0,
@@ -180,7 +185,7 @@ fn orders_on_the_manifold() {
         (FixedMethod::SemiImplicitEuler, 1, 0.001),
     ] {
         let error = |step| {
-            let s = end(Options {
+            let s = end(SimulationOptions {
                 integrator: Integrator::Fixed { method, step },
                 duration: 0.4,
                 interval: 0.4,
@@ -391,7 +396,7 @@ fn functions_of_the_state_are_events() {
         function: StateFunction::new(|_, state| state.v[0]),
         name: "turns back".into(),
     };
-    let times = |options: Options| {
+    let times = |options: SimulationOptions| {
         let state = tilted(&model);
         let mut run =
             Simulation::new(&model, &state, Inputs::default(), vec![watch()], options).unwrap();
@@ -405,7 +410,7 @@ fn functions_of_the_state_are_events() {
     };
     let exact = times(adaptive(Method::Verner9, 1e-12, 1.0, 0.1));
     assert!(!exact.is_empty());
-    let found = times(Options {
+    let found = times(SimulationOptions {
         integrator: Integrator::Fixed {
             method: FixedMethod::RungeKutta4,
             step: 0.0007,
@@ -426,7 +431,7 @@ fn restart_gives_the_same_bits() {
         .unwrap()
         .with_gravity([0.0, 0.0, -9.81]);
     let state = State::neutral(&model);
-    let fixed = Options {
+    let fixed = SimulationOptions {
         integrator: Integrator::Fixed {
             method: FixedMethod::RungeKutta4,
             step: 0.002,
@@ -568,7 +573,7 @@ fn bad_settings_are_refused() {
         "duration of the simulation must be positive, not -1"
     );
     assert_eq!(
-        try_options(Options {
+        try_options(SimulationOptions {
             integrator: Integrator::Fixed {
                 method: FixedMethod::RungeKutta4,
                 step: 0.0
@@ -582,9 +587,15 @@ fn bad_settings_are_refused() {
         controller: Controller::Constant(vec![1.0]),
         ..Inputs::default()
     };
-    let error = Simulation::new(&model, &state, inputs, Vec::new(), Options::default())
-        .err()
-        .unwrap();
+    let error = Simulation::new(
+        &model,
+        &state,
+        inputs,
+        Vec::new(),
+        SimulationOptions::default(),
+    )
+    .err()
+    .unwrap();
     assert_eq!(
         error.to_string(),
         "constant efforts: 2 numbers are needed, 1 was given"

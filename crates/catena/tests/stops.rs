@@ -6,8 +6,8 @@ use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, Dof, Inertial, JointKind, JointSpec, RuleSpec};
 use catena::simulate::{
-    Audit, Controller, Happened, Inputs, Integrator, NewtonMatrix, Options, Sample, Simulation,
-    Stop, StopKind, Table,
+    Audit, Controller, Happened, Inputs, Integrator, NewtonMatrix, Sample, Simulation,
+    SimulationOptions, Stop, StopKind, Table,
 };
 use catena::spatial::{Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
@@ -41,8 +41,8 @@ fn bdf(rtol: f64) -> Integrator {
     }
 }
 
-fn options(integrator: Integrator, duration: f64) -> Options {
-    Options {
+fn options(integrator: Integrator, duration: f64) -> SimulationOptions {
+    SimulationOptions {
         integrator,
         duration,
         interval: duration / 40.0,
@@ -66,7 +66,12 @@ impl Done {
     }
 }
 
-fn simulate(model: &Model, state: &State, inputs: Inputs, options: Options) -> Result<Done> {
+fn simulate(
+    model: &Model,
+    state: &State,
+    inputs: Inputs,
+    options: SimulationOptions,
+) -> Result<Done> {
     let mut simulation = Simulation::new(model, state, inputs, Vec::new(), options)?;
     let mut samples = Vec::new();
     while !simulation.finished() {
@@ -80,7 +85,7 @@ fn simulate(model: &Model, state: &State, inputs: Inputs, options: Options) -> R
 }
 
 /// With a stop at every limit of the model.
-fn run(model: &Model, state: &State, inputs: Inputs, options: Options) -> Done {
+fn run(model: &Model, state: &State, inputs: Inputs, options: SimulationOptions) -> Done {
     let inputs = Inputs {
         stops: Stop::all(model),
         ..inputs
@@ -683,7 +688,7 @@ fn equal_limits_lock_a_joint() {
         stops: Stop::all(&model),
         ..Inputs::default()
     };
-    let refused = simulate(&model, &moving, inputs, Options::default()).err();
+    let refused = simulate(&model, &moving, inputs, SimulationOptions::default()).err();
     let message = refused.expect("it is locked").to_string();
     assert!(
         message.contains("`cart-rail` moves at the start"),
@@ -870,7 +875,7 @@ fn wrong_stops_are_refused() {
             stops: vec![stop],
             ..Inputs::default()
         };
-        let error = simulate(&model, state, inputs, Options::default()).err();
+        let error = simulate(&model, state, inputs, SimulationOptions::default()).err();
         error.expect("refused").message().to_string()
     };
     let rigid = |restitution| Stop {

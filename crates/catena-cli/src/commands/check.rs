@@ -6,8 +6,8 @@ use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::table::Table;
 use crate::{json, limits};
-use catena::check::{self, DENSE_LIMIT, LawResult};
 use catena::error::Result;
+use catena::laws::{self, DENSE_LIMIT, LawResult};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     limits::count("--states", arguments.states as u64, 1_000_000)?;
     let model = arguments.model.whole_model()?;
-    let mut laws = check::run(&model, arguments.states, arguments.seed);
+    let mut laws = laws::run(&model, arguments.states, arguments.seed);
     laws.extend(catena_mechanism::laws::run(
         &model,
         arguments.states,

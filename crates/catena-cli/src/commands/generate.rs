@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 use crate::{names, output};
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::{larger, within};
-use catena_symbolic::generate::{Language, Module, Options, Question};
+use catena_symbolic::generate::{CodeOptions, Language, Module, Question};
 use clap::Args;
 use serde_json::json;
 use std::fmt::Write;
@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
         }
         questions = Question::with_derivatives(&questions);
     }
-    let options = Options {
+    let options = CodeOptions {
         name: arguments.prefix.clone().unwrap_or_default(),
         dust: arguments.snap,
         frame: arguments.frame.clone().unwrap_or_default(),

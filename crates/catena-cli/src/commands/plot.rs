@@ -283,7 +283,7 @@ impl<'a> Subject<'a> {
             }
         };
         let text = metadata["model"].to_string();
-        let options = catena_io::Options::default();
+        let options = catena_io::ReadOptions::default();
         let builder = catena_io::builder_from_json(&text, "the model of the run", &options)?;
         // a run has all coordinates of the tree
         let model = builder.build()?.with_couplings_as_constraints();

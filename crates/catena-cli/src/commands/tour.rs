@@ -7,8 +7,8 @@ use crate::plot;
 use crate::situation::Situation;
 use crate::table::Table;
 use crate::trajectory_argument::{paper, sampled};
-use catena::check::{self, LawResult};
 use catena::error::Result;
+use catena::laws::{self, LawResult};
 use catena::model::embedded;
 use catena::residual::{larger, largest, relative, within};
 use catena::{Dynamics, Model};
@@ -164,7 +164,7 @@ fn forward(
 
 /// The laws in short, and those that fail.
 fn checks(model: &Model) -> (String, Vec<String>) {
-    let laws = check::run(model, STATES, 1);
+    let laws = laws::run(model, STATES, 1);
     let worst = laws
         .iter()
         .max_by(|a, b| (a.residual / a.tolerance).total_cmp(&(b.residual / b.tolerance)));

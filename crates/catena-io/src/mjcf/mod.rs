@@ -25,7 +25,7 @@ mod shape;
 mod springs;
 mod tree;
 
-use crate::Options;
+use crate::ReadOptions;
 use crate::lines::Lines;
 use crate::nearest::advice;
 use catena::error::{Error, ErrorKind, Result};
@@ -66,7 +66,7 @@ pub(crate) fn read(
     text: &str,
     lines: &Lines,
     name: &str,
-    options: &Options,
+    options: &ReadOptions,
 ) -> Result<ModelBuilder> {
     let mut ignored = Ignored::new(options)?;
     let tree = Tree::read(text, lines)?;
@@ -198,7 +198,7 @@ struct Ignored {
 }
 
 impl Ignored {
-    fn new(options: &Options) -> Result<Self> {
+    fn new(options: &ReadOptions) -> Result<Self> {
         let known: Vec<&str> = IGNORABLE.iter().map(|(name, _)| *name).collect();
         let names = &options.ignore;
         if let Some(name) = names.iter().find(|name| !known.contains(&&name[..])) {

@@ -1,7 +1,7 @@
 //! The expressions of each function: catena's algorithms run in [`Expr`] on a reduced model.
 
 use super::sample::samples;
-use super::{Array, Function, Options, Question, articulated, composite};
+use super::{Array, CodeOptions, Function, Question, articulated, composite};
 use crate::derive::{Keep, parametric};
 use crate::{Expr, Program, jacobian, scope};
 use catena::algorithm::coupled::CoupledDynamics;
@@ -18,7 +18,7 @@ use catena::{Base, Matrix, Model, Scalar};
 
 /// The frame of the Jacobian and the pose. Unless it is named: the one frame that the model defines besides those of its
 /// links, or else the last frame on the last body of a tree without branches.
-pub(super) fn chosen_frame<'a>(model: &'a Model, options: &Options) -> Result<&'a FrameInfo> {
+pub(super) fn chosen_frame<'a>(model: &'a Model, options: &CodeOptions) -> Result<&'a FrameInfo> {
     let tree = model.tree();
     let refused = |what: String| {
         let names: Vec<&str> = tree.frames.iter().map(|f| f.name.as_str()).collect();
@@ -59,7 +59,11 @@ pub(super) fn chosen_frame<'a>(model: &'a Model, options: &Options) -> Result<&'
 }
 
 /// Traces the algorithm that answers a question.
-pub(super) fn function(model: &Model, question: Question, options: &Options) -> Result<Function> {
+pub(super) fn function(
+    model: &Model,
+    question: Question,
+    options: &CodeOptions,
+) -> Result<Function> {
     let (nq, nv) = (model.nq(), model.nv());
     let q = array("q", nq, "positions");
     let v = array("v", nv, "velocities");
@@ -147,7 +151,7 @@ fn cost(program: &Program) -> u64 {
 pub(super) fn programs(
     model: &Model,
     question: Question,
-    options: &Options,
+    options: &CodeOptions,
 ) -> Result<Vec<(Program, &'static str)>> {
     let mut ways = traced_ways(model, question, options, false)?;
     let kinematic = matches!(
@@ -163,7 +167,7 @@ pub(super) fn programs(
 fn traced_ways(
     model: &Model,
     question: Question,
-    options: &Options,
+    options: &CodeOptions,
     regroup: bool,
 ) -> Result<Vec<(Program, &'static str)>> {
     let tree = &model.clone().open_tree();
@@ -245,9 +249,9 @@ fn traced_ways(
 
 /// The program of a kernel of machine code, with its results in the order of [`Kernel`]. Of several variants the cheapest is
 /// taken. Kernels have no parameters: they contain the numbers of the model.
-pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &Options) -> Program {
+pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &CodeOptions) -> Program {
     let reduced = model.clone().open_tree().reduced(options.dust);
-    let options = &Options {
+    let options = &CodeOptions {
         parameters: Keep::default(),
         ..options.clone()
     };
@@ -358,7 +362,7 @@ fn in_steps<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Program {
 }
 
 /// A model with tiny numbers snapped: with parameters it keeps its frames.
-fn unchanged(model: &Model, options: &Options) -> Reduced {
+fn unchanged(model: &Model, options: &CodeOptions) -> Reduced {
     Reduced {
         model: model.clone().swept(options.dust),
         offset: vec![0.0; model.nq()],
@@ -366,7 +370,7 @@ fn unchanged(model: &Model, options: &Options) -> Reduced {
 }
 
 /// Names and values of the parameters, in the order of the array `p`.
-pub(super) fn parameters(model: &Model, options: &Options) -> Vec<(String, f64)> {
+pub(super) fn parameters(model: &Model, options: &CodeOptions) -> Vec<(String, f64)> {
     let mut values = Vec::new();
     if options.parameters != Keep::default() {
         let model = model.clone().open_tree().swept(options.dust);
@@ -391,7 +395,7 @@ struct Traced<'a> {
 
 impl<'a> Traced<'a> {
     /// The tree of `given` in other frames, with the couplings of `given`.
-    fn new(reduced: &'a Reduced, given: &Model, options: &Options) -> Self {
+    fn new(reduced: &'a Reduced, given: &Model, options: &CodeOptions) -> Self {
         let numbers = &reduced.model;
         // coordinates first: among equal choices the optimiser takes the oldest factor
         let mut independent = Expr::symbols("q", given.nq());

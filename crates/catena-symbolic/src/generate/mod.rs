@@ -2,10 +2,10 @@
 //!
 //! ```
 //! use catena::model::embedded;
-//! use catena_symbolic::generate::{Language, Module, Options, Question};
+//! use catena_symbolic::generate::{Language, Module, CodeOptions, Question};
 //!
 //! let model = embedded::model("stanford")?;
-//! let module = Module::new(&model, &[Question::Inverse, Question::Inertia], &Options::default())?;
+//! let module = Module::new(&model, &[Question::Inverse, Question::Inertia], &CodeOptions::default())?;
 //! for file in module.source(Language::C)? {
 //!     println!("{} has {} bytes", file.name, file.text.len());
 //! }
@@ -64,10 +64,10 @@ impl Language {
 
 /// How code is generated.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct CodeOptions {
     /// Name of the files and prefix of the functions; the model's name if empty.
     pub name: String,
-    /// Tolerance of [`Model::swept`]: numbers this close to 0 or ±1 are made exactly that. Above [`Options::DUST`] the tests of the
+    /// Tolerance of [`Model::swept`]: numbers this close to 0 or ±1 are made exactly that. Above [`CodeOptions::DUST`] the tests of the
     /// code compare with the model so changed, and [`Function::snapping_error`] is the resulting change.
     pub dust: f64,
     /// Frame of the Jacobian and the pose. If empty, it is the one frame that the model defines besides those of its links, or
@@ -79,16 +79,16 @@ pub struct Options {
     pub parameters: Keep,
 }
 
-impl Options {
+impl CodeOptions {
     /// The default tolerance: round-off of sines of right angles.
     pub const DUST: f64 = 1e-14;
 }
 
-impl Default for Options {
+impl Default for CodeOptions {
     fn default() -> Self {
-        Options {
+        CodeOptions {
             name: String::new(),
-            dust: Options::DUST,
+            dust: CodeOptions::DUST,
             frame: String::new(),
             parameters: Keep::default(),
         }
@@ -170,7 +170,7 @@ pub struct Module {
 
 impl Module {
     /// Traces and optimises the functions that answer these questions.
-    pub fn new(model: &Model, questions: &[Question], options: &Options) -> Result<Self> {
+    pub fn new(model: &Model, questions: &[Question], options: &CodeOptions) -> Result<Self> {
         expect_usable(model, options)?;
         expect_small(model)?;
         let name = identifier(match options.name.as_str() {
@@ -302,7 +302,7 @@ impl Module {
 pub fn programs(
     model: &Model,
     question: Question,
-    options: &Options,
+    options: &CodeOptions,
 ) -> Result<Vec<(Program, &'static str)>> {
     expect_usable(model, options)?;
     expect_small(model)?;
@@ -314,7 +314,7 @@ pub(crate) fn kernel(
     model: &Model,
     kernel: Kernel,
     lanes: bool,
-    options: &Options,
+    options: &CodeOptions,
 ) -> Result<Program> {
     expect_usable(model, options)?;
     Ok(equations::kernel(model, kernel, lanes, options))
@@ -336,7 +336,7 @@ fn expect_small(model: &Model) -> Result<()> {
         .hint("the library's recursions take models of any size"))
 }
 
-fn expect_usable(model: &Model, options: &Options) -> Result<()> {
+fn expect_usable(model: &Model, options: &CodeOptions) -> Result<()> {
     model.expect_tree()?;
     model.expect_no_forces("generated code")?;
     if !(0.0..1e-2).contains(&options.dust) {

@@ -1,7 +1,7 @@
 //! Numbers for the tests of generated code, computed by the library on the model as it was given.
 
 use super::equations::{chosen_frame, direction, eliminated, parameters, upper_places};
-use super::{Options, Question};
+use super::{CodeOptions, Question};
 use crate::derive::with_parameters;
 use catena::algorithm::coupled::CoupledDynamics;
 use catena::error::Result;
@@ -38,7 +38,7 @@ const COUNT: u64 = 3;
 pub(super) fn samples(
     model: &Model,
     question: Question,
-    options: &Options,
+    options: &CodeOptions,
 ) -> Result<(Vec<Sample>, f64)> {
     let nothing = vec![0.0; model.nq()];
     let parameters = parameters(model, options);
@@ -60,7 +60,7 @@ pub(super) fn samples(
     let mut error = 0.0f64;
     for seed in 0..COUNT {
         let given = sample(model, &nothing, question, options, seed)?;
-        if options.dust <= Options::DUST {
+        if options.dust <= CodeOptions::DUST {
             samples.push(given);
             continue;
         }
@@ -77,7 +77,7 @@ pub(super) fn samples(
 fn parametric_samples(
     model: &Model,
     question: Question,
-    options: &Options,
+    options: &CodeOptions,
     parameters: &[(String, f64)],
 ) -> Result<Vec<Sample>> {
     let nothing = vec![0.0; model.nq()];
@@ -112,7 +112,7 @@ fn sample(
     model: &Model,
     offset: &[f64],
     question: Question,
-    options: &Options,
+    options: &CodeOptions,
     seed: u64,
 ) -> Result<Sample> {
     let nv = model.nv();
@@ -164,7 +164,7 @@ fn sample(
 fn outputs(
     model: &Model,
     question: Question,
-    options: &Options,
+    options: &CodeOptions,
     state: &State,
     x: &[f64],
 ) -> Result<Vec<f64>> {

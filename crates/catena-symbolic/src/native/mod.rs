@@ -7,10 +7,10 @@
 //!
 //! ```
 //! use catena::{Dynamics, State, model::embedded};
-//! use catena_symbolic::native::{self, Options};
+//! use catena_symbolic::native::{self, NativeOptions};
 //!
 //! let model = embedded::model("chain-7")?;
-//! let compiled = native::compile(&model, &Options::default())?;
+//! let compiled = native::compile(&model, &NativeOptions::default())?;
 //! let mut dynamics = Dynamics::with_compiled(&compiled);
 //! let state = State::neutral(&model);
 //! let vdot = dynamics.forward(&state, &[0.0; 7], &[])?;
@@ -33,7 +33,7 @@ use std::time::Instant;
 
 /// What is compiled.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct NativeOptions {
     /// What the code answers.
     pub kernels: Vec<Kernel>,
     /// Code for one state at a time.
@@ -42,29 +42,29 @@ pub struct Options {
     pub lanes: bool,
     /// For this processor.
     pub cpu: Cpu,
-    /// As in [`generate::Options::dust`].
+    /// As in [`generate::CodeOptions::dust`].
     pub dust: f64,
 }
 
-impl Default for Options {
+impl Default for NativeOptions {
     /// Inverse and forward dynamics and the inertia matrix, for one state and for lanes, on the best path of this processor.
     fn default() -> Self {
-        Options {
+        NativeOptions {
             kernels: vec![Kernel::Inverse, Kernel::Forward, Kernel::Inertia],
             single: true,
             lanes: true,
             cpu: Cpu::detect(),
-            dust: generate::Options::DUST,
+            dust: generate::CodeOptions::DUST,
         }
     }
 }
 
 /// Code for the accelerations of one state at a time, as a [`Compiler`](catena::native::Compiler).
 pub fn for_simulation(model: &Model) -> Result<Compiled> {
-    let options = Options {
+    let options = NativeOptions {
         kernels: vec![Kernel::Forward],
         lanes: false,
-        ..Options::default()
+        ..NativeOptions::default()
     };
     compile(model, &options)
 }
@@ -101,7 +101,7 @@ const STATES: u64 = 3;
 
 /// Traces, assembles and checks the code of a model. Where the general algorithm is faster, there is no code: [`Compiled::code`] returns
 /// what there is.
-pub fn compile(model: &Model, options: &Options) -> Result<Compiled> {
+pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
     model.expect_no_forces("compiled code")?;
     let start = Instant::now();
     let cpu = options.cpu.min(Cpu::best());
@@ -119,9 +119,9 @@ pub fn compile(model: &Model, options: &Options) -> Result<Compiled> {
     if options.lanes {
         widths.push(Width::lanes_of(cpu));
     }
-    let traced = generate::Options {
+    let traced = generate::CodeOptions {
         dust: options.dust,
-        ..generate::Options::default()
+        ..generate::CodeOptions::default()
     };
     let mut codes = Vec::new();
     let made_for = model.fingerprint();
@@ -200,7 +200,12 @@ fn assemble(program: &Program, width: Width, shared: usize, made_for: MadeFor) -
 }
 
 /// Compares the code with the general recursions at random states.
-fn agree(model: &Model, compiled: &Compiled, options: &Options, widths: &[Width]) -> Result<()> {
+fn agree(
+    model: &Model,
+    compiled: &Compiled,
+    options: &NativeOptions,
+    widths: &[Width],
+) -> Result<()> {
     let mut general = Dynamics::with_cpu(model, options.cpu);
     let mut worst = (0.0, Kernel::Inverse);
     for seed in 0..STATES {

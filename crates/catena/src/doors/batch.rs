@@ -22,7 +22,7 @@ use crate::state::{Base, State, check_length};
 use crate::{Cpu, Dynamics};
 use advance::Advance;
 use coupled::What;
-use lanes::{Job, Work};
+use lanes::{Job, LaneWork};
 use question::{Factorize, Forward, FrameJacobian, FramePose, Inertia, Inverse, Question, Solve};
 
 /// The loop over registers of states, compiled for AVX2 and for AVX-512.
@@ -32,13 +32,13 @@ mod compiled {
     use crate::arch::{with_avx2, with_avx512};
 
     with_avx2! {
-        pub(super) fn avx2<Q: Question>(question: Q, work: &mut Work<Avx2Register>, model: &Model, base: &Base<f64>, job: &mut Job<'_>) {
+        pub(super) fn avx2<Q: Question>(question: Q, work: &mut LaneWork<Avx2Register>, model: &Model, base: &Base<f64>, job: &mut Job<'_>) {
             work.run(question, model, base, job);
         }
     }
 
     with_avx512! {
-        pub(super) fn avx512<Q: Question>(question: Q, work: &mut Work<Avx512Register>, model: &Model, base: &Base<f64>, job: &mut Job<'_>) {
+        pub(super) fn avx512<Q: Question>(question: Q, work: &mut LaneWork<Avx512Register>, model: &Model, base: &Base<f64>, job: &mut Job<'_>) {
             work.run(question, model, base, job);
         }
     }
@@ -48,7 +48,7 @@ mod compiled {
 trait Looped: Vector + Send + Sync {
     fn run<Q: Question>(
         question: Q,
-        work: &mut Work<Self>,
+        work: &mut LaneWork<Self>,
         model: &Model,
         base: &Base<f64>,
         job: &mut Job<'_>,
@@ -59,7 +59,7 @@ trait Looped: Vector + Send + Sync {
 impl Looped for [f64; 1] {
     fn run<Q: Question>(
         question: Q,
-        work: &mut Work<Self>,
+        work: &mut LaneWork<Self>,
         model: &Model,
         base: &Base<f64>,
         job: &mut Job<'_>,
@@ -72,7 +72,7 @@ impl Looped for [f64; 1] {
 impl Looped for Avx2Register {
     fn run<Q: Question>(
         question: Q,
-        work: &mut Work<Self>,
+        work: &mut LaneWork<Self>,
         model: &Model,
         base: &Base<f64>,
         job: &mut Job<'_>,
@@ -89,7 +89,7 @@ impl Looped for Avx2Register {
 impl Looped for Avx512Register {
     fn run<Q: Question>(
         question: Q,
-        work: &mut Work<Self>,
+        work: &mut LaneWork<Self>,
         model: &Model,
         base: &Base<f64>,
         job: &mut Job<'_>,
@@ -105,11 +105,11 @@ impl Looped for Avx512Register {
 /// One workspace per thread.
 #[derive(Clone, Debug)]
 enum Path {
-    Baseline(Vec<Work<[f64; 1]>>),
+    Baseline(Vec<LaneWork<[f64; 1]>>),
     #[cfg(target_arch = "x86_64")]
-    Avx2(Vec<Work<Avx2Register>>),
+    Avx2(Vec<LaneWork<Avx2Register>>),
     #[cfg(target_arch = "x86_64")]
-    Avx512(Vec<Work<Avx512Register>>),
+    Avx512(Vec<LaneWork<Avx512Register>>),
 }
 
 /// A failed state of a batch, and why.
@@ -171,10 +171,10 @@ impl Batch {
         let cpu = cpu.min(Cpu::best());
         let path = match cpu {
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx512 => Path::Avx512(vec![Work::new(model)]),
+            Cpu::Avx512 => Path::Avx512(vec![LaneWork::new(model)]),
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 => Path::Avx2(vec![Work::new(model)]),
-            _ => Path::Baseline(vec![Work::new(model)]),
+            Cpu::Avx2 => Path::Avx2(vec![LaneWork::new(model)]),
+            _ => Path::Baseline(vec![LaneWork::new(model)]),
         };
         Batch {
             model: model.clone(),
@@ -206,11 +206,11 @@ impl Batch {
         };
         let model = &self.model;
         match &mut self.path {
-            Path::Baseline(works) => works.resize_with(threads, || Work::new(model)),
+            Path::Baseline(works) => works.resize_with(threads, || LaneWork::new(model)),
             #[cfg(target_arch = "x86_64")]
-            Path::Avx2(works) => works.resize_with(threads, || Work::new(model)),
+            Path::Avx2(works) => works.resize_with(threads, || LaneWork::new(model)),
             #[cfg(target_arch = "x86_64")]
-            Path::Avx512(works) => works.resize_with(threads, || Work::new(model)),
+            Path::Avx512(works) => works.resize_with(threads, || LaneWork::new(model)),
         }
         if let Some(compiled) = &self.compiled {
             match &mut self.path {
@@ -567,7 +567,7 @@ impl Batch {
 
     /// Numbers of the states that failed, over all threads.
     fn failed(&self) -> Vec<usize> {
-        fn all<V: Vector>(works: &[Work<V>]) -> Vec<usize> {
+        fn all<V: Vector>(works: &[LaneWork<V>]) -> Vec<usize> {
             works.iter().flat_map(|work| work.failed.clone()).collect()
         }
         match &self.path {
@@ -646,7 +646,7 @@ impl Batch {
 /// Distributes the states to the workspaces, whole registers to each, and runs them.
 fn share<Q: Question, V: Looped>(
     question: Q,
-    works: &mut [Work<V>],
+    works: &mut [LaneWork<V>],
     model: &Model,
     base: &Base<f64>,
     mut job: Job<'_>,

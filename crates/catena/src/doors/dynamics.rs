@@ -34,15 +34,15 @@ use {
 
 /// The workspaces of one scalar.
 #[derive(Clone, Debug)]
-struct Work<S: Scalar> {
+struct DynamicsWork<S: Scalar> {
     inverse: InverseDynamics<S>,
     forward: ForwardDynamics<S>,
     external: Vec<Force<S>>,
 }
 
-impl<S: Scalar> Work<S> {
+impl<S: Scalar> DynamicsWork<S> {
     fn new(model: &Model) -> Self {
-        Work {
+        DynamicsWork {
             inverse: InverseDynamics::new(model),
             forward: ForwardDynamics::new(model),
             external: vec![Force::zero(); model.body_count() + 1],
@@ -91,21 +91,21 @@ mod fused {
     }
 
     compiled_for_avx2! {
-        fn inverse(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, tau: &mut [Fused]) {
+        fn inverse(work: &mut DynamicsWork<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, tau: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
             let constants = Links::new(model, &quads.links);
             quads.inverse.run(model, &constants, state, base, external, tau);
         }
-        fn forward(work: &mut Work<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
+        fn forward(work: &mut DynamicsWork<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
             let constants = Links::new(model, &quads.links);
             let factors = quads.factors.parts();
             quads.forward.run(model, &constants, state, base, external, factors, vdot);
         }
-        fn factorize(work: &mut Work<Fused>, model: &Model, q: &[Fused]) {
+        fn factorize(work: &mut DynamicsWork<Fused>, model: &Model, q: &[Fused]) {
             work.forward.factors.factorize_kernel(model, q);
         }
-        fn solve(work: &mut Work<Fused>, model: &Model, x: &mut [Fused]) {
+        fn solve(work: &mut DynamicsWork<Fused>, model: &Model, x: &mut [Fused]) {
             work.forward.factors.solve_kernel(model, x);
         }
     }
@@ -113,9 +113,9 @@ mod fused {
 
 #[derive(Clone, Debug)]
 enum Path {
-    Baseline(Box<Work<f64>>),
+    Baseline(Box<DynamicsWork<f64>>),
     #[cfg(target_arch = "x86_64")]
-    Fused(Box<Work<Fused>>, Box<Quads>),
+    Fused(Box<DynamicsWork<Fused>>, Box<Quads>),
 }
 
 impl Path {
@@ -275,10 +275,11 @@ impl Dynamics {
         let path = match cpu {
             // one state at a time gains nothing from the wider registers of AVX-512
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 | Cpu::Avx512 if Cpu::best() != Cpu::Baseline => {
-                Path::Fused(Box::new(Work::new(model)), Box::new(Quads::new(model)))
-            }
-            _ => Path::Baseline(Box::new(Work::new(model))),
+            Cpu::Avx2 | Cpu::Avx512 if Cpu::best() != Cpu::Baseline => Path::Fused(
+                Box::new(DynamicsWork::new(model)),
+                Box::new(Quads::new(model)),
+            ),
+            _ => Path::Baseline(Box::new(DynamicsWork::new(model))),
         };
         Dynamics {
             model: model.clone(),

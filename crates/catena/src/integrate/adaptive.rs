@@ -18,7 +18,7 @@
 
 use super::events::{Event, MOST_PARTS, Step, Watched, noise, spacing};
 use super::tableau::{ErrorEstimate, Tableau};
-use super::{Method, Options, Statistics, System, Tolerances, Words, at_time};
+use super::{IntegratorOptions, Method, Statistics, System, Tolerances, Words, at_time};
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::check_length;
 
@@ -61,7 +61,7 @@ impl StepOutcome {
 #[derive(Clone, Debug)]
 pub struct Adaptive {
     method: Method,
-    options: Options,
+    options: IntegratorOptions,
     dimension: usize,
     /// How many of the components, the last ones, are integrals.
     integrals: usize,
@@ -232,7 +232,7 @@ fn all_finite(values: &[f64]) -> std::result::Result<(), Failure> {
 
 impl Adaptive {
     /// An integrator for systems of this dimension.
-    pub fn new(method: Method, dimension: usize, options: Options) -> Result<Self> {
+    pub fn new(method: Method, dimension: usize, options: IntegratorOptions) -> Result<Self> {
         options.check()?;
         let tableau = method.tableau();
         let zeros = vec![0.0; dimension];
@@ -269,7 +269,7 @@ impl Adaptive {
     }
 
     /// The settings.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &IntegratorOptions {
         &self.options
     }
 
@@ -854,7 +854,7 @@ impl Adaptive {
 
     /// What a checkpoint begins with.
     fn identity(&self, events: usize) -> [u64; 10] {
-        let Options {
+        let IntegratorOptions {
             tolerances,
             max_step,
             min_step,

@@ -18,7 +18,7 @@
 //! Implicit equations E(t, x, ẋ) = 0, and stiff ones, are for [`bdf`].
 //!
 //! ```
-//! use catena::integrate::{Adaptive, Method, Options, System};
+//! use catena::integrate::{Adaptive, Method, IntegratorOptions, System};
 //!
 //! struct Oscillator;
 //! impl System for Oscillator {
@@ -31,7 +31,7 @@
 //!     }
 //! }
 //!
-//! let mut integrator = Adaptive::new(Method::Verner9, 2, Options::with_tolerance(1e-12))?;
+//! let mut integrator = Adaptive::new(Method::Verner9, 2, IntegratorOptions::with_tolerance(1e-12))?;
 //! integrator.start(&mut Oscillator, 0.0, &[1.0, 0.0])?;
 //! while integrator.time() < 10.0 {
 //!     integrator.step(&mut Oscillator, 10.0)?;
@@ -282,7 +282,7 @@ impl Default for Tolerances {
 
 /// Settings of an [`Adaptive`] integrator.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub struct IntegratorOptions {
     /// Error allowed in a step.
     pub tolerances: Tolerances,
     /// No step is larger, s.
@@ -296,9 +296,9 @@ pub struct Options {
     pub event_parts: usize,
 }
 
-impl Default for Options {
+impl Default for IntegratorOptions {
     fn default() -> Self {
-        Options {
+        IntegratorOptions {
             tolerances: Tolerances::default(),
             max_step: f64::INFINITY,
             min_step: 0.0,
@@ -308,15 +308,15 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl IntegratorOptions {
     /// Equal relative and absolute tolerance, defaults otherwise.
     pub fn with_tolerance(tolerance: f64) -> Self {
-        Options {
+        IntegratorOptions {
             tolerances: Tolerances {
                 relative: tolerance,
                 absolute: tolerance,
             },
-            ..Options::default()
+            ..IntegratorOptions::default()
         }
     }
 

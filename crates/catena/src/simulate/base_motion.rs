@@ -5,7 +5,7 @@
 //! quantities are those of the base's origin, as in [`Base`].
 //!
 //! ```
-//! use catena::simulate::{Inputs, Options, PrescribedBase, Simulation};
+//! use catena::simulate::{Inputs, SimulationOptions, PrescribedBase, Simulation};
 //! use catena::spatial::{Motion, Pose, Vec3};
 //! use catena::{Base, State, model::embedded};
 //!
@@ -19,7 +19,7 @@
 //!     }),
 //!     ..Inputs::default()
 //! };
-//! let options = Options { duration: 1.0, ..Options::default() };
+//! let options = SimulationOptions { duration: 1.0, ..SimulationOptions::default() };
 //! let mut run = Simulation::new(&model, &State::neutral(&model), inputs, Vec::new(), options)?;
 //! let mut samples = Vec::new();
 //! while !run.finished() {

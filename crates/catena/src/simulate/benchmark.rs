@@ -10,7 +10,7 @@
 
 use super::closing::Drift;
 use super::inputs::Inputs;
-use super::run::{Integrator, Options, Simulation};
+use super::run::{Integrator, Simulation, SimulationOptions};
 use crate::Dynamics;
 use crate::algorithm::constrained::ClosedChain;
 use crate::error::{Error, ErrorKind, Result};
@@ -190,7 +190,7 @@ fn four_bar(n: usize) -> Result<Problem> {
     let mut law = Parallelogram {
         factor: -9.81 * ((count + 1.0) / 2.0 + count) / ((count + 1.0) / 3.0 + count),
     };
-    let options = integrate::Options::with_tolerance(1e-13);
+    let options = integrate::IntegratorOptions::with_tolerance(1e-13);
     let mut engine = Adaptive::new(Method::Verner9, 2, options)?;
     engine.start(&mut law, 0.0, &[FRAC_PI_2, -1.0])?;
     while engine.time() < duration {
@@ -368,7 +368,7 @@ impl Problem {
 
     /// Runs it at a relative tolerance; the absolute one is a hundredth of it.
     pub fn run(&self, method: Method, tolerance: f64, drift: Drift) -> Result<Report> {
-        let options = Options {
+        let options = SimulationOptions {
             integrator: Integrator::Adaptive {
                 method,
                 tolerances: Tolerances {

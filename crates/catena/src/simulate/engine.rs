@@ -38,10 +38,10 @@ impl Engine {
                 tolerances,
                 max_step,
             } => {
-                let options = integrate::Options {
+                let options = integrate::IntegratorOptions {
                     tolerances,
                     max_step,
-                    ..integrate::Options::default()
+                    ..integrate::IntegratorOptions::default()
                 };
                 let mut engine = Adaptive::new(method, y.len(), options)?;
                 engine.start(system, 0.0, y)?;

@@ -30,6 +30,6 @@ pub use closing::Drift;
 pub use control::{ActuatorUse, Control, Duplicate, FrameLoad, Gains, Law};
 pub use implicit::NewtonMatrix;
 pub use inputs::{Controller, FrameWrench, Inputs, LineSpring, Table};
-pub use run::{Happened, Integrator, Options, Sample, Simulation, verified_error};
+pub use run::{Happened, Integrator, Sample, Simulation, SimulationOptions, verified_error};
 pub use stops::{Stop, StopKind};
 pub use tree_system::{Constrained, EventFunction, Response, StateFunction, TreeSystem};

@@ -85,7 +85,7 @@ impl Integrator {
 
 /// What to simulate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct SimulationOptions {
     /// How time is stepped.
     pub integrator: Integrator,
     /// Duration, s.
@@ -94,10 +94,10 @@ pub struct Options {
     pub interval: f64,
 }
 
-impl Default for Options {
+impl Default for SimulationOptions {
     /// Ten seconds at a relative tolerance of 1e-8, a hundred samples a second.
     fn default() -> Self {
-        Options {
+        SimulationOptions {
             integrator: Integrator::Adaptive {
                 method: Method::Dop853,
                 tolerances: Tolerances {
@@ -264,7 +264,7 @@ fn at_limit(kind: usize, touch: Touch) -> usize {
 pub struct Simulation {
     system: TreeSystem,
     engine: Engine,
-    options: Options,
+    options: SimulationOptions,
     auditor: Auditor,
     /// Samples returned so far.
     samples: u64,
@@ -296,7 +296,7 @@ impl Simulation {
         initial: &State,
         inputs: Inputs,
         events: Vec<EventFunction>,
-        options: Options,
+        options: SimulationOptions,
     ) -> Result<Self> {
         Simulation::with_closing(model, initial, inputs, events, options, Drift::default())
     }
@@ -307,7 +307,7 @@ impl Simulation {
         initial: &State,
         inputs: Inputs,
         events: Vec<EventFunction>,
-        options: Options,
+        options: SimulationOptions,
         drift: Drift,
     ) -> Result<Self> {
         Simulation::with_compiler(model, initial, inputs, events, options, drift, None)
@@ -321,7 +321,7 @@ impl Simulation {
         initial: &State,
         mut inputs: Inputs,
         events: Vec<EventFunction>,
-        options: Options,
+        options: SimulationOptions,
         drift: Drift,
         compiler: Option<Compiler>,
     ) -> Result<Self> {
@@ -1074,7 +1074,7 @@ pub fn verified_error(
     model: &Model,
     initial: &State,
     controller: &Inputs,
-    options: &Options,
+    options: &SimulationOptions,
     last: &State,
 ) -> Result<f64> {
     let mut sharper = options.clone();
@@ -1113,7 +1113,7 @@ pub fn verified_error(
     Ok(worst)
 }
 
-fn check(options: &Options) -> Result<()> {
+fn check(options: &SimulationOptions) -> Result<()> {
     let positive = |what: &str, x: f64| {
         if x > 0.0 && !x.is_nan() {
             Ok(())

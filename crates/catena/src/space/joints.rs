@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 
 /// What a body passes to its children in inverse dynamics.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moving<E: Space> {
+pub(crate) struct BodyMotion<E: Space> {
     /// ω.
     pub omega: E::Spread,
     /// ω̇.
@@ -23,11 +23,11 @@ pub(crate) struct Moving<E: Space> {
     pub turning: E::Matrix,
 }
 
-impl<E: Space> Moving<E> {
+impl<E: Space> BodyMotion<E> {
     #[inline(always)]
     pub(crate) fn new([omega, alpha, linear]: [E::Vector; 3]) -> Self {
         let spread = E::spread(omega);
-        Moving {
+        BodyMotion {
             omega: spread,
             alpha,
             linear,
@@ -94,7 +94,7 @@ pub(crate) trait JointIn<E: Space>: Copy {
         at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
-        parent: &Moving<E>,
+        parent: &BodyMotion<E>,
         v: &[E::Number],
         vdot: &[E::Number],
     ) -> [E::Vector; 3];
@@ -229,7 +229,7 @@ impl<E: Space> JointIn<E> for Turning<E> {
         at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
-        parent: &Moving<E>,
+        parent: &BodyMotion<E>,
         v: &[E::Number],
         vdot: &[E::Number],
     ) -> [E::Vector; 3] {
@@ -398,7 +398,7 @@ impl<E: Space> JointIn<E> for Sliding<E> {
         at: usize,
         _setting: E::Setting<'_>,
         pose: &E::Pose,
-        parent: &Moving<E>,
+        parent: &BodyMotion<E>,
         v: &[E::Number],
         vdot: &[E::Number],
     ) -> [E::Vector; 3] {
@@ -582,7 +582,7 @@ impl<E: Space> JointIn<E> for Other<E> {
         at: usize,
         setting: E::Setting<'_>,
         pose: &E::Pose,
-        parent: &Moving<E>,
+        parent: &BodyMotion<E>,
         v: &[E::Number],
         vdot: &[E::Number],
     ) -> [E::Vector; 3] {

@@ -19,7 +19,7 @@ mod components;
 mod joints;
 
 pub(crate) use components::Components;
-pub(crate) use joints::{Freed, Freedom, JointIn, Moving, Other, Sliding, Turning, in_space};
+pub(crate) use joints::{BodyMotion, Freed, Freedom, JointIn, Other, Sliding, Turning, in_space};
 
 use crate::model::Angles;
 use crate::model::joint::Setting;

@@ -2,12 +2,12 @@
 
 use super::systems::*;
 use catena::Result;
-use catena::integrate::{Fixed, FixedMethod, Method, Options, System};
+use catena::integrate::{Fixed, FixedMethod, IntegratorOptions, Method, System};
 
 #[test]
 fn every_method_reaches_round_off_on_smooth_problems() {
     for method in Method::ALL {
-        let options = Options::with_tolerance(1e-14);
+        let options = IntegratorOptions::with_tolerance(1e-14);
         let end = 2.0;
         let run = solve(method, options, &mut plain(2, oscillator), &[1.0, 0.0], end).unwrap();
         let oscillator_error = distance(run.y(), &[end.cos(), -end.sin()]);
@@ -34,7 +34,7 @@ fn the_arenstorf_orbit_closes() {
     for method in Method::ALL {
         let run = solve(
             method,
-            Options::with_tolerance(1e-13),
+            IntegratorOptions::with_tolerance(1e-13),
             &mut plain(4, arenstorf),
             &ARENSTORF_START,
             ARENSTORF_PERIOD,
@@ -60,7 +60,7 @@ fn results_are_those_of_scipy() {
         dy[1] = 2.0 * (1.0 - y[0] * y[0]) * y[1] - y[0];
     };
     for method in Method::ALL {
-        let options = Options::with_tolerance(1e-13);
+        let options = IntegratorOptions::with_tolerance(1e-13);
         let run = solve(method, options, &mut plain(3, lorenz), &[1.0; 3], 2.0).unwrap();
         let scipy = [-8.173499932237998, -9.562023686796717, 24.620702049672495];
         assert!(distance(run.y(), &scipy) < 2e-10, "{method}: {:?}", run.y());
@@ -96,9 +96,9 @@ fn results_are_those_of_scipy() {
 fn quaternions_stay_unit_over_a_hundred_thousand_steps() {
     for method in [Method::DormandPrince5, Method::Verner9] {
         let mut system = BODY;
-        let options = Options {
+        let options = IntegratorOptions {
             max_step: 0.01,
-            ..Options::with_tolerance(1e-10)
+            ..IntegratorOptions::with_tolerance(1e-10)
         };
         let mut run = begin(method, options, &mut system, &BODY_START).unwrap();
         let energy = BODY.energy(&BODY_START[4..]);
@@ -206,7 +206,7 @@ impl System for Accompanied {
 #[test]
 fn integrals_are_measured_apart() {
     for method in Method::ALL {
-        let options = Options::with_tolerance(1e-8);
+        let options = IntegratorOptions::with_tolerance(1e-8);
         let alone = solve(method, options, &mut plain(2, oscillator), &[1.0, 0.0], 5.0).unwrap();
         let with = |zeros: usize, hard: bool| {
             let mut start = vec![0.0; 3 + zeros];

@@ -2,7 +2,7 @@
 
 use super::systems::*;
 use catena::Result;
-use catena::integrate::{Fixed, FixedMethod, Mechanical, Method, Options, System};
+use catena::integrate::{Fixed, FixedMethod, IntegratorOptions, Mechanical, Method, System};
 use catena::residual::larger;
 use std::f64::consts::{PI, TAU};
 
@@ -13,7 +13,7 @@ fn ulp(x: f64) -> f64 {
 #[test]
 fn events_are_located_to_round_off() {
     for method in Method::ALL {
-        let options = Options::with_tolerance(1e-13);
+        let options = IntegratorOptions::with_tolerance(1e-13);
         // y = (sin t, cos t): zero at the beginning, which is not reported
         let mut run = begin(method, options, &mut Crossings, &[0.0, 1.0]).unwrap();
         let mut found: Vec<Vec<(f64, bool)>> = vec![Vec::new(); 3];
@@ -52,7 +52,7 @@ fn events_are_located_to_round_off() {
 #[test]
 fn an_event_is_met_once_when_the_run_begins_anew_there() {
     for method in Method::ALL {
-        let options = Options::with_tolerance(1e-10);
+        let options = IntegratorOptions::with_tolerance(1e-10);
         let mut run = begin(method, options, &mut Crossings, &[1.0, 0.0]).unwrap();
         let mut times = Vec::new();
         let mut y = [0.0; 2];
@@ -89,9 +89,9 @@ fn two_crossings_in_one_step_are_seen() {
             values[0] = (y[0] - 0.3) * (y[0] - 0.7);
         }
     }
-    let options = Options {
+    let options = IntegratorOptions {
         initial_step: Some(1.0),
-        ..Options::default()
+        ..IntegratorOptions::default()
     };
     let mut run = begin(Method::Tsitouras5, options, &mut Arc, &[0.0]).unwrap();
     let outcome = run.step(&mut Arc, 1.0).unwrap();
@@ -280,7 +280,7 @@ const FEW: usize = 100;
 fn no_passage_within_a_step_is_missed() {
     for method in Method::ALL {
         for digits in 3..=12 {
-            let options = Options::with_tolerance(10f64.powi(-digits));
+            let options = IntegratorOptions::with_tolerance(10f64.powi(-digits));
             let mut system = Levels([0.9999, -0.3]);
             let mut run = begin(method, options, &mut system, &[0.0, 1.0]).unwrap();
             let mut times = [Vec::new(), Vec::new()];

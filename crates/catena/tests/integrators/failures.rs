@@ -1,7 +1,9 @@
 //! What cannot be integrated is an error that says why and when.
 
 use super::systems::*;
-use catena::integrate::{Adaptive, Fixed, FixedMethod, Mechanical, Method, Options, System};
+use catena::integrate::{
+    Adaptive, Fixed, FixedMethod, IntegratorOptions, Mechanical, Method, System,
+};
 use catena::{Error, ErrorKind, Result};
 
 #[test]
@@ -12,7 +14,13 @@ fn a_motion_that_reaches_infinity_is_an_error_with_its_time() {
             dy[0] = 0.0;
             dy[1] = y[1] * y[1];
         });
-        let mut run = begin(method, Options::default(), &mut system, &[1.0, 1.0]).unwrap();
+        let mut run = begin(
+            method,
+            IntegratorOptions::default(),
+            &mut system,
+            &[1.0, 1.0],
+        )
+        .unwrap();
         let error = loop {
             if let Err(error) = run.step(&mut system, 2.0) {
                 break error;
@@ -52,7 +60,7 @@ fn a_failing_derivative_is_approached_and_then_reported() {
     for method in Method::ALL {
         for value in [None, Some(f64::NAN), Some(f64::INFINITY)] {
             let mut system = Breaks(value);
-            let mut run = begin(method, Options::default(), &mut system, &[0.0]).unwrap();
+            let mut run = begin(method, IntegratorOptions::default(), &mut system, &[0.0]).unwrap();
             let error = loop {
                 if let Err(error) = run.step(&mut system, 3.0) {
                     break error;
@@ -74,32 +82,32 @@ fn a_failing_derivative_is_approached_and_then_reported() {
 
 #[test]
 fn senseless_settings_are_refused() {
-    let refused = |options: Options| {
+    let refused = |options: IntegratorOptions| {
         assert!(
             Adaptive::new(Method::Dop853, 1, options).is_err(),
             "{options:?}"
         );
     };
-    refused(Options::with_tolerance(0.0));
-    refused(Options::with_tolerance(f64::NAN));
-    refused(Options {
+    refused(IntegratorOptions::with_tolerance(0.0));
+    refused(IntegratorOptions::with_tolerance(f64::NAN));
+    refused(IntegratorOptions {
         max_step: 0.0,
-        ..Options::default()
+        ..IntegratorOptions::default()
     });
-    refused(Options {
+    refused(IntegratorOptions {
         min_step: -1.0,
-        ..Options::default()
+        ..IntegratorOptions::default()
     });
-    refused(Options {
+    refused(IntegratorOptions {
         initial_step: Some(f64::INFINITY),
-        ..Options::default()
+        ..IntegratorOptions::default()
     });
-    refused(Options {
+    refused(IntegratorOptions {
         event_parts: 0,
-        ..Options::default()
+        ..IntegratorOptions::default()
     });
     let mut system = plain(2, oscillator);
-    let mut run = Adaptive::new(Method::Dop853, 2, Options::default()).unwrap();
+    let mut run = Adaptive::new(Method::Dop853, 2, IntegratorOptions::default()).unwrap();
     assert!(run.start(&mut system, 0.0, &[f64::NAN, 0.0]).is_err());
     assert!(run.start(&mut system, 0.0, &[0.0]).is_err());
     assert!(run.start(&mut system, f64::NAN, &[0.0, 1.0]).is_err());
@@ -129,22 +137,22 @@ fn the_smallest_step_is_no_obstacle_where_it_suffices() {
     for method in Method::ALL {
         // far from time zero, where Hairer's first step may be below the spacing of numbers
         let mut system: Box<dyn System> = Box::new(plain(2, oscillator));
-        let mut run = Adaptive::new(method, 2, Options::default()).unwrap();
+        let mut run = Adaptive::new(method, 2, IntegratorOptions::default()).unwrap();
         run.start(system.as_mut(), 1e10, &[0.0, 1.0]).unwrap();
         while run.time() < 1e10 + 1.0 {
             run.step(system.as_mut(), 1e10 + 1.0).unwrap();
         }
         assert!((run.y()[0] - 1f64.sin()).abs() < 1e-5, "{method}");
 
-        let options = Options {
+        let options = IntegratorOptions {
             min_step: 1e-3,
-            ..Options::with_tolerance(1e-5)
+            ..IntegratorOptions::with_tolerance(1e-5)
         };
         let run = solve(method, options, &mut plain(2, oscillator), &[0.0, 1.0], 1.0).unwrap();
         assert!((run.y()[0] - 1f64.sin()).abs() < 1e-4, "{method}");
-        let options = Options {
+        let options = IntegratorOptions {
             min_step: 0.5,
-            ..Options::with_tolerance(1e-14)
+            ..IntegratorOptions::with_tolerance(1e-14)
         };
         let error = solve(
             method,
@@ -210,7 +218,7 @@ fn a_step_that_failed_leaves_no_trace() {
     let mut system = Mended(false);
     let mut run = begin(
         Method::Tsitouras5,
-        Options::with_tolerance(1e-9),
+        IntegratorOptions::with_tolerance(1e-9),
         &mut system,
         &[1.0],
     )

@@ -8,7 +8,7 @@ mod orders;
 mod restarts;
 mod systems;
 
-use catena::integrate::{Fixed, FixedMethod, Method, Options};
+use catena::integrate::{Fixed, FixedMethod, IntegratorOptions, Method};
 use std::alloc::{GlobalAlloc, Layout, System as Heap};
 use std::cell::Cell;
 use systems::*;
@@ -43,7 +43,13 @@ fn runs_do_not_allocate() {
     let count = || ALLOCATIONS.with(Cell::get);
     for method in Method::ALL {
         let mut system = BODY;
-        let mut run = begin(method, Options::default(), &mut system, &BODY_START).unwrap();
+        let mut run = begin(
+            method,
+            IntegratorOptions::default(),
+            &mut system,
+            &BODY_START,
+        )
+        .unwrap();
         let mut y = [0.0; 7];
         let before = count();
         for _ in 0..50 {

@@ -1,7 +1,7 @@
 //! Errors fall with the order of the method.
 
 use super::systems::*;
-use catena::integrate::{FixedMethod, Method, Options};
+use catena::integrate::{FixedMethod, IntegratorOptions, Method};
 
 #[test]
 fn errors_fall_with_the_order_of_the_method_when_steps_are_halved() {
@@ -68,7 +68,7 @@ fn dense_output_joins_with_its_derivative() {
         let mut system = plain(4, kepler);
         let mut run = begin(
             method,
-            Options::with_tolerance(1e-9),
+            IntegratorOptions::with_tolerance(1e-9),
             &mut system,
             &kepler_exact(0.0),
         )
@@ -102,7 +102,7 @@ fn fixed_methods_have_their_order_on_the_manifold() {
     let mut system = TorsionBody(BODY);
     let exact = solve(
         Method::Verner9,
-        Options::with_tolerance(1e-14),
+        IntegratorOptions::with_tolerance(1e-14),
         &mut system,
         &BODY_START,
         end,

@@ -2,7 +2,7 @@
 
 use super::systems::*;
 use catena::ErrorKind;
-use catena::integrate::{Adaptive, Fixed, FixedMethod, Method, Options};
+use catena::integrate::{Adaptive, Fixed, FixedMethod, IntegratorOptions, Method};
 use catena::random::Random;
 
 #[test]
@@ -10,7 +10,7 @@ fn a_run_continued_from_a_checkpoint_has_the_same_bits() {
     let mut random = Random::new(3);
     for method in Method::ALL {
         for _ in 0..5 {
-            let options = Options::with_tolerance(1e-7);
+            let options = IntegratorOptions::with_tolerance(1e-7);
             let mut whole = begin(method, options, &mut Crossings, &[0.2, 1.0]).unwrap();
             let stop = random.uniform(1.0, 20.0) as u64;
             let mut y = [0.0; 2];
@@ -39,10 +39,10 @@ fn a_run_continued_from_a_checkpoint_has_the_same_bits() {
                 assert_eq!(whole.checkpoint(), other.checkpoint());
             }
         }
-        let saved = Adaptive::new(method, 2, Options::default())
+        let saved = Adaptive::new(method, 2, IntegratorOptions::default())
             .unwrap()
             .checkpoint();
-        let mut foreign = Adaptive::new(method, 3, Options::default()).unwrap();
+        let mut foreign = Adaptive::new(method, 3, IntegratorOptions::default()).unwrap();
         assert_eq!(
             foreign.restore(&saved).unwrap_err().kind(),
             ErrorKind::Input

@@ -2,7 +2,7 @@
 
 use catena::Result;
 use catena::integrate::{
-    Adaptive, Fixed, FixedMethod, Mechanical, Method, Options, System, Tolerances,
+    Adaptive, Fixed, FixedMethod, IntegratorOptions, Mechanical, Method, System, Tolerances,
 };
 use catena::state::quaternion_step;
 
@@ -220,7 +220,7 @@ pub fn distance(x: &[f64], y: &[f64]) -> f64 {
 
 pub fn begin<S: System>(
     method: Method,
-    options: Options,
+    options: IntegratorOptions,
     system: &mut S,
     y: &[f64],
 ) -> Result<Adaptive> {
@@ -231,7 +231,7 @@ pub fn begin<S: System>(
 
 pub fn solve<S: System>(
     method: Method,
-    options: Options,
+    options: IntegratorOptions,
     system: &mut S,
     y: &[f64],
     end: f64,
@@ -244,15 +244,15 @@ pub fn solve<S: System>(
 }
 
 /// Steps of one size: the tolerance never bites.
-pub fn even_steps(size: f64) -> Options {
-    Options {
+pub fn even_steps(size: f64) -> IntegratorOptions {
+    IntegratorOptions {
         tolerances: Tolerances {
             relative: 0.0,
             absolute: 1e9,
         },
         max_step: size,
         initial_step: Some(size),
-        ..Options::default()
+        ..IntegratorOptions::default()
     }
 }
 

@@ -2,7 +2,9 @@
 
 use catena::integrate::{Method, Tolerances};
 use catena::residual::larger;
-use catena::simulate::{Audit, Inputs, Integrator, NewtonMatrix, Options, Sample, Simulation};
+use catena::simulate::{
+    Audit, Inputs, Integrator, NewtonMatrix, Sample, Simulation, SimulationOptions,
+};
 use catena::{Model, State};
 
 /// Backward differentiation formulas, the absolute tolerance a hundredth of the relative one.
@@ -37,7 +39,7 @@ pub fn run(
     integrator: Integrator,
     duration: f64,
 ) -> (Vec<Sample>, Audit) {
-    let options = Options {
+    let options = SimulationOptions {
         integrator,
         duration,
         interval: duration / 20.0,

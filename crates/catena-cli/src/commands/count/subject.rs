@@ -13,7 +13,7 @@ use catena::random::Random;
 use catena::scalar::{Count, Operations};
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State};
-use catena_symbolic::generate::{self, Options, Question};
+use catena_symbolic::generate::{self, CodeOptions, Question};
 use std::f64::consts::FRAC_PI_2;
 
 /// Where the axes of a chain are.
@@ -196,7 +196,7 @@ pub fn program(model: &Model, algorithm: Algorithm) -> Result<Option<Operations>
         Algorithm::Clusters => (Question::Forward, "articulated clusters"),
         Algorithm::Factorization => return Ok(None),
     };
-    let ways = generate::programs(model, question, &Options::default())?;
+    let ways = generate::programs(model, question, &CodeOptions::default())?;
     let own = ways.iter().filter(|(_, method)| method.starts_with(traced));
     let counts = own.map(|(program, _)| program.operation_count());
     Ok(counts.min_by_key(|count| both(*count).iter().sum::<i64>()))

@@ -29,7 +29,9 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::bdf::MAX_ORDER;
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::native::Compiler;
-use catena::simulate::{Drift, Integrator, NewtonMatrix, Options, Simulation, verified_error};
+use catena::simulate::{
+    Drift, Integrator, NewtonMatrix, Simulation, SimulationOptions, verified_error,
+};
 use catena::{Cpu, Model};
 use clap::{Args, ValueEnum};
 use limits::LimitKind;
@@ -586,7 +588,7 @@ impl Arguments {
     }
 
     /// How loops are kept closed.
-    fn drift(&self, options: &Options) -> Drift {
+    fn drift(&self, options: &SimulationOptions) -> Drift {
         let step = match options.integrator {
             Integrator::Fixed { step, .. } => Some(step),
             _ => None,
@@ -650,7 +652,7 @@ impl Arguments {
         }
     }
 
-    fn options(&self) -> Result<Options> {
+    fn options(&self) -> Result<SimulationOptions> {
         if self.coordinates.is_some() && self.method != "bdf" {
             return Err(Error::new(
                 ErrorKind::Input,
@@ -701,7 +703,7 @@ impl Arguments {
                 "methods are dop853, verner9, verner6, tsit5, dopri5, bdf, rk4, semi-implicit-euler, implicit-midpoint",
             ));
         };
-        Ok(Options {
+        Ok(SimulationOptions {
             integrator,
             duration: self.duration,
             interval: self.interval()?,

@@ -8,7 +8,7 @@ use crate::situation::{self, Situation};
 use crate::{json, program, state_file};
 use catena::Cpu;
 use catena::error::{Error, ErrorKind, Result};
-use catena::simulate::{Integrator, Options};
+use catena::simulate::{Integrator, SimulationOptions};
 use catena_io::run::{Column, Header};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -40,7 +40,7 @@ impl Arguments {
         &self,
         loaded: &Loaded,
         start: &Situation,
-        options: &Options,
+        options: &SimulationOptions,
         drive: &Drive,
         events: &[String],
         layout: &Layout,

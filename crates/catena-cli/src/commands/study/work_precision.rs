@@ -12,7 +12,7 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{Method, Tolerances};
 use catena::model::{AxisPair, Dof, Inertial, JointKind, JointSpec, embedded};
 use catena::residual::larger;
-use catena::simulate::{Inputs, Integrator, NewtonMatrix, Options, Sample, Simulation};
+use catena::simulate::{Inputs, Integrator, NewtonMatrix, Sample, Simulation, SimulationOptions};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::state::Base;
 use catena::{Model, ModelBuilder, State};
@@ -167,7 +167,7 @@ fn simulate(
     duration: f64,
     integrator: Integrator,
 ) -> Result<(Sample, Run)> {
-    let options = Options {
+    let options = SimulationOptions {
         integrator,
         duration,
         interval: duration,

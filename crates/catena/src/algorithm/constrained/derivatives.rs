@@ -77,7 +77,7 @@ impl ClosedChain {
         let mut multipliers = [(); 3].map(|()| Matrix::zeros(m, nv));
         let tree = self.tree.inverse_derivatives(state, &vdot, external)?;
         let efforts = [tree.dq.clone(), tree.dv.clone()];
-        let mut moving = Moving::new(&self.model, self.axes());
+        let mut moving = DualRows::new(&self.model, self.axes());
         let mut from = vec![0.0; nv];
         for (which, efforts) in efforts.iter().enumerate() {
             for first in (0..nv).step_by(DIRECTIONS) {
@@ -218,7 +218,7 @@ fn lift_base<S: Scalar>(base: &Base<f64>) -> Base<S> {
 }
 
 /// The rows in dual numbers.
-struct Moving {
+struct DualRows {
     q: Vec<Number>,
     v: Vec<Number>,
     still: Vec<Number>,
@@ -226,9 +226,9 @@ struct Moving {
     rows: Rows<Number>,
 }
 
-impl Moving {
+impl DualRows {
     fn new(model: &Model, axes: Axes) -> Self {
-        Moving {
+        DualRows {
             q: vec![Number::zero(); model.nq()],
             v: vec![Number::zero(); model.nv()],
             still: vec![Number::zero(); model.nv()],

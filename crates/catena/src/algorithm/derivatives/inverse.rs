@@ -143,12 +143,12 @@ impl<M: Scalar> Gathered<M> {
 
 /// Workspace of [`inverse_dynamics_derivatives`].
 #[derive(Clone, Debug)]
-pub struct InverseDerivativesWork<S: Scalar>(Work<S>, Pairs<S>);
+pub struct InverseDerivativesWork<S: Scalar>(PairRecursion<S>, Pairs<S>);
 
 impl<S: Scalar> InverseDerivativesWork<S> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
-        InverseDerivativesWork(Work::new(model), Pairs::new::<S, One, P>(model))
+        InverseDerivativesWork(PairRecursion::new(model), Pairs::new::<S, One, P>(model))
     }
 }
 
@@ -173,9 +173,9 @@ impl<S: Scalar, B: Beyond<Components<S>>, const N: usize> Recursion<S, B, N> {
 }
 
 /// That of derivatives of inverse dynamics.
-pub(crate) type Work<S> = Recursion<S, Sum<Components<S>>, { pairs::NUMBERS }>;
+pub(crate) type PairRecursion<S> = Recursion<S, Sum<Components<S>>, { pairs::NUMBERS }>;
 
-impl<S: Scalar> Work<S> {
+impl<S: Scalar> PairRecursion<S> {
     /// The half that is linear in the number of bodies. Inlined into the caller so that it is compiled for the caller's
     /// instruction set.
     #[inline(always)]

@@ -72,7 +72,7 @@ struct Mixed<M> {
 
 /// w of the three kinds of columns, Ψ̇ and s of those that have been passed, and the group whose reference point they are about.
 #[derive(Clone, Copy, Debug)]
-struct Moving<M> {
+struct SweptColumns<M> {
     motion: [[M; 6]; 3],
     turning: [[M; 3]; 2],
     group: usize,
@@ -88,7 +88,7 @@ pub(crate) struct Sweeps<S: Scalar, K: Pack<S>> {
     /// −ŷ/m̂ by rows.
     projected: Vec<[K::Many; 3]>,
     /// Motions of bodies where the tree branches; the first is the ground's.
-    branches: Vec<Moving<K::Many>>,
+    branches: Vec<SweptColumns<K::Many>>,
 }
 
 /// Ones in the lanes of the freedoms from `low` to before `high`.
@@ -194,7 +194,7 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
             }
         }
         let zero = K::Many::zero();
-        let still = Moving {
+        let still = SweptColumns {
             motion: [[zero; 6]; 3],
             turning: [[zero; 3]; 2],
             group: 0,
@@ -431,7 +431,7 @@ fn passing<S: Scalar, K: Pack<S>>(
 
 /// NaN where a motion is non-finite.
 #[inline(always)]
-fn finite<M: Scalar>(w: &Moving<M>, mut bad: M) -> M {
+fn finite<M: Scalar>(w: &SweptColumns<M>, mut bad: M) -> M {
     for kind in 0..3 {
         for i in 0..6 {
             bad = w.motion[kind][i].mul_add(M::zero(), bad);

@@ -63,12 +63,12 @@ pub struct ClusterFactorization<S> {
     alpha: Vec<S>,
     eta: Vec<Force<S>>,
     mu: Vec<Motion<S>>,
-    work: Work<S>,
+    work: ClusterMatrices<S>,
 }
 
 /// Matrices of one cluster at a time, as large as the largest needs.
 #[derive(Clone, Debug)]
-struct Work<S> {
+struct ClusterMatrices<S> {
     /// Place of a body in its cluster.
     place: Vec<usize>,
     /// Place of an independent freedom in its cluster.
@@ -89,7 +89,7 @@ impl<S: Scalar> ClusterFactorization<S> {
         let columns = (coupled().map(|c| c.freedoms.len() * c.bodies.len()))
             .max()
             .unwrap_or(0);
-        let mut work = Work {
+        let mut work = ClusterMatrices {
             place: vec![0; n],
             column: vec![0; nv],
             twists: vec![Motion::zero(); columns],

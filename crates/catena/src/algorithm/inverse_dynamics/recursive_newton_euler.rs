@@ -16,7 +16,7 @@
 //! | symbol | in code | meaning |
 //! |---|---|---|
 //! | Rᵢ, rᵢ | `pose[i]` | body i in its parent |
-//! | ωᵢ, ω̇ᵢ, aᵢ, Ωᵢ | `Moving` | body axes; a of the body's origin |
+//! | ωᵢ, ω̇ᵢ, aᵢ, Ωᵢ | `BodyMotion` | body axes; a of the body's origin |
 //! | m, h, Σ | [`RigidInertia`](crate::spatial::RigidInertia) | mass and moments about the body's origin |
 //! | nᵢ, fᵢ | `wrench[i]` | first the body's own wrench, then the wrench through its joint |
 //! | P, bias | `space::JointIn` | directions of the joint; ωₚ × ω_J, 2 ωₚ × v_J and the change of P |
@@ -31,7 +31,7 @@ use crate::algorithm::{Card, elements, passive};
 use crate::model::Angles;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
-use crate::space::{Components, Constants, JointIn, Moving, Space, in_space};
+use crate::space::{BodyMotion, Components, Constants, JointIn, Space, in_space};
 use crate::spatial::{Force, Pose, Vec3};
 use crate::state::Base;
 
@@ -108,8 +108,8 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
 pub(crate) struct NewtonEuler<E: Space> {
     angles: Angles<E::Number>,
     pose: Vec<E::Kept>,
-    moving: Vec<Moving<E>>, // written only for bodies whose children do not follow at once
-    wrench: Vec<E::Wrench>, // (4, 5), then (7)
+    moving: Vec<BodyMotion<E>>, // written only for bodies whose children do not follow at once
+    wrench: Vec<E::Wrench>,     // (4, 5), then (7)
 }
 
 impl<E: Space> NewtonEuler<E> {
@@ -119,7 +119,7 @@ impl<E: Space> NewtonEuler<E> {
         NewtonEuler {
             angles: E::angles(model.tree()),
             pose: vec![*E::kept(&E::pose(Pose::identity())); n],
-            moving: vec![Moving::new([E::zero(); 3]); n],
+            moving: vec![BodyMotion::new([E::zero(); 3]); n],
             wrench: vec![E::wrench(E::zero(), E::zero()); n],
         }
     }
@@ -161,7 +161,7 @@ impl<E: Space> NewtonEuler<E> {
                 poses[i] = *E::kept(&pose);
                 joint.carry(info.v, setting, &pose, &before, v, vdot) // (1, 2, 3)
             });
-            before = Moving::new(moved);
+            before = BodyMotion::new(moved);
             if info.gathers {
                 self.moving[i] = before;
             }
@@ -221,10 +221,10 @@ impl<E: Space> NewtonEuler<E> {
 
 /// The base: its prescribed motion, in its own axes, with gravity as an acceleration −g.
 #[inline(always)]
-fn at_base<E: Space>(base: &Base<E::Number>, gravity: Vec3<E::Number>) -> Moving<E> {
+fn at_base<E: Space>(base: &Base<E::Number>, gravity: Vec3<E::Number>) -> BodyMotion<E> {
     let r = base.pose.rotation;
     let a = base.acceleration.linear - gravity;
-    Moving::new([
+    BodyMotion::new([
         E::vector(r.transpose_times(base.velocity.angular)),
         E::vector(r.transpose_times(base.acceleration.angular)),
         E::vector(r.transpose_times(a)),

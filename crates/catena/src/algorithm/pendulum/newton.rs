@@ -69,11 +69,11 @@ impl Scheme {
 pub struct Newton<S = f64> {
     scheme: Scheme,
     dependent: Vec<u8>,
-    work: Work<S>,
+    work: NewtonWork<S>,
 }
 
 #[derive(Clone, Debug)]
-enum Work<S> {
+enum NewtonWork<S> {
     Full(Full<S>),
     Reduced(Reduced<S>),
     Linear(Linear<S>),
@@ -86,9 +86,9 @@ impl<S: Scalar<Mask = bool>> Newton<S> {
             scheme,
             dependent: vec![0; bodies],
             work: match scheme {
-                Scheme::NumericalFull | Scheme::ExactFull => Work::Full(Full::new(bodies)),
-                Scheme::Reduced => Work::Reduced(Reduced::new(bodies)),
-                Scheme::Linear => Work::Linear(Linear::new(bodies)),
+                Scheme::NumericalFull | Scheme::ExactFull => NewtonWork::Full(Full::new(bodies)),
+                Scheme::Reduced => NewtonWork::Reduced(Reduced::new(bodies)),
+                Scheme::Linear => NewtonWork::Linear(Linear::new(bodies)),
             },
         }
     }
@@ -111,7 +111,7 @@ impl<S: Scalar<Mask = bool>> Newton<S> {
     ) -> Result<()> {
         self.dependent.copy_from_slice(dependent);
         let done = match (&mut self.work, self.scheme) {
-            (Work::Full(full), scheme) => {
+            (NewtonWork::Full(full), scheme) => {
                 if scheme == Scheme::NumericalFull {
                     full.differences(pendulum, dependent, x, xdot, sigma);
                 } else {
@@ -120,11 +120,13 @@ impl<S: Scalar<Mask = bool>> Newton<S> {
                 full.factorize()
                     .map_err(|unknown| unknown / super::UNKNOWNS)
             }
-            (Work::Reduced(reduced), _) => {
+            (NewtonWork::Reduced(reduced), _) => {
                 reduced.linearize(pendulum, x, xdot, sigma);
                 reduced.factorize(pendulum, dependent)
             }
-            (Work::Linear(linear), _) => linear.factorize(pendulum, dependent, x, xdot, sigma),
+            (NewtonWork::Linear(linear), _) => {
+                linear.factorize(pendulum, dependent, x, xdot, sigma)
+            }
         };
         done.map_err(|body| {
             Error::new(
@@ -146,9 +148,9 @@ impl<S: Scalar<Mask = bool>> Newton<S> {
         correction: &mut [S],
     ) {
         match &mut self.work {
-            Work::Full(full) => full.solve(e, correction),
-            Work::Reduced(reduced) => reduced.solve(&self.dependent, e, correction),
-            Work::Linear(linear) => linear.solve(pendulum, &self.dependent, e, correction),
+            NewtonWork::Full(full) => full.solve(e, correction),
+            NewtonWork::Reduced(reduced) => reduced.solve(&self.dependent, e, correction),
+            NewtonWork::Linear(linear) => linear.solve(pendulum, &self.dependent, e, correction),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! semi-implicit Euler (1)–(2).
 
 use super::coupled::prepare_dynamics;
-use super::lanes::{Place, Work, not_positive};
+use super::lanes::{LaneWork, Place, not_positive};
 use super::question::Question;
 use crate::Dynamics;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
@@ -213,7 +213,7 @@ impl<V: Vector> Stages<V> {
 impl Question for Advance<'_> {
     const NEEDS_VELOCITIES: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
         match self.coupled {
             None => {
                 work.forward
@@ -232,7 +232,7 @@ impl Question for Advance<'_> {
         model: &Model,
         base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {

@@ -4,7 +4,7 @@
 //! and poses are asked of the tree at the expanded states, and contracted state by state.
 
 use super::advance::{Advance, Drive};
-use super::lanes::{Place, Work, not_positive};
+use super::lanes::{LaneWork, Place, not_positive};
 use super::question::Question;
 use super::{Batch, Job};
 use crate::Dynamics;
@@ -69,7 +69,7 @@ fn couplings(model: &Model) -> &Couplings {
 }
 
 /// Makes the workspace of dynamics.
-pub(super) fn prepare_dynamics<V: Vector>(tree: &Model, model: &Model, work: &mut Work<V>) {
+pub(super) fn prepare_dynamics<V: Vector>(tree: &Model, model: &Model, work: &mut LaneWork<V>) {
     work.coupled
         .get_or_insert_with(|| Box::new(CoupledDynamics::new(tree, couplings(model))));
 }
@@ -77,7 +77,7 @@ pub(super) fn prepare_dynamics<V: Vector>(tree: &Model, model: &Model, work: &mu
 impl Question for InLanes<'_> {
     const NEEDS_VELOCITIES: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
         prepare_dynamics(self.tree, model, work);
         // code writes pivots after its results
         work.make_room(work.native.forward.as_ref().map_or(0, Wides::outputs));
@@ -89,7 +89,7 @@ impl Question for InLanes<'_> {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
@@ -141,7 +141,7 @@ impl Question for InLanes<'_> {
 pub(super) struct FactorizeClusters<'a>(pub &'a Model);
 
 impl Question for FactorizeClusters<'_> {
-    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, groups: usize) {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, groups: usize) {
         let (tree, couplings) = (self.0, couplings(model));
         work.cluster_factors
             .resize_with(groups, || ClusterFactorization::new(tree, couplings));
@@ -154,7 +154,7 @@ impl Question for FactorizeClusters<'_> {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
@@ -186,7 +186,7 @@ pub(super) struct SolveClusters<'a> {
 impl Question for SolveClusters<'_> {
     const IN_PLACE: bool = true;
 
-    fn prepare<V: Vector>(self, _model: &Model, _work: &mut Work<V>, _groups: usize) {}
+    fn prepare<V: Vector>(self, _model: &Model, _work: &mut LaneWork<V>, _groups: usize) {}
 
     #[inline(always)]
     fn answer<V: Vector>(
@@ -194,7 +194,7 @@ impl Question for SolveClusters<'_> {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {

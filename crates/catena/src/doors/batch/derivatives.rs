@@ -1,7 +1,7 @@
 //! Derivatives of many states at once.
 
 use super::Batch;
-use super::lanes::{Place, Transposed, Work, not_positive};
+use super::lanes::{LaneWork, Place, Transposed, not_positive};
 use super::question::{Question, SMALL, in_lane};
 use super::squares::Squares;
 use crate::Dynamics;
@@ -21,7 +21,7 @@ use crate::state::{Base, State};
 /// with a column in each lane.
 #[derive(Clone, Debug)]
 pub(crate) struct OfEfforts<V: Vector> {
-    recursion: inverse::Work<Wide<V>>,
+    recursion: inverse::PairRecursion<Wide<V>>,
     transposed: Transposed<V, { pairs::NUMBERS }>,
     /// Of packs of columns, or of columns if states are in the lanes to the end.
     pairs: Pairs<Wide<V>>,
@@ -55,11 +55,11 @@ struct OfInverse;
 impl Question for OfInverse {
     const NEEDS_VELOCITIES: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
         let native = &work.native.inverse_derivatives;
         let of_efforts = work.of_efforts.get_or_insert_with(|| {
             Box::new(OfEfforts {
-                recursion: inverse::Work::new(model),
+                recursion: inverse::PairRecursion::new(model),
                 transposed: Transposed::new(model),
                 pairs: match model.nv() <= SMALL {
                     true => Pairs::new::<Wide<V>, One, f64>(model),
@@ -78,7 +78,7 @@ impl Question for OfInverse {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
@@ -146,7 +146,7 @@ struct OfForward;
 impl Question for OfForward {
     const NEEDS_VELOCITIES: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
         let native = &work.native.forward_derivatives;
         let of_accelerations = work.of_accelerations.get_or_insert_with(|| {
             Box::new(OfAccelerations {
@@ -171,7 +171,7 @@ impl Question for OfForward {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {

@@ -62,7 +62,7 @@ impl<'a> Job<'a> {
 
 /// The workspaces of one thread in one kind of register. Each question makes what it needs when it is first asked.
 #[derive(Clone, Debug)]
-pub(crate) struct Work<V: Vector> {
+pub(crate) struct LaneWork<V: Vector> {
     /// Coordinates; these four are longer than needed, by up to a register of states.
     pub q: Vec<Wide<V>>,
     pub v: Vec<Wide<V>>,
@@ -91,10 +91,10 @@ pub(crate) struct Work<V: Vector> {
     pub still: bool,
 }
 
-impl<V: Vector> Work<V> {
+impl<V: Vector> LaneWork<V> {
     pub fn new(model: &Model) -> Self {
         let bodies = &model.tree().bodies[1..];
-        Work {
+        LaneWork {
             q: padded(model.nq()),
             v: padded(model.nv()),
             input: padded(model.nv()),
@@ -268,7 +268,7 @@ impl Place<'_> {
 
 /// The arguments of some states come into the registers. Gives zero in the lanes of valid states, NaN in the others.
 struct TakeIn<'a, 'b, V: Vector> {
-    work: &'a mut Work<V>,
+    work: &'a mut LaneWork<V>,
     model: &'a Model,
     job: &'a Job<'b>,
     first: usize,

@@ -1,6 +1,6 @@
 //! The quantities that can be computed for many states at once.
 
-use super::lanes::{Place, Transposed, Work, not_positive};
+use super::lanes::{LaneWork, Place, Transposed, not_positive};
 use super::squares::Squares;
 use crate::Dynamics;
 use crate::algorithm::elements;
@@ -18,7 +18,7 @@ use crate::scalar::{Fused, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State};
 
-/// A question for the states in the lanes of a register. To add one: a field of [`Work`] for its workspace, an
+/// A question for the states in the lanes of a register. To add one: a field of [`LaneWork`] for its workspace, an
 /// implementation of this, and a method of `Batch`.
 pub(crate) trait Question: Copy + Sync {
     /// Is the output also an input?
@@ -28,7 +28,7 @@ pub(crate) trait Question: Copy + Sync {
     const NEEDS_VELOCITIES: bool = false;
 
     /// Makes the workspace if there is none, for this number of registers of states.
-    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, groups: usize);
+    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, groups: usize);
 
     /// From `q`, `v`, `input` (and `external` if loaded) of the workspace to the results in their place. Lanes that failed, or
     /// whose result is not finite, become NaN in what is returned.
@@ -37,7 +37,7 @@ pub(crate) trait Question: Copy + Sync {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V>;
@@ -58,7 +58,7 @@ pub(crate) struct Inverse;
 impl Question for Inverse {
     const NEEDS_VELOCITIES: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
         work.inverse
             .get_or_insert_with(|| Box::new(InverseDynamics::new(model)));
     }
@@ -69,7 +69,7 @@ impl Question for Inverse {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
@@ -114,7 +114,7 @@ pub(crate) struct Forward;
 impl Question for Forward {
     const NEEDS_VELOCITIES: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
         work.forward
             .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
         // code writes pivots after its results
@@ -127,7 +127,7 @@ impl Question for Forward {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
@@ -169,7 +169,7 @@ impl Question for Forward {
 pub(crate) struct Inertia(pub Part);
 
 impl Question for Inertia {
-    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
         let of_inertia = work.of_inertia.get_or_insert_with(|| {
             Box::new(OfInertia {
                 composite: CompositeBodies::new(model),
@@ -203,7 +203,7 @@ impl Question for Inertia {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
@@ -293,7 +293,7 @@ pub(crate) fn in_lane<V: Vector>(mut bad: Wide<V>, lane: usize, columns: Wide<V>
 pub(crate) struct Factorize;
 
 impl Question for Factorize {
-    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, groups: usize) {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, groups: usize) {
         work.factors
             .resize_with(groups, || Factorization::new(model));
     }
@@ -304,7 +304,7 @@ impl Question for Factorize {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
@@ -333,7 +333,7 @@ pub(crate) struct Solve {
 impl Question for Solve {
     const IN_PLACE: bool = true;
 
-    fn prepare<V: Vector>(self, _model: &Model, _work: &mut Work<V>, _groups: usize) {}
+    fn prepare<V: Vector>(self, _model: &Model, _work: &mut LaneWork<V>, _groups: usize) {}
 
     #[inline(always)]
     fn answer<V: Vector>(
@@ -341,7 +341,7 @@ impl Question for Solve {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
@@ -368,7 +368,7 @@ impl Question for Solve {
 pub(crate) struct FrameJacobian<'a>(pub &'a FrameInfo);
 
 impl Question for FrameJacobian<'_> {
-    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, _groups: usize) {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
         work.kinematics
             .get_or_insert_with(|| Box::new(Kinematics::new(model)));
     }
@@ -379,7 +379,7 @@ impl Question for FrameJacobian<'_> {
         model: &Model,
         base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
@@ -411,7 +411,7 @@ impl Question for FrameJacobian<'_> {
 pub(crate) struct FramePose<'a>(pub &'a FrameInfo);
 
 impl Question for FramePose<'_> {
-    fn prepare<V: Vector>(self, model: &Model, work: &mut Work<V>, groups: usize) {
+    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, groups: usize) {
         FrameJacobian(self.0).prepare(model, work, groups);
     }
 
@@ -421,7 +421,7 @@ impl Question for FramePose<'_> {
         model: &Model,
         base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut Work<V>,
+        work: &mut LaneWork<V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {

@@ -1,8 +1,8 @@
 //! Derivatives, through the checked entry point.
 
-use super::{Dynamics, Kept, Path, Work, make_square};
+use super::{Dynamics, DynamicsWork, Kept, Path, make_square};
 use crate::Cpu;
-use crate::algorithm::derivatives::inverse::Work as InverseWork;
+use crate::algorithm::derivatives::inverse::PairRecursion;
 use crate::algorithm::derivatives::pairs::Pairs;
 use crate::algorithm::derivatives::sweeps::Sweeps;
 use crate::algorithm::derivatives::{ForwardDerivatives, InverseDerivatives, forward};
@@ -45,7 +45,7 @@ enum Of {
 /// The workspaces of generic recursions.
 #[derive(Clone, Debug)]
 struct Plain {
-    inverse: InverseWork<f64>,
+    inverse: PairRecursion<f64>,
     pairs: Pairs<f64>,
     forward: forward::Recursion<f64>,
     sweeps: Sweeps<f64, One>,
@@ -64,7 +64,7 @@ enum Workspaces {
 impl Plain {
     fn new(model: &Model) -> Self {
         Plain {
-            inverse: InverseWork::new(model),
+            inverse: PairRecursion::new(model),
             pairs: Pairs::new::<f64, One, f64>(model),
             forward: forward::Recursion::new(model),
             sweeps: Sweeps::new(model),
@@ -76,7 +76,7 @@ impl Plain {
     fn run(
         &mut self,
         of: Of,
-        door: &Work<f64>,
+        door: &DynamicsWork<f64>,
         model: &Model,
         state: [&[f64]; 3],
         base: &Base<f64>,
@@ -131,7 +131,7 @@ impl<V: Vector> Registers<V> {
     fn recursion(
         &mut self,
         of: Of,
-        (door, quads): (&Work<Fused>, &Quads),
+        (door, quads): (&DynamicsWork<Fused>, &Quads),
         model: &Model,
         state: [&[Fused]; 3],
         base: &Base<Fused>,
@@ -172,7 +172,7 @@ impl<V: Vector> Registers<V> {
 #[inline(always)]
 fn inverse_inertia<S: Scalar, K: Pack<S>>(
     columns: &mut Columns<S, K>,
-    door: &Work<S>,
+    door: &DynamicsWork<S>,
     model: &Model,
     out: &mut [S],
 ) {
@@ -195,7 +195,7 @@ mod compiled {
                 pub(crate) fn recursion(
                     work: &mut Registers<$register>,
                     of: Of,
-                    door: (&Work<Fused>, &Quads),
+                    door: (&DynamicsWork<Fused>, &Quads),
                     model: &Model,
                     state: [&[Fused]; 3],
                     base: &Base<Fused>,
@@ -215,7 +215,7 @@ mod compiled {
 
                 pub(crate) fn inverse_inertia(
                     work: &mut Registers<$register>,
-                    door: &Work<Fused>,
+                    door: &DynamicsWork<Fused>,
                     model: &Model,
                     out: &mut [Fused],
                 ) {

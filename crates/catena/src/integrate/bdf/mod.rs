@@ -182,7 +182,7 @@ impl BdfOptions {
     }
 
     fn check(&self) -> Result<()> {
-        let common = super::Options {
+        let common = super::IntegratorOptions {
             tolerances: self.tolerances,
             max_step: self.max_step,
             min_step: self.min_step,
