@@ -5,8 +5,10 @@
 //! product = sign { (*|/) sign }
 //! sign    = [-|+] sign | power
 //! power   = atom [ ^ sign ]
-//! atom    = number[deg] | pi | t | q.NAME | v.NAME | q[NAME] | v[NAME] | function(sum, …) | (sum)
+//! atom    = number[deg] | pi | t | q.NAME | v.NAME | sensor.NAME | q[NAME] | v[NAME] | sensor[NAME] | function(sum, …) | (sum)
 //! ```
+//!
+//! The NAME of what a sensor measures is the sensor's and the measure's: `sensor.imu.sx`.
 
 use crate::names;
 use catena::error::{Error, ErrorKind, Result};
@@ -22,6 +24,8 @@ pub enum Expression {
     Position(usize),
     /// A velocity, index into v.
     Velocity(usize),
+    /// What a sensor measures, index into the numbers of all sensors.
+    Sensor(usize),
     /// A function of one value.
     One(fn(f64) -> f64, Box<Expression>),
     /// An operator or a function of two values.
@@ -59,15 +63,38 @@ const FUNCTIONS_OF_TWO: &[(&str, Of2)] = &[
 /// The deepest nesting of parentheses, functions and signs.
 const DEEPEST: usize = 200;
 
+/// Names that a formula may use.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// Of positions, in their order.
+    pub positions: Vec<String>,
+    /// Of velocities.
+    pub velocities: Vec<String>,
+    /// Of what sensors measure, six numbers each.
+    pub sensors: Vec<String>,
+}
+
+/// Values at an instant, in the order of [`Names`].
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'a> {
+    /// Time, s.
+    pub t: f64,
+    /// Positions.
+    pub q: &'a [f64],
+    /// Velocities.
+    pub v: &'a [f64],
+    /// What the sensors measure; none where no formula [needs](Expression::needs_sensors) it.
+    pub sensors: &'a [[f64; 6]],
+}
+
 impl Expression {
-    /// Reads a formula; names of coordinates are those of positions and of velocities.
-    pub fn parse(text: &str, positions: &[String], velocities: &[String]) -> Result<Self> {
+    /// Reads a formula.
+    pub fn parse(text: &str, names: &Names) -> Result<Self> {
         let mut reader = Reader {
             text,
             at: 0,
             depth: 0,
-            positions,
-            velocities,
+            names,
         };
         let found = reader.sum()?;
         reader.skip_spaces();
@@ -78,14 +105,25 @@ impl Expression {
     }
 
     /// Its value at an instant.
-    pub fn value(&self, t: f64, q: &[f64], v: &[f64]) -> f64 {
+    pub fn value(&self, values: Values<'_>) -> f64 {
         match self {
             Expression::Number(x) => *x,
-            Expression::Time => t,
-            Expression::Position(k) => q[*k],
-            Expression::Velocity(k) => v[*k],
-            Expression::One(f, x) => f(x.value(t, q, v)),
-            Expression::Two(f, x, y) => f(x.value(t, q, v), y.value(t, q, v)),
+            Expression::Time => values.t,
+            Expression::Position(k) => values.q[*k],
+            Expression::Velocity(k) => values.v[*k],
+            Expression::Sensor(k) => values.sensors.as_flattened()[*k],
+            Expression::One(f, x) => f(x.value(values)),
+            Expression::Two(f, x, y) => f(x.value(values), y.value(values)),
+        }
+    }
+
+    /// Does it look at a sensor?
+    pub fn needs_sensors(&self) -> bool {
+        match self {
+            Expression::Sensor(_) => true,
+            Expression::One(_, x) => x.needs_sensors(),
+            Expression::Two(_, x, y) => x.needs_sensors() || y.needs_sensors(),
+            _ => false,
         }
     }
 }
@@ -94,8 +132,7 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    positions: &'a [String],
-    velocities: &'a [String],
+    names: &'a Names,
 }
 
 fn is_word(c: char) -> bool {
@@ -241,7 +278,7 @@ impl<'a> Reader<'a> {
         let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
         let word = &rest[..length];
         self.at += length;
-        if matches!(word, "q" | "v") && self.rest().starts_with(['.', '[']) {
+        if matches!(word, "q" | "v" | "sensor") && self.rest().starts_with(['.', '[']) {
             return self.coordinate(start, word);
         }
         match word {
@@ -264,7 +301,7 @@ impl<'a> Reader<'a> {
                     let all: Vec<&str> = functions.collect();
                     error.hint(format!("functions are {}", all.join(", ")))
                 }
-                None => error.hint("variables are t, q.NAME and v.NAME; pi is known"),
+                None => error.hint("variables are t, q.NAME, v.NAME and sensor.NAME; pi is known"),
             });
         }
         self.expect('(')?;
@@ -281,7 +318,7 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    /// `.NAME` or `[NAME]` after `q` or `v`.
+    /// `.NAME` or `[NAME]` after `q`, `v` or `sensor`.
     fn coordinate(&mut self, start: usize, kind: &str) -> Result<Expression> {
         let rest = self.rest();
         let name = match rest.strip_prefix('[') {
@@ -301,23 +338,25 @@ impl<'a> Reader<'a> {
                 &inside[..length]
             }
         };
-        let known = if kind == "q" {
-            self.positions
-        } else {
-            self.velocities
+        let names = self.names;
+        let (known, what, of): (_, _, fn(usize) -> Expression) = match kind {
+            "q" => (&names.positions, "coordinate", Expression::Position),
+            "v" => (&names.velocities, "coordinate", Expression::Velocity),
+            _ => (&names.sensors, "measure of a sensor", Expression::Sensor),
         };
-        match known.iter().position(|known| known == name) {
-            Some(k) if kind == "q" => Ok(Expression::Position(k)),
-            Some(k) => Ok(Expression::Velocity(k)),
-            None => {
-                let all = || known.iter().map(String::as_str);
-                let error = self.error(start, format!("there is no coordinate `{kind}.{name}`"));
-                Err(error.hint(match names::nearest(name, all()) {
-                    Some(near) => format!("did you mean `{kind}.{near}`?"),
-                    None => format!("the coordinates are {}", names::first_few(all())),
-                }))
-            }
+        if let Some(k) = known.iter().position(|known| known == name) {
+            return Ok(of(k));
         }
+        let all = || known.iter().map(String::as_str);
+        let error = self.error(start, format!("there is no {what} `{kind}.{name}`"));
+        Err(error.hint(match names::nearest(name, all()) {
+            Some(near) => format!("did you mean `{kind}.{near}`?"),
+            None if known.is_empty() => {
+                "the model has none; name sensors in [[sensor]] tables".into()
+            }
+            None if kind == "sensor" => format!("sensors measure {}", names::first_few(all())),
+            None => format!("the coordinates are {}", names::first_few(all())),
+        }))
     }
 }
 
@@ -325,8 +364,15 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    fn names() -> Vec<String> {
-        ["elbow", "left-hip", "tilt.2"].map(String::from).to_vec()
+    fn names() -> Names {
+        let coordinates = ["elbow", "left-hip", "tilt.2"].map(String::from).to_vec();
+        Names {
+            positions: coordinates.clone(),
+            velocities: coordinates,
+            sensors: ["wx", "wy", "wz", "sx", "sy", "sz"]
+                .map(|measure| format!("imu.{measure}"))
+                .to_vec(),
+        }
     }
 
     #[test]
@@ -344,9 +390,16 @@ mod tests {
             ("max(t, min(3, 2)) + atan2(0, 1) + hypot(3,4)", 7.0),
             (" ( step(-1) + step(0) ) * sign(-7) ", -1.0),
             ("exp(ln(2))*tanh(0)+abs(-3)", 3.0),
+            ("sensor.imu.wy - sensor[imu.sz]", -4.0),
         ] {
-            let found = Expression::parse(text, &names(), &names()).expect(text);
-            let found = found.value(t, &q, &v);
+            let found = Expression::parse(text, &names()).expect(text);
+            assert_eq!(found.needs_sensors(), text.contains("sensor"), "{text}");
+            let found = found.value(Values {
+                t,
+                q: &q,
+                v: &v,
+                sensors: &[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]],
+            });
             assert!((found - wanted).abs() < 1e-12, "{text}: {found}");
         }
     }
@@ -359,6 +412,10 @@ mod tests {
             ("2*sim(t)", "column 3: there is no function `sim`"),
             ("3*x", "column 3: there is no variable `x`"),
             ("1+q.elbo", "column 3: there is no coordinate `q.elbo`"),
+            (
+                "sensor.imu.s",
+                "there is no measure of a sensor `sensor.imu.s`",
+            ),
             ("(1+2", "column 5: `)` is missing"),
             ("1 2", "column 3: `2` is not expected here"),
             ("min(1)", "column 6: `,` is missing"),
@@ -367,13 +424,13 @@ mod tests {
             ("§", "column 1: `§` is not expected here"),
             ("1e999", "column 1: `1e999` is not a number"),
         ] {
-            let error = Expression::parse(text, &names(), &names()).expect_err(text);
+            let error = Expression::parse(text, &names()).expect_err(text);
             assert!(error.message().contains(wanted), "{}", error.message());
         }
-        let error = Expression::parse("sim(t)", &names(), &names()).expect_err("sim");
+        let error = Expression::parse("sim(t)", &names()).expect_err("sim");
         assert_eq!(error.advice(), Some("did you mean `sin`?"));
         let deep = "(".repeat(100_000);
-        let error = Expression::parse(&deep, &names(), &names()).expect_err("deep");
+        let error = Expression::parse(&deep, &names()).expect_err("deep");
         assert!(error.message().contains("nested too deeply"));
     }
 }

@@ -587,9 +587,20 @@ impl Batch {
         external: &[Force<f64>],
     ) -> Result<()> {
         let failed = self.failed();
-        if failed.is_empty() {
-            return Ok(());
+        match failed.is_empty() {
+            true => Ok(()),
+            false => self.explain_states(question, &failed, slices, external),
         }
+    }
+
+    /// Adds these states to the failures, with their reasons; the first failure is the error.
+    fn explain_states<Q: Question>(
+        &mut self,
+        question: Q,
+        failed: &[usize],
+        slices: [&[f64]; 3],
+        external: &[Force<f64>],
+    ) -> Result<()> {
         let [q, v, input] = slices;
         let (nq, nv, bodies) = (
             self.model.nq(),
@@ -601,7 +612,7 @@ impl Batch {
             true => vec![0.0; size],
             false => x[state * size..(state + 1) * size].to_vec(),
         };
-        for &state in &failed {
+        for &state in failed {
             let single = State {
                 q: part(q, state, nq),
                 v: part(v, state, nv),
@@ -619,6 +630,7 @@ impl Batch {
             });
             self.failures.push(Failure { state, error });
         }
+        self.failures.sort_by_key(|failure| failure.state);
         self.first_failure()
     }
 

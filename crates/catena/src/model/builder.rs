@@ -355,6 +355,19 @@ impl ModelBuilder {
         let mut model = making.finish(self)?;
         model.constraints = constraints;
         model.forces = forces;
+        if model.body_count() == 0 {
+            let warning = Warning {
+                message: format!(
+                    "nothing can move: model `{}` has no joint that is not fixed; `--free-base` lets it float",
+                    self.name
+                ),
+                place: Place::default(),
+            };
+            if self.strict {
+                return Err(Error::new(ErrorKind::Model, warning.message));
+            }
+            Arc::make_mut(&mut model.tree).warnings.push(warning);
+        }
         match check::mobility(&model)? {
             None => {}
             Some(error) if self.allow_immobile && !self.strict => {

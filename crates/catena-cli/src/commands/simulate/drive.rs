@@ -3,12 +3,12 @@
 use super::process::Process;
 use super::{Arguments, ControllerKind, base};
 use crate::coordinates::{Coordinate, Quantity};
-use crate::expression::Expression;
+use crate::expression::{Expression, Names, Values};
 use crate::situation::{Situation, find_frame};
 use crate::state_argument::{self, typed_list};
 use crate::{json, names, number, state_file};
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::{Actuator, BodyInfo};
+use catena::model::{Actuator, BodyInfo, Sensor};
 use catena::simulate::{Controller, EventFunction, FrameWrench, Gains, Inputs, Law, Table};
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample, Sampled};
@@ -220,6 +220,15 @@ impl Arguments {
             coordinates.map(|coordinate| coordinate.name).collect()
         };
         let [positions, velocities] = [Quantity::Position, Quantity::Velocity].map(names);
+        let measures = |sensor: &Sensor| {
+            let measures = sensor.measures();
+            measures.map(|(measure, _)| format!("{}.{measure}", sensor.name))
+        };
+        let names = Names {
+            positions,
+            velocities,
+            sensors: model.sensors().iter().flat_map(measures).collect(),
+        };
         let mut formulas: Vec<(usize, Expression)> = Vec::new();
         for text in &self.effort {
             let Some((name, formula)) = text.split_once('=') else {
@@ -234,19 +243,28 @@ impl Arguments {
                 )));
             }
             let formula = formula.trim();
-            let expression =
-                Expression::parse(formula, &positions, &velocities).map_err(|error| {
-                    let message = format!("--effort: {}", error.message());
-                    let hint = error.advice().map(str::to_string);
-                    let error = refusal(message);
-                    hint.map_or(error.clone(), |hint| error.hint(hint))
-                })?;
+            let expression = Expression::parse(formula, &names).map_err(|error| {
+                let message = format!("--effort: {}", error.message());
+                let hint = error.advice().map(str::to_string);
+                let error = refusal(message);
+                hint.map_or(error.clone(), |hint| error.hint(hint))
+            })?;
+            if expression.needs_sensors() && self.rate.is_none() {
+                return Err(refusal(format!(
+                    "--effort: `{formula}` looks at a sensor, which needs --rate"
+                ))
+                .hint("what a sensor measures depends on the efforts; with --rate 1000 it is measured under the last ones"));
+            }
             formulas.push((k, expression));
         }
-        let law = Law::function(move |t, q, v, tau| {
+        let needs_sensors = formulas.iter().any(|(_, formula)| formula.needs_sensors());
+        let law = Law::with_sensors(move |t, state, sensors, tau| {
+            let (q, v) = (&state.q, &state.v);
+            let sensors = if needs_sensors { sensors.all()? } else { &[] };
             for (k, formula) in &formulas {
-                tau[*k] = formula.value(t, q, v);
+                tau[*k] = formula.value(Values { t, q, v, sensors });
             }
+            Ok(())
         });
         let description = json!({ "kind": "formulas", "efforts": self.effort });
         Ok((Controller::Own(law), description))

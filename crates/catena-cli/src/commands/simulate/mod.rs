@@ -30,7 +30,8 @@ use catena::integrate::bdf::MAX_ORDER;
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::native::Compiler;
 use catena::simulate::{
-    Drift, Integrator, NewtonMatrix, Simulation, SimulationOptions, verified_error,
+    Drift, FastDamping, Integrator, NewtonMatrix, Simulation, SimulationOptions, fastest_damping,
+    verified_error,
 };
 use catena::{Cpu, Model};
 use clap::{Args, ValueEnum};
@@ -130,15 +131,14 @@ pub struct Arguments {
     #[arg(long, value_name = "DT", allow_negative_numbers = true)]
     interval: Option<f64>,
 
-    /// dop853, verner9, verner6, tsit5, dopri5 (adaptive); bdf (adaptive, implicit, for stiff joints); rk4, semi-implicit-euler, implicit-midpoint (fixed step)
+    /// dop853, verner9, verner6, tsit5, dopri5 (adaptive); bdf (adaptive, implicit, for stiff joints); rk4, semi-implicit-euler, implicit-midpoint (fixed step) [default: dop853, bdf where the damping of a joint is too fast for it]
     #[arg(
         long,
         value_name = "NAME",
-        default_value = "dop853",
         value_parser = |name: &str| Ok::<String, std::convert::Infallible>(name.to_lowercase()),
         help_heading = "Method"
     )]
-    method: String,
+    method: Option<String>,
 
     /// Coordinates that bdf integrates: joints (trees), bodies (redundant coordinates, loops too) [default: joints, bodies if there are loops]
     #[arg(long, value_name = "NAME", help_heading = "Method")]
@@ -406,7 +406,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         let chain = &mut ClosedChain::new(model);
         moved = situation::close(chain, 0.0, &mut start.state)?;
     }
-    let options = arguments.options()?;
+    let stiff = arguments.stiff_damping(model, &start);
+    let method = arguments.method(stiff.as_ref());
+    let options = arguments.options(method)?;
     arguments.check_limit()?;
     let drive = arguments.drive(model, &start)?;
     let inputs = drive.inputs.clone();
@@ -440,6 +442,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         &loaded,
         &start,
         &options,
+        method,
         &drive,
         &names,
         &layout,
@@ -483,6 +486,13 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         true => json::text(&report.json()),
         false => report.text(),
     });
+    if let Some(damping) = stiff {
+        outcome = outcome.note(format!(
+            "the damping of `{}` acts within {} s: the implicit method bdf is used (--method)",
+            damping.name,
+            rough(damping.rate.recip())
+        ));
+    }
     if let Some(moved) = moved {
         outcome = outcome.note(moved.sentence());
     } else if nudged.iter().any(|moved| *moved > NUDGED) {
@@ -536,6 +546,23 @@ impl Arguments {
             )
             .hint("1e-6 allows an error at the end of a millionth of the motion; --verify alone allows a hundredth")),
             _ => Ok(()),
+        }
+    }
+
+    /// Damping that is too fast for the usual method, if no method was chosen. A sampled controller stays with it: its steps
+    /// start anew at every instant.
+    fn stiff_damping(&self, model: &Model, start: &Situation) -> Option<FastDamping> {
+        let is_open = self.method.is_none() && self.rate.is_none() && self.step.is_none();
+        let found = is_open.then(|| fastest_damping(model, &start.state).ok())?;
+        found.flatten().filter(|d| d.is_stiff(self.duration))
+    }
+
+    /// The method chosen, or the usual one.
+    fn method(&self, stiff: Option<&FastDamping>) -> &str {
+        match (self.method.as_deref(), stiff) {
+            (Some(method), _) => method,
+            (None, Some(_)) => "bdf",
+            (None, None) => "dop853",
         }
     }
 
@@ -652,25 +679,22 @@ impl Arguments {
         }
     }
 
-    fn options(&self) -> Result<SimulationOptions> {
-        if self.coordinates.is_some() && self.method != "bdf" {
+    fn options(&self, method: &str) -> Result<SimulationOptions> {
+        if self.coordinates.is_some() && method != "bdf" {
             return Err(Error::new(
                 ErrorKind::Input,
-                format!(
-                    "--coordinates: `{}` integrates joint coordinates",
-                    self.method
-                ),
+                format!("--coordinates: `{method}` integrates joint coordinates"),
             )
             .hint("choose `--method bdf`, or leave out --coordinates"));
         }
-        if self.newton.is_some() && self.method != "bdf" {
+        if self.newton.is_some() && method != "bdf" {
             return Err(Error::new(
                 ErrorKind::Input,
-                format!("--newton: `{}` does not use Newton's method", self.method),
+                format!("--newton: `{method}` does not use Newton's method"),
             )
             .hint("choose `--method bdf`, or leave out --newton"));
         }
-        let integrator = if let Ok(method) = self.method.parse::<Method>() {
+        let integrator = if let Ok(method) = method.parse::<Method>() {
             Integrator::Adaptive {
                 method,
                 tolerances: Tolerances {
@@ -679,7 +703,7 @@ impl Arguments {
                 },
                 max_step: self.step.unwrap_or(f64::INFINITY),
             }
-        } else if self.method == "bdf" {
+        } else if method == "bdf" {
             Integrator::Bdf {
                 tolerances: Tolerances {
                     relative: self.rtol,
@@ -689,7 +713,7 @@ impl Arguments {
                 max_order: MAX_ORDER,
                 matrix: self.newton()?,
             }
-        } else if let Ok(method) = self.method.parse::<FixedMethod>() {
+        } else if let Ok(method) = method.parse::<FixedMethod>() {
             Integrator::Fixed {
                 method,
                 step: self.step.unwrap_or(STEP),
@@ -697,7 +721,7 @@ impl Arguments {
         } else {
             return Err(Error::new(
                 ErrorKind::Input,
-                format!("--method: there is no method `{}`", self.method),
+                format!("--method: there is no method `{method}`"),
             )
             .hint(
                 "methods are dop853, verner9, verner6, tsit5, dopri5, bdf, rk4, semi-implicit-euler, implicit-midpoint",
