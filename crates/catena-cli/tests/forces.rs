@@ -181,7 +181,6 @@ fn what_knows_no_forces_refuses_them() {
         "generate swing.toml",
         "derive swing.toml",
         "count swing.toml",
-        "regressor swing.toml --random 1",
         "export-case swing.toml",
     ] {
         let run = folder.run(command);
@@ -200,6 +199,8 @@ fn what_knows_no_forces_refuses_them() {
         "derivatives swing.toml --random 1",
         "check swing.toml",
         "factor swing.toml --random 1",
+        "regressor swing.toml --random 1",
+        "linearize swing.toml",
     ] {
         let run = folder.run(command);
         assert_eq!(run.code, 0, "{command}: {}{}", run.stdout, run.stderr);

@@ -2,15 +2,17 @@
 
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::{
-    Actuator, ActuatorSpec, Dof, Inertial, JointKind, JointSpec, ModelBuilder, embedded,
+    Actuator, ActuatorSpec, Dof, Inertial, JointKind, JointSpec, ModelBuilder, SensorRule,
+    SensorSpec, embedded,
 };
 use catena::simulate::{
     Audit, Controller, FrameLoad, Gains, Inputs, Integrator, Law, NewtonMatrix, Sample, Simulation,
-    SimulationOptions,
+    SimulationOptions, fastest_damping,
 };
 use catena::spatial::{Force, Sym3, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
-use catena::{Model, State};
+use catena::{Dynamics, Model, State};
+use std::sync::{Arc, Mutex};
 
 /// Inertia of the wheel about its axis, kg·m².
 const INERTIA: f64 = 0.4;
@@ -614,4 +616,150 @@ fn resume_gives_the_same_bits() {
             "the run cannot be resumed: its controller keeps a state that was not saved"
         );
     }
+}
+
+/// A pendulum with a motor in its joint, an IMU at its tip and a load cell in its joint.
+fn measured_pendulum(lag: f64) -> Model {
+    let mut builder = ModelBuilder::new("pendulum");
+    builder.link(
+        "rod",
+        Inertial {
+            mass: 1.3,
+            centre: Vec3::new(0.4, 0.1, 0.0),
+            tensor: Sym3::new(0.02, 0.05, 0.06, 0.0, 0.0, 0.0),
+        },
+    );
+    builder.gravity = Vec3::new(0.0, -9.81, 0.0);
+    builder.joint(JointSpec::new("pivot", JointKind::Revolute, "world", "rod"));
+    builder.actuators.push(ActuatorSpec {
+        lag,
+        ..ActuatorSpec::new("motor", "pivot")
+    });
+    let imu = SensorRule::Imu {
+        frame: "rod".into(),
+    };
+    let cell = SensorRule::ForceTorque {
+        joint: "pivot".into(),
+        frame: None,
+    };
+    builder.sensors.push(SensorSpec::new("imu", imu));
+    builder.sensors.push(SensorSpec::new("cell", cell));
+    builder.build().unwrap()
+}
+
+/// What a controller that feeds sensors back saw: instants, and the numbers of both sensors.
+fn seen_by_a_controller(model: &Model) -> (Vec<Sample>, Vec<(f64, [[f64; 6]; 2])>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let book = Arc::clone(&seen);
+    let law = Law::with_sensors(move |t, _, sensors, tau| {
+        let [imu, cell] = [sensors.of("imu")?, sensors.of("cell")?];
+        book.lock().unwrap().push((t, [imu, cell]));
+        tau[0] = 0.3 * cell[1] - 0.8 * imu[2] + (5.0 * t).sin();
+        Ok(())
+    });
+    let inputs = Inputs {
+        actuators: Some(model.actuators()),
+        rate: Some(50.0),
+        ..own(law)
+    };
+    let options = options(adaptive(1e-10), 1.0, 0.02);
+    let (samples, run) = to_the_end(simulation(model, &[0.4], &[0.2], inputs, options));
+    expect_clean(&run.finish());
+    let seen = seen.lock().unwrap().clone();
+    (samples, seen)
+}
+
+/// With a lag efforts do not jump: what the controller saw at an instant is what a record of that instant has.
+#[test]
+fn a_controller_sees_what_is_recorded() {
+    let model = measured_pendulum(0.05);
+    let (samples, seen) = seen_by_a_controller(&model);
+    let mut dynamics = Dynamics::new(&model);
+    let mut compared = 0;
+    for sample in &samples {
+        let Some((_, seen)) = seen.iter().find(|(t, _)| (t - sample.time).abs() < 1e-12) else {
+            continue;
+        };
+        let recorded = (dynamics.measure(&sample.state, &sample.vdot, &sample.external)).unwrap();
+        for (seen, recorded) in seen.iter().zip(&recorded) {
+            for (seen, recorded) in seen.iter().zip(recorded) {
+                assert!((seen - recorded).abs() < 1e-11, "{}", sample.time);
+            }
+        }
+        compared += 1;
+    }
+    assert!(compared >= 50, "{compared}");
+}
+
+/// Without a lag it sees what its command before causes, at first none.
+#[test]
+fn a_controller_sees_what_its_last_command_causes() {
+    let model = measured_pendulum(0.0);
+    let (samples, seen) = seen_by_a_controller(&model);
+    let mut dynamics = Dynamics::new(&model);
+    let mut before = 0.0;
+    for (sample, (t, seen)) in samples.iter().zip(&seen) {
+        assert!((sample.time - t).abs() < 1e-12);
+        let vdot = dynamics
+            .forward(&sample.state, &[before], &[])
+            .unwrap()
+            .to_vec();
+        let wanted = dynamics.measure(&sample.state, &vdot, &[]).unwrap();
+        for (seen, wanted) in seen.iter().flatten().zip(wanted.iter().flatten()) {
+            assert!((seen - wanted).abs() < 1e-11, "{t} s: {seen} {wanted}");
+        }
+        before = sample.tau[0];
+    }
+    assert!(seen.len() >= 50);
+}
+
+#[test]
+fn sensors_need_a_rate_and_a_name() {
+    let model = measured_pendulum(0.0);
+    let start = State::new(&model, &[0.4], &[0.2]).unwrap();
+    for (rate, name, wanted) in [
+        (
+            None,
+            "imu",
+            "a continuous controller cannot look at sensors",
+        ),
+        (Some(50.0), "gyro", "model `pendulum` has no sensor `gyro`"),
+    ] {
+        let law = Law::with_sensors(move |_, _, sensors, _| sensors.of(name).map(|_| ()));
+        let inputs = Inputs { rate, ..own(law) };
+        let options = options(adaptive(1e-8), 1.0, 0.1);
+        let made = Simulation::new(&model, &start, inputs, Vec::new(), options);
+        let error = made.and_then(|mut run| {
+            let mut samples = Vec::new();
+            while !run.finished() {
+                run.advance(&mut samples)?;
+            }
+            Ok(())
+        });
+        let error = error.unwrap_err();
+        assert!(error.message().contains(wanted), "{}", error.message());
+    }
+}
+
+/// Damping on next to no inertia is found, with its freedom and its rate.
+#[test]
+fn stiff_damping_is_named() {
+    let mut builder = wheel();
+    builder.joints[0].dofs = vec![Dof {
+        damping: 2.0,
+        ..Dof::default()
+    }];
+    let model = builder.build().unwrap();
+    let found = fastest_damping(&model, &State::neutral(&model))
+        .unwrap()
+        .unwrap();
+    assert_eq!(found.name, "axle");
+    assert!((found.rate - 2.0 / INERTIA).abs() < 1e-12);
+    assert!((found.inertia - INERTIA).abs() < 1e-15);
+    assert!(!found.is_stiff(10.0) && found.is_stiff(1e6));
+    let loose = wheel().build().unwrap();
+    assert_eq!(
+        fastest_damping(&loose, &State::neutral(&loose)).unwrap(),
+        None
+    );
 }

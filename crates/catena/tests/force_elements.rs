@@ -4,10 +4,10 @@
 mod runs;
 
 use catena::algorithm::constrained::ClosedChain;
-use catena::algorithm::elements::{act, element_wrenches};
+use catena::algorithm::elements::{act, element_wrenches, generalized};
 use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
-use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use catena::algorithm::inverse_dynamics::{InverseDynamics, inertial_parameters, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::integrate::FixedMethod;
 use catena::model::{
@@ -458,6 +458,100 @@ fn derivatives_have_the_elements() {
     }
 }
 
+/// Batches have the same derivatives, of small models and of one whose columns are in the lanes.
+#[test]
+fn derivatives_of_batches_have_the_elements() {
+    let states = 5;
+    let mut builder = embedded::builder("chain-40").unwrap();
+    load(&mut builder, 3, true);
+    let mut models: Vec<Model> = (0..4).map(|seed| loaded(seed, true)).collect();
+    models.push(builder.build().unwrap());
+    for model in &models {
+        let (nv, mut dynamics) = (model.nv(), Dynamics::new(model));
+        let all: Vec<State> = (0..states).map(|k| State::random(model, k + 7)).collect();
+        let q: Vec<f64> = all.iter().flat_map(|state| state.q.clone()).collect();
+        let v: Vec<f64> = all.iter().flat_map(|state| state.v.clone()).collect();
+        let input: Vec<f64> = (0..v.len()).map(|k| (k as f64).sin()).collect();
+        let mut batch = Batch::new(model).threads(2);
+        let mut inverse = vec![0.0; v.len() * 2 * nv];
+        let mut forward = vec![0.0; v.len() * 3 * nv];
+        batch
+            .inverse_derivatives(&q, &v, &input, &mut inverse)
+            .unwrap();
+        batch
+            .forward_derivatives(&q, &v, &input, &mut forward)
+            .unwrap();
+        for (k, state) in all.iter().enumerate() {
+            let given = &input[k * nv..(k + 1) * nv];
+            let wanted = dynamics.inverse_derivatives(state, given, &[]).unwrap();
+            let wanted = [wanted.dq.as_slice(), wanted.dv.as_slice()].concat();
+            let size = 2 * nv * nv;
+            close(
+                &inverse[k * size..(k + 1) * size],
+                &wanted,
+                1e-11,
+                "inverse",
+            );
+            let wanted = dynamics.forward_derivatives(state, given, &[]).unwrap();
+            let [dq, dv, dtau] = [&wanted.dq, &wanted.dv, &wanted.dtau].map(|m| m.as_slice());
+            let wanted = [dq, dv, dtau].concat();
+            let size = 3 * nv * nv;
+            close(&forward[k * size..(k + 1) * size], &wanted, 1e-8, "forward");
+        }
+    }
+}
+
+/// Inverse dynamics is Y π and the efforts of the elements, −Jᵀ w.
+#[test]
+fn the_regressor_leaves_the_elements_out() {
+    let mut builder = embedded::builder("chain-7").unwrap();
+    let ends = [Vec3::new(3.0, -4.0, 2.0), Vec3::new(0.1, 0.2, 0.3)];
+    let last = builder.links[6].name.clone();
+    let coil = spring("world", &last, ends, [30.0, 0.7, 1.1]);
+    builder.force(ForceSpec::new("coil", coil));
+    let model = builder.build().unwrap();
+    let state = State::random(&model, 3);
+    let vdot = vec![0.4; 7];
+    let mut dynamics = Dynamics::new(&model);
+    let parameters: Vec<f64> = inertial_parameters(&model);
+    let mut found = dynamics
+        .regressor(&state, &vdot)
+        .unwrap()
+        .times(&parameters);
+    let mut kinematics = Kinematics::new(&model);
+    let still = vec![0.0; 7];
+    forward_kinematics(
+        &model,
+        &state.q,
+        &state.v,
+        &still,
+        &state.base,
+        &mut kinematics,
+    );
+    let mut wrenches = vec![Force::zero(); model.body_count() + 1];
+    element_wrenches(&model, &kinematics, &mut wrenches);
+    let mut efforts = vec![0.0; 7];
+    generalized(&model, &kinematics, &mut wrenches, &mut efforts);
+    for (found, effort) in found.iter_mut().zip(&efforts) {
+        *found -= effort;
+    }
+    let wanted = dynamics.inverse(&state, &vdot, &[]).unwrap();
+    close(&found, wanted, 1e-12, "Y π and the elements");
+    // a field acts on the inertias themselves
+    let error = Dynamics::new(&loaded(1, true))
+        .regressor(
+            &State::random(&loaded(1, true), 1),
+            &vec![0.0; loaded(1, true).nv()],
+        )
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(
+        error.message().contains("gravity gradient"),
+        "{}",
+        error.message()
+    );
+}
+
 /// A closed chain with elements is the closed chain under their wrenches.
 #[test]
 fn closed_chains_have_the_elements() {
@@ -761,28 +855,6 @@ fn torsion_about_a_joint_is_its_spring() {
     let efforts = dynamics.force_efforts(&state).unwrap();
     close(&efforts[0], &[0.0, -torque, 0.0], 1e-13, "efforts");
     assert!((action.energy - 0.5 * stiffness * 1.4 * 1.4).abs() < 1e-13);
-}
-
-/// What knows nothing of elements refuses them by name.
-#[test]
-fn others_refuse() {
-    let model = on_a_slide(false, 1.0);
-    let state = State::new(&model, &[0.5], &[0.0]).unwrap();
-    let mut out = vec![0.0; 3];
-    let refusals = [
-        Dynamics::new(&model).regressor(&state, &[0.0]).err(),
-        Batch::new(&model)
-            .inverse_derivatives(&[0.5], &[0.0], &[0.0], &mut out[..2])
-            .err(),
-        Batch::new(&model)
-            .forward_derivatives(&[0.5], &[0.0], &[0.0], &mut out)
-            .err(),
-    ];
-    for refusal in refusals {
-        let error = refusal.expect("refused");
-        assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(error.message().contains("the spring `rope`"), "{error}");
-    }
 }
 
 /// Energies of the state have those of the elements.

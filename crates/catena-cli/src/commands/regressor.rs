@@ -61,7 +61,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let each = PARAMETERS.len() * model.body_count() * model.nv();
     limits::memory("states", situations.len(), each)?;
     let parameters: Vec<f64> = inertial_parameters(&model);
-    let mut dynamics = Dynamics::new(&model.clone().without_passive_forces());
+    model.expect_no_gravity_gradient("the regressor")?;
+    let bare = model.clone().without_passive_forces().without_forces();
+    let mut dynamics = Dynamics::new(&bare);
     let found = situations
         .into_iter()
         .map(|situation| regress(&mut dynamics, &parameters, situation))
@@ -121,8 +123,12 @@ fn of_rotors(model: &Model, situation: &Situation) -> Vec<f64> {
 }
 
 fn to_text(model: &Model, parameters: &[f64], found: &[Found]) -> String {
+    let elements = match model.forces().is_empty() {
+        true => "",
+        false => ", force elements",
+    };
     let mut text = format!(
-        "regressor: τ = Y π, the efforts of the bodies' inertias (rotors, passive and external forces left out)\n{}\n",
+        "regressor: τ = Y π, the efforts of the bodies' inertias (rotors{elements}, passive and external forces left out)\n{}\n",
         one_line(model)
     );
     let tree = model.tree();

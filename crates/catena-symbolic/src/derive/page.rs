@@ -1,7 +1,9 @@
 //! The contents of a page of equations.
 
 use super::document::{Block, Document, Line, Span, spans};
-use super::{Complement, Equations, Keep, Part, Recursion, Verification, names, verify};
+use super::{
+    Complement, Equations, Independent, Keep, Part, Recursion, Verification, names, verify,
+};
 use crate::Formula;
 use crate::formula::rounded;
 use crate::math::Math;
@@ -45,6 +47,8 @@ pub struct Derivation {
     pub verification: Verification,
     /// The couplings of the model, if it has any: the equations are those of its tree.
     pub couplings: Option<Couplings>,
+    /// For a model with couplings in closed form: its equations in the independent freedoms.
+    pub independent: Option<Independent>,
     /// The tree.
     pub(super) model: Model,
 }
@@ -58,9 +62,11 @@ const SHORT: usize = 8;
 /// Matrices whose rows are narrower than this are drawn, others are listed by their entries.
 const NARROW: usize = 70;
 
-const COUPLED: &str = "Some coordinates follow others. The equations below are those of the tree, with every joint free. With $G$ the constant matrix \
-    whose rows are unit vectors for the independent freedoms and the numbers of this table for the others, $q_{tree} = G q + c$ and $v_{tree} = G v$; \
-    the efforts of the independent freedoms are $G^T \\tau$, and their inertia matrix is $G^T I G$.";
+const COUPLED: &str = "Some coordinates follow others. With $G$ the constant matrix whose rows are unit vectors for the independent freedoms and the \
+    numbers of this table for the others, $q_{tree} = G q + c$ and $v_{tree} = G v$; the efforts of the independent freedoms are $G^T \\tau$, \
+    and their inertia matrix is $G^T I G$.";
+
+const OF_TREE: &str = "What follows is for the tree, with every joint free.";
 
 const CONVENTIONS: &str = "SI units and radians. $a_i$ is joint $i$ in the frame of the body before it, $c_i$ the mass centre and $J_i$ the \
     inertia tensor about it, in the axes of body $i$, whose z is the axis of its joint. Springs, damping and friction are left out. \
@@ -73,7 +79,12 @@ impl Derivation {
         let model = &model.clone().with_couplings(None);
         let verification = verify(model)?;
         let closed = style == Style::Closed;
+        let independent = match &couplings {
+            Some(couplings) if closed => Some(Independent::new(model, couplings, keep)?),
+            _ => None,
+        };
         Ok(Derivation {
+            independent,
             name: model.name().into(),
             equations: closed.then(|| Equations::new(model, keep)).transpose()?,
             recursion: (!closed).then(|| Recursion::new(model, keep)).transpose()?,
@@ -120,6 +131,9 @@ impl Derivation {
                 vec![spans("symbol"), spans("value")],
                 rows.collect(),
             ));
+        }
+        if let Some(independent) = &self.independent {
+            self.independent(independent, &mut blocks);
         }
         if let Some(equations) = &self.equations {
             self.closed(equations, &mut blocks);
@@ -214,6 +228,64 @@ impl Derivation {
         blocks.push(Block::Paragraph(spans(COUPLED)));
         let head = ["follows", "as", "by the coupling"].map(spans).to_vec();
         blocks.push(Block::Table(head, rows));
+    }
+
+    /// The equations with the couplings put in.
+    fn independent(&self, it: &Independent, blocks: &mut Vec<Block>) {
+        let n = it.freedoms.len();
+        let number = |i: usize| it.freedoms[i] + 1;
+        let two = |letter: &'static str| {
+            move |i: usize, j: usize| {
+                Math::parse(&format!("{letter}_{{{},{}}}", number(i), number(j)))
+            }
+        };
+        let one = |letter: &'static str| {
+            move |i: usize, _: usize| Math::parse(&format!("{letter}_{{{}}}", number(i)))
+        };
+        let (i_entry, c_entry) = (two("\\bar{I}"), two("\\bar{C}"));
+        let (g_entry, tau_entry) = (one("\\bar{g}"), one("\\bar{\\tau}"));
+        let groups: [Group<'_>; 4] = [
+            (
+                "Independent freedoms: inertia matrix $\\bar{I} = G^T I G$",
+                Math::parse("\\bar{I}"),
+                &i_entry,
+                n,
+                &it.inertia,
+                true,
+            ),
+            (
+                "Independent freedoms: $\\bar{C} = G^T C G$",
+                Math::parse("\\bar{C}"),
+                &c_entry,
+                n,
+                &it.coriolis,
+                false,
+            ),
+            (
+                "Independent freedoms: gravity $\\bar{g} = G^T g$",
+                Math::parse("\\bar{g}"),
+                &g_entry,
+                1,
+                &it.gravity,
+                false,
+            ),
+            (
+                "Independent freedoms: efforts $\\bar{\\tau} = G^T \\tau$",
+                Math::parse("\\bar{\\tau}"),
+                &tau_entry,
+                1,
+                &it.effort,
+                false,
+            ),
+        ];
+        for (title, letter, entry, columns, formulas, symmetric) in groups {
+            blocks.push(Block::Heading(spans(title)));
+            blocks.push(match formulas {
+                Some(list) => self.matrix(letter, entry, columns, list, symmetric),
+                None => Block::Paragraph(spans(TOO_LONG)),
+            });
+        }
+        blocks.push(Block::Paragraph(spans(OF_TREE)));
     }
 
     /// A matrix: drawn where it is small, or entry by entry.

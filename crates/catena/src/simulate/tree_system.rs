@@ -264,9 +264,9 @@ impl TreeSystem {
     }
 
     /// From now on accelerations come from code that this compiler generates for the model, wherever the base is at rest and no external
-    /// wrenches act. Returns false, without a change, for closed chains and models with force elements.
+    /// wrenches act. Returns false, without a change, for closed chains, models with force elements and those without freedoms.
     pub fn compile(&mut self, compiler: Compiler) -> Result<bool> {
-        if self.closing.is_some() || !self.model.forces().is_empty() {
+        if self.closing.is_some() || !self.model.forces().is_empty() || self.model.nv() == 0 {
             return Ok(false);
         }
         let compiled = compiler(self.dynamics.model())?;

@@ -196,6 +196,9 @@ pub fn program(model: &Model, algorithm: Algorithm) -> Result<Option<Operations>
         Algorithm::Clusters => (Question::Forward, "articulated clusters"),
         Algorithm::Factorization => return Ok(None),
     };
+    if model.nv() == 0 {
+        return Ok(None);
+    }
     let ways = generate::programs(model, question, &CodeOptions::default())?;
     let own = ways.iter().filter(|(_, method)| method.starts_with(traced));
     let counts = own.map(|(program, _)| program.operation_count());

@@ -568,12 +568,13 @@ impl Arguments {
 
     /// The compiler of code for the model, if wanted.
     fn compiler(&self, model: &Model) -> Option<Compiler> {
-        let wanted = self.accelerations == Accelerations::Compiled;
+        let is_fit = (1..=LARGEST_COMPILED).contains(&model.nv());
+        let wanted = self.accelerations == Accelerations::Compiled && is_fit;
         #[cfg(target_arch = "x86_64")]
-        if wanted && model.nv() <= LARGEST_COMPILED && Cpu::detect() != Cpu::Baseline {
+        if wanted && Cpu::detect() != Cpu::Baseline {
             return Some(catena_symbolic::native::for_simulation);
         }
-        let _ = (wanted, model);
+        let _ = wanted;
         None
     }
 

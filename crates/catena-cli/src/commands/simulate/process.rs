@@ -106,7 +106,7 @@ impl Process {
             .iter()
             .map(|sensor| (sensor.name.clone(), json!(measures(sensor))))
             .collect();
-        let hello = json!({
+        let mut hello = json!({
             "format": "catena-control/1",
             "model": model.name(),
             "rate": rate,
@@ -114,8 +114,10 @@ impl Process {
             "v": tree.dofs.iter().map(|dof| dof.name.as_str()).collect::<Vec<_>>(),
             "tau": process.driven.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
             "max_effort": limits.collect::<Vec<_>>(),
-            "sensors": sensors,
         });
+        if !sensors.is_empty() {
+            hello["sensors"] = sensors.into();
+        }
         process.lock().send(&hello, 0.0)?;
         Ok(process)
     }
