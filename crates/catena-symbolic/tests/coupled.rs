@@ -162,9 +162,9 @@ fn derivations_tell_the_couplings() {
 /// of the library in independent freedoms.
 #[test]
 fn derivations_put_the_couplings_in() {
-    let mut builder = embedded::builder("chain-3").expect("embedded");
+    let mut builder = embedded::builder("planar3").expect("embedded");
     let names: Vec<String> = builder.joints.iter().map(|j| j.name.clone()).collect();
-    let terms = vec![(names[1].clone(), 1.0), (names[0].clone(), 0.5)];
+    let terms = vec![(names[1].clone(), 1.0), (names[0].clone(), -2.0)];
     let offset = 0.3;
     let rule = RuleSpec::Coupling { terms, offset };
     builder.constraint(ConstraintSpec::new("gear", rule));

@@ -66,6 +66,9 @@ const COUPLED: &str = "Some coordinates follow others. With $G$ the constant mat
     numbers of this table for the others, $q_{tree} = G q + c$ and $v_{tree} = G v$; the efforts of the independent freedoms are $G^T \\tau$, \
     and their inertia matrix is $G^T I G$.";
 
+const PARTS: &str = "A ratio of turning joints is not a whole number: sines of parts of an angle have no formula here. The recursive style with $G$ has it, \
+    and a program (catena generate).";
+
 const OF_TREE: &str = "What follows is for the tree, with every joint free.";
 
 const CONVENTIONS: &str = "SI units and radians. $a_i$ is joint $i$ in the frame of the body before it, $c_i$ the mass centre and $J_i$ the \
@@ -233,6 +236,11 @@ impl Derivation {
     /// The equations with the couplings put in.
     fn independent(&self, it: &Independent, blocks: &mut Vec<Block>) {
         let n = it.freedoms.len();
+        let why = if self.has_whole_ratios() {
+            TOO_LONG
+        } else {
+            PARTS
+        };
         let number = |i: usize| it.freedoms[i] + 1;
         let two = |letter: &'static str| {
             move |i: usize, j: usize| {
@@ -282,10 +290,19 @@ impl Derivation {
             blocks.push(Block::Heading(spans(title)));
             blocks.push(match formulas {
                 Some(list) => self.matrix(letter, entry, columns, list, symmetric),
-                None => Block::Paragraph(spans(TOO_LONG)),
+                None => Block::Paragraph(spans(why)),
             });
         }
         blocks.push(Block::Paragraph(spans(OF_TREE)));
+    }
+
+    /// Are turning joints coupled by whole numbers?
+    fn has_whole_ratios(&self) -> bool {
+        let followers = self.couplings.iter().flat_map(Couplings::followers);
+        let tree = self.model.tree();
+        let turning = followers.filter(|f| tree.dofs[f.coordinate.v].force_unit != "N");
+        let mut ratios = turning.flat_map(|f| f.terms.iter().map(|(_, ratio)| *ratio));
+        ratios.all(|ratio| ratio.fract() == 0.0)
     }
 
     /// A matrix: drawn where it is small, or entry by entry.

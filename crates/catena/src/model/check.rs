@@ -162,6 +162,13 @@ pub(super) fn names(builder: &ModelBuilder) -> Result<()> {
             .hint("join it to another link, or to `world` by a fixed or free joint"));
         }
     }
+    if builder.links.is_empty() {
+        return Err(Error::new(
+            ErrorKind::Model,
+            format!("model `{}` has no links", builder.name),
+        )
+        .hint("a model needs links, and joints that move them"));
+    }
     let mut frames: HashMap<&str, ()> = links.keys().map(|&name| (name, ())).collect();
     for frame in &builder.frames {
         if frame.name.is_empty() {
