@@ -595,7 +595,7 @@ impl Arguments {
         };
         match self.closing {
             Closing::Projection => Drift::Project,
-            Closing::Baumgarte => Drift::baumgarte(step, options.duration),
+            Closing::Baumgarte => Drift::baumgarte(step),
         }
     }
 
