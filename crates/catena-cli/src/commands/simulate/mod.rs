@@ -186,7 +186,7 @@ pub struct Arguments {
     )]
     closing: Closing,
 
-    /// α of Baumgarte's equations, 1/s [default: critical damping, α = 2 √β; without both β = 1/T², T five fixed steps or 0.01 s]
+    /// α of Baumgarte's equations, 1/s [default: critical damping, α = 2 √β; without both β = 1/T², T five fixed steps or 0.05 s]
     #[arg(long, value_name = "ALPHA", help_heading = "Method")]
     alpha: Option<f64>,
 
