@@ -232,14 +232,7 @@ impl Mechanism {
                     .hint("efforts and loads must be finite numbers"),
             );
         }
-        forward_kinematics(
-            &self.model,
-            &state.q,
-            &state.v,
-            &self.still,
-            &state.base,
-            &mut self.kinematics,
-        );
+        forward_kinematics(&self.model, state.view(), &self.still, &mut self.kinematics);
         self.rows
             .evaluate(&self.model, time, &state.q, &state.v, &self.kinematics);
         if self.stabilisation == Stabilisation::default() {
@@ -453,14 +446,7 @@ impl Mechanism {
         let loads = self.chain.loads(state, tau, external, Sharing::AllJoints)?;
         // x of these joint accelerations
         let mut moving = self.kinematics.clone();
-        forward_kinematics(
-            &self.model,
-            &state.q,
-            &state.v,
-            &accelerations,
-            &state.base,
-            &mut moving,
-        );
+        forward_kinematics(&self.model, state.view(), &accelerations, &mut moving);
         let mut x = Vec::with_capacity(6 * self.model.body_count());
         for body in self.model.bodies() {
             let r = moving.world_from_body[body].rotation;

@@ -10,7 +10,7 @@ use catena::model::embedded::{self, random_closed};
 use catena::random::Random;
 use catena::residual::larger;
 use catena::scalar::{Dual, Scalar};
-use catena::{Base, Matrix, Model, State};
+use catena::{Base, Matrix, Model, State, StateView};
 
 type D = Dual<f64, 1>;
 
@@ -20,14 +20,26 @@ fn dense(model: &Model<D>, q: &[D], v: &[D], tau: &[D]) -> (Vec<D>, Vec<D>) {
     let base = Base::fixed();
     let zero = vec![D::zero(); nv];
     let mut kinematics = Kinematics::new(model);
-    forward_kinematics(model, q, v, &zero, &base, &mut kinematics);
+    forward_kinematics(
+        model,
+        StateView { q, v, base: &base },
+        &zero,
+        &mut kinematics,
+    );
     let mut rows: Rows<D> = Rows::new(model, Axes::Parent);
     rows.evaluate(model, D::zero(), q, v, &kinematics);
     let jacobian = rows.dense(nv);
     let m = rows.count();
     let mut bias = zero.clone();
     let mut work = InverseDynamics::new(model);
-    inverse_dynamics(model, q, v, &zero, &base, &[], &mut work, &mut bias);
+    inverse_dynamics(
+        model,
+        StateView { q, v, base: &base },
+        &zero,
+        &[],
+        &mut work,
+        &mut bias,
+    );
     let mut inertia = Matrix::zeros(nv, nv);
     let mut composite = CompositeBodies::new(model);
     inertia_matrix(model, q, &mut composite, inertia.as_mut_slice());

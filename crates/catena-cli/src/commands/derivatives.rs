@@ -232,32 +232,39 @@ fn by_duals(
             true => state.step(model, &delta),
             false => state.v.iter_mut().zip(&delta).for_each(|(v, d)| *v += *d),
         }
-        let State { q, v, base } = &state;
         match (forward, &mut coupled) {
             (true, Some((couplings, work))) => {
-                let slices = [&q[..], v, &given];
-                work.forward(&tree, couplings, slices, base, &external, &mut found);
+                work.forward(
+                    &tree,
+                    couplings,
+                    state.view(),
+                    &given,
+                    &external,
+                    &mut found,
+                );
             }
             (false, Some((couplings, work))) => {
-                let slices = [&q[..], v, &given];
-                work.inverse(&tree, couplings, slices, base, &external, &mut found);
+                work.inverse(
+                    &tree,
+                    couplings,
+                    state.view(),
+                    &given,
+                    &external,
+                    &mut found,
+                );
             }
             (true, None) => forward_dynamics(
                 model,
-                q,
-                v,
+                state.view(),
                 &given,
-                base,
                 &external,
                 &mut accelerations,
                 &mut found,
             ),
             (false, None) => inverse_dynamics(
                 model,
-                q,
-                v,
+                state.view(),
                 &given,
-                base,
                 &external,
                 &mut efforts,
                 &mut found,

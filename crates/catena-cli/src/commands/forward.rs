@@ -14,7 +14,7 @@ use catena::dense::Lu;
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::{largest, largest_of, relative, within};
 use catena::spatial::Force;
-use catena::{Dynamics, Model, State};
+use catena::{Dynamics, Model, State, StateView};
 use catena_mechanism::Formulation;
 use clap::Args;
 use serde_json::{Value, json};
@@ -188,7 +188,14 @@ impl Twin {
         match self {
             Twin::Tree(work) => {
                 let (model, State { q, v, base }) = (dynamics.model(), state);
-                forward_dynamics_walker_orin(model, q, v, tau, base, external, work, &mut found);
+                forward_dynamics_walker_orin(
+                    model,
+                    StateView { q, v, base },
+                    tau,
+                    external,
+                    work,
+                    &mut found,
+                );
             }
             Twin::Coupled => {
                 let bias = dynamics.inverse(state, &found, external)?;

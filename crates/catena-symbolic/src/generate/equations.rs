@@ -14,7 +14,7 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::model::{BodyInfo, Coordinate, Couplings, FrameInfo, JointKind, Reduced};
 use catena::native::Kernel;
 use catena::text::shown;
-use catena::{Base, Matrix, Model, Scalar};
+use catena::{Base, Matrix, Model, Scalar, StateView};
 
 /// The frame of the Jacobian and the pose. Unless it is named: the one frame that the model defines besides those of its
 /// links, or else the last frame on the last body of a tree without branches.
@@ -305,9 +305,13 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
         let mut vdot = t.rest();
         if let Some(couplings) = &t.couplings {
             let mut work = CoupledDynamics::new(&t.model, couplings);
-            let state = [&t.independent[..], &t.v(), &t.x("tau")];
-            let base = Base::fixed();
-            work.forward(&t.model, couplings, state, &base, &[], &mut vdot);
+            let state = StateView {
+                q: &t.independent,
+                v: &t.v(),
+                base: &Base::fixed(),
+            };
+            let tau = t.x("tau");
+            work.forward(&t.model, couplings, state, &tau, &[], &mut vdot);
             if pivots {
                 vdot.extend_from_slice(work.factors.inverse_pivots());
             }
@@ -317,10 +321,12 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
         let mut work = ForwardDynamics::new(&t.model);
         forward_dynamics(
             &t.model,
-            &t.q,
-            &t.v(),
+            StateView {
+                q: &t.q,
+                v: &t.v(),
+                base: &Base::fixed(),
+            },
             &t.x("tau"),
-            &Base::fixed(),
             &[],
             &mut work,
             &mut vdot,
@@ -471,10 +477,12 @@ impl<'a> Traced<'a> {
         let mut work = InverseDynamics::new(&self.model);
         inverse_dynamics(
             &self.model,
-            &self.q,
-            &v,
+            StateView {
+                q: &self.q,
+                v: &v,
+                base: &Base::fixed(),
+            },
             &vdot,
-            &Base::fixed(),
             &[],
             &mut work,
             &mut tau,
@@ -580,7 +588,16 @@ impl<'a> Traced<'a> {
         });
         let still = vec![Expr::zero(); v.len()];
         let mut work = Kinematics::new(model);
-        forward_kinematics(model, &self.q, &v, &still, &Base::fixed(), &mut work);
+        forward_kinematics(
+            model,
+            StateView {
+                q: &self.q,
+                v: &v,
+                base: &Base::fixed(),
+            },
+            &still,
+            &mut work,
+        );
         let frame = model
             .tree()
             .frame(frame)

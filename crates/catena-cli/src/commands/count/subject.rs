@@ -13,7 +13,7 @@ use catena::model::{Couplings, Inertial, JointKind, JointSpec, modified_dh};
 use catena::random::Random;
 use catena::scalar::{Count, Operations};
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
-use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State};
+use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State, StateView};
 use catena_symbolic::generate::{self, CodeOptions, Question};
 use std::f64::consts::FRAC_PI_2;
 
@@ -125,20 +125,25 @@ pub fn recursion(model: &Model, couplings: Option<&Couplings>, algorithm: Algori
     let x = vec![Count::variable(0.1); n];
     let rest = vec![Count::zero(); n];
     let (base, mut out) = (Base::fixed(), rest.clone());
+    let state = StateView {
+        q: &q,
+        v: &v,
+        base: &base,
+    };
     let ((), operations) = match algorithm {
         Algorithm::Inverse => {
             let mut work = InverseDynamics::new(model);
-            Count::measure(|| inverse_dynamics(model, &q, &v, &x, &base, &[], &mut work, &mut out))
+            Count::measure(|| inverse_dynamics(model, state, &x, &[], &mut work, &mut out))
         }
         Algorithm::Articulated => {
             let mut work = ForwardDynamics::new(model);
-            Count::measure(|| forward_dynamics(model, &q, &v, &x, &base, &[], &mut work, &mut out))
+            Count::measure(|| forward_dynamics(model, state, &x, &[], &mut work, &mut out))
         }
         Algorithm::Factorization => {
             let mut work = InverseDynamics::new(model);
             let mut factors = Factorization::new(model);
             Count::measure(|| {
-                inverse_dynamics(model, &q, &v, &rest, &base, &[], &mut work, &mut out);
+                inverse_dynamics(model, state, &rest, &[], &mut work, &mut out);
                 for (bias, effort) in out.iter_mut().zip(&x) {
                     *bias = *effort - *bias;
                 }
@@ -149,7 +154,7 @@ pub fn recursion(model: &Model, couplings: Option<&Couplings>, algorithm: Algori
         Algorithm::WalkerOrin => {
             let mut work = WalkerOrin::new(model);
             Count::measure(|| {
-                forward_dynamics_walker_orin(model, &q, &v, &x, &base, &[], &mut work, &mut out)
+                forward_dynamics_walker_orin(model, state, &x, &[], &mut work, &mut out)
             })
         }
         Algorithm::Inertia => {
@@ -180,10 +185,14 @@ fn coupled(tree: &Model, couplings: &Couplings, algorithm: Algorithm) -> Operati
     let (q, v) = (x(couplings.nq()), x(couplings.nv()));
     let (mut out, base) = (v.clone(), Base::fixed());
     let mut work = CoupledDynamics::new(tree, couplings);
-    let slices = [&q[..], &v, &v];
+    let state = StateView {
+        q: &q,
+        v: &v,
+        base: &base,
+    };
     let ((), operations) = match algorithm {
         Algorithm::Inverse => Count::measure(|| {
-            work.inverse(tree, couplings, slices, &base, &[], &mut out);
+            work.inverse(tree, couplings, state, &v, &[], &mut out);
         }),
         Algorithm::Inertia => {
             let mut work = CompositeBodies::new(tree);
@@ -196,7 +205,7 @@ fn coupled(tree: &Model, couplings: &Couplings, algorithm: Algorithm) -> Operati
             })
         }
         _ => Count::measure(|| {
-            work.forward(tree, couplings, slices, &base, &[], &mut out);
+            work.forward(tree, couplings, state, &v, &[], &mut out);
         }),
     };
     operations

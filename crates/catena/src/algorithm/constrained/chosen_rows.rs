@@ -19,7 +19,7 @@ use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::Force;
-use crate::state::Base;
+use crate::state::{Base, StateView};
 
 /// Chosen rows.
 pub const CARD: Card = Card {
@@ -140,7 +140,7 @@ impl<S: Scalar> RowsAt<S> {
     ) -> Self {
         let still = vec![S::zero(); v.len()];
         let mut kinematics = Kinematics::new(model);
-        forward_kinematics(model, q, v, &still, base, &mut kinematics);
+        forward_kinematics(model, StateView { q, v, base }, &still, &mut kinematics);
         let mut all = Rows::new(model, Axes::Parent);
         all.evaluate(model, time, q, v, &kinematics);
         let dense = all.dense(v.len());
@@ -172,7 +172,14 @@ pub fn forward_dynamics_closed<S: Scalar, P: Parameter<S>>(
 ) -> (Vec<S>, Vec<S>) {
     let mut vdot = vec![S::zero(); v.len()];
     let mut tree = ForwardDynamics::new(model);
-    forward_dynamics(model, q, v, tau, base, external, &mut tree, &mut vdot); // (1)
+    forward_dynamics(
+        model,
+        StateView { q, v, base },
+        tau,
+        external,
+        &mut tree,
+        &mut vdot,
+    ); // (1)
     let rows = RowsAt::new(model, chosen, time, q, v, base);
     let closing = Closing::new(rows.jacobian, |x| tree.factors.solve(model, x));
     let lambda = closing.apply(&rows.right, &mut vdot); // (3), (4)
