@@ -66,6 +66,17 @@ impl RunArguments {
         self.arguments.compiler(model)
     }
 
+    /// The names of all columns that a run of the model can have.
+    pub fn columns(&self, mut loaded: Loaded) -> Result<Vec<String>> {
+        let start = self.arguments.start(&loaded)?;
+        let every = ["*".to_string()];
+        let begun = self
+            .arguments
+            .begin(&mut loaded, &start, "value", &every, None)?;
+        let columns = begun.layout.columns(&loaded.model).into_iter();
+        Ok(columns.map(|column| column.name).collect())
+    }
+
     /// Runs a model to the end of its time, after `adjust` has changed the initial state. A run that fails, or breaks a law of the audit, is an
     /// error. `record` chooses columns beside those that every run has.
     pub fn run(

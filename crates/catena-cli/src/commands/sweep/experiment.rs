@@ -97,6 +97,17 @@ fn expect_settings(study: &Study) -> Result<()> {
     Ok(())
 }
 
+/// An error of the settings, at the one that it names.
+fn in_run(study: &Study, error: Error) -> Error {
+    if error.place().file.is_some() {
+        return error;
+    }
+    let names = |key: &str| error.message().contains(&format!("--{key}"));
+    let setting = study.settings.iter().find(|setting| names(&setting.key));
+    let place = setting.map_or(&study.model_place, |setting| &setting.place);
+    error.at(place.clone())
+}
+
 /// Code of the model of a study, which is generated once.
 static CODE: Mutex<Option<(u64, Compiled)>> = Mutex::new(None);
 
@@ -121,15 +132,7 @@ impl Simulations {
             None => error.at(study.model_place.clone()),
             Some(_) => error,
         };
-        let in_run = |error: Error| {
-            let place = study
-                .settings
-                .iter()
-                .find(|s| error.message().contains(&format!("--{}", s.key)));
-            let place = place.map_or(&study.model_place, |setting| &setting.place);
-            error.at(place.clone())
-        };
-        let arguments = RunArguments::read(&first).map_err(in_run)?;
+        let arguments = RunArguments::read(&first).map_err(|error| in_run(&study, error))?;
         let loaded = arguments.load().map_err(at_model)?;
         let model = ModelText::new(&loaded.builder, &study.model)?;
         let mut targets = Vec::new();
@@ -146,7 +149,7 @@ impl Simulations {
         let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
         let mut record = Vec::new();
         for measure in &study.measures {
-            record.extend(measure::columns(measure, &names)?);
+            record.extend(measure::columns(measure, &names, None)?);
         }
         let is_same_model = !targets
             .iter()
@@ -156,14 +159,36 @@ impl Simulations {
         let varies = study.settings.iter().any(|setting| {
             matches!(&setting.value, SettingValue::Texts(texts) if texts.iter().any(|text| text.contains('{')))
         });
-        Ok(Simulations {
+        let simulations = Simulations {
             targets,
             model,
             common: (!varies).then_some((arguments, loaded)),
             record,
             is_same_model: is_same_model && !varies,
             study,
-        })
+        };
+        simulations.try_first(&first, &values)?;
+        Ok(simulations)
+    }
+
+    /// Sets the first sample up, without running it: mistakes of the study that all samples would repeat are told at once.
+    fn try_first(&self, words: &[String], values: &[f64]) -> Result<()> {
+        let study = &self.study;
+        let arguments = RunArguments::read(words)?;
+        let nominal = arguments.load()?;
+        // values that make no model are a failure of their sample
+        let loaded = self.changed(nominal.clone(), values).unwrap_or(nominal);
+        let columns = match arguments.columns(loaded) {
+            Ok(columns) => columns,
+            // it may be a value of this sample that is wrong
+            Err(_) if self.common.is_none() => return Ok(()),
+            Err(error) => return Err(in_run(study, error)),
+        };
+        let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
+        for measure in &study.measures {
+            measure::columns(measure, &names, Some(&columns))?;
+        }
+        Ok(())
     }
 
     /// The study.
@@ -221,28 +246,7 @@ impl Simulations {
                 &read
             }
         };
-        let mut changes = Vec::new();
-        for ((targets, parameter), value) in self.targets.iter().zip(&study.parameters).zip(values)
-        {
-            for target in targets {
-                if let Target::Model(pointer) = target {
-                    changes.push((pointer, parameter.relative, *value));
-                }
-            }
-        }
-        let loaded = match changes.is_empty() {
-            true => loaded,
-            false => {
-                // where settings vary, the model is not the one of the first sample
-                let own = match &self.common {
-                    Some(_) => None,
-                    None => Some(ModelText::new(&loaded.builder, &study.model)?),
-                };
-                let builder = own.as_ref().unwrap_or(&self.model).with(&changes)?;
-                let model = builder.build()?;
-                Loaded { builder, model }
-            }
-        };
+        let loaded = self.changed(loaded, values)?;
         let compiler: Option<Compiler> = match self.is_same_model {
             true => arguments
                 .compiler(&loaded.model)
@@ -256,6 +260,31 @@ impl Simulations {
         measures
             .map(|measure| measure::value(measure, &names, values, &trial))
             .collect()
+    }
+
+    /// The model with the values of a sample.
+    fn changed(&self, loaded: Loaded, values: &[f64]) -> Result<Loaded> {
+        let mut changes = Vec::new();
+        for ((targets, parameter), value) in
+            self.targets.iter().zip(&self.study.parameters).zip(values)
+        {
+            for target in targets {
+                if let Target::Model(pointer) = target {
+                    changes.push((pointer, parameter.relative, *value));
+                }
+            }
+        }
+        if changes.is_empty() {
+            return Ok(loaded);
+        }
+        // where settings vary, the model may be another one than that of the first sample
+        let own = match &self.common {
+            Some(_) => None,
+            None => Some(ModelText::new(&loaded.builder, &self.study.model)?),
+        };
+        let builder = own.as_ref().unwrap_or(&self.model).with(&changes)?;
+        let model = builder.build()?;
+        Ok(Loaded { builder, model })
     }
 
     /// Gives coordinates of the initial state their values.

@@ -160,9 +160,13 @@ pub fn about(measure: &Measure, error: &Error) -> Error {
     }
 }
 
-/// The columns that a formula uses.
-pub fn columns(measure: &Measure, parameters: &[&str]) -> Result<Vec<String>> {
-    let mut words = Words::new(parameters, None);
+/// The columns that a formula uses, which are among the known ones where these are given.
+pub fn columns(
+    measure: &Measure,
+    parameters: &[&str],
+    known: Option<&[String]>,
+) -> Result<Vec<String>> {
+    let mut words = Words::new(parameters, known);
     words.read(measure)?;
     Ok(words.used)
 }

@@ -206,6 +206,7 @@ impl Report<'_> {
         };
         let reason = |(reason, count, first): &(&str, usize, usize)| json!({ "reason": reason, "count": count, "first_sample": first });
         json!({
+            "format": "catena-sweep/1",
             "study": study.name,
             "model": study.model,
             "design": study.design.name(),
