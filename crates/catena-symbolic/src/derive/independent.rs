@@ -9,7 +9,7 @@ use catena::algorithm::inertia_matrix::{
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::error::Result;
 use catena::model::Couplings;
-use catena::{Base, Matrix, Model, Scalar};
+use catena::{Base, Matrix, Model, Scalar, StateView};
 
 /// I, C, g and τ of the independent freedoms. Their coordinates have the symbols of the tree: `q[k]` for the freedom k of the tree.
 /// What is too long to read is None.
@@ -53,24 +53,38 @@ fn derived(tree: &Model, couplings: &Couplings, keep: Keep) -> Independent {
     numbers.expand_positions(&own, &mut q);
     let (v, vdot, rest) = (rates("v"), rates("vdot"), vec![Expr::zero(); nv]);
     let base = Base::fixed();
+    let (q, base) = (&q[..], &base);
     let inverse = |v: &[Expr], vdot: &[Expr]| {
         let (mut tau, mut own) = (rest.clone(), vec![Expr::zero(); couplings.nv()]);
         let mut work = InverseDynamics::new(&symbolic);
-        inverse_dynamics(&symbolic, &q, v, vdot, &base, &[], &mut work, &mut tau);
+        inverse_dynamics(
+            &symbolic,
+            StateView { q, v, base },
+            vdot,
+            &[],
+            &mut work,
+            &mut tau,
+        );
         numbers.contract(&tau, &mut own);
         own
     };
     let mut inertia = Matrix::zeros(nv, nv);
     let mut work = CompositeBodies::new(&symbolic);
-    inertia_matrix(&symbolic, &q, &mut work, inertia.as_mut_slice());
+    inertia_matrix(&symbolic, q, &mut work, inertia.as_mut_slice());
     let mut coriolis = Matrix::zeros(nv, nv);
     let mut work = CoriolisMatrix::new(&symbolic);
-    coriolis_matrix(&symbolic, &q, &v, &base, &mut work, &mut coriolis);
+    let v = &v[..];
+    coriolis_matrix(
+        &symbolic,
+        StateView { q, v, base },
+        &mut work,
+        &mut coriolis,
+    );
     Independent {
         freedoms: couplings.freedoms().to_vec(),
         inertia: formulas(numbers.congruence(&inertia).as_slice()),
         coriolis: formulas(numbers.congruence(&coriolis).as_slice()),
         gravity: formulas(&inverse(&rest, &rest)),
-        effort: formulas(&inverse(&v, &vdot)),
+        effort: formulas(&inverse(v, &vdot)),
     }
 }

@@ -3,7 +3,7 @@
 use super::process::Process;
 use super::{Arguments, ControllerKind, base};
 use crate::coordinates::{Coordinate, Quantity};
-use crate::expression::{Expression, Names, Values};
+use crate::expression::{Expression, Motion};
 use crate::situation::{Situation, find_frame};
 use crate::state_argument::{self, typed_list};
 use crate::{json, names, number, state_file};
@@ -224,10 +224,12 @@ impl Arguments {
             let measures = sensor.measures();
             measures.map(|(measure, _)| format!("{}.{measure}", sensor.name))
         };
-        let names = Names {
-            positions,
-            velocities,
-            sensors: model.sensors().iter().flat_map(measures).collect(),
+        let sensors: Vec<String> = model.sensors().iter().flat_map(measures).collect();
+        let mut motion = Motion {
+            positions: &positions,
+            velocities: &velocities,
+            sensors: &sensors,
+            looks_at_sensors: false,
         };
         let mut formulas: Vec<(usize, Expression)> = Vec::new();
         for text in &self.effort {
@@ -243,13 +245,13 @@ impl Arguments {
                 )));
             }
             let formula = formula.trim();
-            let expression = Expression::parse(formula, &names).map_err(|error| {
+            let expression = Expression::parse(formula, &mut motion).map_err(|error| {
                 let message = format!("--effort: {}", error.message());
                 let hint = error.advice().map(str::to_string);
                 let error = refusal(message);
                 hint.map_or(error.clone(), |hint| error.hint(hint))
             })?;
-            if expression.needs_sensors() && self.rate.is_none() {
+            if motion.looks_at_sensors && self.rate.is_none() {
                 return Err(refusal(format!(
                     "--effort: `{formula}` looks at a sensor, which needs --rate"
                 ))
@@ -257,12 +259,15 @@ impl Arguments {
             }
             formulas.push((k, expression));
         }
-        let needs_sensors = formulas.iter().any(|(_, formula)| formula.needs_sensors());
+        let needs_sensors = motion.looks_at_sensors;
         let law = Law::with_sensors(move |t, state, sensors, tau| {
             let (q, v) = (&state.q, &state.v);
-            let sensors = if needs_sensors { sensors.all()? } else { &[] };
+            let sensors = match needs_sensors {
+                true => sensors.all()?.as_flattened(),
+                false => &[],
+            };
             for (k, formula) in &formulas {
-                tau[*k] = formula.value(Values { t, q, v, sensors });
+                tau[*k] = Motion::value(formula, t, [q, v, sensors]);
             }
             Ok(())
         });

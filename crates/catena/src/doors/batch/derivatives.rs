@@ -1,7 +1,7 @@
 //! Derivatives of many states at once.
 
 use super::Batch;
-use super::lanes::{LaneWork, Place, Transposed, not_positive};
+use super::lanes::{Given, LaneWork, Place, Transposed, not_positive};
 use super::question::{Question, SMALL, in_lane};
 use super::squares::Squares;
 use crate::Dynamics;
@@ -17,7 +17,7 @@ use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::Force;
-use crate::state::{Base, State};
+use crate::state::{Base, State, StateView};
 
 /// Workspaces of the derivatives of inverse dynamics, of one thread: bodies with a state in each lane, then state after state
 /// with a column in each lane.
@@ -103,19 +103,24 @@ impl Question for OfInverse {
             return squares.write(&mut work.output, out, bad);
         }
         let external = if loaded { &work.external[..] } else { &[] };
-        let mut sum = Vec::new();
-        let external = elements::loaded(model, [&work.q, &work.v], base, external, &mut sum);
         let nv = model.nv();
         let size = nv * nv;
-        let state = [&work.q[..], &work.v, &work.input[..nv]];
+        let state = StateView {
+            q: &work.q,
+            v: &work.v,
+            base,
+        };
+        let mut sum = Vec::new();
+        let external = elements::loaded(model, state, external, &mut sum);
+        let vdot = &work.input[..nv];
         if nv <= SMALL {
-            recursion.run(model, state, base, external);
+            recursion.run(model, state, vdot, external);
             let (dq, dv) = work.output[..2 * size].split_at_mut(size);
             let out = [dq, dv, &mut []];
             pairs.run::<Wide<V>, One, f64, false>(model, &recursion.freedoms, out);
             return work.hand_out(place, bad);
         }
-        recursion.run_into(model, state, base, external, transposed);
+        recursion.run_into(model, state, vdot, external, transposed);
         let out = place.states();
         for lane in 0..out.len() / (2 * size) {
             let out = &mut out[lane * 2 * size..(lane + 1) * 2 * size];
@@ -207,20 +212,25 @@ impl Question for OfForward {
             return squares.write(&mut work.output, out, bad);
         }
         let external = if loaded { &work.external[..] } else { &[] };
-        let (q, v, input) = (&work.q, &work.v, &work.input[..nv]);
-        forward_dynamics(model, q, v, input, base, external, forward, vdot);
+        let state = StateView {
+            q: &work.q,
+            v: &work.v,
+            base,
+        };
+        let tau = &work.input[..nv];
+        forward_dynamics(model, state, tau, external, forward, vdot);
         bad = not_positive(&forward.factors.inverse, bad);
         let mut sum = Vec::new();
-        let external = elements::loaded(model, [q, v], base, external, &mut sum);
-        let (state, factors) = ([&q[..], v, vdot], &forward.factors);
+        let external = elements::loaded(model, state, external, &mut sum);
+        let factors = &forward.factors;
         if let Some(sweeps) = in_lanes {
-            recursion.run(model, state, base, external, factors);
+            recursion.run(model, state, vdot, external, factors);
             let (dq, rest) = work.output[..3 * size].split_at_mut(size);
             let (dv, dtau) = rest.split_at_mut(size);
             sweeps.run(model, &recursion.freedoms, [dq, dv, dtau]);
             return work.hand_out(place, bad);
         }
-        recursion.run_into(model, state, base, external, factors, transposed);
+        recursion.run_into(model, state, vdot, external, factors, transposed);
         let out = place.states();
         for lane in 0..out.len() / (3 * size) {
             let out = &mut out[lane * 3 * size..(lane + 1) * 3 * size];
@@ -308,12 +318,18 @@ impl Batch {
         derivatives: &mut [f64],
     ) -> Result<()> {
         self.model.expect_tree()?;
+        let given = Given {
+            q,
+            v,
+            input: vdot,
+            external: &[],
+        };
         if self.is_coupled() {
-            return self.coupled_inverse_derivatives([q, v, vdot], derivatives);
+            return self.coupled_inverse_derivatives(given, derivatives);
         }
         let nv = self.model.nv();
-        let done = self.ask(OfInverse, [q, v, vdot], &[], derivatives, 2 * nv * nv);
-        self.add_force_slopes(OfInverse, [q, v, vdot], derivatives, done)
+        let done = self.ask(OfInverse, given, derivatives, 2 * nv * nv);
+        self.add_force_slopes(OfInverse, given, derivatives, done)
     }
 
     /// ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ for every state, laid out as by [`inverse_derivatives`](Self::inverse_derivatives).
@@ -325,19 +341,25 @@ impl Batch {
         derivatives: &mut [f64],
     ) -> Result<()> {
         self.model.expect_tree()?;
+        let given = Given {
+            q,
+            v,
+            input: tau,
+            external: &[],
+        };
         if self.is_coupled() {
-            return self.coupled_forward_derivatives([q, v, tau], derivatives);
+            return self.coupled_forward_derivatives(given, derivatives);
         }
         let nv = self.model.nv();
-        let done = self.ask(OfForward, [q, v, tau], &[], derivatives, 3 * nv * nv);
-        self.add_force_slopes(OfForward, [q, v, tau], derivatives, done)
+        let done = self.ask(OfForward, given, derivatives, 3 * nv * nv);
+        self.add_force_slopes(OfForward, given, derivatives, done)
     }
 
     /// Adds what force elements change with the state, state by state; the recursions took their wrenches as constant in body axes.
     fn add_force_slopes<Q: ForceSlopes>(
         &mut self,
         question: Q,
-        slices: [&[f64]; 3],
+        given: Given<'_>,
         derivatives: &mut [f64],
         done: Result<()>,
     ) -> Result<()> {
@@ -348,15 +370,15 @@ impl Batch {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         let mut overflown = Vec::new();
         for (k, own) in derivatives
-            .chunks_exact_mut(Q::MATRICES * nv * nv)
+            .chunks_exact_mut((Q::MATRICES * nv * nv).max(1))
             .enumerate()
         {
             if self.failures.iter().any(|failure| failure.state == k) {
                 continue;
             }
             let state = State {
-                q: slices[0][k * nq..(k + 1) * nq].to_vec(),
-                v: slices[1][k * nv..(k + 1) * nv].to_vec(),
+                q: given.q[k * nq..(k + 1) * nq].to_vec(),
+                v: given.v[k * nv..(k + 1) * nv].to_vec(),
                 base: self.base,
             };
             Q::add(nv, &elements::slopes(&self.model, &state), own);
@@ -366,7 +388,7 @@ impl Batch {
         }
         match overflown.is_empty() {
             true => done,
-            false => self.explain_states(question, &overflown, slices, &[]),
+            false => self.explain_states(question, &overflown, given),
         }
     }
 }
