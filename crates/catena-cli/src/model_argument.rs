@@ -56,6 +56,7 @@ pub struct ModelArgument {
 }
 
 /// A model with the links and joints it was made of.
+#[derive(Clone)]
 pub struct Loaded {
     /// The links and joints as they were named.
     pub builder: ModelBuilder,

@@ -8,28 +8,32 @@ use catena::spatial::Vec3;
 use std::sync::Arc;
 
 /// The file the values come from.
-pub(crate) struct Source {
+pub struct Source {
+    /// Its name in messages.
     pub file: Arc<str>,
     /// Are plain numbers degrees where an angle is meant?
     pub degrees: bool,
 }
 
 impl Source {
-    pub(crate) fn place(&self, line: usize) -> Place {
+    /// A line of it.
+    pub fn place(&self, line: usize) -> Place {
         Place::new(Arc::clone(&self.file), line)
     }
 
     /// Text that is not of the expected form.
-    pub(crate) fn error(&self, line: usize, message: impl Into<String>) -> Error {
+    pub fn error(&self, line: usize, message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Syntax, message).at(self.place(line))
     }
 }
 
 /// A table: its keys, and whose it is.
-pub(crate) struct Table<'a> {
+pub struct Table<'a> {
+    /// The file it stands in.
     pub source: &'a Source,
     /// Whose it is in messages, for example "joint `elbow`"; empty for the file itself.
     pub owner: String,
+    /// The line it begins on.
     pub line: usize,
     /// Keys that lead to it from the owner, each followed by a dot.
     path: String,
@@ -38,7 +42,7 @@ pub(crate) struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// A table that stands for itself in messages.
-    pub(crate) fn new(source: &'a Source, owner: String, node: &'a Node) -> Result<Self> {
+    pub fn new(source: &'a Source, owner: String, node: &'a Node) -> Result<Self> {
         let Value::Table(entries) = &node.value else {
             let who = if owner.is_empty() { "the file" } else { &owner };
             let found = node.value.describe();
@@ -54,7 +58,7 @@ impl<'a> Table<'a> {
     }
 
     /// Every key is one of these, and none comes twice.
-    pub(crate) fn expect_keys(&self, known: &[&str]) -> Result<()> {
+    pub fn expect_keys(&self, known: &[&str]) -> Result<()> {
         for (index, entry) in self.entries.iter().enumerate() {
             let label = self.label(&entry.key);
             if !known.contains(&entry.key.as_str()) {
@@ -71,15 +75,20 @@ impl<'a> Table<'a> {
     }
 
     /// Line of the first of these keys that is there, and the key.
-    pub(crate) fn first_of<'k>(&self, keys: &[&'k str]) -> Option<(usize, &'k str)> {
+    pub fn first_of<'k>(&self, keys: &[&'k str]) -> Option<(usize, &'k str)> {
         keys.iter().find_map(|&key| {
             let entry = self.entries.iter().find(|entry| entry.key == key)?;
             Some((entry.line, key))
         })
     }
 
+    /// Its keys and values, in the order of the text.
+    pub fn entries(&self) -> &'a [Entry] {
+        self.entries
+    }
+
     /// The value of a key, if it is there.
-    pub(crate) fn get(&self, key: &str) -> Option<Item<'a>> {
+    pub fn get(&self, key: &str) -> Option<Item<'a>> {
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
         Some(Item {
             source: self.source,
@@ -90,7 +99,7 @@ impl<'a> Table<'a> {
     }
 
     /// The value of a key that must be there.
-    pub(crate) fn require(&self, key: &str) -> Result<Item<'a>> {
+    pub fn require(&self, key: &str) -> Result<Item<'a>> {
         self.get(key).ok_or_else(|| {
             let message = format!("{} is missing", self.label(key));
             self.source.error(self.line, message)
@@ -112,7 +121,7 @@ fn label(path: &str, owner: &str) -> String {
 
 /// One value and how messages call it.
 #[derive(Clone)]
-pub(crate) struct Item<'a> {
+pub struct Item<'a> {
     source: &'a Source,
     owner: String,
     path: String,
@@ -120,13 +129,18 @@ pub(crate) struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
+    /// The line it is on.
+    pub fn line(&self) -> usize {
+        self.node.line
+    }
+
     /// "`axis` of joint `elbow`".
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         label(&self.path, &self.owner)
     }
 
     /// "`axis` of joint `elbow` must be …".
-    pub(crate) fn must_be(&self, what: &str) -> Error {
+    pub fn must_be(&self, what: &str) -> Error {
         let message = format!(
             "{} must be {what}, not {}",
             self.label(),
@@ -136,23 +150,26 @@ impl<'a> Item<'a> {
     }
 
     /// "`axis` of joint `elbow` …", with an end of the caller's.
-    pub(crate) fn error(&self, end: &str) -> Error {
+    pub fn error(&self, end: &str) -> Error {
         self.source
             .error(self.node.line, format!("{} {end}", self.label()))
     }
 
-    pub(crate) fn is_list(&self) -> bool {
+    /// Is it a list?
+    pub fn is_list(&self) -> bool {
         matches!(self.node.value, Value::List(_))
     }
 
-    pub(crate) fn text(&self) -> Result<&'a str> {
+    /// A string.
+    pub fn text(&self) -> Result<&'a str> {
         match &self.node.value {
             Value::Text(text) => Ok(text),
             _ => Err(self.must_be("a string")),
         }
     }
 
-    pub(crate) fn truth(&self) -> Result<bool> {
+    /// True or false.
+    pub fn truth(&self) -> Result<bool> {
         match self.node.value {
             Value::Bool(truth) => Ok(truth),
             _ => Err(self.must_be("true or false")),
@@ -160,7 +177,7 @@ impl<'a> Item<'a> {
     }
 
     /// A finite number.
-    pub(crate) fn number(&self) -> Result<f64> {
+    pub fn number(&self) -> Result<f64> {
         match self.node.value {
             Value::Number(number) if number.is_finite() => Ok(number),
             Value::Number(_) => Err(self.must_be("a finite number")),
@@ -169,7 +186,7 @@ impl<'a> Item<'a> {
     }
 
     /// Radians: a number in the file's unit, or a string with a unit of its own.
-    pub(crate) fn angle(&self) -> Result<f64> {
+    pub fn angle(&self) -> Result<f64> {
         match &self.node.value {
             Value::Number(_) if self.source.degrees => self.number().map(f64::to_radians),
             Value::Number(_) => self.number(),
@@ -183,7 +200,7 @@ impl<'a> Item<'a> {
     }
 
     /// An angle (radians) or a plain number.
-    pub(crate) fn coordinate(&self, is_angle: bool) -> Result<f64> {
+    pub fn coordinate(&self, is_angle: bool) -> Result<f64> {
         if is_angle {
             self.angle()
         } else {
@@ -192,7 +209,7 @@ impl<'a> Item<'a> {
     }
 
     /// A coordinate that may be infinite; JSON writes that as a string.
-    pub(crate) fn bound(&self, is_angle: bool) -> Result<f64> {
+    pub fn bound(&self, is_angle: bool) -> Result<f64> {
         match &self.node.value {
             Value::Number(number) if number.is_infinite() => Ok(*number),
             Value::Text(text) if text == "inf" => Ok(f64::INFINITY),
@@ -202,12 +219,12 @@ impl<'a> Item<'a> {
     }
 
     /// Is it the word "none"?
-    pub(crate) fn is_none(&self) -> bool {
+    pub fn is_none(&self) -> bool {
         matches!(&self.node.value, Value::Text(text) if text == "none")
     }
 
     /// The items of a list.
-    pub(crate) fn list(&self) -> Result<Vec<Item<'a>>> {
+    pub fn list(&self) -> Result<Vec<Item<'a>>> {
         let Value::List(nodes) = &self.node.value else {
             return Err(self.must_be("a list"));
         };
@@ -220,7 +237,7 @@ impl<'a> Item<'a> {
     }
 
     /// A list of exactly N items.
-    pub(crate) fn list_of<const N: usize>(&self, what: &str) -> Result<[Item<'a>; N]> {
+    pub fn list_of<const N: usize>(&self, what: &str) -> Result<[Item<'a>; N]> {
         if !self.is_list() {
             return Err(self.must_be(what));
         }
@@ -228,7 +245,7 @@ impl<'a> Item<'a> {
     }
 
     /// A list of exactly N numbers.
-    pub(crate) fn numbers<const N: usize>(&self) -> Result<[f64; N]> {
+    pub fn numbers<const N: usize>(&self) -> Result<[f64; N]> {
         let items: [Item<'_>; N] = self.list_of(&format!("a list of {N} numbers"))?;
         let mut numbers = [0.0; N];
         for (number, item) in numbers.iter_mut().zip(&items) {
@@ -237,12 +254,13 @@ impl<'a> Item<'a> {
         Ok(numbers)
     }
 
-    pub(crate) fn vector(&self) -> Result<Vec3<f64>> {
+    /// Three numbers.
+    pub fn vector(&self) -> Result<Vec3<f64>> {
         self.numbers().map(Vec3::from_array)
     }
 
     /// Three rows of three numbers.
-    pub(crate) fn matrix(&self) -> Result<[[f64; 3]; 3]> {
+    pub fn matrix(&self) -> Result<[[f64; 3]; 3]> {
         let items: [Item<'_>; 3] = self.list_of("3 rows of 3 numbers")?;
         let mut rows = [[0.0; 3]; 3];
         for (row, item) in rows.iter_mut().zip(&items) {
@@ -252,7 +270,7 @@ impl<'a> Item<'a> {
     }
 
     /// A table below a key.
-    pub(crate) fn table(&self, what: &str) -> Result<Table<'a>> {
+    pub fn table(&self, what: &str) -> Result<Table<'a>> {
         let Value::Table(entries) = &self.node.value else {
             return Err(self.must_be(what));
         };
@@ -266,7 +284,7 @@ impl<'a> Item<'a> {
     }
 
     /// A list of tables; each is named by its `name`, or by its number.
-    pub(crate) fn tables(&self, kind: &str) -> Result<Vec<Table<'a>>> {
+    pub fn tables(&self, kind: &str) -> Result<Vec<Table<'a>>> {
         if !self.is_list() {
             let error = self.must_be("a list of tables");
             return Err(error.hint(format!(

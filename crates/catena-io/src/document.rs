@@ -1,8 +1,10 @@
 //! Texts of TOML and JSON as trees of values with their lines, and the errors that point at them.
 
+pub use crate::access::{Item, Source, Table};
 pub use crate::json_tree::parse as parse_json;
 pub use crate::lines::Lines;
 pub use crate::nearest::advice;
+pub use crate::toml_tree::parse as parse_toml;
 pub use crate::tree::{Entry, Node, Value};
 
 use catena::error::{Error, ErrorKind, Place, Result};

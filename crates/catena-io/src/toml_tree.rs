@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 /// Parses a TOML document.
-pub(crate) fn parse(text: &str, lines: &Lines) -> Result<Node> {
+pub fn parse(text: &str, lines: &Lines) -> Result<Node> {
     let table = DeTable::parse(text).map_err(|error| {
         let place = match error.span() {
             Some(span) => lines.place(span.start),

@@ -21,13 +21,13 @@ pub(super) struct Sample {
 }
 
 /// Allowed difference of code, relative to the largest number of a result, on a well-conditioned model.
-const LIMIT: f64 = 1e-12;
+pub(super) const LIMIT: f64 = 1e-12;
 
 /// Where larger, this many times the effect of a change of the model's last digits is allowed.
-const ROUNDINGS: f64 = 100.0;
+pub(super) const ROUNDINGS: f64 = 100.0;
 
 /// Smallest scale that differences are relative to.
-const SMALLEST: f64 = 1e-3;
+pub(super) const SMALLEST: f64 = 1e-3;
 
 /// States per function.
 const COUNT: u64 = 3;

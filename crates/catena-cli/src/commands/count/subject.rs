@@ -1,5 +1,6 @@
 //! What is counted: chains of revolute joints, and the algorithms run in numbers that count or in expressions.
 
+use catena::algorithm::constrained::chosen_rows::forward_dynamics_closed;
 use catena::algorithm::coupled::CoupledDynamics;
 use catena::algorithm::factorization::Factorization;
 use catena::algorithm::forward_dynamics::{
@@ -82,6 +83,8 @@ pub enum Algorithm {
     Inertia,
     /// Newton–Euler, and a factorization over clusters of coupled joints, O(n).
     Clusters,
+    /// Articulated bodies, and independent rows of the constraints.
+    ChosenRows,
 }
 
 impl Algorithm {
@@ -103,6 +106,7 @@ impl Algorithm {
             Algorithm::WalkerOrin => "forward dynamics, Walker–Orin",
             Algorithm::Inertia => "inertia matrix",
             Algorithm::Clusters => "forward dynamics, clusters of coupled joints",
+            Algorithm::ChosenRows => "forward dynamics of the closed chain",
         }
     }
 }
@@ -158,8 +162,20 @@ pub fn recursion(model: &Model, couplings: Option<&Couplings>, algorithm: Algori
             let mut matrix = vec![Count::zero(); n * n];
             Count::measure(|| inertia_matrix(model, &q, &mut work, &mut matrix))
         }
-        Algorithm::Clusters => unreachable!("a tree has no couplings"),
+        Algorithm::Clusters | Algorithm::ChosenRows => unreachable!("a tree has no constraints"),
     };
+    operations
+}
+
+/// The operations of the accelerations of a closed chain, by these rows of its constraints.
+pub fn closed(model: &Model, chosen: &[usize]) -> Operations {
+    let x = |n: usize| vec![Count::variable(0.1); n];
+    let state = State::random(model, 1);
+    let q: Vec<Count> = state.q.iter().map(|x| Count::variable(*x)).collect();
+    let (v, tau) = (x(model.nv()), x(model.nv()));
+    let (time, base) = (Count::variable(0.1), Base::fixed());
+    let (_, operations) =
+        Count::measure(|| forward_dynamics_closed(model, chosen, time, &q, &v, &tau, &base, &[]));
     operations
 }
 
@@ -203,6 +219,7 @@ pub fn program(model: &Model, algorithm: Algorithm) -> Result<Option<Operations>
         Algorithm::WalkerOrin => (Question::Forward, "Newton–Euler"),
         Algorithm::Inertia => (Question::Inertia, ""),
         Algorithm::Clusters => (Question::Forward, "articulated clusters"),
+        Algorithm::ChosenRows => (Question::Forward, ""),
         Algorithm::Factorization => return Ok(None),
     };
     let ways = generate::programs(model, question, &CodeOptions::default())?;

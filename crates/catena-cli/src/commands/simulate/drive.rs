@@ -3,7 +3,7 @@
 use super::process::Process;
 use super::{Arguments, ControllerKind, base};
 use crate::coordinates::{Coordinate, Quantity};
-use crate::expression::Expression;
+use crate::expression::{Expression, Motion};
 use crate::situation::{Situation, find_frame};
 use crate::state_argument::{self, typed_list};
 use crate::{json, names, number, state_file};
@@ -220,6 +220,10 @@ impl Arguments {
             coordinates.map(|coordinate| coordinate.name).collect()
         };
         let [positions, velocities] = [Quantity::Position, Quantity::Velocity].map(names);
+        let mut motion = Motion {
+            positions: &positions,
+            velocities: &velocities,
+        };
         let mut formulas: Vec<(usize, Expression)> = Vec::new();
         for text in &self.effort {
             let Some((name, formula)) = text.split_once('=') else {
@@ -234,18 +238,17 @@ impl Arguments {
                 )));
             }
             let formula = formula.trim();
-            let expression =
-                Expression::parse(formula, &positions, &velocities).map_err(|error| {
-                    let message = format!("--effort: {}", error.message());
-                    let hint = error.advice().map(str::to_string);
-                    let error = refusal(message);
-                    hint.map_or(error.clone(), |hint| error.hint(hint))
-                })?;
+            let expression = Expression::parse(formula, &mut motion).map_err(|error| {
+                let message = format!("--effort: {}", error.message());
+                let hint = error.advice().map(str::to_string);
+                let error = refusal(message);
+                hint.map_or(error.clone(), |hint| error.hint(hint))
+            })?;
             formulas.push((k, expression));
         }
         let law = Law::function(move |t, q, v, tau| {
             for (k, formula) in &formulas {
-                tau[*k] = formula.value(t, q, v);
+                tau[*k] = Motion::value(formula, t, q, v);
             }
         });
         let description = json!({ "kind": "formulas", "efforts": self.effort });

@@ -9,12 +9,14 @@ mod process;
 mod progress;
 mod record;
 mod report;
+mod trial;
 
 pub use chosen::{Chosen, matches};
 pub use limits::description as stops_description;
 pub use origin::arithmetic;
 pub use record::Layout;
 pub use report::stored;
+pub use trial::{RunArguments, Trial};
 
 use crate::json;
 use crate::model_argument::{Loaded, ModelArgument};
@@ -23,7 +25,7 @@ use crate::outcome::Outcome;
 use crate::situation::{self, Moved, Situation};
 use crate::state_argument::StateArgument;
 use catena::algorithm::body_coordinates::Formulation;
-use catena::algorithm::constrained::ClosedChain;
+use catena::algorithm::constrained::{ClosedChain, Stabilisation};
 use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::bdf::MAX_ORDER;
@@ -34,6 +36,7 @@ use catena::simulate::{
 };
 use catena::{Cpu, Model};
 use clap::{Args, ValueEnum};
+use drive::Drive;
 use limits::LimitKind;
 use progress::Progress;
 use record::Recorder;
@@ -185,6 +188,14 @@ pub struct Arguments {
         help_heading = "Method"
     )]
     closing: Closing,
+
+    /// α of Baumgarte's equations, 1/s [default: critical damping, α = 2 √β; without both β = 1/T², T five fixed steps or 0.05 s]
+    #[arg(long, value_name = "ALPHA", help_heading = "Method")]
+    alpha: Option<f64>,
+
+    /// β of Baumgarte's equations, 1/s² [default: critical damping, β = α²/4]
+    #[arg(long, value_name = "BETA", help_heading = "Method")]
+    beta: Option<f64>,
 
     /// Constant efforts, in N·m and N
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, conflicts_with_all = ["efforts", "controller"], help_heading = "Drive")]
@@ -393,55 +404,98 @@ pub struct Arguments {
     audit: Strictness,
 }
 
+/// A run that is about to start, and what it was made of.
+struct Begun {
+    simulation: Simulation,
+    start: Situation,
+    options: SimulationOptions,
+    drive: Drive,
+    events: Vec<String>,
+    layout: Layout,
+    moved: Option<Moved>,
+}
+
+impl Arguments {
+    /// Sets a run up from a state in independent coordinates, and opens the model's couplings: the run has all coordinates of the tree.
+    /// `option` names in messages what asks for further columns.
+    fn begin(
+        &self,
+        loaded: &mut Loaded,
+        start: &Situation,
+        option: &str,
+        record: &[String],
+        compiler: Option<Compiler>,
+    ) -> Result<Begun> {
+        let mut start = start.of_tree(&loaded.model);
+        let has_loops = !loaded.model.constraints().is_empty();
+        loaded.model = loaded.model.clone().with_couplings_as_constraints();
+        let model = &loaded.model;
+        let mut moved = None;
+        if has_loops {
+            let chain = &mut ClosedChain::new(model);
+            moved = situation::close(chain, 0.0, &mut start.state)?;
+        }
+        let options = self.options()?;
+        self.check_limit()?;
+        let drive = self.drive(model, &start)?;
+        let events = self.events(model)?;
+        let names = events.iter().map(|event| event.name().to_string());
+        let names: Vec<String> = names.collect();
+        let simulation = Simulation::with_compiler(
+            model,
+            &start.state,
+            drive.inputs.clone(),
+            events,
+            options.clone(),
+            self.drift(&options)?,
+            compiler,
+        )?;
+        let layout = Layout {
+            momentum: simulation.knows_momentum(),
+            base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
+            stopped: drive.inputs.stops.iter().map(|stop| stop.freedom).collect(),
+            chosen: Chosen::default(),
+        };
+        let layout = Layout {
+            chosen: Chosen::new(model, &layout.columns(model), option, record)?,
+            ..layout
+        };
+        Ok(Begun {
+            simulation,
+            start,
+            options,
+            drive,
+            events: names,
+            layout,
+            moved,
+        })
+    }
+}
+
 /// Simulates.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let mut loaded = arguments.model.load()?;
-    // the state is given in independent coordinates; the run has all of the tree
-    let mut start = arguments.start(&loaded)?.of_tree(&loaded.model);
-    let has_loops = !loaded.model.constraints().is_empty();
-    loaded.model = loaded.model.with_couplings_as_constraints();
-    let model = &loaded.model;
-    let mut moved = None;
-    if has_loops {
-        let chain = &mut ClosedChain::new(model);
-        moved = situation::close(chain, 0.0, &mut start.state)?;
-    }
-    let options = arguments.options()?;
-    arguments.check_limit()?;
-    let drive = arguments.drive(model, &start)?;
-    let inputs = drive.inputs.clone();
-    let events = arguments.events(model)?;
-    let names: Vec<String> = events
-        .iter()
-        .map(|event| event.name().to_string())
-        .collect();
-    let mut simulation = Simulation::with_compiler(
-        model,
-        &start.state,
-        inputs.clone(),
+    let start = arguments.start(&loaded)?;
+    let compiler = arguments.compiler(&loaded.model);
+    let Begun {
+        mut simulation,
+        start,
+        options,
+        drive,
         events,
-        options.clone(),
-        arguments.drift(&options),
-        arguments.compiler(model),
-    )?;
+        layout,
+        moved,
+    } = arguments.begin(&mut loaded, &start, "--record", &arguments.record, compiler)?;
+    let model = &loaded.model;
+    let inputs = drive.inputs.clone();
     let nudged = simulation.start_moved();
-    let layout = Layout {
-        momentum: simulation.knows_momentum(),
-        base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
-        stopped: inputs.stops.iter().map(|stop| stop.freedom).collect(),
-        chosen: Chosen::default(),
-    };
-    let layout = Layout {
-        chosen: Chosen::new(model, &layout.columns(model), "--record", &arguments.record)?,
-        ..layout
-    };
     let is_compiled = simulation.is_compiled();
     let origin = arguments.origin(
         &loaded,
         &start,
         &options,
         &drive,
-        &names,
+        &events,
         &layout,
         is_compiled,
     )?;
@@ -588,15 +642,34 @@ impl Arguments {
     }
 
     /// How loops are kept closed.
-    fn drift(&self, options: &SimulationOptions) -> Drift {
+    fn drift(&self, options: &SimulationOptions) -> Result<Drift> {
         let step = match options.integrator {
             Integrator::Fixed { step, .. } => Some(step),
             _ => None,
         };
-        match self.closing {
-            Closing::Projection => Drift::Project,
-            Closing::Baumgarte => Drift::baumgarte(step, options.duration),
+        for (option, given) in [("--alpha", self.alpha), ("--beta", self.beta)] {
+            let Some(given) = given else { continue };
+            if self.closing != Closing::Baumgarte {
+                let message = format!("{option} is a number of Baumgarte's equations");
+                return Err(
+                    Error::new(ErrorKind::Input, message).hint("give --closing baumgarte, too")
+                );
+            }
+            crate::limits::positive(option, given)?;
         }
+        let given = match (self.alpha, self.beta) {
+            (None, None) => None,
+            (Some(alpha), None) => Some((alpha, alpha * alpha / 4.0)),
+            (None, Some(beta)) => Some((2.0 * beta.sqrt(), beta)),
+            (Some(alpha), Some(beta)) => Some((alpha, beta)),
+        };
+        Ok(match (self.closing, given) {
+            (Closing::Projection, _) => Drift::Project,
+            (Closing::Baumgarte, None) => Drift::baumgarte(step),
+            (Closing::Baumgarte, Some((alpha, beta))) => {
+                Drift::Stabilise(Stabilisation { alpha, beta })
+            }
+        })
     }
 
     /// How the linear systems of an implicit method are solved.

@@ -1,0 +1,246 @@
+//! Designs: which values the parameters have in which sample.
+//!
+//! The numbers of a sample follow from the seed and its index alone.
+//!
+//! | design | the unit cube |
+//! |---|---|
+//! | random | independent numbers |
+//! | Latin hypercube | one sample in each of N slices of every axis (McKay, Beckman & Conover 1979) |
+//! | Sobol | Sobol's sequence with the direction numbers of Joe & Kuo (2008), shifted at random in its binary digits |
+//! | Saltelli | for sensitivity indices: two such samples A and B, and A with each column taken from B in turn (Saltelli 2002) |
+
+use catena::random::Random;
+use sobol::Sobol;
+use sobol::params::JoeKuoD6;
+
+/// Binary digits of Sobol's sequence: as many as a double has.
+const DIGITS: usize = 53;
+
+/// Most dimensions of Sobol's sequence here.
+pub(crate) const MOST_DIMENSIONS: usize = 1000;
+
+/// How samples are chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Design {
+    /// Every combination of the values of the parameters; the last parameter changes fastest.
+    Grid,
+    /// The rows of a list, a value for each parameter.
+    List(Vec<Vec<f64>>),
+    /// Independent random samples.
+    Random {
+        /// How many.
+        samples: usize,
+        /// Seed.
+        seed: u64,
+    },
+    /// Latin hypercube.
+    LatinHypercube {
+        /// How many.
+        samples: usize,
+        /// Seed.
+        seed: u64,
+    },
+    /// Sobol's sequence.
+    Sobol {
+        /// How many; best a power of two.
+        samples: usize,
+        /// Seed.
+        seed: u64,
+    },
+    /// Saltelli's design for sensitivity indices.
+    Saltelli {
+        /// Points of A and of B; best a power of two. With d parameters there are d + 2 samples for each.
+        base: usize,
+        /// Seed.
+        seed: u64,
+    },
+}
+
+impl Design {
+    /// Its name in study files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Design::Grid => "grid",
+            Design::List(_) => "list",
+            Design::Random { .. } => "random",
+            Design::LatinHypercube { .. } => "latin-hypercube",
+            Design::Sobol { .. } => "sobol",
+            Design::Saltelli { .. } => "saltelli",
+        }
+    }
+
+    /// The seed, where it has one.
+    pub fn seed(&self) -> Option<u64> {
+        match self {
+            Design::Grid | Design::List(_) => None,
+            Design::Random { seed, .. }
+            | Design::LatinHypercube { seed, .. }
+            | Design::Sobol { seed, .. }
+            | Design::Saltelli { seed, .. } => Some(*seed),
+        }
+    }
+}
+
+/// Points of a design in the unit cube, by index.
+#[derive(Clone, Debug)]
+pub enum Points {
+    /// Independent numbers.
+    Random {
+        /// Number of axes.
+        dimensions: usize,
+        /// Seed.
+        seed: u64,
+    },
+    /// One sample in each slice of every axis.
+    LatinHypercube {
+        /// For each axis the slice of each sample.
+        slices: Vec<Vec<usize>>,
+        /// Seed.
+        seed: u64,
+    },
+    /// Sobol's sequence.
+    Sobol {
+        /// Direction numbers of each axis.
+        directions: Vec<Vec<u64>>,
+        /// Binary digits that are changed, by axis.
+        shifts: Vec<u64>,
+    },
+}
+
+/// The random numbers of one sample: sequences of different samples are independent.
+fn of_sample(seed: u64, index: usize) -> Random {
+    let mixed = Random::new(seed).bits() ^ Random::new(index as u64).bits().rotate_left(17);
+    Random::new(mixed)
+}
+
+/// A number in (0, 1): both ends would be infinite quantiles of some distributions.
+fn inside(bits: u64) -> f64 {
+    ((bits >> 12) as f64 + 0.5) / (1u64 << 52) as f64
+}
+
+impl Points {
+    /// Independent random points.
+    pub fn random(dimensions: usize, seed: u64) -> Self {
+        Points::Random { dimensions, seed }
+    }
+
+    /// So many points, one in each slice of every axis.
+    pub fn latin_hypercube(count: usize, dimensions: usize, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let slices = (0..dimensions).map(|_| {
+            let mut order: Vec<usize> = (0..count).collect();
+            for k in (1..count).rev() {
+                order.swap(k, random.below(k + 1));
+            }
+            order
+        });
+        Points::LatinHypercube {
+            slices: slices.collect(),
+            seed,
+        }
+    }
+
+    /// Sobol's sequence, its binary digits changed at random: the same ones in all points, so that the points stay evenly
+    /// spread. At most 1000 dimensions.
+    pub fn sobol(dimensions: usize, seed: u64) -> Self {
+        assert!(dimensions <= MOST_DIMENSIONS, "{dimensions} dimensions");
+        let table = match dimensions {
+            0..=100 => JoeKuoD6::minimal(),
+            _ => JoeKuoD6::standard(),
+        };
+        let mut random = Random::new(seed);
+        Points::Sobol {
+            directions: Sobol::<f64>::init_direction_vals::<u32>(dimensions, DIGITS, &table),
+            shifts: (0..dimensions).map(|_| random.bits()).collect(),
+        }
+    }
+
+    /// A point.
+    pub fn at(&self, index: usize) -> Vec<f64> {
+        match self {
+            Points::Random { dimensions, seed } => {
+                let mut random = of_sample(*seed, index);
+                (0..*dimensions).map(|_| inside(random.bits())).collect()
+            }
+            Points::LatinHypercube { slices, seed } => {
+                let mut random = of_sample(*seed, index);
+                let within = |order: &Vec<usize>| {
+                    (order[index] as f64 + inside(random.bits())) / order.len() as f64
+                };
+                slices.iter().map(within).collect()
+            }
+            Points::Sobol { directions, shifts } => {
+                // in the order of the Gray code, as the sequence is usually enumerated
+                let gray = index ^ (index >> 1);
+                let axis = |(own, shift): (&Vec<u64>, &u64)| {
+                    let chosen = own.iter().enumerate().filter(|(k, _)| gray >> k & 1 == 1);
+                    inside(chosen.fold(*shift, |bits, (_, direction)| bits ^ direction))
+                };
+                directions.iter().zip(shifts).map(axis).collect()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 2ᵏ points of Sobol's sequence, one is in each of 2ᵏ slices of every axis; of a Latin hypercube likewise.
+    #[test]
+    fn one_in_each_slice() {
+        let count = 64;
+        let dimensions = 7;
+        for points in [
+            Points::sobol(dimensions, 5),
+            Points::latin_hypercube(count, dimensions, 5),
+        ] {
+            for axis in 0..dimensions {
+                let mut seen = vec![0; count];
+                for index in 0..count {
+                    seen[(points.at(index)[axis] * count as f64) as usize] += 1;
+                }
+                assert_eq!(seen, vec![1; count], "{points:?}, axis {axis}");
+            }
+        }
+    }
+
+    /// The first points of the sequence without a shift, as Joe and Kuo print them.
+    #[test]
+    fn printed_points() {
+        let Points::Sobol { directions, shifts } = Points::sobol(3, 1) else {
+            panic!("another design");
+        };
+        let plain = Points::Sobol {
+            directions,
+            shifts: shifts.iter().map(|_| 0).collect(),
+        };
+        let wanted = [
+            [0.0, 0.0, 0.0],
+            [0.5, 0.5, 0.5],
+            [0.75, 0.25, 0.25],
+            [0.25, 0.75, 0.75],
+            [0.375, 0.375, 0.625],
+        ];
+        for (index, wanted) in wanted.iter().enumerate() {
+            for (found, wanted) in plain.at(index).iter().zip(wanted) {
+                assert!((found - wanted).abs() < 1e-15, "{index}: {found} {wanted}");
+            }
+        }
+    }
+
+    /// Neighbouring samples and seeds have nothing in common, and all numbers are inside (0, 1).
+    #[test]
+    fn random_points_are_independent() {
+        let mean = |of: &dyn Fn(usize) -> f64| (0..10_000).map(of).sum::<f64>() / 10_000.0;
+        let (one, two) = (Points::random(2, 1), Points::random(2, 2));
+        let away = |x: f64| x - 0.5;
+        let within = |k: usize| away(one.at(k)[0]) * away(one.at(k)[1]);
+        let next = |k: usize| away(one.at(k)[0]) * away(one.at(k + 1)[0]);
+        let seeds = |k: usize| away(one.at(k)[0]) * away(two.at(k)[0]);
+        for found in [mean(&within), mean(&next), mean(&seeds)] {
+            // the standard deviation of the mean is 1/12/100
+            assert!(found.abs() < 4.0 / 1200.0, "{found}");
+        }
+    }
+}

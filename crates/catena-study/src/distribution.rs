@@ -1,0 +1,237 @@
+//! What a parameter may be: a distribution, or a list of values.
+//!
+//! Every sample is the quantile x = F⁻¹(u) of a number u in (0, 1), so that one design serves all distributions.
+
+use statrs::function::erf::{erfc, erfc_inv};
+use std::f64::consts::SQRT_2;
+
+/// How the values of a parameter are spread.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Spread {
+    /// Equally likely between two bounds.
+    Uniform {
+        /// Lower bound.
+        low: f64,
+        /// Upper bound.
+        high: f64,
+    },
+    /// Its logarithm is equally likely between those of two positive bounds.
+    LogUniform {
+        /// Lower bound.
+        low: f64,
+        /// Upper bound.
+        high: f64,
+    },
+    /// Gauss's distribution, cut off at the bounds.
+    Normal {
+        /// Mean, before it is cut off.
+        mean: f64,
+        /// Standard deviation, before it is cut off.
+        deviation: f64,
+        /// Lower and upper bound; infinite where there is none.
+        bounds: (f64, f64),
+    },
+    /// Its logarithm is normal; cut off at the bounds.
+    LogNormal {
+        /// Median.
+        median: f64,
+        /// Standard deviation of the logarithm.
+        deviation: f64,
+        /// Lower and upper bound; 0 and infinity where there is none.
+        bounds: (f64, f64),
+    },
+    /// Rises from the lower bound to the mode, and falls to the upper bound.
+    Triangular {
+        /// Lower bound.
+        low: f64,
+        /// Where it is most likely.
+        mode: f64,
+        /// Upper bound.
+        high: f64,
+    },
+    /// One of these values, equally likely; all of them in a grid.
+    Values(Vec<f64>),
+    /// The column of a list.
+    Listed,
+}
+
+/// The share of a standard normal distribution below z.
+fn normal_share(z: f64) -> f64 {
+    0.5 * erfc(-z / SQRT_2)
+}
+
+/// The number below which this share of a standard normal distribution lies.
+fn normal_quantile(share: f64) -> f64 {
+    -SQRT_2 * erfc_inv(2.0 * share)
+}
+
+/// A quantile of the standard normal distribution between two bounds.
+fn cut_normal_quantile(u: f64, low: f64, high: f64) -> f64 {
+    // in the upper tail shares are close to 1 and have lost their digits: look at it from the other side
+    if low > 0.0 {
+        return -cut_normal_quantile(1.0 - u, -high, -low);
+    }
+    let (below, above) = (normal_share(low), normal_share(high));
+    normal_quantile(below + u * (above - below)).clamp(low, high)
+}
+
+impl Spread {
+    /// The value below which the share u of the samples lies, 0 < u < 1. A listed parameter has none.
+    pub fn quantile(&self, u: f64) -> Option<f64> {
+        Some(match self {
+            Spread::Uniform { low, high } => low + u * (high - low),
+            Spread::LogUniform { low, high } => {
+                let x = (low.ln() + u * (high.ln() - low.ln())).exp();
+                x.clamp(*low, *high)
+            }
+            Spread::Normal {
+                mean,
+                deviation,
+                bounds: (low, high),
+            } => {
+                let z = |x: &f64| (x - mean) / deviation;
+                let x = mean + deviation * cut_normal_quantile(u, z(low), z(high));
+                x.clamp(*low, *high)
+            }
+            Spread::LogNormal {
+                median,
+                deviation,
+                bounds: (low, high),
+            } => {
+                let z = |x: &f64| (x / median).ln() / deviation;
+                let x = median * (deviation * cut_normal_quantile(u, z(low), z(high))).exp();
+                x.clamp(*low, *high)
+            }
+            Spread::Triangular { low, mode, high } => {
+                let (width, rise) = (high - low, mode - low);
+                match u * width < rise {
+                    true => low + (u * width * rise).sqrt(),
+                    false => high - ((1.0 - u) * width * (high - mode)).sqrt(),
+                }
+            }
+            Spread::Values(values) => {
+                let place = (u * values.len() as f64) as usize;
+                *values.get(place.min(values.len().checked_sub(1)?))?
+            }
+            Spread::Listed => return None,
+        })
+    }
+
+    /// In words, for the summary.
+    pub fn describe(&self) -> String {
+        let bounded = |(low, high): &(f64, f64), least: f64| match (*low > least, high.is_finite())
+        {
+            (false, false) => String::new(),
+            (true, false) => format!(" above {low}"),
+            (false, true) => format!(" below {high}"),
+            (true, true) => format!(" in {low} … {high}"),
+        };
+        match self {
+            Spread::Uniform { low, high } => format!("uniform {low} … {high}"),
+            Spread::LogUniform { low, high } => format!("log-uniform {low} … {high}"),
+            Spread::Normal {
+                mean,
+                deviation,
+                bounds,
+            } => {
+                let cut = bounded(bounds, f64::NEG_INFINITY);
+                format!("normal {mean} ± {deviation}{cut}")
+            }
+            Spread::LogNormal {
+                median,
+                deviation,
+                bounds,
+            } => {
+                let cut = bounded(bounds, 0.0);
+                format!("lognormal, median {median}, σ {deviation}{cut}")
+            }
+            Spread::Triangular { low, mode, high } => {
+                format!("triangular {low} … {mode} … {high}")
+            }
+            Spread::Values(values) => match values.as_slice() {
+                [] => "no values".into(),
+                [one] => format!("{one}"),
+                [first, .., last] => format!("{} values {first} … {last}", values.len()),
+            },
+            Spread::Listed => "listed".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Quantiles printed in tables of the normal distribution, and closed forms of the others.
+    #[test]
+    fn quantiles() {
+        let open = (f64::NEG_INFINITY, f64::INFINITY);
+        let normal = |mean, deviation, bounds| Spread::Normal {
+            mean,
+            deviation,
+            bounds,
+        };
+        for (spread, u, wanted) in [
+            (
+                Spread::Uniform {
+                    low: 2.0,
+                    high: 4.0,
+                },
+                0.25,
+                2.5,
+            ),
+            (
+                Spread::LogUniform {
+                    low: 1.0,
+                    high: 100.0,
+                },
+                0.5,
+                10.0,
+            ),
+            (normal(1.0, 2.0, open), 0.975, 1.0 + 2.0 * 1.959963984540054),
+            // half of it is cut off
+            (
+                normal(0.0, 1.0, (0.0, f64::INFINITY)),
+                0.5,
+                0.674489750196082,
+            ),
+            // far in a tail (SciPy)
+            (normal(0.0, 1.0, (8.0, 9.0)), 0.5, 8.084888899018168),
+            (
+                Spread::LogNormal {
+                    median: 3.0,
+                    deviation: 0.5,
+                    bounds: (0.0, f64::INFINITY),
+                },
+                0.975,
+                3.0 * (0.5f64 * 1.959963984540054).exp(),
+            ),
+            (
+                Spread::Triangular {
+                    low: 0.0,
+                    mode: 1.0,
+                    high: 4.0,
+                },
+                0.25,
+                1.0,
+            ),
+            (
+                Spread::Triangular {
+                    low: 0.0,
+                    mode: 0.0,
+                    high: 1.0,
+                },
+                0.75,
+                0.5,
+            ),
+            (Spread::Values(vec![3.0, 5.0, 9.0]), 0.999, 9.0),
+        ] {
+            let found = spread.quantile(u).expect("a quantile");
+            assert!(
+                (found - wanted).abs() < 1e-9 * wanted.abs(),
+                "{spread:?}: {found} {wanted}"
+            );
+        }
+        assert_eq!(Spread::Listed.quantile(0.5), None);
+    }
+}

@@ -1,0 +1,36 @@
+//! Studies: one model, many runs.
+//!
+//! A [`Study`] says what varies, what runs and what is measured. A sample is a pure function: its index gives the values of the parameters
+//! ([`Study::values`]), and an [`Experiment`] makes measures of them. Nothing depends on which thread computes a sample, or when, so that
+//! samples may be computed in any order, on any number of cores, and after an interruption.
+//!
+//! ```text
+//! study file → Study → index → values → Experiment → measures → Journal → results, Summary, sensitivity
+//! ```
+//!
+//! [`carry_out`] runs the samples that are missing on several threads; a [`Journal`] keeps each as soon as it is there, and survives
+//! a kill; [`write_results`] sorts them into one file. What an experiment is, this crate does not know: the program makes one from the
+//! options of `catena simulate`.
+
+mod csv_list;
+mod design;
+mod distribution;
+mod journal;
+mod model_path;
+mod pictures;
+mod results;
+mod runner;
+mod sensitivity;
+mod study;
+mod summary;
+
+pub use design::{Design, Points};
+pub use distribution::Spread;
+pub use journal::{Journal, Origin};
+pub use model_path::{ModelText, Pointer as ModelPointer};
+pub use pictures::distributions;
+pub use results::{ResultFormat, write_results};
+pub use runner::{Experiment, Sample, carry_out};
+pub use sensitivity::{Influence, Method, influences, rank_correlation, sobol_indices};
+pub use study::{Measure, Parameter, PathText, Setting, SettingValue, Study};
+pub use summary::Summary;

@@ -1,0 +1,198 @@
+//! Which parameter matters for a measure?
+//!
+//! A Saltelli design gives Sobol's indices: the share of the variance V of a measure f that a parameter causes alone (first order, Sᵢ), and
+//! with all others (total, Tᵢ). Estimators of Jansen (1999), as recommended by Saltelli et al. (2010), over the points j of A and B:
+//!
+//! ```text
+//! Sᵢ = 1 − ⟨(f(Bⱼ) − f(A_Bⁱⱼ))²⟩ / 2V                                                               (1)
+//! Tᵢ =     ⟨(f(Aⱼ) − f(A_Bⁱⱼ))²⟩ / 2V                                                               (2)
+//! ```
+//!
+//! where A_Bⁱ is A with column i from B. Their standard errors come from resampling the points (bootstrap). Every other design gives
+//! Spearman's rank correlation ρ.
+
+use crate::design::Design;
+use crate::runner::Sample;
+use crate::study::Study;
+use catena::random::Random;
+
+/// Resamplings for a standard error.
+const RESAMPLINGS: usize = 200;
+
+/// How much a parameter matters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Influence {
+    /// Sobol's indices and their standard errors.
+    Indices {
+        /// First order.
+        first: f64,
+        /// Total.
+        total: f64,
+        /// Their standard errors.
+        errors: [f64; 2],
+    },
+    /// Spearman's rank correlation.
+    Correlation(f64),
+}
+
+/// How influences were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Sobol's indices.
+    Sobol,
+    /// Rank correlation.
+    Correlation,
+}
+
+impl Influence {
+    /// For sorting: the total index, or the size of the correlation.
+    pub fn weight(&self) -> f64 {
+        match self {
+            Influence::Indices { total, .. } => *total,
+            Influence::Correlation(rho) => rho.abs(),
+        }
+    }
+}
+
+/// The influence of each parameter on a measure, and how many samples told it; none where the measure does not vary, or too few samples
+/// are there. A failed sample makes its point of a Saltelli design useless.
+pub fn influences(
+    study: &Study,
+    samples: &[Sample],
+    measure: usize,
+) -> Option<(Method, Vec<Influence>, usize)> {
+    let count = study.parameters.len();
+    if let Design::Saltelli { base, seed } = study.design {
+        let width = count + 2;
+        let mut rows = vec![vec![None; width]; base];
+        for sample in samples {
+            if let (Ok(measures), Some(row)) =
+                (&sample.measures, rows.get_mut(sample.index / width))
+            {
+                row[sample.index % width] = Some(measures[measure]);
+            }
+        }
+        let whole: Vec<Vec<f64>> = rows
+            .into_iter()
+            .filter_map(|row| row.into_iter().collect())
+            .collect();
+        let used = whole.len() * width;
+        return Some((Method::Sobol, sobol_indices(&whole, seed)?, used));
+    }
+    let good: Vec<(&Sample, f64)> = samples
+        .iter()
+        .filter_map(|sample| Some((sample, sample.measures.as_ref().ok()?[measure])))
+        .collect();
+    let y: Vec<f64> = good.iter().map(|(_, y)| *y).collect();
+    let correlations = (0..count).map(|k| {
+        let x: Vec<f64> = good.iter().map(|(sample, _)| sample.values[k]).collect();
+        rank_correlation(&x, &y).map(Influence::Correlation)
+    });
+    let all: Option<Vec<Influence>> = correlations.collect();
+    Some((Method::Correlation, all?, good.len()))
+}
+
+/// Sobol's indices from rows f(A), f(B), f(A_B¹), …, f(A_Bᵈ). None without variance.
+pub fn sobol_indices(rows: &[Vec<f64>], seed: u64) -> Option<Vec<Influence>> {
+    let count = rows.first()?.len().checked_sub(2)?;
+    let all: Vec<usize> = (0..rows.len()).collect();
+    let found = indices(rows, &all, count)?;
+    let mut random = Random::new(seed);
+    let mut spread = vec![[Moments::default(); 2]; count];
+    for _ in 0..RESAMPLINGS {
+        let chosen: Vec<usize> = all.iter().map(|_| random.below(rows.len())).collect();
+        if let Some(again) = indices(rows, &chosen, count) {
+            for (moments, pair) in spread.iter_mut().zip(again) {
+                moments[0].note(pair[0]);
+                moments[1].note(pair[1]);
+            }
+        }
+    }
+    let influence = |([first, total], moments): ([f64; 2], [Moments; 2])| Influence::Indices {
+        first,
+        total,
+        errors: moments.map(|moments| moments.deviation()),
+    };
+    Some(found.into_iter().zip(spread).map(influence).collect())
+}
+
+/// First and total index of each parameter, over these rows.
+fn indices(rows: &[Vec<f64>], chosen: &[usize], count: usize) -> Option<Vec<[f64; 2]>> {
+    let points = chosen.len() as f64;
+    let both = || chosen.iter().flat_map(|&j| [rows[j][0], rows[j][1]]);
+    let mean = both().sum::<f64>() / (2.0 * points);
+    let variance = both().map(|f| (f - mean) * (f - mean)).sum::<f64>() / (2.0 * points - 1.0);
+    // what is left of numbers that are equal is round-off
+    if chosen.len() < 2 || variance <= (1e-14 * mean).powi(2) {
+        return None;
+    }
+    let half = |from: usize, i: usize| {
+        let square = |&j: &usize| (rows[j][from] - rows[j][i + 2]).powi(2);
+        chosen.iter().map(square).sum::<f64>() / (2.0 * points * variance)
+    };
+    let of = |i: usize| [1.0 - half(1, i), half(0, i)]; // (1), (2)
+    Some((0..count).map(of).collect())
+}
+
+/// Sums for a standard deviation.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    count: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    fn note(&mut self, x: f64) {
+        self.count += 1.0;
+        let away = x - self.mean;
+        self.mean += away / self.count;
+        self.squares += away * (x - self.mean);
+    }
+
+    fn deviation(&self) -> f64 {
+        (self.squares / (self.count - 1.0).max(1.0)).sqrt()
+    }
+}
+
+/// Spearman's rank correlation: the correlation of the ranks, equal numbers sharing theirs. None where one of them does not vary.
+pub fn rank_correlation(x: &[f64], y: &[f64]) -> Option<f64> {
+    let (x, y) = (ranks(x), ranks(y));
+    let mean = (x.len() as f64 + 1.0) / 2.0;
+    let product = |a: &[f64], b: &[f64]| -> f64 {
+        a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum()
+    };
+    let scale = product(&x, &x) * product(&y, &y);
+    (scale > 0.0).then(|| product(&x, &y) / scale.sqrt())
+}
+
+fn ranks(numbers: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..numbers.len()).collect();
+    order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
+    let mut ranks = vec![0.0; numbers.len()];
+    let mut first = 0;
+    for group in order.chunk_by(|&a, &b| numbers[a] == numbers[b]) {
+        let shared = first as f64 + (group.len() as f64 + 1.0) / 2.0;
+        for &k in group {
+            ranks[k] = shared;
+        }
+        first += group.len();
+    }
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// scipy.stats.spearmanr([1, 2, 2, 4, 5], [2, 1, 3, 5, 4]) is 0.718…; a monotonic relation is 1, or −1.
+    #[test]
+    fn rank_correlations() {
+        let x = [1.0, 2.0, 2.0, 4.0, 5.0];
+        let found = rank_correlation(&x, &[2.0, 1.0, 3.0, 5.0, 4.0]).expect("varies");
+        assert!((found - 0.718184846459608).abs() < 1e-12, "{found}");
+        let cubes = x.map(|x: f64| -x.powi(3));
+        assert!((rank_correlation(&x, &cubes).expect("varies") + 1.0).abs() < 1e-15);
+        assert_eq!(rank_correlation(&x, &[3.0; 5]), None);
+    }
+}

@@ -1,0 +1,738 @@
+//! The study file: what varies, what runs, what is measured. The format is described in docs/studies.md.
+
+use crate::csv_list;
+use crate::design::{Design, MOST_DIMENSIONS, Points};
+use crate::distribution::Spread;
+use catena::error::{Error, ErrorKind, Place, Result};
+use catena_io::document::{
+    Item, Lines, Source, Table, Value, advice, file_error, parse_toml, read_text,
+};
+use std::path::{Path, PathBuf};
+
+/// The value that `format` must have.
+const FORMAT: &str = "catena-study/1";
+const FILE_KEYS: &[&str] = &[
+    "format",
+    "name",
+    "model",
+    "design",
+    "parameter",
+    "run",
+    "measure",
+];
+const DESIGN_KEYS: &[&str] = &["kind", "samples", "seed", "file"];
+const DESIGNS: &[&str] = &[
+    "grid",
+    "list",
+    "random",
+    "latin-hypercube",
+    "sobol",
+    "saltelli",
+];
+const SPREADS: &[&str] = &[
+    "uniform",
+    "loguniform",
+    "normal",
+    "lognormal",
+    "triangular",
+    "values",
+    "range",
+];
+const PARAMETER_KEYS: &[&str] = &[
+    "name",
+    "unit",
+    "path",
+    "relative",
+    "uniform",
+    "loguniform",
+    "normal",
+    "lognormal",
+    "triangular",
+    "values",
+    "range",
+    "low",
+    "high",
+];
+const MEASURE_KEYS: &[&str] = &["name", "unit", "value"];
+/// Columns of the results that are no parameter and no measure.
+const OWN_COLUMNS: &[&str] = &["sample", "failure"];
+/// Most samples of a study.
+const MOST_SAMPLES: f64 = 1e8;
+
+/// A place in the model or in its state, as it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathText {
+    /// For example `link.hand.mass` or `q.elbow`.
+    pub text: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// What varies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name in the results, in formulas, and as `{name}` in the settings of the run.
+    pub name: String,
+    /// Unit; empty where none is given.
+    pub unit: String,
+    /// What it sets; empty if only settings and formulas use it.
+    pub paths: Vec<PathText>,
+    /// Does it multiply what is there, instead of replacing it?
+    pub relative: bool,
+    /// Its values.
+    pub spread: Spread,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// A value of a setting of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SettingValue {
+    /// An option that takes nothing.
+    Truth(bool),
+    /// Texts, in which `{name}` stands for a parameter; one, or several for options that may be repeated.
+    Texts(Vec<String>),
+}
+
+/// A setting of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The option, without the dashes in front.
+    pub key: String,
+    /// Its value.
+    pub value: SettingValue,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    /// Its name in the results.
+    pub name: String,
+    /// Unit; empty where none is given.
+    pub unit: String,
+    /// Its formula.
+    pub formula: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// A study.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// Its name.
+    pub name: String,
+    /// The model: an embedded name, or a file.
+    pub model: String,
+    /// Where the model is named.
+    pub model_place: Place,
+    /// How samples are chosen.
+    pub design: Design,
+    /// What varies.
+    pub parameters: Vec<Parameter>,
+    /// The settings of the run, as options of `catena simulate`.
+    pub settings: Vec<Setting>,
+    /// What is measured.
+    pub measures: Vec<Measure>,
+    /// The study file.
+    pub text: String,
+    /// The folder of the study file: other files are relative to it.
+    pub folder: PathBuf,
+    /// Files that the study names, beside itself and the model.
+    pub files: Vec<PathBuf>,
+    points: Option<Points>,
+}
+
+impl Study {
+    /// Reads a study file.
+    pub fn read(path: &Path) -> Result<Study> {
+        let file_name = path.display().to_string();
+        let is_toml = path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+        if !is_toml && path.exists() {
+            let message = "a study file is written in TOML";
+            let error = file_error(ErrorKind::Unsupported, &file_name, message);
+            return Err(error.hint("name it `.toml`; docs/studies.md describes the format"));
+        }
+        Study::parse(&read_text(path, &file_name)?, path)
+    }
+
+    /// Reads the text of a study file; other files are looked for relative to its folder.
+    pub fn parse(text: &str, path: &Path) -> Result<Study> {
+        let file_name = path.display().to_string();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let lines = Lines::new(&file_name, text);
+        let tree = parse_toml(text, &lines)?;
+        let source = Source {
+            file: lines.file(),
+            degrees: false,
+        };
+        let file = Table::new(&source, String::new(), &tree)?;
+        expect_format(&file)?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let model = file.require("model")?;
+        let mut study = Study {
+            name: match file.get("name") {
+                Some(name) => name.text()?.into(),
+                None => stem(path),
+            },
+            model: model.text()?.into(),
+            model_place: source.place(model.line()),
+            design: Design::Grid,
+            parameters: tables(&file, "parameter")?
+                .iter()
+                .map(parameter)
+                .collect::<Result<_>>()?,
+            settings: match file.get("run") {
+                Some(run) => settings(&run.table("a table of settings")?)?,
+                None => Vec::new(),
+            },
+            measures: tables(&file, "measure")?
+                .iter()
+                .map(measure)
+                .collect::<Result<_>>()?,
+            text: text.into(),
+            folder,
+            files: Vec::new(),
+            points: None,
+        };
+        study.expect_names()?;
+        study.expect_placeholders()?;
+        let table = file.require("design")?.table("a table")?;
+        study.take_design(&table)?;
+        Ok(study)
+    }
+
+    /// A file that the study names.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The number of samples.
+    pub fn sample_count(&self) -> usize {
+        match &self.design {
+            Design::Grid => self.levels().map(<[f64]>::len).product(),
+            Design::List(rows) => rows.len(),
+            Design::Random { samples, .. }
+            | Design::LatinHypercube { samples, .. }
+            | Design::Sobol { samples, .. } => *samples,
+            Design::Saltelli { base, .. } => base * (self.parameters.len() + 2),
+        }
+    }
+
+    /// The values of the parameters in a sample; the index must be below [`Study::sample_count`].
+    pub fn values(&self, index: usize) -> Vec<f64> {
+        let units = match (&self.design, &self.points) {
+            (Design::List(rows), _) => return rows[index].clone(),
+            (Design::Saltelli { .. }, Some(points)) => {
+                // A, B, then A with one column after the other from B
+                let count = self.parameters.len();
+                let (point, which) = (index / (count + 2), index % (count + 2));
+                let both = points.at(point);
+                let (a, b) = both.split_at(count);
+                let from_b = |k: usize| which == 1 || which == k + 2;
+                (0..count)
+                    .map(|k| if from_b(k) { b[k] } else { a[k] })
+                    .collect()
+            }
+            (_, Some(points)) => points.at(index),
+            (_, None) => return self.grid(index),
+        };
+        let pairs = self.parameters.iter().zip(units);
+        pairs
+            .filter_map(|(parameter, u)| parameter.spread.quantile(u))
+            .collect()
+    }
+
+    /// The values of each parameter in a grid.
+    fn levels(&self) -> impl DoubleEndedIterator<Item = &[f64]> {
+        self.parameters
+            .iter()
+            .map(|parameter| match &parameter.spread {
+                Spread::Values(values) => values.as_slice(),
+                _ => &[],
+            })
+    }
+
+    /// The combination of this index, the last parameter changing fastest.
+    fn grid(&self, mut index: usize) -> Vec<f64> {
+        let mut values: Vec<f64> = Vec::new();
+        for levels in self.levels().rev() {
+            values.push(levels[index % levels.len()]);
+            index /= levels.len();
+        }
+        values.reverse();
+        values
+    }
+
+    /// Names are words, and each has one meaning.
+    fn expect_names(&self) -> Result<()> {
+        let parameters = self
+            .parameters
+            .iter()
+            .map(|p| (&p.name, &p.place, "parameter"));
+        let measures = self.measures.iter().map(|m| (&m.name, &m.place, "measure"));
+        let mut seen: Vec<&String> = Vec::new();
+        for (name, place, kind) in parameters.chain(measures) {
+            let refuse = |message: String| Error::new(ErrorKind::Syntax, message).at(place.clone());
+            let is_word = |c: char| c.is_alphanumeric() || c == '_';
+            if !name.chars().all(is_word) || !name.starts_with(|c: char| c.is_alphabetic()) {
+                let error = refuse(format!("the name of {kind} `{name}` must be one word"));
+                return Err(error.hint("letters, digits and `_`, and a letter first"));
+            }
+            if OWN_COLUMNS.contains(&name.as_str()) || matches!(name.as_str(), "t" | "pi") {
+                let error = refuse(format!("no {kind} can be called `{name}`"));
+                return Err(error.hint("the results and formulas use that name themselves"));
+            }
+            if seen.contains(&name) {
+                return Err(refuse(format!(
+                    "`{name}` is the name of two columns of the results"
+                )));
+            }
+            seen.push(name);
+        }
+        if self.measures.is_empty() {
+            let place = Place {
+                line: None,
+                ..self.model_place.clone()
+            };
+            let error = Error::new(
+                ErrorKind::Syntax,
+                "nothing is measured: there is no [[measure]]",
+            );
+            return Err(error
+                .at(place)
+                .hint("for example: name = \"peak\", value = \"max(abs(tau.elbow))\""));
+        }
+        Ok(())
+    }
+
+    /// Every `{name}` of a setting is a parameter, and every parameter does something.
+    fn expect_placeholders(&self) -> Result<()> {
+        let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+        let mut used: Vec<&str> = Vec::new();
+        for setting in &self.settings {
+            let SettingValue::Texts(texts) = &setting.value else {
+                continue;
+            };
+            for name in texts.iter().flat_map(|text| placeholders(text)) {
+                if !names.contains(&name) {
+                    let message = format!("`{{{name}}}` in `run.{}` is no parameter", setting.key);
+                    let error = Error::new(ErrorKind::Syntax, message).at(setting.place.clone());
+                    return Err(error.hint(advice(name, &names)));
+                }
+                used.push(name);
+            }
+        }
+        let idle = |p: &&Parameter| p.paths.is_empty() && !used.contains(&p.name.as_str());
+        match self.parameters.iter().find(idle) {
+            None => Ok(()),
+            Some(parameter) => {
+                let name = &parameter.name;
+                let message = format!("parameter `{name}` changes nothing");
+                let error = Error::new(ErrorKind::Syntax, message).at(parameter.place.clone());
+                Err(error.hint(format!(
+                    "give it a `path` such as \"link.hand.mass\" or \"q.elbow\", or write {{{name}}} in a setting of [run]"
+                )))
+            }
+        }
+    }
+
+    fn take_design(&mut self, table: &Table<'_>) -> Result<()> {
+        table.expect_keys(DESIGN_KEYS)?;
+        let kind = table.require("kind")?;
+        let name = kind.text()?;
+        if !DESIGNS.contains(&name) {
+            let error = kind.must_be("a design");
+            return Err(error.hint(advice(name, DESIGNS)));
+        }
+        let allowed: &[&str] = match name {
+            "grid" => &["kind"],
+            "list" => &["kind", "file"],
+            _ => &["kind", "samples", "seed"],
+        };
+        table.expect_keys(allowed)?;
+        let count = self.parameters.len();
+        let place = |line| table.source.place(line);
+        if count == 0 {
+            let error = table
+                .source
+                .error(table.line, "nothing varies: there is no [[parameter]]");
+            return Err(error.hint("name what varies, its path and its values"));
+        }
+        let wrong = |parameter: &Parameter, what: &str, hint: &str| {
+            let message = format!("parameter `{}` {what}", parameter.name);
+            let error = Error::new(ErrorKind::Syntax, message).at(parameter.place.clone());
+            Err(error.hint(hint))
+        };
+        for parameter in &self.parameters {
+            let is_values = matches!(parameter.spread, Spread::Values(_));
+            match (name, &parameter.spread) {
+                ("list", Spread::Listed) => {}
+                ("list", _) => {
+                    return wrong(
+                        parameter,
+                        "has values of its own",
+                        "in a list they are those of the column of its name",
+                    );
+                }
+                (_, Spread::Listed) => {
+                    let hint = format!("give one of: {}", SPREADS.join(", "));
+                    return wrong(parameter, "has no values", &hint);
+                }
+                ("grid", _) if !is_values => {
+                    return wrong(
+                        parameter,
+                        "has no values for a grid",
+                        "give values = [1, 2, 5] or range = [LOW, HIGH, COUNT]",
+                    );
+                }
+                _ => {}
+            }
+        }
+        self.design = match name {
+            "grid" => {
+                let lengths = self.levels().map(|levels| levels.len() as f64);
+                let product: f64 = lengths.product();
+                if product > MOST_SAMPLES {
+                    let message =
+                        format!("the grid has {product:.1e} samples, more than {MOST_SAMPLES:.0e}");
+                    let error = table.source.error(table.line, message);
+                    return Err(error.hint("choose fewer values, or the design \"sobol\""));
+                }
+                Design::Grid
+            }
+            "list" => {
+                let file = table.require("file")?;
+                let path = self.file(file.text()?);
+                let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+                let rows = csv_list::read(&path, &names)?;
+                self.files.push(path);
+                Design::List(rows)
+            }
+            _ => {
+                let samples = whole(&table.require("samples")?, 1.0, MOST_SAMPLES)? as usize;
+                let Some(seed) = table.get("seed") else {
+                    let error = table.source.error(table.line, "`design.seed` is missing");
+                    return Err(error.hint("add `seed = 1`: a seed always gives the same samples"));
+                };
+                let seed = whole(&seed, 0.0, 9e15)? as u64;
+                match name {
+                    "random" => Design::Random { samples, seed },
+                    "latin-hypercube" => Design::LatinHypercube { samples, seed },
+                    "sobol" => Design::Sobol { samples, seed },
+                    _ => Design::Saltelli {
+                        base: samples,
+                        seed,
+                    },
+                }
+            }
+        };
+        let dimensions = match self.design {
+            Design::Saltelli { .. } => 2 * count,
+            _ => count,
+        };
+        if matches!(self.design, Design::Sobol { .. } | Design::Saltelli { .. })
+            && dimensions > MOST_DIMENSIONS
+        {
+            let message = format!(
+                "a {name} design has at most {MOST_DIMENSIONS} dimensions, not {dimensions}"
+            );
+            let error = Error::new(ErrorKind::Syntax, message).at(place(table.line));
+            return Err(error.hint("choose \"latin-hypercube\""));
+        }
+        self.points = match self.design {
+            Design::Grid | Design::List(_) => None,
+            Design::Random { seed, .. } => Some(Points::random(count, seed)),
+            Design::LatinHypercube { samples, seed } => {
+                Some(Points::latin_hypercube(samples, count, seed))
+            }
+            Design::Sobol { seed, .. } | Design::Saltelli { seed, .. } => {
+                Some(Points::sobol(dimensions, seed))
+            }
+        };
+        Ok(())
+    }
+}
+
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
+/// The keys of the file are known, and its format is ours.
+fn expect_format(file: &Table<'_>) -> Result<()> {
+    let Some(format) = file.get("format") else {
+        let message = format!("`format` is missing: a study says `format = \"{FORMAT}\"`");
+        let error = file.source.error(file.line, message);
+        return Err(error.hint("add it as the first key of the file"));
+    };
+    if format.text()? != FORMAT {
+        let error = format.must_be(&format!("\"{FORMAT}\""));
+        return Err(error.hint(format!("this version reads the format {FORMAT} only")));
+    }
+    file.expect_keys(FILE_KEYS)
+}
+
+fn tables<'a>(file: &Table<'a>, kind: &str) -> Result<Vec<Table<'a>>> {
+    file.get(kind)
+        .map_or(Ok(Vec::new()), |list| list.tables(kind))
+}
+
+/// A whole number in a range.
+fn whole(item: &Item<'_>, least: f64, most: f64) -> Result<f64> {
+    let number = item.number()?;
+    match number.fract() == 0.0 && (least..=most).contains(&number) {
+        true => Ok(number),
+        false => Err(item.must_be(&format!("a whole number from {least} to {most:.0e}"))),
+    }
+}
+
+fn text_or_empty(table: &Table<'_>, key: &str) -> Result<String> {
+    table
+        .get(key)
+        .map_or(Ok(String::new()), |item| item.text().map(str::to_string))
+}
+
+fn parameter(table: &Table<'_>) -> Result<Parameter> {
+    table.expect_keys(PARAMETER_KEYS)?;
+    let paths = match table.get("path") {
+        None => Vec::new(),
+        Some(item) if item.is_list() => item.list()?,
+        Some(item) => vec![item],
+    };
+    let path = |item: &Item<'_>| {
+        Ok(PathText {
+            text: item.text()?.into(),
+            place: table.source.place(item.line()),
+        })
+    };
+    Ok(Parameter {
+        name: table.require("name")?.text()?.into(),
+        unit: text_or_empty(table, "unit")?,
+        paths: paths.iter().map(path).collect::<Result<_>>()?,
+        relative: table
+            .get("relative")
+            .map_or(Ok(false), |item| item.truth())?,
+        spread: spread(table)?,
+        place: table.source.place(table.line),
+    })
+}
+
+/// The values of a parameter: exactly one key says what they are.
+fn spread(table: &Table<'_>) -> Result<Spread> {
+    let given: Vec<&str> = SPREADS
+        .iter()
+        .copied()
+        .filter(|key| table.get(key).is_some())
+        .collect();
+    let bound =
+        |key: &str, otherwise: f64| table.get(key).map_or(Ok(otherwise), |item| item.angle());
+    let &[key] = given.as_slice() else {
+        if let Some((line, key)) = table
+            .first_of(&["low", "high"])
+            .filter(|_| given.is_empty())
+        {
+            let error = table
+                .source
+                .error(line, format!("`{key}` of {} bounds nothing", table.owner));
+            return Err(error.hint(
+                "bounds cut off `normal` and `lognormal`; else write uniform = [LOW, HIGH]",
+            ));
+        }
+        if given.is_empty() {
+            return Ok(Spread::Listed);
+        }
+        let message = format!(
+            "{} has two distributions: {}",
+            table.owner,
+            given.join(" and ")
+        );
+        return Err(table
+            .source
+            .error(table.line, message)
+            .hint("keep one of them"));
+    };
+    let item = table.require(key)?;
+    if !matches!(key, "normal" | "lognormal")
+        && let Some((line, bound)) = table.first_of(&["low", "high"])
+    {
+        let message = format!("`{bound}` of {} does not go with `{key}`", table.owner);
+        return Err(table
+            .source
+            .error(line, message)
+            .hint("bounds cut off `normal` and `lognormal`"));
+    }
+    let spread = match key {
+        "uniform" => {
+            let [low, high] = ordered(&item, "[LOW, HIGH]")?;
+            Spread::Uniform { low, high }
+        }
+        "loguniform" => {
+            let [low, high] = ordered(&item, "[LOW, HIGH]")?;
+            if low <= 0.0 {
+                return Err(item.error("must be positive"));
+            }
+            Spread::LogUniform { low, high }
+        }
+        "normal" => {
+            let [mean, deviation] = numbers(&item, "[MEAN, DEVIATION]")?;
+            let bounds = (
+                bound("low", f64::NEG_INFINITY)?,
+                bound("high", f64::INFINITY)?,
+            );
+            Spread::Normal {
+                mean,
+                deviation,
+                bounds,
+            }
+        }
+        "lognormal" => {
+            let [median, deviation] = numbers(&item, "[MEDIAN, DEVIATION]")?;
+            if median <= 0.0 {
+                return Err(item.error("must have a positive median"));
+            }
+            let bounds = (bound("low", 0.0)?.max(0.0), bound("high", f64::INFINITY)?);
+            Spread::LogNormal {
+                median,
+                deviation,
+                bounds,
+            }
+        }
+        "triangular" => {
+            let [low, mode, high] = ordered(&item, "[LOW, MODE, HIGH]")?;
+            Spread::Triangular { low, mode, high }
+        }
+        "values" => {
+            let values: Vec<f64> = item
+                .list()?
+                .iter()
+                .map(Item::angle)
+                .collect::<Result<_>>()?;
+            if values.is_empty() {
+                return Err(item.error("must have at least one number"));
+            }
+            Spread::Values(values)
+        }
+        _ => {
+            let [low, high, count]: [Item<'_>; 3] = item.list_of("[LOW, HIGH, COUNT]")?;
+            let (low, high, count) = (low.angle()?, high.angle()?, whole(&count, 2.0, 1e6)?);
+            let share = |k: f64| k / (count - 1.0);
+            let values = (0..count as usize).map(|k| k as f64);
+            Spread::Values(
+                values
+                    .map(|k| low * (1.0 - share(k)) + high * share(k))
+                    .collect(),
+            )
+        }
+    };
+    if let Spread::Normal {
+        deviation, bounds, ..
+    }
+    | Spread::LogNormal {
+        deviation, bounds, ..
+    } = spread
+    {
+        if deviation <= 0.0 {
+            return Err(item.error("must have a positive deviation"));
+        }
+        if bounds.0 >= bounds.1 {
+            return Err(table.source.error(
+                item.line(),
+                format!("{} has no room between `low` and `high`", table.owner),
+            ));
+        }
+    }
+    Ok(spread)
+}
+
+/// A list of N finite numbers or angles.
+fn numbers<const N: usize>(item: &Item<'_>, what: &str) -> Result<[f64; N]> {
+    let items: [Item<'_>; N] = item.list_of(what)?;
+    let mut numbers = [0.0; N];
+    for (number, item) in numbers.iter_mut().zip(&items) {
+        *number = item.angle()?;
+    }
+    Ok(numbers)
+}
+
+/// Numbers that do not decrease, and of which the last is larger than the first.
+fn ordered<const N: usize>(item: &Item<'_>, what: &str) -> Result<[f64; N]> {
+    let numbers: [f64; N] = numbers(item, what)?;
+    match numbers.is_sorted() && numbers[0] < numbers[N - 1] {
+        true => Ok(numbers),
+        false => Err(item.error(&format!("must be {what} in this order"))),
+    }
+}
+
+fn settings(run: &Table<'_>) -> Result<Vec<Setting>> {
+    let setting = |key: &str, line: usize, item: &Item<'_>, value: &Value| {
+        let text = |value: &Value| match value {
+            Value::Text(text) => Some(text.clone()),
+            Value::Number(number) if number.is_finite() => Some(format!("{number:?}")),
+            _ => None,
+        };
+        let value = match value {
+            Value::Bool(truth) => Some(SettingValue::Truth(*truth)),
+            Value::List(nodes) => {
+                let texts: Option<Vec<String>> =
+                    nodes.iter().map(|node| text(&node.value)).collect();
+                texts.map(SettingValue::Texts)
+            }
+            other => text(other).map(|text| SettingValue::Texts(vec![text])),
+        };
+        let what = "a number, a string, a list of them, true or false";
+        Ok(Setting {
+            key: key.replace('_', "-"),
+            value: value.ok_or_else(|| item.must_be(what))?,
+            place: run.source.place(line),
+        })
+    };
+    let mut found: Vec<Setting> = Vec::new();
+    for entry in run.entries() {
+        let item = run.require(&entry.key)?;
+        let new = setting(&entry.key, entry.line, &item, &entry.node.value)?;
+        if found.iter().any(|old| old.key == new.key) {
+            return Err(item.error("is given twice"));
+        }
+        found.push(new);
+    }
+    Ok(found)
+}
+
+fn measure(table: &Table<'_>) -> Result<Measure> {
+    table.expect_keys(MEASURE_KEYS)?;
+    let value = table.require("value")?;
+    Ok(Measure {
+        name: table.require("name")?.text()?.into(),
+        unit: text_or_empty(table, "unit")?,
+        formula: value.text()?.into(),
+        place: table.source.place(value.line()),
+    })
+}
+
+/// The names in braces of a text.
+fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    text.split('{')
+        .skip(1)
+        .filter_map(|rest| rest.split_once('}'))
+        .map(|(name, _)| name)
+}
+
+impl Setting {
+    /// Its texts with the values of parameters in place of their names in braces, with every digit.
+    pub fn texts(&self, names: &[&str], values: &[f64]) -> Vec<String> {
+        let SettingValue::Texts(texts) = &self.value else {
+            return Vec::new();
+        };
+        let filled = |text: &String| {
+            let pairs = names.iter().zip(values);
+            pairs.fold(text.clone(), |text, (name, value)| {
+                text.replace(&format!("{{{name}}}"), &format!("{value:?}"))
+            })
+        };
+        texts.iter().map(filled).collect()
+    }
+}
