@@ -243,17 +243,17 @@ fn mistakes() {
         (
             "max(abs(tau.shoulder)) / 30",
             "max(abs(tau.sholder)) / 30",
-            "error: measure `peak`: `max(abs(tau.sholder)) / 30`, column 9: the run has no column `tau.sholder`\n  --> study.toml:30\nhint: did you mean `tau.shoulder`?",
+            "error: measure `peak`: `max(abs(tau.sholder)) / 30`, column 9: the run has no column `tau.sholder`\n  --> study.toml:29\nhint: did you mean `tau.shoulder`?",
         ),
         (
             "max(abs(tau.shoulder)) / 30",
             "tau.shoulder",
-            "error: measure `peak`: `tau.shoulder`, column 1: `tau.shoulder` is not one number\n  --> study.toml:30\nhint: take one number of a column, as last(tau.shoulder)",
+            "error: measure `peak`: `tau.shoulder`, column 1: `tau.shoulder` is not one number\n  --> study.toml:29\nhint: take one number of a column, as last(tau.shoulder)",
         ),
         (
             "max(abs(tau.shoulder)) / 30",
             "max(mean(time))",
-            "error: measure `peak`: `max(mean(time))`, column 5: `mean` over time stands within another such function\n  --> study.toml:30",
+            "error: measure `peak`: `max(mean(time))`, column 5: `mean` over time stands within another such function\n  --> study.toml:29",
         ),
     ] {
         assert!(STUDY.contains(old), "{old}");
