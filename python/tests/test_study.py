@@ -74,4 +74,4 @@ def test_mistakes(study, tmp_path):
     path.write_text(STUDY.replace("link3.mass", "link4.mass"))
     with pytest.raises(catena.ModelError, match="there is no link `link4`") as caught:
         catena.Study(path)
-    assert caught.value.line == 10 and "link3" in caught.value.hint
+    assert caught.value.line == 10 and "link1" in caught.value.hint
