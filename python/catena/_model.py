@@ -337,10 +337,14 @@ class Model(_catena.Model):
         d = self._inverse_derivatives(q, v, a, wrenches)
         return InverseDerivatives(d[..., 0, :, :], d[..., 1, :, :], d[..., 2, :, :])
 
-    def forward_derivatives(self, q: Any, v: Any = None, tau: Any = None, *, wrenches: Any = None) -> ForwardDerivatives:
+    def forward_derivatives(
+        self, q: Any, v: Any = None, tau: Any = None, *, wrenches: Any = None, time: float = 0.0
+    ) -> ForwardDerivatives:
         """Derivatives of forward dynamics: `.q`, `.v`, `.tau`, (nv, nv) each, or (N, nv, nv) for many states.
 
-        ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes.
+        ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes. Of a model with
+        loops these are the derivatives of the closed mechanism at a closed state; where constraints are redundant they hold along
+        changes that keep the loops closed. `time` matters to drivers alone.
 
         >>> arm = catena.model("stanford")
         >>> q, v = arm.random(1)
@@ -348,7 +352,7 @@ class Model(_catena.Model):
         >>> bool(np.allclose(d.tau @ arm.inertia(q), np.eye(6)))
         True
         """
-        d = self._forward_derivatives(q, v, tau, wrenches)
+        d = self._forward_derivatives(q, v, tau, wrenches, time)
         return ForwardDerivatives(d[..., 0, :, :], d[..., 1, :, :], d[..., 2, :, :])
 
     def energies(self, q: Any, v: Any = None) -> Energies:
@@ -675,7 +679,7 @@ class Model(_catena.Model):
         time: float = 0.0,
     ) -> "Loads":
         """The same by a formulation of Mufti's: "lagrangian", "constraint-forces", "rotational", "augmented-bodies",
-        "relative-rates", "null-space", "tree-null-space", "cut-loops", "qr", "svd", "proximal"; by the one that suits if none is named.
+        "relative-rates", "null-space", "tree-null-space", "cut-loops", "along-tree", "qr", "svd", "proximal"; by the one that suits if none is named.
         """
         r = self._formulation(q, v, tau, wrenches, formulation, time)
         return Loads(

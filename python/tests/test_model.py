@@ -210,4 +210,12 @@ def test_closed_chains_have_both_dynamics():
     tau = np.array([1.0, 0, 0])
     assert np.allclose(bar.inverse(q, a=bar.forward(q, tau=tau), actuators=motor), tau, atol=1e-9)
     assert bar.forward(np.array([q, q])).shape == (2, 3)
+    d = bar.forward_derivatives(q, tau=tau)
+    more = bar.forward(q, tau=tau + 1e-3 * np.eye(3)[0]) - bar.forward(q, tau=tau)
+    assert np.allclose(d.tau[:, 0], more / 1e-3, atol=1e-9)
+    along, step = np.array([1.0, -1.0, 1.0]), 1e-4
+    moved = (bar.forward(q + step * along) - bar.forward(q - step * along)) / (2 * step)
+    assert np.allclose(bar.forward_derivatives(q).q @ along, moved, atol=1e-6)
+    assert bar.forward_derivatives(np.array([q, q])).v.shape == (2, 3, 3)
+    assert any("multipliers" in text for text in bar.generate(language="c", functions=["forward"]).values())
     assert bar.open_tree().inverse(q).shape == (3,)

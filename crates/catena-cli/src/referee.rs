@@ -29,12 +29,12 @@ pub fn accelerations(
     if let Some(couplings) = model.couplings() {
         let tree = model.clone().open_tree();
         let tau = vdot.clone();
-        let (slices, external) = ([&state.q[..], &state.v, &tau], loads(external));
+        let external = loads(external);
         CoupledDynamics::new(&tree, couplings).forward(
             &tree,
             couplings,
-            slices,
-            &state.base,
+            state.view(),
+            &tau,
             &external,
             &mut vdot,
         );
@@ -43,10 +43,8 @@ pub fn accelerations(
     let mut work = ForwardDynamics::new(model);
     forward_dynamics(
         model,
-        &state.q,
-        &state.v,
+        state.view(),
         &lifted(&situation.effort),
-        &state.base,
         &loads(external),
         &mut work,
         &mut vdot,
@@ -61,12 +59,12 @@ pub fn efforts(model: &Model, situation: &Situation, external: &[Force<f64>]) ->
     if let Some(couplings) = model.couplings() {
         let tree = model.clone().open_tree();
         let vdot = tau.clone();
-        let (slices, external) = ([&state.q[..], &state.v, &vdot], loads(external));
+        let external = loads(external);
         CoupledDynamics::new(&tree, couplings).inverse(
             &tree,
             couplings,
-            slices,
-            &state.base,
+            state.view(),
+            &vdot,
             &external,
             &mut tau,
         );
@@ -75,10 +73,8 @@ pub fn efforts(model: &Model, situation: &Situation, external: &[Force<f64>]) ->
     let mut work = InverseDynamics::new(model);
     inverse_dynamics(
         model,
-        &state.q,
-        &state.v,
+        state.view(),
         &lifted(&situation.acceleration),
-        &state.base,
         &loads(external),
         &mut work,
         &mut tau,

@@ -76,6 +76,84 @@ fn loops_are_kept_closed() {
     }
 }
 
+/// Commands that were for trees take loops. The inertia of the parallelogram about its crank is known, and its regressor is that of
+/// one freedom.
+#[test]
+fn every_command_takes_loops() {
+    let at = "four-bar-1 --q 60deg,-60deg,60deg --v 1,-1,1";
+    let found = good(&format!("evaluate {at} --a 2,-2,2 --json")).json();
+    let freedoms = &found[0]["freedoms"];
+    assert_eq!(freedoms["independent"], json!(["foot0"]));
+    assert!((numbers(&freedoms["inertia"][0])[0] - 5.0 / 3.0).abs() < 1e-12);
+    // (2/3 + 1) φ̈ + g (1 + 1) cos φ for rods of 1 kg and 1 m
+    let expected = 5.0 / 3.0 * 2.0 + 9.81 * 2.0 * 0.5;
+    assert!((numbers(&freedoms["inverse_tau"])[0] - expected).abs() < 1e-12);
+    let regressor = good(&format!("regressor {at} --a 2,-2,2 --json")).json();
+    assert!((numbers(&regressor["states"][0]["Y_pi"])[0] - expected).abs() < 1e-12);
+    for model in ["four-bar-3", "slider-crank", "bricard", "stewart"] {
+        let found = good(&format!("derivatives {model} --random 3 --json")).json();
+        let difference = &found["states"][0]["checks"]["differences"];
+        assert!(difference.as_f64().expect("a number") < 1e-7, "{model}");
+        good(&format!("evaluate {model} --random 3"));
+        good(&format!("regressor {model} --random 3"));
+    }
+    let counted = good("count four-bar-1").stdout;
+    assert!(
+        counted.contains("forward dynamics of the closed chain"),
+        "{counted}"
+    );
+    let folder = Folder::new("loops-generated");
+    let made = folder.run("generate slider-crank -f forward,forward_dq -o made");
+    assert_eq!(made.code, 0, "{}", made.stderr);
+}
+
+/// Each formulation by name, for closed chains and for trees.
+#[test]
+fn formulations_are_chosen_by_name() {
+    for model in ["four-bar-1 --q 60deg,-60deg,60deg", "stanford --random 1"] {
+        let by = |name: &str| {
+            let found = good(&format!("forward {model} --formulation {name} --json")).json();
+            numbers(&found["states"][0]["a"])
+        };
+        let expected = by("cut-loops");
+        for name in [
+            "lagrangian",
+            "constraint-forces",
+            "relative-rates",
+            "along-tree",
+            "qr",
+        ] {
+            for (a, b) in by(name).iter().zip(&expected) {
+                assert!(
+                    (a - b).abs() < 1e-9 * (1.0 + b.abs()),
+                    "{model}, {name}: {a} {b}"
+                );
+            }
+        }
+    }
+}
+
+/// A mechanism at rest stays closed by Baumgarte's equations for any duration, and their numbers can be given.
+#[test]
+fn baumgarte_at_rest_is_no_breach() {
+    let rest = "simulate four-bar-3 --closing baumgarte --v 0,0,0,0,0,0,0 --q -90deg,90deg,-90deg,90deg,-90deg,90deg,-90deg";
+    for duration in [0.5, 5.0, 50.0] {
+        good(&format!("{rest} --duration {duration}"));
+    }
+    let swinging = "simulate four-bar-1 --q 70deg,-70deg,70deg --duration 0.4 --closing";
+    good(&format!("{swinging} baumgarte --alpha 100"));
+    good(&format!("{swinging} baumgarte --alpha 100 --beta 4000"));
+    let refused = run(&format!("{swinging} projection --alpha 100"));
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("--closing baumgarte"),
+        "{}",
+        refused.stderr
+    );
+    let refused = run(&format!("{swinging} baumgarte --beta -1"));
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+}
+
 /// Six legs hold a Stewart platform, five do not; all freedoms of the tree as actuators are more than enough.
 #[test]
 fn actuators_are_chosen() {

@@ -46,9 +46,9 @@ const MISTAKES: &[(&str, &str)] = &[
         "error: --gravity: `nan` is not a number\nhint: write 0.5, 1e-3, 90deg, pi/2 or -3*pi/4\n",
     ),
     (
-        "derivatives four-bar-1",
-        "error: model `four-bar-1` has 1 constraint besides its joints, which the algorithms for trees do not support\n\
-         hint: use `algorithm::constrained::ClosedChain` (`catena forward`, `assemble` and `simulate` do), or `Model::open_tree` for the tree with its loops open\n",
+        "generate four-bar-1 -f forward_dq",
+        "error: code for the closed chain `four-bar-1` has no derivatives by q and v: 3 of its 5 constraint rows depend on others, and the derivatives are unique only along closed motions\n\
+         hint: `catena derivatives` gives those of the library; or write constraints without redundant rows\n",
     ),
     (
         "assemble planar3",

@@ -363,10 +363,8 @@ fn respond(
     let mut needed = still;
     inverse_dynamics(
         model,
-        &state.q,
-        &state.v,
+        state.view(),
         &vdot,
-        &state.base,
         &wrenches,
         &mut work,
         &mut needed,
@@ -463,10 +461,8 @@ fn dense(model: &Model, state: &State, tau: &[f64], wrenches: &[Force<f64>]) -> 
     let mut vdot = vec![0.0; model.nv()];
     forward_dynamics_walker_orin(
         model,
-        &state.q,
-        &state.v,
+        state.view(),
         tau,
-        &state.base,
         wrenches,
         &mut WalkerOrin::new(model),
         &mut vdot,

@@ -330,10 +330,8 @@ impl Chain {
         let mut vdot = vec![0.0; model.nv()];
         forward_dynamics_walker_orin(
             model,
-            &self.state.q,
-            &self.state.v,
+            self.state.view(),
             &self.numbers,
-            &self.state.base,
             &[],
             &mut WalkerOrin::new(model),
             &mut vdot,

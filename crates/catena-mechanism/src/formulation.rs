@@ -33,6 +33,8 @@ pub enum Formulation {
     TreeNullSpace,
     /// Cut loops on the factorization of the tree (65–73): [`ClosedChain`].
     CutLoops,
+    /// Loops eliminated one by one along the tree: [`ClosedChain`] by [`Route::AlongTree`].
+    AlongTree,
     /// Complete orthogonal decomposition.
     RankByQr,
     /// Singular value decomposition (A-10 … A-12).
@@ -43,7 +45,7 @@ pub enum Formulation {
 
 impl Formulation {
     /// All of them.
-    pub const ALL: [Formulation; 11] = [
+    pub const ALL: [Formulation; 12] = [
         Formulation::Lagrangian,
         Formulation::ConstraintForces,
         Formulation::Rotational,
@@ -52,6 +54,7 @@ impl Formulation {
         Formulation::NullSpace,
         Formulation::TreeNullSpace,
         Formulation::CutLoops,
+        Formulation::AlongTree,
         Formulation::RankByQr,
         Formulation::RankBySvd,
         Formulation::Proximal,
@@ -68,6 +71,7 @@ impl Formulation {
             Formulation::NullSpace => "null-space",
             Formulation::TreeNullSpace => "tree-null-space",
             Formulation::CutLoops => "cut-loops",
+            Formulation::AlongTree => "along-tree",
             Formulation::RankByQr => "qr",
             Formulation::RankBySvd => "svd",
             Formulation::Proximal => "proximal",
@@ -89,6 +93,7 @@ impl Formulation {
             Formulation::RelativeRates => "55–61",
             Formulation::NullSpace | Formulation::TreeNullSpace => "40",
             Formulation::CutLoops => "65–73",
+            Formulation::AlongTree => "65–73, O(n + m)",
             Formulation::RankByQr => "A-5",
             Formulation::RankBySvd => "A-10 … A-12",
             Formulation::Proximal => "63, regularised",
@@ -227,14 +232,7 @@ impl Mechanism {
                     .hint("efforts and loads must be finite numbers"),
             );
         }
-        forward_kinematics(
-            &self.model,
-            &state.q,
-            &state.v,
-            &self.still,
-            &state.base,
-            &mut self.kinematics,
-        );
+        forward_kinematics(&self.model, state.view(), &self.still, &mut self.kinematics);
         self.rows
             .evaluate(&self.model, time, &state.q, &state.v, &self.kinematics);
         if self.stabilisation == Stabilisation::default() {
@@ -335,7 +333,10 @@ impl Mechanism {
     ) -> Result<Solution> {
         self.assemble(time, state, tau, external)?;
         let equations = &self.equations;
-        if !matches!(formulation, Formulation::CutLoops | Formulation::Lagrangian) {
+        if !matches!(
+            formulation,
+            Formulation::CutLoops | Formulation::AlongTree | Formulation::Lagrangian
+        ) {
             let (unknowns, rows) = (equations.unknowns(), equations.rows.len());
             let entries = unknowns as f64 * rows as f64;
             if entries > MOST_ENTRIES {
@@ -347,7 +348,13 @@ impl Mechanism {
             }
         }
         let solved = match formulation {
-            Formulation::CutLoops => return self.cut_loops(time, state, tau, external),
+            Formulation::CutLoops => return self.on_the_tree(time, state, tau, external),
+            Formulation::AlongTree => {
+                self.chain.choose_route(Route::AlongTree);
+                let solution = self.on_the_tree(time, state, tau, external);
+                self.chain.choose_route(Route::CutLoops);
+                return solution;
+            }
             Formulation::Lagrangian => {
                 let lagrangian = match &mut self.lagrangian {
                     Some(lagrangian) => lagrangian,
@@ -424,7 +431,8 @@ impl Mechanism {
         bodies
     }
 
-    fn cut_loops(
+    /// Accelerations by the chain's own route; indeterminate loads are shared over all joints in both.
+    fn on_the_tree(
         &mut self,
         time: f64,
         state: &State,
@@ -438,14 +446,7 @@ impl Mechanism {
         let loads = self.chain.loads(state, tau, external, Sharing::AllJoints)?;
         // x of these joint accelerations
         let mut moving = self.kinematics.clone();
-        forward_kinematics(
-            &self.model,
-            &state.q,
-            &state.v,
-            &accelerations,
-            &state.base,
-            &mut moving,
-        );
+        forward_kinematics(&self.model, state.view(), &accelerations, &mut moving);
         let mut x = Vec::with_capacity(6 * self.model.body_count());
         for body in self.model.bodies() {
             let r = moving.world_from_body[body].rotation;
@@ -467,7 +468,10 @@ impl Mechanism {
         lambda.extend(&loads.multipliers);
         let (mut newton, mut hinges) = (vec![0.0; x.len()], vec![0.0; rows]);
         let residual = equations_residual(&self.equations, &x, &lambda, &mut newton, &mut hinges);
-        let operations = self.cut_loops_operations();
+        let operations = match self.chain.route() {
+            Route::CutLoops => self.cut_loops_operations(),
+            Route::AlongTree => self.chain.route_costs()[1],
+        };
         Ok(Solution {
             bodies: self.body_accelerations(state, &x),
             accelerations,

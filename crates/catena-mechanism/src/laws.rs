@@ -129,14 +129,7 @@ fn motion(
         .collect();
     let mut kinematics = Kinematics::new(model);
     let still = vec![D1::constant(0.0); model.nv()];
-    forward_kinematics(
-        model,
-        &moving.q,
-        &moving.v,
-        &still,
-        &moving.base,
-        &mut kinematics,
-    );
+    forward_kinematics(model, moving.view(), &still, &mut kinematics);
     let mut rows = Rows::new(model, Axes::Parent);
     let now = dual(0.0, 1.0);
     rows.evaluate(model, now, &moving.q, &moving.v, &kinematics);

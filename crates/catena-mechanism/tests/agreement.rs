@@ -202,14 +202,7 @@ fn random_planar(bodies: usize, loops: usize, seed: u64) -> (ModelBuilder, State
     let state = State::random(&model, seed);
     let mut kinematics = Kinematics::new(&model);
     let still = vec![0.0; model.nv()];
-    forward_kinematics(
-        &model,
-        &state.q,
-        &state.v,
-        &still,
-        &state.base,
-        &mut kinematics,
-    );
+    forward_kinematics(&model, state.view(), &still, &mut kinematics);
     let frame = |name: &str| {
         let frame = model.tree().frames.iter().find(|f| f.name == name);
         kinematics.frame_pose(frame.expect("there"))

@@ -609,7 +609,7 @@ impl PyModel {
     }
 
     /// Derivatives of forward dynamics: (3, nv, nv) or (N, 3, nv, nv).
-    #[pyo3(signature = (q, v, tau, wrenches = None))]
+    #[pyo3(signature = (q, v, tau, wrenches = None, time = 0.0))]
     fn _forward_derivatives<'py>(
         &self,
         py: Python<'py>,
@@ -617,6 +617,7 @@ impl PyModel {
         v: Option<&Bound<'py, PyAny>>,
         tau: Option<&Bound<'py, PyAny>>,
         wrenches: Option<&Bound<'py, PyAny>>,
+        time: f64,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
@@ -632,6 +633,22 @@ impl PyModel {
             let call = Call::new(py, &built, arguments)?;
             let (pushes, zeros) = (wrenches.view(&built), vec![0.0; nv]);
             let (built, size) = (&*built, nv * nv);
+            if !built.model.constraints().is_empty() {
+                let (q, v, tau) = (q.view(), v.view(), tau.view());
+                return filled(&call, &[3, nv, nv], None, |work, k, out| {
+                    built.put(work, q.row(k), v.row(k));
+                    let external = pushes.single(work, k)?;
+                    let mut chain = built.chain();
+                    let tau = or(tau.row(k), &zeros);
+                    let found = chain.derivatives(time, &work.state, tau, &external);
+                    built.keep_chain(chain);
+                    for (matrix, out) in found?.accelerations.iter().zip(out.chunks_exact_mut(size))
+                    {
+                        copy(matrix, out)?;
+                    }
+                    Ok(())
+                });
+            }
             if let (Some(n), true) = (call.states, pushes.is_empty()) {
                 let array = call.results(&[3, nv, nv], None)?;
                 let (q, v, tau) = (built.sound(q.all(n)), v.all(n), tau.all(n));

@@ -533,7 +533,7 @@ impl PyModel {
                     "baumgarte" => {
                         let step = matches!(integrator, Integrator::Fixed { .. })
                             .then_some(step.unwrap_or(1e-3));
-                        Drift::baumgarte(step, duration)
+                        Drift::baumgarte(step)
                     }
                     _ => Drift::Project,
                 };

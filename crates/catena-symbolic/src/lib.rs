@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
-//! use catena::{Base, model::embedded};
+//! use catena::{Base, StateView, model::embedded};
 //! use catena_symbolic::{Expr, Program, scope};
 //!
 //! let model = embedded::model("planar3")?;
@@ -14,7 +14,8 @@
 //!     let [q, v, vdot] = ["q", "v", "vdot"].map(|name| Expr::symbols(name, 3));
 //!     let mut tau = q.clone();
 //!     let mut work = InverseDynamics::new(&model);
-//!     inverse_dynamics(&model, &q, &v, &vdot, &Base::fixed(), &[], &mut work, &mut tau);
+//!     let state = StateView { q: &q, v: &v, base: &Base::fixed() };
+//!     inverse_dynamics(&model, state, &vdot, &[], &mut work, &mut tau);
 //!     Program::new(&tau)
 //! });
 //! let tau = program.evaluate(|name| if name.starts_with('q') { 0.3 } else { 0.0 });

@@ -13,7 +13,7 @@ use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobi
 use catena::model::embedded;
 use catena::scalar::Dual;
 use catena::spatial::{Force, Vec3};
-use catena::{Base, Matrix, Model, Scalar, State};
+use catena::{Base, Matrix, Model, Scalar, State, StateView};
 use catena_symbolic::{Expr, Program, evaluate, gradient, jacobian, scope};
 
 /// All results at one state, by name.
@@ -33,15 +33,36 @@ fn everything<S: Scalar>(model: &Model, q: &[S], v: &[S], x: &[S]) -> Vec<(&'sta
     let mut results = Vec::new();
     let mut out = zeros();
     let mut work = InverseDynamics::new(model);
-    inverse_dynamics(model, q, v, x, &base, &external, &mut work, &mut out);
+    inverse_dynamics(
+        model,
+        StateView { q, v, base: &base },
+        x,
+        &external,
+        &mut work,
+        &mut out,
+    );
     results.push(("inverse dynamics", out));
     let mut out = zeros();
     let mut work = ForwardDynamics::new(model);
-    forward_dynamics(model, q, v, x, &base, &external, &mut work, &mut out);
+    forward_dynamics(
+        model,
+        StateView { q, v, base: &base },
+        x,
+        &external,
+        &mut work,
+        &mut out,
+    );
     results.push(("forward dynamics", out));
     let mut out = zeros();
     let mut work = WalkerOrin::new(model);
-    forward_dynamics_walker_orin(model, q, v, x, &base, &external, &mut work, &mut out);
+    forward_dynamics_walker_orin(
+        model,
+        StateView { q, v, base: &base },
+        x,
+        &external,
+        &mut work,
+        &mut out,
+    );
     results.push(("Walker–Orin", out));
     let mut inertia = Matrix::zeros(nv, nv);
     let mut work = CompositeBodies::new(model);
@@ -51,7 +72,12 @@ fn everything<S: Scalar>(model: &Model, q: &[S], v: &[S], x: &[S]) -> Vec<(&'sta
     results.push(("inertia matrix", inertia.as_slice().to_vec()));
     let mut coriolis = Matrix::zeros(nv, nv);
     let mut work = CoriolisMatrix::new(model);
-    coriolis_matrix(model, q, v, &base, &mut work, &mut coriolis);
+    coriolis_matrix(
+        model,
+        StateView { q, v, base: &base },
+        &mut work,
+        &mut coriolis,
+    );
     results.push(("C matrix", coriolis.as_slice().to_vec()));
     let mut factors = Factorization::new(model);
     factors.factorize(model, q);
@@ -65,7 +91,7 @@ fn everything<S: Scalar>(model: &Model, q: &[S], v: &[S], x: &[S]) -> Vec<(&'sta
         results.push(("Î_e", e.inertia(model, &factors).as_slice().to_vec()));
     }
     let mut kinematics = Kinematics::new(model);
-    forward_kinematics(model, q, v, x, &base, &mut kinematics);
+    forward_kinematics(model, StateView { q, v, base: &base }, x, &mut kinematics);
     let frame = model.tree().frames.last().unwrap();
     let mut jacobian = Matrix::zeros(6, nv);
     frame_jacobian(model, &kinematics, frame, &mut jacobian);
@@ -150,7 +176,18 @@ fn derivatives_of_the_graph() {
         let mut work = InverseDynamics::new(&model);
         let base = Base::fixed();
         let (v, x) = (lift(&state.v), lift(&x));
-        inverse_dynamics(&model, &q, &v, &x, &base, &[], &mut work, &mut tau);
+        inverse_dynamics(
+            &model,
+            StateView {
+                q: &q,
+                v: &v,
+                base: &base,
+            },
+            &x,
+            &[],
+            &mut work,
+            &mut tau,
+        );
         for row in 0..nv {
             expected[row * nv + column] = tau[row].derivative[0];
         }
@@ -160,7 +197,18 @@ fn derivatives_of_the_graph() {
         let mut tau = q.clone();
         let mut work = InverseDynamics::new(&model);
         let base = Base::fixed();
-        inverse_dynamics(&model, &q, &v, &vdot, &base, &[], &mut work, &mut tau);
+        inverse_dynamics(
+            &model,
+            StateView {
+                q: &q,
+                v: &v,
+                base: &base,
+            },
+            &vdot,
+            &[],
+            &mut work,
+            &mut tau,
+        );
         let forward = jacobian(&tau, &q);
         let reverse: Vec<Expr> = tau.iter().flat_map(|t| gradient(*t, &q)).collect();
         let arrays: [(&str, &[f64]); 3] = [("q", &state.q), ("v", &state.v), ("x", &x)];

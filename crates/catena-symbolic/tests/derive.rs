@@ -7,7 +7,7 @@ use catena::algorithm::inertia_matrix::{
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::model::{Inertial, JointKind, JointSpec, embedded};
 use catena::spatial::{Pose, Sym3, Vec3};
-use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State};
+use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State, StateView};
 use catena_symbolic::Formula;
 use catena_symbolic::derive::{Derivation, Equations, Keep, Recursion, Style, verify};
 use catena_symbolic::{Expr, scope};
@@ -67,11 +67,31 @@ fn compare(model: &Model, keep: Keep, seed: u64) -> usize {
     let mut coriolis = Matrix::zeros(nv, nv);
     let mut work = CoriolisMatrix::new(&model);
     let base = Base::fixed();
-    coriolis_matrix(&model, &state.q, &state.v, &base, &mut work, &mut coriolis);
+    coriolis_matrix(
+        &model,
+        StateView {
+            q: &state.q,
+            v: &state.v,
+            base: &base,
+        },
+        &mut work,
+        &mut coriolis,
+    );
     let inverse = |v: &[f64], vdot: &[f64]| {
         let mut tau = vec![0.0; nv];
         let mut work = InverseDynamics::new(&model);
-        inverse_dynamics(&model, &state.q, v, vdot, &base, &[], &mut work, &mut tau);
+        inverse_dynamics(
+            &model,
+            StateView {
+                q: &state.q,
+                v,
+                base: &base,
+            },
+            vdot,
+            &[],
+            &mut work,
+            &mut tau,
+        );
         tau
     };
     let mut factors = Factorization::new(&model);
@@ -311,7 +331,18 @@ fn compare_recursion(model: &Model, keep: Keep) {
         let mut tau = vec![0.0; nv];
         let mut work = InverseDynamics::new(&model);
         let base = Base::fixed();
-        inverse_dynamics(&model, &state.q, v, vdot, &base, &[], &mut work, &mut tau);
+        inverse_dynamics(
+            &model,
+            StateView {
+                q: &state.q,
+                v,
+                base: &base,
+            },
+            vdot,
+            &[],
+            &mut work,
+            &mut tau,
+        );
         tau
     };
     let bias = inverse(&state.v, &vec![0.0; nv]);

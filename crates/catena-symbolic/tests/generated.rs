@@ -576,6 +576,102 @@ fn every_way_to_the_accelerations() {
     }
 }
 
+/// Accelerations of closed chains in C and Python, with dependent rows (the parallelogram) and without; derivatives where these are unique.
+#[test]
+fn closed_chains_agree_with_the_library() {
+    use Question::*;
+    let folder = Folder::new("closed");
+    let slopes = [ForwardByPosition, ForwardByVelocity];
+    for (name, more) in [
+        ("four-bar-1", false),
+        ("slider-crank", true),
+        ("stewart", false),
+    ] {
+        let mut questions = vec![Inverse, Forward, Inertia, ForwardByEffort];
+        if more {
+            questions.extend(slopes);
+        }
+        let module = module(name, &questions);
+        assert!(module.loops.is_some());
+        write(&folder.0, &module, Language::C);
+        let file = &module.name;
+        let (source, test) = (format!("{file}.c"), format!("{file}_test.c"));
+        let flags = [
+            "-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-o", "run", &source, &test,
+        ];
+        run(&folder.0, "cc", &flags);
+        run(&folder.0, "run", &[]);
+        write(&folder.0, &module, Language::Python);
+        run(&folder.0, "python3", &[&format!("test_{}.py", module.name)]);
+    }
+    let four_bar = model("four-bar-1");
+    let error = Module::new(&four_bar, &slopes, &CodeOptions::default()).expect_err("redundant");
+    assert!(error.message().contains("3 of its 5"), "{error}");
+}
+
+/// Every variant of the accelerations of a hundred random closed mechanisms is right to 1e-9.
+#[test]
+fn code_of_random_closed_chains() {
+    use catena::algorithm::constrained::ClosedChain;
+    use catena::random::Random;
+    use catena_symbolic::generate::programs;
+    let (mut seen, mut worst) = (0, 0.0f64);
+    for seed in 1..2000u64 {
+        let size = 4 + seed as usize % 3;
+        let (builder, mut state) =
+            embedded::random_closed(size, 1 + seed as usize % 2, seed).expect("possible");
+        let model = builder.build().expect("sound");
+        let mut chain = ClosedChain::new(&model);
+        let (rank, values) = chain.rank(0.0, &state).expect("finite");
+        let sound = values.last().is_some_and(|s| s / values[0] > 1e-3);
+        if rank < chain.row_count() || rank >= model.nv() || !sound {
+            continue;
+        }
+        if chain.project(0.0, &mut state).is_err() {
+            continue;
+        }
+        // some of these mechanisms close in one position only
+        let Ok(ways) = programs(&model, Question::Forward, &CodeOptions::default()) else {
+            continue;
+        };
+        let mut random = Random::new(seed);
+        let tau: Vec<f64> = (0..model.nv()).map(|_| random.uniform(-3.0, 3.0)).collect();
+        let Ok(motion) = chain.forward(0.0, &state, &tau, &[]) else {
+            continue;
+        };
+        let expected = [motion.accelerations, motion.multipliers].concat();
+        let scale = expected.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+        assert!(ways.len() >= 3, "seed {seed}");
+        for (program, method) in ways {
+            let found = program.evaluate(|symbol| {
+                let (array, index) = symbol
+                    .trim_end_matches(']')
+                    .split_once('[')
+                    .expect("an entry");
+                let index: usize = index.parse().expect("a number");
+                match array {
+                    "q" => state.q[index],
+                    "v" => state.v[index],
+                    "tau" => tau[index],
+                    _ => 0.0, // time
+                }
+            });
+            assert_eq!(found.len(), expected.len());
+            for (a, b) in found.iter().zip(&expected) {
+                let error = (a - b).abs() / scale;
+                assert!(error < 1e-9, "seed {seed}, {method}: {a} and {b}");
+                worst = worst.max(error);
+            }
+        }
+        seen += 1;
+        if seen == 100 {
+            break;
+        }
+    }
+    println!("{seen} mechanisms, worst {worst:.1e}");
+    assert_eq!(seen, 100);
+}
+
 /// Thirty freedoms stay below a megabyte of source for the three main functions.
 #[test]
 fn large_robots_stay_small() {

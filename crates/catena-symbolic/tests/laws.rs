@@ -4,7 +4,7 @@ use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::model::{Inertial, JointKind, JointSpec};
 use catena::spatial::{Pose, Sym3, Vec3};
-use catena::{Base, Model, ModelBuilder, Scalar};
+use catena::{Base, Model, ModelBuilder, Scalar, StateView};
 use catena_symbolic::{Expr, Program, evaluate, node_count, rates, scope, substitute};
 
 fn symbol(name: &str) -> Expr {
@@ -220,7 +220,18 @@ fn efforts(model: &Model<Expr>) -> Vec<Expr> {
     let [q, v, a] = ["q", "v", "a"].map(|name| Expr::symbols(name, n));
     let mut tau = q.clone();
     let mut work = InverseDynamics::new(model);
-    inverse_dynamics(model, &q, &v, &a, &Base::fixed(), &[], &mut work, &mut tau);
+    inverse_dynamics(
+        model,
+        StateView {
+            q: &q,
+            v: &v,
+            base: &Base::fixed(),
+        },
+        &a,
+        &[],
+        &mut work,
+        &mut tau,
+    );
     tau
 }
 

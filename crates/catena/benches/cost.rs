@@ -10,7 +10,7 @@ use catena::integrate::{Fixed, FixedMethod};
 use catena::model::embedded;
 use catena::scalar::Count;
 use catena::simulate::{Controller, Inputs, TreeSystem};
-use catena::{Base, Batch, Cpu, Drive, Dynamics, Scalar, State};
+use catena::{Base, Batch, Cpu, Drive, Dynamics, Scalar, State, StateView};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -199,10 +199,32 @@ fn rates() {
         let mut bodies = CompositeBodies::<Count>::new(&model);
         let counts = [
             Count::measure(|| {
-                inverse_dynamics(&model, &q, &v, &c, &base, &[], &mut inverse, &mut out[..nv]);
+                inverse_dynamics(
+                    &model,
+                    StateView {
+                        q: &q,
+                        v: &v,
+                        base: &base,
+                    },
+                    &c,
+                    &[],
+                    &mut inverse,
+                    &mut out[..nv],
+                );
             }),
             Count::measure(|| {
-                forward_dynamics(&model, &q, &v, &c, &base, &[], &mut forward, &mut out[..nv]);
+                forward_dynamics(
+                    &model,
+                    StateView {
+                        q: &q,
+                        v: &v,
+                        base: &base,
+                    },
+                    &c,
+                    &[],
+                    &mut forward,
+                    &mut out[..nv],
+                );
             }),
             Count::measure(|| inertia_matrix(&model, &q, &mut bodies, &mut out)),
         ];

@@ -13,7 +13,7 @@ use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder, embedded};
 use catena::native::Kernel;
 use catena::scalar::Count;
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
-use catena::{Base, Batch, Cpu, Dynamics, Matrix, Model, State};
+use catena::{Base, Batch, Cpu, Dynamics, Matrix, Model, State, StateView};
 use catena_symbolic::native::{self, NativeOptions};
 use std::error::Error;
 use std::hint::black_box;
@@ -154,10 +154,12 @@ const COUNTED: &[(&str, Counting)] = &[
         at.count(|| {
             inverse_dynamics(
                 model,
-                &at.q,
+                StateView {
+                    q: &at.q,
+                    v: &at.x,
+                    base: &Base::fixed(),
+                },
                 &at.x,
-                &at.x,
-                &Base::fixed(),
                 &[],
                 &mut work,
                 &mut out,
@@ -169,10 +171,12 @@ const COUNTED: &[(&str, Counting)] = &[
         at.count(|| {
             forward_dynamics(
                 model,
-                &at.q,
+                StateView {
+                    q: &at.q,
+                    v: &at.x,
+                    base: &Base::fixed(),
+                },
                 &at.x,
-                &at.x,
-                &Base::fixed(),
                 &[],
                 &mut work,
                 &mut out,

@@ -42,7 +42,7 @@ pub use error::{Error, ErrorKind, Place, Result, Warning};
 pub use matrix::Matrix;
 pub use model::{Model, ModelBuilder};
 pub use scalar::{Parameter, Scalar};
-pub use state::{Base, State};
+pub use state::{Base, State, StateView};
 
 /// The README's example is run as a test.
 #[cfg(doctest)]

@@ -40,6 +40,44 @@ pub struct State<S = f64> {
     pub base: Base<S>,
 }
 
+/// A borrowed state, as the algorithms take it.
+///
+/// ```
+/// use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+/// use catena::{Base, State, StateView, model::embedded};
+///
+/// let model = embedded::model("chain-7")?;
+/// let state = State::random(&model, 1);
+/// let mut work = Kinematics::new(&model);
+/// forward_kinematics(&model, state.view(), &[0.0; 7], &mut work);
+/// // positions and velocities from elsewhere
+/// let (q, v) = ([0.1; 7], [0.0; 7]);
+/// let view = StateView { q: &q, v: &v, base: &Base::fixed() };
+/// forward_kinematics(&model, view, &[0.0; 7], &mut work);
+/// # Ok::<(), catena::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct StateView<'a, S = f64> {
+    /// Positions (nq).
+    pub q: &'a [S],
+    /// Velocities (nv).
+    pub v: &'a [S],
+    /// Prescribed motion of body 0.
+    pub base: &'a Base<S>,
+}
+
+impl<S> State<S> {
+    /// The state, borrowed.
+    #[inline(always)]
+    pub fn view(&self) -> StateView<'_, S> {
+        StateView {
+            q: &self.q,
+            v: &self.v,
+            base: &self.base,
+        }
+    }
+}
+
 impl<S: Scalar> State<S> {
     /// All coordinates zero, quaternions at identity, everything at rest.
     pub fn neutral<P>(model: &Model<P>) -> Self {

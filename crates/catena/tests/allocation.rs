@@ -11,7 +11,7 @@ use catena::algorithm::inertia_matrix::{
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
 use catena::model::embedded;
-use catena::{Base, Batch, Dynamics, Matrix, State};
+use catena::{Base, Batch, Dynamics, Matrix, State, StateView};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -66,14 +66,65 @@ fn algorithms_do_not_allocate() {
         let mut kinematics = Kinematics::new(&model);
         let frame = model.tree().frames.last().unwrap().clone();
         let count = allocations(|| {
-            inverse_dynamics(&model, &s.q, &s.v, &x, &base, &[], &mut inverse, &mut out);
-            forward_dynamics(&model, &s.q, &s.v, &x, &base, &[], &mut forward, &mut out);
-            forward_dynamics_walker_orin(&model, &s.q, &s.v, &x, &base, &[], &mut twin, &mut out);
+            inverse_dynamics(
+                &model,
+                StateView {
+                    q: &s.q,
+                    v: &s.v,
+                    base: &base,
+                },
+                &x,
+                &[],
+                &mut inverse,
+                &mut out,
+            );
+            forward_dynamics(
+                &model,
+                StateView {
+                    q: &s.q,
+                    v: &s.v,
+                    base: &base,
+                },
+                &x,
+                &[],
+                &mut forward,
+                &mut out,
+            );
+            forward_dynamics_walker_orin(
+                &model,
+                StateView {
+                    q: &s.q,
+                    v: &s.v,
+                    base: &base,
+                },
+                &x,
+                &[],
+                &mut twin,
+                &mut out,
+            );
             inertia_matrix(&model, &s.q, &mut bodies, square.as_mut_slice());
-            coriolis_matrix(&model, &s.q, &s.v, &base, &mut convective, &mut square);
+            coriolis_matrix(
+                &model,
+                StateView {
+                    q: &s.q,
+                    v: &s.v,
+                    base: &base,
+                },
+                &mut convective,
+                &mut square,
+            );
             factors.factorize(&model, &s.q);
             factors.solve(&model, &mut out);
-            forward_kinematics(&model, &s.q, &s.v, &x, &base, &mut kinematics);
+            forward_kinematics(
+                &model,
+                StateView {
+                    q: &s.q,
+                    v: &s.v,
+                    base: &base,
+                },
+                &x,
+                &mut kinematics,
+            );
             frame_jacobian(&model, &kinematics, &frame, &mut wide);
             std::hint::black_box(mechanical_state(&model, &s.q, &s.v, &kinematics));
         });

@@ -647,7 +647,7 @@ fn velocities_that_open_a_loop_are_refused() {
     let options = options(adaptive(Method::Dop853, 1e-8), 0.1);
     let mut opening = start.clone();
     opening.v = vec![6.0, 0.0, 0.0];
-    for drift in [Drift::Project, Drift::baumgarte(None, 0.1)] {
+    for drift in [Drift::Project, Drift::baumgarte(None)] {
         let error = Simulation::with_closing(
             &model,
             &opening,

@@ -265,7 +265,7 @@ fn steps_of_one_size_stay_closed() {
             let mut errors = Vec::new();
             for step in [0.01, 0.005] {
                 let drift = match baumgarte {
-                    true => Drift::baumgarte(Some(step), end),
+                    true => Drift::baumgarte(Some(step)),
                     false => Drift::Project,
                 };
                 let options = simulate::SimulationOptions {

@@ -10,14 +10,7 @@ use catena::{Base, Model, Scalar, State};
 fn rows<S: Scalar>(model: &Model, axes: Axes, time: S, state: &State<S>) -> Rows<S> {
     let mut kinematics = Kinematics::new(model);
     let still = vec![S::zero(); model.nv()];
-    forward_kinematics(
-        model,
-        &state.q,
-        &state.v,
-        &still,
-        &state.base,
-        &mut kinematics,
-    );
+    forward_kinematics(model, state.view(), &still, &mut kinematics);
     let mut rows = Rows::new(model, axes);
     rows.evaluate(model, time, &state.q, &state.v, &kinematics);
     rows

@@ -10,7 +10,7 @@ use catena::residual::{larger, largest, relative};
 use catena::scalar::{Count, Dual, Lanes, Scalar};
 use catena::spatial::{Force, Pose, Sym3, Vec3};
 use catena::state::Base;
-use catena::{Batch, Cpu, Drive, Dynamics, Matrix, Model, ModelBuilder, State};
+use catena::{Batch, Cpu, Drive, Dynamics, Matrix, Model, ModelBuilder, State, StateView};
 
 /// Larger differences of two methods are errors: round-off of the recursions, times the condition of random inertia matrices.
 const TOLERANCE: f64 = 1e-10;
@@ -311,11 +311,9 @@ fn along(
         .collect();
     let mut work = CoupledDynamics::new(&tree, couplings);
     let mut out = vec![D::constant(0.0); model.nv()];
-    let slices = [&lifted.q[..], &lifted.v, &input];
-    let base = Base::fixed();
     match forward {
-        true => work.forward(&tree, couplings, slices, &base, &external, &mut out),
-        false => work.inverse(&tree, couplings, slices, &base, &external, &mut out),
+        true => work.forward(&tree, couplings, lifted.view(), &input, &external, &mut out),
+        false => work.inverse(&tree, couplings, lifted.view(), &input, &external, &mut out),
     }
     out.iter().map(|x| x.derivative[0]).collect()
 }
@@ -526,9 +524,14 @@ fn the_cost_is_linear() {
         let x = vec![Count::variable(0.3); n];
         let mut out = x.clone();
         let mut work = CoupledDynamics::new(&tree, couplings);
-        let slices = [&x[..], &x, &x];
+        let base = Base::fixed();
+        let state = StateView {
+            q: &x,
+            v: &x,
+            base: &base,
+        };
         let (_, counted) = Count::measure(|| {
-            work.forward(&tree, couplings, slices, &Base::fixed(), &[], &mut out);
+            work.forward(&tree, couplings, state, &x, &[], &mut out);
         });
         counted.total() as f64
     };
@@ -549,8 +552,7 @@ fn lanes_are_single_numbers() {
     let forward = |tau: &[f64]| {
         let mut work = CoupledDynamics::<f64>::new(&tree, couplings);
         let mut out = vec![0.0; 5];
-        let slices = [&state.q[..], &state.v, tau];
-        work.forward(&tree, couplings, slices, &Base::fixed(), &[], &mut out);
+        work.forward(&tree, couplings, state.view(), tau, &[], &mut out);
         out
     };
     type L = Lanes<4>;
@@ -558,8 +560,7 @@ fn lanes_are_single_numbers() {
     let tau: Vec<L> = (0..5).map(|k| L::constant(0.1 * k as f64)).collect();
     let mut work = CoupledDynamics::<L>::new(&tree, couplings);
     let mut out = vec![L::constant(0.0); 5];
-    let slices = [&lifted.q[..], &lifted.v, &tau];
-    work.forward(&tree, couplings, slices, &Base::fixed(), &[], &mut out);
+    work.forward(&tree, couplings, lifted.view(), &tau, &[], &mut out);
     let single = forward(&[0.0, 0.1, 0.2, 0.1 * 3.0, 0.4]);
     for (wide, single) in out.iter().zip(single) {
         for lane in wide.0 {

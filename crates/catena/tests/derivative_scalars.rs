@@ -6,7 +6,7 @@ use catena::algorithm::derivatives::{
 };
 use catena::model::embedded;
 use catena::scalar::{Count, Lanes, Scalar};
-use catena::{Model, State};
+use catena::{Model, State, StateView};
 
 fn everything<S: Scalar>(model: &Model, state: &State) -> Vec<Vec<S>> {
     let s: State<S> = state.lift();
@@ -16,10 +16,8 @@ fn everything<S: Scalar>(model: &Model, state: &State) -> Vec<Vec<S>> {
     let mut inverse = InverseDerivatives::new(model);
     inverse_dynamics_derivatives(
         model,
-        &s.q,
-        &s.v,
+        s.view(),
         &x,
-        &s.base,
         &[],
         &mut InverseDerivativesWork::new(model),
         &mut inverse,
@@ -27,10 +25,8 @@ fn everything<S: Scalar>(model: &Model, state: &State) -> Vec<Vec<S>> {
     let mut forward = ForwardDerivatives::new(model);
     forward_dynamics_derivatives(
         model,
-        &s.q,
-        &s.v,
+        s.view(),
         &x,
-        &s.base,
         &[],
         &mut ForwardDerivativesWork::new(model),
         &mut forward,
@@ -97,7 +93,18 @@ fn operation_counts_are_quadratic() {
         let mut work = InverseDerivativesWork::new(&model);
         let mut out = InverseDerivatives::new(&model);
         let ((), operations) = Count::measure(|| {
-            inverse_dynamics_derivatives(&model, &q, &v, &x, &base, &[], &mut work, &mut out)
+            inverse_dynamics_derivatives(
+                &model,
+                StateView {
+                    q: &q,
+                    v: &v,
+                    base: &base,
+                },
+                &x,
+                &[],
+                &mut work,
+                &mut out,
+            )
         });
         operations
     };

@@ -118,10 +118,8 @@ impl Case {
             let mut tau = vec![D::constant(0.0); self.model.nv()];
             inverse_dynamics(
                 &self.model,
-                &state.q,
-                &state.v,
+                state.view(),
                 &vdot,
-                &state.base,
                 &external,
                 &mut work,
                 &mut tau,
@@ -138,10 +136,8 @@ impl Case {
             let mut vdot = vec![D::constant(0.0); self.model.nv()];
             forward_dynamics(
                 &self.model,
-                &state.q,
-                &state.v,
+                state.view(),
                 &tau,
-                &state.base,
                 &external,
                 &mut work,
                 &mut vdot,
@@ -155,10 +151,8 @@ impl Case {
         let mut derivatives = InverseDerivatives::new(&self.model);
         inverse_dynamics_derivatives(
             &self.model,
-            &self.state.q,
-            &self.state.v,
+            self.state.view(),
             &self.vdot,
-            &self.state.base,
             &self.external,
             &mut work,
             &mut derivatives,
@@ -408,16 +402,7 @@ fn second_derivatives() {
         let mut work = InverseDerivativesWork::new(model);
         let mut derivatives = InverseDerivatives::new(model);
         let vdot: Vec<D> = case.vdot.iter().map(|&x| D::constant(x)).collect();
-        inverse_dynamics_derivatives(
-            model,
-            &state.q,
-            &state.v,
-            &vdot,
-            &state.base,
-            &[],
-            &mut work,
-            &mut derivatives,
-        );
+        inverse_dynamics_derivatives(model, state.view(), &vdot, &[], &mut work, &mut derivatives);
         let size = derivatives
             .dq
             .as_slice()
@@ -436,16 +421,7 @@ fn second_derivatives() {
                 let vdot: Vec<D2> = case.vdot.iter().map(|&x| D2::constant(x)).collect();
                 let mut tau = vec![D2::constant(0.0); nv];
                 let mut recursion = InverseDynamics::new(model);
-                inverse_dynamics(
-                    model,
-                    &nested.q,
-                    &nested.v,
-                    &vdot,
-                    &nested.base,
-                    &[],
-                    &mut recursion,
-                    &mut tau,
-                );
+                inverse_dynamics(model, nested.view(), &vdot, &[], &mut recursion, &mut tau);
                 for i in 0..nv {
                     let found = derivatives.dq[(i, k)].derivative[j];
                     let known = tau[i].derivative[0].derivative[0];
@@ -539,7 +515,7 @@ fn centroidal() {
         }
         moving.step(&case.model, &delta);
         let mut dual = CentroidalMomentum::new(&case.model);
-        centroidal_momentum(&case.model, &moving.q, &moving.v, &moving.base, &mut dual);
+        centroidal_momentum(&case.model, moving.view(), &mut dual);
         let mut rate = Matrix::zeros(6, case.model.nv());
         for (to, from) in rate.as_mut_slice().iter_mut().zip(dual.matrix.as_slice()) {
             *to = from.derivative[0];

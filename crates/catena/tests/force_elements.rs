@@ -19,7 +19,9 @@ use catena::simulate::{
     AnalyticBase, Inputs, NewtonMatrix, PrescribedBase, Simulation, SimulationOptions, Sinusoid,
 };
 use catena::spatial::{Force, Sym3, Vec3};
-use catena::{Base, Batch, Drive, Dynamics, ErrorKind, Model, ModelBuilder, Scalar, State, laws};
+use catena::{
+    Base, Batch, Drive, Dynamics, ErrorKind, Model, ModelBuilder, Scalar, State, StateView, laws,
+};
 use runs::{bdf, difference, explicit, run};
 
 fn vector(random: &mut Random) -> Vec3<f64> {
@@ -157,7 +159,7 @@ fn forces_are_gradients_of_their_potentials() {
                 let still = vec![D::zero(); model.nv()];
                 let mut kinematics = Kinematics::new(&model);
                 let (q, v, base) = (&moved.q, &moved.v, &moved.base);
-                forward_kinematics(&model, q, v, &still, base, &mut kinematics);
+                forward_kinematics(&model, StateView { q, v, base }, &still, &mut kinematics);
                 let mut wrenches = vec![Force::zero(); model.body_count() + 1];
                 let slope = act(element, &model, &kinematics, &mut wrenches)
                     .energy
@@ -195,14 +197,7 @@ fn action_is_reaction() {
         let state = State::random(&model, seed);
         let mut kinematics = Kinematics::new(&model);
         let still = vec![0.0; model.nv()];
-        forward_kinematics(
-            &model,
-            &state.q,
-            &state.v,
-            &still,
-            &state.base,
-            &mut kinematics,
-        );
+        forward_kinematics(&model, state.view(), &still, &mut kinematics);
         for element in model.forces().iter().filter(|e| e.is_internal()) {
             let mut wrenches = vec![Force::zero(); model.body_count() + 1];
             act(element, &model, &kinematics, &mut wrenches);
@@ -342,14 +337,7 @@ fn all_routes_agree() {
         let bare = model.clone().without_forces();
         let mut kinematics = Kinematics::new(&model);
         let still = vec![0.0; nv];
-        forward_kinematics(
-            &model,
-            &state.q,
-            &state.v,
-            &still,
-            &state.base,
-            &mut kinematics,
-        );
+        forward_kinematics(&model, state.view(), &still, &mut kinematics);
         let mut wrenches = vec![Force::zero(); model.body_count() + 1];
         element_wrenches(&model, &kinematics, &mut wrenches);
         let mut plain = Dynamics::new(&bare);
@@ -369,7 +357,14 @@ fn all_routes_agree() {
         let mut work = ForwardDynamics::new(&model);
         let mut found = vec![DD::zero(); nv];
         let (q, v, base) = (&lifted.q, &lifted.v, &lifted.base);
-        forward_dynamics(&model, q, v, &efforts, base, &[], &mut work, &mut found);
+        forward_dynamics(
+            &model,
+            StateView { q, v, base },
+            &efforts,
+            &[],
+            &mut work,
+            &mut found,
+        );
         let found: Vec<f64> = found.iter().map(|x| x.value()).collect();
         close(&found, &vdot, 1e-9, "double-double");
 
@@ -432,7 +427,14 @@ fn derivatives_have_the_elements() {
                 let (q, v, base) = (&moved.q, &moved.v, &moved.base);
                 let mut out = vec![D::zero(); nv];
                 let mut work = InverseDynamics::new(&model);
-                inverse_dynamics(&model, q, v, &given, base, &[], &mut work, &mut out);
+                inverse_dynamics(
+                    &model,
+                    StateView { q, v, base },
+                    &given,
+                    &[],
+                    &mut work,
+                    &mut out,
+                );
                 let wanted: Vec<f64> = out.iter().map(|x| x.derivative[0]).collect();
                 let matrix = if which == 0 { &inverse.dq } else { &inverse.dv };
                 let found: Vec<f64> = (0..nv).map(|i| matrix[(i, k)]).collect();
@@ -443,7 +445,14 @@ fn derivatives_have_the_elements() {
                     &format!("{seed} inverse {which} {k}"),
                 );
                 let mut work = ForwardDynamics::new(&model);
-                forward_dynamics(&model, q, v, &given, base, &[], &mut work, &mut out);
+                forward_dynamics(
+                    &model,
+                    StateView { q, v, base },
+                    &given,
+                    &[],
+                    &mut work,
+                    &mut out,
+                );
                 let wanted: Vec<f64> = out.iter().map(|x| x.derivative[0]).collect();
                 let matrix = if which == 0 { &forward.dq } else { &forward.dv };
                 let found: Vec<f64> = (0..nv).map(|i| matrix[(i, k)]).collect();
@@ -474,14 +483,7 @@ fn closed_chains_have_the_elements() {
     let (accelerations, multipliers) = (found.accelerations.to_vec(), found.multipliers.to_vec());
     let mut kinematics = Kinematics::new(&model);
     let still = vec![0.0; model.nv()];
-    forward_kinematics(
-        &model,
-        &state.q,
-        &state.v,
-        &still,
-        &state.base,
-        &mut kinematics,
-    );
+    forward_kinematics(&model, state.view(), &still, &mut kinematics);
     let mut wrenches = vec![Force::zero(); model.body_count() + 1];
     element_wrenches(&model, &kinematics, &mut wrenches);
     let mut bare = ClosedChain::new(&model.clone().without_forces());
@@ -799,10 +801,12 @@ fn energies_are_part_of_the_state() {
     let still = vec![0.0; bare.nv()];
     forward_kinematics(
         &bare,
-        &state.q,
-        &state.v,
+        StateView {
+            q: &state.q,
+            v: &state.v,
+            base: &Base::fixed(),
+        },
         &still,
-        &Base::fixed(),
         &mut kinematics,
     );
     let alone = mechanical_state(&bare, &state.q, &state.v, &kinematics);

@@ -6,7 +6,7 @@ use catena::model::{AxisPair, JointKind, JointSpec};
 use catena::random::Random;
 use catena::residual::{larger, within};
 use catena::spatial::{Mat3, Pose, Vec3};
-use catena::{Base, Dynamics, Model, ModelBuilder, State, laws};
+use catena::{Base, Dynamics, Model, ModelBuilder, State, StateView, laws};
 
 fn random_efforts(model: &Model, seed: u64) -> Vec<f64> {
     let mut random = Random::new(seed);
@@ -54,10 +54,12 @@ fn spherical_joints_agree_with_cholesky() {
             let mut work = WalkerOrin::new(&model);
             forward_dynamics_walker_orin(
                 &model,
-                &state.q,
-                &state.v,
+                StateView {
+                    q: &state.q,
+                    v: &state.v,
+                    base: &Base::fixed(),
+                },
                 &tau,
-                &Base::fixed(),
                 &[],
                 &mut work,
                 &mut twin,

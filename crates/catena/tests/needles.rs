@@ -201,16 +201,7 @@ fn a_needle_on_an_arm_keeps_its_digits() {
         let tau = [1.0, -2.0, ratio];
         let lifted = tau.map(DoubleDouble::from);
         let mut right = lifted;
-        forward_dynamics(
-            &model,
-            &sharp.q,
-            &sharp.v,
-            &lifted,
-            &sharp.base,
-            &[],
-            &mut work,
-            &mut right,
-        );
+        forward_dynamics(&model, sharp.view(), &lifted, &[], &mut work, &mut right);
         for cpu in [Cpu::Baseline, Cpu::best()] {
             let mut dynamics = Dynamics::with_cpu(&model, cpu);
             let found = dynamics.forward(&state, &tau, &[]).unwrap();

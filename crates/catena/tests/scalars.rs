@@ -13,7 +13,7 @@ use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobi
 use catena::model::embedded;
 use catena::scalar::{Count, Dual, Fused, Lanes, Scalar};
 use catena::spatial::{Force, Vec3};
-use catena::{Matrix, Model, State};
+use catena::{Matrix, Model, State, StateView};
 
 /// All results at one state, by name.
 fn everything<S: Scalar>(model: &Model, state: &State) -> Vec<(&'static str, Vec<S>)> {
@@ -37,10 +37,8 @@ fn everything<S: Scalar>(model: &Model, state: &State) -> Vec<(&'static str, Vec
     let mut tau = zeros();
     inverse_dynamics(
         model,
-        &s.q,
-        &s.v,
+        s.view(),
         &x,
-        &s.base,
         &external,
         &mut InverseDynamics::new(model),
         &mut tau,
@@ -50,10 +48,8 @@ fn everything<S: Scalar>(model: &Model, state: &State) -> Vec<(&'static str, Vec
     let mut vdot = zeros();
     forward_dynamics(
         model,
-        &s.q,
-        &s.v,
+        s.view(),
         &x,
-        &s.base,
         &external,
         &mut ForwardDynamics::new(model),
         &mut vdot,
@@ -63,10 +59,8 @@ fn everything<S: Scalar>(model: &Model, state: &State) -> Vec<(&'static str, Vec
     let mut vdot = zeros();
     forward_dynamics_walker_orin(
         model,
-        &s.q,
-        &s.v,
+        s.view(),
         &x,
-        &s.base,
         &external,
         &mut WalkerOrin::new(model),
         &mut vdot,
@@ -88,9 +82,7 @@ fn everything<S: Scalar>(model: &Model, state: &State) -> Vec<(&'static str, Vec
     let mut coriolis = Matrix::zeros(nv, nv);
     coriolis_matrix(
         model,
-        &s.q,
-        &s.v,
-        &s.base,
+        s.view(),
         &mut CoriolisMatrix::new(model),
         &mut coriolis,
     );
@@ -109,7 +101,7 @@ fn everything<S: Scalar>(model: &Model, state: &State) -> Vec<(&'static str, Vec
     }
 
     let mut kinematics = Kinematics::new(model);
-    forward_kinematics(model, &s.q, &s.v, &x, &s.base, &mut kinematics);
+    forward_kinematics(model, s.view(), &x, &mut kinematics);
     let frame = model.tree().frames.last().unwrap();
     let mut jacobian = Matrix::zeros(6, nv);
     frame_jacobian(model, &kinematics, frame, &mut jacobian);
@@ -194,10 +186,12 @@ fn lanes_hold_different_states() {
     let mut vdot = one.clone();
     forward_dynamics(
         &model,
-        &q,
-        &v,
+        StateView {
+            q: &q,
+            v: &v,
+            base: &base,
+        },
         &one,
-        &base,
         &[],
         &mut ForwardDynamics::new(&model),
         &mut vdot,
@@ -207,10 +201,8 @@ fn lanes_hold_different_states() {
         let efforts = vec![1.0; model.nv()];
         forward_dynamics(
             &model,
-            &state.q,
-            &state.v,
+            state.view(),
             &efforts,
-            &state.base,
             &[],
             &mut ForwardDynamics::new(&model),
             &mut single,
@@ -238,10 +230,32 @@ fn operation_counts_are_linear() {
         let mut inverse = InverseDynamics::new(&model);
         let mut forward = ForwardDynamics::new(&model);
         let ((), a) = Count::measure(|| {
-            inverse_dynamics(&model, &q, &v, &x, &base, &[], &mut inverse, &mut out)
+            inverse_dynamics(
+                &model,
+                StateView {
+                    q: &q,
+                    v: &v,
+                    base: &base,
+                },
+                &x,
+                &[],
+                &mut inverse,
+                &mut out,
+            )
         });
         let ((), b) = Count::measure(|| {
-            forward_dynamics(&model, &q, &v, &x, &base, &[], &mut forward, &mut out)
+            forward_dynamics(
+                &model,
+                StateView {
+                    q: &q,
+                    v: &v,
+                    base: &base,
+                },
+                &x,
+                &[],
+                &mut forward,
+                &mut out,
+            )
         });
         (a, b)
     };

@@ -219,15 +219,22 @@ fn constraint_table(model: &Model, one: &Solved) -> Table {
 }
 
 fn to_text(model: &Model, solved: &[Solved]) -> String {
+    let of = match model.constraints().is_empty() {
+        true => "a tree",
+        false => "a closed chain",
+    };
     let mut text = format!(
-        "forward dynamics of a closed chain: the accelerations a that the efforts τ produce\n{}\n",
+        "forward dynamics of {of}: the accelerations a that the efforts τ produce\n{}\n",
         one_line(model)
     );
     for (index, one) in solved.iter().enumerate() {
         text += &state_block(model, &one.situation, index, solved.len());
-        text += &format!("\n{}", constraint_table(model, one).render());
-        let counts = [model.constraint_rows(), one.rank];
-        text += &format!("  {}\n", count_line(counts, model.nv() - one.rank));
+        text.push('\n');
+        if !model.constraints().is_empty() {
+            text += &constraint_table(model, one).render();
+            let counts = [model.constraint_rows(), one.rank];
+            text += &format!("  {}\n", count_line(counts, model.nv() - one.rank));
+        }
         text += &format!("  Route: {}.\n", one.route);
         if one.rank < model.constraint_rows() {
             text += "  The motion does not determine the loads: these have minimum norm over all joints.\n";
@@ -238,12 +245,17 @@ fn to_text(model: &Model, solved: &[Solved]) -> String {
         if let Some(moved) = one.moved {
             text += &format!("  {}\n", moved.sentence());
         }
+        text.push('\n');
+        let mut returned = "efforts";
+        if !model.constraints().is_empty() {
+            text += &format!(
+                "  check: the accelerations obey the constraints, relative difference {}\n",
+                rough(one.kept)
+            );
+            returned = "efforts and multipliers";
+        }
         text += &format!(
-            "\n  check: the accelerations obey the constraints, relative difference {}\n",
-            rough(one.kept)
-        );
-        text += &format!(
-            "  check: inverse dynamics returns efforts and multipliers, relative difference {}\n",
+            "  check: inverse dynamics returns {returned}, relative difference {}\n",
             rough(one.returned)
         );
     }

@@ -357,7 +357,14 @@ fn table(answers: &[Answer]) -> Table {
         .text("motion", of(&|a, _| rough(a.differences[0])))
         .text("loads", of(&|a, _| rough(a.differences[1])))
         .text("residual", of(&|_, s| rough(s.residual)))
-        .text("condition", of(&|_, s| rough(s.condition)))
+        .text(
+            "condition",
+            of(&|a, s| match a.formulation {
+                // from the diagonal of R
+                Formulation::RankByQr => format!("≈ {}", rough(s.condition)),
+                _ => rough(s.condition),
+            }),
+        )
         .written(
             "rank",
             of(&|_, s| match s.rank {

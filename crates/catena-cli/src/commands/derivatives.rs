@@ -1,5 +1,6 @@
 //! `catena derivatives MODEL`: how efforts or accelerations change with positions, velocities and efforts.
 
+use crate::commands::closed_derivatives;
 use crate::commands::info::one_line;
 use crate::model_argument::ModelArgument;
 use crate::number::rough;
@@ -48,7 +49,8 @@ pub struct Arguments {
     #[command(flatten)]
     effort: EffortArgument,
 
-    /// Differentiate the accelerations of forward dynamics under the efforts, instead of the efforts of inverse dynamics
+    /// Differentiate the accelerations of forward dynamics under the efforts, instead of the efforts of inverse dynamics. Closed chains
+    /// have these only: they are given without this option, too
     #[arg(long)]
     forward: bool,
 }
@@ -97,6 +99,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         arguments.effort.tau.as_ref(),
     )?;
     limits::memory("states", situations.len(), 3 * model.nv() * model.nv())?;
+    if !model.constraints().is_empty() {
+        return closed_derivatives::run(&model, situations, as_json);
+    }
     let mut dynamics = Dynamics::new(&model);
     let found = situations
         .into_iter()
@@ -227,32 +232,39 @@ fn by_duals(
             true => state.step(model, &delta),
             false => state.v.iter_mut().zip(&delta).for_each(|(v, d)| *v += *d),
         }
-        let State { q, v, base } = &state;
         match (forward, &mut coupled) {
             (true, Some((couplings, work))) => {
-                let slices = [&q[..], v, &given];
-                work.forward(&tree, couplings, slices, base, &external, &mut found);
+                work.forward(
+                    &tree,
+                    couplings,
+                    state.view(),
+                    &given,
+                    &external,
+                    &mut found,
+                );
             }
             (false, Some((couplings, work))) => {
-                let slices = [&q[..], v, &given];
-                work.inverse(&tree, couplings, slices, base, &external, &mut found);
+                work.inverse(
+                    &tree,
+                    couplings,
+                    state.view(),
+                    &given,
+                    &external,
+                    &mut found,
+                );
             }
             (true, None) => forward_dynamics(
                 model,
-                q,
-                v,
+                state.view(),
                 &given,
-                base,
                 &external,
                 &mut accelerations,
                 &mut found,
             ),
             (false, None) => inverse_dynamics(
                 model,
-                q,
-                v,
+                state.view(),
                 &given,
-                base,
                 &external,
                 &mut efforts,
                 &mut found,

@@ -1,14 +1,17 @@
 //! `catena evaluate MODEL`: everything the library computes at given states. Meant for `--json`, to compare engines.
 
+use crate::commands::assemble::count_line;
+use crate::commands::closed_derivatives::row_names;
 use crate::commands::info::one_line;
 use crate::commands::inverse::state_block;
 use crate::model_argument::ModelArgument;
 use crate::number::{list, six};
 use crate::outcome::Outcome;
-use crate::situation::{self, Situation, find_frame};
+use crate::situation::{self, Moved, Situation, find_frame};
 use crate::state_argument::{AccelerationArgument, EffortArgument, StateArgument};
 use crate::table::{self, Table};
 use crate::{json, limits};
+use catena::algorithm::constrained::{ClosedChain, Freedoms};
 use catena::algorithm::elements::Action;
 use catena::algorithm::energy::MechanicalState;
 use catena::error::{Error, ErrorKind, Result};
@@ -64,6 +67,24 @@ struct Evaluated {
     mechanical: MechanicalState<f64>,
     /// What the force elements do.
     forces: Vec<Action<f64>>,
+    /// What the constraints of a closed chain add. Everything else is that of its tree; `inverse` contains the efforts of the constraints.
+    closed: Option<Closed>,
+}
+
+/// What is found of the constraints.
+struct Closed {
+    moved: Option<Moved>,
+    residual: Vec<f64>,
+    rate: Vec<f64>,
+    bias: Vec<f64>,
+    jacobian: Matrix,
+    multipliers: Vec<f64>,
+    rank: usize,
+    freedoms: Freedoms,
+    /// Zᵀ I Z.
+    inertia: Matrix,
+    /// Zᵀ τ of the tree's inverse dynamics: without the efforts of the constraints.
+    inverse: Vec<f64>,
 }
 
 /// Computes everything.
@@ -90,10 +111,17 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let nv = model.nv();
     let jacobians = frames.iter().filter(|(_, shown)| *shown).count();
     limits::memory("states", situations.len(), 2 * nv * nv + 6 * jacobians * nv)?;
-    let mut dynamics = Dynamics::new(&model);
+    let mut chain = (!model.constraints().is_empty()).then(|| ClosedChain::new(&model));
+    let mut dynamics = match &chain {
+        Some(_) => Dynamics::new(&model.clone().open_tree()),
+        None => Dynamics::new(&model),
+    };
     let evaluated = situations
         .into_iter()
-        .map(|situation| evaluate(&mut dynamics, &frames, situation))
+        .map(|situation| match &mut chain {
+            Some(chain) => evaluate_closed(chain, &mut dynamics, &frames, situation),
+            None => evaluate(&mut dynamics, &frames, situation),
+        })
         .collect::<Result<Vec<Evaluated>>>()?;
     Ok(Outcome::text(match as_json {
         true => json::text(&evaluated.iter().map(|one| to_json(&model, one)).collect()),
@@ -175,8 +203,43 @@ fn evaluate(
             .to_vec(),
         mechanical: dynamics.mechanical_state(state)?,
         forces: dynamics.force_actions(state)?,
+        closed: None,
         situation,
     })
+}
+
+/// The tree at a closed state with accelerations that keep it closed, and what the constraints add.
+fn evaluate_closed(
+    chain: &mut ClosedChain,
+    dynamics: &mut Dynamics,
+    frames: &[(FrameInfo, bool)],
+    mut situation: Situation,
+) -> Result<Evaluated> {
+    let time = situation.time.unwrap_or(0.0);
+    let moved = situation::close(chain, time, &mut situation.state)?;
+    situation.acceleration =
+        chain.consistent_accelerations(time, &situation.state, &situation.acceleration)?;
+    let mut one = evaluate(dynamics, frames, situation)?;
+    let (state, tau) = (&one.situation.state, &one.situation.effort);
+    let external = one.situation.external(dynamics)?;
+    let freedoms = chain.freedoms(time, state)?;
+    let motion = chain.forward(time, state, tau, &external)?;
+    one.forward = motion.accelerations.to_vec();
+    let (multipliers, rank) = (motion.multipliers.to_vec(), motion.rank);
+    let rows = chain.rows(time, state)?;
+    one.closed = Some(Closed {
+        moved,
+        residual: rows.residual.clone(),
+        rate: rows.rate.clone(),
+        bias: rows.bias.clone(),
+        jacobian: rows.dense(state.v.len()),
+        multipliers,
+        rank,
+        inertia: freedoms.congruence(&one.inertia),
+        inverse: freedoms.contract(&one.inverse),
+        freedoms,
+    });
+    Ok(one)
 }
 
 fn too_large(what: &str) -> Error {
@@ -243,6 +306,30 @@ fn to_json(model: &Model, one: &Evaluated) -> Value {
         let all = model.forces().iter().zip(&one.forces);
         put("forces", all.map(force).collect());
     }
+    if let Some(closed) = &one.closed {
+        put("assembly_moved", json!(closed.moved.map(Moved::to_json)));
+        put("multipliers", json::numbers(&closed.multipliers));
+        put(
+            "constraints",
+            json!({
+                "rows": row_names(model),
+                "rank": closed.rank,
+                "residual": json::numbers(&closed.residual),
+                "rate": json::numbers(&closed.rate),
+                "bias": json::numbers(&closed.bias),
+                "jacobian": json::matrix(&closed.jacobian),
+            }),
+        );
+        put(
+            "freedoms",
+            json!({
+                "independent": independent_names(model, closed),
+                "Z": json::matrix(&closed.freedoms.basis),
+                "inertia": json::matrix(&closed.inertia),
+                "inverse_tau": json::numbers(&closed.inverse),
+            }),
+        );
+    }
     Value::Object(object)
 }
 
@@ -273,6 +360,9 @@ fn to_text(model: &Model, evaluated: &[Evaluated]) -> String {
             force_table(model, one),
             matrices(model, one),
         );
+        if let Some(closed) = &one.closed {
+            text += &closed_text(model, closed);
+        }
         let mechanical = &one.mechanical;
         text += &format!(
             "\n  kinetic energy {} J\n  potential energy {} J (gravity {}, springs {})\n",
@@ -293,6 +383,58 @@ fn to_text(model: &Model, evaluated: &[Evaluated]) -> String {
         );
     }
     text + "\n  Jacobians, J̇ v and exact numbers: --json\n"
+}
+
+fn independent_names(model: &Model, closed: &Closed) -> Vec<String> {
+    let all = model.freedoms();
+    let independent = closed.freedoms.independent.iter();
+    independent.map(|&k| all[k].name.clone()).collect()
+}
+
+/// Constraints, and the equations of the freedoms that they leave.
+fn closed_text(model: &Model, closed: &Closed) -> String {
+    let some = |list: &[f64]| list.iter().map(|&x| Some(x)).collect::<Vec<_>>();
+    let rows = Table::new()
+        .text("constraint row", row_names(model))
+        .numbers("ξ", some(&closed.residual))
+        .numbers("ξ̇", some(&closed.rate))
+        .numbers("ξ̈ at a = 0", some(&closed.bias))
+        .numbers("λ", some(&closed.multipliers));
+    let counts = [model.constraint_rows(), closed.rank];
+    let mut text = format!(
+        "\n{}  {}\n",
+        rows.render(),
+        count_line(counts, model.nv() - closed.rank)
+    );
+    let own = independent_names(model, closed);
+    if own.is_empty() {
+        text += "\nThe constraints leave no freedom.\n";
+    } else if model.nv() > WIDE {
+        text += &format!(
+            "\nJ, Z and Zᵀ I Z of {} freedoms: see them with --json\n",
+            own.len()
+        );
+    } else {
+        let names: Vec<String> = model
+            .freedoms()
+            .iter()
+            .map(|dof| dof.name.clone())
+            .collect();
+        let (basis, inertia) = (&closed.freedoms.basis, &closed.inertia);
+        text += &format!(
+            "\nZ: velocities of all joints per unit of each independent one\n{}",
+            table::matrix(&names, &own, |i, j| basis[(i, j)])
+        );
+        text += &format!(
+            "\nZᵀ I Z: inertia of the mechanism\n{}",
+            table::matrix(&own, &own, |i, j| inertia[(i, j)])
+        );
+    }
+    text += "\n  I, C, gravity and τ for a are those of the tree with its loops open: that τ contains the efforts Jᵀ λ of the constraints.\n";
+    if let Some(moved) = closed.moved {
+        text += &format!("  {}\n", moved.sentence());
+    }
+    text
 }
 
 fn efforts(model: &Model, one: &Evaluated) -> String {

@@ -14,7 +14,7 @@ use catena::dense::Lu;
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::{largest, largest_of, relative, within};
 use catena::spatial::Force;
-use catena::{Dynamics, Model, State};
+use catena::{Dynamics, Model, State, StateView};
 use catena_mechanism::Formulation;
 use clap::Args;
 use serde_json::{Value, json};
@@ -36,7 +36,8 @@ pub struct Arguments {
     #[command(flatten)]
     effort: EffortArgument,
 
-    /// Solve closed chains by this formulation (see `catena compare`) instead of the one that counts fewest operations
+    /// Solve by this formulation (see `catena compare`) instead of the recursion for trees or, for closed chains, the one that counts fewest
+    /// operations
     #[arg(long, value_name = "NAME")]
     formulation: Option<String>,
 }
@@ -97,15 +98,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         let whole = model.with_couplings_as_constraints();
         return closed_forward::run(&whole, all, arguments.formulation()?, as_json);
     }
-    if arguments.formulation.is_some() {
-        return Err(Error::new(
-            ErrorKind::Input,
-            format!(
-                "--formulation chooses how closed chains are solved; `{}` is a tree",
-                model.name()
-            ),
-        )
-        .hint("`catena compare` solves trees by every formulation, too"));
+    if let Some(formulation) = arguments.formulation()? {
+        return closed_forward::run(&model, situations, Some(formulation), as_json);
     }
     let mut dynamics = Dynamics::new(&model);
     let mut twin = (model.tree().nv <= LARGE).then(|| Twin::new(&model));
@@ -194,7 +188,14 @@ impl Twin {
         match self {
             Twin::Tree(work) => {
                 let (model, State { q, v, base }) = (dynamics.model(), state);
-                forward_dynamics_walker_orin(model, q, v, tau, base, external, work, &mut found);
+                forward_dynamics_walker_orin(
+                    model,
+                    StateView { q, v, base },
+                    tau,
+                    external,
+                    work,
+                    &mut found,
+                );
             }
             Twin::Coupled => {
                 let bias = dynamics.inverse(state, &found, external)?;

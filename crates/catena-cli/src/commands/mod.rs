@@ -4,6 +4,7 @@ pub mod algorithms;
 pub mod assemble;
 pub mod benchmark;
 pub mod check;
+pub mod closed_derivatives;
 pub mod closed_forward;
 pub mod closed_inverse;
 pub mod compare;

@@ -1,13 +1,17 @@
 //! `catena regressor MODEL`: efforts as a linear function of the bodies' inertias, τ = Y π.
+//!
+//! In a closed chain the efforts of all joints contain those of the constraints, which do no work along the motions v = Z w that these
+//! leave: Zᵀ τ = Zᵀ Y π is what inertias do on the independent freedoms.
 
 use crate::commands::info::one_line;
 use crate::model_argument::ModelArgument;
 use crate::number::rough;
 use crate::outcome::Outcome;
-use crate::situation::{self, Situation};
+use crate::situation::{self, Moved, Situation};
 use crate::state_argument::{AccelerationArgument, StateArgument};
 use crate::table::Table;
 use crate::{json, limits, table};
+use catena::algorithm::constrained::{ClosedChain, Freedoms};
 use catena::algorithm::inverse_dynamics::inertial_parameters;
 use catena::algorithm::inverse_dynamics::regressor::PARAMETERS;
 use catena::error::{Error, ErrorKind, Result};
@@ -37,7 +41,10 @@ pub struct Arguments {
 /// Y at one state.
 struct Found {
     situation: Situation,
+    /// Y, or Zᵀ Y of a closed chain.
     y: Matrix,
+    /// Of a closed chain: its freedoms, and how far assembly moved the state.
+    closed: Option<(Freedoms, Option<Moved>)>,
     /// Relative difference of Y π and the efforts of inverse dynamics.
     residual: f64,
 }
@@ -61,10 +68,15 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let each = PARAMETERS.len() * model.body_count() * model.nv();
     limits::memory("states", situations.len(), each)?;
     let parameters: Vec<f64> = inertial_parameters(&model);
-    let mut dynamics = Dynamics::new(&model.clone().without_passive_forces());
+    let mut chain = (!model.constraints().is_empty()).then(|| ClosedChain::new(&model));
+    let tree = match &chain {
+        Some(_) => model.clone().open_tree(),
+        None => model.clone(),
+    };
+    let mut dynamics = Dynamics::new(&tree.without_passive_forces());
     let found = situations
         .into_iter()
-        .map(|situation| regress(&mut dynamics, &parameters, situation))
+        .map(|situation| regress(&mut dynamics, chain.as_mut(), &parameters, situation))
         .collect::<Result<Vec<Found>>>()?;
     let mut outcome = Outcome::text(match as_json {
         true => json::text(&to_json(&model, &parameters, &found)),
@@ -83,11 +95,23 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn regress(dynamics: &mut Dynamics, parameters: &[f64], mut situation: Situation) -> Result<Found> {
-    let y = dynamics
+fn regress(
+    dynamics: &mut Dynamics,
+    chain: Option<&mut ClosedChain>,
+    parameters: &[f64],
+    mut situation: Situation,
+) -> Result<Found> {
+    let mut closed = None;
+    if let Some(chain) = chain {
+        let time = situation.time.unwrap_or(0.0);
+        let moved = situation::close(chain, time, &mut situation.state)?;
+        situation.acceleration =
+            chain.consistent_accelerations(time, &situation.state, &situation.acceleration)?;
+        closed = Some((chain.freedoms(time, &situation.state)?, moved));
+    }
+    let mut y = dynamics
         .regressor(&situation.state, &situation.acceleration)?
         .clone();
-    let efforts = y.times(parameters);
     let mut known = dynamics
         .inverse(&situation.state, &situation.acceleration, &[])?
         .to_vec();
@@ -97,11 +121,17 @@ fn regress(dynamics: &mut Dynamics, parameters: &[f64], mut situation: Situation
     {
         *tau -= rotor;
     }
+    if let Some((freedoms, _)) = &closed {
+        y = freedoms.basis.transpose().product(&y);
+        known = freedoms.contract(&known);
+    }
+    let efforts = y.times(parameters);
     let residual = relative(&efforts, &known, largest(&known));
     situation.effort = efforts;
     Ok(Found {
         situation,
         y,
+        closed,
         residual,
     })
 }
@@ -121,8 +151,16 @@ fn of_rotors(model: &Model, situation: &Situation) -> Vec<f64> {
 }
 
 fn to_text(model: &Model, parameters: &[f64], found: &[Found]) -> String {
+    let letter = match model.constraints().is_empty() {
+        true => "Y",
+        false => "Zᵀ Y",
+    };
+    let equation = match model.constraints().is_empty() {
+        true => "τ = Y π, the efforts of the bodies' inertias",
+        false => "Zᵀ τ = Zᵀ Y π, the efforts of the bodies' inertias on the independent freedoms",
+    };
     let mut text = format!(
-        "regressor: τ = Y π, the efforts of the bodies' inertias (rotors, passive and external forces left out)\n{}\n",
+        "regressor: {equation} (rotors, passive and external forces left out)\n{}\n",
         one_line(model)
     );
     let tree = model.tree();
@@ -132,37 +170,48 @@ fn to_text(model: &Model, parameters: &[f64], found: &[Found]) -> String {
         inertias = inertias.numbers(name, column);
     }
     text += &format!("\n{}", inertias.render());
-    let names: Vec<String> = model
-        .freedoms()
-        .iter()
-        .map(|dof| dof.name.clone())
-        .collect();
     let heads: Vec<String> = PARAMETERS.map(String::from).to_vec();
     for (index, one) in found.iter().enumerate() {
         if found.len() > 1 {
             text += &format!("\nstate {} of {}\n", index + 1, found.len());
         }
-        if model.nv() > WIDE {
+        let names = row_names(model, one);
+        if names.len() > WIDE {
             text += &format!(
-                "\nY: {}×{}, see it with --json\n",
+                "\n{letter}: {}×{}, see it with --json\n",
                 one.y.rows(),
                 one.y.columns()
             );
         } else {
             for (body, info) in tree.bodies[1..].iter().enumerate() {
                 text += &format!(
-                    "\nY of `{}`\n{}",
+                    "\n{letter} of `{}`\n{}",
                     info.name,
                     table::matrix(&names, &heads, |i, j| one.y[(i, 10 * body + j)])
                 );
             }
         }
+        if let Some((_, Some(moved))) = one.closed {
+            text += &format!("\n  {}\n", moved.sentence());
+        }
         text += &format!(
-            "\n  check: Y π is the effort of inverse dynamics, relative difference {}\n",
+            "\n  check: {letter} π is the effort of inverse dynamics, relative difference {}\n",
             rough(one.residual)
         );
     }
     text
+}
+
+/// The freedoms that the rows belong to.
+fn row_names(model: &Model, one: &Found) -> Vec<String> {
+    let all = model.freedoms();
+    match &one.closed {
+        None => all.iter().map(|dof| dof.name.clone()).collect(),
+        Some((freedoms, _)) => {
+            let independent = freedoms.independent.iter();
+            independent.map(|&k| all[k].name.clone()).collect()
+        }
+    }
 }
 
 fn to_json(model: &Model, parameters: &[f64], found: &[Found]) -> Value {
@@ -173,7 +222,13 @@ fn to_json(model: &Model, parameters: &[f64], found: &[Found]) -> Value {
             state.insert("a".into(), json::numbers(&one.situation.acceleration));
             state.insert("Y".into(), json::matrix(&one.y));
             state.insert("Y_pi".into(), json::numbers(&one.situation.effort));
-            state.insert("checks".into(), json!({ "inverse_dynamics": one.residual }));
+            let mut checks = json!({ "inverse_dynamics": one.residual });
+            if let Some((freedoms, moved)) = &one.closed {
+                state.insert("freedoms".into(), json!(row_names(model, one)));
+                state.insert("Z".into(), json::matrix(&freedoms.basis));
+                checks["assembly_moved"] = json!(moved.map(Moved::to_json));
+            }
+            state.insert("checks".into(), checks);
             Value::Object(state)
         })
         .collect();

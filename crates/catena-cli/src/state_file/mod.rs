@@ -90,15 +90,11 @@ fn line(path: &Path, line: usize) -> Place {
 }
 
 #[cfg(test)]
-#[path = "../../../catena-io/tests/mutator/mod.rs"]
-mod mutator;
-
-#[cfg(test)]
 mod tests {
-    use super::mutator::{self, inputs, survive};
     use super::*;
     use catena::model::embedded;
     use catena::random::Random;
+    use catena_fuzz::mutator::{self, inputs, survive};
 
     type Reader = fn(&str, &Path, &Model) -> Result<Vec<Situation>>;
 

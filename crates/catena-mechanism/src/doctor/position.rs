@@ -13,7 +13,7 @@ use crate::dense::RANK_TOLERANCE;
 use catena::algorithm::constrained::{Axes, Block, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::residual::largest;
-use catena::{Model, State};
+use catena::{Model, State, StateView};
 use faer::linalg::triangular_solve::solve_upper_triangular_in_place;
 use faer::{Mat, Par};
 
@@ -51,10 +51,12 @@ impl<'a> Loops<'a> {
     pub fn evaluate(&mut self, time: f64, state: &State) {
         forward_kinematics(
             self.model,
-            &state.q,
+            StateView {
+                q: &state.q,
+                v: &self.still,
+                base: &state.base,
+            },
             &self.still,
-            &self.still,
-            &state.base,
             &mut self.kinematics,
         );
         let still = &self.still;

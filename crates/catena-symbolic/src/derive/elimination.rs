@@ -17,7 +17,7 @@ use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::residual::larger;
 use catena::spatial::{ArticulatedInertia, Motion};
-use catena::{Base, Matrix, Model, Parameter, Scalar, State};
+use catena::{Base, Matrix, Model, Parameter, Scalar, State, StateView};
 
 /// Up to this many freedoms I = U D Uᵀ is verified in symbols.
 const VERIFIED: usize = 3;
@@ -155,7 +155,16 @@ fn partly_articulated<S: Scalar, P: Parameter<S>>(
     let tree = model.tree();
     let rest = vec![S::zero(); model.nv()];
     let mut kinematics = Kinematics::new(model);
-    forward_kinematics(model, q, &rest, &rest, &Base::fixed(), &mut kinematics);
+    forward_kinematics(
+        model,
+        StateView {
+            q,
+            v: &rest,
+            base: &Base::fixed(),
+        },
+        &rest,
+        &mut kinematics,
+    );
     let n = model.body_count();
     let mut inertia: Vec<ArticulatedInertia<S>> = (0..=n)
         .map(|i| match i {

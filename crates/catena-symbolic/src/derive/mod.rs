@@ -10,7 +10,7 @@ use catena::algorithm::inertia_matrix::{
 };
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::error::{Error, ErrorKind, Result};
-use catena::{Base, Matrix, Model, Scalar};
+use catena::{Base, Matrix, Model, Scalar, StateView};
 
 mod complement;
 mod document;
@@ -207,7 +207,18 @@ fn derived(model: &Model, keep: Keep) -> Equations {
     let inverse = |v: &[Expr], vdot: &[Expr]| {
         let mut tau = rest.clone();
         let mut work = InverseDynamics::new(&symbolic);
-        inverse_dynamics(&symbolic, &q, v, vdot, &base, &[], &mut work, &mut tau);
+        inverse_dynamics(
+            &symbolic,
+            StateView {
+                q: &q,
+                v,
+                base: &base,
+            },
+            vdot,
+            &[],
+            &mut work,
+            &mut tau,
+        );
         tau
     };
     let mut inertia = Matrix::zeros(nv, nv);
@@ -215,7 +226,16 @@ fn derived(model: &Model, keep: Keep) -> Equations {
     inertia_matrix(&symbolic, &q, &mut work, inertia.as_mut_slice());
     let mut coriolis = Matrix::zeros(nv, nv);
     let mut work = CoriolisMatrix::new(&symbolic);
-    coriolis_matrix(&symbolic, &q, &v, &base, &mut work, &mut coriolis);
+    coriolis_matrix(
+        &symbolic,
+        StateView {
+            q: &q,
+            v: &v,
+            base: &base,
+        },
+        &mut work,
+        &mut coriolis,
+    );
 
     let mut factors = Factorization::new(&symbolic);
     factors.factorize(&symbolic, &q);

@@ -12,7 +12,7 @@ use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::JointKind;
 use catena::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Sym3, Vec3};
-use catena::{Base, Model, Scalar};
+use catena::{Base, Model, Scalar, StateView};
 use std::collections::HashMap;
 
 /// A name and its definition.
@@ -152,10 +152,28 @@ impl<'a> Notebook<'a> {
         let rest = vec![Expr::zero(); nv];
         let base = Base::fixed();
         let mut kinematics = Kinematics::new(&symbolic);
-        forward_kinematics(&symbolic, &q, &rest, &rest, &base, &mut kinematics);
+        forward_kinematics(
+            &symbolic,
+            StateView {
+                q: &q,
+                v: &rest,
+                base: &base,
+            },
+            &rest,
+            &mut kinematics,
+        );
         let mut home = Kinematics::new(&symbolic);
         let zero = vec![Expr::zero(); model.nq()];
-        forward_kinematics(&symbolic, &zero, &rest, &rest, &base, &mut home);
+        forward_kinematics(
+            &symbolic,
+            StateView {
+                q: &zero,
+                v: &rest,
+                base: &base,
+            },
+            &rest,
+            &mut home,
+        );
         let way = |i: usize| match tree.bodies[i].kind {
             JointKind::Revolute | JointKind::Continuous => Way {
                 turn: Some(q[tree.bodies[i].q].sin_cos()),

@@ -43,6 +43,13 @@ pub(super) fn with_derivatives(questions: &[Question]) -> Vec<Question> {
 
 /// The file of the external functions.
 pub(super) fn file(module: &Module) -> Result<File> {
+    if module.loops.is_some() {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "functions for CasADi are those of trees: the states of a closed chain are not free",
+        )
+        .hint("open the loops, or call the C functions from a function of your own"));
+    }
     if module
         .functions
         .iter()

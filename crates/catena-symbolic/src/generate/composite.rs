@@ -9,7 +9,7 @@ use crate::Expr;
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::model::JointKind;
 use catena::spatial::RigidInertia;
-use catena::{Base, Matrix, Model, Scalar};
+use catena::{Base, Matrix, Model, Scalar, StateView};
 
 /// I(q), rotor inertias on its diagonal.
 pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[Expr], q: &[Expr]) -> Matrix<Expr> {
@@ -17,11 +17,29 @@ pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[Expr], q: &[Expr]) -
     let tree = model.tree();
     let rest = vec![Expr::zero(); nv];
     let mut kinematics = Kinematics::new(model);
-    forward_kinematics(model, q, &rest, &rest, &Base::fixed(), &mut kinematics);
+    forward_kinematics(
+        model,
+        StateView {
+            q,
+            v: &rest,
+            base: &Base::fixed(),
+        },
+        &rest,
+        &mut kinematics,
+    );
     // where coordinates are zero, the pose of a revolute joint is its placement
     let mut home = Kinematics::new(model);
     let zero = vec![Expr::zero(); model.nq()];
-    forward_kinematics(model, &zero, &rest, &rest, &Base::fixed(), &mut home);
+    forward_kinematics(
+        model,
+        StateView {
+            q: &zero,
+            v: &rest,
+            base: &Base::fixed(),
+        },
+        &rest,
+        &mut home,
+    );
     let ways: Vec<Vec<Step>> = (0..=n)
         .map(|i| match tree.bodies[i.max(1)].kind {
             _ if i == 0 => Vec::new(),

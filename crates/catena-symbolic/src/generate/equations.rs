@@ -1,7 +1,7 @@
 //! The expressions of each function: catena's algorithms run in [`Expr`] on a reduced model.
 
 use super::sample::samples;
-use super::{Array, CodeOptions, Function, Question, articulated, composite};
+use super::{Array, CodeOptions, Function, Loops, Question, articulated, composite};
 use crate::derive::{Keep, parametric};
 use crate::{Expr, Program, jacobian, scope};
 use catena::algorithm::coupled::CoupledDynamics;
@@ -14,7 +14,7 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::model::{BodyInfo, Coordinate, Couplings, FrameInfo, JointKind, Reduced};
 use catena::native::Kernel;
 use catena::text::shown;
-use catena::{Base, Matrix, Model, Scalar};
+use catena::{Base, Matrix, Model, Scalar, StateView};
 
 /// The frame of the Jacobian and the pose. Unless it is named: the one frame that the model defines besides those of its
 /// links, or else the last frame on the last body of a tree without branches.
@@ -63,7 +63,14 @@ pub(super) fn function(
     model: &Model,
     question: Question,
     options: &CodeOptions,
+    loops: Option<&Loops>,
 ) -> Result<Function> {
+    if let Some(loops) = loops {
+        return match question.is_of_loops() {
+            true => loops.function(question, options),
+            false => function(&model.clone().open_tree(), question, options, None),
+        };
+    }
     let (nq, nv) = (model.nq(), model.nv());
     let q = array("q", nq, "positions");
     let v = array("v", nv, "velocities");
@@ -131,7 +138,7 @@ pub(super) fn function(
     })
 }
 
-fn array(name: &'static str, length: usize, meaning: &str) -> Array {
+pub(super) fn array(name: &'static str, length: usize, meaning: &str) -> Array {
     Array {
         name,
         length,
@@ -141,7 +148,7 @@ fn array(name: &'static str, length: usize, meaning: &str) -> Array {
 
 /// The cost by which variants of a computation are compared: operations, and the latency of the longest dependency chain in cycles. Their
 /// sum orders the variants of forward dynamics of chains and arms by measured time; operations alone do not.
-fn cost(program: &Program) -> u64 {
+pub(super) fn cost(program: &Program) -> u64 {
     let count = program.operation_count();
     let work = count.multiplications + count.additions + 8 * (count.divisions + count.square_roots);
     work + program.longest_chain()
@@ -298,9 +305,13 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
         let mut vdot = t.rest();
         if let Some(couplings) = &t.couplings {
             let mut work = CoupledDynamics::new(&t.model, couplings);
-            let state = [&t.independent[..], &t.v(), &t.x("tau")];
-            let base = Base::fixed();
-            work.forward(&t.model, couplings, state, &base, &[], &mut vdot);
+            let state = StateView {
+                q: &t.independent,
+                v: &t.v(),
+                base: &Base::fixed(),
+            };
+            let tau = t.x("tau");
+            work.forward(&t.model, couplings, state, &tau, &[], &mut vdot);
             if pivots {
                 vdot.extend_from_slice(work.factors.inverse_pivots());
             }
@@ -310,10 +321,12 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
         let mut work = ForwardDynamics::new(&t.model);
         forward_dynamics(
             &t.model,
-            &t.q,
-            &t.v(),
+            StateView {
+                q: &t.q,
+                v: &t.v(),
+                base: &Base::fixed(),
+            },
             &t.x("tau"),
-            &Base::fixed(),
             &[],
             &mut work,
             &mut vdot,
@@ -330,8 +343,7 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
         ways.push((articulated, "articulated bodies"));
         ways.push((in_steps(traced, pivots), "articulated bodies, in steps"));
     }
-    // beyond this the elimination is never cheaper
-    if freedoms <= 40 {
+    if !passed_over(freedoms) {
         let composite = scope(|| {
             let (mut vdot, (_, d)) = traced().forward();
             if pivots {
@@ -361,8 +373,13 @@ fn in_steps<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Program {
     })
 }
 
+/// Models with this many freedoms are not eliminated by the inertia matrix: it is never cheaper.
+pub(super) fn passed_over(freedoms: usize) -> bool {
+    freedoms > 40
+}
+
 /// A model with tiny numbers snapped: with parameters it keeps its frames.
-fn unchanged(model: &Model, options: &CodeOptions) -> Reduced {
+pub(super) fn unchanged(model: &Model, options: &CodeOptions) -> Reduced {
     Reduced {
         model: model.clone().swept(options.dust),
         offset: vec![0.0; model.nq()],
@@ -380,7 +397,7 @@ pub(super) fn parameters(model: &Model, options: &CodeOptions) -> Vec<(String, f
 }
 
 /// A model with its coordinates as symbols, and its parameters too.
-struct Traced<'a> {
+pub(super) struct Traced<'a> {
     /// The tree.
     model: Model<Expr>,
     numbers: &'a Model,
@@ -395,7 +412,7 @@ struct Traced<'a> {
 
 impl<'a> Traced<'a> {
     /// The tree of `given` in other frames, with the couplings of `given`.
-    fn new(reduced: &'a Reduced, given: &Model, options: &CodeOptions) -> Self {
+    pub(super) fn new(reduced: &'a Reduced, given: &Model, options: &CodeOptions) -> Self {
         let numbers = &reduced.model;
         // coordinates first: among equal choices the optimiser takes the oldest factor
         let mut independent = Expr::symbols("q", given.nq());
@@ -428,7 +445,7 @@ impl<'a> Traced<'a> {
     }
 
     /// Number of independent freedoms.
-    fn nv(&self) -> usize {
+    pub(super) fn nv(&self) -> usize {
         (self.couplings.as_ref()).map_or(self.numbers.nv(), Couplings::nv)
     }
 
@@ -442,28 +459,30 @@ impl<'a> Traced<'a> {
         rates
     }
 
-    fn v(&self) -> Vec<Expr> {
+    pub(super) fn v(&self) -> Vec<Expr> {
         self.x("v")
     }
 
-    fn x(&self, name: &str) -> Vec<Expr> {
+    pub(super) fn x(&self, name: &str) -> Vec<Expr> {
         Expr::symbols(name, self.nv())
     }
 
-    fn rest(&self) -> Vec<Expr> {
+    pub(super) fn rest(&self) -> Vec<Expr> {
         vec![Expr::zero(); self.nv()]
     }
 
-    fn inverse(&self, v: &[Expr], vdot: &[Expr]) -> Vec<Expr> {
+    pub(super) fn inverse(&self, v: &[Expr], vdot: &[Expr]) -> Vec<Expr> {
         let (v, vdot) = (self.rates(v), self.rates(vdot));
         let mut tau = vec![Expr::zero(); self.numbers.nv()];
         let mut work = InverseDynamics::new(&self.model);
         inverse_dynamics(
             &self.model,
-            &self.q,
-            &v,
+            StateView {
+                q: &self.q,
+                v: &v,
+                base: &Base::fixed(),
+            },
             &vdot,
-            &Base::fixed(),
             &[],
             &mut work,
             &mut tau,
@@ -485,7 +504,7 @@ impl<'a> Traced<'a> {
     }
 
     /// I v̇ = τ − bias, and the factors of I.
-    fn forward(&self) -> (Vec<Expr>, (Matrix<Expr>, Vec<Expr>)) {
+    pub(super) fn forward(&self) -> (Vec<Expr>, (Matrix<Expr>, Vec<Expr>)) {
         let bias = self.inverse(&self.v(), &self.rest());
         let factors = eliminated(self.inertia());
         let mut vdot = self.x("tau");
@@ -498,7 +517,7 @@ impl<'a> Traced<'a> {
 
     /// Derivatives along q ⊕ δ, with respect to δ, a velocity times a time. For scalar coordinates that is ∂/∂q; a
     /// quaternion p changes by ½ p ∘ (0, δ).
-    fn by_position(&self, expressions: &[Expr]) -> Vec<Expr> {
+    pub(super) fn by_position(&self, expressions: &[Expr]) -> Vec<Expr> {
         let (nv, q) = (self.nv(), Expr::symbols("q", self.independent.len()));
         let mut matrix = vec![Expr::zero(); expressions.len() * nv];
         for column in 0..nv {
@@ -569,7 +588,16 @@ impl<'a> Traced<'a> {
         });
         let still = vec![Expr::zero(); v.len()];
         let mut work = Kinematics::new(model);
-        forward_kinematics(model, &self.q, &v, &still, &Base::fixed(), &mut work);
+        forward_kinematics(
+            model,
+            StateView {
+                q: &self.q,
+                v: &v,
+                base: &Base::fixed(),
+            },
+            &still,
+            &mut work,
+        );
         let frame = model
             .tree()
             .frame(frame)

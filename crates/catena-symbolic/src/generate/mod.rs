@@ -15,6 +15,7 @@
 mod articulated;
 mod c;
 mod casadi;
+mod closed;
 mod composite;
 mod emit;
 mod equations;
@@ -26,6 +27,7 @@ mod rust;
 mod sample;
 mod steps;
 
+pub use closed::Loops;
 pub(crate) use equations::direction;
 pub use question::Question;
 
@@ -165,6 +167,8 @@ pub struct Module {
     pub parameters: Vec<(String, f64)>,
     /// The frame of the Jacobian and the pose, if there is a function for one of them.
     pub frame: Option<FrameInfo>,
+    /// The constraints of a closed chain.
+    pub loops: Option<Loops>,
     model: Model,
 }
 
@@ -182,15 +186,22 @@ impl Module {
             true => Some(equations::chosen_frame(model, options)?.clone()),
             false => None,
         };
+        let loops = Loops::new(model)?;
         let mut functions = Vec::new();
         for &question in questions {
-            functions.push(equations::function(model, question, options)?);
+            functions.push(equations::function(
+                model,
+                question,
+                options,
+                loops.as_ref(),
+            )?);
         }
         Ok(Module {
             name,
             functions,
             parameters: equations::parameters(model, options),
             frame,
+            loops,
             model: model.clone(),
         })
     }
@@ -260,6 +271,9 @@ impl Module {
                 lines.push(format!("  {}", self.model.following(follower)));
             }
         }
+        if let Some(loops) = &self.loops {
+            lines.extend(loops.head());
+        }
         if !self.parameters.is_empty() {
             lines.push("Parameters p, with the values of the model: m mass, c mass centre and J inertia tensor about it, both in the axes".into());
             lines.push("of the body whose z is the joint axis, a origin of the joint in the frame of the body before, g gravity; angle of Rz Rx Rz,".into());
@@ -306,7 +320,10 @@ pub fn programs(
 ) -> Result<Vec<(Program, &'static str)>> {
     expect_usable(model, options)?;
     expect_small(model)?;
-    equations::programs(model, question, options)
+    match Loops::new(model)? {
+        Some(loops) if question.is_of_loops() => loops.programs(question, options),
+        _ => equations::programs(model, question, options),
+    }
 }
 
 /// The program of a kernel for [`crate::native`], for one state or for lanes.
@@ -316,6 +333,7 @@ pub(crate) fn kernel(
     lanes: bool,
     options: &CodeOptions,
 ) -> Result<Program> {
+    model.expect_tree()?;
     expect_usable(model, options)?;
     Ok(equations::kernel(model, kernel, lanes, options))
 }
@@ -337,7 +355,6 @@ fn expect_small(model: &Model) -> Result<()> {
 }
 
 fn expect_usable(model: &Model, options: &CodeOptions) -> Result<()> {
-    model.expect_tree()?;
     model.expect_no_forces("generated code")?;
     if !(0.0..1e-2).contains(&options.dust) {
         return Err(Error::new(

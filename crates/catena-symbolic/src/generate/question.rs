@@ -61,6 +61,17 @@ impl Question {
         found.expect("every question is in the list").0
     }
 
+    /// Is the answer of a model with constraints that of the closed mechanism? Others are answered for its tree.
+    pub(super) fn is_of_loops(self) -> bool {
+        matches!(
+            self,
+            Question::Forward
+                | Question::ForwardByPosition
+                | Question::ForwardByVelocity
+                | Question::ForwardByEffort
+        )
+    }
+
     /// These questions and those whose answers are the derivatives of `inverse` and `forward`, where these are among them.
     pub fn with_derivatives(questions: &[Question]) -> Vec<Question> {
         super::casadi::with_derivatives(questions)
@@ -96,7 +107,7 @@ impl Question {
             }
             Question::ForwardByVelocity => "Derivatives of the accelerations of forward by v",
             Question::ForwardByEffort => {
-                "Derivatives of the accelerations by tau: the inverse of the inertia matrix"
+                "Derivatives of the accelerations by tau: the inverse of the inertia matrix of a tree"
             }
         }
     }

@@ -9,7 +9,7 @@ use catena::model::Couplings;
 use catena::random::Random;
 use catena::residual::{larger, largest, relative};
 use catena::scalar::Dual;
-use catena::{Base, Dynamics, Model, State};
+use catena::{Base, Dynamics, Model, State, StateView};
 
 /// One call of a function: the numbers of all inputs, then those of all outputs.
 #[derive(Clone, Debug)]
@@ -21,13 +21,13 @@ pub(super) struct Sample {
 }
 
 /// Allowed difference of code, relative to the largest number of a result, on a well-conditioned model.
-const LIMIT: f64 = 1e-12;
+pub(super) const LIMIT: f64 = 1e-12;
 
 /// Where larger, this many times the effect of a change of the model's last digits is allowed.
-const ROUNDINGS: f64 = 100.0;
+pub(super) const ROUNDINGS: f64 = 100.0;
 
 /// Smallest scale that differences are relative to.
-const SMALLEST: f64 = 1e-3;
+pub(super) const SMALLEST: f64 = 1e-3;
 
 /// States per function.
 const COUNT: u64 = 3;
@@ -257,9 +257,31 @@ fn derivative(model: &Model, question: Question, state: &State, x: &[f64]) -> Ve
         let mut out = lift(&vec![0.0; nv]);
         let base = Base::fixed();
         if forward {
-            forward_dynamics(model, &q, &v, &x, &base, &[], &mut forward_work, &mut out);
+            forward_dynamics(
+                model,
+                StateView {
+                    q: &q,
+                    v: &v,
+                    base: &base,
+                },
+                &x,
+                &[],
+                &mut forward_work,
+                &mut out,
+            );
         } else {
-            inverse_dynamics(model, &q, &v, &x, &base, &[], &mut inverse_work, &mut out);
+            inverse_dynamics(
+                model,
+                StateView {
+                    q: &q,
+                    v: &v,
+                    base: &base,
+                },
+                &x,
+                &[],
+                &mut inverse_work,
+                &mut out,
+            );
         }
         for row in 0..nv {
             matrix[row * nv + column] = out[row].derivative[0];
@@ -290,10 +312,9 @@ fn coupled_derivative(
             false => at.v[column] += delta[column],
         }
         let mut out = vec![D::constant_value(0.0); nv];
-        let (slices, base) = ([&at.q[..], &at.v, &x], Base::fixed());
         match forward {
-            true => work.forward(&tree, couplings, slices, &base, &[], &mut out),
-            false => work.inverse(&tree, couplings, slices, &base, &[], &mut out),
+            true => work.forward(&tree, couplings, at.view(), &x, &[], &mut out),
+            false => work.inverse(&tree, couplings, at.view(), &x, &[], &mut out),
         }
         for row in 0..nv {
             matrix[row * nv + column] = out[row].derivative[0];

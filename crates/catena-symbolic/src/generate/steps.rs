@@ -21,7 +21,7 @@ use crate::Expr;
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::model::JointKind;
 use catena::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, RigidInertia, Sym3, Vec3};
-use catena::{Base, Model, Scalar};
+use catena::{Base, Model, Scalar, StateView};
 
 /// One step from a body to its parent.
 #[derive(Clone, Copy)]
@@ -231,9 +231,27 @@ pub(super) fn ways(model: &Model<Expr>, q: &[Expr]) -> (Vec<Way>, Kinematics<Exp
     let rest = vec![Expr::zero(); model.nv()];
     let zero = vec![Expr::zero(); model.nq()];
     let (mut kinematics, mut home) = (Kinematics::new(model), Kinematics::new(model));
-    forward_kinematics(model, q, &rest, &rest, &Base::fixed(), &mut kinematics);
+    forward_kinematics(
+        model,
+        StateView {
+            q,
+            v: &rest,
+            base: &Base::fixed(),
+        },
+        &rest,
+        &mut kinematics,
+    );
     // where coordinates are zero, the pose of a revolute joint is its placement
-    forward_kinematics(model, &zero, &rest, &rest, &Base::fixed(), &mut home);
+    forward_kinematics(
+        model,
+        StateView {
+            q: &zero,
+            v: &rest,
+            base: &Base::fixed(),
+        },
+        &rest,
+        &mut home,
+    );
     let mut ways = vec![Way {
         inner: Vec::new(),
         outer: Vec::new(),

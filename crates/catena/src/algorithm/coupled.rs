@@ -14,7 +14,7 @@ use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::model::{Couplings, Model};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::Force;
-use crate::state::Base;
+use crate::state::StateView;
 
 /// Forward dynamics over clusters.
 pub const CARD: Card = Card {
@@ -57,13 +57,13 @@ impl<S: Scalar> CoupledDynamics<S> {
         &mut self,
         tree: &Model<P>,
         couplings: &Couplings<P>,
-        [q, v, vdot]: [&[S]; 3],
-        base: &Base<S>,
+        state: StateView<'_, S>,
+        vdot: &[S],
         external: &[Force<S>],
         tau: &mut [S],
     ) {
         couplings.expand_rates(vdot, &mut self.vdot);
-        self.of_tree(tree, couplings, [q, v], base, external);
+        self.of_tree(tree, couplings, state, external);
         couplings.contract(&self.tau, tau); // (1)
     }
 
@@ -72,13 +72,13 @@ impl<S: Scalar> CoupledDynamics<S> {
         &mut self,
         tree: &Model<P>,
         couplings: &Couplings<P>,
-        [q, v, tau]: [&[S]; 3],
-        base: &Base<S>,
+        state: StateView<'_, S>,
+        tau: &[S],
         external: &[Force<S>],
         vdot: &mut [S],
     ) {
         self.vdot.fill(S::zero());
-        self.of_tree(tree, couplings, [q, v], base, external);
+        self.of_tree(tree, couplings, state, external);
         couplings.contract(&self.tau, vdot);
         for (x, &tau) in vdot.iter_mut().zip(tau) {
             *x = tau - *x;
@@ -92,15 +92,17 @@ impl<S: Scalar> CoupledDynamics<S> {
         &mut self,
         tree: &Model<P>,
         couplings: &Couplings<P>,
-        [q, v]: [&[S]; 2],
-        base: &Base<S>,
+        state: StateView<'_, S>,
         external: &[Force<S>],
     ) {
-        couplings.expand_positions(q, &mut self.q);
-        couplings.expand_rates(v, &mut self.v);
+        couplings.expand_positions(state.q, &mut self.q);
+        couplings.expand_rates(state.v, &mut self.v);
+        let whole = StateView {
+            q: &self.q,
+            v: &self.v,
+            base: state.base,
+        };
         let (work, tau) = (&mut self.inverse, &mut self.tau);
-        inverse_dynamics(
-            tree, &self.q, &self.v, &self.vdot, base, external, work, tau,
-        );
+        inverse_dynamics(tree, whole, &self.vdot, external, work, tau);
     }
 }

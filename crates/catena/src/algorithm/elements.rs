@@ -20,7 +20,7 @@ use crate::model::{
 };
 use crate::scalar::{Dual, Parameter, Scalar, Task};
 use crate::spatial::{Force, Mat3, Vec3};
-use crate::state::{Base, State, step_kernel};
+use crate::state::{State, StateView, step_kernel};
 
 /// Force elements.
 pub const CARD: Card = Card {
@@ -109,8 +109,7 @@ pub fn element_energies<S: Scalar, P: Parameter<S>>(
 #[inline(always)]
 pub(crate) fn loaded<'a, S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    [q, v]: [&[S]; 2],
-    base: &Base<S>,
+    state: StateView<'_, S>,
     external: &'a [Force<S>],
     sum: &'a mut Vec<Force<S>>,
 ) -> &'a [Force<S>] {
@@ -119,8 +118,7 @@ pub(crate) fn loaded<'a, S: Scalar, P: Parameter<S>>(
     }
     *sum = S::apart(Loading {
         model,
-        state: [q, v],
-        base,
+        state,
         external,
     });
     sum
@@ -129,8 +127,7 @@ pub(crate) fn loaded<'a, S: Scalar, P: Parameter<S>>(
 /// The sum as a task, so that it is compiled once for every scalar.
 struct Loading<'a, S, P> {
     model: &'a Model<P>,
-    state: [&'a [S]; 2],
-    base: &'a Base<S>,
+    state: StateView<'a, S>,
     external: &'a [Force<S>],
 }
 
@@ -141,13 +138,12 @@ impl<S: Scalar, P: Parameter<S>> Task for Loading<'_, S, P> {
     fn run(self) -> Vec<Force<S>> {
         let Loading {
             model,
-            state: [q, v],
-            base,
+            state,
             external,
         } = self;
         let mut kinematics = Kinematics::new(model);
         let still = vec![S::zero(); model.nv()];
-        forward_kinematics(model, q, v, &still, base, &mut kinematics);
+        forward_kinematics(model, state, &still, &mut kinematics);
         let mut sum = vec![Force::zero(); model.body_count() + 1];
         for (sum, load) in sum.iter_mut().zip(external) {
             *sum = *load;
@@ -185,7 +181,7 @@ pub(crate) fn slopes(model: &Model, state: &State) -> [Matrix; 2] {
     let nv = model.nv();
     let still = vec![0.0; nv];
     let mut here = Kinematics::new(model);
-    forward_kinematics(model, &state.q, &state.v, &still, &state.base, &mut here);
+    forward_kinematics(model, state.view(), &still, &mut here);
     let lifted: State<Number> = state.lift();
     let still = vec![Number::zero(); nv];
     let mut kinematics = Kinematics::new(model);
@@ -206,7 +202,16 @@ pub(crate) fn slopes(model: &Model, state: &State) -> [Matrix; 2] {
                     v[first + d] = Number::variable(state.v[first + d], d);
                 }
             }
-            forward_kinematics(model, &q, &v, &still, &lifted.base, &mut kinematics);
+            forward_kinematics(
+                model,
+                StateView {
+                    q: &q,
+                    v: &v,
+                    base: &lifted.base,
+                },
+                &still,
+                &mut kinematics,
+            );
             let mut wrenches = vec![Force::zero(); model.body_count() + 1];
             element_wrenches(model, &kinematics, &mut wrenches);
             for d in 0..count {

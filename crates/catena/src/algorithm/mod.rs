@@ -62,6 +62,8 @@ pub const ALL: &[Card] = &[
     constrained::rows::CARD,
     constrained::cut_loops::CARD,
     constrained::along_tree::CARD,
+    constrained::chosen_rows::CARD,
+    constrained::freedoms::CARD,
     constrained::assembly::CARD,
     constrained::actuators::CARD,
     constrained::derivatives::CARD,

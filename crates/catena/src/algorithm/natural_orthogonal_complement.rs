@@ -46,7 +46,7 @@ use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, RigidInertia, Vec3};
-use crate::state::Base;
+use crate::state::{Base, StateView};
 use std::ops::Range;
 
 /// The decoupled natural orthogonal complement.
@@ -142,7 +142,12 @@ impl<S: Scalar> Denoc<S> {
     ) -> Self {
         let (n, nv, tree) = (model.body_count(), model.nv(), model.tree());
         let mut work = Kinematics::new(model);
-        forward_kinematics(model, q, v, &vec![S::zero(); nv], base, &mut work);
+        forward_kinematics(
+            model,
+            StateView { q, v, base },
+            &vec![S::zero(); nv],
+            &mut work,
+        );
         let none = ArticulatedInertia::zero();
         let mut made = Denoc {
             parent: (0..=n).map(|i| tree.parent(i)).collect(),

@@ -14,7 +14,7 @@ use crate::model::Model;
 use crate::scalar::{Fused, Vector, Wide};
 use crate::space::{Components, Freedom};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, RigidInertia, Sym3, Vec3};
-use crate::state::Base;
+use crate::state::StateView;
 
 /// Where the vectors of a freedom are in its record, two by two: first those of the outward pass,
 const AXIS: usize = 0;
@@ -73,15 +73,15 @@ impl QuadDerivatives {
     pub fn of_efforts(
         &mut self,
         constants: Links<'_>,
-        state: [&[Fused]; 3],
-        base: &Base<Fused>,
+        state: StateView<'_, Fused>,
+        vdot: &[Fused],
         external: &[Force<Fused>],
     ) {
         let (model, outward) = (constants.model, &mut self.outward);
         let records = &mut self.of_efforts[..];
-        outward.run(model, &constants, state, base, None, &mut Passed(records));
+        outward.run(model, &constants, state, vdot, None, &mut Passed(records));
         let (forks, visit) = (&mut self.sums, &mut Summed(records));
-        outward.back(model, &constants, state, external, None, forks, visit);
+        outward.back(model, &constants, state, vdot, external, None, forks, visit);
     }
 
     /// For derivatives of forward dynamics, with its factors.
@@ -90,20 +90,22 @@ impl QuadDerivatives {
         &mut self,
         constants: Links<'_>,
         factors: FactorsRef<'_, Registers>,
-        state: [&[Fused]; 3],
-        base: &Base<Fused>,
+        state: StateView<'_, Fused>,
+        vdot: &[Fused],
         external: &[Force<Fused>],
     ) {
         let (model, outward) = (constants.model, &mut self.outward);
         let (known, records) = (Some(factors), &mut self.of_accelerations[..]);
-        outward.run(model, &constants, state, base, known, &mut Passed(records));
+        outward.run(model, &constants, state, vdot, known, &mut Passed(records));
         let visit = &mut TakenOut {
             constants,
             factors,
             records,
         };
         let forks = &mut self.free;
-        outward.back(model, &constants, state, external, known, forks, visit);
+        outward.back(
+            model, &constants, state, vdot, external, known, forks, visit,
+        );
     }
 
     /// What the entries of derivatives of inverse dynamics need, pack by pack.

@@ -22,7 +22,7 @@ use crate::state::{Base, State, check_length};
 use crate::{Cpu, Dynamics};
 use advance::Advance;
 use coupled::What;
-use lanes::{Job, LaneWork};
+use lanes::{Given, Job, LaneWork};
 use question::{Factorize, Forward, FrameJacobian, FramePose, Inertia, Inverse, Question, Solve};
 
 /// The loop over registers of states, compiled for AVX2 and for AVX-512.
@@ -285,10 +285,16 @@ impl Batch {
         tau: &mut [f64],
     ) -> Result<()> {
         self.model.expect_tree()?;
+        let given = Given {
+            q,
+            v,
+            input: vdot,
+            external,
+        };
         if self.is_coupled() {
-            return self.coupled_dynamics(What::Inverse, [q, v, vdot], external, tau);
+            return self.coupled_dynamics(What::Inverse, given, tau);
         }
-        self.ask(Inverse, [q, v, vdot], external, tau, self.model.nv())
+        self.ask(Inverse, given, tau, self.model.nv())
     }
 
     /// Accelerations v̇ for every state.
@@ -306,10 +312,16 @@ impl Batch {
         vdot: &mut [f64],
     ) -> Result<()> {
         self.model.expect_tree()?;
+        let given = Given {
+            q,
+            v,
+            input: tau,
+            external,
+        };
         if self.is_coupled() {
-            return self.coupled_dynamics(What::Forward, [q, v, tau], external, vdot);
+            return self.coupled_dynamics(What::Forward, given, vdot);
         }
-        self.ask(Forward, [q, v, tau], external, vdot, self.model.nv())
+        self.ask(Forward, given, vdot, self.model.nv())
     }
 
     /// The inertia matrix I(q) of every state: nv × nv numbers each, row after row.
@@ -319,7 +331,7 @@ impl Batch {
         }
         let size = self.model.nv() * self.model.nv();
         let question = Inertia(Part::Whole);
-        self.ask(question, [q, &[], &[]], &[], inertia, size)
+        self.ask(question, Given::positions(q), inertia, size)
     }
 
     /// The upper triangle of the inertia matrix I(q) of every state: nv × nv numbers each, row after
@@ -331,27 +343,30 @@ impl Batch {
         }
         let size = self.model.nv() * self.model.nv();
         let question = Inertia(Part::Upper);
-        self.ask(question, [q, &[], &[]], &[], inertia, size)
+        self.ask(question, Given::positions(q), inertia, size)
     }
 
     /// Factorizes I(q) = U D Uᵀ of every state and keeps the factors for [`solve`](Self::solve).
     pub fn factorize(&mut self, q: &[f64]) -> Result<()> {
-        let states = q.len() / self.model.nq().max(1);
-        self.factorized = 0;
         if self.is_coupled() {
             return self.coupled_factorize(q);
         }
+        self.factorize_by(Factorize, q)
+    }
+
+    /// Has every state factorized; a call that fails leaves no factors.
+    fn factorize_by<Q: Question>(&mut self, question: Q, q: &[f64]) -> Result<()> {
+        self.factorized = 0;
+        let states = q.len() / self.model.nq().max(1);
+        check_length("positions of a batch", q.len(), states * self.model.nq())?;
+        let given = Given::positions(q);
         let job = Job {
-            q,
-            v: &[],
-            input: &[],
-            external: &[],
+            given,
             output: &mut [],
             states,
         };
-        check_length("positions of a batch", q.len(), states * self.model.nq())?;
-        self.run(Factorize, job);
-        self.explain(Factorize, [q, &[], &[]], &[])?;
+        self.run(question, job);
+        self.explain(question, given)?;
         self.factorized = states;
         Ok(())
     }
@@ -375,17 +390,19 @@ impl Batch {
         if self.is_coupled() {
             return self.coupled_solve(x, right_hand_sides);
         }
+        self.solve_by(Solve { right_hand_sides }, x)
+    }
+
+    /// Has the right-hand sides solved with the factors that are kept.
+    fn solve_by<Q: Question>(&mut self, question: Q, x: &mut [f64]) -> Result<()> {
+        let given = Given::default();
         let job = Job {
-            q: &[],
-            v: &[],
-            input: &[],
-            external: &[],
+            given,
             output: x,
-            states,
+            states: self.factorized,
         };
-        let question = Solve { right_hand_sides };
         self.run(question, job);
-        self.explain(question, [&[], &[], &[]], &[])
+        self.explain(question, given)
     }
 
     /// Jacobian of a frame at every state: 6 × nv numbers each, row after row (angular rows first, world axes, at the
@@ -396,7 +413,7 @@ impl Batch {
             return self.coupled_jacobians(q, frame, jacobians);
         }
         let size = 6 * self.model.nv();
-        self.ask(FrameJacobian(frame), [q, &[], &[]], &[], jacobians, size)
+        self.ask(FrameJacobian(frame), Given::positions(q), jacobians, size)
     }
 
     /// Pose of a frame in the world at every state.
@@ -412,7 +429,7 @@ impl Batch {
         }
         let mut numbers = std::mem::take(&mut self.poses);
         numbers.resize(12 * poses.len(), 0.0);
-        let done = self.ask(FramePose(frame), [q, &[], &[]], &[], &mut numbers, 12);
+        let done = self.ask(FramePose(frame), Given::positions(q), &mut numbers, 12);
         for (pose, n) in poses.iter_mut().zip(numbers.chunks_exact(12)) {
             *pose = Pose::new(
                 Mat3::from_columns(
@@ -488,9 +505,15 @@ impl Batch {
         let states = q.len() / nq.max(1);
         let mut moved = std::mem::take(&mut self.poses);
         moved.resize(states * (nq + nv), 0.0);
+        let given = Given {
+            q,
+            v,
+            input: drive.numbers(),
+            external: &[],
+        };
         let done = match self.is_coupled() {
-            true => self.coupled_advance(question, drive, [q, v], &mut moved),
-            false => self.ask(question, [q, v, drive.numbers()], &[], &mut moved, nq + nv),
+            true => self.coupled_advance(question, given, &mut moved),
+            false => self.ask(question, given, &mut moved, nq + nv),
         };
         if done.is_ok() || !self.failures.is_empty() {
             for (k, motion) in moved.chunks_exact(nq + nv).enumerate() {
@@ -517,18 +540,21 @@ impl Batch {
         ))
     }
 
-    /// Checks the lengths, computes, and explains failures. The slices are q, v and v̇ or τ; for a question that needs no v
-    /// they are empty.
+    /// Checks the lengths, computes `size` numbers for every state, and explains failures.
     fn ask<Q: Question>(
         &mut self,
         question: Q,
-        slices: [&[f64]; 3],
-        external: &[Force<f64>],
+        given: Given<'_>,
         output: &mut [f64],
         size: usize,
     ) -> Result<()> {
         self.failures.clear();
-        let [q, v, input] = slices;
+        let Given {
+            q,
+            v,
+            input,
+            external,
+        } = given;
         let (nq, nv) = (self.model.nq(), self.model.nv());
         let states = output.len() / size.max(1);
         check_length("results of a batch", output.len(), states * size)?;
@@ -542,15 +568,12 @@ impl Batch {
             check_length("external wrenches of a batch", external.len(), wrenches)?;
         }
         let job = Job {
-            q,
-            v,
-            input,
-            external,
+            given,
             output,
             states,
         };
         self.run(question, job);
-        self.explain(question, slices, external)
+        self.explain(question, given)
     }
 
     fn run<Q: Question>(&mut self, question: Q, job: Job<'_>) {
@@ -580,17 +603,17 @@ impl Batch {
     }
 
     /// The failures with their reasons, and an error if there are any.
-    fn explain<Q: Question>(
-        &mut self,
-        question: Q,
-        slices: [&[f64]; 3],
-        external: &[Force<f64>],
-    ) -> Result<()> {
+    fn explain<Q: Question>(&mut self, question: Q, given: Given<'_>) -> Result<()> {
         let failed = self.failed();
         if failed.is_empty() {
             return Ok(());
         }
-        let [q, v, input] = slices;
+        let Given {
+            q,
+            v,
+            input,
+            external,
+        } = given;
         let (nq, nv, bodies) = (
             self.model.nq(),
             self.model.nv(),

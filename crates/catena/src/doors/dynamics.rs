@@ -22,7 +22,7 @@ use crate::matrix::Matrix;
 use crate::model::{ForceElement, ForceLaw, FrameInfo, Model, SensorKind};
 use crate::scalar::{Fused, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
-use crate::state::{Base, State, check_length};
+use crate::state::{Base, State, StateView, check_length};
 pub(crate) use composite::Composite;
 #[cfg(target_arch = "x86_64")]
 use {
@@ -53,28 +53,26 @@ impl<S: Scalar> DynamicsWork<S> {
     fn inverse(
         &mut self,
         model: &Model,
-        state: [&[S]; 3],
-        base: &Base<S>,
+        state: StateView<'_, S>,
+        vdot: &[S],
         loaded: bool,
         tau: &mut [S],
     ) {
-        let [q, v, vdot] = state;
         let external = if loaded { &self.external[..] } else { &[] };
-        recursive_newton_euler::kernel(model, q, v, vdot, base, external, &mut self.inverse, tau);
+        recursive_newton_euler::kernel(model, state, vdot, external, &mut self.inverse, tau);
     }
 
     #[inline(always)]
     fn forward(
         &mut self,
         model: &Model,
-        state: [&[S]; 3],
-        base: &Base<S>,
+        state: StateView<'_, S>,
+        tau: &[S],
         loaded: bool,
         vdot: &mut [S],
     ) {
-        let [q, v, tau] = state;
         let external = if loaded { &self.external[..] } else { &[] };
-        articulated_bodies::kernel(model, q, v, tau, base, external, &mut self.forward, vdot);
+        articulated_bodies::kernel(model, state, tau, external, &mut self.forward, vdot);
     }
 }
 
@@ -91,16 +89,16 @@ mod fused {
     }
 
     compiled_for_avx2! {
-        fn inverse(work: &mut DynamicsWork<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, tau: &mut [Fused]) {
+        fn inverse(work: &mut DynamicsWork<Fused>, quads: &mut Quads, model: &Model, state: StateView<'_, Fused>, vdot: &[Fused], loaded: bool, tau: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
             let constants = Links::new(model, &quads.links);
-            quads.inverse.run(model, &constants, state, base, external, tau);
+            quads.inverse.run(model, &constants, state, vdot, external, tau);
         }
-        fn forward(work: &mut DynamicsWork<Fused>, quads: &mut Quads, model: &Model, state: [&[Fused]; 3], base: &Base<Fused>, loaded: bool, vdot: &mut [Fused]) {
+        fn forward(work: &mut DynamicsWork<Fused>, quads: &mut Quads, model: &Model, state: StateView<'_, Fused>, tau: &[Fused], loaded: bool, vdot: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
             let constants = Links::new(model, &quads.links);
             let factors = quads.factors.parts();
-            quads.forward.run(model, &constants, state, base, external, factors, vdot);
+            quads.forward.run(model, &constants, state, tau, external, factors, vdot);
         }
         fn factorize(work: &mut DynamicsWork<Fused>, model: &Model, q: &[Fused]) {
             work.forward.factors.factorize_kernel(model, q);
@@ -231,8 +229,9 @@ pub struct Dynamics {
 #[derive(Clone, Debug)]
 struct Native {
     codes: Singles,
-    /// Positions, velocities and accelerations of the last inverse dynamics, if it was the code that computed it.
-    last_inverse: [Vec<f64>; 3],
+    /// State and accelerations of the last inverse dynamics, if it was the code that computed it.
+    last_state: State,
+    last_vdot: Vec<f64>,
     inverse_is_compiled: bool,
     /// Positions of the last forward dynamics, if it was the code that computed it.
     positions: Vec<f64>,
@@ -243,17 +242,18 @@ impl Native {
         let model = compiled.model();
         Native {
             codes: compiled.single(),
-            last_inverse: [model.nq(), model.nv(), model.nv()].map(|n| vec![0.0; n]),
+            last_state: State::neutral(model),
+            last_vdot: vec![0.0; model.nv()],
             inverse_is_compiled: false,
             positions: vec![0.0; model.nq()],
         }
     }
 
     /// The code computed inverse dynamics with these.
-    fn remember(&mut self, arguments: [&[f64]; 3]) {
-        for (to, from) in self.last_inverse.iter_mut().zip(arguments) {
-            to.copy_from_slice(from);
-        }
+    fn remember(&mut self, state: &State, vdot: &[f64]) {
+        self.last_state.q.copy_from_slice(&state.q);
+        self.last_state.v.copy_from_slice(&state.v);
+        self.last_vdot.copy_from_slice(vdot);
         self.inverse_is_compiled = true;
     }
 }
@@ -364,35 +364,24 @@ impl Dynamics {
                 && state.base == Base::fixed()
             {
                 code.run_into(&state.q, &state.v, vdot, &mut self.tau);
-                native.remember([&state.q, &state.v, vdot]);
+                native.remember(state, vdot);
                 finite_result("joint efforts", &self.model, &self.tau)?;
                 return Ok(&self.tau);
             }
         }
         match &mut self.path {
-            Path::Baseline(work) => work.inverse(
-                &self.model,
-                [&state.q, &state.v, vdot],
-                &state.base,
-                loaded,
-                &mut self.tau,
-            ),
+            Path::Baseline(work) => {
+                work.inverse(&self.model, state.view(), vdot, loaded, &mut self.tau)
+            }
             #[cfg(target_arch = "x86_64")]
             Path::Fused(work, quads) => {
-                let state_slices = [&state.q[..], &state.v, vdot].map(Fused::slice);
+                let base = lift(&state.base);
+                let (state, vdot) = (fused_view(state, &base), Fused::slice(vdot));
                 let tau = Fused::slice_mut(&mut self.tau);
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
                 #[allow(unsafe_code)]
                 unsafe {
-                    fused::inverse(
-                        work,
-                        quads,
-                        &self.model,
-                        state_slices,
-                        &lift(&state.base),
-                        loaded,
-                        tau,
-                    );
+                    fused::inverse(work, quads, &self.model, state, vdot, loaded, tau);
                 }
             }
         }
@@ -421,10 +410,10 @@ impl Dynamics {
         if let Some(native) = &self.native
             && native.inverse_is_compiled
         {
-            let [q, v, vdot] = &native.last_inverse;
+            let (state, vdot) = (native.last_state.view(), &native.last_vdot);
             let mut work = InverseDynamics::new(&self.model);
-            let (base, mut tau) = (Base::fixed(), vec![0.0; self.model.nv()]);
-            inverse_dynamics(&self.model, q, v, vdot, &base, &[], &mut work, &mut tau);
+            let mut tau = vec![0.0; self.model.nv()];
+            inverse_dynamics(&self.model, state, vdot, &[], &mut work, &mut tau);
             return work.joint_wrench(body);
         }
         match &self.path {
@@ -488,31 +477,18 @@ impl Dynamics {
     fn recursive_forward(&mut self, state: &State, tau: &[f64], loaded: bool) -> Result<()> {
         let (kept, inverse_pivots) = match &mut self.path {
             Path::Baseline(work) => {
-                work.forward(
-                    &self.model,
-                    [&state.q, &state.v, tau],
-                    &state.base,
-                    loaded,
-                    &mut self.vdot,
-                );
+                work.forward(&self.model, state.view(), tau, loaded, &mut self.vdot);
                 (Kept::InComponents, &work.forward.factors.inverse[..])
             }
             #[cfg(target_arch = "x86_64")]
             Path::Fused(work, quads) => {
-                let state_slices = [&state.q[..], &state.v, tau].map(Fused::slice);
+                let base = lift(&state.base);
+                let (state, tau) = (fused_view(state, &base), Fused::slice(tau));
                 let vdot = Fused::slice_mut(&mut self.vdot);
                 // SAFETY: this path exists only where AVX2 and FMA were detected.
                 #[allow(unsafe_code)]
                 unsafe {
-                    fused::forward(
-                        work,
-                        quads,
-                        &self.model,
-                        state_slices,
-                        &lift(&state.base),
-                        loaded,
-                        vdot,
-                    );
+                    fused::forward(work, quads, &self.model, state, tau, loaded, vdot);
                 }
                 (Kept::InRegisters, Fused::plain(&quads.factors.inverse))
             }
@@ -669,9 +645,7 @@ impl Dynamics {
         make_square(&mut self.coriolis, self.model.nv());
         coriolis_matrix(
             &self.model,
-            &state.q,
-            &state.v,
-            &state.base,
+            state.view(),
             &mut self.coriolis_work,
             &mut self.coriolis,
         );
@@ -687,14 +661,7 @@ impl Dynamics {
         }
         self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
-        forward_kinematics(
-            &self.model,
-            &state.q,
-            &state.v,
-            vdot,
-            &state.base,
-            &mut self.kinematics,
-        );
+        forward_kinematics(&self.model, state.view(), vdot, &mut self.kinematics);
         match self.kinematics.overflowing_body() {
             None => Ok(&self.kinematics),
             Some(body) => {
@@ -1226,6 +1193,16 @@ fn overflow(what: &str, model: &Model, freedom: usize) -> Error {
         format!("{what}: the result for `{name}` overflows"),
     )
     .hint("positions, velocities or forces are too large for double precision")
+}
+
+/// A state in numbers of the fused path, with its base lifted before.
+#[cfg(target_arch = "x86_64")]
+fn fused_view<'a>(state: &'a State, base: &'a Base<Fused>) -> StateView<'a, Fused> {
+    StateView {
+        q: Fused::slice(&state.q),
+        v: Fused::slice(&state.v),
+        base,
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -13,7 +13,7 @@ impl Case<'_> {
         let (tau, work) = self.inverse(&self.vdot);
         let s = &self.state;
         let mut kinematics = Kinematics::new(model);
-        forward_kinematics(model, &s.q, &s.v, &self.vdot, &s.base, &mut kinematics);
+        forward_kinematics(model, s.view(), &self.vdot, &mut kinematics);
         let (moving, dual_work) = self.moving_kinematics();
         let energies = mechanical_state(model, &moving.q, &moving.v, &dual_work);
 

@@ -11,7 +11,7 @@ impl Case<'_> {
     pub(super) fn force_elements(&self, results: &mut Results) {
         let (model, s) = (self.model, &self.state);
         let mut kinematics = Kinematics::new(model);
-        forward_kinematics(model, &s.q, &s.v, &self.vdot, &s.base, &mut kinematics);
+        forward_kinematics(model, s.view(), &self.vdot, &mut kinematics);
         let (_, moving) = self.moving_kinematics();
         for element in model.forces() {
             let mut wrenches = vec![Force::zero(); model.body_count() + 1];

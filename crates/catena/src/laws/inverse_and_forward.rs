@@ -45,10 +45,8 @@ impl Case<'_> {
             let s = &self.state;
             forward_dynamics_walker_orin(
                 model,
-                &s.q,
-                &s.v,
+                s.view(),
                 &tau,
-                &s.base,
                 &self.external,
                 &mut work,
                 &mut twin,

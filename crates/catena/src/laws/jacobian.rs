@@ -14,7 +14,7 @@ impl Case<'_> {
         let nv = rigid.nv();
         let still = vec![0.0; nv];
         let mut kinematics = Kinematics::new(rigid);
-        forward_kinematics(rigid, &s.q, &s.v, &still, &s.base, &mut kinematics);
+        forward_kinematics(rigid, s.view(), &still, &mut kinematics);
         let mut jacobian = Matrix::zeros(6, nv);
         let (mut worst, mut worst_load) = (0.0f64, 0.0f64);
         let unloaded = plain_inverse(rigid, &s.q, &s.v, &still);
@@ -43,10 +43,8 @@ impl Case<'_> {
             let mut tau = vec![0.0; nv];
             inverse_dynamics(
                 rigid,
-                &s.q,
-                &s.v,
+                s.view(),
                 &still,
-                &s.base,
                 &external,
                 &mut InverseDynamics::new(rigid),
                 &mut tau,

@@ -11,7 +11,7 @@ impl Case<'_> {
         let model = self.model;
         let s = &self.state;
         let mut work = Kinematics::new(model);
-        forward_kinematics(model, &s.q, &s.v, &self.vdot, &s.base, &mut work);
+        forward_kinematics(model, s.view(), &self.vdot, &mut work);
         let (_, dual_work) = self.moving_kinematics();
         let (mut velocity, mut acceleration) = (0.0f64, 0.0f64);
         let (mut v_size, mut a_size) = (1e-3f64, 1e-3f64);

@@ -14,7 +14,7 @@ use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::residual::{difference, larger, largest, largest_of, ratio};
 use crate::scalar::{Dual, Scalar};
-use crate::state::State;
+use crate::state::{State, StateView};
 
 impl Case<'_> {
     pub(super) fn matrices(&mut self, rigid: &Model, results: &mut Results) {
@@ -90,7 +90,7 @@ impl Case<'_> {
         // kinetic energy, Coriolis and gravity terms
         let mut kinematics = Kinematics::new(model);
         let still = vec![0.0; nv];
-        forward_kinematics(model, &s.q, &s.v, &still, &s.base, &mut kinematics);
+        forward_kinematics(model, s.view(), &still, &mut kinematics);
         let energies = mechanical_state(model, &s.q, &s.v, &kinematics);
         let half: f64 = inertia
             .times(&s.v)
@@ -108,9 +108,7 @@ impl Case<'_> {
         let mut coriolis = Matrix::zeros(nv, nv);
         coriolis_matrix(
             rigid,
-            &s.q,
-            &s.v,
-            &s.base,
+            s.view(),
             &mut CoriolisMatrix::new(rigid),
             &mut coriolis,
         );
@@ -182,16 +180,7 @@ fn inertia_by_dual_numbers(model: &Model, s: &State) -> Matrix {
         for k in start..(start + 6).min(nv) {
             vdot[k] = Dual::variable(0.0, k - start);
         }
-        inverse_dynamics(
-            model,
-            &state.q,
-            &state.v,
-            &vdot,
-            &state.base,
-            &[],
-            &mut work,
-            &mut tau,
-        );
+        inverse_dynamics(model, state.view(), &vdot, &[], &mut work, &mut tau);
         for i in 0..nv {
             for k in start..(start + 6).min(nv) {
                 inertia[(i, k)] = tau[i].derivative[k - start];
@@ -214,7 +203,16 @@ fn potential_slope(model: &Model, s: &State) -> Vec<f64> {
             step[k] = Dual::variable(0.0, k - start);
         }
         state.step(model, &step);
-        forward_kinematics(model, &state.q, &still, &still, &state.base, &mut work);
+        forward_kinematics(
+            model,
+            StateView {
+                q: &state.q,
+                v: &still,
+                base: &state.base,
+            },
+            &still,
+            &mut work,
+        );
         let potential = mechanical_state(model, &state.q, &still, &work).gravitational;
         let end = (start + 6).min(nv);
         slope[start..end].copy_from_slice(&potential.derivative[..end - start]);

@@ -31,7 +31,7 @@ use crate::random::Random;
 use crate::residual::{difference, larger, largest, ratio, within};
 use crate::scalar::{Dual, Scalar};
 use crate::spatial::{AngularRate, Force, Mat3, Motion, Pose, Vec3};
-use crate::state::{Base, State};
+use crate::state::{Base, State, StateView};
 
 /// The outcome of one law: its worst residual over all states.
 #[derive(Clone, Debug)]
@@ -187,10 +187,8 @@ impl<'a> Case<'a> {
         let s = &self.state;
         inverse_dynamics(
             self.model,
-            &s.q,
-            &s.v,
+            s.view(),
             vdot,
-            &s.base,
             &self.external,
             &mut work,
             &mut tau,
@@ -204,10 +202,8 @@ impl<'a> Case<'a> {
         let s = &self.state;
         forward_dynamics(
             self.model,
-            &s.q,
-            &s.v,
+            s.view(),
             tau,
-            &s.base,
             &self.external,
             &mut work,
             &mut vdot,
@@ -225,7 +221,7 @@ impl<'a> Case<'a> {
     fn effort_bounds(&self, vdot: &[f64]) -> Vec<f64> {
         let (model, s) = (self.model, &self.state);
         let mut work = Kinematics::new(model);
-        forward_kinematics(model, &s.q, &s.v, vdot, &s.base, &mut work);
+        forward_kinematics(model, s.view(), vdot, &mut work);
         let n = model.body_count();
         let (mut moment, mut force) = (vec![0.0; n + 1], vec![0.0; n + 1]);
         for i in (1..=n).rev() {
@@ -274,7 +270,7 @@ impl<'a> Case<'a> {
         let moving = self.moving_state(&self.vdot);
         let mut work = Kinematics::new(model);
         let still = vec![D1::constant(0.0); model.nv()];
-        forward_kinematics(model, &moving.q, &moving.v, &still, &moving.base, &mut work);
+        forward_kinematics(model, moving.view(), &still, &mut work);
         (moving, work)
     }
 }
@@ -283,10 +279,12 @@ fn plain_inverse(model: &Model, q: &[f64], v: &[f64], vdot: &[f64]) -> Vec<f64> 
     let mut tau = vec![0.0; model.nv()];
     inverse_dynamics(
         model,
-        q,
-        v,
+        StateView {
+            q,
+            v,
+            base: &Base::fixed(),
+        },
         vdot,
-        &Base::fixed(),
         &[],
         &mut InverseDynamics::new(model),
         &mut tau,

@@ -3,7 +3,7 @@
 use super::{Case, ROUNDING, Results, relative};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::spatial::{Mat3, Motion, Pose};
-use crate::state::Base;
+use crate::state::{Base, StateView};
 
 impl Case<'_> {
     pub(super) fn rotated_world(&mut self, results: &mut Results) {
@@ -23,10 +23,12 @@ impl Case<'_> {
         let mut again = vec![0.0; rotated.nv()];
         inverse_dynamics(
             &rotated,
-            &s.q,
-            &s.v,
+            StateView {
+                q: &s.q,
+                v: &s.v,
+                base: &base,
+            },
             &self.vdot,
-            &base,
             &self.external,
             &mut work,
             &mut again,

@@ -170,14 +170,7 @@ pub fn random_closed(bodies: usize, loops: usize, seed: u64) -> Result<(ModelBui
     let state = State::random(&model, seed);
     let mut kinematics = Kinematics::new(&model);
     let still = vec![0.0; model.nv()];
-    forward_kinematics(
-        &model,
-        &state.q,
-        &state.v,
-        &still,
-        &state.base,
-        &mut kinematics,
-    );
+    forward_kinematics(&model, state.view(), &still, &mut kinematics);
     let kinds = [
         JointKind::Revolute,
         JointKind::Spherical,

@@ -32,15 +32,28 @@ pub enum Drift {
 }
 
 impl Drift {
-    /// Baumgarte's equations with critical damping (Mufti's remark 4) and a time constant that needs no tuning: five fixed
-    /// steps, else a five-hundredth of the run, and never more than 0.02 s. Violations then decay
-    /// long before the run ends, and the stabilisation is no stiffer than the steps can follow.
-    pub fn baumgarte(step: Option<f64>, duration: f64) -> Self {
+    /// Baumgarte's equations with critical damping (Mufti's remark 4) and a time constant of five fixed steps, which they can
+    /// follow, or of 0.05 s with adaptive steps: violations vanish while a machine of a metre's size moves on, and steps stay as long as
+    /// with projection, where a shorter time constant makes the equations stiff. It does not depend on how long a run is.
+    pub fn baumgarte(step: Option<f64>) -> Self {
         let time_constant = match step {
             Some(step) => 5.0 * step,
-            None => (duration / 500.0).min(0.02),
+            None => 0.05,
         };
         Drift::Stabilise(Stabilisation::critical(time_constant))
+    }
+
+    /// Allowed violations of the constraints, of their rates and of their second rates, for a run with this allowed error.
+    /// Projected steps are closed to round-off, whatever the error. With Baumgarte's equations violations scale with the
+    /// error, and one that decays at the rate α or √β has that many times its own size as velocity.
+    pub(super) fn allowed(self, error: f64) -> [f64; 3] {
+        match self {
+            Drift::Project => [1e-9; 3],
+            Drift::Stabilise(Stabilisation { alpha, beta }) => {
+                let rate = alpha.abs().max(beta.abs().sqrt()).max(10.0);
+                [10.0 * error, 10.0 * rate * error, 1e-9]
+            }
+        }
     }
 }
 

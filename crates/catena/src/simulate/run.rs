@@ -1021,11 +1021,7 @@ impl Simulation {
                 None => stops.push(more),
             }
         }
-        // every projected step is closed to round-off, whatever its tolerance; with Baumgarte's equations violations scale with the tolerance
-        let closed = match self.drift {
-            Drift::Project => [1e-9; 3],
-            Drift::Stabilise(_) => [10.0 * allowed, 100.0 * allowed, 1e-9],
-        };
+        let closed = self.drift.allowed(allowed);
         let statistics = self.engine.statistics();
         self.auditor
             .finish(allowed, closed, statistics, (held, stops), (now, samples))

@@ -9,12 +9,13 @@ use crate::table::Table;
 use crate::{json, limits, output};
 use catena::error::Result;
 use catena_plot::{Chart, Figure};
+use catena_symbolic::generate::Loops;
 use clap::Args;
 use formula::{Formula, Row, SAHA_FORWARD, SAHA_INVERSE, TABLE_1, TABLE_2, WALKER_ORIN};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
-use subject::{Algorithm, Axes, both, chain, program, recursion};
+use subject::{Algorithm, Axes, both, chain, closed, program, recursion};
 
 /// Longest chain.
 const LONGEST: usize = 30;
@@ -73,12 +74,12 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
 /// The counts of one model: as it is, reduced, and as a simplified program.
 fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
     let model = argument.model()?;
-    model.expect_tree()?;
     model.expect_no_forces("the count of operations")?;
     limits::freedoms(&model, "count", MOST_FREEDOMS)?;
     let tree = model.clone().open_tree();
     let reduced = tree.reduced(DUST).model;
     let couplings = model.couplings();
+    let loops = Loops::new(&model)?;
     let mut section = Section::new(
         &format!("{}: {} freedoms", model.name(), model.nv()),
         &[
@@ -93,16 +94,33 @@ fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
     );
     let mut record = Vec::new();
     let algorithms: &[Algorithm] = match couplings {
+        None if loops.is_some() => &[
+            Algorithm::Inverse,
+            Algorithm::Articulated,
+            Algorithm::Inertia,
+            Algorithm::ChosenRows,
+        ],
         None => &Algorithm::ALL,
         Some(_) => &[Algorithm::Inverse, Algorithm::Clusters, Algorithm::Inertia],
     };
     for &algorithm in algorithms {
-        let counts = [
-            Some(both(recursion(&tree, couplings, algorithm))),
-            Some(both(recursion(&reduced, couplings, algorithm))),
-            program(&model, algorithm)?.map(both),
-        ];
-        let mut row = vec![algorithm.name().to_string()];
+        let counts = match (&loops, algorithm) {
+            (Some(loops), Algorithm::ChosenRows) => [
+                Some(both(closed(&model, &loops.chosen))),
+                None,
+                program(&model, algorithm)?.map(both),
+            ],
+            _ => [
+                Some(both(recursion(&tree, couplings, algorithm))),
+                Some(both(recursion(&reduced, couplings, algorithm))),
+                program(if loops.is_some() { &tree } else { &model }, algorithm)?.map(both),
+            ],
+        };
+        let mut name = algorithm.name().to_string();
+        if loops.is_some() && algorithm != Algorithm::ChosenRows {
+            name += ", loops open";
+        }
+        let mut row = vec![name.clone()];
         for count in counts {
             row.extend(match count {
                 Some(pair) => pair.map(|x| x.to_string()),
@@ -111,7 +129,7 @@ fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
         }
         section.rows.push(row);
         record.push(json!({
-            "algorithm": algorithm.name(),
+            "algorithm": name,
             "recursion": counts[0], "reduced": counts[1], "program": counts[2],
         }));
     }
@@ -178,6 +196,7 @@ impl Line {
             Algorithm::WalkerOrin => "Walker–Orin",
             Algorithm::Inertia => "composite bodies",
             Algorithm::Clusters => "clusters",
+            Algorithm::ChosenRows => "chosen rows",
         };
         format!("catena: {short}, {}", self.way.name())
     }

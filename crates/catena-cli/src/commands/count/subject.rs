@@ -1,5 +1,6 @@
 //! What is counted: chains of revolute joints, and the algorithms run in numbers that count or in expressions.
 
+use catena::algorithm::constrained::chosen_rows::forward_dynamics_closed;
 use catena::algorithm::coupled::CoupledDynamics;
 use catena::algorithm::factorization::Factorization;
 use catena::algorithm::forward_dynamics::{
@@ -12,7 +13,7 @@ use catena::model::{Couplings, Inertial, JointKind, JointSpec, modified_dh};
 use catena::random::Random;
 use catena::scalar::{Count, Operations};
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
-use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State};
+use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State, StateView};
 use catena_symbolic::generate::{self, CodeOptions, Question};
 use std::f64::consts::FRAC_PI_2;
 
@@ -82,6 +83,8 @@ pub enum Algorithm {
     Inertia,
     /// Newton–Euler, and a factorization over clusters of coupled joints, O(n).
     Clusters,
+    /// Articulated bodies, and independent rows of the constraints.
+    ChosenRows,
 }
 
 impl Algorithm {
@@ -103,6 +106,7 @@ impl Algorithm {
             Algorithm::WalkerOrin => "forward dynamics, Walker–Orin",
             Algorithm::Inertia => "inertia matrix",
             Algorithm::Clusters => "forward dynamics, clusters of coupled joints",
+            Algorithm::ChosenRows => "forward dynamics of the closed chain",
         }
     }
 }
@@ -121,20 +125,25 @@ pub fn recursion(model: &Model, couplings: Option<&Couplings>, algorithm: Algori
     let x = vec![Count::variable(0.1); n];
     let rest = vec![Count::zero(); n];
     let (base, mut out) = (Base::fixed(), rest.clone());
+    let state = StateView {
+        q: &q,
+        v: &v,
+        base: &base,
+    };
     let ((), operations) = match algorithm {
         Algorithm::Inverse => {
             let mut work = InverseDynamics::new(model);
-            Count::measure(|| inverse_dynamics(model, &q, &v, &x, &base, &[], &mut work, &mut out))
+            Count::measure(|| inverse_dynamics(model, state, &x, &[], &mut work, &mut out))
         }
         Algorithm::Articulated => {
             let mut work = ForwardDynamics::new(model);
-            Count::measure(|| forward_dynamics(model, &q, &v, &x, &base, &[], &mut work, &mut out))
+            Count::measure(|| forward_dynamics(model, state, &x, &[], &mut work, &mut out))
         }
         Algorithm::Factorization => {
             let mut work = InverseDynamics::new(model);
             let mut factors = Factorization::new(model);
             Count::measure(|| {
-                inverse_dynamics(model, &q, &v, &rest, &base, &[], &mut work, &mut out);
+                inverse_dynamics(model, state, &rest, &[], &mut work, &mut out);
                 for (bias, effort) in out.iter_mut().zip(&x) {
                     *bias = *effort - *bias;
                 }
@@ -145,7 +154,7 @@ pub fn recursion(model: &Model, couplings: Option<&Couplings>, algorithm: Algori
         Algorithm::WalkerOrin => {
             let mut work = WalkerOrin::new(model);
             Count::measure(|| {
-                forward_dynamics_walker_orin(model, &q, &v, &x, &base, &[], &mut work, &mut out)
+                forward_dynamics_walker_orin(model, state, &x, &[], &mut work, &mut out)
             })
         }
         Algorithm::Inertia => {
@@ -153,8 +162,20 @@ pub fn recursion(model: &Model, couplings: Option<&Couplings>, algorithm: Algori
             let mut matrix = vec![Count::zero(); n * n];
             Count::measure(|| inertia_matrix(model, &q, &mut work, &mut matrix))
         }
-        Algorithm::Clusters => unreachable!("a tree has no couplings"),
+        Algorithm::Clusters | Algorithm::ChosenRows => unreachable!("a tree has no constraints"),
     };
+    operations
+}
+
+/// The operations of the accelerations of a closed chain, by these rows of its constraints.
+pub fn closed(model: &Model, chosen: &[usize]) -> Operations {
+    let x = |n: usize| vec![Count::variable(0.1); n];
+    let state = State::random(model, 1);
+    let q: Vec<Count> = state.q.iter().map(|x| Count::variable(*x)).collect();
+    let (v, tau) = (x(model.nv()), x(model.nv()));
+    let (time, base) = (Count::variable(0.1), Base::fixed());
+    let (_, operations) =
+        Count::measure(|| forward_dynamics_closed(model, chosen, time, &q, &v, &tau, &base, &[]));
     operations
 }
 
@@ -164,10 +185,14 @@ fn coupled(tree: &Model, couplings: &Couplings, algorithm: Algorithm) -> Operati
     let (q, v) = (x(couplings.nq()), x(couplings.nv()));
     let (mut out, base) = (v.clone(), Base::fixed());
     let mut work = CoupledDynamics::new(tree, couplings);
-    let slices = [&q[..], &v, &v];
+    let state = StateView {
+        q: &q,
+        v: &v,
+        base: &base,
+    };
     let ((), operations) = match algorithm {
         Algorithm::Inverse => Count::measure(|| {
-            work.inverse(tree, couplings, slices, &base, &[], &mut out);
+            work.inverse(tree, couplings, state, &v, &[], &mut out);
         }),
         Algorithm::Inertia => {
             let mut work = CompositeBodies::new(tree);
@@ -180,7 +205,7 @@ fn coupled(tree: &Model, couplings: &Couplings, algorithm: Algorithm) -> Operati
             })
         }
         _ => Count::measure(|| {
-            work.forward(tree, couplings, slices, &base, &[], &mut out);
+            work.forward(tree, couplings, state, &v, &[], &mut out);
         }),
     };
     operations
@@ -194,6 +219,7 @@ pub fn program(model: &Model, algorithm: Algorithm) -> Result<Option<Operations>
         Algorithm::WalkerOrin => (Question::Forward, "Newton–Euler"),
         Algorithm::Inertia => (Question::Inertia, ""),
         Algorithm::Clusters => (Question::Forward, "articulated clusters"),
+        Algorithm::ChosenRows => (Question::Forward, ""),
         Algorithm::Factorization => return Ok(None),
     };
     let ways = generate::programs(model, question, &CodeOptions::default())?;

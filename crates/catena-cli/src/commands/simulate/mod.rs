@@ -25,7 +25,7 @@ use crate::outcome::Outcome;
 use crate::situation::{self, Moved, Situation};
 use crate::state_argument::StateArgument;
 use catena::algorithm::body_coordinates::Formulation;
-use catena::algorithm::constrained::ClosedChain;
+use catena::algorithm::constrained::{ClosedChain, Stabilisation};
 use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::bdf::MAX_ORDER;
@@ -188,6 +188,14 @@ pub struct Arguments {
         help_heading = "Method"
     )]
     closing: Closing,
+
+    /// α of Baumgarte's equations, 1/s [default: critical damping, α = 2 √β; without both β = 1/T², T five fixed steps or 0.05 s]
+    #[arg(long, value_name = "ALPHA", help_heading = "Method")]
+    alpha: Option<f64>,
+
+    /// β of Baumgarte's equations, 1/s² [default: critical damping, β = α²/4]
+    #[arg(long, value_name = "BETA", help_heading = "Method")]
+    beta: Option<f64>,
 
     /// Constant efforts, in N·m and N
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, conflicts_with_all = ["efforts", "controller"], help_heading = "Drive")]
@@ -439,7 +447,7 @@ impl Arguments {
             drive.inputs.clone(),
             events,
             options.clone(),
-            self.drift(&options),
+            self.drift(&options)?,
             compiler,
         )?;
         let layout = Layout {
@@ -634,15 +642,34 @@ impl Arguments {
     }
 
     /// How loops are kept closed.
-    fn drift(&self, options: &SimulationOptions) -> Drift {
+    fn drift(&self, options: &SimulationOptions) -> Result<Drift> {
         let step = match options.integrator {
             Integrator::Fixed { step, .. } => Some(step),
             _ => None,
         };
-        match self.closing {
-            Closing::Projection => Drift::Project,
-            Closing::Baumgarte => Drift::baumgarte(step, options.duration),
+        for (option, given) in [("--alpha", self.alpha), ("--beta", self.beta)] {
+            let Some(given) = given else { continue };
+            if self.closing != Closing::Baumgarte {
+                let message = format!("{option} is a number of Baumgarte's equations");
+                return Err(
+                    Error::new(ErrorKind::Input, message).hint("give --closing baumgarte, too")
+                );
+            }
+            crate::limits::positive(option, given)?;
         }
+        let given = match (self.alpha, self.beta) {
+            (None, None) => None,
+            (Some(alpha), None) => Some((alpha, alpha * alpha / 4.0)),
+            (None, Some(beta)) => Some((2.0 * beta.sqrt(), beta)),
+            (Some(alpha), Some(beta)) => Some((alpha, beta)),
+        };
+        Ok(match (self.closing, given) {
+            (Closing::Projection, _) => Drift::Project,
+            (Closing::Baumgarte, None) => Drift::baumgarte(step),
+            (Closing::Baumgarte, Some((alpha, beta))) => {
+                Drift::Stabilise(Stabilisation { alpha, beta })
+            }
+        })
     }
 
     /// How the linear systems of an implicit method are solved.

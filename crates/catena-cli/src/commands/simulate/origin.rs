@@ -102,6 +102,8 @@ impl Arguments {
             Closing::Baumgarte => "baumgarte",
         };
         note("closing", "way to keep loops closed", closing.into());
+        note("alpha", "α of Baumgarte's equations", self.alpha.into());
+        note("beta", "β of Baumgarte's equations", self.beta.into());
         note("rtol", "relative tolerance", rtol.into());
         note("atol", "absolute tolerance", atol.into());
         note("step", "step", step.into());

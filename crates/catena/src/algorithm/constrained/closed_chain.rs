@@ -133,6 +133,11 @@ impl ClosedChain {
         self.work.choose(&self.model, route);
     }
 
+    /// Multiplications of both methods: together, along the tree.
+    pub fn route_costs(&self) -> [f64; 2] {
+        self.work.costs
+    }
+
     /// Explains the choice of the method by the number of operations.
     pub fn route_reason(&self) -> String {
         let [dense, along] = self.work.costs;

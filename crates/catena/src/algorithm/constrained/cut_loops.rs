@@ -30,7 +30,7 @@ use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::spatial::Force;
-use crate::state::{Base, State};
+use crate::state::{Base, State, StateView};
 
 /// Cut loops on the tree.
 pub const CARD: Card = Card {
@@ -217,10 +217,12 @@ impl CutLoops {
         let (still, base) = (&self.still, Base::fixed());
         articulated_bodies::kernel(
             model,
-            q,
+            StateView {
+                q,
+                v: still,
+                base: &base,
+            },
             still,
-            still,
-            &base,
             &[],
             &mut self.tree,
             &mut self.free,
@@ -256,14 +258,7 @@ impl CutLoops {
 
     /// Poses and velocities, then the model's rows. User constraints are filled by the caller.
     pub(super) fn evaluate(&mut self, model: &Model, time: f64, state: &State) {
-        forward_kinematics(
-            model,
-            &state.q,
-            &state.v,
-            &self.still,
-            &state.base,
-            &mut self.kinematics,
-        );
+        forward_kinematics(model, state.view(), &self.still, &mut self.kinematics);
         self.rows
             .evaluate(model, time, &state.q, &state.v, &self.kinematics);
     }
@@ -307,10 +302,8 @@ impl CutLoops {
         }
         forward_dynamics(
             model,
-            &state.q,
-            &state.v,
+            state.view(),
             tau,
-            &state.base,
             external,
             &mut self.tree,
             &mut self.free,
@@ -340,10 +333,8 @@ impl CutLoops {
     fn solve_along(&mut self, model: &Model, state: &State, tau: &[f64], external: &[Force<f64>]) {
         inverse_dynamics(
             model,
-            &state.q,
-            &state.v,
+            state.view(),
             &self.still,
-            &state.base,
             external,
             &mut self.inverse,
             &mut self.free,

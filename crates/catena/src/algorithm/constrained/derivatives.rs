@@ -24,7 +24,7 @@ use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Dual, Parameter, Scalar};
 use crate::spatial::{Force, Motion};
-use crate::state::{Base, State, step_kernel};
+use crate::state::{Base, State, StateView, step_kernel};
 
 /// Derivatives of closed chains.
 pub const CARD: Card = Card {
@@ -148,10 +148,30 @@ impl ClosedChain {
             .collect();
         let mut efforts = lift(&vec![0.0; v.len()]);
         let mut work = InverseDynamics::new(varied);
-        inverse_dynamics(varied, &q, &v, &a, &base, &pushed, &mut work, &mut efforts);
+        inverse_dynamics(
+            varied,
+            StateView {
+                q: &q,
+                v: &v,
+                base: &base,
+            },
+            &a,
+            &pushed,
+            &mut work,
+            &mut efforts,
+        );
         let mut kinematics = Kinematics::new(varied);
         let still = lift(&vec![0.0; v.len()]);
-        forward_kinematics(varied, &q, &v, &still, &base, &mut kinematics);
+        forward_kinematics(
+            varied,
+            StateView {
+                q: &q,
+                v: &v,
+                base: &base,
+            },
+            &still,
+            &mut kinematics,
+        );
         let mut rows: Rows<Dual<f64, N>> = Rows::new(varied, self.axes());
         rows.evaluate(varied, Dual::constant(time), &q, &v, &kinematics);
         let mut held = lift(&vec![0.0; v.len()]);
@@ -267,10 +287,12 @@ impl DualRows {
         let base = lift_base(base);
         forward_kinematics(
             model,
-            &self.q,
-            &self.v,
+            StateView {
+                q: &self.q,
+                v: &self.v,
+                base: &base,
+            },
             &self.still,
-            &base,
             &mut self.kinematics,
         );
         self.rows.evaluate(

@@ -147,10 +147,8 @@ impl Through {
             .add_wrenches(model, &work.kinematics, lambda, &mut wrenches);
         inverse_dynamics(
             model,
-            &state.q,
-            &state.v,
+            state.view(),
             &work.vdot,
-            &state.base,
             &wrenches,
             &mut self.work,
             &mut self.needed,
@@ -173,10 +171,8 @@ impl Through {
             .add_wrenches(&chain.model, &chain.work.kinematics, lambda, &mut wrenches);
         inverse_dynamics(
             &self.weightless,
-            &self.at_rest.q,
-            &self.at_rest.v,
+            self.at_rest.view(),
             &self.still,
-            &self.at_rest.base,
             &wrenches,
             &mut self.work,
             &mut self.needed,

@@ -3,16 +3,18 @@
 //! Gauss's principle (Mufti 1983, remark 1): of all accelerations that satisfy the constraints, J a = b, the true ones are closest
 //! to those of the free system in the metric of the inertia matrix. [`rows`] makes ξ, J and b of every constraint;
 //! [`cut_loops`] solves on the tree's own factorization, [`along_tree`] does so loop by loop at linear cost; [`ClosedChain`]
-//! is the checked entry point in `f64` and chooses between them.
+//! is the checked entry point in `f64` and chooses between them. [`chosen_rows`] solves in any scalar, for generated code.
 
 pub mod actuators;
 pub mod along_tree;
 pub mod assembly;
+pub mod chosen_rows;
 pub mod closed_chain;
 pub mod complete_orthogonal;
 pub mod cut_loops;
 pub mod derivatives;
 mod elimination_plan;
+pub mod freedoms;
 pub(crate) mod friction;
 mod joint_rows;
 pub mod loads;
@@ -27,6 +29,7 @@ pub use closed_chain::{CLOSED, ClosedChain, ClosedMotion};
 pub use complete_orthogonal::CompleteOrthogonal;
 pub use cut_loops::{CutLoops, Route};
 pub use derivatives::ClosedDerivatives;
+pub use freedoms::Freedoms;
 pub use friction::SharedFriction;
 pub(crate) use joint_rows::{MovingFrame, Relative, Row};
 pub use loads::{Loads, Sharing};

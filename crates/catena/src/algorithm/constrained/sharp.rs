@@ -14,7 +14,7 @@ use crate::model::Model;
 use crate::residual::largest;
 use crate::scalar::{DoubleDouble, Scalar};
 use crate::spatial::{Motion, Pose};
-use crate::state::{Base, State, step_kernel};
+use crate::state::{Base, State, StateView, step_kernel};
 
 /// Rows are close to losing rank where their smallest pivot is below this fraction of the largest row of its kind.
 const WEAK: f64 = 0.05;
@@ -80,10 +80,12 @@ impl Sharp {
         };
         forward_kinematics(
             model,
-            &self.q,
-            &self.v,
+            StateView {
+                q: &self.q,
+                v: &self.v,
+                base: &base,
+            },
             &self.still,
-            &base,
             &mut self.kinematics,
         );
         self.rows

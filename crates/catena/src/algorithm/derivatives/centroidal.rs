@@ -29,7 +29,7 @@ use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};
 use crate::space::{Components, Freedom};
 use crate::spatial::{Force, Mat3, Motion, Sym3, Vec3};
-use crate::state::Base;
+use crate::state::StateView;
 
 /// Centroidal momentum.
 pub const CARD: Card = Card {
@@ -92,18 +92,15 @@ impl<S: Scalar> CentroidalMomentum<S> {
 /// A_G and Ȧ_G at (q, v). On a base with prescribed motion, A_G v is the part of the momentum that is due to v.
 pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    q: &[S],
-    v: &[S],
-    base: &Base<S>,
+    state: StateView<'_, S>,
     result: &mut CentroidalMomentum<S>,
 ) {
     let tree = model.tree();
     let n = model.body_count();
-    let state = [q, v, &result.still];
-    let (outward, forks) = (&mut result.outward, &mut result.forks);
-    outward.run(model, model, state, base, None, &mut Nothing);
+    let (outward, forks, still) = (&mut result.outward, &mut result.forks, &result.still);
+    outward.run(model, model, state, still, None, &mut Nothing);
     let mut keep = Keep(&mut result.gathered);
-    outward.back(model, model, state, &[], None, forks, &mut keep);
+    outward.back(model, model, state, still, &[], None, forks, &mut keep);
     let (bodies, gathered) = (&result.outward.body, &result.gathered);
 
     // origins from that of body 1; angular momenta about body origins, summed from the tips
@@ -151,7 +148,7 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
             second = second + sum.shifted(&(result.offset[i] - centre)).inertia.second;
         }
     }
-    let to_world = base.pose.rotation;
+    let to_world = state.base.pose.rotation;
     result.to_world = to_world;
     result.mass = mass;
     result.centre = to_world * centre;
@@ -176,7 +173,7 @@ pub fn centroidal_momentum<S: Scalar, P: Parameter<S>>(
         rate_moment -= centre_velocity.cross(column.force);
         let column = Force::new(to_world * about_centre, to_world * column.force);
         let rate = Force::new(to_world * rate_moment, to_world * rate.force);
-        bias = bias.add_scaled(rate, v[k]);
+        bias = bias.add_scaled(rate, state.v[k]);
         for (row, (a, b)) in column
             .to_array()
             .into_iter()

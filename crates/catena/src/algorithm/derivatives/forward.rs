@@ -52,7 +52,7 @@ use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 use crate::space::{Components, Constants, Freedom, JointIn, Space, in_space};
 use crate::spatial::{Force, Vec3};
-use crate::state::Base;
+use crate::state::StateView;
 
 /// Derivatives of forward dynamics.
 pub const CARD: Card = Card {
@@ -115,28 +115,24 @@ impl<S: Scalar> ForwardDerivativesWork<S> {
 /// are taken as constant in body axes, and so are those of force elements here; [`Dynamics`](crate::Dynamics) adds how these change.
 pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    q: &[S],
-    v: &[S],
+    state: StateView<'_, S>,
     tau: &[S],
-    base: &Base<S>,
     external: &[Force<S>],
     work: &mut ForwardDerivativesWork<S>,
     derivatives: &mut ForwardDerivatives<S>,
 ) {
     let mut sum = Vec::new();
-    let external = elements::loaded(model, [q, v], base, external, &mut sum);
+    let external = elements::loaded(model, state, external, &mut sum);
     articulated_bodies::kernel(
         model,
-        q,
-        v,
+        state,
         tau,
-        base,
         external,
         &mut work.forward,
         &mut derivatives.vdot,
     );
-    let (state, factors) = ([q, v, &derivatives.vdot], &work.forward.factors);
-    work.recursion.run(model, state, base, external, factors);
+    let (vdot, factors) = (&derivatives.vdot, &work.forward.factors);
+    work.recursion.run(model, state, vdot, external, factors);
     work.sweeps.run(
         model,
         &work.recursion.freedoms,
@@ -260,13 +256,13 @@ impl<S: Scalar> Recursion<S> {
     pub fn run<P: Parameter<S>>(
         &mut self,
         model: &Model<P>,
-        state: [&[S]; 3],
-        base: &Base<S>,
+        state: StateView<'_, S>,
+        vdot: &[S],
         external: &[Force<S>],
         factors: &Factorization<S>,
     ) {
         let mut freedoms = std::mem::take(&mut self.freedoms);
-        self.run_into(model, state, base, external, factors, &mut freedoms[..]);
+        self.run_into(model, state, vdot, external, factors, &mut freedoms[..]);
         self.freedoms = freedoms;
     }
 
@@ -275,8 +271,8 @@ impl<S: Scalar> Recursion<S> {
     pub fn run_into<P: Parameter<S>, T: Sink<S, { sweeps::NUMBERS }> + ?Sized>(
         &mut self,
         model: &Model<P>,
-        state: [&[S]; 3],
-        base: &Base<S>,
+        state: StateView<'_, S>,
+        vdot: &[S],
         external: &[Force<S>],
         factors: &Factorization<S>,
         sink: &mut T,
@@ -284,14 +280,16 @@ impl<S: Scalar> Recursion<S> {
         let factors = factors.found();
         let known = Some(factors);
         let inverse::Recursion { outward, forks, .. } = self;
-        outward.run_apart(model, state, base, known);
+        outward.run_apart(model, state, vdot, known);
         let mut visit = TakeOut {
             model,
             bodies: &outward.body,
             factors,
             sink,
         };
-        outward.back(model, model, state, external, known, forks, &mut visit);
+        outward.back(
+            model, model, state, vdot, external, known, forks, &mut visit,
+        );
     }
 }
 

@@ -54,7 +54,7 @@ use crate::model::Model;
 use crate::scalar::{Parameter, Scalar, Task};
 use crate::space::{Components, Constants, Freedom, JointIn, Space, in_space};
 use crate::spatial::{Force, Motion, Pose, Vec3};
-use crate::state::Base;
+use crate::state::StateView;
 
 /// Derivatives of inverse dynamics.
 pub const CARD: Card = Card {
@@ -182,12 +182,12 @@ impl<S: Scalar> PairRecursion<S> {
     pub fn run<P: Parameter<S>>(
         &mut self,
         model: &Model<P>,
-        state: [&[S]; 3],
-        base: &Base<S>,
+        state: StateView<'_, S>,
+        vdot: &[S],
         external: &[Force<S>],
     ) {
         let mut freedoms = std::mem::take(&mut self.freedoms);
-        self.run_into(model, state, base, external, &mut freedoms[..]);
+        self.run_into(model, state, vdot, external, &mut freedoms[..]);
         self.freedoms = freedoms;
     }
 
@@ -196,15 +196,15 @@ impl<S: Scalar> PairRecursion<S> {
     pub fn run_into<P: Parameter<S>, T: Sink<S, { pairs::NUMBERS }> + ?Sized>(
         &mut self,
         model: &Model<P>,
-        state: [&[S]; 3],
-        base: &Base<S>,
+        state: StateView<'_, S>,
+        vdot: &[S],
         external: &[Force<S>],
         sink: &mut T,
     ) {
         let Recursion { outward, forks, .. } = self;
-        outward.run_apart(model, state, base, None);
+        outward.run_apart(model, state, vdot, None);
         let mut visit = IntoNumbers(sink);
-        outward.back(model, model, state, external, None, forks, &mut visit);
+        outward.back(model, model, state, vdot, external, None, forks, &mut visit);
     }
 }
 
@@ -353,17 +353,15 @@ pub(crate) fn numbers<M: Scalar>(g: &Gathered<M>, numbers: &mut Numbers<M>) {
 /// are taken as constant in body axes, and so are those of force elements here; [`Dynamics`](crate::Dynamics) adds how these change.
 pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    q: &[S],
-    v: &[S],
+    state: StateView<'_, S>,
     vdot: &[S],
-    base: &Base<S>,
     external: &[Force<S>],
     work: &mut InverseDerivativesWork<S>,
     derivatives: &mut InverseDerivatives<S>,
 ) {
     let mut sum = Vec::new();
-    let external = elements::loaded(model, [q, v], base, external, &mut sum);
-    work.0.run(model, [q, v, vdot], base, external);
+    let external = elements::loaded(model, state, external, &mut sum);
+    work.0.run(model, state, vdot, external);
     work.1.run::<S, One, P, true>(
         model,
         &work.0.freedoms,
@@ -434,15 +432,15 @@ impl<S: Scalar> Outward<Components<S>> {
     pub fn run_apart<P: Parameter<S>>(
         &mut self,
         model: &Model<P>,
-        state: [&[S]; 3],
-        base: &Base<S>,
+        state: StateView<'_, S>,
+        vdot: &[S],
         known: Option<FactorsRef<'_, Components<S>>>,
     ) {
         S::apart(InComponents {
             outward: self,
             model,
             state,
-            base,
+            vdot,
             known,
         });
     }
@@ -452,8 +450,8 @@ impl<S: Scalar> Outward<Components<S>> {
 struct InComponents<'a, S: Scalar, P> {
     outward: &'a mut Outward<Components<S>>,
     model: &'a Model<P>,
-    state: [&'a [S]; 3],
-    base: &'a Base<S>,
+    state: StateView<'a, S>,
+    vdot: &'a [S],
     known: Option<FactorsRef<'a, Components<S>>>,
 }
 
@@ -462,9 +460,9 @@ impl<S: Scalar, P: Parameter<S>> Task for InComponents<'_, S, P> {
 
     #[inline(always)]
     fn run(self) {
-        let (model, base) = (self.model, self.base);
+        let (model, state, vdot) = (self.model, self.state, self.vdot);
         self.outward
-            .run(model, model, self.state, base, self.known, &mut Nothing);
+            .run(model, model, state, vdot, self.known, &mut Nothing);
     }
 }
 
@@ -490,11 +488,12 @@ impl<E: Space> Outward<E> {
         &mut self,
         model: &Model<P>,
         constants: &impl Constants<E>,
-        [q, v, vdot]: [&[E::Number]; 3],
-        base: &Base<E::Number>,
+        state: StateView<'_, E::Number>,
+        vdot: &[E::Number],
         known: Option<FactorsRef<'_, E>>,
         pass: &mut impl Pass<E>,
     ) {
+        let StateView { q, v, base } = state;
         match known {
             None => E::fill(&mut self.angles, model.tree(), q),
             Some(factors) => self.angles.fill_from(factors.angles),
@@ -544,7 +543,8 @@ impl<E: Space> Outward<E> {
         &self,
         model: &Model<impl Parameter<E::Number>>,
         constants: &impl Constants<E>,
-        [q, v, vdot]: [&[E::Number]; 3],
+        StateView { q, v, .. }: StateView<'_, E::Number>,
+        vdot: &[E::Number],
         external: &[Force<E::Number>],
         known: Option<FactorsRef<'_, E>>,
         forks: &mut [W::Beyond],

@@ -25,7 +25,7 @@ use crate::model::Model;
 use crate::scalar::{Parameter, Scalar, Task};
 use crate::space::{Components, Constants, Freed, JointIn, Space, in_space};
 use crate::spatial::Force;
-use crate::state::Base;
+use crate::state::StateView;
 
 /// Articulated bodies.
 pub const CARD: Card = Card {
@@ -62,35 +62,31 @@ impl<S: Scalar> ForwardDynamics<S> {
 /// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing.
 pub fn forward_dynamics<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    q: &[S],
-    v: &[S],
+    state: StateView<'_, S>,
     tau: &[S],
-    base: &Base<S>,
     external: &[Force<S>],
     work: &mut ForwardDynamics<S>,
     vdot: &mut [S],
 ) {
     let mut sum = Vec::new();
-    let external = elements::loaded(model, [q, v], base, external, &mut sum);
-    kernel(model, q, v, tau, base, external, work, vdot);
+    let external = elements::loaded(model, state, external, &mut sum);
+    kernel(model, state, tau, external, work, vdot);
 }
 
 /// The recursion in components, compiled once; `external` has the wrenches of force elements already.
 #[inline(always)]
 pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    q: &[S],
-    v: &[S],
+    state: StateView<'_, S>,
     tau: &[S],
-    base: &Base<S>,
     external: &[Force<S>],
     work: &mut ForwardDynamics<S>,
     vdot: &mut [S],
 ) {
     S::apart(InComponents {
         model,
-        state: [q, v, tau],
-        base,
+        state,
+        tau,
         external,
         work,
         vdot,
@@ -100,8 +96,8 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
 /// The recursion in components, compiled once for every scalar.
 struct InComponents<'a, S: Scalar, P> {
     model: &'a Model<P>,
-    state: [&'a [S]; 3],
-    base: &'a Base<S>,
+    state: StateView<'a, S>,
+    tau: &'a [S],
     external: &'a [Force<S>],
     work: &'a mut ForwardDynamics<S>,
     vdot: &'a mut [S],
@@ -115,14 +111,14 @@ impl<S: Scalar, P: Parameter<S>> Task for InComponents<'_, S, P> {
         let InComponents {
             model,
             state,
-            base,
+            tau,
             external,
             work,
             vdot,
         } = self;
         let factors = work.factors.parts();
         work.recursion
-            .run(model, model, state, base, external, factors, vdot);
+            .run(model, model, state, tau, external, factors, vdot);
     }
 }
 
@@ -180,12 +176,13 @@ impl<E: Space> ArticulatedBodies<E> {
         &mut self,
         model: &Model<P>,
         constants: &impl Constants<E>,
-        [q, v, tau]: [&[E::Number]; 3],
-        base: &Base<E::Number>,
+        state: StateView<'_, E::Number>,
+        tau: &[E::Number],
         external: &[Force<E::Number>],
         factors: FactorsMut<'_, E>,
         vdot: &mut [E::Number],
     ) {
+        let StateView { q, v, base } = state;
         let tree = model.tree();
         let n = model.body_count();
         E::fill(factors.angles, tree, q);

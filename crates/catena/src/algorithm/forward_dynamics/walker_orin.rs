@@ -9,7 +9,7 @@ use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::Force;
-use crate::state::Base;
+use crate::state::StateView;
 
 /// Walker and Orin.
 pub const CARD: Card = Card {
@@ -48,21 +48,22 @@ impl<S: Scalar> WalkerOrin<S> {
 /// v̇ with I v̇ = τ − bias, by dense Cholesky.
 pub fn forward_dynamics_walker_orin<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    q: &[S],
-    v: &[S],
+    state: StateView<'_, S>,
     tau: &[S],
-    base: &Base<S>,
     external: &[Force<S>],
     work: &mut WalkerOrin<S>,
     vdot: &mut [S],
 ) {
-    inertia_matrix(model, q, &mut work.bodies, work.inertia.as_mut_slice());
+    inertia_matrix(
+        model,
+        state.q,
+        &mut work.bodies,
+        work.inertia.as_mut_slice(),
+    );
     inverse_dynamics(
         model,
-        q,
-        v,
+        state,
         &work.still,
-        base,
         external,
         &mut work.bias,
         &mut work.phi,

@@ -25,7 +25,7 @@ use crate::model::Model;
 use crate::model::joint::{AnyJoint, any};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Mat3, Motion, Pose, RigidInertia, Vec3};
-use crate::state::Base;
+use crate::state::StateView;
 
 /// The C matrix.
 pub const CARD: Card = Card {
@@ -78,12 +78,11 @@ impl<S: Scalar> CoriolisMatrix<S> {
 /// rates of the columns; what the base's motion adds on its own is in the bias of inverse dynamics.
 pub fn coriolis_matrix<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    q: &[S],
-    v: &[S],
-    base: &Base<S>,
+    state: StateView<'_, S>,
     work: &mut CoriolisMatrix<S>,
     coriolis: &mut Matrix<S>,
 ) {
+    let StateView { q, v, base } = state;
     let tree = model.tree();
     let n = model.body_count();
     work.angles.fill(tree, q);

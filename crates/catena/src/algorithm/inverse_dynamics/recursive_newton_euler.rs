@@ -33,7 +33,7 @@ use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 use crate::space::{BodyMotion, Components, Constants, JointIn, Space, in_space};
 use crate::spatial::{Force, Pose, Vec3};
-use crate::state::Base;
+use crate::state::{Base, StateView};
 
 /// Recursive Newton–Euler.
 pub const CARD: Card = Card {
@@ -74,17 +74,15 @@ impl<S: Scalar> InverseDynamics<S> {
 /// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing.
 pub fn inverse_dynamics<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    q: &[S],
-    v: &[S],
+    state: StateView<'_, S>,
     vdot: &[S],
-    base: &Base<S>,
     external: &[Force<S>],
     work: &mut InverseDynamics<S>,
     tau: &mut [S],
 ) {
     let mut sum = Vec::new();
-    let external = elements::loaded(model, [q, v], base, external, &mut sum);
-    kernel(model, q, v, vdot, base, external, work, tau);
+    let external = elements::loaded(model, state, external, &mut sum);
+    kernel(model, state, vdot, external, work, tau);
 }
 
 /// The recursion in components, inlined into the caller so that it is compiled for the caller's instruction set. `external` has the
@@ -92,15 +90,13 @@ pub fn inverse_dynamics<S: Scalar, P: Parameter<S>>(
 #[inline(always)]
 pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    q: &[S],
-    v: &[S],
+    state: StateView<'_, S>,
     vdot: &[S],
-    base: &Base<S>,
     external: &[Force<S>],
     work: &mut InverseDynamics<S>,
     tau: &mut [S],
 ) {
-    work.0.run(model, model, [q, v, vdot], base, external, tau);
+    work.0.run(model, model, state, vdot, external, tau);
 }
 
 /// Workspace of the recursion in a space.
@@ -135,11 +131,12 @@ impl<E: Space> NewtonEuler<E> {
         &mut self,
         model: &Model<P>,
         constants: &impl Constants<E>,
-        [q, v, vdot]: [&[E::Number]; 3],
-        base: &Base<E::Number>,
+        state: StateView<'_, E::Number>,
+        vdot: &[E::Number],
         external: &[Force<E::Number>],
         tau: &mut [E::Number],
     ) {
+        let StateView { q, v, base } = state;
         let tree = model.tree();
         let n = model.body_count();
         E::fill(&mut self.angles, tree, q);

@@ -21,7 +21,7 @@ use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{AngularRate, Force, Vec3};
-use crate::state::Base;
+use crate::state::StateView;
 
 /// The regressor.
 pub const CARD: Card = Card {
@@ -63,15 +63,13 @@ pub fn inertial_parameters<S: Scalar, P: Parameter<S>>(model: &Model<P>) -> Vec<
 /// Y(q, v, v̇) into a matrix of nv × 10 n; `work` is filled with the kinematics of the state.
 pub fn regressor<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    q: &[S],
-    v: &[S],
+    state: StateView<'_, S>,
     vdot: &[S],
-    base: &Base<S>,
     work: &mut Kinematics<S>,
     y: &mut Matrix<S>,
 ) {
     let tree = model.tree();
-    forward_kinematics(model, q, v, vdot, base, work);
+    forward_kinematics(model, state, vdot, work);
     y.clear();
     let gravity: Vec3<S> = model.gravity.lift();
     for i in 1..=model.body_count() {

@@ -12,7 +12,7 @@ use crate::model::joint::{AnyJoint, any};
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Motion, Pose, Vec3};
-use crate::state::Base;
+use crate::state::{Base, StateView};
 
 /// Forward kinematics.
 pub const CARD: Card = Card {
@@ -134,12 +134,11 @@ impl Kinematics<f64> {
 /// Poses, velocities and accelerations at (q, v, v̇).
 pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
-    q: &[S],
-    v: &[S],
+    state: StateView<'_, S>,
     vdot: &[S],
-    base: &Base<S>,
     work: &mut Kinematics<S>,
 ) {
+    let StateView { q, v, base } = state;
     let tree = model.tree();
     work.angles.fill(tree, q);
     let r = base.pose.rotation;

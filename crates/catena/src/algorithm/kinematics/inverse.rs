@@ -27,7 +27,7 @@ use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
 use crate::residual::{difference, largest, largest_of, within};
 use crate::spatial::{Mat3, Vec3};
-use crate::state::State;
+use crate::state::{State, StateView};
 
 /// Inverse kinematics.
 pub const CARD: Card = Card {
@@ -421,10 +421,12 @@ impl InverseKinematics {
         let still = &self.still;
         forward_kinematics(
             &self.model,
-            &state.q,
+            StateView {
+                q: &state.q,
+                v: still,
+                base: &state.base,
+            },
             still,
-            still,
-            &state.base,
             &mut self.kinematics,
         );
     }
@@ -473,7 +475,15 @@ impl InverseKinematics {
         }
         if goal.centre.is_some() && nv > 0 {
             let (q, still, result) = (&state.q, &self.still, &mut self.centroidal);
-            centroidal_momentum(&self.model, q, still, &state.base, result);
+            centroidal_momentum(
+                &self.model,
+                StateView {
+                    q,
+                    v: still,
+                    base: &state.base,
+                },
+                result,
+            );
             let momentum = &result.matrix.as_slice()[3 * nv..];
             rows.extend(momentum.iter().map(|x| x / result.mass));
         }

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 use crate::scalar::{Scalar, Vector, Wide};
 use crate::spatial::Force;
-use crate::state::{Base, State, step_kernel};
+use crate::state::{Base, State, StateView, step_kernel};
 
 /// What drives the joints of trajectories in lanes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -255,6 +255,7 @@ impl Question for Advance<'_> {
             } else {
                 (&q[2], &v[3])
             };
+            let state = StateView { q, v, base };
             drive(self.gains, model, &work.input[..model.nv()], q, v, tau);
             if let Some(code) = &mut work.native.forward
                 && work.still
@@ -265,12 +266,11 @@ impl Question for Advance<'_> {
                 bad = not_positive(inverse_pivots, bad);
             } else if let (Some(tree), Some(couplings)) = (self.coupled, model.couplings()) {
                 if let Some(forward) = &mut work.coupled {
-                    let state = [&q[..], v, tau];
-                    forward.forward(tree, couplings, state, base, &[], &mut a[k]);
+                    forward.forward(tree, couplings, state, tau, &[], &mut a[k]);
                     bad = not_positive(forward.factors.inverse_pivots(), bad);
                 }
             } else if let Some(forward) = &mut work.forward {
-                forward_dynamics(model, q, v, tau, base, &[], forward, &mut a[k]);
+                forward_dynamics(model, state, tau, &[], forward, &mut a[k]);
                 bad = not_positive(&forward.factors.inverse, bad);
             }
             if !self.classical {

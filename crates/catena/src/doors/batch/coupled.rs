@@ -3,10 +3,10 @@
 //! Inverse and forward dynamics, factors and trajectories expand and contract in the lanes ([`CoupledDynamics`]). Matrices, Jacobians
 //! and poses are asked of the tree at the expanded states, and contracted state by state.
 
-use super::advance::{Advance, Drive};
-use super::lanes::{LaneWork, Place, not_positive};
+use super::Batch;
+use super::advance::Advance;
+use super::lanes::{Given, LaneWork, Place, not_positive};
 use super::question::Question;
-use super::{Batch, Job};
 use crate::Dynamics;
 use crate::algorithm::coupled::CoupledDynamics;
 use crate::algorithm::factorization::ClusterFactorization;
@@ -16,7 +16,7 @@ use crate::matrix::Matrix;
 use crate::model::{Couplings, FrameInfo, Model};
 use crate::scalar::{Vector, Wide};
 use crate::spatial::{Force, Pose};
-use crate::state::{Base, State, check_length};
+use crate::state::{Base, State, StateView, check_length};
 use std::sync::Arc;
 
 /// What a batch of a model with couplings has besides.
@@ -108,13 +108,18 @@ impl Question for InLanes<'_> {
                 bad = not_positive(&work.output[nv..2 * nv], bad);
             }
         } else if let Some(dynamics) = &mut work.coupled {
-            let state = [&work.q[..], &work.v, &work.input[..nv]];
+            let state = StateView {
+                q: &work.q,
+                v: &work.v,
+                base,
+            };
+            let input = &work.input[..nv];
             let external = if loaded { &work.external[..] } else { &[] };
             let (tree, couplings, out) = (self.tree, couplings(model), &mut work.output[..nv]);
             match self.what {
-                What::Inverse => dynamics.inverse(tree, couplings, state, base, external, out),
+                What::Inverse => dynamics.inverse(tree, couplings, state, input, external, out),
                 What::Forward => {
-                    dynamics.forward(tree, couplings, state, base, external, out);
+                    dynamics.forward(tree, couplings, state, input, external, out);
                     bad = not_positive(dynamics.factors.inverse_pivots(), bad);
                 }
             }
@@ -234,32 +239,17 @@ impl Batch {
     pub(super) fn coupled_dynamics(
         &mut self,
         what: What,
-        slices: [&[f64]; 3],
-        external: &[Force<f64>],
+        given: Given<'_>,
         output: &mut [f64],
     ) -> Result<()> {
         let tree = self.tree();
         let question = InLanes { tree: &tree, what };
-        self.ask(question, slices, external, output, self.model.nv())
+        self.ask(question, given, output, self.model.nv())
     }
 
     pub(super) fn coupled_factorize(&mut self, q: &[f64]) -> Result<()> {
         let tree = self.tree();
-        let question = FactorizeClusters(&tree);
-        let states = q.len() / self.model.nq().max(1);
-        check_length("positions of a batch", q.len(), states * self.model.nq())?;
-        let job = Job {
-            q,
-            v: &[],
-            input: &[],
-            external: &[],
-            output: &mut [],
-            states,
-        };
-        self.run(question, job);
-        self.explain(question, [q, &[], &[]], &[])?;
-        self.factorized = states;
-        Ok(())
+        self.factorize_by(FactorizeClusters(&tree), q)
     }
 
     pub(super) fn coupled_solve(&mut self, x: &mut [f64], right_hand_sides: usize) -> Result<()> {
@@ -268,24 +258,13 @@ impl Batch {
             tree: &tree,
             right_hand_sides,
         };
-        let states = self.factorized;
-        let job = Job {
-            q: &[],
-            v: &[],
-            input: &[],
-            external: &[],
-            output: x,
-            states,
-        };
-        self.run(question, job);
-        self.explain(question, [&[], &[], &[]], &[])
+        self.solve_by(question, x)
     }
 
     pub(super) fn coupled_advance(
         &mut self,
         advance: Advance<'_>,
-        drive: Drive<'_>,
-        [q, v]: [&[f64]; 2],
+        given: Given<'_>,
         moved: &mut [f64],
     ) -> Result<()> {
         let tree = self.tree();
@@ -294,20 +273,21 @@ impl Batch {
             ..advance
         };
         let size = self.model.nq() + self.model.nv();
-        self.ask(question, [q, v, drive.numbers()], &[], moved, size)
+        self.ask(question, given, moved, size)
     }
 
     /// Asks the tree at the expanded states, and has its results, `each` numbers per state, contracted state by state.
     fn ask_tree(
         &mut self,
-        [q, v, input]: [&[f64]; 3],
+        given: Given<'_>,
         (each, out): (usize, &mut [f64]),
         (of_tree, ask): (
             usize,
-            impl FnOnce(&mut Batch, [&[f64]; 3], &mut [f64]) -> Result<()>,
+            impl FnOnce(&mut Batch, Given<'_>, &mut [f64]) -> Result<()>,
         ),
         contract: impl Fn(&Couplings, &[f64], &mut [f64]),
     ) -> Result<()> {
+        let Given { q, v, input, .. } = given;
         let (nq, nv) = (self.model.nq(), self.model.nv());
         let states = out.len() / each.max(1);
         check_length("results of a batch", out.len(), states * each)?;
@@ -333,8 +313,13 @@ impl Batch {
         }
         coupled.results.resize(states * of_tree, 0.0);
         coupled.of_tree.base = self.base;
-        let slices = [&coupled.q[..], &coupled.v, &coupled.input];
-        let done = ask(&mut coupled.of_tree, slices, &mut coupled.results);
+        let expanded = Given {
+            q: &coupled.q,
+            v: &coupled.v,
+            input: &coupled.input,
+            external: &[],
+        };
+        let done = ask(&mut coupled.of_tree, expanded, &mut coupled.results);
         self.failures.clone_from(&coupled.of_tree.failures);
         if done.is_ok() || !self.failures.is_empty() {
             let results = coupled.results.chunks_exact(of_tree);
@@ -349,11 +334,13 @@ impl Batch {
     pub(super) fn coupled_inertia(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
         let (nv, n) = (self.model.nv(), self.model.tree().nv);
         self.ask_tree(
-            [q, &[], &[]],
+            Given::positions(q),
             (nv * nv, inertia),
             (
                 n * n,
-                |tree: &mut Batch, [q, _, _]: [&[f64]; 3], out: &mut [f64]| tree.inertia(q, out),
+                |tree: &mut Batch, of_tree: Given<'_>, out: &mut [f64]| {
+                    tree.inertia(of_tree.q, out)
+                },
             ),
             |couplings, from, to| {
                 congruence(couplings, n, from, to);
@@ -374,12 +361,12 @@ impl Batch {
     ) -> Result<()> {
         let (nv, n) = (self.model.nv(), self.model.tree().nv);
         self.ask_tree(
-            [q, &[], &[]],
+            Given::positions(q),
             (6 * nv, jacobians),
             (
                 6 * n,
-                |tree: &mut Batch, [q, _, _]: [&[f64]; 3], out: &mut [f64]| {
-                    tree.jacobians(q, frame, out)
+                |tree: &mut Batch, of_tree: Given<'_>, out: &mut [f64]| {
+                    tree.jacobians(of_tree.q, frame, out)
                 },
             ),
             |couplings, from, to| {
@@ -399,31 +386,28 @@ impl Batch {
         let states = poses.len();
         // nothing to contract: the poses are written by the tree
         self.ask_tree(
-            [q, &[], &[]],
+            Given::positions(q),
             (1, &mut vec![0.0; states]),
-            (
-                1,
-                |tree: &mut Batch, [q, _, _]: [&[f64]; 3], _: &mut [f64]| {
-                    tree.frame_poses(q, frame, poses)
-                },
-            ),
+            (1, |tree: &mut Batch, of_tree: Given<'_>, _: &mut [f64]| {
+                tree.frame_poses(of_tree.q, frame, poses)
+            }),
             |_, _, _| {},
         )
     }
 
     pub(super) fn coupled_inverse_derivatives(
         &mut self,
-        slices: [&[f64]; 3],
+        given: Given<'_>,
         derivatives: &mut [f64],
     ) -> Result<()> {
         let (nv, n) = (self.model.nv(), self.model.tree().nv);
         self.ask_tree(
-            slices,
+            given,
             (2 * nv * nv, derivatives),
             (
                 2 * n * n,
-                |tree: &mut Batch, [q, v, vdot]: [&[f64]; 3], out: &mut [f64]| {
-                    tree.inverse_derivatives(q, v, vdot, out)
+                |tree: &mut Batch, of_tree: Given<'_>, out: &mut [f64]| {
+                    tree.inverse_derivatives(of_tree.q, of_tree.v, of_tree.input, out)
                 },
             ),
             |couplings, from, to| {
@@ -437,7 +421,7 @@ impl Batch {
     /// ∂v̇/∂x = −I⁻¹ ∂τ/∂x at the accelerations found: a solve for each column.
     pub(super) fn coupled_forward_derivatives(
         &mut self,
-        [q, v, tau]: [&[f64]; 3],
+        given: Given<'_>,
         derivatives: &mut [f64],
     ) -> Result<()> {
         let nv = self.model.nv();
@@ -445,9 +429,13 @@ impl Batch {
         let states = derivatives.len() / (3 * square).max(1);
         check_length("results of a batch", derivatives.len(), states * 3 * square)?;
         let mut vdot = vec![0.0; states * nv];
-        self.coupled_dynamics(What::Forward, [q, v, tau], &[], &mut vdot)?;
+        self.coupled_dynamics(What::Forward, given, &mut vdot)?;
         let mut of_efforts = vec![0.0; states * 2 * square];
-        self.coupled_inverse_derivatives([q, v, &vdot], &mut of_efforts)?;
+        let accelerated = Given {
+            input: &vdot,
+            ..given
+        };
+        self.coupled_inverse_derivatives(accelerated, &mut of_efforts)?;
         // columns of the three right-hand sides, one after another
         for (to, from) in
             (derivatives.chunks_exact_mut(3 * square)).zip(of_efforts.chunks_exact(2 * square))
@@ -464,7 +452,7 @@ impl Batch {
                 to[2 * square + k * nv + k] = 1.0;
             }
         }
-        self.coupled_factorize(q)?;
+        self.coupled_factorize(given.q)?;
         self.coupled_solve(derivatives, 3 * nv)?;
         for matrix in derivatives.chunks_exact_mut(square) {
             for i in 0..nv {

@@ -1,7 +1,7 @@
 //! Derivatives of many states at once.
 
 use super::Batch;
-use super::lanes::{LaneWork, Place, Transposed, not_positive};
+use super::lanes::{Given, LaneWork, Place, Transposed, not_positive};
 use super::question::{Question, SMALL, in_lane};
 use super::squares::Squares;
 use crate::Dynamics;
@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::model::Model;
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::Force;
-use crate::state::{Base, State};
+use crate::state::{Base, State, StateView};
 
 /// Workspaces of the derivatives of inverse dynamics, of one thread: bodies with a state in each lane, then state after state
 /// with a column in each lane.
@@ -103,15 +103,20 @@ impl Question for OfInverse {
         let external = if loaded { &work.external[..] } else { &[] };
         let nv = model.nv();
         let size = nv * nv;
-        let state = [&work.q[..], &work.v, &work.input[..nv]];
+        let state = StateView {
+            q: &work.q,
+            v: &work.v,
+            base,
+        };
+        let vdot = &work.input[..nv];
         if nv <= SMALL {
-            recursion.run(model, state, base, external);
+            recursion.run(model, state, vdot, external);
             let (dq, dv) = work.output[..2 * size].split_at_mut(size);
             let out = [dq, dv, &mut []];
             pairs.run::<Wide<V>, One, f64, false>(model, &recursion.freedoms, out);
             return work.hand_out(place, bad);
         }
-        recursion.run_into(model, state, base, external, transposed);
+        recursion.run_into(model, state, vdot, external, transposed);
         let out = place.states();
         for lane in 0..out.len() / (2 * size) {
             let out = &mut out[lane * 2 * size..(lane + 1) * 2 * size];
@@ -203,18 +208,23 @@ impl Question for OfForward {
             return squares.write(&mut work.output, out, bad);
         }
         let external = if loaded { &work.external[..] } else { &[] };
-        let (q, v, input) = (&work.q, &work.v, &work.input[..nv]);
-        forward_dynamics(model, q, v, input, base, external, forward, vdot);
+        let state = StateView {
+            q: &work.q,
+            v: &work.v,
+            base,
+        };
+        let tau = &work.input[..nv];
+        forward_dynamics(model, state, tau, external, forward, vdot);
         bad = not_positive(&forward.factors.inverse, bad);
-        let (state, factors) = ([&q[..], v, vdot], &forward.factors);
+        let factors = &forward.factors;
         if let Some(sweeps) = in_lanes {
-            recursion.run(model, state, base, external, factors);
+            recursion.run(model, state, vdot, external, factors);
             let (dq, rest) = work.output[..3 * size].split_at_mut(size);
             let (dv, dtau) = rest.split_at_mut(size);
             sweeps.run(model, &recursion.freedoms, [dq, dv, dtau]);
             return work.hand_out(place, bad);
         }
-        recursion.run_into(model, state, base, external, factors, transposed);
+        recursion.run_into(model, state, vdot, external, factors, transposed);
         let out = place.states();
         for lane in 0..out.len() / (3 * size) {
             let out = &mut out[lane * 3 * size..(lane + 1) * 3 * size];
@@ -266,11 +276,17 @@ impl Batch {
         self.model.expect_tree()?;
         self.model
             .expect_no_forces("derivatives of a batch of states")?;
+        let given = Given {
+            q,
+            v,
+            input: vdot,
+            external: &[],
+        };
         if self.is_coupled() {
-            return self.coupled_inverse_derivatives([q, v, vdot], derivatives);
+            return self.coupled_inverse_derivatives(given, derivatives);
         }
         let nv = self.model.nv();
-        self.ask(OfInverse, [q, v, vdot], &[], derivatives, 2 * nv * nv)
+        self.ask(OfInverse, given, derivatives, 2 * nv * nv)
     }
 
     /// ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ for every state, laid out as by [`inverse_derivatives`](Self::inverse_derivatives).
@@ -284,10 +300,16 @@ impl Batch {
         self.model.expect_tree()?;
         self.model
             .expect_no_forces("derivatives of a batch of states")?;
+        let given = Given {
+            q,
+            v,
+            input: tau,
+            external: &[],
+        };
         if self.is_coupled() {
-            return self.coupled_forward_derivatives([q, v, tau], derivatives);
+            return self.coupled_forward_derivatives(given, derivatives);
         }
         let nv = self.model.nv();
-        self.ask(OfForward, [q, v, tau], &[], derivatives, 3 * nv * nv)
+        self.ask(OfForward, given, derivatives, 3 * nv * nv)
     }
 }

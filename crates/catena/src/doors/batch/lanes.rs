@@ -16,14 +16,55 @@ use crate::scalar::{Scalar, Task, Vector, Wide};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::Base;
 
-/// Slices of a batch: states after one another. What a question does not need is empty.
-pub(crate) struct Job<'a> {
+/// What is given of the states of a batch, one after another. What a question does not need is empty.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Given<'a> {
     pub q: &'a [f64],
     pub v: &'a [f64],
     /// Accelerations or efforts.
     pub input: &'a [f64],
     /// One wrench per body 0…n and state.
     pub external: &'a [Force<f64>],
+}
+
+impl<'a> Given<'a> {
+    /// Positions only.
+    pub fn positions(q: &'a [f64]) -> Self {
+        Given {
+            q,
+            ..Given::default()
+        }
+    }
+
+    /// The parts that belong to the first `part` of `all` states, and the rest.
+    fn split(self, part: usize, all: usize) -> (Given<'a>, Given<'a>) {
+        fn cut<T>(x: &[T], part: usize, all: usize) -> (&[T], &[T]) {
+            x.split_at(x.len() / all.max(1) * part)
+        }
+        let (q, q_rest) = cut(self.q, part, all);
+        let (v, v_rest) = cut(self.v, part, all);
+        let (input, input_rest) = cut(self.input, part, all);
+        let (external, external_rest) = cut(self.external, part, all);
+        (
+            Given {
+                q,
+                v,
+                input,
+                external,
+            },
+            Given {
+                q: q_rest,
+                v: v_rest,
+                input: input_rest,
+                external: external_rest,
+            },
+        )
+    }
+}
+
+/// The states of a batch, and where the results go.
+pub(crate) struct Job<'a> {
+    pub given: Given<'a>,
     pub output: &'a mut [f64],
     /// Number of states.
     pub states: usize,
@@ -32,27 +73,17 @@ pub(crate) struct Job<'a> {
 impl<'a> Job<'a> {
     /// The first `states` states, and the rest.
     pub fn split(self, states: usize) -> (Job<'a>, Job<'a>) {
-        let cut = |length: usize| length / self.states.max(1) * states;
-        let (q, q_rest) = self.q.split_at(cut(self.q.len()));
-        let (v, v_rest) = self.v.split_at(cut(self.v.len()));
-        let (input, input_rest) = self.input.split_at(cut(self.input.len()));
-        let (external, external_rest) = self.external.split_at(cut(self.external.len()));
-        let at = cut(self.output.len());
+        let (given, others) = self.given.split(states, self.states);
+        let at = self.output.len() / self.states.max(1) * states;
         let (output, output_rest) = self.output.split_at_mut(at);
         (
             Job {
-                q,
-                v,
-                input,
-                external,
+                given,
                 output,
                 states,
             },
             Job {
-                q: q_rest,
-                v: v_rest,
-                input: input_rest,
-                external: external_rest,
+                given: others,
                 output: output_rest,
                 states: self.states - states,
             },
@@ -130,7 +161,7 @@ impl<V: Vector> LaneWork<V> {
     pub fn prepare<Q: Question>(&mut self, question: Q, model: &Model, job: &Job<'_>) {
         let size = job.output.len() / job.states.max(1);
         self.make_room(size);
-        if !job.external.is_empty() && self.external.is_empty() {
+        if !job.given.external.is_empty() && self.external.is_empty() {
             self.external = vec![Force::zero(); model.body_count() + 1];
         }
         self.failed.clear();
@@ -178,7 +209,7 @@ impl<V: Vector> LaneWork<V> {
             if Q::IN_PLACE {
                 gather(&mut self.output, job.output, size, first, used);
             }
-            let loaded = !job.external.is_empty();
+            let loaded = !job.given.external.is_empty();
             let mut place = Place {
                 all: &mut *job.output,
                 size,
@@ -289,23 +320,23 @@ impl<V: Vector> Task for TakeIn<'_, '_, V> {
         } = self;
         let (nq, nv) = (model.nq(), model.nv());
         let mut bad = Wide::<V>::zero();
-        if !job.q.is_empty() {
-            gather(&mut work.q, job.q, nq, first, used);
+        if !job.given.q.is_empty() {
+            gather(&mut work.q, job.given.q, nq, first, used);
             bad = non_finite(&work.q[..nq], bad);
             for &k in &work.quaternions {
                 bad = unlike_one(&work.q[k..k + 4], bad);
             }
         }
-        if !job.v.is_empty() {
-            gather(&mut work.v, job.v, nv, first, used);
+        if !job.given.v.is_empty() {
+            gather(&mut work.v, job.given.v, nv, first, used);
             bad = non_finite(&work.v[..nv], bad);
         }
-        if !job.input.is_empty() {
-            gather(&mut work.input, job.input, nv, first, used);
+        if !job.given.input.is_empty() {
+            gather(&mut work.input, job.given.input, nv, first, used);
             bad = non_finite(&work.input[..nv], bad);
         }
-        if !job.external.is_empty() {
-            bad = work.load(job.external, first, used, bad);
+        if !job.given.external.is_empty() {
+            bad = work.load(job.given.external, first, used, bad);
         }
         bad
     }

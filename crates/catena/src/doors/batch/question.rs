@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Fused, Vector, Wide};
 use crate::spatial::Force;
-use crate::state::{Base, State};
+use crate::state::{Base, State, StateView};
 
 /// A question for the states in the lanes of a register. To add one: a field of [`LaneWork`] for its workspace, an
 /// implementation of this, and a method of `Batch`.
@@ -81,14 +81,16 @@ impl Question for Inverse {
         } else if let Some(inverse) = &mut work.inverse {
             let external: &[Force<Wide<V>>] = if loaded { &work.external } else { &[] };
             let mut sum = Vec::new();
-            let state = [&work.q[..], &work.v];
-            let external = elements::loaded(model, state, base, external, &mut sum);
+            let state = StateView {
+                q: &work.q,
+                v: &work.v,
+                base,
+            };
+            let external = elements::loaded(model, state, external, &mut sum);
             recursive_newton_euler::kernel(
                 model,
-                &work.q,
-                &work.v,
+                state,
                 &work.input[..model.nv()],
-                base,
                 external,
                 inverse,
                 &mut work.output[..model.nv()],
@@ -140,10 +142,12 @@ impl Question for Forward {
         } else if let Some(forward) = &mut work.forward {
             forward_dynamics(
                 model,
-                &work.q,
-                &work.v,
+                StateView {
+                    q: &work.q,
+                    v: &work.v,
+                    base,
+                },
                 &work.input[..model.nv()],
-                base,
                 if loaded { &work.external } else { &[] },
                 forward,
                 &mut work.output[..model.nv()],

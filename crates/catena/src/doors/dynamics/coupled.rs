@@ -239,7 +239,7 @@ impl Dynamics {
                 {
                     tree.check_state(&coupled.state)?;
                     code.run_into(&state.q, &state.v, vdot, &mut coupled.tau);
-                    native.remember([&state.q, &state.v, vdot]);
+                    native.remember(state, vdot);
                     return finite_result("joint efforts", &coupled.model, &coupled.tau);
                 }
             }
@@ -256,20 +256,13 @@ impl Dynamics {
     pub(super) fn coupled_wrench(&self, body: usize) -> Option<Force<f64>> {
         let coupled = self.coupled.as_ref()?;
         let native = (coupled.native.as_ref()).filter(|native| native.inverse_is_compiled)?;
-        let [q, v, vdot] = &native.last_inverse;
         let couplings = coupled.couplings();
-        let state = State {
-            q: q.clone(),
-            v: v.clone(),
-            base: Base::fixed(),
-        }
-        .of_tree(&coupled.model);
+        let state = native.last_state.of_tree(&coupled.model);
         let mut rates = vec![0.0; state.v.len()];
-        couplings.expand_rates(vdot, &mut rates);
+        couplings.expand_rates(&native.last_vdot, &mut rates);
         let mut work = InverseDynamics::new(&self.model);
         let mut tau = vec![0.0; state.v.len()];
-        let State { q, v, base } = &state;
-        inverse_dynamics(&self.model, q, v, &rates, base, &[], &mut work, &mut tau);
+        inverse_dynamics(&self.model, state.view(), &rates, &[], &mut work, &mut tau);
         Some(work.joint_wrench(body))
     }
 

@@ -14,10 +14,10 @@ use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::Scalar;
 use crate::spatial::Force;
-use crate::state::{Base, State};
+use crate::state::{Base, State, StateView};
 #[cfg(target_arch = "x86_64")]
 use {
-    super::{Quads, lift},
+    super::{Quads, fused_view, lift},
     crate::algorithm::derivatives::{pairs, sweeps},
     crate::algorithm::pack::Register,
     crate::arch::{Avx2Register, Avx512Register},
@@ -78,21 +78,21 @@ impl Plain {
         of: Of,
         door: &DynamicsWork<f64>,
         model: &Model,
-        state: [&[f64]; 3],
-        base: &Base<f64>,
+        state: StateView<'_>,
+        vdot: &[f64],
         loaded: bool,
         out: [&mut [f64]; 3],
     ) -> bool {
         let external = if loaded { &door.external[..] } else { &[] };
         let bad = match of {
             Of::Inverse => {
-                self.inverse.run(model, state, base, external);
+                self.inverse.run(model, state, vdot, external);
                 let freedoms = &self.inverse.freedoms;
                 (self.pairs).run::<f64, One, f64, true>(model, freedoms, out)
             }
             Of::Forward => {
                 let factors = &door.forward.factors;
-                (self.forward).run(model, state, base, external, factors);
+                (self.forward).run(model, state, vdot, external, factors);
                 self.sweeps.run(model, &self.forward.freedoms, out)
             }
         };
@@ -133,18 +133,18 @@ impl<V: Vector> Registers<V> {
         of: Of,
         (door, quads): (&DynamicsWork<Fused>, &Quads),
         model: &Model,
-        state: [&[Fused]; 3],
-        base: &Base<Fused>,
+        state: StateView<'_, Fused>,
+        vdot: &[Fused],
         loaded: bool,
     ) {
         let external = if loaded { &door.external[..] } else { &[] };
         let (recursion, links) = (&mut self.recursion, &quads.links[..]);
         let constants = Links::new(model, links);
         match of {
-            Of::Inverse => recursion.of_efforts(constants, state, base, external),
+            Of::Inverse => recursion.of_efforts(constants, state, vdot, external),
             Of::Forward => {
                 let factors = quads.factors.found();
-                recursion.of_accelerations(constants, factors, state, base, external);
+                recursion.of_accelerations(constants, factors, state, vdot, external);
             }
         }
     }
@@ -197,11 +197,11 @@ mod compiled {
                     of: Of,
                     door: (&DynamicsWork<Fused>, &Quads),
                     model: &Model,
-                    state: [&[Fused]; 3],
-                    base: &Base<Fused>,
+                    state: StateView<'_, Fused>,
+                    vdot: &[Fused],
                     loaded: bool,
                 ) {
-                    work.recursion(of, door, model, state, base, loaded);
+                    work.recursion(of, door, model, state, vdot, loaded);
                 }
 
                 pub(crate) fn matrices(
@@ -241,31 +241,33 @@ impl Workspaces {
         of: Of,
         path: &Path,
         model: &Model,
-        state: [&[f64]; 3],
-        base: &Base<f64>,
+        state: &State,
+        vdot: &[f64],
         loaded: bool,
         out: [&mut [f64]; 3],
     ) -> bool {
         match (self, path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                work.run(of, door, model, state, base, loaded, out)
+                work.run(of, door, model, state.view(), vdot, loaded, out)
             }
             // SAFETY: this path exists only where the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             (Workspaces::Avx2(work), Path::Fused(door, quads)) => unsafe {
-                let (state, out) = (state.map(Fused::slice), out.map(Fused::slice_mut));
-                let (door, base) = ((&**door, &**quads), lift(base));
-                compiled::avx2::recursion(work, of, door, model, state, &base, loaded);
+                let (door, base) = ((&**door, &**quads), lift(&state.base));
+                let (state, vdot) = (fused_view(state, &base), Fused::slice(vdot));
+                let out = out.map(Fused::slice_mut);
+                compiled::avx2::recursion(work, of, door, model, state, vdot, loaded);
                 compiled::avx2::matrices(work, of, model, out)
             },
             // SAFETY: likewise.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             (Workspaces::Avx512(work), Path::Fused(door, quads)) => unsafe {
-                let (state, out) = (state.map(Fused::slice), out.map(Fused::slice_mut));
-                let (door, base) = ((&**door, &**quads), lift(base));
-                compiled::avx512::recursion(work, of, door, model, state, &base, loaded);
+                let (door, base) = ((&**door, &**quads), lift(&state.base));
+                let (state, vdot) = (fused_view(state, &base), Fused::slice(vdot));
+                let out = out.map(Fused::slice_mut);
+                compiled::avx512::recursion(work, of, door, model, state, vdot, loaded);
                 compiled::avx512::matrices(work, of, model, out)
             },
             #[cfg(target_arch = "x86_64")]
@@ -343,7 +345,6 @@ impl Dynamics {
             .get_or_insert_with(|| InverseDerivatives::new(model));
         let InverseDerivatives { dq, dv, inertia } = derivatives;
         let out = [dq, dv, inertia].map(Matrix::as_mut_slice);
-        let slices = [&state.q[..], &state.v, vdot];
         if let Some(native) = &mut self.native
             && let Some(code) = &mut native.codes.inverse_derivatives
             && !loaded
@@ -354,8 +355,8 @@ impl Dynamics {
             derivatives.check(model)?;
             return Ok(derivatives);
         }
-        let (base, path) = (&state.base, &self.path);
-        let finite = (store.workspaces).run(Of::Inverse, path, model, slices, base, loaded, out);
+        let path = &self.path;
+        let finite = (store.workspaces).run(Of::Inverse, path, model, state, vdot, loaded, out);
         // springs, dampers and rotors are added after the entries have been tested
         let tree = model.tree();
         if let Some([along_q, along_v]) = &slopes {
@@ -399,10 +400,9 @@ impl Dynamics {
             .get_or_insert_with(|| ForwardDerivatives::new(model));
         let ForwardDerivatives { vdot, dq, dv, dtau } = derivatives;
         vdot.copy_from_slice(&self.vdot);
-        let slices = [&state.q[..], &state.v, vdot];
         let out = [dq, dv, dtau].map(Matrix::as_mut_slice);
-        let (base, path) = (&state.base, &self.path);
-        let finite = (store.workspaces).run(Of::Forward, path, model, slices, base, loaded, out);
+        let path = &self.path;
+        let finite = (store.workspaces).run(Of::Forward, path, model, state, vdot, loaded, out);
         if let Some([along_q, along_v]) = &slopes {
             // I ∂v̇ = … + Jᵀ ∂w
             add_product(&mut derivatives.dq, &derivatives.dtau, along_q);

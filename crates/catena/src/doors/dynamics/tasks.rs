@@ -38,8 +38,7 @@ impl Dynamics {
             .tasks
             .regressor
             .get_or_insert_with(|| Matrix::zeros(model.nv(), 10 * model.body_count()));
-        let (q, v, base) = (&state.q, &state.v, &state.base);
-        regressor(model, q, v, vdot, base, &mut self.kinematics, y);
+        regressor(model, state.view(), vdot, &mut self.kinematics, y);
         super::derivatives::finite_matrix("regressor", model, y)?;
         Ok(y)
     }
@@ -101,7 +100,7 @@ impl Dynamics {
             .tasks
             .centroidal
             .get_or_insert_with(|| CentroidalMomentum::new(model));
-        centroidal_momentum(model, &state.q, &state.v, &state.base, result);
+        centroidal_momentum(model, state.view(), result);
         if result.mass.is_nan() || result.mass <= 0.0 {
             return Err(Error::new(
                 ErrorKind::Singular,

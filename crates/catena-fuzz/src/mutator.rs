@@ -1,5 +1,4 @@
 //! Damage to texts and files that knows a little of their structure: tokens, lines, elements, numbers, lengths.
-#![allow(dead_code, reason = "every test file uses its own part")]
 
 use catena::random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +19,7 @@ pub fn inputs(usual: u64) -> u64 {
 pub fn survive<T>(what: &str, seed: u64, input: &[u8], reader: impl FnOnce() -> T) -> T {
     let before = Instant::now();
     let keep = |why: &str| -> String {
-        let path = std::env::temp_dir().join(format!("catena-mutated-{what}-{seed}"));
+        let path = std::env::temp_dir().join(format!("catena-damaged-{what}-{seed}"));
         let _ = std::fs::write(&path, input);
         format!("{what}, input {seed}: {why}; it is in {}", path.display())
     };

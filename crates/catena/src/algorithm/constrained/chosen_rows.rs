@@ -1,0 +1,187 @@
+//! Accelerations of a closed chain in any scalar, with rows of the constraints that are chosen in advance.
+//!
+//! ```text
+//! a₀ = I⁻¹ (τ − C v − g)                      the tree with its loops open                                  (1)
+//! X  = I⁻¹ Jᵀ,   S = J X                      symmetric, positive definite if the rows are independent      (2)
+//! S λ = b − J a₀                              reverse elimination, S = U D Uᵀ                               (3)
+//! v̇  = a₀ + X λ                                                                             (Mufti 65–73)    (4)
+//! ```
+//!
+//! No branch depends on a value: this is what generated code, formulas and counts of operations run. The rows must be independent;
+//! [`Freedoms::rows`](super::Freedoms::rows) has such a choice. [`ClosedChain`](super::ClosedChain) takes dependent rows too, and loses
+//! fewer digits near singular positions, because it never forms S.
+
+use super::rows::{Axes, Rows, Stabilisation};
+use crate::algorithm::Card;
+use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
+use crate::matrix::Matrix;
+use crate::model::Model;
+use crate::scalar::{Parameter, Scalar};
+use crate::spatial::Force;
+use crate::state::{Base, StateView};
+
+/// Chosen rows.
+pub const CARD: Card = Card {
+    name: "Chosen rows on UDUᵀ",
+    question: "forward dynamics of closed chains",
+    call: "chosen_rows::forward_dynamics_closed",
+    file: "algorithm/constrained/chosen_rows.rs",
+    order: "O(m n + m² d + m³), m independent rows",
+    source: "Mufti 1983, eqs. 65–73, in any scalar",
+};
+
+/// X and the factors of S: everything that solves I x − Jᵀ λ = f, J x = b.
+#[derive(Clone, Debug)]
+pub struct Closing<S> {
+    jacobian: Matrix<S>,
+    /// X, transposed: one row per constraint row.
+    response: Matrix<S>,
+    u: Matrix<S>,
+    d: Vec<S>,
+}
+
+impl<S: Scalar> Closing<S> {
+    /// From J, and a function that solves I x = b in place.
+    pub fn new(jacobian: Matrix<S>, mut solve: impl FnMut(&mut [S])) -> Self {
+        let m = jacobian.rows();
+        let mut response = jacobian.clone();
+        for k in 0..m {
+            solve(response.row_mut(k)); // (2)
+        }
+        let mut s = Matrix::zeros(m, m);
+        for i in 0..m {
+            for k in i..m {
+                s[(i, k)] = dot(jacobian.row(i), response.row(k)); // (2)
+            }
+        }
+        let mut u = Matrix::identity(m);
+        for k in (0..m).rev() {
+            let inverse = s[(k, k)].recip();
+            for i in 0..k {
+                let factor = s[(i, k)] * inverse;
+                for j in 0..=i {
+                    let carried = factor * s[(j, k)];
+                    s[(j, i)] -= carried;
+                }
+                u[(i, k)] = factor;
+            }
+        }
+        Closing {
+            d: (0..m).map(|k| s[(k, k)]).collect(),
+            jacobian,
+            response,
+            u,
+        }
+    }
+
+    /// Turns x = I⁻¹ f into the solution with J x = b, and returns λ.
+    pub fn apply(&self, b: &[S], x: &mut [S]) -> Vec<S> {
+        let m = self.d.len();
+        let mut lambda: Vec<S> = (0..m)
+            .map(|k| b[k] - dot(self.jacobian.row(k), x))
+            .collect();
+        for k in (0..m).rev() {
+            for i in 0..k {
+                let carried = self.u[(i, k)] * lambda[k];
+                lambda[i] -= carried;
+            }
+        }
+        for (lambda, d) in lambda.iter_mut().zip(&self.d) {
+            *lambda = *lambda / *d;
+        }
+        for k in 0..m {
+            for i in 0..k {
+                let carried = self.u[(i, k)] * lambda[i];
+                lambda[k] -= carried;
+            }
+        }
+        for (k, &lambda) in lambda.iter().enumerate() {
+            for (x, &response) in x.iter_mut().zip(self.response.row(k)) {
+                *x = response.mul_add(lambda, *x); // (4)
+            }
+        }
+        lambda
+    }
+
+    /// The pivots of S, which are positive where the rows are independent.
+    pub fn pivots(&self) -> &[S] {
+        &self.d
+    }
+}
+
+fn dot<S: Scalar>(a: &[S], b: &[S]) -> S {
+    let mut sum = S::zero();
+    for (&a, &b) in a.iter().zip(b) {
+        sum = a.mul_add(b, sum);
+    }
+    sum
+}
+
+/// J and b of the chosen rows, and the residuals ξ and ξ̇ of all rows, at (t, q, v).
+pub struct RowsAt<S> {
+    /// J of the chosen rows.
+    pub jacobian: Matrix<S>,
+    /// b of J v̇ = b.
+    pub right: Vec<S>,
+    /// All rows.
+    pub all: Rows<S>,
+}
+
+impl<S: Scalar> RowsAt<S> {
+    /// Evaluates the constraints of a model.
+    pub fn new<P: Parameter<S>>(
+        model: &Model<P>,
+        chosen: &[usize],
+        time: S,
+        q: &[S],
+        v: &[S],
+        base: &Base<S>,
+    ) -> Self {
+        let still = vec![S::zero(); v.len()];
+        let mut kinematics = Kinematics::new(model);
+        forward_kinematics(model, StateView { q, v, base }, &still, &mut kinematics);
+        let mut all = Rows::new(model, Axes::Parent);
+        all.evaluate(model, time, q, v, &kinematics);
+        let dense = all.dense(v.len());
+        let mut jacobian = Matrix::zeros(chosen.len(), v.len());
+        for (k, &row) in chosen.iter().enumerate() {
+            jacobian.row_mut(k).copy_from_slice(dense.row(row));
+        }
+        let mut b = vec![S::zero(); all.count()];
+        all.right_side(Stabilisation::default(), &mut b);
+        RowsAt {
+            jacobian,
+            right: chosen.iter().map(|&row| b[row]).collect(),
+            all,
+        }
+    }
+}
+
+/// v̇ and λ of the chosen rows.
+#[allow(clippy::too_many_arguments)]
+pub fn forward_dynamics_closed<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    chosen: &[usize],
+    time: S,
+    q: &[S],
+    v: &[S],
+    tau: &[S],
+    base: &Base<S>,
+    external: &[Force<S>],
+) -> (Vec<S>, Vec<S>) {
+    let mut vdot = vec![S::zero(); v.len()];
+    let mut tree = ForwardDynamics::new(model);
+    forward_dynamics(
+        model,
+        StateView { q, v, base },
+        tau,
+        external,
+        &mut tree,
+        &mut vdot,
+    ); // (1)
+    let rows = RowsAt::new(model, chosen, time, q, v, base);
+    let closing = Closing::new(rows.jacobian, |x| tree.factors.solve(model, x));
+    let lambda = closing.apply(&rows.right, &mut vdot); // (3), (4)
+    (vdot, lambda)
+}
