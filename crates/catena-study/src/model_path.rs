@@ -325,7 +325,7 @@ mod tests {
                 (&gravity, false, 1.62),
             ])
             .expect("a model");
-        let link = |k: usize| builder.links[k].inertial.clone().expect("a mass");
+        let link = |k: usize| builder.links[k].inertial.expect("a mass");
         assert_eq!(link(5).mass, 1.25);
         assert_eq!(link(3).centre.to_array(), [0.0, -0.5, 0.0]);
         assert!(

@@ -319,7 +319,7 @@ impl Simulations {
                 };
             }
         }
-        let base = state.base.clone();
+        let base = state.base;
         *state = State::new(model, &q, &v)?;
         state.base = base;
         Ok(())
