@@ -1,7 +1,9 @@
 //! The contents of a page of equations.
 
 use super::document::{Block, Document, Line, Span, spans};
-use super::{Complement, Equations, Keep, Part, Recursion, Verification, names, verify};
+use super::{
+    Complement, ConstraintRows, Equations, Keep, Part, Recursion, Verification, names, verify,
+};
 use crate::Formula;
 use crate::formula::rounded;
 use crate::math::Math;
@@ -45,6 +47,8 @@ pub struct Derivation {
     pub verification: Verification,
     /// The couplings of the model, if it has any: the equations are those of its tree.
     pub couplings: Option<Couplings>,
+    /// The constraints of a closed chain: the equations are those of its tree.
+    pub constraints: Option<ConstraintRows>,
     /// The tree.
     pub(super) model: Model,
 }
@@ -62,6 +66,10 @@ const COUPLED: &str = "Some coordinates follow others. The equations below are t
     whose rows are unit vectors for the independent freedoms and the numbers of this table for the others, $q_{tree} = G q + c$ and $v_{tree} = G v$; \
     the efforts of the independent freedoms are $G^T \\tau$, and their inertia matrix is $G^T I G$.";
 
+const CLOSED: &str = "Constraints close loops. The equations below are those of the tree with its loops open. With the constraints $\\xi = 0$ and a \
+    multiplier $\\lambda$ for each of their independent rows the mechanism obeys $I \\dot{v} + C v + g = \\tau + J^T \\lambda$ and \
+    $J \\dot{v} + \\gamma = 0$. Lengths in these rows are numbers.";
+
 const CONVENTIONS: &str = "SI units and radians. $a_i$ is joint $i$ in the frame of the body before it, $c_i$ the mass centre and $J_i$ the \
     inertia tensor about it, in the axes of body $i$, whose z is the axis of its joint. Springs, damping and friction are left out. \
     Coefficients are rounded to twelve digits.";
@@ -70,7 +78,8 @@ impl Derivation {
     /// Derives and verifies the equations of a model.
     pub fn new(model: &Model, keep: Keep, style: Style, elimination: bool) -> Result<Self> {
         let couplings = model.couplings().cloned();
-        let model = &model.clone().with_couplings(None);
+        let constraints = ConstraintRows::new(model)?;
+        let model = &model.clone().open_tree();
         let verification = verify(model)?;
         let closed = style == Style::Closed;
         Ok(Derivation {
@@ -80,6 +89,7 @@ impl Derivation {
             elimination,
             verification,
             couplings,
+            constraints,
             model: model.clone(),
         })
     }
@@ -111,6 +121,7 @@ impl Derivation {
         let mut blocks = vec![Block::Paragraph(spans(CONVENTIONS))];
         self.coordinates(&mut blocks);
         self.followers(&mut blocks);
+        self.loops(&mut blocks);
         if !self.values().is_empty() {
             let rows = self.values().iter().map(|(name, value)| {
                 let value = Span::Text(rounded(*value));
@@ -214,6 +225,76 @@ impl Derivation {
         blocks.push(Block::Paragraph(spans(COUPLED)));
         let head = ["follows", "as", "by the coupling"].map(spans).to_vec();
         blocks.push(Block::Table(head, rows));
+    }
+
+    /// The rows of the constraints, and how they complete the equations of the tree.
+    fn loops(&self, blocks: &mut Vec<Block>) {
+        let Some(rows) = &self.constraints else {
+            return;
+        };
+        blocks.push(Block::Heading(spans("Constraints")));
+        blocks.push(Block::Paragraph(spans(CLOSED)));
+        let list = |k: usize, name: &String| {
+            vec![
+                vec![Span::Text(format!("{}", k + 1))],
+                vec![Span::Text(name.clone())],
+            ]
+        };
+        let all = rows.names.iter().enumerate();
+        blocks.push(Block::Table(
+            ["row", "of the constraint"].map(spans).to_vec(),
+            all.map(|(k, name)| list(k, name)).collect(),
+        ));
+        if !rows.others.is_empty() {
+            let others = rows.others.join(", ");
+            blocks.push(Block::Paragraph(vec![Span::Text(format!(
+                "Rows that follow from these, and are left out: {others}."
+            ))]));
+        }
+        let numbered = |letter: &'static str| {
+            move |i: usize, j: usize| {
+                let indices = match letter {
+                    "J" => vec![Math::number(i + 1), Math::number(j + 1)],
+                    _ => vec![Math::number(i + 1)],
+                };
+                Math::letter(letter).with_index(Math::Row(indices))
+            }
+        };
+        let (xi, jacobian, gamma) = (numbered("xi"), numbered("J"), numbered("gamma"));
+        let width = self.model.nv();
+        let groups: [Group<'_>; 3] = [
+            (
+                "Closure $\\xi$",
+                Math::letter("xi"),
+                &xi,
+                1,
+                &rows.residual,
+                false,
+            ),
+            (
+                "Jacobian $J$",
+                Math::letter("J"),
+                &jacobian,
+                width,
+                &rows.jacobian,
+                false,
+            ),
+            (
+                "Bias $\\gamma$",
+                Math::letter("gamma"),
+                &gamma,
+                1,
+                &rows.bias,
+                false,
+            ),
+        ];
+        for (title, letter, entry, columns, formulas, symmetric) in groups {
+            blocks.push(Block::Subheading(spans(title)));
+            blocks.push(match formulas {
+                Some(list) => self.matrix(letter, entry, columns, list, symmetric),
+                None => Block::Paragraph(spans(TOO_LONG)),
+            });
+        }
     }
 
     /// A matrix: drawn where it is small, or entry by entry.
