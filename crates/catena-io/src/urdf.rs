@@ -45,8 +45,6 @@ const READ: &[(&str, &[&str])] = &[
     ("limit", &["joint"]),
     ("dynamics", &["joint"]),
     ("mimic", &["joint"]),
-    ("constraint", &["robot"]),
-    ("loop_joint", &["robot"]),
     ("parent_origin", &["constraint"]),
     ("parent_axis", &["constraint"]),
     ("child_origin", &["constraint"]),

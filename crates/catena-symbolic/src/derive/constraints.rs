@@ -9,7 +9,7 @@ use crate::generate::Loops;
 use crate::{Expr, Formula, scope};
 use catena::algorithm::constrained::chosen_rows::RowsAt;
 use catena::error::Result;
-use catena::{Base, Model};
+use catena::{Base, Model, Scalar};
 
 /// Independent rows of the constraints. What is too long to read is None.
 #[derive(Clone, Debug)]
