@@ -71,7 +71,9 @@ pub(super) fn loads(
             for j in 0..free {
                 normal[(i, j)] += inner(&influence[i], &influence[j]);
             }
-            z[i] = -inner(&influence[i], &tree);
+            // multipliers found along the tree are shortest in each constraint, not in all together
+            let own: f64 = null.row(i).iter().zip(&lambda).map(|(n, l)| n * l).sum();
+            z[i] = -inner(&influence[i], &tree) - own;
         }
         cholesky_solve(normal.as_mut_slice(), &mut z);
         for (k, &z) in z.iter().enumerate() {
