@@ -11,7 +11,7 @@ Units are SI and radians; angular parts come first in twists and wrenches; quate
 
 from . import convert, errors
 from ._catena import __version__, set_threads, threads
-from ._control import Control, computed_torque, gravity_compensation, pd, plane, reaches, sine, table
+from ._control import Control, computed_torque, gravity_compensation, pd, plane, reaches, sine, table, with_sensors
 from ._model import (
     Assembled,
     Centroidal,
@@ -39,6 +39,7 @@ from ._model import (
 )
 from ._reach import Followed, Reached
 from ._run import Audit, Finding, Run
+from ._study import Results, Study, sweep
 from ._view import Viewer
 from .errors import (
     Error,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -66,6 +66,26 @@ def computed_torque(
 def gravity_compensation() -> Control:
     """Holds the weight of the bodies, nothing else."""
     return Control(kind="gravity")
+
+
+class _WithSensors:
+    """A control function that the sensors are handed to."""
+
+    takes_sensors = True
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+
+def with_sensors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A control function (t, q, v, sensors) → efforts (nv,) that sees the model's sensors: `sensors["imu"]["wx"]`.
+
+    It needs a `rate`: sensors measure under the efforts that act until the instant, before those that it returns.
+    """
+    return _WithSensors(function)
 
 
 def sine(amplitude: Any, frequency: Any) -> Control:

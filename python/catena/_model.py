@@ -481,7 +481,7 @@ class Model(_catena.Model):
         joints), "rk4", "semi-implicit-euler", "implicit-midpoint" (steps of `step` s). For the first ones `step` is the longest.
         control: `catena.pd`, `catena.computed_torque`, `catena.gravity_compensation`, `catena.table`, `catena.sine`, an array of
         constant efforts (nv,), or a function (t, q, v) → efforts (nv,). A function is asked at every stage of a step: it must be
-        smooth and remember nothing.
+        smooth and remember nothing. With a rate, `catena.with_sensors` makes a function (t, q, v, sensors) a control.
         rate: how often the control is asked, in Hz; its efforts are held in between, as by a digital controller, and a function may
         remember what it likes. The method is "rk4" then, with one step in each interval, unless told otherwise; a sample at an instant
         of control has its new efforts.

@@ -58,8 +58,28 @@ def test_a_run_records(swing, tmp_path):
         swing.simulate([0.3], duration=0.1, record="force.coli.length")
 
 
+def test_a_control_sees_sensors(swing):
+    seen = []
+
+    def brake(t, q, v, sensors):
+        seen.append([t, sensors["imu"]["wy"], sensors["imu"]["sx"]])
+        return [0.2]
+
+    run = swing.simulate([0.3], duration=0.5, control=catena.with_sensors(brake), rate=100, interval=0.01, record="sensors")
+    columns = run.to_dict()
+    times, turning, felt = np.array(seen).T
+    assert np.allclose(times[: len(run.t)], run.t[: len(times)])
+    # the effort is the same from the second instant on, so what is recorded there is what was seen
+    count = min(len(times), len(run.t))
+    assert np.allclose(turning[1:count], columns["sensor.imu.wy"][1:count], rtol=0, atol=1e-12)
+    assert np.allclose(felt[1:count], columns["sensor.imu.sx"][1:count], rtol=0, atol=1e-10)
+    assert abs(felt[0] - columns["sensor.imu.sx"][0]) > 1e-6
+    with pytest.raises(catena.InputError, match="a continuous controller cannot look at sensors"):
+        swing.simulate([0.3], duration=0.1, control=catena.with_sensors(brake))
+
+
 def test_what_knows_no_forces_refuses(swing):
     with pytest.raises(catena.UnsupportedError, match="does not support force elements"):
-        swing.regressor([0.3])
+        swing.generate()
     with pytest.raises(catena.Error, match="a type of force"):
         catena.Model("wrong").add_link("rod", mass=1.0).add_joint("pivot", "revolute", child="rod").add_force("x", "sprig").build()

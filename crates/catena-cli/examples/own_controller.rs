@@ -1,7 +1,7 @@
 //! A robot from a URDF file under a controller of one's own: PD with an integral, at 500 Hz, within the effort limits.
 
 use catena::error::Result;
-use catena::simulate::{Control, Controller, Inputs, Law, Simulation, SimulationOptions};
+use catena::simulate::{Control, Controller, Inputs, Law, Sensors, Simulation, SimulationOptions};
 use catena::{Model, State};
 
 /// Proportional, integral and derivative feedback of every joint.
@@ -14,7 +14,13 @@ struct Pid {
 const RATE: f64 = 500.0;
 
 impl Control for Pid {
-    fn efforts(&mut self, _t: f64, state: &State, tau: &mut [f64]) -> Result<()> {
+    fn efforts(
+        &mut self,
+        _t: f64,
+        state: &State,
+        _sensors: &mut Sensors<'_>,
+        tau: &mut [f64],
+    ) -> Result<()> {
         for k in 0..tau.len() {
             let error = self.target[k] - state.q[k];
             self.integral[k] += error / RATE;

@@ -1,12 +1,15 @@
-//! Efforts as formulas of time and state: `2*sin(3*t) - 0.5*v.shoulder`.
+//! Formulas: efforts of time and state, `2*sin(3*t) - 0.5*v.shoulder`, and measures of runs, `max(abs(tau.shoulder))`.
 //!
 //! ```text
 //! sum     = product { (+|-) product }
 //! product = sign { (*|/) sign }
 //! sign    = [-|+] sign | power
 //! power   = atom [ ^ sign ]
-//! atom    = number[deg] | pi | t | q.NAME | v.NAME | q[NAME] | v[NAME] | function(sum, …) | (sum)
+//! atom    = number[deg] | pi | variable | function(sum, …) | (sum)
+//! variable = word { .word | [NAME] }
 //! ```
+//!
+//! What variables there are, a [`Vocabulary`] says.
 
 use crate::names;
 use catena::error::{Error, ErrorKind, Result};
@@ -16,12 +19,8 @@ use catena::error::{Error, ErrorKind, Result};
 pub enum Expression {
     /// A number.
     Number(f64),
-    /// Time, s.
-    Time,
-    /// A position, index into q.
-    Position(usize),
-    /// A velocity, index into v.
-    Velocity(usize),
+    /// A variable, by its number.
+    Variable(usize),
     /// A function of one value.
     One(fn(f64) -> f64, Box<Expression>),
     /// An operator or a function of two values.
@@ -56,18 +55,90 @@ const FUNCTIONS_OF_TWO: &[(&str, Of2)] = &[
     ("hypot", f64::hypot),
 ];
 
+/// The variables of formulas.
+pub trait Vocabulary {
+    /// The number of a variable, as `t` or `q.elbow`; else what to say, and a hint.
+    fn variable(&mut self, name: &str) -> std::result::Result<usize, (String, String)>;
+
+    /// Does this function make one number of a motion, so that its argument may change with time? The argument follows.
+    fn enters_time(&mut self, _function: &str) -> std::result::Result<bool, String> {
+        Ok(false)
+    }
+
+    /// The number of the variable that such a function of this argument becomes.
+    fn over_time(&mut self, _function: &str, _argument: Expression) -> usize {
+        0
+    }
+}
+
+/// Time, state and sensors: t, then positions, then velocities, then what sensors measure (`sensor.imu.sx`).
+pub struct Motion<'a> {
+    /// Names of positions.
+    pub positions: &'a [String],
+    /// Names of velocities.
+    pub velocities: &'a [String],
+    /// Names of what sensors measure, each after the sensor's: `imu.sx`.
+    pub sensors: &'a [String],
+    /// Did a formula name one of them?
+    pub looks_at_sensors: bool,
+}
+
+impl Motion<'_> {
+    /// The value of a formula at an instant: of positions, velocities, and what sensors measure if a formula looks at them.
+    pub fn value(formula: &Expression, t: f64, [q, v, sensors]: [&[f64]; 3]) -> f64 {
+        formula.value(&|k| match k {
+            0 => t,
+            k if k <= q.len() => q[k - 1],
+            k if k <= q.len() + v.len() => v[k - 1 - q.len()],
+            k => sensors[k - 1 - q.len() - v.len()],
+        })
+    }
+}
+
+impl Vocabulary for Motion<'_> {
+    fn variable(&mut self, name: &str) -> std::result::Result<usize, (String, String)> {
+        if name == "t" {
+            return Ok(0);
+        }
+        let Some((kind @ ("q" | "v" | "sensor"), coordinate)) = name.split_once('.') else {
+            let hint = "variables are t, q.NAME, v.NAME and sensor.NAME; pi is known";
+            return Err((format!("there is no variable `{name}`"), hint.into()));
+        };
+        let after_positions = 1 + self.positions.len();
+        let (known, first, what) = match kind {
+            "q" => (self.positions, 1, "coordinate"),
+            "v" => (self.velocities, after_positions, "coordinate"),
+            _ => {
+                let first = after_positions + self.velocities.len();
+                (self.sensors, first, "measure of a sensor")
+            }
+        };
+        if let Some(k) = known.iter().position(|known| known == coordinate) {
+            self.looks_at_sensors |= kind == "sensor";
+            return Ok(first + k);
+        }
+        let all = || known.iter().map(String::as_str);
+        let hint = match names::nearest(coordinate, all()) {
+            Some(near) => format!("did you mean `{kind}.{near}`?"),
+            None if known.is_empty() => "the model has none".into(),
+            None if kind != "sensor" => format!("the coordinates are {}", names::first_few(all())),
+            None => format!("sensors measure {}", names::first_few(all())),
+        };
+        Err((format!("there is no {what} `{name}`"), hint))
+    }
+}
+
 /// The deepest nesting of parentheses, functions and signs.
 const DEEPEST: usize = 200;
 
 impl Expression {
-    /// Reads a formula; names of coordinates are those of positions and of velocities.
-    pub fn parse(text: &str, positions: &[String], velocities: &[String]) -> Result<Self> {
+    /// Reads a formula of these variables.
+    pub fn parse(text: &str, vocabulary: &mut dyn Vocabulary) -> Result<Self> {
         let mut reader = Reader {
             text,
             at: 0,
             depth: 0,
-            positions,
-            velocities,
+            vocabulary,
         };
         let found = reader.sum()?;
         reader.skip_spaces();
@@ -77,15 +148,13 @@ impl Expression {
         }
     }
 
-    /// Its value at an instant.
-    pub fn value(&self, t: f64, q: &[f64], v: &[f64]) -> f64 {
+    /// Its value, with these values of variables.
+    pub fn value(&self, variable: &dyn Fn(usize) -> f64) -> f64 {
         match self {
             Expression::Number(x) => *x,
-            Expression::Time => t,
-            Expression::Position(k) => q[*k],
-            Expression::Velocity(k) => v[*k],
-            Expression::One(f, x) => f(x.value(t, q, v)),
-            Expression::Two(f, x, y) => f(x.value(t, q, v), y.value(t, q, v)),
+            Expression::Variable(k) => variable(*k),
+            Expression::One(f, x) => f(x.value(variable)),
+            Expression::Two(f, x, y) => f(x.value(variable), y.value(variable)),
         }
     }
 }
@@ -94,8 +163,7 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    positions: &'a [String],
-    velocities: &'a [String],
+    vocabulary: &'a mut dyn Vocabulary,
 }
 
 fn is_word(c: char) -> bool {
@@ -241,35 +309,51 @@ impl<'a> Reader<'a> {
         let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
         let word = &rest[..length];
         self.at += length;
-        if matches!(word, "q" | "v") && self.rest().starts_with(['.', '[']) {
-            return self.coordinate(start, word);
+        if word == "pi" {
+            return Ok(Expression::Number(std::f64::consts::PI));
         }
-        match word {
-            "t" => return Ok(Expression::Time),
-            "pi" => return Ok(Expression::Number(std::f64::consts::PI)),
-            _ => {}
+        if self.rest().trim_start().starts_with('(') {
+            return self.call(start, word);
         }
+        let name = self.dotted(word)?;
+        match self.vocabulary.variable(&name) {
+            Ok(k) => Ok(Expression::Variable(k)),
+            Err((message, hint)) => {
+                let function = FUNCTIONS.iter().any(|(name, _)| *name == word)
+                    || FUNCTIONS_OF_TWO.iter().any(|(name, _)| *name == word);
+                match function {
+                    true => Err(self.error(self.at, "`(` is missing".into())),
+                    false => Err(self.error(start, message).hint(hint)),
+                }
+            }
+        }
+    }
+
+    /// A function and its arguments.
+    fn call(&mut self, start: usize, word: &str) -> Result<Expression> {
         let one = FUNCTIONS.iter().find(|(name, _)| *name == word);
         let two = FUNCTIONS_OF_TWO.iter().find(|(name, _)| *name == word);
-        if one.is_none() && two.is_none() {
+        let makes_one = match self.has_one_argument() {
+            true => self.vocabulary.enters_time(word),
+            false => Ok(false),
+        };
+        let makes_one = makes_one.map_err(|message| self.error(start, message))?;
+        if one.is_none() && two.is_none() && !makes_one {
             let functions = FUNCTIONS.iter().map(|(name, _)| *name);
             let functions = functions.chain(FUNCTIONS_OF_TWO.iter().map(|(name, _)| *name));
-            let is_call = self.rest().trim_start().starts_with('(');
-            let what = if is_call { "function" } else { "variable" };
-            let error = self.error(start, format!("there is no {what} `{word}`"));
-            let near = names::nearest(word, functions.clone()).filter(|_| is_call);
-            return Err(match near {
+            let error = self.error(start, format!("there is no function `{word}`"));
+            return Err(match names::nearest(word, functions.clone()) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None if is_call => {
+                None => {
                     let all: Vec<&str> = functions.collect();
                     error.hint(format!("functions are {}", all.join(", ")))
                 }
-                None => error.hint("variables are t, q.NAME and v.NAME; pi is known"),
             });
         }
         self.expect('(')?;
         let first = self.sum()?;
         let found = match (one, two) {
+            _ if makes_one => Expression::Variable(self.vocabulary.over_time(word, first)),
             (Some((_, function)), _) => Expression::One(*function, Box::new(first)),
             (None, Some((_, function))) => {
                 self.expect(',')?;
@@ -281,42 +365,43 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    /// `.NAME` or `[NAME]` after `q` or `v`.
-    fn coordinate(&mut self, start: usize, kind: &str) -> Result<Expression> {
-        let rest = self.rest();
-        let name = match rest.strip_prefix('[') {
-            Some(inside) => {
+    /// Is there no comma between the parenthesis that is next and its end?
+    fn has_one_argument(&self) -> bool {
+        let mut depth = 0;
+        for c in self.rest().chars() {
+            match c {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                ',' if depth == 1 => return false,
+                _ => {}
+            }
+            if depth == 0 && c == ')' {
+                break;
+            }
+        }
+        true
+    }
+
+    /// A name that continues with `.NAME` or `[NAME]`; the latter may hold any sign. Both are told to the vocabulary with a dot.
+    fn dotted(&mut self, word: &str) -> Result<String> {
+        let mut name = word.to_string();
+        loop {
+            let rest = self.rest();
+            let part = if let Some(inside) = rest.strip_prefix('[') {
                 let Some(length) = inside.find(']') else {
                     return Err(self.error(self.at, "`]` is missing".into()));
                 };
                 self.at += length + 2;
                 &inside[..length]
-            }
-            None => {
-                let inside = &rest[1..];
-                let length = inside
-                    .find(|c| !is_word(c) && c != '.')
-                    .unwrap_or(inside.len());
+            } else if let Some(inside) = rest.strip_prefix('.') {
+                let length = inside.find(|c| !is_word(c)).unwrap_or(inside.len());
                 self.at += length + 1;
                 &inside[..length]
-            }
-        };
-        let known = if kind == "q" {
-            self.positions
-        } else {
-            self.velocities
-        };
-        match known.iter().position(|known| known == name) {
-            Some(k) if kind == "q" => Ok(Expression::Position(k)),
-            Some(k) => Ok(Expression::Velocity(k)),
-            None => {
-                let all = || known.iter().map(String::as_str);
-                let error = self.error(start, format!("there is no coordinate `{kind}.{name}`"));
-                Err(error.hint(match names::nearest(name, all()) {
-                    Some(near) => format!("did you mean `{kind}.{near}`?"),
-                    None => format!("the coordinates are {}", names::first_few(all())),
-                }))
-            }
+            } else {
+                return Ok(name);
+            };
+            name += ".";
+            name += part;
         }
     }
 }
@@ -325,8 +410,16 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    fn names() -> Vec<String> {
-        ["elbow", "left-hip", "tilt.2"].map(String::from).to_vec()
+    fn parse(text: &str) -> Result<Expression> {
+        let names = ["elbow", "left-hip", "tilt.2"].map(String::from);
+        let sensors = ["wx", "wy", "wz", "sx", "sy", "sz"].map(|measure| format!("imu.{measure}"));
+        let mut motion = Motion {
+            positions: &names,
+            velocities: &names,
+            sensors: &sensors,
+            looks_at_sensors: false,
+        };
+        Expression::parse(text, &mut motion)
     }
 
     #[test]
@@ -344,9 +437,10 @@ mod tests {
             ("max(t, min(3, 2)) + atan2(0, 1) + hypot(3,4)", 7.0),
             (" ( step(-1) + step(0) ) * sign(-7) ", -1.0),
             ("exp(ln(2))*tanh(0)+abs(-3)", 3.0),
+            ("sensor.imu.wy - sensor[imu.sz]", -4.0),
         ] {
-            let found = Expression::parse(text, &names(), &names()).expect(text);
-            let found = found.value(t, &q, &v);
+            let found = parse(text).expect(text);
+            let found = Motion::value(&found, t, [&q, &v, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]);
             assert!((found - wanted).abs() < 1e-12, "{text}: {found}");
         }
     }
@@ -359,6 +453,10 @@ mod tests {
             ("2*sim(t)", "column 3: there is no function `sim`"),
             ("3*x", "column 3: there is no variable `x`"),
             ("1+q.elbo", "column 3: there is no coordinate `q.elbo`"),
+            (
+                "sensor.imu.s",
+                "there is no measure of a sensor `sensor.imu.s`",
+            ),
             ("(1+2", "column 5: `)` is missing"),
             ("1 2", "column 3: `2` is not expected here"),
             ("min(1)", "column 6: `,` is missing"),
@@ -367,13 +465,13 @@ mod tests {
             ("§", "column 1: `§` is not expected here"),
             ("1e999", "column 1: `1e999` is not a number"),
         ] {
-            let error = Expression::parse(text, &names(), &names()).expect_err(text);
+            let error = parse(text).expect_err(text);
             assert!(error.message().contains(wanted), "{}", error.message());
         }
-        let error = Expression::parse("sim(t)", &names(), &names()).expect_err("sim");
+        let error = parse("sim(t)").expect_err("sim");
         assert_eq!(error.advice(), Some("did you mean `sin`?"));
         let deep = "(".repeat(100_000);
-        let error = Expression::parse(&deep, &names(), &names()).expect_err("deep");
+        let error = parse(&deep).expect_err("deep");
         assert!(error.message().contains("nested too deeply"));
     }
 }

@@ -16,6 +16,13 @@ pub struct ModelArgument {
     #[arg(value_name = "MODEL")]
     name: String,
 
+    #[command(flatten)]
+    options: ModelOptions,
+}
+
+/// What may be changed about a model; the same for every command that takes one.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct ModelOptions {
     /// Gravity in m/s², world axes
     #[arg(
         long,
@@ -56,6 +63,7 @@ pub struct ModelArgument {
 }
 
 /// A model with the links and joints it was made of.
+#[derive(Clone)]
 pub struct Loaded {
     /// The links and joints as they were named.
     pub builder: ModelBuilder,
@@ -63,27 +71,28 @@ pub struct Loaded {
     pub model: Model,
 }
 
-impl ModelArgument {
-    /// The model of this name, unchanged.
-    pub fn named(name: &str) -> Self {
+impl ModelOptions {
+    /// The model of this name, so changed.
+    pub fn of(&self, name: &str) -> ModelArgument {
         ModelArgument {
             name: name.into(),
-            gravity: None,
-            free_base: false,
-            strict: false,
-            ignore_unknown: false,
-            ignore: Vec::new(),
-            no_passive: false,
-            open_loops: false,
+            options: self.clone(),
         }
     }
 
-    /// With its loops and couplings open, if asked.
-    pub fn opened(mut self, open_loops: bool) -> Self {
-        self.open_loops = open_loops;
-        self
+    /// Where there is no model to change, none may be given.
+    pub fn expect_none(&self, why: &str) -> Result<()> {
+        match *self == ModelOptions::default() {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::Input,
+                format!("--gravity, --free-base and the like change a model, and {why}"),
+            )),
+        }
     }
+}
 
+impl ModelArgument {
     /// Reads and builds the model.
     pub fn load(&self) -> Result<Loaded> {
         let is_file = is_file_name(&self.name);
@@ -91,13 +100,13 @@ impl ModelArgument {
             true => self.builder_from_file(Path::new(&self.name))?,
             false => self.embedded_builder()?,
         };
-        if let Some(text) = &self.gravity {
+        if let Some(text) = &self.options.gravity {
             builder.gravity = Vec3::from_array(number::vector::<3>("--gravity", text)?);
         }
-        if self.no_passive {
+        if self.options.no_passive {
             remove_passive_forces(&mut builder);
         }
-        if self.open_loops && !builder.constraints.is_empty() {
+        if self.options.open_loops && !builder.constraints.is_empty() {
             let open = format!(
                 "{} left open (--open-loops)",
                 number::counted(
@@ -130,10 +139,10 @@ impl ModelArgument {
 
     fn builder_from_file(&self, path: &Path) -> Result<ModelBuilder> {
         let options = ReadOptions {
-            base: self.free_base.then_some(BaseOption::Free),
-            strict: self.strict,
-            ignore_unknown: self.ignore_unknown,
-            ignore: self.ignore.clone(),
+            base: self.options.free_base.then_some(BaseOption::Free),
+            strict: self.options.strict,
+            ignore_unknown: self.options.ignore_unknown,
+            ignore: self.options.ignore.clone(),
         };
         output::note_input(path);
         catena_io::read_file(path, &options).map_err(|error| match path.exists() {
@@ -150,8 +159,8 @@ impl ModelArgument {
                 None => error,
             }
         })?;
-        builder.strict = self.strict;
-        if self.free_base && !builder.build()?.tree().is_free_floating() {
+        builder.strict = self.options.strict;
+        if self.options.free_base && !builder.build()?.tree().is_free_floating() {
             return Err(Error::new(
                 ErrorKind::Model,
                 format!(

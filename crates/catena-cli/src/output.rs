@@ -4,6 +4,7 @@ use crate::number::counted;
 use crate::state_file::whole;
 use catena::error::{Error, ErrorKind, Result};
 use catena::text::shown_lines;
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,8 +27,24 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
+thread_local! {
+    /// Are messages of this thread left out?
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does something without messages: what would be said of every sample of a study.
+pub fn quietly<T>(what: impl FnOnce() -> T) -> T {
+    let before = QUIET.replace(true);
+    let done = what();
+    QUIET.set(before);
+    done
+}
+
 /// Writes a message to stderr; errors are ignored.
 pub fn complain(message: &str) {
+    if QUIET.get() {
+        return;
+    }
     let _ = writeln!(io::stderr().lock(), "{}", shown_lines(message));
 }
 

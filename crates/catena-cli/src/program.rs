@@ -3,7 +3,7 @@
 use crate::commands::{
     algorithms, assemble, benchmark, check, compare, completions, convert, count, denoc,
     derivatives, derive, doctor, evaluate, export_case, factor, forward, generate, ik, info,
-    inverse, linearize, man, models, plot, regressor, render, report, simulate, study, tour,
+    inverse, linearize, man, models, plot, regressor, render, report, simulate, study, sweep, tour,
     verify, view,
 };
 use crate::outcome::Outcome;
@@ -66,6 +66,8 @@ enum Command {
     Evaluate(evaluate::Arguments),
     /// Simulate a model, write the run, and audit it
     Simulate(Box<simulate::Arguments>),
+    /// Many runs of a model with other values each: results in one file, statistics, what matters
+    Sweep(sweep::Arguments),
     /// Draw a run: coordinates, efforts, energies, the mechanism in motion
     Plot(plot::Arguments),
     /// Look at a model or at runs in a browser: motion, curves, audit, sliders, live
@@ -140,6 +142,7 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Compare(arguments)) => compare::run(arguments, json),
         Some(Command::Evaluate(arguments)) => evaluate::run(arguments, json),
         Some(Command::Simulate(arguments)) => simulate::run(arguments, json),
+        Some(Command::Sweep(arguments)) => sweep::run(arguments, json),
         Some(Command::Plot(arguments)) => plot::run(arguments, json),
         Some(Command::View(arguments)) => view::run(arguments, json),
         Some(Command::Report(arguments)) => report::run(arguments, json),

@@ -1,6 +1,6 @@
 //! What `view`, `report` and `render` show: a model or a run.
 
-use crate::model_argument::ModelArgument;
+use crate::model_argument::ModelOptions;
 use crate::output;
 use crate::state_file::whole;
 use catena::Model;
@@ -28,12 +28,18 @@ pub struct Sight {
 
 impl Sight {
     /// A run by its extension, else a model.
-    pub fn of(name: &str, budget: Budget, visuals: Option<&Path>) -> Result<Self> {
+    pub fn of(
+        name: &str,
+        options: &ModelOptions,
+        budget: Budget,
+        visuals: Option<&Path>,
+    ) -> Result<Self> {
         let path = Path::new(name);
         if Format::from_path(path).is_ok() {
+            options.expect_none(&format!("the run {name} has its own"))?;
             return Sight::of_run(path, budget, visuals);
         }
-        let model = ModelArgument::named(name).whole_model()?;
+        let model = options.of(name).whole_model()?;
         let is_urdf = path
             .extension()
             .is_some_and(|e| e.eq_ignore_ascii_case("urdf"));

@@ -147,3 +147,29 @@ fn loops_are_left_open_on_request() {
     let count = folder.run("count geared.toml --open-loops");
     assert!(count.stdout.contains("3 freedoms"), "{}", count.stdout);
 }
+
+#[test]
+fn the_complement_of_the_independent_freedoms() {
+    let folder = Folder::new("coupled-denoc");
+    folder.write("geared.toml", GEARED);
+    let found = folder.run("denoc geared.toml --q 0.3,-0.2 --v 1,0.5 --json");
+    assert_eq!(found.code, 0, "{}", found.stderr);
+    let found = found.json();
+    let state = &found["states"][0];
+    // v_tree = G v: turn, lift, and counter = −2 lift
+    assert_eq!(
+        state["G"],
+        serde_json::json!([[1.0, 0.0], [0.0, 1.0], [0.0, -2.0]])
+    );
+    let rows = state["N_G"].as_array().expect("rows");
+    assert_eq!(rows.len(), 18);
+    for key in ["I_G", "C_G"] {
+        let residual = state["checks"][key].as_f64().expect("a number");
+        assert!(residual < 1e-12, "{key}: {residual:e}");
+    }
+    let derived = folder.run("derive geared.toml --json").json();
+    assert_eq!(
+        derived["independent"]["I"].as_array().map(Vec::len),
+        Some(2)
+    );
+}

@@ -181,7 +181,6 @@ fn what_knows_no_forces_refuses_them() {
         "generate swing.toml",
         "derive swing.toml",
         "count swing.toml",
-        "regressor swing.toml --random 1",
         "export-case swing.toml",
     ] {
         let run = folder.run(command);
@@ -200,6 +199,8 @@ fn what_knows_no_forces_refuses_them() {
         "derivatives swing.toml --random 1",
         "check swing.toml",
         "factor swing.toml --random 1",
+        "regressor swing.toml --random 1",
+        "linearize swing.toml",
     ] {
         let run = folder.run(command);
         assert_eq!(run.code, 0, "{command}: {}{}", run.stdout, run.stderr);
@@ -213,4 +214,53 @@ fn what_knows_no_forces_refuses_them() {
             .is_some_and(|t| t > 0.0)
     );
     assert_eq!(run("info squeezer").code, 0);
+}
+
+/// A process that gets the sensors by name is the formula with the same sensors, bit for bit.
+#[test]
+fn sensors_close_the_loop() {
+    let folder = Folder::new("sensors");
+    folder.write("swing.toml", SWING);
+    folder.write(
+        "brake.py",
+        "import json, sys\n\
+         hello = json.loads(sys.stdin.readline())\n\
+         assert hello['sensors']['cell'] == ['fx', 'fy', 'fz', 'nx', 'ny', 'nz']\n\
+         for line in sys.stdin:\n\
+         \x20   see = json.loads(line)['sensors']\n\
+         \x20   effort = 0.1 * see['cell']['fx'] - 0.5 * see['imu']['wy']\n\
+         \x20   print(json.dumps({'tau': [effort]}), flush=True)\n",
+    );
+    let common = ["--q", "0.4", "--rate", "50", "--duration", "1"];
+    let columns = |name: &str, more: [&str; 2]| {
+        let words = ["simulate", "swing.toml", "-o", name];
+        let all: Vec<&str> = words.iter().chain(&common).chain(&more).copied().collect();
+        let run = common::run_in(folder.path(), &all);
+        assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+        let run = read_run(&folder.path().join(name)).expect("readable");
+        run.column("q.pivot").expect("a column").to_vec()
+    };
+    let formula = columns(
+        "formula.csv",
+        ["--effort", "pivot=0.1*sensor.cell.fx-0.5*sensor.imu.wy"],
+    );
+    let process = columns("process.csv", ["--controller-command", "python3 brake.py"]);
+    let free = columns("free.csv", ["--effort", "pivot=0"]);
+    assert_eq!(formula, process);
+    assert_ne!(formula, free);
+    let refused = folder.run("simulate swing.toml --effort pivot=sensor.imu.wy");
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused
+            .stderr
+            .contains("looks at a sensor, which needs --rate"),
+        "{}",
+        refused.stderr
+    );
+    let refused = folder.run("simulate swing.toml --rate 50 --effort pivot=sensor.imu.ww");
+    assert!(
+        refused.stderr.contains("did you mean `sensor.imu.w"),
+        "{}",
+        refused.stderr
+    );
 }

@@ -330,7 +330,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             "planar3_inverse",
             Set("/variants/0/model/links", json!([])),
-            "`variants[0].model`: model `case` has no moving joint",
+            "`variants[0].model`: model `case` has no links",
         ),
         (
             "planar3_inverse",

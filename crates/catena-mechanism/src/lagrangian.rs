@@ -295,6 +295,9 @@ impl Lagrangian {
     /// Hager's estimate of ‖K‖₁ ‖K⁻¹‖₁ of the damped matrix.
     fn condition(&mut self) -> f64 {
         let size = self.size;
+        if size == 0 {
+            return 1.0;
+        }
         let mut sums = vec![0.0f64; size];
         for column in 0..size {
             for at in self.column_start[column]..self.column_start[column + 1] {

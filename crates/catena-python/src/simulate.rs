@@ -7,6 +7,7 @@ use crate::model::{Built, PyModel};
 use crate::value::{from_python, to_python};
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{FixedMethod, Method, Tolerances};
+use catena::model::Sensor;
 use catena::native::Compiled;
 use catena::simulate::{
     Controller, Drift, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, NewtonMatrix,
@@ -85,12 +86,15 @@ fn vector<'py>(py: Python<'py>, numbers: &[f64]) -> PyResult<Array<'py>> {
 fn ask(
     py: Python<'_>,
     function: &Py<PyAny>,
-    t: f64,
-    state: &State,
+    (t, state): (f64, &State),
+    measured: Option<Bound<'_, PyDict>>,
     tau: &mut [f64],
 ) -> PyResult<()> {
-    let arguments = (t, vector(py, &state.q)?, vector(py, &state.v)?);
-    let given = function.bind(py).call1(arguments)?;
+    let (q, v) = (vector(py, &state.q)?, vector(py, &state.v)?);
+    let given = match measured {
+        Some(measured) => function.bind(py).call1((t, q, v, measured))?,
+        None => function.bind(py).call1((t, q, v))?,
+    };
     let given = plain(py, "efforts of the control function", &given)?;
     if given.shape() != [tau.len()] {
         let expected = format!("({},)", tau.len());
@@ -103,11 +107,37 @@ fn ask(
     Ok(())
 }
 
-/// Efforts from a function of Python, asked at every stage of a step.
-fn effort_function(function: Py<PyAny>, raised: &Raised) -> Law {
+/// What sensors measure: by sensor, then by measure.
+fn by_name<'py>(
+    py: Python<'py>,
+    sensors: &[Sensor],
+    measured: &[[f64; 6]],
+) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    for (sensor, numbers) in sensors.iter().zip(measured) {
+        let own = PyDict::new(py);
+        for ((name, _), number) in sensor.measures().iter().zip(numbers) {
+            own.set_item(name, number)?;
+        }
+        all.set_item(&sensor.name, own)?;
+    }
+    Ok(all)
+}
+
+/// Efforts from a function of Python, asked at every stage of a step, or at its rate. One made by `catena.with_sensors` gets what
+/// these sensors measure.
+fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &Raised) -> Law {
     let raised = Arc::clone(raised);
-    Law::fallible(move |t, state, tau| {
-        let called = Python::attach(|py| ask(py, &function, t, state, tau));
+    Law::with_sensors(move |t, state, measured, tau| {
+        let numbers = match &sensors {
+            Some(_) => Some(measured.all()?),
+            None => None,
+        };
+        let called = Python::attach(|py| {
+            let pairs = sensors.as_deref().zip(numbers);
+            let measured = pairs.map(|(sensors, numbers)| by_name(py, sensors, numbers));
+            ask(py, &function, (t, state), measured.transpose()?, tau)
+        });
         called.map_err(|error| {
             keep(&raised, error);
             stopped()
@@ -504,7 +534,9 @@ impl PyModel {
                 None => {}
                 Some(control) if control.is_callable() => {
                     drive = json!({"kind": "function"});
-                    let function = effort_function(control.clone().unbind(), &raised);
+                    let looks = control.getattr_opt("takes_sensors")?.is_some();
+                    let sensors = looks.then(|| built.model.sensors().to_vec());
+                    let function = effort_function(control.clone().unbind(), sensors, &raised);
                     inputs.controller = Controller::Own(function);
                 }
                 Some(control) => {

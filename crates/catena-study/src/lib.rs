@@ -27,7 +27,7 @@ mod summary;
 pub use design::{Design, Points};
 pub use distribution::Spread;
 pub use journal::{Journal, Origin};
-pub use model_path::ModelText;
+pub use model_path::{ModelText, Pointer as ModelPointer};
 pub use pictures::distributions;
 pub use results::{ResultFormat, write_results};
 pub use runner::{Experiment, Sample, carry_out};

@@ -4,9 +4,11 @@ use catena::model::{ConstraintSpec, RuleSpec, embedded};
 use catena::native::Kernel;
 use catena::residual::{largest, relative};
 use catena::{Base, Batch, Cpu, Dynamics, Model, State};
+use catena_symbolic::Formula;
 use catena_symbolic::derive::{Derivation, Keep, Style};
 use catena_symbolic::generate::{self, Module, Question};
 use catena_symbolic::native::{NativeOptions, compile};
+use catena_testing::skipped_on_baseline;
 
 /// Round-off of two orders of summation.
 const SAME: f64 = 1e-11;
@@ -79,7 +81,7 @@ fn programs_are_the_library() {
 /// Code for one state and for lanes takes independent coordinates.
 #[test]
 fn compiled_code_is_the_library() {
-    if Cpu::best() == Cpu::Baseline {
+    if skipped_on_baseline(Cpu::best()) {
         return;
     }
     let model = coupled_arm();
@@ -155,4 +157,51 @@ fn derivations_tell_the_couplings() {
     assert_eq!(rows[3], [0.0, -0.5, 0.0, 0.0, 0.0]);
     assert_eq!((offset[3], offset[4]), (0.3, 0.0));
     assert!(derivation.sympy().contains("\nG = Matrix("));
+}
+
+/// In closed form the couplings are put in: entries of the inertia matrix, Coriolis matrix, gravity and efforts at a state are those
+/// of the library in independent freedoms.
+#[test]
+fn derivations_put_the_couplings_in() {
+    let mut builder = embedded::builder("planar3").expect("embedded");
+    let names: Vec<String> = builder.joints.iter().map(|j| j.name.clone()).collect();
+    let terms = vec![(names[1].clone(), 1.0), (names[0].clone(), -2.0)];
+    let offset = 0.3;
+    let rule = RuleSpec::Coupling { terms, offset };
+    builder.constraint(ConstraintSpec::new("gear", rule));
+    let model = builder.build().expect("sound");
+    let derivation = Derivation::new(&model, Keep::default(), Style::Closed, false);
+    let derivation = derivation.expect("derived");
+    let it = derivation.independent.as_ref().expect("coupled");
+    assert_eq!(it.freedoms, [0, 2]);
+    let mut dynamics = Dynamics::new(&model);
+    let state = State::random(&model, 5);
+    let vdot = [0.7, -0.4];
+    let at = |name: &str| {
+        let (letter, index) = name.trim_end_matches(']').split_once('[')?;
+        let own = it.freedoms.iter().position(|k| k.to_string() == index)?;
+        match letter {
+            "q" => Some(state.q[own]),
+            "v" => Some(state.v[own]),
+            "vdot" => Some(vdot[own]),
+            _ => None,
+        }
+    };
+    let values = |formulas: &Option<Vec<Formula>>| -> Vec<f64> {
+        let formulas = formulas.as_ref().expect("short");
+        let value =
+            |f: &Formula| f.evaluate(|name| at(name).expect("a symbol of an independent freedom"));
+        formulas.iter().map(value).collect()
+    };
+    let wanted = dynamics.inertia(&state).expect("finite").clone();
+    agree("I", &values(&it.inertia), wanted.as_slice());
+    let wanted = dynamics.coriolis(&state).expect("finite").clone();
+    agree("C", &values(&it.coriolis), wanted.as_slice());
+    let wanted = dynamics.gravity(&state).expect("finite").to_vec();
+    agree("g", &values(&it.gravity), &wanted);
+    let wanted = dynamics.inverse(&state, &vdot, &[]).expect("finite");
+    agree("τ", &values(&it.effort), wanted);
+    let page = derivation.document().markdown();
+    assert!(page.contains("Independent freedoms"), "{page}");
+    assert!(derivation.sympy().contains("I_independent = Matrix("));
 }

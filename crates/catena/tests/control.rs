@@ -1,16 +1,19 @@
 //! Controllers of one's own, sampling, actuators and loads against closed forms.
 
-use catena::integrate::{FixedMethod, Method, Tolerances};
+use catena::integrate::FixedMethod;
 use catena::model::{
-    Actuator, ActuatorSpec, Dof, Inertial, JointKind, JointSpec, ModelBuilder, embedded,
+    Actuator, ActuatorSpec, Dof, Inertial, JointKind, JointSpec, ModelBuilder, SensorRule,
+    SensorSpec, embedded,
 };
 use catena::simulate::{
-    Audit, Controller, FrameLoad, Gains, Inputs, Integrator, Law, NewtonMatrix, Sample, Simulation,
-    SimulationOptions,
+    Audit, Controller, FrameLoad, Gains, Inputs, Integrator, Law, Simulation, SimulationOptions,
+    fastest_damping,
 };
 use catena::spatial::{Force, Sym3, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
-use catena::{Model, State};
+use catena::{Dynamics, Model, State};
+use catena_testing::runs::{bdf, explicit, options, to_the_end};
+use std::sync::{Arc, Mutex};
 
 /// Inertia of the wheel about its axis, kg·m².
 const INERTIA: f64 = 0.4;
@@ -30,37 +33,6 @@ fn wheel() -> ModelBuilder {
     builder
 }
 
-fn adaptive(relative: f64) -> Integrator {
-    Integrator::Adaptive {
-        method: Method::Dop853,
-        tolerances: Tolerances {
-            relative,
-            absolute: 0.01 * relative,
-        },
-        max_step: f64::INFINITY,
-    }
-}
-
-fn bdf(relative: f64) -> Integrator {
-    Integrator::Bdf {
-        tolerances: Tolerances {
-            relative,
-            absolute: 0.01 * relative,
-        },
-        max_step: f64::INFINITY,
-        max_order: 5,
-        matrix: NewtonMatrix::Automatic,
-    }
-}
-
-fn options(integrator: Integrator, duration: f64, interval: f64) -> SimulationOptions {
-    SimulationOptions {
-        integrator,
-        duration,
-        interval,
-    }
-}
-
 fn simulation(
     model: &Model,
     q: &[f64],
@@ -70,14 +42,6 @@ fn simulation(
 ) -> Simulation {
     let start = State::new(model, q, v).unwrap();
     Simulation::new(model, &start, inputs, Vec::new(), options).unwrap()
-}
-
-fn to_the_end(mut simulation: Simulation) -> (Vec<Sample>, Simulation) {
-    let mut samples = Vec::new();
-    while !simulation.finished() {
-        simulation.advance(&mut samples).unwrap();
-    }
-    (samples, simulation)
 }
 
 fn expect_clean(audit: &Audit) {
@@ -116,7 +80,7 @@ fn proportional_derivative_is_a_damped_oscillator() {
         Controller::Own(Law::function(spring)),
     ];
     for controller in controllers {
-        for (integrator, allowed) in [(adaptive(1e-11), 1e-10), (bdf(1e-9), 1e-6)] {
+        for (integrator, allowed) in [(explicit(1e-11), 1e-10), (bdf(1e-9), 1e-6)] {
             let inputs = Inputs {
                 controller: controller.clone(),
                 ..Inputs::default()
@@ -128,7 +92,7 @@ fn proportional_derivative_is_a_damped_oscillator() {
                 inputs,
                 options(integrator, 2.0, 0.1),
             );
-            let (samples, run) = to_the_end(run);
+            let (samples, run) = to_the_end(run).unwrap();
             assert_eq!(samples.len(), 21);
             for sample in &samples {
                 let exact = oscillator(k, d, 0.7, sample.time);
@@ -166,7 +130,7 @@ fn a_sampled_controller_is_an_exact_recursion() {
     for limit in [None, Some(0.3)] {
         let model = drive(limit, 0.0);
         for integrator in [
-            adaptive(1e-11),
+            explicit(1e-11),
             fixed(FixedMethod::RungeKutta4, 0.01),
             fixed(FixedMethod::RungeKutta4, 1.0 / 70.0),
             fixed(FixedMethod::ImplicitMidpoint, 0.0031),
@@ -184,7 +148,7 @@ fn a_sampled_controller_is_an_exact_recursion() {
                 inputs,
                 options(integrator, 2.0, 1.0 / rate),
             );
-            let (samples, run) = to_the_end(run);
+            let (samples, run) = to_the_end(run).unwrap();
             let (mut q, mut v, mut integral) = (-0.4, 1.0, 0.0);
             let (mut saturated, mut largest) = (0u32, 0.0f64);
             for (k, sample) in samples.iter().enumerate() {
@@ -231,8 +195,8 @@ fn a_lag_behind_a_sampled_controller() {
         rate: Some(rate),
         ..own(law)
     };
-    let options = options(adaptive(1e-11), 2.0, 1.0 / rate);
-    let (samples, run) = to_the_end(simulation(&model, &[0.0], &[0.0], inputs, options));
+    let options = options(explicit(1e-11), 2.0, 1.0 / rate);
+    let (samples, run) = to_the_end(simulation(&model, &[0.0], &[0.0], inputs, options)).unwrap();
     let (mut q, mut v, mut effort) = (0.0, 0.0, 0.0);
     let h = 1.0 / rate;
     for (k, sample) in samples.iter().enumerate() {
@@ -267,9 +231,9 @@ fn continuous_efforts_saturate() {
         &[0.0],
         &[0.0],
         inputs,
-        options(adaptive(1e-10), 1.0, 0.1),
+        options(explicit(1e-10), 1.0, 0.1),
     );
-    let (samples, run) = to_the_end(run);
+    let (samples, run) = to_the_end(run).unwrap();
     let used = &run.actuator_uses()[0];
     assert!((used.saturated - 0.5).abs() < 1e-12, "{used:?}");
     assert_eq!(used.largest_demand, 10.0);
@@ -309,7 +273,7 @@ fn computed_torque_of_an_underactuated_arm() {
     let model = builder.build().unwrap();
     assert_eq!(model.actuators().len(), 1);
     let motion = PointToPoint::new(Profile::Cycloid, &[0.0, 0.0], &[0.0, 0.8], 1.0).unwrap();
-    for integrator in [adaptive(1e-10), bdf(1e-9)] {
+    for integrator in [explicit(1e-10), bdf(1e-9)] {
         let inputs = Inputs {
             controller: Controller::ComputedTorque {
                 motion: motion.clone().into(),
@@ -320,7 +284,8 @@ fn computed_torque_of_an_underactuated_arm() {
             ..Inputs::default()
         };
         let options = options(integrator, 1.5, 0.05);
-        let (samples, run) = to_the_end(simulation(&model, &[0.0; 2], &[0.0; 2], inputs, options));
+        let (samples, run) =
+            to_the_end(simulation(&model, &[0.0; 2], &[0.0; 2], inputs, options)).unwrap();
         for sample in &samples {
             assert_eq!(sample.tau[0], 0.0);
             let wanted = motion.at(sample.time).q[1];
@@ -364,10 +329,10 @@ fn loads_depend_on_time_and_state() {
         ],
         ..Inputs::default()
     };
-    for (integrator, allowed) in [(adaptive(1e-11), 1e-10), (bdf(1e-9), 1e-6)] {
+    for (integrator, allowed) in [(explicit(1e-11), 1e-10), (bdf(1e-9), 1e-6)] {
         let options = options(integrator, 2.0, 0.1);
         let run = simulation(&model, &[0.3], &[0.0], inputs.clone(), options);
-        let (samples, run) = to_the_end(run);
+        let (samples, run) = to_the_end(run).unwrap();
         for sample in &samples {
             // 2 q̈ = 4 t − 50 q
             let (t, omega) = (sample.time, 5.0f64);
@@ -396,7 +361,7 @@ fn failure(model: &Model, inputs: Inputs) -> String {
         &start,
         inputs,
         Vec::new(),
-        options(adaptive(1e-8), 1.0, 0.1),
+        options(explicit(1e-8), 1.0, 0.1),
     );
     let mut run = match made {
         Ok(run) => run,
@@ -526,7 +491,7 @@ fn friction_lets_go_at_a_sampling_instant() {
         ..own(Law::function(|t, _, _, tau| tau[0] = 2.2 * t))
     };
     for integrator in [
-        adaptive(1e-10),
+        explicit(1e-10),
         Integrator::Fixed {
             method: FixedMethod::RungeKutta4,
             step: 0.007,
@@ -534,7 +499,7 @@ fn friction_lets_go_at_a_sampling_instant() {
     ] {
         let options = options(integrator, 1.0, 0.1);
         let run = simulation(&model, &[0.0], &[0.0], inputs.clone(), options);
-        let (samples, run) = to_the_end(run);
+        let (samples, run) = to_the_end(run).unwrap();
         let events = run.events();
         assert_eq!(events.len(), 1, "{events:?}");
         assert_eq!(events[0].name, "axle slips");
@@ -562,7 +527,7 @@ fn resume_gives_the_same_bits() {
         tau[0] = -9.0 * q[0] - 0.5 * v[0] - 4.0 * state[0];
     });
     for integrator in [
-        adaptive(1e-9),
+        explicit(1e-9),
         bdf(1e-8),
         Integrator::Fixed {
             method: FixedMethod::RungeKutta4,
@@ -578,7 +543,7 @@ fn resume_gives_the_same_bits() {
             let options = options(integrator, 2.0, 0.015_625);
             Simulation::new(&model, &start, inputs, Vec::new(), options).unwrap()
         };
-        let (whole, run) = to_the_end(make(&law));
+        let (whole, run) = to_the_end(make(&law)).unwrap();
         let uses = run.actuator_uses().to_vec();
         let audit = run.finish();
         let mut first = make(&law);
@@ -614,4 +579,150 @@ fn resume_gives_the_same_bits() {
             "the run cannot be resumed: its controller keeps a state that was not saved"
         );
     }
+}
+
+/// A pendulum with a motor in its joint, an IMU at its tip and a load cell in its joint.
+fn measured_pendulum(lag: f64) -> Model {
+    let mut builder = ModelBuilder::new("pendulum");
+    builder.link(
+        "rod",
+        Inertial {
+            mass: 1.3,
+            centre: Vec3::new(0.4, 0.1, 0.0),
+            tensor: Sym3::new(0.02, 0.05, 0.06, 0.0, 0.0, 0.0),
+        },
+    );
+    builder.gravity = Vec3::new(0.0, -9.81, 0.0);
+    builder.joint(JointSpec::new("pivot", JointKind::Revolute, "world", "rod"));
+    builder.actuators.push(ActuatorSpec {
+        lag,
+        ..ActuatorSpec::new("motor", "pivot")
+    });
+    let imu = SensorRule::Imu {
+        frame: "rod".into(),
+    };
+    let cell = SensorRule::ForceTorque {
+        joint: "pivot".into(),
+        frame: None,
+    };
+    builder.sensors.push(SensorSpec::new("imu", imu));
+    builder.sensors.push(SensorSpec::new("cell", cell));
+    builder.build().unwrap()
+}
+
+/// What a controller that feeds sensors back saw: instants, and the numbers of both sensors.
+fn seen_by_a_controller(model: &Model) -> (Vec<Sample>, Vec<(f64, [[f64; 6]; 2])>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let book = Arc::clone(&seen);
+    let law = Law::with_sensors(move |t, _, sensors, tau| {
+        let [imu, cell] = [sensors.of("imu")?, sensors.of("cell")?];
+        book.lock().unwrap().push((t, [imu, cell]));
+        tau[0] = 0.3 * cell[1] - 0.8 * imu[2] + (5.0 * t).sin();
+        Ok(())
+    });
+    let inputs = Inputs {
+        actuators: Some(model.actuators()),
+        rate: Some(50.0),
+        ..own(law)
+    };
+    let options = options(adaptive(1e-10), 1.0, 0.02);
+    let (samples, run) = to_the_end(simulation(model, &[0.4], &[0.2], inputs, options));
+    expect_clean(&run.finish());
+    let seen = seen.lock().unwrap().clone();
+    (samples, seen)
+}
+
+/// With a lag efforts do not jump: what the controller saw at an instant is what a record of that instant has.
+#[test]
+fn a_controller_sees_what_is_recorded() {
+    let model = measured_pendulum(0.05);
+    let (samples, seen) = seen_by_a_controller(&model);
+    let mut dynamics = Dynamics::new(&model);
+    let mut compared = 0;
+    for sample in &samples {
+        let Some((_, seen)) = seen.iter().find(|(t, _)| (t - sample.time).abs() < 1e-12) else {
+            continue;
+        };
+        let recorded = (dynamics.measure(&sample.state, &sample.vdot, &sample.external)).unwrap();
+        for (seen, recorded) in seen.iter().zip(&recorded) {
+            for (seen, recorded) in seen.iter().zip(recorded) {
+                assert!((seen - recorded).abs() < 1e-11, "{}", sample.time);
+            }
+        }
+        compared += 1;
+    }
+    assert!(compared >= 50, "{compared}");
+}
+
+/// Without a lag it sees what its command before causes, at first none.
+#[test]
+fn a_controller_sees_what_its_last_command_causes() {
+    let model = measured_pendulum(0.0);
+    let (samples, seen) = seen_by_a_controller(&model);
+    let mut dynamics = Dynamics::new(&model);
+    let mut before = 0.0;
+    for (sample, (t, seen)) in samples.iter().zip(&seen) {
+        assert!((sample.time - t).abs() < 1e-12);
+        let vdot = dynamics
+            .forward(&sample.state, &[before], &[])
+            .unwrap()
+            .to_vec();
+        let wanted = dynamics.measure(&sample.state, &vdot, &[]).unwrap();
+        for (seen, wanted) in seen.iter().flatten().zip(wanted.iter().flatten()) {
+            assert!((seen - wanted).abs() < 1e-11, "{t} s: {seen} {wanted}");
+        }
+        before = sample.tau[0];
+    }
+    assert!(seen.len() >= 50);
+}
+
+#[test]
+fn sensors_need_a_rate_and_a_name() {
+    let model = measured_pendulum(0.0);
+    let start = State::new(&model, &[0.4], &[0.2]).unwrap();
+    for (rate, name, wanted) in [
+        (
+            None,
+            "imu",
+            "a continuous controller cannot look at sensors",
+        ),
+        (Some(50.0), "gyro", "model `pendulum` has no sensor `gyro`"),
+    ] {
+        let law = Law::with_sensors(move |_, _, sensors, _| sensors.of(name).map(|_| ()));
+        let inputs = Inputs { rate, ..own(law) };
+        let options = options(adaptive(1e-8), 1.0, 0.1);
+        let made = Simulation::new(&model, &start, inputs, Vec::new(), options);
+        let error = made.and_then(|mut run| {
+            let mut samples = Vec::new();
+            while !run.finished() {
+                run.advance(&mut samples)?;
+            }
+            Ok(())
+        });
+        let error = error.unwrap_err();
+        assert!(error.message().contains(wanted), "{}", error.message());
+    }
+}
+
+/// Damping on next to no inertia is found, with its freedom and its rate.
+#[test]
+fn stiff_damping_is_named() {
+    let mut builder = wheel();
+    builder.joints[0].dofs = vec![Dof {
+        damping: 2.0,
+        ..Dof::default()
+    }];
+    let model = builder.build().unwrap();
+    let found = fastest_damping(&model, &State::neutral(&model))
+        .unwrap()
+        .unwrap();
+    assert_eq!(found.name, "axle");
+    assert!((found.rate - 2.0 / INERTIA).abs() < 1e-12);
+    assert!((found.inertia - INERTIA).abs() < 1e-15);
+    assert!(!found.is_stiff(10.0) && found.is_stiff(1e6));
+    let loose = wheel().build().unwrap();
+    assert_eq!(
+        fastest_damping(&loose, &State::neutral(&loose)).unwrap(),
+        None
+    );
 }

@@ -6,8 +6,9 @@ use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::table::Table;
 use crate::{json, limits};
-use catena::error::Result;
+use catena::error::{Error, ErrorKind, Result};
 use catena::laws::{self, DENSE_LIMIT, LawResult};
+use catena::{Dynamics, Model, State};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -64,6 +65,11 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             text
         }
     });
+    if laws.iter().any(|law| !law.holds())
+        && let Some(error) = immobile(&model, arguments.seed)
+    {
+        outcome.failures.push(error.message().to_string());
+    }
     for law in laws.iter().filter(|law| !law.holds()) {
         outcome.failures.push(format!(
             "{} ({}): residual {}, allowed {}",
@@ -74,6 +80,14 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         ));
     }
     Ok(outcome)
+}
+
+/// Why the tree has no accelerations, where it has none: the freedom without inertia.
+fn immobile(model: &Model, seed: u64) -> Option<Error> {
+    let tree = model.clone().open_tree();
+    let state = State::random(&tree, seed);
+    let found = Dynamics::new(&tree).factorize(&state).err();
+    found.filter(|error| error.kind() == ErrorKind::Singular)
 }
 
 fn law_table(laws: &[LawResult]) -> String {

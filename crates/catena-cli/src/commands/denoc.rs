@@ -10,6 +10,7 @@ use crate::table::{self, Table};
 use crate::{json, limits, output};
 use catena::algorithm::natural_orthogonal_complement::Denoc;
 use catena::error::{Error, ErrorKind, Result};
+use catena::model::Couplings;
 use catena::residual::{largest, relative, within};
 use catena::spatial::ArticulatedInertia;
 use catena::{Dynamics, Matrix, Model};
@@ -56,7 +57,32 @@ enum Format {
 struct Found {
     situation: Situation,
     denoc: Denoc<f64>,
+    /// Of a model with couplings.
+    coupled: Option<Coupled>,
     checks: Vec<Check>,
+}
+
+/// From the independent freedoms to those of the tree, v_tree = G v, and to the twists, t = N G v.
+struct Coupled {
+    g: Matrix,
+    n: Matrix,
+}
+
+impl Found {
+    /// All arrays.
+    fn arrays(&self) -> Vec<NamedArray> {
+        let mut all = complement(&self.denoc);
+        if let Some(coupled) = &self.coupled {
+            for (name, matrix) in [("G", &coupled.g), ("N_G", &coupled.n)] {
+                all.push(NamedArray {
+                    name,
+                    shape: vec![matrix.rows(), matrix.columns()],
+                    numbers: matrix.as_slice().to_vec(),
+                });
+            }
+        }
+        all
+    }
 }
 
 /// An identity, and how well it holds.
@@ -69,18 +95,13 @@ struct Check {
 
 /// Makes the complement.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    let model = arguments.model.model()?;
+    let given = arguments.model.model()?;
+    // the factors N_l and N_d are those of the tree; couplings multiply by G
+    let model = match given.couplings() {
+        Some(_) => given.clone().open_tree(),
+        None => given.clone(),
+    };
     limits::freedoms(&model, "denoc", MOST_FREEDOMS)?;
-    if model.couplings().is_some() {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            format!(
-                "`{}` has joints that follow others: its complement is not that of a tree",
-                model.name()
-            ),
-        )
-        .hint("--open-loops takes the tree without its couplings"));
-    }
     let format = match &arguments.output {
         Some(path) => {
             output::expect_folder(path)?;
@@ -88,14 +109,15 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         }
         None => None,
     };
-    let situations = arguments.state.situations(&model, None, None)?;
+    let situations = arguments.state.situations(&given, None, None)?;
     let (n, nv) = (model.body_count(), model.nv());
     let numbers = 36 * (n * n + nv * nv) + 40 * n * nv;
     limits::memory("states", situations.len(), numbers)?;
     let mut dynamics = Dynamics::new(&model);
+    let mut independent = Dynamics::new(&given);
     let found = situations
         .into_iter()
-        .map(|situation| find(&mut dynamics, situation))
+        .map(|situation| find(&mut dynamics, &mut independent, situation))
         .collect::<Result<Vec<Found>>>()?;
     let record = || json::text(&to_json(&model, &found));
     let mut outcome = Outcome::text(match as_json {
@@ -144,14 +166,82 @@ fn format_of(path: &Path) -> Result<Format> {
     }
 }
 
-fn find(dynamics: &mut Dynamics, situation: Situation) -> Result<Found> {
+fn find(dynamics: &mut Dynamics, independent: &mut Dynamics, own: Situation) -> Result<Found> {
+    let situation = own.clone().of_tree(independent.model());
     let denoc = dynamics.denoc(&situation.state)?;
-    let checks = checks(dynamics, &situation, &denoc)?;
+    let mut checks = checks(dynamics, &situation, &denoc)?;
+    let couplings = independent.model().couplings().cloned();
+    let coupled = match couplings {
+        Some(couplings) => {
+            let n = in_independent(&couplings, &denoc.n());
+            checks.extend(coupled_checks(independent, &couplings, &own, &denoc, &n)?);
+            let g = in_independent(&couplings, &Matrix::identity(denoc.nv()));
+            Some(Coupled { g, n })
+        }
+        None => None,
+    };
     Ok(Found {
         situation,
         denoc,
+        coupled,
         checks,
     })
+}
+
+/// A G.
+fn in_independent(couplings: &Couplings, a: &Matrix) -> Matrix {
+    let mut product = Matrix::zeros(a.rows(), couplings.nv());
+    couplings.contract_columns(a, &mut product);
+    product
+}
+
+/// The same identities for N G, against the library's matrices of the independent freedoms.
+fn coupled_checks(
+    independent: &mut Dynamics,
+    couplings: &Couplings,
+    own: &Situation,
+    denoc: &Denoc<f64>,
+    n: &Matrix,
+) -> Result<[Check; 2]> {
+    let mut rotors = Matrix::zeros(denoc.nv(), denoc.nv());
+    for (k, rotor) in denoc.rotors().iter().enumerate() {
+        rotors[(k, k)] = *rotor;
+    }
+    let rotors = couplings.congruence(&rotors);
+    let mut inertia = n.transpose().product(&denoc.mass().product(n));
+    add(&mut inertia, &rotors);
+    let mut inner = denoc
+        .mass()
+        .product(&in_independent(couplings, &denoc.n_rate()));
+    add(&mut inner, &denoc.mass_rate().product(n));
+    let convective = n.transpose().product(&inner);
+    Ok([
+        Check {
+            key: "I_G",
+            words: "Gᵀ I G = (N G)ᵀ M (N G), rotors added",
+            difference: differ(&inertia, independent.inertia(&own.state)?),
+            allowed: ROUNDING,
+        },
+        Check {
+            key: "C_G",
+            words: "Gᵀ C G = (N G)ᵀ (M Ṅ G + Ṁ N G)",
+            difference: differ(&convective, independent.coriolis(&own.state)?),
+            allowed: ROUNDING,
+        },
+    ])
+}
+
+fn add(to: &mut Matrix, matrix: &Matrix) {
+    for (x, y) in to.as_mut_slice().iter_mut().zip(matrix.as_slice()) {
+        *x += y;
+    }
+}
+
+/// Largest difference, relative to the largest entry.
+fn differ(a: &Matrix, b: &Matrix) -> f64 {
+    let size = largest(b.as_slice());
+    let size = if size > 0.0 { size } else { 1.0 };
+    relative(a.as_slice(), b.as_slice(), size)
 }
 
 /// The identities of the papers, against the recursions.
@@ -166,20 +256,9 @@ fn checks(
     let smallest = d.iter().fold(f64::INFINITY, |a, &b| a.min(b));
     let solving = (SOLVING * largest(&d) / smallest).clamp(ROUNDING, LARGEST);
     let n = denoc.n();
-    let gyroscopic = denoc.mass_rate().product(&n);
     let mut inner = denoc.mass().product(&denoc.n_rate());
-    for (x, y) in inner.as_mut_slice().iter_mut().zip(gyroscopic.as_slice()) {
-        *x += y;
-    }
+    add(&mut inner, &denoc.mass_rate().product(&n));
     let convective = n.transpose().product(&inner);
-    let differ = |a: &Matrix, b: &Matrix| {
-        let size = largest(b.as_slice());
-        relative(
-            a.as_slice(),
-            b.as_slice(),
-            if size > 0.0 { size } else { 1.0 },
-        )
-    };
     let pivots = denoc.pivots().iter().zip(&d);
     let pivots: Vec<f64> = pivots.map(|(a, b)| (a - b).abs() / b).collect();
     let check = |key, words, difference, allowed| Check {
@@ -237,6 +316,9 @@ fn to_text(model: &Model, full: bool, found: &[Found]) -> String {
         for check in &one.checks {
             text += &format!("  check: {}, to {}\n", check.words, rough(check.difference));
         }
+    }
+    if found.iter().any(|one| one.coupled.is_some()) {
+        text += "\n  these are the factors of the tree; with couplings v_tree = G v, and the complement of the independent freedoms is N G\n";
     }
     if !model.constraints().is_empty() {
         text += "\n  this is the complement of the tree: the loops of the model are open\n";
@@ -336,8 +418,8 @@ fn matrices(model: &Model, denoc: &Denoc<f64>) -> String {
 /// The arrays of all states, with an axis for the states if there are several.
 fn arrays(found: &[Found]) -> Vec<NamedArray> {
     match found {
-        [one] => complement(&one.denoc),
-        _ => NamedArray::stacked(found.iter().map(|one| complement(&one.denoc)).collect()),
+        [one] => one.arrays(),
+        _ => NamedArray::stacked(found.iter().map(Found::arrays).collect()),
     }
 }
 
@@ -349,7 +431,7 @@ fn to_csv(found: &[Found]) -> Result<Vec<u8>> {
         .write_record(["state", "matrix", "row", "column", "value"])
         .map_err(trouble)?;
     for (state, one) in (1..).zip(found) {
-        for array in complement(&one.denoc) {
+        for array in one.arrays() {
             let columns = match &array.shape[..] {
                 [_] => 1,
                 shape => shape[shape.len() - 1],
@@ -379,7 +461,7 @@ fn to_json(model: &Model, found: &[Found]) -> Value {
         .iter()
         .map(|one| {
             let mut state: Map<String, Value> = situation::to_json(&one.situation);
-            for array in complement(&one.denoc) {
+            for array in one.arrays() {
                 state.insert(array.name.into(), nested(&array.shape, &array.numbers));
             }
             let checks = one.checks.iter();

@@ -162,6 +162,12 @@ fn record(derivation: &Derivation) -> Value {
             record["constraints"][name] = json!(rows);
         }
     }
+    let independent = derivation.python_independent();
+    if !independent.is_empty() {
+        let entries = independent.into_iter();
+        let entries = entries.map(|(name, rows)| (name.to_string(), json!(rows)));
+        record["independent"] = Value::Object(entries.collect());
+    }
     if let Some(steps) = derivation.python_steps() {
         record["steps"] = json!(steps);
     }

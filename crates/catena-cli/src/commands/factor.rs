@@ -12,7 +12,7 @@ use crate::{json, limits, number, words};
 use catena::algorithm::factorization::{ClusterFactorization, EndEffector, Factorization};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::JointKind;
-use catena::residual::{larger, largest, largest_of, relative, within};
+use catena::residual::{larger, largest, largest_of, ratio, relative, within};
 use catena::spatial::{Motion, Vec3};
 use catena::{Dynamics, Matrix, Model};
 use clap::Args;
@@ -274,7 +274,7 @@ fn dense(
             difference = larger(difference, (product - inertia[(i, j)]).abs());
         }
     }
-    let residual = difference / largest(inertia.as_slice());
+    let residual = ratio(difference, largest(inertia.as_slice()));
     Ok(Dense {
         inertia,
         u,

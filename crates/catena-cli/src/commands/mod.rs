@@ -32,6 +32,7 @@ pub mod render;
 pub mod report;
 pub mod simulate;
 pub mod study;
+pub mod sweep;
 pub mod tour;
 pub mod verify;
 pub mod view;

@@ -68,12 +68,13 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let each = PARAMETERS.len() * model.body_count() * model.nv();
     limits::memory("states", situations.len(), each)?;
     let parameters: Vec<f64> = inertial_parameters(&model);
+    model.expect_no_gravity_gradient("the regressor")?;
     let mut chain = (!model.constraints().is_empty()).then(|| ClosedChain::new(&model));
     let tree = match &chain {
         Some(_) => model.clone().open_tree(),
         None => model.clone(),
     };
-    let mut dynamics = Dynamics::new(&tree.without_passive_forces());
+    let mut dynamics = Dynamics::new(&tree.without_passive_forces().without_forces());
     let found = situations
         .into_iter()
         .map(|situation| regress(&mut dynamics, chain.as_mut(), &parameters, situation))
@@ -159,8 +160,12 @@ fn to_text(model: &Model, parameters: &[f64], found: &[Found]) -> String {
         true => "τ = Y π, the efforts of the bodies' inertias",
         false => "Zᵀ τ = Zᵀ Y π, the efforts of the bodies' inertias on the independent freedoms",
     };
+    let elements = match model.forces().is_empty() {
+        true => "",
+        false => ", force elements",
+    };
     let mut text = format!(
-        "regressor: {equation} (rotors, passive and external forces left out)\n{}\n",
+        "regressor: {equation} (rotors{elements}, passive and external forces left out)\n{}\n",
         one_line(model)
     );
     let tree = model.tree();

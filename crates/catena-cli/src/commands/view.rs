@@ -1,6 +1,7 @@
 //! `catena view MODEL|RUN…`: the mechanism in a browser, served on loopback.
 
 use crate::coordinates::Quantity;
+use crate::model_argument::ModelOptions;
 use crate::outcome::Outcome;
 use crate::scene_argument::Sight;
 use crate::state_argument::numbers_of;
@@ -21,6 +22,9 @@ pub struct Arguments {
     /// Model (file or embedded), or runs of `catena simulate -o`; several runs are laid over each other
     #[arg(value_name = "MODEL|RUN", required = true)]
     what: Vec<String>,
+
+    #[command(flatten)]
+    options: ModelOptions,
 
     /// Run a simulation of the model in the server: drag bodies, change gravity and motors while it runs
     #[arg(long)]
@@ -70,7 +74,14 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let sights = arguments
         .what
         .iter()
-        .map(|name| Sight::of(name, budget, arguments.visuals.as_deref()))
+        .map(|name| {
+            Sight::of(
+                name,
+                &arguments.options,
+                budget,
+                arguments.visuals.as_deref(),
+            )
+        })
         .collect::<Result<Vec<Sight>>>()?;
     let has_runs = sights.iter().any(|sight| sight.run.is_some());
     if sights.len() > 1 && sights.iter().any(|sight| sight.run.is_none()) {

@@ -2,7 +2,8 @@
 
 use super::document::{Block, Document, Line, Span, spans};
 use super::{
-    Complement, ConstraintRows, Equations, Keep, Part, Recursion, Verification, names, verify,
+    Complement, ConstraintRows, Equations, Independent, Keep, Part, Recursion, Verification, names,
+    verify,
 };
 use crate::Formula;
 use crate::formula::rounded;
@@ -49,6 +50,8 @@ pub struct Derivation {
     pub couplings: Option<Couplings>,
     /// The constraints of a closed chain: the equations are those of its tree.
     pub constraints: Option<ConstraintRows>,
+    /// For a model with couplings in closed form: its equations in the independent freedoms.
+    pub independent: Option<Independent>,
     /// The tree.
     pub(super) model: Model,
 }
@@ -62,9 +65,14 @@ const SHORT: usize = 8;
 /// Matrices whose rows are narrower than this are drawn, others are listed by their entries.
 const NARROW: usize = 70;
 
-const COUPLED: &str = "Some coordinates follow others. The equations below are those of the tree, with every joint free. With $G$ the constant matrix \
-    whose rows are unit vectors for the independent freedoms and the numbers of this table for the others, $q_{tree} = G q + c$ and $v_{tree} = G v$; \
-    the efforts of the independent freedoms are $G^T \\tau$, and their inertia matrix is $G^T I G$.";
+const COUPLED: &str = "Some coordinates follow others. With $G$ the constant matrix whose rows are unit vectors for the independent freedoms and the \
+    numbers of this table for the others, $q_{tree} = G q + c$ and $v_{tree} = G v$; the efforts of the independent freedoms are $G^T \\tau$, \
+    and their inertia matrix is $G^T I G$.";
+
+const PARTS: &str = "A ratio of turning joints is not a whole number: sines of parts of an angle have no formula here. The recursive style with $G$ has it, \
+    and a program (catena generate).";
+
+const OF_TREE: &str = "What follows is for the tree, with every joint free.";
 
 const CLOSED: &str = "Constraints close loops. The equations below are those of the tree with its loops open. With the constraints $\\xi = 0$ and a \
     multiplier $\\lambda$ for each of their independent rows the mechanism obeys $I \\dot{v} + C v + g = \\tau + J^T \\lambda$ and \
@@ -82,7 +90,12 @@ impl Derivation {
         let model = &model.clone().open_tree();
         let verification = verify(model)?;
         let closed = style == Style::Closed;
+        let independent = match &couplings {
+            Some(couplings) if closed => Some(Independent::new(model, couplings, keep)?),
+            _ => None,
+        };
         Ok(Derivation {
+            independent,
             name: model.name().into(),
             equations: closed.then(|| Equations::new(model, keep)).transpose()?,
             recursion: (!closed).then(|| Recursion::new(model, keep)).transpose()?,
@@ -131,6 +144,9 @@ impl Derivation {
                 vec![spans("symbol"), spans("value")],
                 rows.collect(),
             ));
+        }
+        if let Some(independent) = &self.independent {
+            self.independent(independent, &mut blocks);
         }
         if let Some(equations) = &self.equations {
             self.closed(equations, &mut blocks);
@@ -295,6 +311,78 @@ impl Derivation {
                 None => Block::Paragraph(spans(TOO_LONG)),
             });
         }
+    }
+
+    /// The equations with the couplings put in.
+    fn independent(&self, it: &Independent, blocks: &mut Vec<Block>) {
+        let n = it.freedoms.len();
+        let why = if self.has_whole_ratios() {
+            TOO_LONG
+        } else {
+            PARTS
+        };
+        let number = |i: usize| it.freedoms[i] + 1;
+        let two = |letter: &'static str| {
+            move |i: usize, j: usize| {
+                Math::parse(&format!("{letter}_{{{},{}}}", number(i), number(j)))
+            }
+        };
+        let one = |letter: &'static str| {
+            move |i: usize, _: usize| Math::parse(&format!("{letter}_{{{}}}", number(i)))
+        };
+        let (i_entry, c_entry) = (two("\\bar{I}"), two("\\bar{C}"));
+        let (g_entry, tau_entry) = (one("\\bar{g}"), one("\\bar{\\tau}"));
+        let groups: [Group<'_>; 4] = [
+            (
+                "Independent freedoms: inertia matrix $\\bar{I} = G^T I G$",
+                Math::parse("\\bar{I}"),
+                &i_entry,
+                n,
+                &it.inertia,
+                true,
+            ),
+            (
+                "Independent freedoms: $\\bar{C} = G^T C G$",
+                Math::parse("\\bar{C}"),
+                &c_entry,
+                n,
+                &it.coriolis,
+                false,
+            ),
+            (
+                "Independent freedoms: gravity $\\bar{g} = G^T g$",
+                Math::parse("\\bar{g}"),
+                &g_entry,
+                1,
+                &it.gravity,
+                false,
+            ),
+            (
+                "Independent freedoms: efforts $\\bar{\\tau} = G^T \\tau$",
+                Math::parse("\\bar{\\tau}"),
+                &tau_entry,
+                1,
+                &it.effort,
+                false,
+            ),
+        ];
+        for (title, letter, entry, columns, formulas, symmetric) in groups {
+            blocks.push(Block::Heading(spans(title)));
+            blocks.push(match formulas {
+                Some(list) => self.matrix(letter, entry, columns, list, symmetric),
+                None => Block::Paragraph(spans(why)),
+            });
+        }
+        blocks.push(Block::Paragraph(spans(OF_TREE)));
+    }
+
+    /// Are turning joints coupled by whole numbers?
+    fn has_whole_ratios(&self) -> bool {
+        let followers = self.couplings.iter().flat_map(Couplings::followers);
+        let tree = self.model.tree();
+        let turning = followers.filter(|f| tree.dofs[f.coordinate.v].force_unit != "N");
+        let mut ratios = turning.flat_map(|f| f.terms.iter().map(|(_, ratio)| *ratio));
+        ratios.all(|ratio| ratio.fract() == 0.0)
     }
 
     /// A matrix: drawn where it is small, or entry by entry.

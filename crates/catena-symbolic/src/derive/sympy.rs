@@ -69,6 +69,20 @@ impl Derivation {
                 };
             }
         }
+        let independent = self.python_independent();
+        if !independent.is_empty() {
+            text += "\n# the same with the couplings put in: independent freedoms only, with their symbols of the tree\n";
+        }
+        for (name, rows) in independent {
+            let _ = match rows {
+                Some(rows) => {
+                    let rows = rows.iter().map(|row| format!("[{}]", row.join(", ")));
+                    let rows = rows.collect::<Vec<_>>().join(",\n    ");
+                    writeln!(text, "{name}_independent = Matrix([\n    {rows},\n])")
+                }
+                None => writeln!(text, "# {name}_independent is too long to read"),
+            };
+        }
         text
     }
 
@@ -89,6 +103,29 @@ impl Derivation {
             (name, rows)
         });
         Some(written.collect())
+    }
+
+    /// The matrices in the independent freedoms as Python expressions, row by row: I, C, gravity, tau; None for one that is too
+    /// long. Empty without couplings.
+    pub fn python_independent(&self) -> Vec<(&'static str, Option<Vec<Vec<String>>>)> {
+        let Some(it) = &self.independent else {
+            return Vec::new();
+        };
+        let n = it.freedoms.len().max(1);
+        let groups = [
+            ("I", &it.inertia, n),
+            ("C", &it.coriolis, n),
+            ("gravity", &it.gravity, 1),
+            ("tau", &it.effort, 1),
+        ];
+        let rows = |list: &Vec<Formula>, columns: usize| -> Vec<Vec<String>> {
+            let rows = list.chunks(columns);
+            rows.map(|row| row.iter().map(python).collect()).collect()
+        };
+        let written = groups.map(|(name, formulas, columns)| {
+            (name, formulas.as_ref().map(|list| rows(list, columns)))
+        });
+        written.to_vec()
     }
 
     /// G by rows, a row for each freedom of the tree, and c; none without couplings.

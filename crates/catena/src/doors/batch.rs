@@ -605,9 +605,19 @@ impl Batch {
     /// The failures with their reasons, and an error if there are any.
     fn explain<Q: Question>(&mut self, question: Q, given: Given<'_>) -> Result<()> {
         let failed = self.failed();
-        if failed.is_empty() {
-            return Ok(());
+        match failed.is_empty() {
+            true => Ok(()),
+            false => self.explain_states(question, &failed, given),
         }
+    }
+
+    /// Adds these states to the failures, with their reasons; the first failure is the error.
+    fn explain_states<Q: Question>(
+        &mut self,
+        question: Q,
+        failed: &[usize],
+        given: Given<'_>,
+    ) -> Result<()> {
         let Given {
             q,
             v,
@@ -624,7 +634,7 @@ impl Batch {
             true => vec![0.0; size],
             false => x[state * size..(state + 1) * size].to_vec(),
         };
-        for &state in &failed {
+        for &state in failed {
             let single = State {
                 q: part(q, state, nq),
                 v: part(v, state, nv),
@@ -642,6 +652,7 @@ impl Batch {
             });
             self.failures.push(Failure { state, error });
         }
+        self.failures.sort_by_key(|failure| failure.state);
         self.first_failure()
     }
 

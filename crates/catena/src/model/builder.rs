@@ -40,7 +40,7 @@ impl Inertial {
         self.exact_moments_with(Sym3::zero())
     }
 
-    /// The same with what rounding took away from the tensor.
+    /// The moments in double-double, with `tensor_rest`, the part of the tensor that rounding took away.
     fn exact_moments_with(&self, tensor_rest: Sym3<f64>) -> RigidInertia<DoubleDouble> {
         let tensor = self.tensor.lift() + tensor_rest.lift();
         RigidInertia::from_centre(self.mass.lift(), self.centre.lift(), tensor)
@@ -355,6 +355,19 @@ impl ModelBuilder {
         let mut model = making.finish(self)?;
         model.constraints = constraints;
         model.forces = forces;
+        if model.body_count() == 0 {
+            let warning = Warning {
+                message: format!(
+                    "nothing can move: model `{}` has no joint that is not fixed; `--free-base` lets it float",
+                    self.name
+                ),
+                place: Place::default(),
+            };
+            if self.strict {
+                return Err(Error::new(ErrorKind::Model, warning.message));
+            }
+            Arc::make_mut(&mut model.tree).warnings.push(warning);
+        }
         match check::mobility(&model)? {
             None => {}
             Some(error) if self.allow_immobile && !self.strict => {

@@ -162,12 +162,12 @@ pub(super) fn names(builder: &ModelBuilder) -> Result<()> {
             .hint("join it to another link, or to `world` by a fixed or free joint"));
         }
     }
-    if builder.joints.iter().all(|j| j.kind == JointKind::Fixed) {
+    if builder.links.is_empty() {
         return Err(Error::new(
             ErrorKind::Model,
-            format!("model `{}` has no moving joint", builder.name),
+            format!("model `{}` has no links", builder.name),
         )
-        .hint("a model needs at least one joint that is not fixed; a body that floats has a free base (`--free-base`)"));
+        .hint("a model needs links, and joints that move them"));
     }
     let mut frames: HashMap<&str, ()> = links.keys().map(|&name| (name, ())).collect();
     for frame in &builder.frames {

@@ -608,6 +608,24 @@ impl<P> Model<P> {
         }
     }
 
+    /// For what takes forces as independent of the inertias: a model with a gravity gradient is refused.
+    pub fn expect_no_gravity_gradient(&self, what: &str) -> Result<()> {
+        let is_field = |e: &&ForceElement| matches!(e.law, ForceLaw::GravityGradient(_));
+        match self.forces.iter().find(is_field) {
+            None => Ok(()),
+            Some(element) => Err(Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "{what} does not support gravity gradients, and model `{}` has `{}`: its forces depend on the inertias",
+                    self.name(),
+                    element.name
+                ),
+            )
+            .at(element.place.clone())
+            .hint("leave its [[force]] table out (`Model::without_forces`)")),
+        }
+    }
+
     /// A copy without force elements.
     #[must_use]
     pub fn without_forces(mut self) -> Self {

@@ -1,15 +1,18 @@
 //! Controllers of one's own, and actuators: from the effort a controller asks for to the effort a joint gets.
 //!
 //! ```text
-//! (t, q, v) → controller → demand → effort limit → zero-order hold → first-order lag → τ
+//! (t, q, v, sensors) → controller → demand → effort limit → zero-order hold → first-order lag → τ
 //! ```
 //!
 //! Without a rate the controller is continuous: a function of (t, q, v), evaluated with the dynamics. With a rate it runs at
 //! the instants k / rate and its efforts are held in between; steps of the integrator end at these instants. A lag τ̇ = (u − τ) / T
 //! after a command u that is held has a closed form, so it adds no state to the integration.
+//!
+//! Sensors measure accelerations and loads, which the efforts cause. A sampled controller sees them under the efforts that act
+//! until its instant, before its own command; a continuous one would have to know its answer, and may not ask.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Actuator, Model};
+use crate::model::{Actuator, Model, Tree};
 use crate::spatial::Force;
 use crate::state::State;
 use std::fmt;
@@ -19,7 +22,7 @@ use std::sync::Arc;
 ///
 /// ```
 /// use catena::error::Result;
-/// use catena::simulate::Control;
+/// use catena::simulate::{Control, Sensors};
 /// use catena::State;
 ///
 /// /// Proportional, with an integral that it keeps itself.
@@ -30,7 +33,7 @@ use std::sync::Arc;
 /// }
 ///
 /// impl Control for ProportionalIntegral {
-///     fn efforts(&mut self, _t: f64, state: &State, tau: &mut [f64]) -> Result<()> {
+///     fn efforts(&mut self, _t: f64, state: &State, _: &mut Sensors<'_>, tau: &mut [f64]) -> Result<()> {
 ///         let error = self.target - state.q[0];
 ///         self.integral += 0.001 * error;
 ///         tau[0] = 40.0 * error + 10.0 * self.integral;
@@ -51,8 +54,14 @@ pub trait Control: Duplicate + Send + Sync {
     /// Efforts at an instant; `tau` has an entry per freedom, all zero on entry.
     ///
     /// Without a rate this is called for the stages of every step, also of steps that are rejected: what it returns may depend on
-    /// t and the state only.
-    fn efforts(&mut self, t: f64, state: &State, tau: &mut [f64]) -> Result<()>;
+    /// t and the state only. With a rate it may ask the sensors.
+    fn efforts(
+        &mut self,
+        t: f64,
+        state: &State,
+        sensors: &mut Sensors<'_>,
+        tau: &mut [f64],
+    ) -> Result<()>;
 
     /// What it remembers, for the checkpoint of a run; empty if nothing. None: it cannot be saved, and a run with it cannot be
     /// resumed.
@@ -63,6 +72,78 @@ pub trait Control: Duplicate + Send + Sync {
     /// Takes up what [`save`](Self::save) gave.
     fn restore(&mut self, _saved: &[f64]) -> Result<()> {
         Ok(())
+    }
+}
+
+type Look<'a> = dyn FnMut() -> Result<Vec<[f64; 6]>> + 'a;
+
+/// The model's sensors as a sampled controller sees them: under the efforts that act until its instant. They are measured when
+/// it first asks.
+pub struct Sensors<'a> {
+    tree: &'a Tree,
+    /// None for a continuous controller.
+    look: Option<&'a mut Look<'a>>,
+    measured: Option<Vec<[f64; 6]>>,
+}
+
+impl<'a> Sensors<'a> {
+    /// Of a continuous controller: it may not ask.
+    pub(super) fn closed(tree: &'a Tree) -> Self {
+        Sensors {
+            tree,
+            look: None,
+            measured: None,
+        }
+    }
+
+    /// Measured by this function.
+    pub(super) fn new(tree: &'a Tree, look: &'a mut Look<'a>) -> Self {
+        Sensors {
+            tree,
+            look: Some(look),
+            measured: None,
+        }
+    }
+
+    /// What the sensors measure, in the order of [`Model::sensors`]; [`Sensor::measures`](crate::model::Sensor::measures) says
+    /// what the numbers are.
+    pub fn all(&mut self) -> Result<&[[f64; 6]]> {
+        let measured = match self.measured.take() {
+            Some(measured) => measured,
+            None => match &mut self.look {
+                Some(look) => look()?,
+                None => {
+                    return Err(Error::new(
+                        ErrorKind::Input,
+                        "a continuous controller cannot look at sensors: what they measure depends on its efforts",
+                    )
+                    .hint("give the controller a rate (`--rate 1000`): it then sees what its last efforts cause"));
+                }
+            },
+        };
+        Ok(self.measured.insert(measured))
+    }
+
+    /// What the sensor of this name measures.
+    pub fn of(&mut self, name: &str) -> Result<[f64; 6]> {
+        let sensors = &self.tree.sensors;
+        let Some(index) = sensors.iter().position(|sensor| sensor.name == name) else {
+            let known: Vec<&str> = sensors.iter().map(|sensor| sensor.name.as_str()).collect();
+            let message = format!("model `{}` has no sensor `{name}`", self.tree.name);
+            return Err(
+                Error::new(ErrorKind::Input, message).hint(match known.is_empty() {
+                    true => "it has none; name them in [[sensor]] tables".to_string(),
+                    false => format!("its sensors are {}", known.join(", ")),
+                }),
+            );
+        };
+        Ok(self.all()?[index])
+    }
+}
+
+impl fmt::Debug for Sensors<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sensors({})", self.tree.sensors.len())
     }
 }
 
@@ -82,7 +163,13 @@ impl<F> Control for F
 where
     F: FnMut(f64, &[f64], &[f64], &mut [f64]) + Clone + Send + Sync + 'static,
 {
-    fn efforts(&mut self, t: f64, state: &State, tau: &mut [f64]) -> Result<()> {
+    fn efforts(
+        &mut self,
+        t: f64,
+        state: &State,
+        _: &mut Sensors<'_>,
+        tau: &mut [f64],
+    ) -> Result<()> {
         self(t, &state.q, &state.v, tau);
         Ok(())
     }
@@ -113,6 +200,14 @@ impl Law {
     /// A function of time and state that remembers nothing and may fail: its error ends the run.
     pub fn fallible(
         law: impl Fn(f64, &State, &mut [f64]) -> Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        Law::with_sensors(move |t, state, _, tau| law(t, state, tau))
+    }
+
+    /// A sampled controller that looks at the model's sensors and remembers nothing: `|t, state, sensors, tau|`. Its error ends
+    /// the run.
+    pub fn with_sensors(
+        law: impl Fn(f64, &State, &mut Sensors<'_>, &mut [f64]) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
         Law::new(Fallible(Arc::new(law)))
     }
@@ -150,14 +245,20 @@ impl fmt::Debug for Law {
     }
 }
 
-type Function = dyn Fn(f64, &State, &mut [f64]) -> Result<()> + Send + Sync;
+type Function = dyn Fn(f64, &State, &mut Sensors<'_>, &mut [f64]) -> Result<()> + Send + Sync;
 
 #[derive(Clone)]
 struct Fallible(Arc<Function>);
 
 impl Control for Fallible {
-    fn efforts(&mut self, t: f64, state: &State, tau: &mut [f64]) -> Result<()> {
-        (self.0)(t, state, tau)
+    fn efforts(
+        &mut self,
+        t: f64,
+        state: &State,
+        sensors: &mut Sensors<'_>,
+        tau: &mut [f64],
+    ) -> Result<()> {
+        (self.0)(t, state, sensors, tau)
     }
 
     fn save(&self) -> Option<Vec<f64>> {
@@ -175,7 +276,13 @@ impl<F> Control for WithState<F>
 where
     F: Fn(f64, &[f64], &[f64], &mut [f64], &mut [f64]) + Clone + Send + Sync + 'static,
 {
-    fn efforts(&mut self, t: f64, state: &State, tau: &mut [f64]) -> Result<()> {
+    fn efforts(
+        &mut self,
+        t: f64,
+        state: &State,
+        _: &mut Sensors<'_>,
+        tau: &mut [f64],
+    ) -> Result<()> {
         (self.law)(t, &state.q, &state.v, &mut self.memory, tau);
         Ok(())
     }
@@ -238,7 +345,7 @@ impl fmt::Debug for FrameLoad {
 /// Proportional and derivative gains: one number for all joints, or one for each.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Gains {
-    /// The same for all.
+    /// One number for all joints.
     Same(f64),
     /// One for each joint coordinate without quaternion, in the order of the motion to follow.
     Each(Vec<f64>),

@@ -19,6 +19,7 @@ mod implicit;
 mod inputs;
 mod pendulum;
 mod run;
+mod stiffness;
 mod stops;
 mod tree_system;
 
@@ -27,9 +28,10 @@ pub use base_motion::{
     AnalyticBase, BaseMotion, BaseTable, PrescribedBase, RestingBase, Sinusoid, check_derivatives,
 };
 pub use closing::Drift;
-pub use control::{ActuatorUse, Control, Duplicate, FrameLoad, Gains, Law};
+pub use control::{ActuatorUse, Control, Duplicate, FrameLoad, Gains, Law, Sensors};
 pub use implicit::NewtonMatrix;
 pub use inputs::{Controller, FrameWrench, Inputs, LineSpring, Table};
 pub use run::{Happened, Integrator, Sample, Simulation, SimulationOptions, verified_error};
+pub use stiffness::{FastDamping, fastest_damping};
 pub use stops::{Stop, StopKind};
 pub use tree_system::{Constrained, EventFunction, Response, StateFunction, TreeSystem};

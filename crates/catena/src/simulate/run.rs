@@ -9,6 +9,7 @@ use super::engine::Engine;
 use super::impact::Impact;
 use super::implicit::NewtonMatrix;
 use super::inputs::{Controller, Inputs};
+use super::stiffness::fastest_damping;
 use super::tree_system::{
     Cause, Change, Constrained, EventFunction, Overrun, Response, TreeSystem,
 };
@@ -600,13 +601,27 @@ impl Simulation {
         if fixed || reached - from >= 2e-6 * self.options.duration {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::Integration,
-            format!(
-                "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached} s"
-            ),
-        )
-        .hint("loosen the tolerance, or use a fixed step: something in this system is very fast"))
+        let error = |more: &str| {
+            Error::new(
+                ErrorKind::Integration,
+                format!(
+                    "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached} s{more}"
+                ),
+            )
+        };
+        let state = self.system.unpack(reached, &self.y);
+        let damping = fastest_damping(self.system.model(), &state).ok().flatten();
+        Err(match damping.filter(|damping| damping.is_stiff(self.options.duration)) {
+            Some(damping) => error(&format!(
+                "; the damping of `{}` acts within {:.1e} s on an inertia of {:.1e} (with all beyond it free)",
+                damping.name,
+                damping.rate.recip(),
+                damping.inertia
+            ))
+            .hint("stiff damping needs an implicit method (`--method bdf`)"),
+            None => error("")
+                .hint("loosen the tolerance, or use a fixed step: something in this system is very fast"),
+        })
     }
 
     /// Passes fixed steps to the auditor: the first hundred, and one in ten of those that follow, at irregular intervals that do not

@@ -22,12 +22,12 @@
 //! on stops hold, too; impacts add to D (see `stops.rs`, `impact.rs`).
 
 use super::closing::{Closing, Drift};
-use super::control::{Actuated, Hold};
+use super::control::{Actuated, Hold, Law, Sensors};
 use super::dry_friction::{DryFriction, Mode, Standing, Touch};
 use super::inputs::{Controller, Inputs};
 use super::stops::{self, BEYOND, Cushion, Gate, Press};
 use crate::Dynamics;
-use crate::algorithm::constrained::UserConstraint;
+use crate::algorithm::constrained::{Axes, Rows, UserConstraint};
 use crate::algorithm::passive;
 use crate::doors::native::Compiler;
 use crate::error::{Error, ErrorKind, Result};
@@ -196,7 +196,7 @@ pub struct TreeSystem {
     tau: Vec<f64>,
     resisted: Vec<f64>,
     external: Vec<Force<f64>>,
-    /// The same with the wrenches of force elements, for equations in other coordinates.
+    /// `external` with the wrenches of force elements, for equations in other coordinates.
     loads: Vec<Force<f64>>,
     still: Vec<f64>,
     vdot: Vec<f64>,
@@ -264,9 +264,9 @@ impl TreeSystem {
     }
 
     /// From now on accelerations come from code that this compiler generates for the model, wherever the base is at rest and no external
-    /// wrenches act. Returns false, without a change, for closed chains and models with force elements.
+    /// wrenches act. Returns false, without a change, for closed chains, models with force elements and those without freedoms.
     pub fn compile(&mut self, compiler: Compiler) -> Result<bool> {
-        if self.closing.is_some() || !self.model.forces().is_empty() {
+        if self.closing.is_some() || !self.model.forces().is_empty() || self.model.nv() == 0 {
             return Ok(false);
         }
         let compiled = compiler(self.dynamics.model())?;
@@ -454,6 +454,9 @@ impl TreeSystem {
 
     /// Lets the controller say what it demands at the state loaded.
     fn command(&mut self, t: f64) -> Result<()> {
+        if matches!(self.inputs.controller, Controller::Own(_)) {
+            return self.command_by_own(t);
+        }
         let Self {
             inputs,
             state,
@@ -463,11 +466,74 @@ impl TreeSystem {
             demand,
             ..
         } = self;
-        let done = inputs.efforts(t, state, model, dynamics, actuated, demand);
-        if let (Err(error), Controller::Own(_)) = (&done, &self.inputs.controller) {
-            self.complaint = Some(error.clone());
+        inputs.efforts(t, state, model, dynamics, actuated, demand)
+    }
+
+    /// The same for a controller of one's own: it is taken out meanwhile, so that it can ask the rest for what sensors measure.
+    fn command_by_own(&mut self, t: f64) -> Result<()> {
+        let mut controller = std::mem::replace(&mut self.inputs.controller, Controller::None);
+        if let Controller::Own(law) = &mut controller {
+            let mut demand = std::mem::take(&mut self.demand);
+            demand.fill(0.0);
+            let done = match self.is_sampled() {
+                true => self.ask_with_sensors(t, law, &mut demand),
+                false => {
+                    let mut sensors = Sensors::closed(self.model.tree());
+                    (law.control()).efforts(t, &self.state, &mut sensors, &mut demand)
+                }
+            };
+            let done = done.and_then(|()| self.actuated.check(t, &demand, &self.model));
+            self.complaint = done.as_ref().err().cloned();
+            self.demand = demand;
+            self.inputs.controller = controller;
+            return done;
         }
-        done
+        self.inputs.controller = controller;
+        Ok(())
+    }
+
+    fn ask_with_sensors(&mut self, t: f64, law: &mut Law, demand: &mut [f64]) -> Result<()> {
+        let (tree, state) = (Arc::clone(&self.model.tree), self.state.clone());
+        let mut look = || self.measure(t, &state);
+        let mut sensors = Sensors::new(&tree, &mut look);
+        law.control().efforts(t, &state, &mut sensors, demand)
+    }
+
+    /// What the model's sensors measure at an instant, under what acts then: six numbers each
+    /// ([`Sensor::measures`](crate::model::Sensor::measures)).
+    pub fn measure(&mut self, t: f64, state: &State) -> Result<Vec<[f64; 6]>> {
+        if self.model.sensors().is_empty() {
+            return Ok(Vec::new());
+        }
+        let response = self.response(t, state)?;
+        let mut wrenches = response.external;
+        if let Some(constrained) = &response.constrained {
+            let multipliers = &constrained.multipliers;
+            self.add_constraint_wrenches(t, state, multipliers, &mut wrenches)?;
+        }
+        self.dynamics.measure(state, &response.vdot, &wrenches)
+    }
+
+    /// Adds the wrenches of the model's constraints on the bodies.
+    fn add_constraint_wrenches(
+        &mut self,
+        t: f64,
+        state: &State,
+        multipliers: &[f64],
+        wrenches: &mut Vec<Force<f64>>,
+    ) -> Result<()> {
+        let kinematics = self.dynamics.kinematics(state, &self.still)?;
+        let mut rows = Rows::new(&self.model, Axes::Parent);
+        rows.evaluate(&self.model, t, &state.q, &state.v, kinematics);
+        if rows.residual.len() < multipliers.len() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "sensors cannot be measured under constraints of one's own: what wrenches they exert on the bodies is not known",
+            ));
+        }
+        wrenches.resize(self.model.body_count() + 1, Force::zero());
+        rows.add_wrenches(&self.model, kinematics, multipliers, wrenches);
+        Ok(())
     }
 
     /// What the controller or a load complained about, if anything: no shorter step helps.

@@ -3,7 +3,7 @@
 mod formula;
 mod subject;
 
-use crate::model_argument::ModelArgument;
+use crate::model_argument::{ModelArgument, ModelOptions};
 use crate::outcome::Outcome;
 use crate::table::Table;
 use crate::{json, limits, output};
@@ -35,17 +35,16 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FOLDER", conflicts_with = "model")]
     output: Option<PathBuf>,
 
-    /// Leave loops and couplings of the model open: the tree alone
-    #[arg(long, requires = "model")]
-    open_loops: bool,
+    #[command(flatten)]
+    options: ModelOptions,
 }
 
 /// Counts.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     if let Some(name) = &arguments.model {
-        let argument = ModelArgument::named(name).opened(arguments.open_loops);
-        return one_model(&argument, as_json);
+        return one_model(&arguments.options.of(name), as_json);
     }
+    (arguments.options).expect_none("none is given: the chains of the tables are counted")?;
     if let Some(folder) = &arguments.output {
         output::make_folder(folder)?;
     }

@@ -179,7 +179,7 @@ pub fn closed(model: &Model, chosen: &[usize]) -> Operations {
     operations
 }
 
-/// The same for the independent freedoms of a tree with couplings.
+/// The operations of an algorithm on the independent freedoms of a tree with couplings.
 fn coupled(tree: &Model, couplings: &Couplings, algorithm: Algorithm) -> Operations {
     let x = |n: usize| vec![Count::variable(0.1); n];
     let (q, v) = (x(couplings.nq()), x(couplings.nv()));
@@ -222,6 +222,9 @@ pub fn program(model: &Model, algorithm: Algorithm) -> Result<Option<Operations>
         Algorithm::ChosenRows => (Question::Forward, ""),
         Algorithm::Factorization => return Ok(None),
     };
+    if model.nv() == 0 {
+        return Ok(None);
+    }
     let ways = generate::programs(model, question, &CodeOptions::default())?;
     let own = ways.iter().filter(|(_, method)| method.starts_with(traced));
     let counts = own.map(|(program, _)| program.operation_count());

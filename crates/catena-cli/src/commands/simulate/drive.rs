@@ -3,12 +3,12 @@
 use super::process::Process;
 use super::{Arguments, ControllerKind, base};
 use crate::coordinates::{Coordinate, Quantity};
-use crate::expression::Expression;
+use crate::expression::{Expression, Motion};
 use crate::situation::{Situation, find_frame};
 use crate::state_argument::{self, typed_list};
 use crate::{json, names, number, state_file};
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::{Actuator, BodyInfo};
+use catena::model::{Actuator, BodyInfo, Sensor};
 use catena::simulate::{Controller, EventFunction, FrameWrench, Gains, Inputs, Law, Table};
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample, Sampled};
@@ -220,6 +220,17 @@ impl Arguments {
             coordinates.map(|coordinate| coordinate.name).collect()
         };
         let [positions, velocities] = [Quantity::Position, Quantity::Velocity].map(names);
+        let measures = |sensor: &Sensor| {
+            let measures = sensor.measures();
+            measures.map(|(measure, _)| format!("{}.{measure}", sensor.name))
+        };
+        let sensors: Vec<String> = model.sensors().iter().flat_map(measures).collect();
+        let mut motion = Motion {
+            positions: &positions,
+            velocities: &velocities,
+            sensors: &sensors,
+            looks_at_sensors: false,
+        };
         let mut formulas: Vec<(usize, Expression)> = Vec::new();
         for text in &self.effort {
             let Some((name, formula)) = text.split_once('=') else {
@@ -234,19 +245,31 @@ impl Arguments {
                 )));
             }
             let formula = formula.trim();
-            let expression =
-                Expression::parse(formula, &positions, &velocities).map_err(|error| {
-                    let message = format!("--effort: {}", error.message());
-                    let hint = error.advice().map(str::to_string);
-                    let error = refusal(message);
-                    hint.map_or(error.clone(), |hint| error.hint(hint))
-                })?;
+            let expression = Expression::parse(formula, &mut motion).map_err(|error| {
+                let message = format!("--effort: {}", error.message());
+                let hint = error.advice().map(str::to_string);
+                let error = refusal(message);
+                hint.map_or(error.clone(), |hint| error.hint(hint))
+            })?;
+            if motion.looks_at_sensors && self.rate.is_none() {
+                return Err(refusal(format!(
+                    "--effort: `{formula}` looks at a sensor, which needs --rate"
+                ))
+                .hint("what a sensor measures depends on the efforts; with --rate 1000 it is measured under the last ones"));
+            }
             formulas.push((k, expression));
         }
-        let law = Law::function(move |t, q, v, tau| {
+        let needs_sensors = motion.looks_at_sensors;
+        let law = Law::with_sensors(move |t, state, sensors, tau| {
+            let (q, v) = (&state.q, &state.v);
+            let sensors = match needs_sensors {
+                true => sensors.all()?.as_flattened(),
+                false => &[],
+            };
             for (k, formula) in &formulas {
-                tau[*k] = formula.value(t, q, v);
+                tau[*k] = Motion::value(formula, t, [q, v, sensors]);
             }
+            Ok(())
         });
         let description = json!({ "kind": "formulas", "efforts": self.effort });
         Ok((Controller::Own(law), description))

@@ -9,12 +9,14 @@ mod process;
 mod progress;
 mod record;
 mod report;
+mod trial;
 
 pub use chosen::{Chosen, matches};
 pub use limits::description as stops_description;
 pub use origin::arithmetic;
 pub use record::Layout;
 pub use report::stored;
+pub use trial::{RunArguments, Trial};
 
 use crate::json;
 use crate::model_argument::{Loaded, ModelArgument};
@@ -30,10 +32,12 @@ use catena::integrate::bdf::MAX_ORDER;
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::native::Compiler;
 use catena::simulate::{
-    Drift, Integrator, NewtonMatrix, Simulation, SimulationOptions, verified_error,
+    Drift, FastDamping, Integrator, NewtonMatrix, Simulation, SimulationOptions, fastest_damping,
+    verified_error,
 };
 use catena::{Cpu, Model};
 use clap::{Args, ValueEnum};
+use drive::Drive;
 use limits::LimitKind;
 use progress::Progress;
 use record::Recorder;
@@ -130,15 +134,14 @@ pub struct Arguments {
     #[arg(long, value_name = "DT", allow_negative_numbers = true)]
     interval: Option<f64>,
 
-    /// dop853, verner9, verner6, tsit5, dopri5 (adaptive); bdf (adaptive, implicit, for stiff joints); rk4, semi-implicit-euler, implicit-midpoint (fixed step)
+    /// dop853, verner9, verner6, tsit5, dopri5 (adaptive); bdf (adaptive, implicit, for stiff joints); rk4, semi-implicit-euler, implicit-midpoint (fixed step) [default: dop853, bdf where the damping of a joint is too fast for it]
     #[arg(
         long,
         value_name = "NAME",
-        default_value = "dop853",
         value_parser = |name: &str| Ok::<String, std::convert::Infallible>(name.to_lowercase()),
         help_heading = "Method"
     )]
-    method: String,
+    method: Option<String>,
 
     /// Coordinates that bdf integrates: joints (trees), bodies (redundant coordinates, loops too) [default: joints, bodies if there are loops]
     #[arg(long, value_name = "NAME", help_heading = "Method")]
@@ -401,55 +404,108 @@ pub struct Arguments {
     audit: Strictness,
 }
 
+/// A run that is about to start, and what it was made of.
+struct Begun {
+    simulation: Simulation,
+    start: Situation,
+    /// The method of integration, and the damping that chose it.
+    method: String,
+    stiff: Option<FastDamping>,
+    options: SimulationOptions,
+    drive: Drive,
+    events: Vec<String>,
+    layout: Layout,
+    moved: Option<Moved>,
+}
+
+impl Arguments {
+    /// Sets a run up from a state in independent coordinates, and opens the model's couplings: the run has all coordinates of the tree.
+    /// `option` names in messages what asks for further columns.
+    fn begin(
+        &self,
+        loaded: &mut Loaded,
+        start: &Situation,
+        option: &str,
+        record: &[String],
+        compiler: Option<Compiler>,
+    ) -> Result<Begun> {
+        let mut start = start.of_tree(&loaded.model);
+        let has_loops = !loaded.model.constraints().is_empty();
+        loaded.model = loaded.model.clone().with_couplings_as_constraints();
+        let model = &loaded.model;
+        let mut moved = None;
+        if has_loops {
+            let chain = &mut ClosedChain::new(model);
+            moved = situation::close(chain, 0.0, &mut start.state)?;
+        }
+        let stiff = self.stiff_damping(model, &start);
+        let method = self.method(stiff.as_ref()).to_string();
+        let options = self.options(&method)?;
+        self.check_limit()?;
+        let drive = self.drive(model, &start)?;
+        let events = self.events(model)?;
+        let names = events.iter().map(|event| event.name().to_string());
+        let names: Vec<String> = names.collect();
+        let simulation = Simulation::with_compiler(
+            model,
+            &start.state,
+            drive.inputs.clone(),
+            events,
+            options.clone(),
+            self.drift(&options)?,
+            compiler,
+        )?;
+        let layout = Layout {
+            momentum: simulation.knows_momentum(),
+            base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
+            stopped: drive.inputs.stops.iter().map(|stop| stop.freedom).collect(),
+            chosen: Chosen::default(),
+        };
+        let layout = Layout {
+            chosen: Chosen::new(model, &layout.columns(model), option, record)?,
+            ..layout
+        };
+        Ok(Begun {
+            simulation,
+            start,
+            method,
+            stiff,
+            options,
+            drive,
+            events: names,
+            layout,
+            moved,
+        })
+    }
+}
+
 /// Simulates.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let mut loaded = arguments.model.load()?;
-    // the state is given in independent coordinates; the run has all of the tree
-    let mut start = arguments.start(&loaded)?.of_tree(&loaded.model);
-    let has_loops = !loaded.model.constraints().is_empty();
-    loaded.model = loaded.model.with_couplings_as_constraints();
-    let model = &loaded.model;
-    let mut moved = None;
-    if has_loops {
-        let chain = &mut ClosedChain::new(model);
-        moved = situation::close(chain, 0.0, &mut start.state)?;
-    }
-    let options = arguments.options()?;
-    arguments.check_limit()?;
-    let drive = arguments.drive(model, &start)?;
-    let inputs = drive.inputs.clone();
-    let events = arguments.events(model)?;
-    let names: Vec<String> = events
-        .iter()
-        .map(|event| event.name().to_string())
-        .collect();
-    let mut simulation = Simulation::with_compiler(
-        model,
-        &start.state,
-        inputs.clone(),
+    let start = arguments.start(&loaded)?;
+    let compiler = arguments.compiler(&loaded.model);
+    let Begun {
+        mut simulation,
+        start,
+        method,
+        stiff,
+        options,
+        drive,
         events,
-        options.clone(),
-        arguments.drift(&options)?,
-        arguments.compiler(model),
-    )?;
+        layout,
+        moved,
+    } = arguments.begin(&mut loaded, &start, "--record", &arguments.record, compiler)?;
+    let model = &loaded.model;
+    let inputs = drive.inputs.clone();
     let nudged = simulation.start_moved();
-    let layout = Layout {
-        momentum: simulation.knows_momentum(),
-        base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
-        stopped: inputs.stops.iter().map(|stop| stop.freedom).collect(),
-        chosen: Chosen::default(),
-    };
-    let layout = Layout {
-        chosen: Chosen::new(model, &layout.columns(model), "--record", &arguments.record)?,
-        ..layout
-    };
     let is_compiled = simulation.is_compiled();
     let origin = arguments.origin(
         &loaded,
         &start,
         &options,
+        &method,
         &drive,
-        &names,
+        &events,
         &layout,
         is_compiled,
     )?;
@@ -491,6 +547,13 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         true => json::text(&report.json()),
         false => report.text(),
     });
+    if let Some(damping) = stiff {
+        outcome = outcome.note(format!(
+            "the damping of `{}` acts within {} s: the implicit method bdf is used (--method)",
+            damping.name,
+            rough(damping.rate.recip())
+        ));
+    }
     if let Some(moved) = moved {
         outcome = outcome.note(moved.sentence());
     } else if nudged.iter().any(|moved| *moved > NUDGED) {
@@ -547,14 +610,32 @@ impl Arguments {
         }
     }
 
+    /// Damping that is too fast for the usual method, if no method was chosen. A sampled controller stays with it: its steps
+    /// start anew at every instant.
+    fn stiff_damping(&self, model: &Model, start: &Situation) -> Option<FastDamping> {
+        let is_open = self.method.is_none() && self.rate.is_none() && self.step.is_none();
+        let found = is_open.then(|| fastest_damping(model, &start.state).ok())?;
+        found.flatten().filter(|d| d.is_stiff(self.duration))
+    }
+
+    /// The method chosen, or the usual one.
+    fn method(&self, stiff: Option<&FastDamping>) -> &str {
+        match (self.method.as_deref(), stiff) {
+            (Some(method), _) => method,
+            (None, Some(_)) => "bdf",
+            (None, None) => "dop853",
+        }
+    }
+
     /// The compiler of code for the model, if wanted.
     fn compiler(&self, model: &Model) -> Option<Compiler> {
-        let wanted = self.accelerations == Accelerations::Compiled;
+        let is_fit = (1..=LARGEST_COMPILED).contains(&model.nv());
+        let wanted = self.accelerations == Accelerations::Compiled && is_fit;
         #[cfg(target_arch = "x86_64")]
-        if wanted && model.nv() <= LARGEST_COMPILED && Cpu::detect() != Cpu::Baseline {
+        if wanted && Cpu::detect() != Cpu::Baseline {
             return Some(catena_symbolic::native::for_simulation);
         }
-        let _ = (wanted, model);
+        let _ = wanted;
         None
     }
 
@@ -679,25 +760,22 @@ impl Arguments {
         }
     }
 
-    fn options(&self) -> Result<SimulationOptions> {
-        if self.coordinates.is_some() && self.method != "bdf" {
+    fn options(&self, method: &str) -> Result<SimulationOptions> {
+        if self.coordinates.is_some() && method != "bdf" {
             return Err(Error::new(
                 ErrorKind::Input,
-                format!(
-                    "--coordinates: `{}` integrates joint coordinates",
-                    self.method
-                ),
+                format!("--coordinates: `{method}` integrates joint coordinates"),
             )
             .hint("choose `--method bdf`, or leave out --coordinates"));
         }
-        if self.newton.is_some() && self.method != "bdf" {
+        if self.newton.is_some() && method != "bdf" {
             return Err(Error::new(
                 ErrorKind::Input,
-                format!("--newton: `{}` does not use Newton's method", self.method),
+                format!("--newton: `{method}` does not use Newton's method"),
             )
             .hint("choose `--method bdf`, or leave out --newton"));
         }
-        let integrator = if let Ok(method) = self.method.parse::<Method>() {
+        let integrator = if let Ok(method) = method.parse::<Method>() {
             Integrator::Adaptive {
                 method,
                 tolerances: Tolerances {
@@ -706,7 +784,7 @@ impl Arguments {
                 },
                 max_step: self.step.unwrap_or(f64::INFINITY),
             }
-        } else if self.method == "bdf" {
+        } else if method == "bdf" {
             Integrator::Bdf {
                 tolerances: Tolerances {
                     relative: self.rtol,
@@ -716,7 +794,7 @@ impl Arguments {
                 max_order: MAX_ORDER,
                 matrix: self.newton()?,
             }
-        } else if let Ok(method) = self.method.parse::<FixedMethod>() {
+        } else if let Ok(method) = method.parse::<FixedMethod>() {
             Integrator::Fixed {
                 method,
                 step: self.step.unwrap_or(STEP),
@@ -724,7 +802,7 @@ impl Arguments {
         } else {
             return Err(Error::new(
                 ErrorKind::Input,
-                format!("--method: there is no method `{}`", self.method),
+                format!("--method: there is no method `{method}`"),
             )
             .hint(
                 "methods are dop853, verner9, verner6, tsit5, dopri5, bdf, rk4, semi-implicit-euler, implicit-midpoint",

@@ -41,6 +41,7 @@ impl Arguments {
         loaded: &Loaded,
         start: &Situation,
         options: &SimulationOptions,
+        method: &str,
         drive: &Drive,
         events: &[String],
         layout: &Layout,
@@ -92,7 +93,7 @@ impl Arguments {
         note("stops", "set of stops", stops);
         note("duration", "duration", options.duration.into());
         note("interval", "interval", options.interval.into());
-        note("method", "method", self.method.as_str().into());
+        note("method", "method", method.into());
         let coordinates = self.coordinates.as_deref();
         note("coordinates", "choice of coordinates", coordinates.into());
         let newton = self.newton.as_deref();

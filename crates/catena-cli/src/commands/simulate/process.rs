@@ -3,9 +3,10 @@
 //! The protocol is described in docs/simulate-your-robot.md.
 
 use catena::error::{Error, ErrorKind, Result};
-use catena::simulate::Control;
+use catena::model::Sensor;
+use catena::simulate::{Control, Sensors};
 use catena::{Model, State};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -24,6 +25,8 @@ pub struct Process {
     running: Arc<Mutex<Running>>,
     /// Names and indices of the freedoms it drives.
     driven: Vec<(String, usize)>,
+    /// The model's sensors, which it is told about.
+    sensors: Vec<Sensor>,
     /// What the process wants to be told again with the next request.
     state: Option<Vec<f64>>,
     has_answered: bool,
@@ -86,6 +89,7 @@ impl Process {
                 timeout: Duration::from_secs_f64(timeout),
             })),
             driven,
+            sensors: model.sensors().to_vec(),
             state: None,
             has_answered: false,
         };
@@ -96,7 +100,13 @@ impl Process {
             let own = actuators.iter().find(|actuator| actuator.freedom == *k);
             own.and_then(|actuator| actuator.max_effort)
         });
-        let hello = json!({
+        let measures = |sensor: &Sensor| sensor.measures().map(|(name, _)| name);
+        let sensors: Map<String, Value> = process
+            .sensors
+            .iter()
+            .map(|sensor| (sensor.name.clone(), json!(measures(sensor))))
+            .collect();
+        let mut hello = json!({
             "format": "catena-control/1",
             "model": model.name(),
             "rate": rate,
@@ -105,6 +115,9 @@ impl Process {
             "tau": process.driven.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
             "max_effort": limits.collect::<Vec<_>>(),
         });
+        if !sensors.is_empty() {
+            hello["sensors"] = sensors.into();
+        }
         process.lock().send(&hello, 0.0)?;
         Ok(process)
     }
@@ -114,9 +127,29 @@ impl Process {
     }
 }
 
+/// What sensors measure: by sensor, then by measure.
+fn by_name(sensors: &[Sensor], measured: &[[f64; 6]]) -> Value {
+    let pairs = sensors.iter().zip(measured);
+    let all = pairs.map(|(sensor, numbers)| {
+        let names = sensor.measures().map(|(name, _)| name.to_string());
+        let own: Map<String, Value> = names.into_iter().zip(numbers.map(Value::from)).collect();
+        (sensor.name.clone(), own.into())
+    });
+    Value::Object(all.collect())
+}
+
 impl Control for Process {
-    fn efforts(&mut self, t: f64, state: &State, tau: &mut [f64]) -> Result<()> {
-        let request = json!({ "t": t, "q": state.q, "v": state.v, "state": self.state });
+    fn efforts(
+        &mut self,
+        t: f64,
+        state: &State,
+        sensors: &mut Sensors<'_>,
+        tau: &mut [f64],
+    ) -> Result<()> {
+        let mut request = json!({ "t": t, "q": state.q, "v": state.v, "state": self.state });
+        if !self.sensors.is_empty() {
+            request["sensors"] = by_name(&self.sensors, sensors.all()?);
+        }
         let answer = {
             let mut running = self.lock();
             running.send(&request, t)?;

@@ -8,10 +8,12 @@ use crate::Dynamics;
 use crate::algorithm::derivatives::pairs::{self, Pairs};
 use crate::algorithm::derivatives::sweeps::{self, Sweeps};
 use crate::algorithm::derivatives::{forward, inverse};
+use crate::algorithm::elements;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use crate::algorithm::pack::{One, Register};
 use crate::doors::native::{Kernel, Wides};
 use crate::error::Result;
+use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::Force;
@@ -108,6 +110,8 @@ impl Question for OfInverse {
             v: &work.v,
             base,
         };
+        let mut sum = Vec::new();
+        let external = elements::loaded(model, state, external, &mut sum);
         let vdot = &work.input[..nv];
         if nv <= SMALL {
             recursion.run(model, state, vdot, external);
@@ -216,6 +220,8 @@ impl Question for OfForward {
         let tau = &work.input[..nv];
         forward_dynamics(model, state, tau, external, forward, vdot);
         bad = not_positive(&forward.factors.inverse, bad);
+        let mut sum = Vec::new();
+        let external = elements::loaded(model, state, external, &mut sum);
         let factors = &forward.factors;
         if let Some(sweeps) = in_lanes {
             recursion.run(model, state, vdot, external, factors);
@@ -263,6 +269,44 @@ fn overflowing<V: Vector>(mut bad: Wide<V>, size: usize, out: &[f64]) -> Wide<V>
     bad
 }
 
+/// How Jᵀ ∂w/∂q and Jᵀ ∂w/∂v of the force elements enter the matrices of a question.
+trait ForceSlopes: Question {
+    /// Matrices per state.
+    const MATRICES: usize;
+
+    /// Adds them to the matrices of one state.
+    fn add(nv: usize, slopes: &[Matrix; 2], matrices: &mut [f64]);
+}
+
+impl ForceSlopes for OfInverse {
+    const MATRICES: usize = 2;
+
+    fn add(_: usize, slopes: &[Matrix; 2], matrices: &mut [f64]) {
+        let slopes = slopes.iter().flat_map(Matrix::as_slice);
+        for (to, slope) in matrices.iter_mut().zip(slopes) {
+            *to -= slope;
+        }
+    }
+}
+
+impl ForceSlopes for OfForward {
+    const MATRICES: usize = 3;
+
+    /// I ∂v̇ = … + Jᵀ ∂w.
+    fn add(nv: usize, slopes: &[Matrix; 2], matrices: &mut [f64]) {
+        let (of_state, inverse_inertia) = matrices.split_at_mut(2 * nv * nv);
+        for (matrix, slope) in of_state.chunks_exact_mut(nv * nv).zip(slopes) {
+            for i in 0..nv {
+                for k in 0..nv {
+                    for j in 0..nv {
+                        matrix[i * nv + j] += inverse_inertia[i * nv + k] * slope[(k, j)];
+                    }
+                }
+            }
+        }
+    }
+}
+
 impl Batch {
     /// ∂τ/∂q and ∂τ/∂v for every state: first the one, then the other, nv × nv numbers each, by rows (row: effort; column:
     /// freedom), states after one another. Conventions as in [`Dynamics::inverse_derivatives`].
@@ -274,8 +318,6 @@ impl Batch {
         derivatives: &mut [f64],
     ) -> Result<()> {
         self.model.expect_tree()?;
-        self.model
-            .expect_no_forces("derivatives of a batch of states")?;
         let given = Given {
             q,
             v,
@@ -286,7 +328,8 @@ impl Batch {
             return self.coupled_inverse_derivatives(given, derivatives);
         }
         let nv = self.model.nv();
-        self.ask(OfInverse, given, derivatives, 2 * nv * nv)
+        let done = self.ask(OfInverse, given, derivatives, 2 * nv * nv);
+        self.add_force_slopes(OfInverse, given, derivatives, done)
     }
 
     /// ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ for every state, laid out as by [`inverse_derivatives`](Self::inverse_derivatives).
@@ -298,8 +341,6 @@ impl Batch {
         derivatives: &mut [f64],
     ) -> Result<()> {
         self.model.expect_tree()?;
-        self.model
-            .expect_no_forces("derivatives of a batch of states")?;
         let given = Given {
             q,
             v,
@@ -310,6 +351,44 @@ impl Batch {
             return self.coupled_forward_derivatives(given, derivatives);
         }
         let nv = self.model.nv();
-        self.ask(OfForward, given, derivatives, 3 * nv * nv)
+        let done = self.ask(OfForward, given, derivatives, 3 * nv * nv);
+        self.add_force_slopes(OfForward, given, derivatives, done)
+    }
+
+    /// Adds what force elements change with the state, state by state; the recursions took their wrenches as constant in body axes.
+    fn add_force_slopes<Q: ForceSlopes>(
+        &mut self,
+        question: Q,
+        given: Given<'_>,
+        derivatives: &mut [f64],
+        done: Result<()>,
+    ) -> Result<()> {
+        let refused = done.is_err() && self.failures.is_empty();
+        if self.model.forces().is_empty() || refused {
+            return done;
+        }
+        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let mut overflown = Vec::new();
+        for (k, own) in derivatives
+            .chunks_exact_mut((Q::MATRICES * nv * nv).max(1))
+            .enumerate()
+        {
+            if self.failures.iter().any(|failure| failure.state == k) {
+                continue;
+            }
+            let state = State {
+                q: given.q[k * nq..(k + 1) * nq].to_vec(),
+                v: given.v[k * nv..(k + 1) * nv].to_vec(),
+                base: self.base,
+            };
+            Q::add(nv, &elements::slopes(&self.model, &state), own);
+            if own.iter().any(|x| !x.is_finite()) {
+                overflown.push(k);
+            }
+        }
+        match overflown.is_empty() {
+            true => done,
+            false => self.explain_states(question, &overflown, given),
+        }
     }
 }

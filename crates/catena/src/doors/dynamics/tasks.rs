@@ -25,9 +25,10 @@ pub(super) struct Store {
 impl Dynamics {
     /// Y with τ = Y π, nv × 10 n: efforts as a linear function of the bodies' inertias. The parameters are those of
     /// [`inertial_parameters`](crate::algorithm::inverse_dynamics::inertial_parameters); rotors, passive and external
-    /// forces are not in Y π, and a model with force elements is refused.
+    /// forces and force elements are not in Y π: the efforts of inverse dynamics are Y π and theirs. A gravity gradient, which
+    /// depends on the inertias too, is refused.
     pub fn regressor(&mut self, state: &State, vdot: &[f64]) -> Result<&Matrix> {
-        self.model.expect_no_forces("the regressor")?;
+        self.model.expect_no_gravity_gradient("the regressor")?;
         if self.is_coupled() {
             return self.coupled_regressor(state, vdot);
         }

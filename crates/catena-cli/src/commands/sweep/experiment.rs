@@ -1,0 +1,366 @@
+//! The experiment of a study: the model with its values, a simulation, and the measures.
+
+use super::measure;
+use crate::commands::simulate::{RunArguments, arithmetic};
+use crate::coordinates::Quantity;
+use crate::model_argument::Loaded;
+use crate::{names, output};
+use catena::error::{Error, ErrorKind, Result};
+use catena::model::embedded;
+use catena::native::{Compiled, Compiler};
+use catena::{Model, State};
+use catena_io::document::advice;
+use catena_study::{
+    Experiment, ModelPointer, ModelText, Origin, Parameter, PathText, SettingValue, Study,
+};
+use std::sync::{Mutex, PoisonError};
+
+/// Settings that name files.
+const FILES: &[&str] = &["state", "efforts", "trajectory"];
+
+/// What a parameter sets.
+enum Target {
+    Model(ModelPointer),
+    State(Quantity, PathText),
+}
+
+/// The simulations of a study.
+pub struct Simulations {
+    study: Study,
+    /// For each parameter.
+    targets: Vec<Vec<Target>>,
+    model: ModelText,
+    /// Options and model of all samples; none where settings vary.
+    common: Option<(RunArguments, Loaded)>,
+    /// Columns that the measures need.
+    record: Vec<String>,
+    /// Does the model stay the same? Then machine code is generated for it once.
+    is_same_model: bool,
+}
+
+/// The options with the values of a sample, as they are typed.
+fn words(study: &Study, values: &[f64]) -> Vec<String> {
+    let is_embedded = embedded::builder(&study.model).is_ok();
+    let mut words = vec![match is_embedded {
+        true => study.model.clone(),
+        false => study.file(&study.model).display().to_string(),
+    }];
+    let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
+    for setting in &study.settings {
+        match &setting.value {
+            SettingValue::Truth(true) => words.push(format!("--{}", setting.key)),
+            SettingValue::Truth(false) => {}
+            SettingValue::Texts(_) => {
+                for text in setting.texts(&names, values) {
+                    let text = match FILES.contains(&setting.key.as_str()) {
+                        true => study.file(&text).display().to_string(),
+                        false => text,
+                    };
+                    words.push(format!("--{}={text}", setting.key));
+                }
+            }
+        }
+    }
+    words
+}
+
+/// Every setting is an option of `catena simulate`, with or without a value.
+fn expect_settings(study: &Study) -> Result<()> {
+    let options = RunArguments::options();
+    for setting in &study.settings {
+        let refuse = |message: String, hint: String| {
+            let error = Error::new(ErrorKind::Syntax, message).at(setting.place.clone());
+            Err(error.hint(hint))
+        };
+        let Some((_, takes_value)) = options.iter().find(|(name, _)| *name == setting.key) else {
+            let known: Vec<&str> = options.iter().map(|(name, _)| name.as_str()).collect();
+            let message = format!("`run.{}` is no setting of a run", setting.key);
+            return refuse(
+                message,
+                format!(
+                    "{}; `catena simulate --help` explains them",
+                    advice(&setting.key, &known)
+                ),
+            );
+        };
+        let is_truth = matches!(setting.value, SettingValue::Truth(_));
+        if is_truth == *takes_value {
+            let what = if *takes_value {
+                "a value"
+            } else {
+                "true or false"
+            };
+            return refuse(
+                format!("`run.{}` must be {what}", setting.key),
+                "see `catena simulate --help`".into(),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// An error of the settings, at the one that it names.
+fn in_run(study: &Study, error: Error) -> Error {
+    if error.place().file.is_some() {
+        return error;
+    }
+    let names = |key: &str| error.message().contains(&format!("--{key}"));
+    let setting = study.settings.iter().find(|setting| names(&setting.key));
+    let place = setting.map_or(&study.model_place, |setting| &setting.place);
+    error.at(place.clone())
+}
+
+/// Code of the model of a study, which is generated once.
+static CODE: Mutex<Option<(u64, Compiled)>> = Mutex::new(None);
+
+fn kept_code(model: &Model) -> Result<Compiled> {
+    let mut kept = CODE.lock().unwrap_or_else(PoisonError::into_inner);
+    let fingerprint = model.fingerprint();
+    if let Some((_, code)) = kept.as_ref().filter(|(print, _)| *print == fingerprint) {
+        return Ok(code.clone());
+    }
+    let code = catena_symbolic::native::for_simulation(model)?;
+    *kept = Some((fingerprint, code.clone()));
+    Ok(code)
+}
+
+impl Simulations {
+    /// Those of a study. What is wrong with the study is found here, by a first sample if need be.
+    pub fn new(study: Study) -> Result<Self> {
+        expect_settings(&study)?;
+        let values = study.values(0);
+        let first = words(&study, &values);
+        let at_model = |error: Error| match error.place().file {
+            None => error.at(study.model_place.clone()),
+            Some(_) => error,
+        };
+        let arguments = RunArguments::read(&first).map_err(|error| in_run(&study, error))?;
+        let loaded = arguments.load().map_err(at_model)?;
+        let model = ModelText::new(&loaded.builder, &study.model)?;
+        let mut targets = Vec::new();
+        for parameter in &study.parameters {
+            let target = |path: &PathText| target(&model, &loaded.model, path, parameter.relative);
+            targets.push(
+                parameter
+                    .paths
+                    .iter()
+                    .map(target)
+                    .collect::<Result<Vec<_>>>()?,
+            );
+        }
+        let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
+        let mut record = Vec::new();
+        for measure in &study.measures {
+            record.extend(measure::columns(measure, &names, None)?);
+        }
+        let is_same_model = !targets
+            .iter()
+            .flatten()
+            .any(|target| matches!(target, Target::Model(_)));
+        // settings that vary give other options for another sample
+        let varies = study.settings.iter().any(|setting| {
+            matches!(&setting.value, SettingValue::Texts(texts) if texts.iter().any(|text| text.contains('{')))
+        });
+        let simulations = Simulations {
+            targets,
+            model,
+            common: (!varies).then_some((arguments, loaded)),
+            record,
+            is_same_model: is_same_model && !varies,
+            study,
+        };
+        simulations.try_first(&first, &values)?;
+        Ok(simulations)
+    }
+
+    /// Sets the first sample up, without running it: mistakes of the study that all samples would repeat are told at once.
+    fn try_first(&self, words: &[String], values: &[f64]) -> Result<()> {
+        let study = &self.study;
+        let arguments = RunArguments::read(words)?;
+        let nominal = arguments.load()?;
+        // values that make no model are a failure of their sample
+        let loaded = self.changed(nominal.clone(), values).unwrap_or(nominal);
+        let columns = match arguments.columns(loaded) {
+            Ok(columns) => columns,
+            // it may be a value of this sample that is wrong
+            Err(_) if self.common.is_none() => return Ok(()),
+            Err(error) => return Err(in_run(study, error)),
+        };
+        let both = |parameter: &&Parameter| columns.contains(&parameter.name);
+        if let Some(parameter) = study.parameters.iter().find(both) {
+            let message = format!(
+                "parameter `{}` has the name of a column of the run",
+                parameter.name
+            );
+            let error = Error::new(ErrorKind::Syntax, message).at(parameter.place.clone());
+            return Err(error.hint("choose another name: formulas could mean either"));
+        }
+        let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
+        for measure in &study.measures {
+            measure::columns(measure, &names, Some(&columns))?;
+        }
+        Ok(())
+    }
+
+    /// The study.
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// Everything that decides the results.
+    pub fn origin(&self) -> Result<Origin> {
+        let study = &self.study;
+        let mut entries = vec![
+            ("study file".to_string(), study.text.clone()),
+            ("model".to_string(), self.model.text()),
+        ];
+        let own = study
+            .settings
+            .iter()
+            .filter(|s| FILES.contains(&s.key.as_str()));
+        let own = own.flat_map(|setting| setting.texts(&[], &[]));
+        let files = study
+            .files
+            .iter()
+            .cloned()
+            .chain(own.map(|name| study.file(&name)));
+        for path in files {
+            let name = path.display().to_string();
+            let text = std::fs::read_to_string(&path).map_err(|error| {
+                let message = format!("the file cannot be read: {error}");
+                catena_io::document::file_error(ErrorKind::File, &name, message)
+            })?;
+            let file = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            entries.push((format!("file {file}"), text));
+        }
+        let kind = arithmetic(self.is_same_model).into_iter();
+        entries.extend(kind.map(|(_, name, value)| (name.to_string(), value)));
+        Ok(Origin { entries })
+    }
+
+    fn sample(&self, values: &[f64]) -> Result<Vec<f64>> {
+        let study = &self.study;
+        let read;
+        let loaded;
+        let arguments = match &self.common {
+            Some((arguments, common)) => {
+                loaded = common.clone();
+                arguments
+            }
+            None => {
+                read = RunArguments::read(&words(study, values))?;
+                loaded = read.load()?;
+                &read
+            }
+        };
+        let loaded = self.changed(loaded, values)?;
+        let compiler: Option<Compiler> = match self.is_same_model {
+            true => arguments
+                .compiler(&loaded.model)
+                .map(|_| kept_code as Compiler),
+            false => None,
+        };
+        let adjust = |model: &Model, state: &mut State| self.place(model, state, values);
+        let trial = arguments.run(loaded, adjust, &self.record, compiler)?;
+        let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
+        let measures = study.measures.iter();
+        measures
+            .map(|measure| measure::value(measure, &names, values, &trial))
+            .collect()
+    }
+
+    /// The model with the values of a sample.
+    fn changed(&self, loaded: Loaded, values: &[f64]) -> Result<Loaded> {
+        let mut changes = Vec::new();
+        for ((targets, parameter), value) in
+            self.targets.iter().zip(&self.study.parameters).zip(values)
+        {
+            for target in targets {
+                if let Target::Model(pointer) = target {
+                    changes.push((pointer, parameter.relative, *value));
+                }
+            }
+        }
+        if changes.is_empty() {
+            return Ok(loaded);
+        }
+        // where settings vary, the model may be another one than that of the first sample
+        let own = match &self.common {
+            Some(_) => None,
+            None => Some(ModelText::new(&loaded.builder, &self.study.model)?),
+        };
+        let builder = own.as_ref().unwrap_or(&self.model).with(&changes)?;
+        let model = builder.build()?;
+        Ok(Loaded { builder, model })
+    }
+
+    /// Gives coordinates of the initial state their values.
+    fn place(&self, model: &Model, state: &mut State, values: &[f64]) -> Result<()> {
+        let (mut q, mut v) = (state.q.clone(), state.v.clone());
+        for ((targets, parameter), value) in
+            self.targets.iter().zip(&self.study.parameters).zip(values)
+        {
+            for target in targets {
+                let Target::State(quantity, path) = target else {
+                    continue;
+                };
+                let k = coordinate(model, *quantity, path)?;
+                let number = match quantity {
+                    Quantity::Position => &mut q[k],
+                    _ => &mut v[k],
+                };
+                *number = match parameter.relative {
+                    true => *number * value,
+                    false => *value,
+                };
+            }
+        }
+        let base = state.base;
+        *state = State::new(model, &q, &v)?;
+        state.base = base;
+        Ok(())
+    }
+}
+
+impl Experiment for Simulations {
+    fn measure(&self, values: &[f64]) -> Result<Vec<f64>> {
+        output::quietly(|| self.sample(values))
+    }
+}
+
+/// The coordinate of the initial state that a path names.
+fn coordinate(model: &Model, quantity: Quantity, path: &PathText) -> Result<usize> {
+    let name = path.text.split_once('.').map_or("", |(_, name)| name);
+    let known = quantity.coordinates(model);
+    known
+        .iter()
+        .position(|known| known.name == name)
+        .ok_or_else(|| {
+            let key = quantity.key();
+            let all = || known.iter().map(|known| known.name.as_str());
+            let error = Error::new(
+                ErrorKind::Syntax,
+                format!("there is no coordinate `{key}.{name}`"),
+            );
+            error
+                .at(path.place.clone())
+                .hint(match names::nearest(name, all()) {
+                    Some(near) => format!("did you mean `{key}.{near}`?"),
+                    None => format!("the coordinates are {}", names::first_few(all())),
+                })
+        })
+}
+
+fn target(text: &ModelText, model: &Model, path: &PathText, relative: bool) -> Result<Target> {
+    let quantity = match path.text.split_once('.') {
+        Some(("q", _)) => Quantity::Position,
+        Some(("v", _)) => Quantity::Velocity,
+        _ => return Ok(Target::Model(text.find(path, relative)?)),
+    };
+    coordinate(model, quantity, path)?;
+    Ok(Target::State(quantity, path.clone()))
+}

@@ -1,0 +1,202 @@
+//! Measures: formulas over the columns of a run, `max(abs(tau.elbow)) / 87`.
+//!
+//! A column changes with time; a function over time makes one number of it. Outside of these functions, formulas have parameters of the
+//! study and figures of the audit.
+
+use crate::commands::simulate::Trial;
+use crate::expression::{Expression, Vocabulary};
+use crate::names;
+use catena::error::{Error, Result};
+use catena_study::Measure;
+
+/// Makes one number of times and values.
+type OverTime = fn(&[f64], &[f64]) -> f64;
+
+/// The functions over time.
+const OVER_TIME: &[(&str, OverTime)] = &[
+    ("max", |_, x| {
+        x.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }),
+    ("min", |_, x| {
+        x.iter().copied().fold(f64::INFINITY, f64::min)
+    }),
+    ("first", |_, x| x.first().copied().unwrap_or(f64::NAN)),
+    ("last", |_, x| x.last().copied().unwrap_or(f64::NAN)),
+    ("integral", integral),
+    ("mean", |t, x| integral(t, x) / length(t)),
+    ("rms", |t, x| {
+        let squares: Vec<f64> = x.iter().map(|x| x * x).collect();
+        (integral(t, &squares) / length(t)).sqrt()
+    }),
+];
+
+/// Figures of the audit and of the run, as variables outside of functions over time.
+const FIGURES: &[&str] = &[
+    "audit.energy",
+    "audit.worst",
+    "steps",
+    "evaluations",
+    "events",
+];
+
+/// By the trapezoidal rule.
+fn integral(t: &[f64], x: &[f64]) -> f64 {
+    let pieces = t.windows(2).zip(x.windows(2));
+    pieces
+        .map(|(t, x)| 0.5 * (t[1] - t[0]) * (x[0] + x[1]))
+        .sum()
+}
+
+fn length(t: &[f64]) -> f64 {
+    t.last().copied().unwrap_or_default() - t.first().copied().unwrap_or_default()
+}
+
+/// The words of a measure.
+struct Words<'a> {
+    /// Columns of the run; none while it is not known, when every name is accepted and collected.
+    columns: Option<&'a [String]>,
+    parameters: &'a [&'a str],
+    /// Names of columns that were used.
+    used: Vec<String>,
+    /// Is a function over time being read?
+    is_inside: bool,
+    over_time: Vec<(OverTime, Expression)>,
+}
+
+impl Vocabulary for Words<'_> {
+    /// Inside of a function over time: columns, then parameters. Outside: parameters, figures, functions over time.
+    fn variable(&mut self, name: &str) -> std::result::Result<usize, (String, String)> {
+        let parameter = self.parameters.iter().position(|known| *known == name);
+        let name = if name == "t" { "time" } else { name };
+        let count = self.columns.map_or(0, <[String]>::len);
+        if self.is_inside {
+            if let Some(k) = parameter {
+                return Ok(count + k);
+            }
+            self.used.push(name.into());
+            let Some(columns) = self.columns else {
+                return Ok(0);
+            };
+            return columns
+                .iter()
+                .position(|known| known == name)
+                .ok_or_else(|| {
+                    let known = || columns.iter().map(String::as_str);
+                    let hint = match names::nearest(name, known()) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!("columns of the run are {}", names::first_few(known())),
+                    };
+                    (format!("the run has no column `{name}`"), hint)
+                });
+        }
+        if let Some(k) = parameter {
+            return Ok(k);
+        }
+        if let Some(k) = FIGURES.iter().position(|known| *known == name) {
+            return Ok(self.parameters.len() + k);
+        }
+        let known = || {
+            self.parameters
+                .iter()
+                .copied()
+                .chain(FIGURES.iter().copied())
+        };
+        if let Some(near) = names::nearest(name, known()) {
+            let hint = format!("did you mean `{near}`?");
+            return Err((format!("there is no variable `{name}`"), hint));
+        }
+        let functions: Vec<&str> = OVER_TIME.iter().map(|(name, _)| *name).collect();
+        let hint = format!(
+            "take one number of a column, as last({name}); functions over time are {}; variables are {}",
+            functions.join(", "),
+            names::first_few(known())
+        );
+        Err((format!("`{name}` is not one number"), hint))
+    }
+
+    fn enters_time(&mut self, function: &str) -> std::result::Result<bool, String> {
+        let is_known = OVER_TIME.iter().any(|(name, _)| *name == function);
+        if is_known && self.is_inside {
+            return Err(format!(
+                "`{function}` over time stands within another such function"
+            ));
+        }
+        self.is_inside |= is_known;
+        Ok(is_known)
+    }
+
+    fn over_time(&mut self, function: &str, argument: Expression) -> usize {
+        self.is_inside = false;
+        let found = OVER_TIME.iter().find(|(name, _)| *name == function);
+        self.over_time
+            .extend(found.map(|(_, over)| (*over, argument)));
+        self.parameters.len() + FIGURES.len() + self.over_time.len() - 1
+    }
+}
+
+impl<'a> Words<'a> {
+    fn new(parameters: &'a [&'a str], columns: Option<&'a [String]>) -> Self {
+        Words {
+            columns,
+            parameters,
+            used: Vec::new(),
+            is_inside: false,
+            over_time: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, measure: &Measure) -> Result<Expression> {
+        Expression::parse(&measure.formula, self).map_err(|error| about(measure, &error))
+    }
+}
+
+/// An error in the formula of a measure.
+pub fn about(measure: &Measure, error: &Error) -> Error {
+    let message = format!("measure `{}`: {}", measure.name, error.message());
+    let new = Error::new(error.kind(), message).at(measure.place.clone());
+    match error.advice() {
+        Some(hint) => new.hint(hint),
+        None => new,
+    }
+}
+
+/// The columns that a formula uses, which are among the known ones where these are given.
+pub fn columns(
+    measure: &Measure,
+    parameters: &[&str],
+    known: Option<&[String]>,
+) -> Result<Vec<String>> {
+    let mut words = Words::new(parameters, known);
+    words.read(measure)?;
+    Ok(words.used)
+}
+
+/// The value of a measure of a run.
+pub fn value(measure: &Measure, parameters: &[&str], values: &[f64], trial: &Trial) -> Result<f64> {
+    let mut words = Words::new(parameters, Some(&trial.columns));
+    let outside = words.read(measure)?;
+    let width = trial.columns.len();
+    let times: Vec<f64> = trial.rows.chunks(width).map(|row| row[0]).collect();
+    let findings = || trial.audit.findings.iter().filter(|finding| finding.seen);
+    let figures = [
+        findings()
+            .find(|f| f.name.contains("energy"))
+            .map_or(0.0, |f| f.worst),
+        findings().map(|f| f.worst / f.allowed).fold(0.0, f64::max),
+        trial.audit.steps as f64,
+        trial.audit.evaluations as f64,
+        trial.events as f64,
+    ];
+    let mut variables = values.to_vec();
+    variables.extend(figures);
+    for (over, inside) in &words.over_time {
+        let row =
+            |row: &[f64]| inside.value(&|k| if k < width { row[k] } else { values[k - width] });
+        let numbers: Vec<f64> = trial.rows.chunks(width).map(row).collect();
+        variables.push(match numbers.iter().any(|x| x.is_nan()) {
+            true => f64::NAN,
+            false => over(&times, &numbers),
+        });
+    }
+    Ok(outside.value(&|k| variables[k]))
+}

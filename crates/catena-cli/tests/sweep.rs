@@ -1,0 +1,385 @@
+//! `catena sweep`: its numbers, its files, and what happens when it is killed.
+
+mod common;
+
+use common::{Folder, numbers, run_in};
+use std::path::Path;
+
+/// A study of the two-link arm; what differs between tests is put in place of the words in capitals.
+const STUDY: &str = r#"format = "catena-study/1"
+model = "arm.urdf"
+[design]
+kind = "latin-hypercube"
+samples = 40
+seed = 3
+[[parameter]]
+name = "payload"
+unit = "kg"
+path = "link.lower.mass"
+uniform = [0.5, 3]
+[[parameter]]
+name = "friction"
+path = "joint.*.friction"
+loguniform = [0.01, 1]
+[[parameter]]
+name = "gain"
+uniform = [50, 200]
+[run]
+duration = 1
+interval = 0.05
+controller = "pd"
+to = "shoulder=60deg"
+move_time = 0.5
+kp = "{gain}"
+[[measure]]
+name = "peak"
+unit = "N·m"
+value = "max(abs(tau.shoulder)) / 30"
+[[measure]]
+name = "error"
+value = "last(q.shoulder) - 60deg"
+"#;
+
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    let arm = std::fs::read_to_string(models.join("two_link_arm.urdf")).expect("it is there");
+    folder.write("arm.urdf", &arm);
+    folder.write("study.toml", STUDY);
+    folder
+}
+
+fn bytes(folder: &Folder, name: &str) -> Vec<u8> {
+    std::fs::read(folder.path().join(name)).expect(name)
+}
+
+/// The rows of results in CSV, without the header.
+fn rows(folder: &Folder, name: &str) -> Vec<Vec<String>> {
+    let text = String::from_utf8(bytes(folder, name)).expect("UTF-8");
+    let lines = text.lines().skip(1);
+    let cells = |line: &str| line.split(',').map(String::from).collect();
+    lines.map(cells).collect()
+}
+
+#[test]
+fn the_same_bytes_on_any_number_of_threads() {
+    let folder = folder("sweep-threads");
+    for (jobs, name) in [
+        ("1", "one.parquet"),
+        ("2", "two.parquet"),
+        ("5", "five.parquet"),
+    ] {
+        let run = run_in(
+            folder.path(),
+            &["sweep", "study.toml", "--jobs", jobs, "-o", name],
+        );
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(run.stderr, format!("wrote 40 rows to {name}\n"));
+    }
+    let one = bytes(&folder, "one.parquet");
+    assert!(one.starts_with(b"PAR1"));
+    assert!(one == bytes(&folder, "two.parquet"));
+    assert!(one == bytes(&folder, "five.parquet"));
+}
+
+/// A sample is the run that `simulate` makes with the same values, bit for bit.
+#[test]
+fn a_sample_is_a_run_of_simulate() {
+    let folder = folder("sweep-simulate");
+    let run = run_in(folder.path(), &["sweep", "study.toml", "-o", "all.csv"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let rows = rows(&folder, "all.csv");
+    assert_eq!(rows.len(), 40);
+    let row = &rows[17];
+    let [payload, friction, gain] = [&row[1], &row[2], &row[3]];
+    let arm = String::from_utf8(bytes(&folder, "arm.urdf")).expect("UTF-8");
+    let (upper, lower) = arm.split_once("<link name=\"lower\">").expect("two links");
+    let lower = lower.replace(
+        "<mass value=\"1\"/>",
+        &format!("<mass value=\"{payload}\"/>"),
+    );
+    let arm = format!("{upper}<link name=\"lower\">{lower}");
+    let arm = arm.replace("<dynamics ", &format!("<dynamics friction=\"{friction}\" "));
+    folder.write("own.urdf", &arm);
+    let gain = format!("--kp={gain}");
+    let arguments = [
+        "simulate",
+        "own.urdf",
+        "--duration",
+        "1",
+        "--interval",
+        "0.05",
+        "--controller",
+        "pd",
+        "--to",
+        "shoulder=60deg",
+        "--move-time",
+        "0.5",
+        &gain,
+        "--accelerations",
+        "general",
+        "--json",
+    ];
+    let run = run_in(folder.path(), &arguments);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let error = numbers(&run.json()["q"])[0] - 60f64.to_radians();
+    assert_eq!(row[5], format!("{error:?}"));
+}
+
+/// What cannot be computed is a row with its reason, and the others are there.
+#[test]
+fn failures_are_rows() {
+    let folder = folder("sweep-failures");
+    let text = STUDY
+        .replace(
+            "kind = \"latin-hypercube\"\nsamples = 40\nseed = 3",
+            "kind = \"grid\"",
+        )
+        .replace("uniform = [0.5, 3]", "values = [1, -1, 2]")
+        .replace("loguniform = [0.01, 1]", "values = [0.1]")
+        .replace("uniform = [50, 200]", "range = [50, 100, 2]");
+    folder.write("grid.toml", &text);
+    let run = run_in(folder.path(), &["sweep", "grid.toml", "-o", "grid.csv"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(
+        run.stdout
+            .contains("6 samples of arm.urdf, design grid, 2 failed"),
+        "{}",
+        run.stdout
+    );
+    let rows = rows(&folder, "grid.csv");
+    let values: Vec<[&str; 2]> = rows.iter().map(|row| [&row[1][..], &row[3]]).collect();
+    let wanted = [
+        ["1.0", "50.0"],
+        ["1.0", "100.0"],
+        ["-1.0", "50.0"],
+        ["-1.0", "100.0"],
+        ["2.0", "50.0"],
+        ["2.0", "100.0"],
+    ];
+    assert_eq!(values, wanted);
+    for (k, row) in rows.iter().enumerate() {
+        let failed = k == 2 || k == 3;
+        assert_eq!(row[4].is_empty(), failed, "{row:?}");
+        assert_eq!(row[6].contains("mass"), failed, "{row:?}");
+    }
+    let json = run_in(folder.path(), &["sweep", "grid.toml", "--json"]).json();
+    assert_eq!(json["failed"], 2);
+    assert_eq!(json["measures"][0]["count"], 4);
+}
+
+#[test]
+fn a_list_of_samples() {
+    let folder = folder("sweep-list");
+    let text = STUDY
+        .replace(
+            "kind = \"latin-hypercube\"\nsamples = 40\nseed = 3",
+            "kind = \"list\"\nfile = \"list.csv\"",
+        )
+        .replace("uniform = [0.5, 3]\n", "")
+        .replace("loguniform = [0.01, 1]\n", "")
+        .replace("uniform = [50, 200]\n", "");
+    folder.write("study.toml", &text);
+    folder.write(
+        "list.csv",
+        "gain, payload, friction\n100, 1, 0.1\n120, 2, 0.2\n",
+    );
+    let run = run_in(
+        folder.path(),
+        &["sweep", "study.toml", "-o", "list-results.csv"],
+    );
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let rows = rows(&folder, "list-results.csv");
+    assert_eq!(rows[1][..4], ["1", "2.0", "0.2", "120.0"]);
+    folder.write(
+        "list.csv",
+        "gain, payload, friction\n100, 1, 0.1\n120, x, 0.2\n",
+    );
+    let run = run_in(folder.path(), &["sweep", "study.toml"]);
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (
+            2,
+            "error: `payload`: `x` is not a finite number\n  --> list.csv:3\n"
+        )
+    );
+}
+
+/// What is wrong is said before anything is computed, with the line.
+#[test]
+fn mistakes() {
+    let folder = folder("sweep-mistakes");
+    for (old, new, message) in [
+        (
+            "model = \"arm.urdf\"",
+            "model = \"stanfrod\"",
+            "error: there is no embedded model `stanfrod`\n  --> study.toml:2\nhint: did you mean `stanford`?",
+        ),
+        (
+            "link.lower.mass",
+            "link.lowr.mass",
+            "error: `link.lowr.mass`: there is no link `lowr`\n  --> study.toml:10\nhint: did you mean `lower`?",
+        ),
+        (
+            "link.lower.mass",
+            "q.elbo",
+            "error: there is no coordinate `q.elbo`\n  --> study.toml:10\nhint: did you mean `q.elbow`?",
+        ),
+        (
+            "move_time",
+            "move_tim",
+            "error: `run.move-tim` is no setting of a run\n  --> study.toml:24\nhint: did you mean `move-time`?",
+        ),
+        (
+            "duration = 1",
+            "duration = true",
+            "error: `run.duration` must be a value\n  --> study.toml:20",
+        ),
+        (
+            "duration = 1",
+            "duration = \"long\"",
+            "error: invalid value 'long' for '--duration <T>': invalid float literal\n  --> study.toml:20",
+        ),
+        (
+            "max(abs(tau.shoulder)) / 30",
+            "max(abs(tau.sholder)) / 30",
+            "error: measure `peak`: `max(abs(tau.sholder)) / 30`, column 9: the run has no column `tau.sholder`\n  --> study.toml:29\nhint: did you mean `tau.shoulder`?",
+        ),
+        (
+            "max(abs(tau.shoulder)) / 30",
+            "tau.shoulder",
+            "error: measure `peak`: `tau.shoulder`, column 1: `tau.shoulder` is not one number\n  --> study.toml:29\nhint: take one number of a column, as last(tau.shoulder)",
+        ),
+        (
+            "max(abs(tau.shoulder)) / 30",
+            "max(mean(time))",
+            "error: measure `peak`: `max(mean(time))`, column 5: `mean` over time stands within another such function\n  --> study.toml:29",
+        ),
+    ] {
+        assert!(STUDY.contains(old), "{old}");
+        folder.write("study.toml", &STUDY.replace(old, new));
+        let run = run_in(folder.path(), &["sweep", "study.toml", "-o", "x.parquet"]);
+        assert_eq!(run.code, 2, "{new}\n{}", run.stderr);
+        assert!(run.stderr.starts_with(message), "{new}\n{}", run.stderr);
+        assert!(!folder.path().join("x.parquet.journal").exists(), "{new}");
+    }
+}
+
+#[cfg(unix)]
+mod killed {
+    use super::*;
+    use std::process::{Command, Stdio};
+    use std::thread::sleep;
+    use std::time::{Duration, Instant};
+
+    fn samples(journal: &Path) -> usize {
+        std::fs::read_to_string(journal).map_or(0, |text| text.lines().count().saturating_sub(1))
+    }
+
+    /// Kills the study twice after some samples, resumes it, and compares the file with that of a study nobody has killed.
+    #[test]
+    fn resumed_without_losing_or_repeating_a_sample() {
+        let folder = folder("sweep-killed");
+        folder.write(
+            "study.toml",
+            &STUDY.replace("samples = 40", "samples = 150"),
+        );
+        let run = run_in(
+            folder.path(),
+            &["sweep", "study.toml", "-o", "whole.parquet"],
+        );
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let journal = folder.path().join("killed.parquet.journal");
+        let mut before = 0;
+        for resume in [&[][..], &["--resume"]] {
+            let mut child = Command::new(env!("CARGO_BIN_EXE_catena"))
+                .args(["sweep", "study.toml", "-o", "killed.parquet"])
+                .args(resume)
+                .current_dir(folder.path())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("the program can be started");
+            let began = Instant::now();
+            while samples(&journal) < before + 20 {
+                assert!(began.elapsed() < Duration::from_secs(60), "no samples");
+                sleep(Duration::from_millis(1));
+            }
+            child.kill().expect("it can be killed");
+            child.wait().expect("it ends");
+            let after = samples(&journal);
+            assert!(after >= before + 20 && after < 150, "{before} {after}");
+            before = after;
+        }
+        assert!(!folder.path().join("killed.parquet").exists());
+
+        // half a line, as a kill in the middle of a write would leave it
+        let mut text = std::fs::read_to_string(&journal).expect("a journal");
+        let kept = text.lines().count() - 1;
+        text += "0123abcd {\"sample\": 39";
+        std::fs::write(&journal, &text).expect("it can be written");
+
+        let again = run_in(
+            folder.path(),
+            &["sweep", "study.toml", "-o", "killed.parquet"],
+        );
+        assert_eq!(again.code, 2);
+        assert!(
+            again
+                .stderr
+                .contains("the study was begun and is not finished"),
+            "{}",
+            again.stderr
+        );
+
+        let changed = STUDY
+            .replace("samples = 40", "samples = 150")
+            .replace("[0.5, 3]", "[0.5, 4]");
+        folder.write("changed.toml", &changed);
+        let other = run_in(
+            folder.path(),
+            &["sweep", "changed.toml", "-o", "killed.parquet", "--resume"],
+        );
+        assert_eq!(other.code, 2);
+        let wanted = "error: the study was begun with another study file\n  --> killed.parquet\n";
+        assert!(other.stderr.starts_with(wanted), "{}", other.stderr);
+
+        let arm = String::from_utf8(bytes(&folder, "arm.urdf")).expect("UTF-8");
+        folder.write(
+            "arm.urdf",
+            &arm.replace("damping=\"0.1\"", "damping=\"0.2\""),
+        );
+        let other = run_in(
+            folder.path(),
+            &["sweep", "study.toml", "-o", "killed.parquet", "--resume"],
+        );
+        assert!(
+            other.stderr.contains("begun with another model"),
+            "{}",
+            other.stderr
+        );
+        folder.write("arm.urdf", &arm);
+
+        let run = run_in(
+            folder.path(),
+            &["sweep", "study.toml", "-o", "killed.parquet", "--resume"],
+        );
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let wanted = format!(
+            "resumed: {kept} of 150 samples were there; left out 22 bytes of an incomplete line\nwrote 150 rows to killed.parquet\n"
+        );
+        assert_eq!(run.stderr, wanted);
+        assert!(bytes(&folder, "whole.parquet") == bytes(&folder, "killed.parquet"));
+        assert!(!journal.exists());
+        let over = run_in(
+            folder.path(),
+            &["sweep", "study.toml", "-o", "killed.parquet", "--resume"],
+        );
+        assert!(
+            over.stderr
+                .contains("the study is finished; there is nothing to resume"),
+            "{}",
+            over.stderr
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! The equations of a model with couplings in its independent freedoms: q_tree = G q + c is put into the equations of the tree.
+
+use super::symbolic::symbolic;
+use super::{Keep, expect_usable, formulas};
+use crate::{Expr, Formula, scope};
+use catena::algorithm::inertia_matrix::{
+    CompositeBodies, CoriolisMatrix, coriolis_matrix, inertia_matrix,
+};
+use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use catena::error::Result;
+use catena::model::Couplings;
+use catena::{Base, Matrix, Model, Scalar, StateView};
+
+/// I, C, g and τ of the independent freedoms. Their coordinates have the symbols of the tree: `q[k]` for the freedom k of the tree.
+/// What is too long to read is None.
+#[derive(Clone, Debug)]
+pub struct Independent {
+    /// The independent freedoms, counted in the tree.
+    pub freedoms: Vec<usize>,
+    /// Gᵀ I G, row after row.
+    pub inertia: Option<Vec<Formula>>,
+    /// Gᵀ C G, row after row.
+    pub coriolis: Option<Vec<Formula>>,
+    /// Gᵀ g.
+    pub gravity: Option<Vec<Formula>>,
+    /// Gᵀ τ.
+    pub effort: Option<Vec<Formula>>,
+}
+
+impl Independent {
+    /// Derives them from the tree of a model and its couplings.
+    pub fn new(tree: &Model, couplings: &Couplings, keep: Keep) -> Result<Self> {
+        expect_usable(tree)?;
+        let tree = tree.clone().without_passive_forces().swept(1e-14);
+        Ok(scope(|| derived(&tree, couplings, keep)))
+    }
+}
+
+fn derived(tree: &Model, couplings: &Couplings, keep: Keep) -> Independent {
+    let (nq, nv) = (tree.nq(), tree.nv());
+    let symbolic = symbolic(tree, keep, &mut Vec::new());
+    let numbers = couplings.map(&Expr::constant);
+    let rates = |name: &str| {
+        let own = Expr::symbols(name, nv);
+        let own: Vec<Expr> = couplings.freedoms().iter().map(|&k| own[k]).collect();
+        let mut all = vec![Expr::zero(); nv];
+        numbers.expand_rates(&own, &mut all);
+        all
+    };
+    let own = Expr::symbols("q", nq);
+    let own: Vec<Expr> = couplings.positions().iter().map(|&k| own[k]).collect();
+    let mut q = vec![Expr::zero(); nq];
+    numbers.expand_positions(&own, &mut q);
+    let (v, vdot, rest) = (rates("v"), rates("vdot"), vec![Expr::zero(); nv]);
+    let base = Base::fixed();
+    let (q, base) = (&q[..], &base);
+    let inverse = |v: &[Expr], vdot: &[Expr]| {
+        let (mut tau, mut own) = (rest.clone(), vec![Expr::zero(); couplings.nv()]);
+        let mut work = InverseDynamics::new(&symbolic);
+        inverse_dynamics(
+            &symbolic,
+            StateView { q, v, base },
+            vdot,
+            &[],
+            &mut work,
+            &mut tau,
+        );
+        numbers.contract(&tau, &mut own);
+        own
+    };
+    let mut inertia = Matrix::zeros(nv, nv);
+    let mut work = CompositeBodies::new(&symbolic);
+    inertia_matrix(&symbolic, q, &mut work, inertia.as_mut_slice());
+    let mut coriolis = Matrix::zeros(nv, nv);
+    let mut work = CoriolisMatrix::new(&symbolic);
+    let v = &v[..];
+    coriolis_matrix(
+        &symbolic,
+        StateView { q, v, base },
+        &mut work,
+        &mut coriolis,
+    );
+    Independent {
+        freedoms: couplings.freedoms().to_vec(),
+        inertia: formulas(numbers.congruence(&inertia).as_slice()),
+        coriolis: formulas(numbers.congruence(&coriolis).as_slice()),
+        gravity: formulas(&inverse(&rest, &rest)),
+        effort: formulas(&inverse(v, &vdot)),
+    }
+}
