@@ -1,5 +1,6 @@
 //! URDF files.
 //!
+//! Two shapes of joints that close loops are read besides the standard, `<constraint>` and `<loop_joint>`; an empty one is unknown.
 //! Elements without effect on the dynamics are listed among the model's assumptions. Unknown elements that may change the
 //! motion are refused, or listed on request.
 
@@ -44,6 +45,12 @@ const READ: &[(&str, &[&str])] = &[
     ("limit", &["joint"]),
     ("dynamics", &["joint"]),
     ("mimic", &["joint"]),
+    ("parent_origin", &["constraint"]),
+    ("parent_axis", &["constraint"]),
+    ("child_origin", &["constraint"]),
+    ("child_axis", &["constraint"]),
+    ("link1", &["loop_joint"]),
+    ("link2", &["loop_joint"]),
 ];
 /// Parts of names of elements and attributes that concern the motion: one whose name contains any of them is not silently ignored.
 const ACTS: &[&str] = &[
@@ -221,6 +228,8 @@ impl Reading<'_> {
                 "link" => self.link(element)?,
                 "joint" => self.joint(element)?,
                 "transmission" => self.transmission(element)?,
+                "constraint" if elements(element).next().is_some() => self.constraint(element)?,
+                "loop_joint" if elements(element).next().is_some() => self.loop_joint(element)?,
                 _ => self.note_element(element)?,
             }
         }
@@ -321,6 +330,137 @@ impl Reading<'_> {
         self.limit_and_dynamics(&mut joint, limit, dynamics)?;
         self.builder.joints.push(joint);
         Ok(())
+    }
+
+    /// A joint that closes a loop, with a frame and an axis on each of its links.
+    fn constraint(&mut self, element: Node<'_, '_>) -> Result<()> {
+        self.only_attributes(element, &["name", "type"])?;
+        let [
+            parent,
+            child,
+            parent_origin,
+            child_origin,
+            parent_axis,
+            child_axis,
+        ] = self.parts(
+            element,
+            [
+                "parent",
+                "child",
+                "parent_origin",
+                "child_origin",
+                "parent_axis",
+                "child_axis",
+            ],
+        )?;
+        let links = [
+            self.link_of(parent, element, "parent")?,
+            self.link_of(child, element, "child")?,
+        ];
+        let origins = [self.origin(parent_origin)?, self.origin(child_origin)?];
+        let axes = [self.direction(parent_axis)?, self.direction(child_axis)?];
+        self.closing_joint(element, links, origins, axes)
+    }
+
+    /// A joint that closes a loop, with a pose on each of its links and one axis, in both.
+    fn loop_joint(&mut self, element: Node<'_, '_>) -> Result<()> {
+        self.only_attributes(element, &["name", "type"])?;
+        let [first, second, axis] = self.parts(element, ["link1", "link2", "axis"])?;
+        let mut ends = Vec::new();
+        for (end, role) in [(first, "link1"), (second, "link2")] {
+            let Some(end) = end else {
+                let message = format!("{} has no <{role}>", describe(element));
+                return Err(self.error(ErrorKind::Syntax, element, message));
+            };
+            self.only_attributes(end, &["link", "xyz", "rpy"])?;
+            ends.push((self.attribute(end, "link")?, self.pose(end)?));
+        }
+        let axis = self.direction(axis)?;
+        let links = [ends[0].0, ends[1].0];
+        self.closing_joint(element, links, [ends[0].1, ends[1].1], [axis, axis])
+    }
+
+    /// The constraint of a joint between two frames. The frame on the child is turned so that its axis is along that on the parent, or
+    /// across it for a universal joint, whose two axes these are; about the axis nothing turns that the joint does not leave free.
+    fn closing_joint(
+        &mut self,
+        element: Node<'_, '_>,
+        [parent, child]: [&str; 2],
+        [parent_from_joint, child_from_joint]: [Pose<f64>; 2],
+        axes: [Option<Vec3<f64>>; 2],
+    ) -> Result<()> {
+        let name = self.attribute(element, "name")?;
+        let kind = self.closing_kind(element, name)?;
+        let mut joint = JointSpec::new(name, kind, parent, child);
+        joint.place = self.place(element);
+        joint.parent_from_joint = parent_from_joint;
+        let mut turned = Pose::identity();
+        let x = Vec3::new(1.0, 0.0, 0.0);
+        let first = axes[0].unwrap_or(x);
+        if kind == JointKind::Universal {
+            let Some(second) = axes[1] else {
+                let message = format!("universal constraint `{name}` has no <child_axis>");
+                return Err(self.error(ErrorKind::Syntax, element, message));
+            };
+            let across = perpendicular(first, second);
+            turned = Pose::new(turn(second, across), Vec3::zero());
+            joint.axes.first = first;
+            joint.axes.second = across;
+        } else if kind.has_axis() {
+            joint.axes.first = first;
+            let second = axes[1].unwrap_or(first);
+            let skew = first.cross(second).norm();
+            // a prismatic joint leaves no rotation: its frames say how its links stand
+            if kind == JointKind::Prismatic && (skew > 1e-9 || first.dot(second) < 0.0) {
+                let message =
+                    format!("prismatic constraint `{name}`: its axes differ on parent and child");
+                return Err(self
+                    .error(ErrorKind::Model, element, message)
+                    .hint("turn <child_origin> by `rpy` so that both axes have the same numbers"));
+            }
+            turned = Pose::new(turn(second, first), Vec3::zero());
+        }
+        joint.joint_from_child = turned * child_from_joint.inverse();
+        self.builder.assumptions.push(format!(
+            "{kind} `{name}` closes a loop between `{parent}` and `{child}`"
+        ));
+        self.builder.constraints.push(ConstraintSpec::joint(joint));
+        Ok(())
+    }
+
+    /// The kinds of joints that may close a loop.
+    fn closing_kind(&self, element: Node<'_, '_>, name: &str) -> Result<JointKind> {
+        let known = [
+            ("fixed", JointKind::Fixed),
+            ("revolute", JointKind::Revolute),
+            ("continuous", JointKind::Continuous),
+            ("prismatic", JointKind::Prismatic),
+            ("cylindrical", JointKind::Cylindrical),
+            ("universal", JointKind::Universal),
+            ("spherical", JointKind::Spherical),
+            ("ball", JointKind::Spherical),
+            ("planar", JointKind::Planar),
+        ];
+        let word = self.attribute(element, "type")?;
+        if let Some((_, kind)) = known.iter().find(|(known, _)| *known == word) {
+            return Ok(*kind);
+        }
+        let message = format!("constraint `{name}` has the unknown type `{word}`");
+        let error = self.error(ErrorKind::Syntax, element, message);
+        Err(error.hint(advice(word, &known.map(|(known, _)| known))))
+    }
+
+    /// The unit vector of an axis, if there is one.
+    fn direction(&self, axis: Option<Node<'_, '_>>) -> Result<Option<Vec3<f64>>> {
+        let Some(axis) = axis else { return Ok(None) };
+        self.only_attributes(axis, &["xyz"])?;
+        let given = Vec3::from_array(self.three(axis, "xyz")?);
+        let length = given.norm();
+        if length.is_finite() && length > 1e-12 {
+            return Ok(Some(given * (1.0 / length)));
+        }
+        let message = format!("{} has no direction", describe(axis));
+        Err(self.error(ErrorKind::Model, axis, message))
     }
 
     /// The joint follows another one: q = multiplier · other + offset, a constraint of its own.
@@ -544,6 +684,11 @@ impl Reading<'_> {
             return Ok(Pose::identity());
         };
         self.only_attributes(origin, &["xyz", "rpy"])?;
+        self.pose(origin)
+    }
+
+    /// The pose of the attributes `xyz` and `rpy`.
+    fn pose(&self, origin: Node<'_, '_>) -> Result<Pose<f64>> {
         let three_or_zero = |key| match origin.attribute(key) {
             Some(_) => self.three(origin, key),
             None => Ok([0.0; 3]),
@@ -876,6 +1021,41 @@ impl Reading<'_> {
     fn error(&self, kind: ErrorKind, element: Node<'_, '_>, message: impl Into<String>) -> Error {
         Error::new(kind, message).at(self.place(element))
     }
+}
+
+/// A unit vector across `first`, in the plane of both if they are not parallel.
+fn perpendicular(first: Vec3<f64>, near: Vec3<f64>) -> Vec3<f64> {
+    let across = near - first * first.dot(near);
+    if across.norm() > 1e-6 {
+        return across * (1.0 / across.norm());
+    }
+    let [x, y, z] = first.to_array();
+    let other = match x.abs() < 0.6 {
+        true => Vec3::new(0.0, -z, y),
+        false => Vec3::new(-z, 0.0, x),
+    };
+    other * (1.0 / other.norm())
+}
+
+/// The rotation that takes one unit vector to another.
+fn turn(from: Vec3<f64>, to: Vec3<f64>) -> Mat3<f64> {
+    if (from - to).norm() < 1e-15 {
+        return Mat3::identity();
+    }
+    let axis = match from.cross(to) {
+        axis if axis.norm() > 1e-9 => axis * (1.0 / axis.norm()),
+        _ => perpendicular(from, from),
+    };
+    let frame = |x: Vec3<f64>| {
+        let x = x - axis * axis.dot(x);
+        let x = x * (1.0 / x.norm());
+        Mat3 {
+            x,
+            y: axis.cross(x),
+            z: axis,
+        }
+    };
+    frame(to) * frame(from).transpose()
 }
 
 fn elements<'n, 'i>(parent: Node<'n, 'i>) -> impl Iterator<Item = Node<'n, 'i>> {

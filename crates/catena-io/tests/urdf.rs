@@ -503,3 +503,92 @@ fn flaws_of_shipped_files_are_warned_of() {
         "{error}"
     );
 }
+
+/// A parallelogram whose last joint is a `<constraint>` or a `<loop_joint>`: the accelerations are those of the embedded model, and of its
+/// crank alone, 5/3 φ̈ + 2 g cos φ = 0.
+#[test]
+fn loops_are_closed_by_constraints() {
+    let rod = |name: &str| {
+        format!(
+            "<link name=\"{name}\"><inertial><origin xyz=\"0.5 0 0\"/><mass value=\"1\"/>\
+             <inertia ixx=\"0.001\" iyy=\"0.0833333333333333\" izz=\"0.0833333333333333\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial></link>"
+        )
+    };
+    let joint = |name: &str, parent: &str, child: &str, xyz: &str| {
+        format!(
+            "<joint name=\"{name}\" type=\"continuous\"><origin xyz=\"{xyz}\"/><parent link=\"{parent}\"/>\
+             <child link=\"{child}\"/><axis xyz=\"0 0 1\"/></joint>"
+        )
+    };
+    let closings = [
+        "<constraint name=\"pin\" type=\"revolute\"><parent link=\"coupler\"/><parent_origin xyz=\"1 0 0\"/><parent_axis xyz=\"0 0 1\"/>\
+         <child link=\"rocker\"/><child_origin xyz=\"1 0 0\"/><child_axis xyz=\"0 0 1\"/></constraint>",
+        // the same axis, from a frame that is turned about x
+        "<constraint name=\"pin\" type=\"revolute\"><parent link=\"coupler\"/><parent_origin xyz=\"1 0 0\"/><parent_axis xyz=\"0 0 1\"/>\
+         <child link=\"rocker\"/><child_origin xyz=\"1 0 0\" rpy=\"1.5707963267948966 0 0\"/><child_axis xyz=\"0 1 0\"/></constraint>",
+        "<loop_joint name=\"pin\" type=\"revolute\"><link1 link=\"coupler\" xyz=\"1 0 0\"/><link2 link=\"rocker\" xyz=\"1 0 0\"/>\
+         <axis xyz=\"0 0 1\"/></loop_joint>",
+        "<constraint name=\"pin\" type=\"ball\"><parent link=\"coupler\"/><parent_origin xyz=\"1 0 0\"/>\
+         <child link=\"rocker\"/><child_origin xyz=\"1 0 0\"/></constraint>",
+    ];
+    for closing in closings {
+        let text = format!(
+            "<robot name=\"bars\"><link name=\"world\"/>{}{}{}{}{}{}{closing}</robot>",
+            rod("crank"),
+            rod("coupler"),
+            rod("rocker"),
+            joint("foot", "world", "crank", "0 0 0"),
+            joint("top", "crank", "coupler", "1 0 0"),
+            joint("other", "world", "rocker", "1 0 0"),
+        );
+        let mut builder = read(&text);
+        builder.gravity = catena::spatial::Vec3::new(0.0, -9.81, 0.0);
+        let model = builder.build().expect("sound");
+        assert_eq!(model.constraints().len(), 1);
+        let mut chain = catena::algorithm::constrained::ClosedChain::new(&model);
+        let phi = 1.1f64;
+        let state = catena::State::new(&model, &[phi, -phi, phi], &[0.0; 3]).expect("three joints");
+        let motion = chain.forward(0.0, &state, &[0.0; 3], &[]).expect("closed");
+        let expected = -9.81 * 2.0 * phi.cos() / (5.0 / 3.0);
+        assert!(
+            (motion.accelerations[0] - expected).abs() < 1e-9,
+            "{closing}"
+        );
+    }
+    let wrong = |closing: &str| {
+        let text = format!(
+            "<robot name=\"r\"><link name=\"world\"/>{}{}{closing}</robot>",
+            rod("a"),
+            joint("j", "world", "a", "0 0 0")
+        );
+        builder_from_urdf(&text, "r.urdf", &ReadOptions::default())
+            .and_then(|builder| builder.build())
+            .expect_err("refused")
+            .to_string()
+    };
+    for (closing, message) in [
+        (
+            "<constraint name=\"c\" type=\"rolling\"><parent link=\"a\"/><child link=\"world\"/></constraint>",
+            "unknown type `rolling`",
+        ),
+        (
+            "<constraint name=\"c\" type=\"ball\"><parent link=\"a\"/></constraint>",
+            "has no <child>",
+        ),
+        (
+            "<constraint name=\"c\" type=\"ball\"><parent link=\"a\"/><child link=\"b\"/></constraint>",
+            "`b`",
+        ),
+        (
+            "<constraint name=\"c\" type=\"revolute\"><parent link=\"a\"/><parent_axis xyz=\"0 0 0\"/><child link=\"world\"/></constraint>",
+            "no direction",
+        ),
+        (
+            "<loop_joint name=\"c\" type=\"ball\"><link1 link=\"a\"/></loop_joint>",
+            "has no <link2>",
+        ),
+    ] {
+        let found = wrong(closing);
+        assert!(found.contains(message), "{closing}\n{found}");
+    }
+}

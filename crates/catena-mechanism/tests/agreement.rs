@@ -9,19 +9,7 @@ use catena::residual::larger;
 use catena::spatial::{Force, Mat3, Motion, Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
 use catena_mechanism::{Formulation, Mechanism, Solution};
-
-fn random_vector(random: &mut Random, n: usize, reach: f64) -> Vec<f64> {
-    (0..n).map(|_| random.uniform(-reach, reach)).collect()
-}
-
-fn random_loads(random: &mut Random, model: &Model) -> Vec<Force<f64>> {
-    (0..=model.body_count())
-        .map(|_| {
-            let x = random_vector(random, 6, 2.0);
-            Force::new(Vec3::new(x[0], x[1], x[2]), Vec3::new(x[3], x[4], x[5]))
-        })
-        .collect()
-}
+use catena_testing::draw::{numbers, wrenches};
 
 /// Largest difference of two solutions: motions relative to the largest acceleration, loads relative to the largest load.
 fn difference(a: &Solution, b: &Solution) -> [f64; 2] {
@@ -71,14 +59,14 @@ fn on_random_trees() {
         let mut random = Random::new(seed);
         let mut state = State::random(&model, seed);
         if seed % 2 == 0 {
-            let x = random_vector(&mut random, 6, 1.0);
+            let x = numbers(&mut random, 6, 1.0);
             let motion =
                 |x: &[f64]| Motion::new(Vec3::new(x[0], x[1], x[2]), Vec3::new(x[3], x[4], x[5]));
             state.base.velocity = motion(&x);
-            state.base.acceleration = motion(&random_vector(&mut random, 6, 1.0));
+            state.base.acceleration = motion(&numbers(&mut random, 6, 1.0));
         }
-        let tau = random_vector(&mut random, model.nv(), 5.0);
-        let external = random_loads(&mut random, &model);
+        let tau = numbers(&mut random, model.nv(), 5.0);
+        let external = wrenches(&mut random, &model, 2.0);
         let mut mechanism = Mechanism::new(&model);
         let found = all(&mut mechanism, &state, &tau, &external);
         for (formulation, solution) in &found {
@@ -124,7 +112,7 @@ fn with_force_elements() {
 
 /// A random pose about the origin.
 fn random_pose(random: &mut Random) -> Pose<f64> {
-    let x = random_vector(random, 3, 1.0);
+    let x = numbers(random, 3, 1.0);
     Pose::new(
         Mat3::from_quaternion(random.quaternion()),
         Vec3::new(x[0], x[1], x[2]),
@@ -138,7 +126,7 @@ fn random_planar(bodies: usize, loops: usize, seed: u64) -> (ModelBuilder, State
     let mut builder = ModelBuilder::new("planar");
     let plane = random_pose(&mut random);
     let in_plane = |random: &mut Random| {
-        let x = random_vector(random, 2, 1.0);
+        let x = numbers(random, 2, 1.0);
         Vec3::new(x[0], x[1], 0.0)
     };
     let slider = |random: &mut Random| AxisPair {
@@ -276,8 +264,8 @@ fn on_random_closed_mechanisms() {
             continue;
         }
         let mut random = Random::new(seed);
-        let tau = random_vector(&mut random, model.nv(), 5.0);
-        let external = random_loads(&mut random, &model);
+        let tau = numbers(&mut random, model.nv(), 5.0);
+        let external = wrenches(&mut random, &model, 2.0);
         if chain.forward(0.0, &state, &tau, &external).is_err() {
             continue; // the driver contradicts dependent rows
         }

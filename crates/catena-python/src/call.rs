@@ -306,7 +306,7 @@ impl<'py> Wrenches<'py> {
         self.0.iter().map(|(_, numbers)| numbers)
     }
 
-    /// The same for other threads.
+    /// The wrenches on frames without Python objects, for other threads.
     pub fn view<'a>(&'a self, built: &'a Built) -> Pushes<'a> {
         let frame = |name: &str| built.model.tree().frame(name);
         Pushes(

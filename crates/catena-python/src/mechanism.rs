@@ -171,7 +171,7 @@ impl PyModel {
         })
     }
 
-    /// The same by one formulation, or by the one that suits.
+    /// Accelerations and loads by one formulation, or by the one that suits.
     #[pyo3(signature = (q, v, tau, wrenches, formulation, time))]
     fn _formulation<'py>(
         &self,

@@ -284,7 +284,7 @@ impl PyModel {
         *self.built.write().unwrap_or_else(PoisonError::into_inner) = built;
     }
 
-    /// The same model, its numbers edited.
+    /// A copy of the model with edited numbers.
     pub fn edited(
         &self,
         py: Python<'_>,

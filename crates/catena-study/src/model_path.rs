@@ -143,10 +143,12 @@ impl ModelText {
                         hint,
                     ));
                 }
-                (None, _) => {
-                    self.expect_key(&pointer, path)?;
-                    targets.push(pointer);
-                }
+                (None, _) => match self.expect_key(&pointer, path) {
+                    Ok(()) => targets.push(pointer),
+                    // `*` means those items that can have it: not a fixed joint, say
+                    Err(error) if rest.starts_with("*.") && has_no_meaning(&error) => {}
+                    Err(error) => return Err(error),
+                },
             }
         }
         match targets.is_empty() {
@@ -167,7 +169,7 @@ impl ModelText {
         put(&mut tree, pointer, |_| Some(1.0));
         let read = catena_io::builder_from_json(&tree.to_string(), &self.name, &self.options);
         match read {
-            Err(error) if error.message().starts_with("unknown key") => {
+            Err(error) if error.message().starts_with("unknown key") || has_no_meaning(&error) => {
                 let message = format!("`{path}`: {}", error.message());
                 let hint = error
                     .advice()
@@ -195,6 +197,11 @@ impl ModelText {
         }
         catena_io::builder_from_json(&tree.to_string(), &self.name, &self.options)
     }
+}
+
+/// Does the reader refuse a key because of what its owner is?
+fn has_no_meaning(error: &Error) -> bool {
+    error.message().contains("has no meaning")
 }
 
 /// The pointer to a component of a list of numbers.
@@ -318,7 +325,7 @@ mod tests {
                 (&gravity, false, 1.62),
             ])
             .expect("a model");
-        let link = |k: usize| builder.links[k].inertial.clone().expect("a mass");
+        let link = |k: usize| builder.links[k].inertial.expect("a mass");
         assert_eq!(link(5).mass, 1.25);
         assert_eq!(link(3).centre.to_array(), [0.0, -0.5, 0.0]);
         assert!(
@@ -331,6 +338,21 @@ mod tests {
         assert!((builder.gravity.to_array()[2] + 1.62).abs() < 1e-15);
         // and nothing else
         assert_eq!(link(1).mass, 6.0);
+    }
+
+    /// `*` leaves out what cannot have the number; by name it is refused.
+    #[test]
+    fn fixed_joints_have_no_friction() {
+        let text = r#"{"format": "catena/1", "link": [{"name": "a"}, {"name": "b", "mass": 1}], "joint": [
+            {"name": "weld", "type": "fixed", "child": "a"}, {"name": "hinge", "type": "revolute", "child": "b"}]}"#;
+        let builder = catena_io::builder_from_json(text, "b.json", &ReadOptions::default());
+        let model = ModelText::new(&builder.expect("a model"), "b").expect("a model");
+        let all = model.find(&path("joint.*.friction"), false).expect("one");
+        assert_eq!(all.targets.len(), 1);
+        let error = model
+            .find(&path("joint.weld.friction"), false)
+            .expect_err("fixed");
+        assert!(error.message().contains("has no meaning"), "{error}");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Which parameter matters for a measure?
 //!
 //! A Saltelli design gives Sobol's indices: the share of the variance V of a measure f that a parameter causes alone (first order, Sᵢ), and
-//! with all others (total, Tᵢ). Estimators of Jansen (1999), as recommended by Saltelli et al. (2010), over the points j of A and B:
+//! with all others (total, Tᵢ). Estimators of Saltelli et al. (2010) and Jansen (1999), over the points j of A and B, f₀ the mean:
 //!
 //! ```text
-//! Sᵢ = 1 − ⟨(f(Bⱼ) − f(A_Bⁱⱼ))²⟩ / 2V                                                               (1)
-//! Tᵢ =     ⟨(f(Aⱼ) − f(A_Bⁱⱼ))²⟩ / 2V                                                               (2)
+//! Sᵢ = ⟨(f(Bⱼ) − f₀) (f(A_Bⁱⱼ) − f(Aⱼ))⟩ / V                                                         (1)
+//! Tᵢ = ⟨(f(Aⱼ) − f(A_Bⁱⱼ))²⟩ / 2V                                                                   (2)
 //! ```
 //!
 //! where A_Bⁱ is A with column i from B. Their standard errors come from resampling the points (bootstrap). Every other design gives
@@ -126,11 +126,16 @@ fn indices(rows: &[Vec<f64>], chosen: &[usize], count: usize) -> Option<Vec<[f64
     if chosen.len() < 2 || variance <= (1e-14 * mean).powi(2) {
         return None;
     }
-    let half = |from: usize, i: usize| {
-        let square = |&j: &usize| (rows[j][from] - rows[j][i + 2]).powi(2);
-        chosen.iter().map(square).sum::<f64>() / (2.0 * points * variance)
+    let over = |term: &dyn Fn(&[f64]) -> f64| {
+        let sum: f64 = chosen.iter().map(|&j| term(&rows[j])).sum();
+        sum / (points * variance)
     };
-    let of = |i: usize| [1.0 - half(1, i), half(0, i)]; // (1), (2)
+    let of = |i: usize| {
+        [
+            over(&|f| (f[1] - mean) * (f[i + 2] - f[0])), // (1)
+            over(&|f| 0.5 * (f[0] - f[i + 2]).powi(2)),   // (2)
+        ]
+    };
     Some((0..count).map(of).collect())
 }
 

@@ -47,7 +47,7 @@ pub enum Accent {
 }
 
 /// Greek letters by name.
-const GREEK: [(&str, &str); 9] = [
+const GREEK: [(&str, &str); 12] = [
     ("alpha", "α"),
     ("omega", "ω"),
     ("psi", "ψ"),
@@ -57,6 +57,9 @@ const GREEK: [(&str, &str); 9] = [
     ("phi", "φ"),
     ("nu", "ν"),
     ("beta", "β"),
+    ("gamma", "γ"),
+    ("lambda", "λ"),
+    ("xi", "ξ"),
 ];
 
 impl Math {

@@ -8,6 +8,7 @@ use catena_symbolic::Formula;
 use catena_symbolic::derive::{Derivation, Keep, Style};
 use catena_symbolic::generate::{self, Module, Question};
 use catena_symbolic::native::{NativeOptions, compile};
+use catena_testing::skipped_on_baseline;
 
 /// Round-off of two orders of summation.
 const SAME: f64 = 1e-11;
@@ -80,7 +81,7 @@ fn programs_are_the_library() {
 /// Code for one state and for lanes takes independent coordinates.
 #[test]
 fn compiled_code_is_the_library() {
-    if Cpu::best() == Cpu::Baseline {
+    if skipped_on_baseline(Cpu::best()) {
         return;
     }
     let model = coupled_arm();

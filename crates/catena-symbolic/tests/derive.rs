@@ -502,3 +502,62 @@ fn the_complement_is_that_in_numbers() {
         }
     }
 }
+
+/// A parallelogram: the closure of its planar rows, by hand in the axes of the coupler, and the equation that the multipliers enter.
+#[test]
+fn constraints_are_derived() {
+    let model = embedded::model("four-bar-1").expect("embedded");
+    let derivation =
+        Derivation::new(&model, Keep::default(), Style::Closed, false).expect("derivable");
+    let rows = derivation.constraints.as_ref().expect("a loop");
+    assert_eq!((rows.names.len(), rows.others.len()), (2, 3));
+    let (xi, jacobian) = (
+        rows.residual.as_ref().expect("short"),
+        rows.jacobian.as_ref().expect("short"),
+    );
+    let q = [0.3f64, 0.5, -0.7];
+    // ends of both rods, seen from the coupler
+    let closure = |q: [f64; 3]| {
+        let end = [
+            q[0].cos() + (q[0] + q[1]).cos(),
+            q[0].sin() + (q[0] + q[1]).sin(),
+        ];
+        let other = [1.0 + q[2].cos(), q[2].sin()];
+        let (s, c) = (q[0] + q[1]).sin_cos();
+        let d = [other[0] - end[0], other[1] - end[1]];
+        [c * d[0] + s * d[1], c * d[1] - s * d[0]]
+    };
+    let at = |formula: &Formula, q: [f64; 3]| {
+        formula.evaluate(|name: &str| {
+            let index: usize = name
+                .trim_start_matches("q[")
+                .trim_end_matches(']')
+                .parse()
+                .expect("a position");
+            q[index]
+        })
+    };
+    for k in 0..2 {
+        assert!((at(&xi[k], q) - closure(q)[k]).abs() < 1e-12, "{k}");
+        for j in 0..3 {
+            let h = 1e-5;
+            let moved = |sign: f64| {
+                let mut q = q;
+                q[j] += sign * h;
+                closure(q)[k]
+            };
+            // J is that of the velocities seen from the coupler: equal to the gradient
+            let slope = (moved(1.0) - moved(-1.0)) / (2.0 * h);
+            assert!(
+                (at(&jacobian[3 * k + j], q) - slope).abs() < 1e-8,
+                "{k} {j}"
+            );
+        }
+    }
+    let page = derivation.document().markdown();
+    assert!(
+        page.contains("\\lambda") && page.contains("Rows that follow from these"),
+        "{page}"
+    );
+    assert!(derivation.sympy().contains("J_xi = Matrix(["));
+}

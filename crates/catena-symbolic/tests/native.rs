@@ -10,6 +10,7 @@ use catena::simulate::{Drift, Inputs, Integrator, Simulation, SimulationOptions}
 use catena::spatial::{Force, Mat3, Pose, Sym3, Vec3};
 use catena::{Base, Batch, Cpu, Drive, Dynamics, Model, ModelBuilder, State};
 use catena_symbolic::native::{NativeOptions, compile, for_simulation};
+use catena_testing::skipped_on_baseline;
 
 fn at_rest(model: &Model, seed: u64) -> State {
     let mut state = State::random(model, seed);
@@ -97,7 +98,7 @@ fn code_agrees_with_the_general_recursions() {
 /// The entry points: results, factors, joint wrenches, batches and their remainders, motion in lanes.
 #[test]
 fn doors_with_code_answer_as_those_without() {
-    if Cpu::detect() == Cpu::Baseline {
+    if skipped_on_baseline(Cpu::detect()) {
         return;
     }
     for name in [
@@ -241,7 +242,7 @@ fn doors_with_code_answer_as_those_without() {
 /// What the general recursions refuse, the code refuses, with the same message.
 #[test]
 fn refusals_are_the_same() {
-    if Cpu::detect() == Cpu::Baseline {
+    if skipped_on_baseline(Cpu::detect()) {
         return;
     }
     let model = embedded::model("chain-7").expect("it is embedded");
@@ -285,7 +286,7 @@ fn refusals_are_the_same() {
 #[test]
 fn a_joint_without_inertia_is_named() {
     use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder};
-    if Cpu::detect() == Cpu::Baseline {
+    if skipped_on_baseline(Cpu::detect()) {
         return;
     }
     let mut builder = ModelBuilder::new("point on two axes");
@@ -324,7 +325,7 @@ fn a_joint_without_inertia_is_named() {
 /// Motions with code and without are equal, and both audits are clean.
 #[test]
 fn simulations_with_code_end_where_those_without_end() {
-    if Cpu::detect() == Cpu::Baseline {
+    if skipped_on_baseline(Cpu::detect()) {
         return;
     }
     for name in ["stanford", "random-8-5", "space-robot"] {
@@ -366,7 +367,7 @@ fn simulations_with_code_end_where_those_without_end() {
 /// Code is bound to its model and question: the smallest change of a number makes it another model's.
 #[test]
 fn code_of_another_model_is_refused() {
-    if Cpu::detect() == Cpu::Baseline {
+    if skipped_on_baseline(Cpu::detect()) {
         return;
     }
     let model = embedded::model("chain-1").expect("it is embedded");
@@ -394,7 +395,7 @@ fn code_of_another_model_is_refused() {
 /// A needle on an arm: code keeps the digits of its smallest moment as the general recursion does.
 #[test]
 fn code_keeps_the_digits_of_needles() {
-    if Cpu::detect() == Cpu::Baseline {
+    if skipped_on_baseline(Cpu::detect()) {
         return;
     }
     let mut random = Random::new(7);

@@ -19,6 +19,8 @@
 //! with the least xᵀD x. A definite problem is solved by exchanging all components that violate (1) at once, and one at a time,
 //! the last first, if that does not terminate (Júdice & Pires 1994).
 
+use crate::dense::cholesky_solve;
+
 /// A box and a quadratic function in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BoxProblem<'a> {
@@ -211,36 +213,6 @@ impl BoxProblem<'_> {
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// A x = b by Cholesky's factors, in place; A symmetric and positive definite, row by row.
-pub(crate) fn cholesky_solve(a: &mut [f64], b: &mut [f64]) {
-    let n = b.len();
-    for j in 0..n {
-        for i in j..n {
-            let mut sum = a[i * n + j];
-            for k in 0..j {
-                sum -= a[i * n + k] * a[j * n + k];
-            }
-            a[i * n + j] = if i == j {
-                sum.sqrt()
-            } else {
-                sum / a[j * n + j]
-            };
-        }
-    }
-    for i in 0..n {
-        for k in 0..i {
-            b[i] -= a[i * n + k] * b[k];
-        }
-        b[i] /= a[i * n + i];
-    }
-    for i in (0..n).rev() {
-        for k in i + 1..n {
-            b[i] -= a[k * n + i] * b[k];
-        }
-        b[i] /= a[i * n + i];
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Dense linear systems: LU factorization with partial pivoting, of any size and of 3×3 blocks.
+//! Dense linear systems: LU factorization with partial pivoting, of any size and of 3×3 blocks, and Cholesky's of small definite systems.
 //!
 //! Pivoting compares numbers, so the scalars are those whose comparison is a plain `bool`: `f64`, `f32`,
 //! [`Count`](crate::scalar::Count) and [`Dual`](crate::scalar::Dual) numbers of these.
@@ -246,6 +246,36 @@ impl<S: Scalar<Mask = bool>> Lu3<S> {
             z: self.solve_row(rows.z),
         }
         .transpose()
+    }
+}
+
+/// A x = b by Cholesky's factors, in place; A is symmetric, positive definite and by rows, and becomes its factor.
+pub(crate) fn cholesky_solve(a: &mut [f64], b: &mut [f64]) {
+    let n = b.len();
+    for j in 0..n {
+        for i in j..n {
+            let mut sum = a[i * n + j];
+            for k in 0..j {
+                sum -= a[i * n + k] * a[j * n + k];
+            }
+            a[i * n + j] = if i == j {
+                sum.sqrt()
+            } else {
+                sum / a[j * n + j]
+            };
+        }
+    }
+    for i in 0..n {
+        for k in 0..i {
+            b[i] -= a[i * n + k] * b[k];
+        }
+        b[i] /= a[i * n + i];
+    }
+    for i in (0..n).rev() {
+        for k in i + 1..n {
+            b[i] -= a[k * n + i] * b[k];
+        }
+        b[i] /= a[i * n + i];
     }
 }
 

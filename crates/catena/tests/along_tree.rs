@@ -4,13 +4,10 @@ use catena::algorithm::constrained::{ClosedChain, Route};
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, Inertial, JointKind, JointSpec};
 use catena::random::Random;
-use catena::residual::larger;
+use catena::residual::{larger, largest};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
-
-fn largest<'a>(x: impl IntoIterator<Item = &'a f64>) -> f64 {
-    x.into_iter().fold(0.0, |m, x| larger(m, x.abs()))
-}
+use catena_testing::parallelogram;
 
 /// Accelerations and efforts Jᵀλ (which are unique, whatever the redundancy) by both routes; the larger relative difference, and
 /// that of the multipliers.
@@ -73,13 +70,6 @@ fn random_mechanisms_agree() {
     }
     println!("{seen} mechanisms, worst {worst:.1e}");
     assert!(seen > 40, "only {seen}");
-}
-
-fn parallelogram(model: &Model, phi: f64, rate: f64) -> State {
-    let sign = |k: usize| if k.is_multiple_of(2) { 1.0 } else { -1.0 };
-    let q: Vec<f64> = (0..model.nv()).map(|k| sign(k) * phi).collect();
-    let v: Vec<f64> = (0..model.nv()).map(|k| sign(k) * rate).collect();
-    State::new(model, &q, &v).expect("finite")
 }
 
 /// The exact law of N four-bars, with three dependent rows in every loop, for many loops; multipliers are the shortest here.

@@ -4,17 +4,12 @@ use catena::model::{Inertial, JointKind, JointSpec, embedded};
 use catena::random::Random;
 use catena::spatial::{Force, Motion, Pose, Sym3, Vec3};
 use catena::{Base, Batch, Cpu, Drive, Dynamics, ErrorKind, Model, ModelBuilder, State};
+use catena_testing::assert_close;
+
+/// The pendulum's condition number takes three of the sixteen digits.
+const ALLOWED: f64 = 1e-10;
 
 const PATHS: [Cpu; 3] = [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512];
-
-fn assert_close(a: &[f64], b: &[f64], what: &str) {
-    assert_eq!(a.len(), b.len(), "{what}");
-    let size = b.iter().fold(1.0f64, |m, x| m.max(x.abs()));
-    for (a, b) in a.iter().zip(b) {
-        // the pendulum's condition number takes three of the sixteen digits
-        assert!((a - b).abs() <= 1e-10 * size, "{what}: {a} and {b}");
-    }
-}
 
 /// States after one another, and inputs and wrenches for them.
 struct Many {
@@ -106,32 +101,49 @@ fn batches_agree_with_single_calls() {
                 assert_close(
                     &tau[own.clone()],
                     single.inverse(state, input, &[]).unwrap(),
+                    ALLOWED,
                     &what,
                 );
                 assert_close(
                     &vdot[own.clone()],
                     single.forward(state, input, &[]).unwrap(),
+                    ALLOWED,
                     &what,
                 );
                 let mut solution = input.to_vec();
                 single.solve(&mut solution).unwrap();
-                assert_close(&x[2 * k * nv..(2 * k + 1) * nv], &solution, &what);
-                assert_close(&x[(2 * k + 1) * nv..(2 * k + 2) * nv], &solution, &what);
+                assert_close(&x[2 * k * nv..(2 * k + 1) * nv], &solution, ALLOWED, &what);
+                assert_close(
+                    &x[(2 * k + 1) * nv..(2 * k + 2) * nv],
+                    &solution,
+                    ALLOWED,
+                    &what,
+                );
                 let loaded = single.inverse(state, input, wrenches).unwrap();
-                assert_close(&loaded_tau[own.clone()], loaded, &what);
+                assert_close(&loaded_tau[own.clone()], loaded, ALLOWED, &what);
                 let loaded = single.forward(state, input, wrenches).unwrap();
-                assert_close(&loaded_vdot[own.clone()], loaded, &what);
+                assert_close(&loaded_vdot[own.clone()], loaded, ALLOWED, &what);
                 let expected = single.inertia(state).unwrap().as_slice();
-                assert_close(&inertia[k * nv * nv..(k + 1) * nv * nv], expected, &what);
+                assert_close(
+                    &inertia[k * nv * nv..(k + 1) * nv * nv],
+                    expected,
+                    ALLOWED,
+                    &what,
+                );
                 let expected = single.jacobian(state, frame).unwrap().as_slice();
-                assert_close(&jacobian[k * 6 * nv..(k + 1) * 6 * nv], expected, &what);
+                assert_close(
+                    &jacobian[k * 6 * nv..(k + 1) * 6 * nv],
+                    expected,
+                    ALLOWED,
+                    &what,
+                );
                 let pose = single.frame_pose(state, frame).unwrap();
                 for (a, b) in [
                     (poses[k].rotation.x, pose.rotation.x),
                     (poses[k].rotation.y, pose.rotation.y),
                     (poses[k].translation, pose.translation),
                 ] {
-                    assert_close(&a.to_array(), &b.to_array(), &what);
+                    assert_close(&a.to_array(), &b.to_array(), ALLOWED, &what);
                 }
             }
         }
@@ -167,7 +179,12 @@ fn large_inertia_matrices() {
     let mut single = Dynamics::with_cpu(&model, Cpu::Baseline);
     for k in 0..3 {
         let expected = single.inertia(&m.states[k]).unwrap().as_slice();
-        assert_close(&inertia[k * size..(k + 1) * size], expected, "chain-300");
+        assert_close(
+            &inertia[k * size..(k + 1) * size],
+            expected,
+            ALLOWED,
+            "chain-300",
+        );
     }
     let mut q = m.q.clone();
     q[301] = f64::NAN;
@@ -244,7 +261,7 @@ fn failures_are_reported_by_state() {
         );
         for state in (0..20).filter(|k| ![5, 17].contains(k)) {
             let own = 3 * state..3 * state + 3;
-            assert_close(&vdot[own.clone()], &good[own], "a good state");
+            assert_close(&vdot[own.clone()], &good[own], ALLOWED, "a good state");
         }
         batch.forward(&m.q, &m.v, &m.input, &mut vdot).unwrap();
         assert!(batch.failures().is_empty());
@@ -347,8 +364,8 @@ fn trajectories_agree_with_single_simulations() {
                         single.step(&mut system).unwrap();
                     }
                     let what = format!("{name} {method:?} {cpu:?} trajectory {k}");
-                    assert_close(&q[k * nq..(k + 1) * nq], single.q(), &what);
-                    assert_close(&v[k * nv..(k + 1) * nv], single.v(), &what);
+                    assert_close(&q[k * nq..(k + 1) * nq], single.q(), ALLOWED, &what);
+                    assert_close(&v[k * nv..(k + 1) * nv], single.v(), ALLOWED, &what);
                 }
             }
         }

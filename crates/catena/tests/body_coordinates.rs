@@ -1,7 +1,5 @@
 //! Implicit integration in redundant coordinates of the bodies: its matrix, its motion, its loops.
 
-mod runs;
-
 use catena::algorithm::body_coordinates::{
     Acting, BodyEquations, BodyNewton, Formulation, Layout, Stiff,
 };
@@ -15,7 +13,7 @@ use catena::simulate::{
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::state::Base;
 use catena::{Model, ModelBuilder, State};
-use runs::{bdf, difference, explicit, run};
+use catena_testing::runs::{apart, bdf_with, explicit, free_run};
 
 /// ‖A δ − r‖ over the sizes of what is summed, row by row, where δ comes from the elimination along the tree for a random r, and A δ
 /// from dual numbers run through the equations.
@@ -105,11 +103,11 @@ fn body_coordinates_move_as_joint_coordinates_do() {
         let model = embedded::model(name).unwrap();
         let mut state = State::random(&model, 3);
         state.v.iter_mut().for_each(|v| *v *= 0.5);
-        let (exact, _) = run(&model, &state, explicit(1e-12), 0.5);
+        let (exact, _) = free_run(&model, &state, explicit(1e-12), 0.5);
         for formulation in Formulation::ALL {
             let matrix = NewtonMatrix::Bodies(formulation);
-            let (found, audit) = run(&model, &state, bdf(1e-9, matrix), 0.5);
-            let error = difference(&found, &exact);
+            let (found, audit) = free_run(&model, &state, bdf_with(1e-9, matrix), 0.5);
+            let error = apart(&found, &exact);
             println!(
                 "{name} {formulation:?}: error {error:.1e}, {} steps, {} rejected, {} evaluations",
                 audit.steps, audit.rejected, audit.evaluations
@@ -158,15 +156,15 @@ fn loops_move_as_with_explicit_methods() {
         ("bricard", (bricard, rest), 1.0),
     ];
     for (name, (model, state), duration) in cases {
-        let (exact, _) = run(&model, &state, explicit(1e-11), duration);
+        let (exact, _) = free_run(&model, &state, explicit(1e-11), duration);
         for formulation in Formulation::ALL {
-            let (found, audit) = run(
+            let (found, audit) = free_run(
                 &model,
                 &state,
-                bdf(1e-8, NewtonMatrix::Bodies(formulation)),
+                bdf_with(1e-8, NewtonMatrix::Bodies(formulation)),
                 duration,
             );
-            let error = difference(&found, &exact);
+            let error = apart(&found, &exact);
             println!(
                 "{name} {formulation:?}: error {error:.1e}, {} steps, {} rejected, {} evaluations",
                 audit.steps, audit.rejected, audit.evaluations,
@@ -233,10 +231,10 @@ fn a_closed_chain_of_twenty_links_is_held_for_a_minute() {
     for (k, q) in state.q.iter_mut().enumerate() {
         *q = if k == 0 { 0.3 } else { turn };
     }
-    let (samples, audit) = run(
+    let (samples, audit) = free_run(
         &model,
         &state,
-        bdf(1e-6, NewtonMatrix::Bodies(Formulation::Index2)),
+        bdf_with(1e-6, NewtonMatrix::Bodies(Formulation::Index2)),
         60.0,
     );
     assert_eq!(audit.breaches().count(), 0, "{audit:?}");
@@ -279,7 +277,7 @@ fn benchmark_problems_have_six_digits() {
         };
         let references: Vec<f64> = problem.quantities.iter().map(|q| q.reference).collect();
         for formulation in [Formulation::Index2, Formulation::Stabilised] {
-            let (values, audit) = end(bdf(tolerance, NewtonMatrix::Bodies(formulation)));
+            let (values, audit) = end(bdf_with(tolerance, NewtonMatrix::Bodies(formulation)));
             let mut worst: f64 = 0.0;
             for (value, reference) in values.iter().zip(&references) {
                 worst = larger(worst, (value - reference).abs() / reference.abs());

@@ -7,9 +7,10 @@ use catena::algorithm::kinematics::Kinematics;
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, JointKind, JointSpec, Law, Rule, RuleSpec};
 use catena::random::Random;
-use catena::residual::larger;
+use catena::residual::{larger, largest};
 use catena::spatial::{Force, Motion, Pose, Vec3};
 use catena::{Dynamics, ErrorKind, Model, State};
+use catena_testing::draw::numbers;
 use std::f64::consts::PI;
 use std::sync::Arc;
 
@@ -26,14 +27,6 @@ fn closed(bodies: usize, loops: usize, seed: u64) -> Option<(Model, ClosedChain,
     Some((model, chain, state))
 }
 
-fn random_vector(random: &mut Random, n: usize, reach: f64) -> Vec<f64> {
-    (0..n).map(|_| random.uniform(-reach, reach)).collect()
-}
-
-fn largest<'a>(x: impl IntoIterator<Item = &'a f64>) -> f64 {
-    x.into_iter().fold(0.0, |m, x| larger(m, x.abs()))
-}
-
 /// The two conditions that make a motion the true one: J a = b, and efforts of the motion by inverse dynamics equal τ + Jᵀλ.
 /// With them Gauss's function is least, and there is no other such motion.
 #[test]
@@ -47,10 +40,10 @@ fn accelerations_obey_constraints_and_newton() {
         seen += 1;
         let mut random = Random::new(seed);
         let nv = model.nv();
-        let tau = random_vector(&mut random, nv, 5.0);
+        let tau = numbers(&mut random, nv, 5.0);
         let external: Vec<Force<f64>> = (0..=model.body_count())
             .map(|_| {
-                let x = random_vector(&mut random, 6, 2.0);
+                let x = numbers(&mut random, 6, 2.0);
                 Force::new(Vec3::new(x[0], x[1], x[2]), Vec3::new(x[3], x[4], x[5]))
             })
             .collect();
@@ -102,7 +95,7 @@ fn gauss_function_is_least() {
             .to_vec();
         let inertia = dynamics.inertia(&state).expect("finite").clone();
         let mut random = Random::new(seed);
-        let wanted = random_vector(&mut random, nv, 1.0);
+        let wanted = numbers(&mut random, nv, 1.0);
         // a direction with J d = 0: the difference of two consistent accelerations
         let other: Vec<f64> = vdot.iter().zip(&wanted).map(|(a, w)| a + w).collect();
         let other = chain
@@ -550,7 +543,7 @@ fn assembly_finds_branches_and_tells_what_cannot_close() {
         let mut chain = ClosedChain::new(&model);
         let mut guess = state.clone();
         let mut random = Random::new(seed);
-        guess.step(&model, &random_vector(&mut random, model.nv(), 0.3));
+        guess.step(&model, &numbers(&mut random, model.nv(), 0.3));
         match chain.assemble(0.0, &guess, &[]) {
             Ok(found) => {
                 assert!(found.residuals[0] < 1e-12, "{seed}");

@@ -2,79 +2,13 @@
 
 use catena::algorithm::constrained::ClosedChain;
 use catena::error::Result;
-use catena::integrate::{self, Adaptive, FixedMethod, Method, System, Tolerances};
+use catena::integrate::{self, Adaptive, FixedMethod, Method, System};
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, Dof, Inertial, JointKind, JointSpec, Law, RuleSpec};
-use catena::simulate::{
-    Audit, Controller, Drift, Happened, Inputs, Integrator, NewtonMatrix, Sample, Simulation,
-    SimulationOptions, Table,
-};
+use catena::simulate::{Controller, Drift, Inputs, Integrator, Sample, Simulation, Table};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
-
-fn adaptive(method: Method, rtol: f64) -> Integrator {
-    Integrator::Adaptive {
-        method,
-        tolerances: Tolerances {
-            relative: rtol,
-            absolute: 0.01 * rtol,
-        },
-        max_step: f64::INFINITY,
-    }
-}
-
-fn bdf(rtol: f64) -> Integrator {
-    Integrator::Bdf {
-        tolerances: Tolerances {
-            relative: rtol,
-            absolute: 0.01 * rtol,
-        },
-        max_step: f64::INFINITY,
-        max_order: 5,
-        matrix: NewtonMatrix::Automatic,
-    }
-}
-
-fn options(integrator: Integrator, duration: f64) -> SimulationOptions {
-    SimulationOptions {
-        integrator,
-        duration,
-        interval: duration / 40.0,
-    }
-}
-
-struct Done {
-    samples: Vec<Sample>,
-    events: Vec<Happened>,
-    audit: Audit,
-}
-
-impl Done {
-    fn last(&self) -> &Sample {
-        self.samples.last().expect("samples")
-    }
-
-    /// When what this says happened for the first time.
-    fn time_of(&self, what: &str) -> f64 {
-        let event = self.events.iter().find(|event| event.name == what);
-        event
-            .unwrap_or_else(|| panic!("{what}: {:?}", self.events))
-            .time
-    }
-}
-
-fn run(model: &Model, state: &State, inputs: Inputs, options: SimulationOptions) -> Result<Done> {
-    let mut simulation = Simulation::new(model, state, inputs, Vec::new(), options)?;
-    let mut samples = Vec::new();
-    while !simulation.finished() {
-        simulation.advance(&mut samples)?;
-    }
-    Ok(Done {
-        events: simulation.events(),
-        audit: simulation.finish(),
-        samples,
-    })
-}
+use catena_testing::runs::{adaptive, bdf, forty_samples, try_run};
 
 fn dof(friction: f64, damping: f64) -> Vec<Dof> {
     vec![Dof {
@@ -128,8 +62,13 @@ fn a_pair_is_held_together() {
             fixed(FixedMethod::RungeKutta4),
             fixed(FixedMethod::ImplicitMidpoint),
         ] {
-            let done = run(&model, &start, Inputs::default(), options(integrator, 2.0))
-                .expect("it stands");
+            let done = try_run(
+                &model,
+                &start,
+                Inputs::default(),
+                forty_samples(integrator, 2.0),
+            )
+            .expect("it stands");
             for sample in &done.samples {
                 assert_eq!(sample.state, start, "{levels:?} {integrator:?}");
                 let [a, b] = sample.friction[..] else {
@@ -145,11 +84,11 @@ fn a_pair_is_held_together() {
         }
     }
     let model = pair([0.9, 1.0], 1.0);
-    let done = run(
+    let done = try_run(
         &model,
         &State::neutral(&model),
         Inputs::default(),
-        options(adaptive(Method::Dop853, 1e-8), 0.1),
+        forty_samples(adaptive(Method::Dop853, 1e-8), 0.1),
     )
     .expect("it falls");
     let expected = (1.962 - 1.9) / 0.04;
@@ -177,11 +116,11 @@ fn a_pair_lets_go_together() {
             step: 0.013,
         },
     ] {
-        let done = run(
+        let done = try_run(
             &model,
             &State::neutral(&model),
             inputs.clone(),
-            options(integrator, 2.0),
+            forty_samples(integrator, 2.0),
         )
         .expect("it moves on");
         let names: Vec<&str> = done.events.iter().map(|e| e.name.as_str()).collect();
@@ -240,18 +179,18 @@ fn a_parallelogram_stops_with_its_pendulum() {
             adaptive(Method::Verner9, 1e-11),
         ] {
             let duration = 0.6;
-            let done = run(
+            let done = try_run(
                 &model,
                 &start,
                 Inputs::default(),
-                options(integrator, duration),
+                forty_samples(integrator, duration),
             )
             .expect("it moves on");
-            let one = run(
+            let one = try_run(
                 &pendulum,
                 &alone,
                 Inputs::default(),
-                options(integrator, duration),
+                forty_samples(integrator, duration),
             )
             .expect("it moves on");
             let (a, b) = (done.last(), one.last());
@@ -394,11 +333,11 @@ fn a_crank_rocker_stops_with_its_one_freedom() {
     let levels = [1.2, 0.5, 0.8];
     let (model, start) = crank_rocker(levels);
     let (smooth, _) = crank_rocker([0.0; 3]);
-    let done = run(
+    let done = try_run(
         &model,
         &start,
         Inputs::default(),
-        options(adaptive(Method::Dop853, 1e-12), 3.0),
+        forty_samples(adaptive(Method::Dop853, 1e-12), 3.0),
     )
     .expect("it moves on");
     let mut one = OneFreedom {
@@ -458,12 +397,20 @@ fn implicit_runs_hold_loops() {
     let bdf = bdf(1e-8);
     let model = pair([0.1, 1.9], 1.0);
     let start = State::neutral(&model);
-    let done = run(&model, &start, Inputs::default(), options(bdf, 1.0)).expect("it stands");
+    let done =
+        try_run(&model, &start, Inputs::default(), forty_samples(bdf, 1.0)).expect("it stands");
     assert!(done.samples.iter().all(|sample| sample.state == start));
     let (model, start) = crank_rocker([1.2, 0.5, 0.8]);
     let explicit = adaptive(Method::Dop853, 1e-11);
-    let exact = run(&model, &start, Inputs::default(), options(explicit, 2.0)).expect("it stops");
-    let done = run(&model, &start, Inputs::default(), options(bdf, 2.0)).expect("it stops");
+    let exact = try_run(
+        &model,
+        &start,
+        Inputs::default(),
+        forty_samples(explicit, 2.0),
+    )
+    .expect("it stops");
+    let done =
+        try_run(&model, &start, Inputs::default(), forty_samples(bdf, 2.0)).expect("it stops");
     let what = "j1 is held by dry friction";
     assert!(
         (done.time_of(what) - exact.time_of(what)).abs() < 1e-5,
@@ -512,11 +459,11 @@ fn random_mechanisms(seeds: std::ops::Range<u64>, wanted: usize) -> (usize, usiz
         let Some([(model, state), (smooth, _)]) = mechanism(seed) else {
             continue;
         };
-        let options = options(adaptive(Method::Dop853, 1e-7), 1.0);
-        let Ok(frictionless) = run(&smooth, &state, Inputs::default(), options.clone()) else {
+        let options = forty_samples(adaptive(Method::Dop853, 1e-7), 1.0);
+        let Ok(frictionless) = try_run(&smooth, &state, Inputs::default(), options.clone()) else {
             continue; // it runs into a singular position
         };
-        let done = run(&model, &state, Inputs::default(), options)
+        let done = try_run(&model, &state, Inputs::default(), options)
             .unwrap_or_else(|error| panic!("{seed}: {error}"));
         seen += 1;
         let energy = |s: &Sample| s.energies.iter().sum::<f64>();
@@ -573,7 +520,7 @@ fn a_restart_goes_on_with_what_is_held() {
 
 fn goes_on(integrator: Integrator) {
     let (model, start) = crank_rocker([1.2, 0.5, 0.8]);
-    let options = options(integrator, 2.0);
+    let options = forty_samples(integrator, 2.0);
     let new = || {
         Simulation::new(
             &model,
@@ -584,7 +531,7 @@ fn goes_on(integrator: Integrator) {
         )
         .expect("sound")
     };
-    let done = run(&model, &start, Inputs::default(), options.clone()).expect("it moves on");
+    let done = try_run(&model, &start, Inputs::default(), options.clone()).expect("it moves on");
     for at in [0.1, 1.0, 1.6] {
         let mut first = new();
         let mut samples = Vec::new();
@@ -623,11 +570,11 @@ fn drivers_turn_against_friction() {
     ));
     let model = builder.build().expect("sound");
     let start = State::new(&model, &[1.2, -1.2, 1.2], &[1.0, -1.0, 1.0]).expect("finite");
-    let done = run(
+    let done = try_run(
         &model,
         &start,
         Inputs::default(),
-        options(adaptive(Method::Dop853, 1e-9), 4.0),
+        forty_samples(adaptive(Method::Dop853, 1e-9), 4.0),
     )
     .expect("it moves on");
     assert_eq!(done.audit.breaches().count(), 0, "{:?}", done.audit);
@@ -644,7 +591,7 @@ fn drivers_turn_against_friction() {
 #[test]
 fn velocities_that_open_a_loop_are_refused() {
     let (model, start) = crank_rocker([0.0; 3]);
-    let options = options(adaptive(Method::Dop853, 1e-8), 0.1);
+    let options = forty_samples(adaptive(Method::Dop853, 1e-8), 0.1);
     let mut opening = start.clone();
     opening.v = vec![6.0, 0.0, 0.0];
     for drift in [Drift::Project, Drift::baumgarte(None)] {
@@ -699,11 +646,11 @@ fn shaking_is_no_progress() {
         ..Inputs::default()
     };
     let integrator = adaptive(Method::DormandPrince5, 1e-6);
-    let error = run(
+    let error = try_run(
         &model,
         &State::neutral(&model),
         inputs,
-        options(integrator, 1000.0),
+        forty_samples(integrator, 1000.0),
     )
     .err()
     .expect("it goes nowhere");

@@ -6,6 +6,7 @@ use catena::integrate::{Adaptive, FixedMethod, IntegratorOptions, Method, System
 use catena::model::{ConstraintSpec, Law, RuleSpec, embedded};
 use catena::simulate::{self, Drift, Inputs, Integrator, Simulation, TreeSystem};
 use catena::{Model, State};
+use catena_testing::parallelogram;
 use std::f64::consts::FRAC_PI_2;
 
 /// φ̈ = −g [(N+1)/2 + N]/[(N+1)/3 + N] cos φ, the law of N four-bars on the parallelogram branch.
@@ -43,15 +44,6 @@ fn follow<S: System>(system: &mut S, y: &[f64], end: f64, tolerance: f64) -> Res
         engine.step(system, end)?;
     }
     Ok(engine)
-}
-
-fn parallelogram(model: &Model, phi: f64, rate: f64) -> State {
-    let signs: Vec<f64> = (0..model.nv())
-        .map(|k| if k % 2 == 0 { 1.0 } else { -1.0 })
-        .collect();
-    let q: Vec<f64> = signs.iter().map(|s| s * phi).collect();
-    let v: Vec<f64> = signs.iter().map(|s| s * rate).collect();
-    State::new(model, &q, &v).expect("finite")
 }
 
 /// Through the positions in which all rods are level and the rank drops from 2N to N: every upright keeps the exact angle, at tight

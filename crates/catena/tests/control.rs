@@ -1,17 +1,18 @@
 //! Controllers of one's own, sampling, actuators and loads against closed forms.
 
-use catena::integrate::{FixedMethod, Method, Tolerances};
+use catena::integrate::FixedMethod;
 use catena::model::{
     Actuator, ActuatorSpec, Dof, Inertial, JointKind, JointSpec, ModelBuilder, SensorRule,
     SensorSpec, embedded,
 };
 use catena::simulate::{
-    Audit, Controller, FrameLoad, Gains, Inputs, Integrator, Law, NewtonMatrix, Sample, Simulation,
+    Audit, Controller, FrameLoad, Gains, Inputs, Integrator, Law, Sample, Simulation,
     SimulationOptions, fastest_damping,
 };
 use catena::spatial::{Force, Sym3, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
 use catena::{Dynamics, Model, State};
+use catena_testing::runs::{bdf, explicit, options, to_the_end};
 use std::sync::{Arc, Mutex};
 
 /// Inertia of the wheel about its axis, kg·m².
@@ -32,37 +33,6 @@ fn wheel() -> ModelBuilder {
     builder
 }
 
-fn adaptive(relative: f64) -> Integrator {
-    Integrator::Adaptive {
-        method: Method::Dop853,
-        tolerances: Tolerances {
-            relative,
-            absolute: 0.01 * relative,
-        },
-        max_step: f64::INFINITY,
-    }
-}
-
-fn bdf(relative: f64) -> Integrator {
-    Integrator::Bdf {
-        tolerances: Tolerances {
-            relative,
-            absolute: 0.01 * relative,
-        },
-        max_step: f64::INFINITY,
-        max_order: 5,
-        matrix: NewtonMatrix::Automatic,
-    }
-}
-
-fn options(integrator: Integrator, duration: f64, interval: f64) -> SimulationOptions {
-    SimulationOptions {
-        integrator,
-        duration,
-        interval,
-    }
-}
-
 fn simulation(
     model: &Model,
     q: &[f64],
@@ -72,14 +42,6 @@ fn simulation(
 ) -> Simulation {
     let start = State::new(model, q, v).unwrap();
     Simulation::new(model, &start, inputs, Vec::new(), options).unwrap()
-}
-
-fn to_the_end(mut simulation: Simulation) -> (Vec<Sample>, Simulation) {
-    let mut samples = Vec::new();
-    while !simulation.finished() {
-        simulation.advance(&mut samples).unwrap();
-    }
-    (samples, simulation)
 }
 
 fn expect_clean(audit: &Audit) {
@@ -118,7 +80,7 @@ fn proportional_derivative_is_a_damped_oscillator() {
         Controller::Own(Law::function(spring)),
     ];
     for controller in controllers {
-        for (integrator, allowed) in [(adaptive(1e-11), 1e-10), (bdf(1e-9), 1e-6)] {
+        for (integrator, allowed) in [(explicit(1e-11), 1e-10), (bdf(1e-9), 1e-6)] {
             let inputs = Inputs {
                 controller: controller.clone(),
                 ..Inputs::default()
@@ -130,7 +92,7 @@ fn proportional_derivative_is_a_damped_oscillator() {
                 inputs,
                 options(integrator, 2.0, 0.1),
             );
-            let (samples, run) = to_the_end(run);
+            let (samples, run) = to_the_end(run).unwrap();
             assert_eq!(samples.len(), 21);
             for sample in &samples {
                 let exact = oscillator(k, d, 0.7, sample.time);
@@ -168,7 +130,7 @@ fn a_sampled_controller_is_an_exact_recursion() {
     for limit in [None, Some(0.3)] {
         let model = drive(limit, 0.0);
         for integrator in [
-            adaptive(1e-11),
+            explicit(1e-11),
             fixed(FixedMethod::RungeKutta4, 0.01),
             fixed(FixedMethod::RungeKutta4, 1.0 / 70.0),
             fixed(FixedMethod::ImplicitMidpoint, 0.0031),
@@ -186,7 +148,7 @@ fn a_sampled_controller_is_an_exact_recursion() {
                 inputs,
                 options(integrator, 2.0, 1.0 / rate),
             );
-            let (samples, run) = to_the_end(run);
+            let (samples, run) = to_the_end(run).unwrap();
             let (mut q, mut v, mut integral) = (-0.4, 1.0, 0.0);
             let (mut saturated, mut largest) = (0u32, 0.0f64);
             for (k, sample) in samples.iter().enumerate() {
@@ -233,8 +195,8 @@ fn a_lag_behind_a_sampled_controller() {
         rate: Some(rate),
         ..own(law)
     };
-    let options = options(adaptive(1e-11), 2.0, 1.0 / rate);
-    let (samples, run) = to_the_end(simulation(&model, &[0.0], &[0.0], inputs, options));
+    let options = options(explicit(1e-11), 2.0, 1.0 / rate);
+    let (samples, run) = to_the_end(simulation(&model, &[0.0], &[0.0], inputs, options)).unwrap();
     let (mut q, mut v, mut effort) = (0.0, 0.0, 0.0);
     let h = 1.0 / rate;
     for (k, sample) in samples.iter().enumerate() {
@@ -269,9 +231,9 @@ fn continuous_efforts_saturate() {
         &[0.0],
         &[0.0],
         inputs,
-        options(adaptive(1e-10), 1.0, 0.1),
+        options(explicit(1e-10), 1.0, 0.1),
     );
-    let (samples, run) = to_the_end(run);
+    let (samples, run) = to_the_end(run).unwrap();
     let used = &run.actuator_uses()[0];
     assert!((used.saturated - 0.5).abs() < 1e-12, "{used:?}");
     assert_eq!(used.largest_demand, 10.0);
@@ -311,7 +273,7 @@ fn computed_torque_of_an_underactuated_arm() {
     let model = builder.build().unwrap();
     assert_eq!(model.actuators().len(), 1);
     let motion = PointToPoint::new(Profile::Cycloid, &[0.0, 0.0], &[0.0, 0.8], 1.0).unwrap();
-    for integrator in [adaptive(1e-10), bdf(1e-9)] {
+    for integrator in [explicit(1e-10), bdf(1e-9)] {
         let inputs = Inputs {
             controller: Controller::ComputedTorque {
                 motion: motion.clone().into(),
@@ -322,7 +284,8 @@ fn computed_torque_of_an_underactuated_arm() {
             ..Inputs::default()
         };
         let options = options(integrator, 1.5, 0.05);
-        let (samples, run) = to_the_end(simulation(&model, &[0.0; 2], &[0.0; 2], inputs, options));
+        let (samples, run) =
+            to_the_end(simulation(&model, &[0.0; 2], &[0.0; 2], inputs, options)).unwrap();
         for sample in &samples {
             assert_eq!(sample.tau[0], 0.0);
             let wanted = motion.at(sample.time).q[1];
@@ -366,10 +329,10 @@ fn loads_depend_on_time_and_state() {
         ],
         ..Inputs::default()
     };
-    for (integrator, allowed) in [(adaptive(1e-11), 1e-10), (bdf(1e-9), 1e-6)] {
+    for (integrator, allowed) in [(explicit(1e-11), 1e-10), (bdf(1e-9), 1e-6)] {
         let options = options(integrator, 2.0, 0.1);
         let run = simulation(&model, &[0.3], &[0.0], inputs.clone(), options);
-        let (samples, run) = to_the_end(run);
+        let (samples, run) = to_the_end(run).unwrap();
         for sample in &samples {
             // 2 q̈ = 4 t − 50 q
             let (t, omega) = (sample.time, 5.0f64);
@@ -398,7 +361,7 @@ fn failure(model: &Model, inputs: Inputs) -> String {
         &start,
         inputs,
         Vec::new(),
-        options(adaptive(1e-8), 1.0, 0.1),
+        options(explicit(1e-8), 1.0, 0.1),
     );
     let mut run = match made {
         Ok(run) => run,
@@ -528,7 +491,7 @@ fn friction_lets_go_at_a_sampling_instant() {
         ..own(Law::function(|t, _, _, tau| tau[0] = 2.2 * t))
     };
     for integrator in [
-        adaptive(1e-10),
+        explicit(1e-10),
         Integrator::Fixed {
             method: FixedMethod::RungeKutta4,
             step: 0.007,
@@ -536,7 +499,7 @@ fn friction_lets_go_at_a_sampling_instant() {
     ] {
         let options = options(integrator, 1.0, 0.1);
         let run = simulation(&model, &[0.0], &[0.0], inputs.clone(), options);
-        let (samples, run) = to_the_end(run);
+        let (samples, run) = to_the_end(run).unwrap();
         let events = run.events();
         assert_eq!(events.len(), 1, "{events:?}");
         assert_eq!(events[0].name, "axle slips");
@@ -564,7 +527,7 @@ fn resume_gives_the_same_bits() {
         tau[0] = -9.0 * q[0] - 0.5 * v[0] - 4.0 * state[0];
     });
     for integrator in [
-        adaptive(1e-9),
+        explicit(1e-9),
         bdf(1e-8),
         Integrator::Fixed {
             method: FixedMethod::RungeKutta4,
@@ -580,7 +543,7 @@ fn resume_gives_the_same_bits() {
             let options = options(integrator, 2.0, 0.015_625);
             Simulation::new(&model, &start, inputs, Vec::new(), options).unwrap()
         };
-        let (whole, run) = to_the_end(make(&law));
+        let (whole, run) = to_the_end(make(&law)).unwrap();
         let uses = run.actuator_uses().to_vec();
         let audit = run.finish();
         let mut first = make(&law);
@@ -662,8 +625,8 @@ fn seen_by_a_controller(model: &Model) -> (Vec<Sample>, Vec<(f64, [[f64; 6]; 2])
         rate: Some(50.0),
         ..own(law)
     };
-    let options = options(adaptive(1e-10), 1.0, 0.02);
-    let (samples, run) = to_the_end(simulation(model, &[0.4], &[0.2], inputs, options));
+    let options = options(explicit(1e-10), 1.0, 0.02);
+    let (samples, run) = to_the_end(simulation(model, &[0.4], &[0.2], inputs, options)).unwrap();
     expect_clean(&run.finish());
     let seen = seen.lock().unwrap().clone();
     (samples, seen)
@@ -727,7 +690,7 @@ fn sensors_need_a_rate_and_a_name() {
     ] {
         let law = Law::with_sensors(move |_, _, sensors, _| sensors.of(name).map(|_| ()));
         let inputs = Inputs { rate, ..own(law) };
-        let options = options(adaptive(1e-8), 1.0, 0.1);
+        let options = options(explicit(1e-8), 1.0, 0.1);
         let made = Simulation::new(&model, &start, inputs, Vec::new(), options);
         let error = made.and_then(|mut run| {
             let mut samples = Vec::new();

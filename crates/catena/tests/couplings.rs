@@ -11,6 +11,7 @@ use catena::scalar::{Count, Dual, Lanes, Scalar};
 use catena::spatial::{Force, Pose, Sym3, Vec3};
 use catena::state::Base;
 use catena::{Batch, Cpu, Drive, Dynamics, Matrix, Model, ModelBuilder, State, StateView};
+use catena_testing::draw::{numbers, wrenches};
 
 /// Larger differences of two methods are errors: round-off of the recursions, times the condition of random inertia matrices.
 const TOLERANCE: f64 = 1e-10;
@@ -66,19 +67,6 @@ fn random_coupled(seed: u64) -> Option<Model> {
     (model.couplings().is_some() && model.nv() > 0).then_some(model)
 }
 
-fn random_vector(random: &mut Random, n: usize, reach: f64) -> Vec<f64> {
-    (0..n).map(|_| random.uniform(-reach, reach)).collect()
-}
-
-fn random_wrenches(random: &mut Random, model: &Model) -> Vec<Force<f64>> {
-    (0..=model.body_count())
-        .map(|_| {
-            let x = random_vector(random, 6, 2.0);
-            Force::new(Vec3::new(x[0], x[1], x[2]), Vec3::new(x[3], x[4], x[5]))
-        })
-        .collect()
-}
-
 /// Efforts of the tree that act on the independent freedoms like these.
 fn on_tree(model: &Model, tau: &[f64]) -> Vec<f64> {
     let couplings = model.couplings().expect("coupled");
@@ -117,8 +105,8 @@ fn multipliers_give_the_same_accelerations() {
         };
         let mut random = Random::new(seed);
         let state = State::random(&model, seed);
-        let tau = random_vector(&mut random, model.nv(), 5.0);
-        let external = random_wrenches(&mut random, &model);
+        let tau = numbers(&mut random, model.nv(), 5.0);
+        let external = wrenches(&mut random, &model, 2.0);
         let mut dynamics = Dynamics::new(&model);
         let vdot = dynamics
             .forward(&state, &tau, &external)
@@ -179,7 +167,7 @@ fn matrices_obey_their_laws() {
         }
 
         let inverse = dynamics.inverse_inertia(&state).expect("regular").clone();
-        let b = random_vector(&mut random, nv, 1.0);
+        let b = numbers(&mut random, nv, 1.0);
         let mut x = b.clone();
         dynamics.factorize(&state).expect("regular");
         dynamics.solve(&mut x).expect("regular");
@@ -214,7 +202,7 @@ fn matrices_obey_their_laws() {
         // inverse dynamics without springs, dampers and friction is I v̇ + C v + gravity
         let smooth = model.clone().without_passive_forces();
         let mut plain = Dynamics::new(&smooth);
-        let a = random_vector(&mut random, nv, 1.0);
+        let a = numbers(&mut random, nv, 1.0);
         let tau = plain.inverse(&state, &a, &[]).expect("finite").to_vec();
         let mut sum = plain.inertia(&state).expect("finite").times(&a);
         let convective = plain.coriolis(&state).expect("finite").times(&state.v);
@@ -327,8 +315,8 @@ fn derivatives_are_those_of_dual_numbers() {
         };
         let mut random = Random::new(seed);
         let (state, nv) = (State::random(&model, seed), model.nv());
-        let input = random_vector(&mut random, nv, 1.0);
-        let external = random_wrenches(&mut random, &model);
+        let input = numbers(&mut random, nv, 1.0);
+        let external = wrenches(&mut random, &model, 2.0);
         let mut dynamics = Dynamics::new(&model);
         for forward in [false, true] {
             let [dq, dv] = if forward {
@@ -372,7 +360,7 @@ fn batches_are_single_states() {
             let q: Vec<f64> = states.iter().flat_map(|s| s.q.clone()).collect();
             let v: Vec<f64> = states.iter().flat_map(|s| s.v.clone()).collect();
             let mut random = Random::new(seed);
-            let input = random_vector(&mut random, nv * count as usize, 1.0);
+            let input = numbers(&mut random, nv * count as usize, 1.0);
             let count = count as usize;
             let mut batch = Batch::with_cpu(&model, cpu).threads(2);
             let mut tau = vec![0.0; count * nv];

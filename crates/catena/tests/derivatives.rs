@@ -15,6 +15,7 @@ use catena::residual::larger;
 use catena::scalar::{Dual, Scalar};
 use catena::spatial::{Force, Mat3, Motion, Pose, Vec3};
 use catena::{Base, Batch, Cpu, Dynamics, Matrix, Model, State};
+use catena_testing::draw::{motion, vector, wrenches};
 
 const TOLERANCE: f64 = 1e-11;
 const DIRECTIONS: usize = 4;
@@ -28,32 +29,21 @@ struct Case {
     external: Vec<Force<f64>>,
 }
 
-fn vector(random: &mut Random) -> Vec3<f64> {
-    Vec3::new(
-        random.uniform(-1.0, 1.0),
-        random.uniform(-1.0, 1.0),
-        random.uniform(-1.0, 1.0),
-    )
-}
-
 impl Case {
     fn new(name: &str, seed: u64) -> Self {
         let model = embedded::model(name).unwrap();
         let mut random = Random::new(seed);
         let mut state = State::random(&model, seed);
-        let motion = |random: &mut Random| Motion::new(vector(random), vector(random));
         state.base = Base {
             pose: Pose::new(
                 Mat3::from_quaternion(random.quaternion()),
-                vector(&mut random),
+                vector(&mut random, 1.0),
             ),
             velocity: motion(&mut random),
             acceleration: motion(&mut random),
         };
         let vdot = (0..model.nv()).map(|_| random.uniform(-1.0, 1.0)).collect();
-        let external = (0..=model.body_count())
-            .map(|_| Force::new(vector(&mut random), vector(&mut random)))
-            .collect();
+        let external = wrenches(&mut random, &model, 1.0);
         Case {
             model,
             state,

@@ -3,52 +3,15 @@
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
 use catena::simulate::{
-    Audit, Controller, Happened, Inputs, Integrator, NewtonMatrix, Sample, Simulation,
-    SimulationOptions, Table,
+    Audit, Controller, Happened, Inputs, Integrator, NewtonMatrix, Simulation, SimulationOptions,
+    Table,
 };
 use catena::spatial::{Sym3, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
 use catena::{Model, ModelBuilder, State};
+use catena_testing::runs::{adaptive, forty_samples, run};
 
 const GRAVITY: f64 = 9.81;
-
-fn adaptive(method: Method, rtol: f64) -> Integrator {
-    Integrator::Adaptive {
-        method,
-        tolerances: Tolerances {
-            relative: rtol,
-            absolute: 0.01 * rtol,
-        },
-        max_step: f64::INFINITY,
-    }
-}
-
-fn options(integrator: Integrator, duration: f64) -> SimulationOptions {
-    SimulationOptions {
-        integrator,
-        duration,
-        interval: duration / 40.0,
-    }
-}
-
-struct Done {
-    samples: Vec<Sample>,
-    events: Vec<Happened>,
-    audit: Audit,
-}
-
-fn run(model: &Model, state: &State, inputs: Inputs, options: SimulationOptions) -> Done {
-    let mut simulation = Simulation::new(model, state, inputs, Vec::new(), options).unwrap();
-    let mut samples = Vec::new();
-    while !simulation.finished() {
-        simulation.advance(&mut samples).unwrap();
-    }
-    Done {
-        events: simulation.events(),
-        audit: simulation.finish(),
-        samples,
-    }
-}
 
 fn balance(audit: &Audit) -> f64 {
     audit.findings[0].worst
@@ -104,7 +67,12 @@ fn a_block_stops_on_a_slope_and_stays() {
     let deceleration = GRAVITY * angle.sin() + level / 2.0;
     let stop = speed / deceleration;
     for integrator in integrators() {
-        let done = run(&model, &state, Inputs::default(), options(integrator, 1.0));
+        let done = run(
+            &model,
+            &state,
+            Inputs::default(),
+            forty_samples(integrator, 1.0),
+        );
         let [event] = &done.events[..] else {
             panic!("{integrator:?}: {:?}", done.events);
         };
@@ -158,7 +126,12 @@ fn a_block_turns_back_on_a_steep_slope() {
     let pull = GRAVITY * angle.sin();
     let stop = speed / (pull + level / 2.0);
     for integrator in integrators() {
-        let done = run(&model, &state, Inputs::default(), options(integrator, 1.0));
+        let done = run(
+            &model,
+            &state,
+            Inputs::default(),
+            forty_samples(integrator, 1.0),
+        );
         assert!(done.events.is_empty(), "{integrator:?}: {:?}", done.events);
         let v = -(pull - level / 2.0) * (1.0 - stop);
         let last = done.samples.last().unwrap();
@@ -178,7 +151,12 @@ fn a_block_lets_go_when_the_push_is_strong_enough() {
         ..Inputs::default()
     };
     for integrator in integrators() {
-        let done = run(&model, &state, inputs.clone(), options(integrator, 2.0));
+        let done = run(
+            &model,
+            &state,
+            inputs.clone(),
+            forty_samples(integrator, 2.0),
+        );
         let names: Vec<&str> = done.events.iter().map(|e| e.name.as_str()).collect();
         assert_eq!(names, ["rail slips"], "{integrator:?}");
         assert!((done.events[0].time - 0.6).abs() < 1e-14, "{integrator:?}");
@@ -243,7 +221,12 @@ fn a_pendulum_comes_to_rest_aslant() {
         adaptive(Method::Dop853, 1e-11),
         adaptive(Method::Verner6, 1e-11),
     ] {
-        let done = run(&model, &state, Inputs::default(), options(integrator, 15.0));
+        let done = run(
+            &model,
+            &state,
+            Inputs::default(),
+            forty_samples(integrator, 15.0),
+        );
         let [event] = &done.events[..] else {
             panic!("{:?}", done.events);
         };
@@ -264,7 +247,7 @@ fn a_pendulum_comes_to_rest_aslant() {
         &strong,
         &state,
         Inputs::default(),
-        options(adaptive(Method::Dop853, 1e-6), 2.0),
+        forty_samples(adaptive(Method::Dop853, 1e-6), 2.0),
     );
     assert!(done.samples.iter().all(|sample| sample.state == state));
     assert!(done.events.is_empty());
@@ -303,7 +286,7 @@ fn two_coupled_slides() {
             &model,
             &State::neutral(&model),
             inputs.clone(),
-            options(integrator, 2.0),
+            forty_samples(integrator, 2.0),
         );
         let names: Vec<&str> = done.events.iter().map(|e| e.name.as_str()).collect();
         assert_eq!(names, ["block-rail slips", "cart-rail slips"]);
@@ -343,7 +326,7 @@ fn the_law_holds_in_trees() {
         let model = embedded::model(&format!("random-5-{seed}")).unwrap();
         let mut state = State::random(&model, seed);
         state.v.iter_mut().for_each(|v| *v *= 0.2);
-        let options = options(adaptive(Method::Dop853, 1e-8), 2.0);
+        let options = forty_samples(adaptive(Method::Dop853, 1e-8), 2.0);
         let done = run(&model, &state, Inputs::default(), options.clone());
         for sample in &done.samples {
             for k in 0..model.nv() {
@@ -405,7 +388,7 @@ fn computed_torque_with_dry_friction() {
         &model,
         &State::neutral(&model),
         inputs,
-        options(adaptive(Method::Dop853, 1e-9), 2.0),
+        forty_samples(adaptive(Method::Dop853, 1e-9), 2.0),
     );
     let last = done.samples.last().unwrap();
     assert!((last.state.q[0] - 1.0).abs() < 1e-6, "{:?}", last.state);

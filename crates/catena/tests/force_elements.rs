@@ -1,8 +1,6 @@
 //! Force elements: forces are gradients of energies, actions equal reactions, runs keep the energy balance, closed forms come out, and
 //! every route to the accelerations has them.
 
-mod runs;
-
 use catena::algorithm::constrained::ClosedChain;
 use catena::algorithm::elements::{act, element_wrenches, generalized};
 use catena::algorithm::energy::mechanical_state;
@@ -22,12 +20,9 @@ use catena::spatial::{Force, Sym3, Vec3};
 use catena::{
     Base, Batch, Drive, Dynamics, ErrorKind, Model, ModelBuilder, Scalar, State, StateView, laws,
 };
-use runs::{bdf, difference, explicit, run};
-
-fn vector(random: &mut Random) -> Vec3<f64> {
-    let mut next = || random.uniform(-1.0, 1.0);
-    Vec3::new(next(), next(), next())
-}
+use catena_testing::assert_close;
+use catena_testing::draw::vector;
+use catena_testing::runs::{apart, bdf_with, explicit, free_run};
 
 fn spring(parent: &str, child: &str, at: [Vec3<f64>; 2], numbers: [f64; 3]) -> ForceRule {
     let [stiffness, damping, rest_length] = numbers;
@@ -56,7 +51,7 @@ fn load(builder: &mut ModelBuilder, seed: u64, lossy: bool) {
         spring(
             "world",
             &pick(&mut random),
-            [far, vector(&mut random)],
+            [far, vector(&mut random, 1.0)],
             [3.0, loss, 1.1],
         ),
     ));
@@ -66,7 +61,7 @@ fn load(builder: &mut ModelBuilder, seed: u64, lossy: bool) {
         spring(
             &first,
             &last,
-            [vector(&mut random) * 3.0, vector(&mut random)],
+            [vector(&mut random, 1.0) * 3.0, vector(&mut random, 1.0)],
             [2.0, 0.5 * loss, 0.4],
         ),
     ));
@@ -79,7 +74,7 @@ fn load(builder: &mut ModelBuilder, seed: u64, lossy: bool) {
         ForceRule::Torsion {
             parent: first.clone(),
             child: last.clone(),
-            axis: vector(&mut random),
+            axis: vector(&mut random, 1.0),
             stiffness: 1.3,
             damping: 0.3 * loss,
             rest: 0.4,
@@ -107,9 +102,9 @@ fn load(builder: &mut ModelBuilder, seed: u64, lossy: bool) {
                 name,
                 ForceRule::Constant {
                     link: pick(&mut random),
-                    point: vector(&mut random),
-                    force: vector(&mut random),
-                    torque: vector(&mut random) * 0.2,
+                    point: vector(&mut random, 1.0),
+                    force: vector(&mut random, 1.0),
+                    torque: vector(&mut random, 1.0) * 0.2,
                     axes,
                 },
             ));
@@ -118,10 +113,10 @@ fn load(builder: &mut ModelBuilder, seed: u64, lossy: bool) {
             "drag",
             ForceRule::Drag {
                 link: pick(&mut random),
-                point: vector(&mut random),
+                point: vector(&mut random, 1.0),
                 linear: 0.2,
                 quadratic: 0.3,
-                flow: vector(&mut random),
+                flow: vector(&mut random, 1.0),
             },
         ));
     }
@@ -132,13 +127,6 @@ fn loaded(seed: u64, lossy: bool) -> Model {
     let mut builder = embedded::builder(&format!("random-{}-{}", 3 + seed % 5, seed + 1)).unwrap();
     load(&mut builder, seed, lossy);
     builder.build().unwrap()
-}
-
-fn close(a: &[f64], b: &[f64], allowed: f64, what: &str) {
-    let size = b.iter().fold(1.0f64, |m, x| m.max(x.abs()));
-    for (a, b) in a.iter().zip(b) {
-        assert!((a - b).abs() <= allowed * size, "{what}: {a} {b}");
-    }
 }
 
 /// At rest, Jᵀ w is −∂U/∂q, by dual numbers.
@@ -243,7 +231,7 @@ fn action_is_reaction() {
     start.v.copy_from_slice(&[
         0.1, 0.3, -0.2, 0.2, -0.1, 0.3, -0.4, 0.1, 0.2, 0.1, 0.2, -0.2,
     ]);
-    let (samples, audit) = run(&model, &start, explicit(1e-12), 3.0);
+    let (samples, audit) = free_run(&model, &start, explicit(1e-12), 3.0);
     let mut dynamics = Dynamics::new(&model);
     let mut momentum = |state| {
         let found = dynamics.mechanical_state(state).unwrap();
@@ -251,7 +239,7 @@ fn action_is_reaction() {
     };
     let before = momentum(&samples[0].state);
     let after = momentum(&samples[20].state);
-    close(&after, &before, 1e-11, "momentum");
+    assert_close(&after, &before, 1e-11, "momentum");
     assert!(audit.breaches().next().is_none(), "{audit:?}");
     assert_eq!(audit.elements.len(), 2);
     assert!(audit.dissipated > 0.01);
@@ -263,7 +251,7 @@ fn runs_keep_the_energy_balance() {
     for seed in 0..12 {
         let model = loaded(seed, true);
         let state = State::random(&model, seed);
-        let (_, audit) = run(&model, &state, explicit(1e-13), 0.5);
+        let (_, audit) = free_run(&model, &state, explicit(1e-13), 0.5);
         for finding in &audit.findings {
             if finding.name == "energy balance" {
                 assert!(finding.worst < 1e-10, "{seed}: {finding:?}");
@@ -323,7 +311,7 @@ fn all_routes_agree() {
         let mut dynamics = Dynamics::new(&model);
         let vdot = dynamics.forward(&state, &tau, &[]).unwrap().to_vec();
         let back = dynamics.inverse(&state, &vdot, &[]).unwrap().to_vec();
-        close(&back, &tau, 1e-10, "inverse");
+        assert_close(&back, &tau, 1e-10, "inverse");
 
         let mut resting = state.clone();
         resting.v.fill(0.0);
@@ -331,7 +319,7 @@ fn all_routes_agree() {
             .inverse(&resting, &vec![0.0; nv], &[])
             .unwrap()
             .to_vec();
-        close(dynamics.gravity(&state).unwrap(), &held, 0.0, "gravity");
+        assert_close(dynamics.gravity(&state).unwrap(), &held, 0.0, "gravity");
 
         // as external wrenches on the model without elements
         let bare = model.clone().without_forces();
@@ -341,7 +329,7 @@ fn all_routes_agree() {
         let mut wrenches = vec![Force::zero(); model.body_count() + 1];
         element_wrenches(&model, &kinematics, &mut wrenches);
         let mut plain = Dynamics::new(&bare);
-        close(
+        assert_close(
             plain.forward(&state, &tau, &wrenches).unwrap(),
             &vdot,
             1e-12,
@@ -366,15 +354,15 @@ fn all_routes_agree() {
             &mut found,
         );
         let found: Vec<f64> = found.iter().map(|x| x.value()).collect();
-        close(&found, &vdot, 1e-9, "double-double");
+        assert_close(&found, &vdot, 1e-9, "double-double");
 
         let mut batch = Batch::new(&model);
         let (q, v) = (state.q.repeat(5), state.v.repeat(5));
         let mut many = vec![0.0; 5 * nv];
         batch.forward(&q, &v, &tau.repeat(5), &mut many).unwrap();
-        close(&many[4 * nv..], &vdot, 1e-10, "batch");
+        assert_close(&many[4 * nv..], &vdot, 1e-10, "batch");
         batch.inverse(&q, &v, &vdot.repeat(5), &mut many).unwrap();
-        close(&many[4 * nv..], &tau, 1e-10, "batch");
+        assert_close(&many[4 * nv..], &tau, 1e-10, "batch");
         // one step of Euler's method: v + h v̇ without efforts
         let (mut q, mut v) = (q.clone(), v.clone());
         let (step, rest) = (1e-3, vec![0.0; 5 * nv]);
@@ -390,7 +378,7 @@ fn all_routes_agree() {
             .zip(vdot)
             .map(|(v, a)| v + step * a)
             .collect();
-        close(&v[4 * nv..], &wanted, 1e-11, "advance");
+        assert_close(&v[4 * nv..], &wanted, 1e-11, "advance");
     }
 }
 
@@ -438,7 +426,7 @@ fn derivatives_have_the_elements() {
                 let wanted: Vec<f64> = out.iter().map(|x| x.derivative[0]).collect();
                 let matrix = if which == 0 { &inverse.dq } else { &inverse.dv };
                 let found: Vec<f64> = (0..nv).map(|i| matrix[(i, k)]).collect();
-                close(
+                assert_close(
                     &found,
                     &wanted,
                     1e-10,
@@ -456,7 +444,7 @@ fn derivatives_have_the_elements() {
                 let wanted: Vec<f64> = out.iter().map(|x| x.derivative[0]).collect();
                 let matrix = if which == 0 { &forward.dq } else { &forward.dv };
                 let found: Vec<f64> = (0..nv).map(|i| matrix[(i, k)]).collect();
-                close(
+                assert_close(
                     &found,
                     &wanted,
                     1e-8,
@@ -495,7 +483,7 @@ fn derivatives_of_batches_have_the_elements() {
             let wanted = dynamics.inverse_derivatives(state, given, &[]).unwrap();
             let wanted = [wanted.dq.as_slice(), wanted.dv.as_slice()].concat();
             let size = 2 * nv * nv;
-            close(
+            assert_close(
                 &inverse[k * size..(k + 1) * size],
                 &wanted,
                 1e-11,
@@ -505,7 +493,7 @@ fn derivatives_of_batches_have_the_elements() {
             let [dq, dv, dtau] = [&wanted.dq, &wanted.dv, &wanted.dtau].map(|m| m.as_slice());
             let wanted = [dq, dv, dtau].concat();
             let size = 3 * nv * nv;
-            close(&forward[k * size..(k + 1) * size], &wanted, 1e-8, "forward");
+            assert_close(&forward[k * size..(k + 1) * size], &wanted, 1e-8, "forward");
         }
     }
 }
@@ -538,7 +526,7 @@ fn the_regressor_leaves_the_elements_out() {
         *found -= effort;
     }
     let wanted = dynamics.inverse(&state, &vdot, &[]).unwrap();
-    close(&found, wanted, 1e-12, "Y π and the elements");
+    assert_close(&found, wanted, 1e-12, "Y π and the elements");
     // a field acts on the inertias themselves
     let error = Dynamics::new(&loaded(1, true))
         .regressor(
@@ -575,14 +563,14 @@ fn closed_chains_have_the_elements() {
     element_wrenches(&model, &kinematics, &mut wrenches);
     let mut bare = ClosedChain::new(&model.clone().without_forces());
     let wanted = bare.forward(0.0, &state, &tau, &wrenches).unwrap();
-    close(&accelerations, wanted.accelerations, 1e-11, "accelerations");
-    close(&multipliers, wanted.multipliers, 1e-11, "multipliers");
+    assert_close(&accelerations, wanted.accelerations, 1e-11, "accelerations");
+    assert_close(&multipliers, wanted.multipliers, 1e-11, "multipliers");
     let loads = chain.loads(&state, &tau, &[], Default::default()).unwrap();
     let others = bare
         .loads(&state, &tau, &wrenches, Default::default())
         .unwrap();
     for (a, b) in loads.tree.iter().zip(&others.tree) {
-        close(&a.to_array(), &b.to_array(), 1e-10, "loads");
+        assert_close(&a.to_array(), &b.to_array(), 1e-10, "loads");
     }
 }
 
@@ -591,13 +579,13 @@ fn closed_chains_have_the_elements() {
 fn implicit_runs_have_the_elements() {
     let model = loaded(2, true);
     let state = State::random(&model, 2);
-    let (exact, _) = run(&model, &state, explicit(1e-12), 0.5);
+    let (exact, _) = free_run(&model, &state, explicit(1e-12), 0.5);
     for matrix in [
         NewtonMatrix::Joints,
         NewtonMatrix::Bodies(Default::default()),
     ] {
-        let (found, audit) = run(&model, &state, bdf(1e-9, matrix), 0.5);
-        let error = difference(&found, &exact);
+        let (found, audit) = free_run(&model, &state, bdf_with(1e-9, matrix), 0.5);
+        let error = apart(&found, &exact);
         assert!(error < 1e-6, "{matrix:?}: {error:e}");
         assert!(audit.breaches().next().is_none(), "{matrix:?} {audit:?}");
     }
@@ -648,7 +636,7 @@ fn librations_of_a_dumbbell() {
         // a quarter of a period from rest at a small angle
         let start = State::new(&model, &[1e-4], &[0.0]).unwrap();
         let quarter = std::f64::consts::FRAC_PI_2 / wanted.sqrt();
-        let (samples, _) = run(&model, &start, explicit(1e-12), quarter);
+        let (samples, _) = free_run(&model, &start, explicit(1e-12), quarter);
         // the period grows by φ²/16, relative
         assert!(
             samples[20].state.q[0].abs() < 1e-4 * 1e-8,
@@ -693,11 +681,11 @@ fn a_particle_follows_hill() {
     start.q[0] = 0.5;
     start.v[1] = -2.0 * n * 0.5;
     let period = std::f64::consts::TAU / n;
-    let (samples, audit) = run(&model, &start, explicit(1e-12), period);
+    let (samples, audit) = free_run(&model, &start, explicit(1e-12), period);
     for sample in &samples {
         let phase = n * sample.time;
         let wanted = [0.5 * phase.cos(), -phase.sin(), 0.0];
-        close(&sample.state.q[..3], &wanted, 1e-10, "place");
+        assert_close(&sample.state.q[..3], &wanted, 1e-10, "place");
     }
     assert!(audit.findings[0].worst < 1e-10);
 }
@@ -715,8 +703,8 @@ fn a_circular_orbit_closes() {
     let speed = (5.0f64 / 2.0).sqrt();
     start.v[1] = speed;
     let period = std::f64::consts::TAU * 2.0 / speed;
-    let (samples, _) = run(&model, &start, explicit(1e-12), period);
-    close(&samples[20].state.q[..3], &[0.0; 3], 1e-9, "place");
+    let (samples, _) = free_run(&model, &start, explicit(1e-12), period);
+    assert_close(&samples[20].state.q[..3], &[0.0; 3], 1e-9, "place");
 }
 
 /// m g = c₁ v + c₂ v² at the end of a fall.
@@ -749,7 +737,7 @@ fn drag_has_a_terminal_velocity() {
         },
     ));
     let model = builder.build().unwrap();
-    let (samples, audit) = run(&model, &State::neutral(&model), explicit(1e-11), 20.0);
+    let (samples, audit) = free_run(&model, &State::neutral(&model), explicit(1e-11), 20.0);
     let weight = 2.0 * 9.81;
     let speed = ((linear * linear + 4.0 * quadratic * weight).sqrt() - linear) / (2.0 * quadratic);
     let found = samples[20].state.v[0];
@@ -846,9 +834,9 @@ fn torsion_about_a_joint_is_its_spring() {
     let mut dynamics = Dynamics::new(&model);
     let action = dynamics.force_actions(&state).unwrap()[0];
     let torque = stiffness * (-1.1 - rest) + 0.4 * 0.6;
-    close(&action.measures, &[torque, -1.1, 0.6], 1e-14, "torsion");
+    assert_close(&action.measures, &[torque, -1.1, 0.6], 1e-14, "torsion");
     let efforts = dynamics.force_efforts(&state).unwrap();
-    close(&efforts[0], &[0.0, -torque, 0.0], 1e-13, "efforts");
+    assert_close(&efforts[0], &[0.0, -torque, 0.0], 1e-13, "efforts");
     assert!((action.energy - 0.5 * stiffness * 1.4 * 1.4).abs() < 1e-13);
 }
 

@@ -1,12 +1,10 @@
 //! Trees integrated implicitly: the same motion as by explicit methods, stiff joints at the pace of the motion, restart.
 
-mod runs;
-
 use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
 use catena::simulate::{Inputs, NewtonMatrix, Simulation, SimulationOptions};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
-use runs::{bdf, difference, explicit, run};
+use catena_testing::runs::{apart, bdf_with, explicit, free_run};
 
 /// Errors of BDF add up over some hundred steps: 1e-5 at a tolerance of 1e-9 is generous, a wrong term would be of order 1.
 #[test]
@@ -22,10 +20,10 @@ fn implicit_and_explicit_methods_agree_on_every_joint_with_both_matrices() {
         let model = embedded::model(name).unwrap();
         let mut state = State::random(&model, 3);
         state.v.iter_mut().for_each(|v| *v *= 0.5);
-        let (exact, _) = run(&model, &state, explicit(1e-12), 0.5);
+        let (exact, _) = free_run(&model, &state, explicit(1e-12), 0.5);
         for matrix in [NewtonMatrix::Dense, NewtonMatrix::Tree] {
-            let (found, audit) = run(&model, &state, bdf(1e-9, matrix), 0.5);
-            let error = difference(&found, &exact);
+            let (found, audit) = free_run(&model, &state, bdf_with(1e-9, matrix), 0.5);
+            let error = apart(&found, &exact);
             assert!(error < 1e-5, "{name}, {matrix:?}: {error:e}");
             assert_eq!(audit.breaches().count(), 0, "{name}, {matrix:?}: {audit:?}");
         }
@@ -75,10 +73,10 @@ fn stiff_joints_are_followed_at_the_pace_of_the_motion() {
     // the fastest mode decays in 10 µs, the slowest in seconds; an explicit method is held at the former
     let model = rod(8, 2e4, 2e3);
     let state = leaning(&model);
-    let (exact, stiff) = run(&model, &state, explicit(1e-9), 0.2);
+    let (exact, stiff) = free_run(&model, &state, explicit(1e-9), 0.2);
     for matrix in [NewtonMatrix::Dense, NewtonMatrix::Tree] {
-        let (found, audit) = run(&model, &state, bdf(1e-8, matrix), 0.2);
-        let error = difference(&found, &exact);
+        let (found, audit) = free_run(&model, &state, bdf_with(1e-8, matrix), 0.2);
+        let error = apart(&found, &exact);
         assert!(error < 1e-6, "{matrix:?}: {error:e}");
         let (steps, many) = (audit.steps, stiff.steps);
         assert!(8 * steps < many, "{matrix:?}: {steps} of {many}");
@@ -93,7 +91,7 @@ fn long_stiff_rods_are_solved_along_the_tree() {
     for links in [50, 200] {
         let model = rod(links, 1e6, 1e5);
         let state = leaning(&model);
-        let (_, audit) = run(&model, &state, bdf(1e-6, NewtonMatrix::Tree), 1.0);
+        let (_, audit) = free_run(&model, &state, bdf_with(1e-6, NewtonMatrix::Tree), 1.0);
         assert_eq!(audit.breaches().count(), 0, "{audit:?}");
         assert!(audit.steps < 2_000, "{links}: {}", audit.steps);
     }
@@ -106,7 +104,7 @@ fn a_run_goes_on_from_a_checkpoint_to_the_same_bits() {
     let state = State::random(&model, 3);
     for matrix in [NewtonMatrix::Dense, NewtonMatrix::Tree] {
         let options = SimulationOptions {
-            integrator: bdf(1e-7, matrix),
+            integrator: bdf_with(1e-7, matrix),
             duration: 0.5,
             interval: 0.01,
         };

@@ -38,7 +38,8 @@ fn algorithms_and_spaces_know_no_processor() {
 const LAYERS: &[&[&str]] = &[
     &["residual", "random", "text", "scalar"],
     &["error", "matrix", "spatial"],
-    &["dense", "box_minimum"],
+    &["dense"],
+    &["box_minimum"],
     &["model"],
     &["state"],
     &["space", "trajectory"],

@@ -1,59 +1,21 @@
 //! A base with prescribed motion: equivalence with another gravity and with a driven joint, and a closed energy balance.
 
-use catena::integrate::{FixedMethod, Method, Tolerances};
+use catena::integrate::FixedMethod;
 use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
-use catena::residual::larger;
+use catena::residual::difference;
 use catena::simulate::{
-    AnalyticBase, Audit, BaseMotion, BaseTable, Inputs, Integrator, PrescribedBase, RestingBase,
-    Sample, Simulation, SimulationOptions, Sinusoid,
+    AnalyticBase, BaseMotion, BaseTable, Inputs, Integrator, PrescribedBase, RestingBase,
+    Simulation, SimulationOptions, Sinusoid,
 };
 use catena::spatial::{Mat3, Motion, Pose, Sym3, Vec3};
 use catena::{Base, Model, ModelBuilder, State};
-
-fn adaptive(rtol: f64, duration: f64, interval: f64) -> SimulationOptions {
-    SimulationOptions {
-        integrator: Integrator::Adaptive {
-            method: Method::Dop853,
-            tolerances: Tolerances {
-                relative: rtol,
-                absolute: 0.01 * rtol,
-            },
-            max_step: f64::INFINITY,
-        },
-        duration,
-        interval,
-    }
-}
+use catena_testing::runs::{Done, explicit, finding, options, run};
 
 fn on(motion: impl BaseMotion + 'static) -> Inputs {
     Inputs {
         base: PrescribedBase::new(motion),
         ..Inputs::default()
     }
-}
-
-fn run(
-    model: &Model,
-    state: &State,
-    inputs: Inputs,
-    options: SimulationOptions,
-) -> (Vec<Sample>, Audit) {
-    let mut simulation = Simulation::new(model, state, inputs, Vec::new(), options).unwrap();
-    let mut samples = Vec::new();
-    while !simulation.finished() {
-        simulation.advance(&mut samples).unwrap();
-    }
-    (samples, simulation.finish())
-}
-
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    let differences = a.iter().zip(b).map(|(a, b)| (a - b).abs());
-    differences.fold(0.0, larger)
-}
-
-fn finding(audit: &Audit, name: &str) -> f64 {
-    let found = audit.findings.iter().find(|f| f.name == name);
-    found.unwrap_or_else(|| panic!("{name}: {audit:?}")).worst
 }
 
 /// Without dry friction, whose stops would only repeat what tests/dry_friction.rs shows.
@@ -78,18 +40,24 @@ fn an_accelerated_base_is_another_gravity() {
             acceleration,
             ..AnalyticBase::default()
         });
-        let (moving, audit) = run(&model, &state, inputs, adaptive(1e-11, 1.0, 0.25));
+        let Done {
+            samples: moving,
+            audit,
+            ..
+        } = run(&model, &state, inputs, options(explicit(1e-11), 1.0, 0.25));
         let gravity = (model.gravity() - acceleration).to_array();
         let elsewhere = model.clone().with_gravity(gravity);
-        let (resting, _) = run(
+        let Done {
+            samples: resting, ..
+        } = run(
             &elsewhere,
             &state,
             Inputs::default(),
-            adaptive(1e-11, 1.0, 0.25),
+            options(explicit(1e-11), 1.0, 0.25),
         );
         for (a, b) in moving.iter().zip(&resting) {
-            assert!(distance(&a.state.q, &b.state.q) < 1e-9, "{seed}");
-            assert!(distance(&a.state.v, &b.state.v) < 1e-9, "{seed}");
+            assert!(difference(&a.state.q, &b.state.q) < 1e-9, "{seed}");
+            assert!(difference(&a.state.v, &b.state.v) < 1e-9, "{seed}");
         }
         assert!(finding(&audit, "energy balance") < 1e-9, "{audit:?}");
         assert!(audit.work != 0.0);
@@ -102,24 +70,33 @@ fn a_tilted_base_is_a_tilted_gravity() {
     let (model, mut state) = random_tree(2);
     let rotation = Mat3::from_quaternion([0.8, 0.0, 0.6, 0.0]);
     let pose = Pose::new(rotation, Vec3::new(0.3, 1.0, -2.0));
-    let (tilted, _) = run(
+    let Done {
+        samples: tilted, ..
+    } = run(
         &model,
         &state,
         on(RestingBase(pose)),
-        adaptive(1e-11, 1.0, 0.5),
+        options(explicit(1e-11), 1.0, 0.5),
     );
     let gravity = rotation.transpose_times(model.gravity()).to_array();
     let elsewhere = model.clone().with_gravity(gravity);
-    let (upright, _) = run(
+    let Done {
+        samples: upright, ..
+    } = run(
         &elsewhere,
         &state,
         Inputs::default(),
-        adaptive(1e-11, 1.0, 0.5),
+        options(explicit(1e-11), 1.0, 0.5),
     );
-    assert!(distance(&tilted[2].state.q, &upright[2].state.q) < 1e-9);
+    assert!(difference(&tilted[2].state.q, &upright[2].state.q) < 1e-9);
     // the state may say where the base rests
     state.base.pose = pose;
-    let (same, _) = run(&model, &state, Inputs::default(), adaptive(1e-11, 1.0, 0.5));
+    let Done { samples: same, .. } = run(
+        &model,
+        &state,
+        Inputs::default(),
+        options(explicit(1e-11), 1.0, 0.5),
+    );
     assert_eq!(tilted, same);
 }
 
@@ -186,14 +163,25 @@ fn a_turning_base_is_a_driven_joint() {
         rate,
         ..AnalyticBase::default()
     });
-    let (based, audit) = run(&model, &state, inputs, adaptive(1e-11, 2.0, 0.5));
+    let Done {
+        samples: based,
+        audit,
+        ..
+    } = run(&model, &state, inputs, options(explicit(1e-11), 2.0, 0.5));
     assert!(finding(&audit, "energy balance") < 1e-9, "{audit:?}");
     let model = arm(true);
     let state = State::new(&model, &[0.0, q[0], q[1], q[2]], &[rate, v[0], v[1], v[2]]).unwrap();
-    let (driven, _) = run(&model, &state, Inputs::default(), adaptive(1e-11, 2.0, 0.5));
+    let Done {
+        samples: driven, ..
+    } = run(
+        &model,
+        &state,
+        Inputs::default(),
+        options(explicit(1e-11), 2.0, 0.5),
+    );
     for (a, b) in based.iter().zip(&driven) {
         assert!((b.state.q[0] - rate * b.time).abs() < 1e-8);
-        assert!(distance(&a.state.q, &b.state.q[1..]) < 1e-7, "{}", a.time);
+        assert!(difference(&a.state.q, &b.state.q[1..]) < 1e-7, "{}", a.time);
     }
 }
 
@@ -248,7 +236,7 @@ fn the_balance_closes() {
         ("closure", on(closure)),
         ("table", on(table)),
     ] {
-        let (_, audit) = run(&model, &state, inputs, adaptive(1e-9, 1.0, 0.1));
+        let Done { audit, .. } = run(&model, &state, inputs, options(explicit(1e-9), 1.0, 0.1));
         assert!(
             finding(&audit, "energy balance") < 1e-7,
             "{name}: {audit:?}"
@@ -270,7 +258,7 @@ fn the_balance_closes() {
             interval: 0.1,
         };
         let smooth = model.clone().without_passive_forces();
-        let (_, audit) = run(&smooth, &state, on(wobble()), options);
+        let Done { audit, .. } = run(&smooth, &state, on(wobble()), options);
         finding(&audit, "energy balance")
     };
     let order = (error(0.002) / error(0.001)).log2();
@@ -282,7 +270,12 @@ fn the_balance_closes() {
 fn a_free_robot_does_not_notice_the_base() {
     let model = embedded::model("space-robot").unwrap();
     let state = State::random(&model, 3);
-    let (_, audit) = run(&model, &state, on(wobble()), adaptive(1e-11, 5.0, 0.5));
+    let Done { audit, .. } = run(
+        &model,
+        &state,
+        on(wobble()),
+        options(explicit(1e-11), 5.0, 0.5),
+    );
     for law in [
         "linear momentum",
         "angular momentum about the mass centre",

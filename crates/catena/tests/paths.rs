@@ -2,27 +2,18 @@
 
 use catena::model::embedded;
 use catena::random::Random;
-use catena::residual::larger;
+use catena::residual::{difference, largest};
 use catena::spatial::{Force, Motion, Vec3};
 use catena::state::Base;
 use catena::{Cpu, Dynamics, State};
-
-fn largest(x: &[f64]) -> f64 {
-    x.iter().fold(0.0, |m, x| larger(m, x.abs()))
-}
-
-fn difference(a: &[f64], b: &[f64]) -> f64 {
-    a.iter()
-        .zip(b)
-        .fold(0.0, |m, (a, b)| larger(m, (a - b).abs()))
-}
+use catena_testing::skipped_on_baseline;
 
 /// Both paths do the same sums in another order: they agree to the round-off of one evaluation, taken relative to the
 /// largest entry and, for accelerations, to the conditioning seen when the round trip is made.
 #[test]
 fn registers_and_numbers_agree() {
-    if Cpu::best() == Cpu::Baseline {
-        return; // there is only one path
+    if skipped_on_baseline(Cpu::best()) {
+        return;
     }
     let mut names: Vec<String> = ["planar3", "stanford", "space-robot", "zoo", "pendulum-5"]
         .map(String::from)
@@ -115,7 +106,7 @@ fn registers_and_numbers_agree() {
 /// The inertia matrix too, column by column and by rows of registers.
 #[test]
 fn inertia_matrices_agree() {
-    if Cpu::best() == Cpu::Baseline {
+    if skipped_on_baseline(Cpu::best()) {
         return;
     }
     let mut names: Vec<String> = (1..=30).map(|n| format!("chain-{n}")).collect();

@@ -8,11 +8,7 @@ use catena::random::Random;
 use catena::scalar::{Dual, Scalar};
 use catena::spatial::{Mat3, Sym3, Vec3};
 use catena::{Dynamics, Matrix, State};
-
-fn vector(random: &mut Random, size: f64) -> Vec3<f64> {
-    let mut number = || random.uniform(-size, size);
-    Vec3::new(number(), number(), number())
-}
+use catena_testing::draw::vector;
 
 /// Bodies with full tensors, joints and mass centres anywhere, gravity in any direction.
 fn random_pendulum(n: usize, random: &mut Random) -> Pendulum {

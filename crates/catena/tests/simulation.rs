@@ -1,44 +1,16 @@
 //! Motion in time: conservation, agreement of methods, controllers, events, restart.
 
-use catena::integrate::{FixedMethod, Method, Tolerances};
+use catena::integrate::{FixedMethod, Method};
 use catena::model::embedded;
 use catena::residual::larger;
 use catena::simulate::{
-    Audit, Controller, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, Sample,
-    Simulation, SimulationOptions, StateFunction, Table, verified_error,
+    Controller, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, Simulation,
+    SimulationOptions, StateFunction, Table, verified_error,
 };
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
 use catena::{Model, State};
-
-fn adaptive(method: Method, rtol: f64, duration: f64, interval: f64) -> SimulationOptions {
-    SimulationOptions {
-        integrator: Integrator::Adaptive {
-            method,
-            tolerances: Tolerances {
-                relative: rtol,
-                absolute: 0.01 * rtol,
-            },
-            max_step: f64::INFINITY,
-        },
-        duration,
-        interval,
-    }
-}
-
-fn run(
-    model: &Model,
-    state: &State,
-    inputs: Inputs,
-    options: SimulationOptions,
-) -> (Vec<Sample>, Audit) {
-    let mut simulation = Simulation::new(model, state, inputs, Vec::new(), options).unwrap();
-    let mut samples = Vec::new();
-    while !simulation.finished() {
-        simulation.advance(&mut samples).unwrap();
-    }
-    (samples, simulation.finish())
-}
+use catena_testing::runs::{Done, adaptive, finding, options, run};
 
 /// At rest, every plain coordinate at 0.4: nothing of the embedded models is in balance there.
 fn tilted(model: &Model) -> State {
@@ -48,25 +20,16 @@ fn tilted(model: &Model) -> State {
     state
 }
 
-fn finding(audit: &Audit, name: &str) -> f64 {
-    audit
-        .findings
-        .iter()
-        .find(|f| f.name == name)
-        .unwrap()
-        .worst
-}
-
 /// Ten seconds of free fall at rtol 1e-12: relative energy drift at most 1e-10.
 #[test]
 fn energy_is_kept_in_free_fall() {
     for name in ["planar3", "pendulum-3", "chain-7"] {
         let model = embedded::model(name).unwrap();
-        let (_, audit) = run(
+        let Done { audit, .. } = run(
             &model,
             &tilted(&model),
             Inputs::default(),
-            adaptive(Method::Verner9, 1e-12, 10.0, 0.1),
+            options(adaptive(Method::Verner9, 1e-12), 10.0, 0.1),
         );
         assert!(
             finding(&audit, "energy balance") <= 1e-10,
@@ -90,11 +53,11 @@ fn momentum_of_a_free_robot() {
         },
         ..Inputs::default()
     };
-    let (_, audit) = run(
+    let Done { audit, .. } = run(
         &model,
         &state,
         inputs,
-        adaptive(Method::Verner9, 1e-12, 100.0, 1.0),
+        options(adaptive(Method::Verner9, 1e-12), 100.0, 1.0),
     );
     for law in ["linear momentum", "angular momentum about the mass centre"] {
         assert!(finding(&audit, law) <= 1e-11, "{law}: {audit:?}");
@@ -116,11 +79,11 @@ fn the_balance_closes_with_everything_on() {
         ..Inputs::default()
     };
     let state = State::neutral(&model);
-    let (_, audit) = run(
+    let Done { audit, .. } = run(
         &model,
         &state,
         inputs,
-        adaptive(Method::Dop853, 1e-9, 1.0, 0.05),
+        options(adaptive(Method::Dop853, 1e-9), 1.0, 0.05),
     );
     assert!(finding(&audit, "energy balance") < 1e-7, "{audit:?}");
     assert!(audit.work != 0.0 && audit.dissipated > 0.0);
@@ -132,12 +95,12 @@ fn methods_agree() {
     let state = State::new(&model, &[0.1, 1.2, 0.1, 0.3, -0.4, 0.5], &[0.0; 6]).unwrap();
     let end = |options| {
         run(&model, &state, Inputs::default(), options)
-            .0
+            .samples
             .pop()
             .unwrap()
             .state
     };
-    let exact = end(adaptive(Method::Verner9, 1e-13, 1.0, 1.0));
+    let exact = end(options(adaptive(Method::Verner9, 1e-13), 1.0, 1.0));
     let distance = |s: &State| {
         s.q.iter()
             .zip(&exact.q)
@@ -151,7 +114,7 @@ fn methods_agree() {
         Method::Dop853,
     ] {
         assert!(
-            distance(&end(adaptive(method, 1e-11, 1.0, 1.0))) < 1e-9,
+            distance(&end(options(adaptive(method, 1e-11), 1.0, 1.0))) < 1e-9,
             "{method:?}"
         );
     }
@@ -173,12 +136,12 @@ fn orders_on_the_manifold() {
     state.v.iter_mut().for_each(|v| *v *= 0.5);
     let end = |options| {
         run(&model, &state, Inputs::default(), options)
-            .0
+            .samples
             .pop()
             .unwrap()
             .state
     };
-    let exact = end(adaptive(Method::Verner9, 1e-13, 0.4, 0.4));
+    let exact = end(options(adaptive(Method::Verner9, 1e-13), 0.4, 0.4));
     for (method, order, step) in [
         (FixedMethod::RungeKutta4, 4, 0.002),
         (FixedMethod::ImplicitMidpoint, 2, 0.002),
@@ -220,11 +183,11 @@ fn computed_torque_follows_on_fixed_and_free_bases() {
             },
             ..Inputs::default()
         };
-        let (samples, audit) = run(
+        let Done { samples, audit, .. } = run(
             &model,
             &state,
             inputs,
-            adaptive(Method::Dop853, 1e-9, 2.0, 0.1),
+            options(adaptive(Method::Dop853, 1e-9), 2.0, 0.1),
         );
         let end = &samples.last().unwrap().state.q;
         for (q, wanted) in end[end.len() - 6..].iter().zip(to) {
@@ -240,7 +203,7 @@ fn efforts_from_a_function() {
     let model = embedded::model("stanford").unwrap();
     let state = State::neutral(&model);
     let to = [0.5, 0.4, 0.1, -0.3, 0.2, 0.6];
-    let options = adaptive(Method::Dop853, 1e-10, 1.0, 0.1);
+    let options = options(adaptive(Method::Dop853, 1e-10), 1.0, 0.1);
     let built_in = Inputs {
         controller: Controller::ProportionalDerivative {
             motion: PointToPoint::new(Profile::Cycloid, &to, &to, 1.0)
@@ -260,8 +223,14 @@ fn efforts_from_a_function() {
         })),
         ..Inputs::default()
     };
-    let (expected, _) = run(&model, &state, built_in, options.clone());
-    let (found, audit) = run(&model, &state, own, options.clone());
+    let Done {
+        samples: expected, ..
+    } = run(&model, &state, built_in, options.clone());
+    let Done {
+        samples: found,
+        audit,
+        ..
+    } = run(&model, &state, own, options.clone());
     assert_eq!(audit.breaches().count(), 0, "{audit:?}");
     for (a, b) in found.iter().zip(&expected) {
         for (a, b) in a.state.q.iter().zip(&b.state.q) {
@@ -299,11 +268,11 @@ fn gravity_compensation_holds_still() {
         controller: Controller::GravityCompensation,
         ..Inputs::default()
     };
-    let (samples, _) = run(
+    let Done { samples, .. } = run(
         &model,
         &state,
         inputs,
-        adaptive(Method::Dop853, 1e-8, 5.0, 1.0),
+        options(adaptive(Method::Dop853, 1e-8), 5.0, 1.0),
     );
     for (a, b) in samples.last().unwrap().state.q.iter().zip(&state.q) {
         assert!((a - b).abs() < 1e-10);
@@ -334,11 +303,11 @@ fn a_ramp_of_force() {
         controller: Controller::Table(table),
         ..Inputs::default()
     };
-    let (samples, audit) = run(
+    let Done { samples, audit, .. } = run(
         &model,
         &State::neutral(&model),
         inputs,
-        adaptive(Method::Dop853, 1e-10, 1.0, 0.5),
+        options(adaptive(Method::Dop853, 1e-10), 1.0, 0.5),
     );
     assert!((samples.last().unwrap().state.q[0] - 6.0 / 12.0).abs() < 1e-12);
     assert!((audit.work - 0.5 * 2.0 * 1.5 * 1.5).abs() < 1e-9);
@@ -371,7 +340,7 @@ fn the_time_of_an_event() {
         offset: 0.0,
         name: "ground".into(),
     }];
-    let options = adaptive(Method::Dop853, 1e-12, 1.0, 0.1);
+    let options = options(adaptive(Method::Dop853, 1e-12), 1.0, 0.1);
     let mut simulation =
         Simulation::new(&model, &state, Inputs::default(), events, options).unwrap();
     let mut samples = Vec::new();
@@ -408,7 +377,7 @@ fn functions_of_the_state_are_events() {
         assert!(events.iter().all(|event| event.name == "turns back"));
         events.iter().map(|event| event.time).collect::<Vec<f64>>()
     };
-    let exact = times(adaptive(Method::Verner9, 1e-12, 1.0, 0.1));
+    let exact = times(options(adaptive(Method::Verner9, 1e-12), 1.0, 0.1));
     assert!(!exact.is_empty());
     let found = times(SimulationOptions {
         integrator: Integrator::Fixed {
@@ -440,8 +409,8 @@ fn restart_gives_the_same_bits() {
         interval: 0.02,
     };
     for options in [
-        adaptive(Method::Dop853, 1e-8, 0.4, 0.01),
-        adaptive(Method::Tsitouras5, 1e-6, 0.4, 0.03),
+        options(adaptive(Method::Dop853, 1e-8), 0.4, 0.01),
+        options(adaptive(Method::Tsitouras5, 1e-6), 0.4, 0.03),
         fixed,
     ] {
         let new = || {
@@ -454,7 +423,11 @@ fn restart_gives_the_same_bits() {
             )
             .unwrap()
         };
-        let (whole, audit) = run(&model, &state, Inputs::default(), options.clone());
+        let Done {
+            samples: whole,
+            audit,
+            ..
+        } = run(&model, &state, Inputs::default(), options.clone());
         for stop in [1, 2, 5, 9] {
             let mut first = new();
             let mut samples = Vec::new();
@@ -486,7 +459,7 @@ fn ends_and_events_are_complete() {
             name: "past -0.5".into(),
         }]
     };
-    let options = adaptive(Method::Dop853, 1e-8, 1.0, 0.3);
+    let options = options(adaptive(Method::Dop853, 1e-8), 1.0, 0.3);
     let new =
         || Simulation::new(&model, &state, Inputs::default(), watch(), options.clone()).unwrap();
     let mut whole = new();
@@ -515,15 +488,15 @@ fn ends_and_events_are_complete() {
 fn the_error_estimate_is_an_estimate_of_the_error() {
     let model = embedded::model("chain-3").unwrap();
     let state = tilted(&model);
-    let options = adaptive(Method::Dop853, 1e-6, 2.0, 2.0);
-    let (samples, _) = run(&model, &state, Inputs::default(), options.clone());
+    let coarse = options(adaptive(Method::Dop853, 1e-6), 2.0, 2.0);
+    let Done { samples, .. } = run(&model, &state, Inputs::default(), coarse.clone());
     let last = &samples.last().unwrap().state;
-    let estimate = verified_error(&model, &state, &Inputs::default(), &options, last).unwrap();
-    let (sharp, _) = run(
+    let estimate = verified_error(&model, &state, &Inputs::default(), &coarse, last).unwrap();
+    let Done { samples: sharp, .. } = run(
         &model,
         &state,
         Inputs::default(),
-        adaptive(Method::Verner9, 1e-13, 2.0, 2.0),
+        options(adaptive(Method::Verner9, 1e-13), 2.0, 2.0),
     );
     let exact = &sharp.last().unwrap().state;
     let relative = |a: &[f64], b: &[f64]| {
@@ -549,11 +522,11 @@ fn rest_is_no_breach() {
         controller: Controller::GravityCompensation,
         ..Inputs::default()
     };
-    let (_, audit) = run(
+    let Done { audit, .. } = run(
         &model,
         &state,
         inputs,
-        adaptive(Method::Dop853, 1e-8, 2.0, 0.1),
+        options(adaptive(Method::Dop853, 1e-8), 2.0, 0.1),
     );
     assert_eq!(audit.breaches().count(), 0, "{audit:?}");
 }
@@ -569,7 +542,7 @@ fn bad_settings_are_refused() {
             .unwrap_or_default()
     };
     assert_eq!(
-        try_options(adaptive(Method::Dop853, 1e-8, -1.0, 0.1)),
+        try_options(options(adaptive(Method::Dop853, 1e-8), -1.0, 0.1)),
         "duration of the simulation must be positive, not -1"
     );
     assert_eq!(

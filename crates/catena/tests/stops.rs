@@ -1,87 +1,20 @@
 //! Joint limits that hold: impacts, rest, leaving and soft stops, against closed forms.
 
 use catena::algorithm::constrained::ClosedChain;
-use catena::error::Result;
-use catena::integrate::{FixedMethod, Method, Tolerances};
+use catena::integrate::{FixedMethod, Method};
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, Dof, Inertial, JointKind, JointSpec, RuleSpec};
 use catena::simulate::{
-    Audit, Controller, Happened, Inputs, Integrator, NewtonMatrix, Sample, Simulation,
-    SimulationOptions, Stop, StopKind, Table,
+    Controller, Inputs, Integrator, Simulation, SimulationOptions, Stop, StopKind, Table,
 };
 use catena::spatial::{Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
+use catena_testing::runs::{Done, adaptive, bdf, forty_samples, try_run};
 
 const GRAVITY: f64 = 9.81;
 
-fn adaptive(method: Method, rtol: f64) -> Integrator {
-    Integrator::Adaptive {
-        method,
-        tolerances: Tolerances {
-            relative: rtol,
-            absolute: 0.01 * rtol,
-        },
-        max_step: f64::INFINITY,
-    }
-}
-
 fn fixed(method: FixedMethod, step: f64) -> Integrator {
     Integrator::Fixed { method, step }
-}
-
-fn bdf(rtol: f64) -> Integrator {
-    Integrator::Bdf {
-        tolerances: Tolerances {
-            relative: rtol,
-            absolute: 0.01 * rtol,
-        },
-        max_step: f64::INFINITY,
-        max_order: 5,
-        matrix: NewtonMatrix::Automatic,
-    }
-}
-
-fn options(integrator: Integrator, duration: f64) -> SimulationOptions {
-    SimulationOptions {
-        integrator,
-        duration,
-        interval: duration / 40.0,
-    }
-}
-
-struct Done {
-    samples: Vec<Sample>,
-    events: Vec<Happened>,
-    audit: Audit,
-}
-
-impl Done {
-    fn last(&self) -> &Sample {
-        self.samples.last().expect("samples")
-    }
-
-    fn times_of(&self, what: &str) -> Vec<f64> {
-        let events = self.events.iter().filter(|event| event.name == what);
-        events.map(|event| event.time).collect()
-    }
-}
-
-fn simulate(
-    model: &Model,
-    state: &State,
-    inputs: Inputs,
-    options: SimulationOptions,
-) -> Result<Done> {
-    let mut simulation = Simulation::new(model, state, inputs, Vec::new(), options)?;
-    let mut samples = Vec::new();
-    while !simulation.finished() {
-        simulation.advance(&mut samples)?;
-    }
-    Ok(Done {
-        events: simulation.events(),
-        audit: simulation.finish(),
-        samples,
-    })
 }
 
 /// With a stop at every limit of the model.
@@ -90,7 +23,7 @@ fn run(model: &Model, state: &State, inputs: Inputs, options: SimulationOptions)
         stops: Stop::all(model),
         ..inputs
     };
-    simulate(model, state, inputs, options).expect("it moves on")
+    try_run(model, state, inputs, options).expect("it moves on")
 }
 
 fn start(model: &Model, q: &[f64], v: &[f64]) -> State {
@@ -168,7 +101,12 @@ fn a_ball_bounces_at_the_exact_times() {
         fixed(FixedMethod::RungeKutta4, 0.017),
         fixed(FixedMethod::ImplicitMidpoint, 0.017),
     ] {
-        let done = run(&model, &state, Inputs::default(), options(integrator, 3.9));
+        let done = run(
+            &model,
+            &state,
+            Inputs::default(),
+            forty_samples(integrator, 3.9),
+        );
         let times = done.times_of("height strikes its lower limit");
         assert!(times.len() >= 10, "{integrator:?}: {times:?}");
         let (mut time, mut v) = (speed / GRAVITY, speed);
@@ -251,7 +189,7 @@ fn a_pendulum_bounces_at_the_exact_times() {
             &model,
             &state,
             Inputs::default(),
-            options(adaptive(method, 1e-14), expected[5] + 0.01),
+            forty_samples(adaptive(method, 1e-14), expected[5] + 0.01),
         );
         let times = done.times_of("hinge strikes its lower limit");
         assert_eq!(times.len(), 6, "{:?}", done.events);
@@ -281,7 +219,7 @@ fn a_pendulum_leaves_its_wall_when_the_load_reverses() {
         bdf(1e-8),
     ] {
         let inputs = efforts(vec![0.0, 4.0], vec![vec![0.0], vec![4.0 * c]]);
-        let done = run(&model, &state, inputs, options(integrator, 2.0));
+        let done = run(&model, &state, inputs, forty_samples(integrator, 2.0));
         let names: Vec<&str> = done.events.iter().map(|e| e.name.as_str()).collect();
         assert_eq!(names, ["hinge leaves its lower limit"], "{integrator:?}");
         let time = done.events[0].time;
@@ -334,7 +272,7 @@ fn an_accumulation_of_impacts_ends_in_rest() {
                     &model,
                     &state,
                     Inputs::default(),
-                    options(integrator, 1.25 * end),
+                    forty_samples(integrator, 1.25 * end),
                 );
                 let rests = done.times_of("height rests against its lower limit");
                 // a flight of 1e-14 m takes 1e-7 s; those left out take that over 1 − e
@@ -403,7 +341,7 @@ fn several_impacts_at_once_follow_the_hand_computation() {
             &model,
             &state,
             Inputs::default(),
-            options(adaptive(Method::Dop853, 1e-12), 0.6),
+            forty_samples(adaptive(Method::Dop853, 1e-12), 0.6),
         );
         // A p = −(1 + e) u where both p are positive
         let (m1, m2) = (3.0, 2.0);
@@ -432,7 +370,7 @@ fn several_impacts_at_once_follow_the_hand_computation() {
             &model,
             &state,
             Inputs::default(),
-            options(adaptive(Method::Dop853, 1e-12), 0.75),
+            forty_samples(adaptive(Method::Dop853, 1e-12), 0.75),
         )
     };
     let done = run_with(-2.0);
@@ -464,7 +402,12 @@ fn friction_and_a_stop_hold_together() {
     let inputs = efforts(vec![0.0, 10.0], vec![vec![0.0], vec![10.0 * c]]);
     let leaves = (2.0 * GRAVITY + level) / c;
     for integrator in [adaptive(Method::Dop853, 1e-9), bdf(1e-8)] {
-        let done = run(&model, &state, inputs.clone(), options(integrator, 3.0));
+        let done = run(
+            &model,
+            &state,
+            inputs.clone(),
+            forty_samples(integrator, 3.0),
+        );
         let names: Vec<&str> = done.events.iter().map(|e| e.name.as_str()).collect();
         assert_eq!(names, ["height leaves its lower limit"]);
         assert!((done.events[0].time - leaves).abs() < 1e-12);
@@ -484,7 +427,7 @@ fn friction_and_a_stop_hold_together() {
         &model,
         &state,
         Inputs::default(),
-        options(adaptive(Method::Dop853, 1e-10), 2.0),
+        forty_samples(adaptive(Method::Dop853, 1e-10), 2.0),
     );
     let pull = GRAVITY - level / 2.0;
     let [time] = done.times_of("height strikes its lower limit")[..] else {
@@ -524,7 +467,12 @@ fn a_soft_stop_follows_its_closed_form() {
         };
         let model = soft(0.0);
         let state = start(&model, &[h], &[0.0]);
-        let done = run(&model, &state, Inputs::default(), options(integrator, 1.0));
+        let done = run(
+            &model,
+            &state,
+            Inputs::default(),
+            forty_samples(integrator, 1.0),
+        );
         let leave =
             touch + (std::f64::consts::PI + 2.0 * (GRAVITY / (omega * speed)).atan()) / omega;
         let [touched, ..] = done.times_of("height touches its lower limit")[..] else {
@@ -552,7 +500,12 @@ fn a_soft_stop_follows_its_closed_form() {
         // with damping: p̈ + 2 δ ṗ + ω² p = g, p(0) = 0, ṗ(0) = v
         let damping = 60.0;
         let model = soft(damping);
-        let done = run(&model, &state, Inputs::default(), options(integrator, 2.5));
+        let done = run(
+            &model,
+            &state,
+            Inputs::default(),
+            forty_samples(integrator, 2.5),
+        );
         let decay = damping / 4.0;
         let beat = (omega * omega - decay * decay).sqrt();
         let rest = GRAVITY / (omega * omega);
@@ -642,7 +595,7 @@ fn limits_that_block_the_same_motion() {
         let rows = vec![vec![0.0; 2], vec![0.0; 2], vec![-7.0, 0.0]];
         let inputs = efforts(vec![0.0, 3.0, 10.0], rows);
         let state = start(&model, &[0.0; 2], &[0.0; 2]);
-        let done = run(&model, &state, inputs, options(integrator, 6.0));
+        let done = run(&model, &state, inputs, forty_samples(integrator, 6.0));
         for sample in &done.samples {
             assert!(sample.state.q.iter().all(|q| *q <= 0.5 + 1e-10));
         }
@@ -670,7 +623,7 @@ fn equal_limits_lock_a_joint() {
         &model,
         &state,
         Inputs::default(),
-        options(adaptive(Method::Dop853, 1e-10), 4.25),
+        forty_samples(adaptive(Method::Dop853, 1e-10), 4.25),
     );
     for sample in &done.samples {
         assert_eq!((sample.state.q[0], sample.state.v[0]), (0.5, 0.0));
@@ -688,7 +641,7 @@ fn equal_limits_lock_a_joint() {
         stops: Stop::all(&model),
         ..Inputs::default()
     };
-    let refused = simulate(&model, &moving, inputs, SimulationOptions::default()).err();
+    let refused = try_run(&model, &moving, inputs, SimulationOptions::default()).err();
     let message = refused.expect("it is locked").to_string();
     assert!(
         message.contains("`cart-rail` moves at the start"),
@@ -772,12 +725,12 @@ fn random_mechanisms_stay_within_their_limits() {
             stops: Stop::all(&model),
             ..Inputs::default()
         };
-        let options = options(adaptive(Method::Dop853, 1e-7), 0.3);
-        let done = match simulate(&model, &state, inputs, options.clone()) {
+        let options = forty_samples(adaptive(Method::Dop853, 1e-7), 0.3);
+        let done = match try_run(&model, &state, inputs, options.clone()) {
             Ok(done) => done,
             Err(error) => {
                 // without stops it may fail, too: a singular position
-                if simulate(&model, &state, Inputs::default(), options).is_ok() {
+                if try_run(&model, &state, Inputs::default(), options).is_ok() {
                     failures.push(format!("{seed}: {error}"));
                 }
                 continue;
@@ -841,12 +794,12 @@ fn a_restart_goes_on_with_its_stops() {
                 stops: Stop::all(model),
                 ..Inputs::default()
             };
-            let options = options(integrator, 0.5);
+            let options = forty_samples(integrator, 0.5);
             let new = || {
                 Simulation::new(model, state, inputs.clone(), Vec::new(), options.clone())
                     .expect("sound")
             };
-            let done = simulate(model, state, inputs.clone(), options.clone()).expect("it runs");
+            let done = try_run(model, state, inputs.clone(), options.clone()).expect("it runs");
             for at in [0.1, 0.3, 0.45] {
                 let mut first = new();
                 let mut samples = Vec::new();
@@ -875,7 +828,7 @@ fn wrong_stops_are_refused() {
             stops: vec![stop],
             ..Inputs::default()
         };
-        let error = simulate(&model, state, inputs, SimulationOptions::default()).err();
+        let error = try_run(&model, state, inputs, SimulationOptions::default()).err();
         error.expect("refused").message().to_string()
     };
     let rigid = |restitution| Stop {
@@ -934,11 +887,11 @@ fn wrong_stops_are_refused() {
         ..Inputs::default()
     };
     let pressed = start(&model, &[-0.01], &[0.0]);
-    let done = simulate(
+    let done = try_run(
         &model,
         &pressed,
         inputs,
-        options(adaptive(Method::Dop853, 1e-8), 0.5),
+        forty_samples(adaptive(Method::Dop853, 1e-8), 0.5),
     );
     let done = done.expect("it is pressed");
     assert!((done.samples[0].stops[0] - 10.0).abs() < 1e-12);

@@ -27,7 +27,7 @@ pub(super) struct Joint {
     pub(super) axis: Vec3<f64>,
     /// Position at which the body is where the file has it.
     pub(super) reference: f64,
-    /// The same for each freedom.
+    /// Damping, friction, rotor inertia, spring and limits of every freedom of the joint.
     pub(super) dof: Dof,
     /// Time constant and damping ratio that stiffness and damping are to be computed from.
     pub(super) springdamper: Option<[f64; 2]>,

@@ -105,7 +105,7 @@ pub(super) fn principal(tensor: Sym3<f64>) -> ([f64; 3], Mat3<f64>) {
     principal_within(tensor, 1e-17)
 }
 
-/// The same, where products of inertia below a fraction of the largest entry are left as they are.
+/// Principal moments and axes, up to products of inertia below a fraction of the largest entry.
 pub(super) fn principal_within(tensor: Sym3<f64>, fraction: f64) -> ([f64; 3], Mat3<f64>) {
     let mut axes = Mat3::identity();
     let mut turned = tensor;

@@ -123,7 +123,7 @@ pub(super) fn check(node: Node<'_>, ignore_unknown: bool) -> Result<()> {
     }
 }
 
-/// The same for an element of `<default>`.
+/// Refuses attributes that an element of `<default>` does not have.
 pub(super) fn check_default(node: Node<'_>, ignore_unknown: bool) -> Result<()> {
     match is_actuator(node.tag()) {
         true => only(node, ACTUATOR, ignore_unknown),
@@ -131,7 +131,7 @@ pub(super) fn check_default(node: Node<'_>, ignore_unknown: bool) -> Result<()> 
     }
 }
 
-/// The same for an element of `<actuator>`.
+/// Refuses elements that `<actuator>` does not have, and attributes that they do not have.
 pub(super) fn check_actuator(node: Node<'_>, ignore_unknown: bool) -> Result<()> {
     if is_actuator(node.tag()) {
         return only(node, ACTUATOR, ignore_unknown);
@@ -139,7 +139,7 @@ pub(super) fn check_actuator(node: Node<'_>, ignore_unknown: bool) -> Result<()>
     Err(unknown_element(node, ACTUATORS))
 }
 
-/// The same for an element of `<equality>`.
+/// Refuses attributes that an element of `<equality>` does not have.
 pub(super) fn check_equality(node: Node<'_>, ignore_unknown: bool) -> Result<()> {
     match node.tag() {
         "joint" => only(node, EQUALITY_OF_JOINTS, ignore_unknown),
@@ -148,7 +148,7 @@ pub(super) fn check_equality(node: Node<'_>, ignore_unknown: bool) -> Result<()>
     }
 }
 
-/// The same for a joint of a fixed tendon.
+/// Refuses attributes that a joint of a fixed tendon does not have.
 pub(super) fn check_joint_of_tendon(node: Node<'_>, ignore_unknown: bool) -> Result<()> {
     only(node, JOINT_OF_TENDON, ignore_unknown)
 }

@@ -41,7 +41,7 @@ impl Refused {
     }
 }
 
-/// The same model with the frame of every link where its joint moves it.
+/// The model with the frame of every link moved to its joint.
 fn at_joints(builder: &ModelBuilder) -> ModelBuilder {
     let mut model = builder.clone();
     // new frame of a link ← its old one

@@ -13,6 +13,7 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::{Base, Matrix, Model, Scalar, StateView};
 
 mod complement;
+mod constraints;
 mod document;
 mod elimination;
 mod independent;
@@ -23,6 +24,7 @@ mod symbolic;
 mod sympy;
 
 pub use complement::Complement;
+pub use constraints::ConstraintRows;
 pub use document::{Block, Document, Line, Span};
 pub use elimination::Verification;
 pub use independent::Independent;

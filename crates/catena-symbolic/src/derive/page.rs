@@ -2,7 +2,8 @@
 
 use super::document::{Block, Document, Line, Span, spans};
 use super::{
-    Complement, Equations, Independent, Keep, Part, Recursion, Verification, names, verify,
+    Complement, ConstraintRows, Equations, Independent, Keep, Part, Recursion, Verification, names,
+    verify,
 };
 use crate::Formula;
 use crate::formula::rounded;
@@ -49,6 +50,8 @@ pub struct Derivation {
     pub couplings: Option<Couplings>,
     /// For a model with couplings in closed form: its equations in the independent freedoms.
     pub independent: Option<Independent>,
+    /// The constraints of a closed chain: the equations are those of its tree.
+    pub constraints: Option<ConstraintRows>,
     /// The tree.
     pub(super) model: Model,
 }
@@ -71,6 +74,10 @@ const PARTS: &str = "A ratio of turning joints is not a whole number: sines of p
 
 const OF_TREE: &str = "What follows is for the tree, with every joint free.";
 
+const CLOSED: &str = "Constraints close loops. The equations below are those of the tree with its loops open. With the constraints $\\xi = 0$ and a \
+    multiplier $\\lambda$ for each of their independent rows the mechanism obeys $I \\dot{v} + C v + g = \\tau + J^T \\lambda$ and \
+    $J \\dot{v} + \\gamma = 0$. Lengths in these rows are numbers.";
+
 const CONVENTIONS: &str = "SI units and radians. $a_i$ is joint $i$ in the frame of the body before it, $c_i$ the mass centre and $J_i$ the \
     inertia tensor about it, in the axes of body $i$, whose z is the axis of its joint. Springs, damping and friction are left out. \
     Coefficients are rounded to twelve digits.";
@@ -79,7 +86,8 @@ impl Derivation {
     /// Derives and verifies the equations of a model.
     pub fn new(model: &Model, keep: Keep, style: Style, elimination: bool) -> Result<Self> {
         let couplings = model.couplings().cloned();
-        let model = &model.clone().with_couplings(None);
+        let constraints = ConstraintRows::new(model)?;
+        let model = &model.clone().open_tree();
         let verification = verify(model)?;
         let closed = style == Style::Closed;
         let independent = match &couplings {
@@ -94,6 +102,7 @@ impl Derivation {
             elimination,
             verification,
             couplings,
+            constraints,
             model: model.clone(),
         })
     }
@@ -125,6 +134,7 @@ impl Derivation {
         let mut blocks = vec![Block::Paragraph(spans(CONVENTIONS))];
         self.coordinates(&mut blocks);
         self.followers(&mut blocks);
+        self.loops(&mut blocks);
         if !self.values().is_empty() {
             let rows = self.values().iter().map(|(name, value)| {
                 let value = Span::Text(rounded(*value));
@@ -303,6 +313,76 @@ impl Derivation {
         let turning = followers.filter(|f| tree.dofs[f.coordinate.v].force_unit != "N");
         let mut ratios = turning.flat_map(|f| f.terms.iter().map(|(_, ratio)| *ratio));
         ratios.all(|ratio| ratio.fract() == 0.0)
+    }
+
+    /// The rows of the constraints, and how they complete the equations of the tree.
+    fn loops(&self, blocks: &mut Vec<Block>) {
+        let Some(rows) = &self.constraints else {
+            return;
+        };
+        blocks.push(Block::Heading(spans("Constraints")));
+        blocks.push(Block::Paragraph(spans(CLOSED)));
+        let list = |k: usize, name: &String| {
+            vec![
+                vec![Span::Text(format!("{}", k + 1))],
+                vec![Span::Text(name.clone())],
+            ]
+        };
+        let all = rows.names.iter().enumerate();
+        blocks.push(Block::Table(
+            ["row", "of the constraint"].map(spans).to_vec(),
+            all.map(|(k, name)| list(k, name)).collect(),
+        ));
+        if !rows.others.is_empty() {
+            let others = rows.others.join(", ");
+            blocks.push(Block::Paragraph(vec![Span::Text(format!(
+                "Rows that follow from these, and are left out: {others}."
+            ))]));
+        }
+        let numbered = |letter: &'static str| {
+            move |i: usize, j: usize| {
+                let indices = match letter {
+                    "J" => vec![Math::number(i + 1), Math::number(j + 1)],
+                    _ => vec![Math::number(i + 1)],
+                };
+                Math::letter(letter).with_index(Math::Row(indices))
+            }
+        };
+        let (xi, jacobian, gamma) = (numbered("xi"), numbered("J"), numbered("gamma"));
+        let width = self.model.nv();
+        let groups: [Group<'_>; 3] = [
+            (
+                "Closure $\\xi$",
+                Math::letter("xi"),
+                &xi,
+                1,
+                &rows.residual,
+                false,
+            ),
+            (
+                "Jacobian $J$",
+                Math::letter("J"),
+                &jacobian,
+                width,
+                &rows.jacobian,
+                false,
+            ),
+            (
+                "Bias $\\gamma$",
+                Math::letter("gamma"),
+                &gamma,
+                1,
+                &rows.bias,
+                false,
+            ),
+        ];
+        for (title, letter, entry, columns, formulas, symmetric) in groups {
+            blocks.push(Block::Subheading(spans(title)));
+            blocks.push(match formulas {
+                Some(list) => self.matrix(letter, entry, columns, list, symmetric),
+                None => Block::Paragraph(spans(TOO_LONG)),
+            });
+        }
     }
 
     /// A matrix: drawn where it is small, or entry by entry.

@@ -67,6 +67,22 @@ impl Derivation {
                 None => writeln!(text, "# {name}_independent is too long to read"),
             };
         }
+        if let Some(groups) = self.python_constraints() {
+            text += "\n# constraints: xi = 0, J_xi * vdot + gamma = 0, I * vdot + C * v + g_q = tau + J_xi.T * multipliers\nt = symbols(\"t\")\n";
+            for (name, rows) in groups {
+                let _ = match rows {
+                    Some(rows) => writeln!(
+                        text,
+                        "{name} = Matrix([{}])",
+                        rows.iter()
+                            .map(|row| format!("[{}]", row.join(", ")))
+                            .collect::<Vec<_>>()
+                            .join(", ")
+                    ),
+                    None => writeln!(text, "# {name} has too many terms to read"),
+                };
+            }
+        }
         text
     }
 
@@ -91,6 +107,25 @@ impl Derivation {
             (name, formulas.as_ref().map(|list| rows(list, columns)))
         });
         written.to_vec()
+    }
+
+    /// ξ, J and γ of a closed chain as Python expressions, by rows.
+    #[allow(clippy::type_complexity)]
+    pub fn python_constraints(&self) -> Option<Vec<(&'static str, Option<Vec<Vec<String>>>)>> {
+        let rows = self.constraints.as_ref()?;
+        let groups = [
+            ("xi", 1, &rows.residual),
+            ("J_xi", self.model.nv(), &rows.jacobian),
+            ("gamma", 1, &rows.bias),
+        ];
+        let written = groups.into_iter().map(|(name, columns, formulas)| {
+            let rows = formulas.as_ref().map(|list| {
+                let rows = list.chunks(columns);
+                rows.map(|row| row.iter().map(python).collect()).collect()
+            });
+            (name, rows)
+        });
+        Some(written.collect())
     }
 
     /// G by rows, a row for each freedom of the tree, and c; none without couplings.

@@ -91,7 +91,7 @@ impl Loops {
     }
 
     /// The name of each row.
-    fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let constraints = self.model.constraints().iter();
         let rows = constraints.flat_map(|constraint| {
             (1..=constraint.rows()).map(|k| format!("{} {k}", constraint.name))

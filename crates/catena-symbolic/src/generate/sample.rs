@@ -290,7 +290,7 @@ fn derivative(model: &Model, question: Question, state: &State, x: &[f64]) -> Ve
     matrix
 }
 
-/// The same for a model with couplings.
+/// A derivative for a model with couplings, column by column in dual numbers.
 fn coupled_derivative(
     model: &Model,
     couplings: &Couplings,

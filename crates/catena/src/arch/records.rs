@@ -297,7 +297,7 @@ fn fill_of_accelerations<V: Vector>(
 /// Two vectors of as many freedoms as there are lanes, with a freedom in each lane.
 #[inline(always)]
 fn pair<V: Vector, const N: usize>(records: &[[Quad; N]], at: usize) -> [[Wide<V>; 4]; 2] {
-    let mut turned = [Wide(V::splat(0.0)); 8];
+    let mut transposed = [Wide(V::splat(0.0)); 8];
     let mut done = 0;
     while done < 8 {
         let mut rows: [&[f64]; 8] = [&[]; 8];
@@ -306,11 +306,11 @@ fn pair<V: Vector, const N: usize>(records: &[[Quad; N]], at: usize) -> [[Wide<V
         }
         let square = V::transposed(rows);
         for lane in 0..V::LANES {
-            turned[done + lane] = Wide(square[lane]);
+            transposed[done + lane] = Wide(square[lane]);
         }
         done += V::LANES;
     }
-    let [a, b, c, d, e, f, g, h] = turned;
+    let [a, b, c, d, e, f, g, h] = transposed;
     [[a, b, c, d], [e, f, g, h]]
 }
 

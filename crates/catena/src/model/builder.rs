@@ -40,7 +40,7 @@ impl Inertial {
         self.exact_moments_with(Sym3::zero())
     }
 
-    /// The same with what rounding took away from the tensor.
+    /// The moments in double-double, with `tensor_rest`, the part of the tensor that rounding took away.
     fn exact_moments_with(&self, tensor_rest: Sym3<f64>) -> RigidInertia<DoubleDouble> {
         let tensor = self.tensor.lift() + tensor_rest.lift();
         RigidInertia::from_centre(self.mass.lift(), self.centre.lift(), tensor)

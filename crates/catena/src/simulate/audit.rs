@@ -315,7 +315,7 @@ impl Worst {
         }
     }
 
-    /// The same where every value has a size of its own.
+    /// Notes a value that is compared with a scale of its own, not with the largest of all.
     fn note_own(&mut self, value: f64, scale: f64, time: f64) {
         let own = ratio(value, scale);
         if self.scale == 0.0 || own > ratio(self.value, self.scale) || own.is_nan() {

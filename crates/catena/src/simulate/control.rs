@@ -345,7 +345,7 @@ impl fmt::Debug for FrameLoad {
 /// Proportional and derivative gains: one number for all joints, or one for each.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Gains {
-    /// The same for all.
+    /// One number for all joints.
     Same(f64),
     /// One for each joint coordinate without quaternion, in the order of the motion to follow.
     Each(Vec<f64>),

@@ -45,7 +45,8 @@
 use super::stops::{Stop, StopKind};
 use crate::Dynamics;
 use crate::algorithm::constrained::friction::{DEPENDENT, clean, dependency, independent};
-use crate::box_minimum::{BoxMinimum, BoxProblem, cholesky_solve};
+use crate::box_minimum::{BoxMinimum, BoxProblem};
+use crate::dense::cholesky_solve;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 

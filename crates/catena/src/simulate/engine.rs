@@ -263,7 +263,7 @@ impl Engine {
         }
     }
 
-    /// The same where a force has changed its sign and nothing else: explicit methods go on with the size of step they had.
+    /// Restarts where only a force has changed its sign: explicit methods keep the size of their step.
     pub fn resume(&mut self, system: &mut TreeSystem, t: f64, y: &[f64]) -> Result<()> {
         match self {
             Engine::Adaptive(engine) => engine.resume(system, t, y),

@@ -196,7 +196,7 @@ pub struct TreeSystem {
     tau: Vec<f64>,
     resisted: Vec<f64>,
     external: Vec<Force<f64>>,
-    /// The same with the wrenches of force elements, for equations in other coordinates.
+    /// `external` with the wrenches of force elements, for equations in other coordinates.
     loads: Vec<Force<f64>>,
     still: Vec<f64>,
     vdot: Vec<f64>,

@@ -268,7 +268,7 @@ impl<S: Copy> Sym3<S> {
         }
     }
 
-    /// The same function applied to each entry.
+    /// A function of every entry.
     pub fn map<T: Copy>(self, f: impl Fn(S) -> T) -> Sym3<T> {
         Sym3::new(
             f(self.xx),
@@ -280,7 +280,7 @@ impl<S: Copy> Sym3<S> {
         )
     }
 
-    /// The same matrix, stored in full.
+    /// The symmetric matrix with all nine entries.
     #[inline(always)]
     pub fn full(self) -> Mat3<S> {
         Mat3 {

@@ -179,7 +179,7 @@ pub fn closed(model: &Model, chosen: &[usize]) -> Operations {
     operations
 }
 
-/// The same for the independent freedoms of a tree with couplings.
+/// The operations of an algorithm on the independent freedoms of a tree with couplings.
 fn coupled(tree: &Model, couplings: &Couplings, algorithm: Algorithm) -> Operations {
     let x = |n: usize| vec![Count::variable(0.1); n];
     let (q, v) = (x(couplings.nq()), x(couplings.nv()));

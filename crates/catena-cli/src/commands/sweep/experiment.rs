@@ -10,7 +10,9 @@ use catena::model::embedded;
 use catena::native::{Compiled, Compiler};
 use catena::{Model, State};
 use catena_io::document::advice;
-use catena_study::{Experiment, ModelPointer, ModelText, Origin, PathText, SettingValue, Study};
+use catena_study::{
+    Experiment, ModelPointer, ModelText, Origin, Parameter, PathText, SettingValue, Study,
+};
 use std::sync::{Mutex, PoisonError};
 
 /// Settings that name files.
@@ -184,6 +186,15 @@ impl Simulations {
             Err(_) if self.common.is_none() => return Ok(()),
             Err(error) => return Err(in_run(study, error)),
         };
+        let both = |parameter: &&Parameter| columns.contains(&parameter.name);
+        if let Some(parameter) = study.parameters.iter().find(both) {
+            let message = format!(
+                "parameter `{}` has the name of a column of the run",
+                parameter.name
+            );
+            let error = Error::new(ErrorKind::Syntax, message).at(parameter.place.clone());
+            return Err(error.hint("choose another name: formulas could mean either"));
+        }
         let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
         for measure in &study.measures {
             measure::columns(measure, &names, Some(&columns))?;
@@ -308,7 +319,7 @@ impl Simulations {
                 };
             }
         }
-        let base = state.base.clone();
+        let base = state.base;
         *state = State::new(model, &q, &v)?;
         state.base = base;
         Ok(())

@@ -61,51 +61,35 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     let experiment = Simulations::new(Study::read(&arguments.study)?)?;
     let study = experiment.study();
-    let origin = experiment.origin()?;
-    let mut notes = Vec::new();
-    let (mut journal, mut samples) = match &arguments.output {
-        None => (None, Vec::new()),
-        Some(path) if arguments.resume => {
-            let (journal, samples, cut) = Journal::resume(path, &origin)?;
-            let mut note = format!(
-                "resumed: {} of {} were there",
-                samples.len(),
-                counted(study.sample_count(), "sample", "samples")
-            );
-            if cut > 0 {
-                note += &format!(
-                    "; left out {} of an incomplete line",
-                    counted(cut, "byte", "bytes")
-                );
-            }
-            notes.push(note);
-            (Some(journal), samples)
-        }
-        Some(path) => {
-            let journal = Journal::create(path, &origin, arguments.overwrite)?;
-            (Some(journal), Vec::new())
-        }
+    let mode = match (arguments.resume, arguments.overwrite) {
+        (true, _) => Mode::Resume,
+        (_, true) => Mode::Overwrite,
+        _ => Mode::New,
     };
-    let missing = missing(study, &samples);
-    let mut progress = Progress::new(samples.len(), study.sample_count());
-    carry_out(study, &experiment, &missing, threads, |sample| {
-        if let Some(journal) = &mut journal {
-            journal.note(&sample)?;
-        }
-        progress.note(sample.measures.is_err());
-        samples.push(sample);
+    let mut progress = Progress::new(study.sample_count());
+    let output = arguments.output.as_deref();
+    let carried = experiment.carry_out(output, mode, threads, |before, sample| {
+        progress.note(before, sample.measures.is_err());
         Ok(())
     })?;
     drop(progress);
-    samples.sort_by_key(|sample| sample.index);
-    if let (Some(path), Some(journal)) = (&arguments.output, journal) {
-        write_results(path, study, &origin, &samples)?;
-        journal.remove()?;
-        notes.push(format!(
-            "wrote {} to {}",
-            counted(samples.len(), "row", "rows"),
-            path.display()
-        ));
+    let samples = carried.samples;
+    let mut notes = Vec::new();
+    if arguments.resume {
+        let mut note = format!(
+            "resumed: {} of {} were there",
+            carried.before,
+            counted(study.sample_count(), "sample", "samples")
+        );
+        if carried.cut > 0 {
+            let bytes = counted(carried.cut, "byte", "bytes");
+            note += &format!("; left out {bytes} of an incomplete line");
+        }
+        notes.push(note);
+    }
+    if let Some(path) = output {
+        let rows = counted(samples.len(), "row", "rows");
+        notes.push(format!("wrote {rows} to {}", path.display()));
     }
     if let Some(path) = &arguments.plot {
         let figure = distributions(study, &samples);
@@ -127,6 +111,79 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         outcome.failures.push("all samples failed".into());
     }
     Ok(outcome)
+}
+
+/// What is done with results that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// They are refused.
+    New,
+    /// They are replaced.
+    Overwrite,
+    /// What is missing is computed.
+    Resume,
+}
+
+/// A study that was carried out.
+pub struct Carried {
+    /// All samples, in order.
+    pub samples: Vec<Sample>,
+    /// How many were there before.
+    pub before: usize,
+    /// Bytes of an incomplete line of the journal that were left out.
+    pub cut: usize,
+}
+
+impl Simulations {
+    /// Computes all samples and writes them to a file, if one is given. `noted` gets each new one, after the number of those that were there
+    /// before.
+    pub fn carry_out(
+        &self,
+        output: Option<&Path>,
+        mode: Mode,
+        threads: usize,
+        mut noted: impl FnMut(usize, &Sample) -> Result<()>,
+    ) -> Result<Carried> {
+        let study = self.study();
+        let origin = self.origin()?;
+        let (mut journal, mut samples, cut) = match output {
+            None => (None, Vec::new(), 0),
+            Some(path) => {
+                ResultFormat::from_path(path)?;
+                match mode {
+                    Mode::Resume => {
+                        let (journal, samples, cut) = Journal::resume(path, &origin)?;
+                        (Some(journal), samples, cut)
+                    }
+                    _ => {
+                        let overwrite = mode == Mode::Overwrite;
+                        let journal = Journal::create(path, &origin, overwrite)?;
+                        (Some(journal), Vec::new(), 0)
+                    }
+                }
+            }
+        };
+        let before = samples.len();
+        let missing = missing(study, &samples);
+        carry_out(study, self, &missing, threads, |sample| {
+            if let Some(journal) = &mut journal {
+                journal.note(&sample)?;
+            }
+            noted(before, &sample)?;
+            samples.push(sample);
+            Ok(())
+        })?;
+        samples.sort_by_key(|sample| sample.index);
+        if let (Some(path), Some(journal)) = (output, journal) {
+            write_results(path, study, &origin, &samples)?;
+            journal.remove()?;
+        }
+        Ok(Carried {
+            samples,
+            before,
+            cut,
+        })
+    }
 }
 
 /// Indices of the samples that are not there.

@@ -7,7 +7,6 @@ const REFRESH: Duration = Duration::from_millis(200);
 
 /// The line; it is drawn on a terminal only and removed when this is dropped.
 pub struct Progress {
-    before: usize,
     done: usize,
     failed: usize,
     total: usize,
@@ -17,11 +16,10 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// So many of so many samples are there already.
-    pub fn new(before: usize, total: usize) -> Self {
+    /// Of so many samples.
+    pub fn new(total: usize) -> Self {
         let now = Instant::now();
         Progress {
-            before,
             done: 0,
             failed: 0,
             total,
@@ -31,15 +29,15 @@ impl Progress {
         }
     }
 
-    /// Counts a sample.
-    pub fn note(&mut self, failed: bool) {
+    /// Counts a sample; so many were there before.
+    pub fn note(&mut self, before: usize, failed: bool) {
         self.done += 1;
         self.failed += usize::from(failed);
         if !self.is_terminal || Instant::now() < self.next {
             return;
         }
         let rate = self.done as f64 / self.began.elapsed().as_secs_f64();
-        let there = self.before + self.done;
+        let there = before + self.done;
         let left = (self.total - there) as f64 / rate;
         let _ = write!(
             std::io::stderr(),

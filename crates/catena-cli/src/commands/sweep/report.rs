@@ -126,7 +126,8 @@ impl Report<'_> {
             .iter()
             .map(|&k| self.study.parameters[k].name.as_str());
         let table = Table::new().text("parameter", names);
-        let two = |x: f64| format!("{x:.3}");
+        // without the sign of a zero
+        let two = |x: f64| format!("{:.3}", (1000.0 * x).round() / 1000.0 + 0.0);
         let cells = |of: &dyn Fn(&Influence) -> f64| -> Vec<String> {
             order.iter().map(|&k| two(of(&found[k]))).collect()
         };

@@ -15,8 +15,8 @@
 
 use super::closed_chain::{ClosedChain, finite};
 use super::complete_orthogonal::{CompleteOrthogonal, norm};
-use super::loads::cholesky_solve;
 use crate::algorithm::Card;
+use crate::dense::cholesky_solve;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::random::Random;
@@ -252,7 +252,7 @@ impl ClosedChain {
                     damped[(k, k)] += mu;
                 }
                 let mut y: Vec<f64> = residual.iter().map(|xi| -xi).collect();
-                cholesky_solve(&mut damped, &mut y);
+                cholesky_solve(damped.as_mut_slice(), &mut y);
                 let delta = transpose_times(&jacobian, &y);
                 let mut tried = state.clone();
                 tried.step(&self.model, &delta);

@@ -20,6 +20,9 @@ pub const CLOSED: f64 = 1e-6;
 /// A right-hand side whose inconsistent part exceeds this fraction is refused.
 pub const CONSISTENT: f64 = 1e-6;
 
+/// A contradiction smaller than this is round-off, m/s² or rad/s², where all rows ask for no acceleration.
+const NOTHING: f64 = 1e-14;
+
 /// Dynamics of a model with constraints, in `f64`.
 ///
 /// ```
@@ -249,7 +252,7 @@ impl ClosedChain {
         }
         self.accelerate(state, tau, external)?;
         let [outside, scale] = self.work.inconsistency;
-        if outside > CONSISTENT * scale {
+        if outside > (CONSISTENT * scale).max(NOTHING) {
             return Err(self.inconsistent(outside, scale));
         }
         finite("the multipliers of the constraints", &self.work.lambda)?;

@@ -12,6 +12,7 @@
 use super::closed_chain::ClosedChain;
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::algorithm::passive::passive_force;
+use crate::dense::cholesky_solve;
 use crate::matrix::Matrix;
 use crate::model::JointKind;
 use crate::spatial::{Force, Motion};
@@ -70,9 +71,11 @@ pub(super) fn loads(
             for j in 0..free {
                 normal[(i, j)] += inner(&influence[i], &influence[j]);
             }
-            z[i] = -inner(&influence[i], &tree);
+            // multipliers found along the tree are shortest in each constraint, not in all together
+            let own: f64 = null.row(i).iter().zip(&lambda).map(|(n, l)| n * l).sum();
+            z[i] = -inner(&influence[i], &tree) - own;
         }
-        cholesky_solve(&mut normal, &mut z);
+        cholesky_solve(normal.as_mut_slice(), &mut z);
         for (k, &z) in z.iter().enumerate() {
             for (lambda, null) in lambda.iter_mut().zip(null.row(k)) {
                 *lambda += null * z;
@@ -227,28 +230,4 @@ fn coordinate_efforts(chain: &ClosedChain, lambda: &[f64]) -> Vec<f64> {
         }
     }
     efforts
-}
-
-/// Solves A x = b in place for a symmetric positive definite A, which becomes its factor.
-pub(super) fn cholesky_solve(a: &mut Matrix, b: &mut [f64]) {
-    let n = b.len();
-    for i in 0..n {
-        for j in 0..=i {
-            let mut sum = a[(i, j)];
-            for k in 0..j {
-                sum -= a[(i, k)] * a[(j, k)];
-            }
-            a[(i, j)] = if i == j { sum.sqrt() } else { sum / a[(j, j)] };
-        }
-        for k in 0..i {
-            b[i] -= a[(i, k)] * b[k];
-        }
-        b[i] /= a[(i, i)];
-    }
-    for i in (0..n).rev() {
-        for k in i + 1..n {
-            b[i] -= a[(k, i)] * b[k];
-        }
-        b[i] /= a[(i, i)];
-    }
 }

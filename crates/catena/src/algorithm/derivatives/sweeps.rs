@@ -46,7 +46,7 @@ const NEIGHBOUR: usize = usize::MAX;
 
 /// Relation of the rows of a run to the columns of a pack.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Lie {
+enum Relation {
     /// All columns are beyond them.
     Inside,
     /// They are beyond all columns, or on other branches.
@@ -83,7 +83,7 @@ struct SweptColumns<M> {
 pub(crate) struct Sweeps<S: Scalar, K: Pack<S>> {
     runs: Vec<Run>,
     /// By packs, all runs.
-    lies: Vec<Lie>,
+    relations: Vec<Relation>,
     mixed: Vec<Mixed<K::Many>>,
     /// −ŷ/m̂ by rows.
     projected: Vec<[K::Many; 3]>,
@@ -156,23 +156,23 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
             _ => k,
         };
         let (runs, branches) = runs(model);
-        let (mut lies, mut mixed) = (Vec::new(), Vec::new());
+        let (mut relations, mut mixed) = (Vec::new(), Vec::new());
         for first in (0..nv).step_by(K::WIDTH) {
             let last = nv.min(first + K::WIDTH);
             for run in &runs {
                 let mut rows = run.start..run.end;
-                lies.push(
+                relations.push(
                     if rows.all(|k| range[k].end <= first && end[body[k]] >= last) {
-                        Lie::Inside
+                        Relation::Inside
                     } else if (run.start..run.end)
                         .all(|k| range[k].start >= last || end[body[k]] <= first)
                     {
-                        Lie::Outside
+                        Relation::Outside
                     } else {
-                        Lie::Mixed(mixed.len())
+                        Relation::Mixed(mixed.len())
                     },
                 );
-                if let Some(Lie::Mixed(_)) = lies.last() {
+                if let Some(Relation::Mixed(_)) = relations.last() {
                     for row in run.start..run.end {
                         let (here, beyond) = (range[row].clone(), end[body[row]]);
                         let mut begins = K::Many::zero();
@@ -201,7 +201,7 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
         };
         Sweeps {
             runs,
-            lies,
+            relations,
             mixed,
             projected: vec![[zero; 3]; nv],
             branches: vec![still; branches],
@@ -252,8 +252,8 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
         let mut run = self.runs.len();
         while run > 0 {
             run -= 1;
-            let lie = self.lies[pack * self.runs.len() + run];
-            if lie == Lie::Outside {
+            let relation = self.relations[pack * self.runs.len() + run];
+            if relation == Relation::Outside {
                 continue;
             }
             let Run { start, end, .. } = self.runs[run];
@@ -265,10 +265,10 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
                 }
                 about = group;
             }
-            if let Lie::Mixed(first) = lie {
+            if let Relation::Mixed(first) = relation {
                 let mut carried = part::<_, NUMBERS, 6>(own, CARRIED);
                 if home != group {
-                    // a joint whose freedoms lie in two groups
+                    // a joint whose freedoms are in two groups
                     let d = between::<S, K, NUMBERS>(packs, ORIGIN, home, group);
                     move_wrench(&mut carried, d);
                 }
@@ -320,7 +320,7 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
         let mut w = self.branches[0];
         let mut bad = zero;
         for run in 0..self.runs.len() {
-            let lie = self.lies[pack * self.runs.len() + run];
+            let relation = self.relations[pack * self.runs.len() + run];
             let Run {
                 start,
                 end,
@@ -339,8 +339,8 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
                 w.group = start / GROUP;
             }
             let mut motion = w.motion;
-            match lie {
-                Lie::Inside => {
+            match relation {
+                Relation::Inside => {
                     for row in start..end {
                         let minus_psi = row_part::<S, K, NUMBERS, 6>(packs, row, MINUS_PSI);
                         let x = self.projected[row];
@@ -355,7 +355,7 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
                         write_row::<S, K>(out, row, nv, column, x);
                     }
                 }
-                Lie::Outside => {
+                Relation::Outside => {
                     for row in start..end {
                         let minus_psi = row_part::<S, K, NUMBERS, 6>(packs, row, MINUS_PSI);
                         let back = row_part::<S, K, NUMBERS, 3>(packs, row, MINUS_BACK);
@@ -370,7 +370,7 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
                         write_row::<S, K>(out, row, nv, column, x);
                     }
                 }
-                Lie::Mixed(first) => {
+                Relation::Mixed(first) => {
                     let added = passing::<S, K>(packs, pack, start / GROUP);
                     for row in start..end {
                         let minus_psi = row_part::<S, K, NUMBERS, 6>(packs, row, MINUS_PSI);

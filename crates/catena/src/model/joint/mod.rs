@@ -68,7 +68,7 @@ impl<'a, S, P> Pivots<'a, S, P> {
     }
 }
 
-/// The same, being written.
+/// ψ, inverse pivots and numbers of the freedoms of a joint, being written.
 pub(crate) struct PivotsMut<'a, S, P> {
     pub psi: &'a mut [Force<S>],
     pub inverse: &'a mut [S],

@@ -1,0 +1,61 @@
+//! The constraints of a closed chain as formulas.
+//!
+//! ```text
+//! ξ(t, q) = 0,   J v̇ + γ = 0,   I v̇ + C v + g = τ + Jᵀ λ
+//! ```
+
+use super::formulas;
+use crate::generate::Loops;
+use crate::{Expr, Formula, scope};
+use catena::algorithm::constrained::chosen_rows::RowsAt;
+use catena::error::Result;
+use catena::{Base, Model, Scalar};
+
+/// Independent rows of the constraints. What is too long to read is None.
+#[derive(Clone, Debug)]
+pub struct ConstraintRows {
+    /// Names of the rows.
+    pub names: Vec<String>,
+    /// Names of rows that follow from these.
+    pub others: Vec<String>,
+    /// ξ.
+    pub residual: Option<Vec<Formula>>,
+    /// J, row after row.
+    pub jacobian: Option<Vec<Formula>>,
+    /// γ = ξ̈ at v̇ = 0.
+    pub bias: Option<Vec<Formula>>,
+}
+
+impl ConstraintRows {
+    /// Derives them; a tree has none. Lengths are numbers, the time of drivers is `t`.
+    pub(super) fn new(model: &Model) -> Result<Option<Self>> {
+        let Some(loops) = Loops::new(model)? else {
+            return Ok(None);
+        };
+        let (mut names, mut others) = (Vec::new(), Vec::new());
+        for (row, name) in loops.names().into_iter().enumerate() {
+            match loops.chosen.contains(&row) {
+                true => names.push(name),
+                false => others.push(name),
+            }
+        }
+        let model = model.clone().swept(1e-14);
+        Ok(Some(scope(|| {
+            let (q, v) = (
+                Expr::symbols("q", model.nq()),
+                Expr::symbols("v", model.nv()),
+            );
+            let (symbolic, time) = (model.map(Expr::constant), Expr::symbol("t"));
+            let rows = RowsAt::new(&symbolic, &loops.chosen, time, &q, &v, &Base::fixed());
+            let residual: Vec<Expr> = loops.chosen.iter().map(|&k| rows.all.residual[k]).collect();
+            let bias: Vec<Expr> = rows.right.iter().map(|b| -*b).collect();
+            ConstraintRows {
+                names,
+                others,
+                residual: formulas(&residual),
+                jacobian: formulas(rows.jacobian.as_slice()),
+                bias: formulas(&bias),
+            }
+        })))
+    }
+}

@@ -1,0 +1,116 @@
+"""Studies: one model, many runs."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Union
+
+import numpy as np
+
+from . import _catena
+from .errors import InputError
+
+Array = np.ndarray
+
+
+class Results(NamedTuple):
+    """Samples: their indices (N,), values of the parameters and measures by name, (N,) each (NaN where a sample failed), why they failed."""
+
+    sample: Array
+    values: Dict[str, Array]
+    measures: Dict[str, Array]
+    failures: List[Optional[str]]
+
+
+class Study:
+    """A study file: what varies, what runs, what is measured (docs/studies.md).
+
+    A sample is a function of its index alone, so that any process may compute any of them: `study.run(range(0, 100))`.
+    """
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        self._path = os.fspath(path)
+        self._data = _catena.StudyData(self._path)
+
+    def __reduce__(self) -> Any:
+        return (Study, (self._path,))
+
+    def __repr__(self) -> str:
+        return f"<Study {self.name}: {len(self)} samples of {', '.join(self.parameters)}>"
+
+    def __len__(self) -> int:
+        """The number of samples."""
+        return self._data.count
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._data.name
+
+    @property
+    def parameters(self) -> Dict[str, str]:
+        """The units of the parameters, by name."""
+        return dict(self._data.parameters)
+
+    @property
+    def measures(self) -> Dict[str, str]:
+        """The units of the measures, by name."""
+        return dict(self._data.measures)
+
+    def values(self, samples: Optional[Iterable[int]] = None) -> Dict[str, Array]:
+        """The values of the parameters in samples, by name: all of them unless indices are given."""
+        rows = np.array(self._data.values(self._indices(samples))).reshape(-1, len(self.parameters))
+        return {name: rows[:, k] for k, name in enumerate(self.parameters)}
+
+    def run(self, samples: Optional[Iterable[int]] = None, threads: int = 0) -> Results:
+        """Computes samples: all of them unless indices are given. 0 threads are as many as there are processors."""
+        return self._results(self._data.run(self._indices(samples), _threads(threads)))
+
+    def sweep(
+        self,
+        output: Union[str, "os.PathLike[str]"],
+        *,
+        resume: bool = False,
+        overwrite: bool = False,
+        threads: int = 0,
+    ) -> Results:
+        """Computes all samples and writes them to a file, .parquet or .csv, as `catena sweep` does."""
+        if resume and overwrite:
+            raise InputError("resume and overwrite exclude each other", hint="choose one of them")
+        mode = "resume" if resume else "overwrite" if overwrite else "new"
+        return self._results(self._data.sweep(os.fspath(output), mode, _threads(threads)))
+
+    def _indices(self, samples: Optional[Iterable[int]]) -> List[int]:
+        indices = [int(k) for k in (range(len(self)) if samples is None else samples)]
+        if any(k < 0 for k in indices):
+            raise InputError("samples are counted from 0", hint=f"the study has samples 0 to {len(self) - 1}")
+        return indices
+
+    def _results(self, rows: List[Any]) -> Results:
+        values = np.array([row[1] for row in rows]).reshape(-1, len(self.parameters))
+        missing = [np.nan] * len(self.measures)
+        measures = np.array([missing if row[2] is None else row[2] for row in rows]).reshape(-1, len(self.measures))
+        return Results(
+            np.array([row[0] for row in rows], dtype=int),
+            {name: values[:, k] for k, name in enumerate(self.parameters)},
+            {name: measures[:, k] for k, name in enumerate(self.measures)},
+            [row[3] for row in rows],
+        )
+
+
+def _threads(threads: int) -> int:
+    if not 0 <= threads <= 1024:
+        raise InputError(f"{threads} threads", hint="0 is as many as there are processors")
+    return threads
+
+
+def sweep(
+    study: Union[str, "os.PathLike[str]"],
+    output: Union[str, "os.PathLike[str]"],
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    threads: int = 0,
+) -> Results:
+    """Carries a study file out and writes its results, .parquet or .csv."""
+    return Study(study).sweep(output, resume=resume, overwrite=overwrite, threads=threads)

@@ -1,0 +1,77 @@
+"""Studies: samples by index, in any process, and the same file as the program's."""
+
+import pickle
+
+import pytest
+
+import catena
+
+STUDY = """
+format = "catena-study/1"
+model = "planar3"
+[design]
+kind = "sobol"
+samples = 16
+seed = 1
+[[parameter]]
+name = "tip"
+path = "link.link3.mass"
+uniform = [0.5, 2]
+[[parameter]]
+name = "angle"
+path = "q.joint1"
+uniform = ["-90deg", "90deg"]
+[run]
+duration = 0.2
+interval = 0.1
+[[measure]]
+name = "speed"
+unit = "rad/s"
+value = "last(v.joint1)"
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY)
+    return catena.Study(path)
+
+
+def test_samples_do_not_depend_on_how_they_are_computed(study):
+    whole = study.run()
+    assert len(study) == 16 and whole.failures == [None] * 16
+    part = pickle.loads(pickle.dumps(study)).run([9, 3], threads=1)
+    assert part.sample.tolist() == [9, 3]
+    assert part.measures["speed"].tolist() == whole.measures["speed"][[9, 3]].tolist()
+    assert part.values["tip"].tolist() == study.values([9, 3])["tip"].tolist()
+
+
+def test_a_sample_is_a_run_of_simulate(tmp_path):
+    path = tmp_path / "angles.toml"
+    mass = STUDY[STUDY.index("[[parameter]]") : STUDY.rindex("[[parameter]]")]
+    path.write_text(STUDY.replace(mass, ""))
+    results = catena.Study(path).run([5])
+    q = [results.values["angle"][0], 0, 0]
+    run = catena.model("planar3").simulate(q, duration=0.2, interval=0.1)
+    assert run.v[-1, 0] == results.measures["speed"][0]
+
+
+def test_results_are_written_once(study, tmp_path):
+    output = tmp_path / "results.csv"
+    results = catena.sweep(tmp_path / "study.toml", output)
+    lines = output.read_text().splitlines()
+    assert lines[0] == "sample,tip,angle,speed,failure"
+    assert [float(line.split(",")[3]) for line in lines[1:]] == results.measures["speed"].tolist()
+    with pytest.raises(catena.ModelError, match="the results are there already"):
+        study.sweep(output)
+
+
+def test_mistakes(study, tmp_path):
+    with pytest.raises(catena.InputError, match="there is no sample 16"):
+        study.run([16])
+    path = tmp_path / "wrong.toml"
+    path.write_text(STUDY.replace("link3.mass", "link4.mass"))
+    with pytest.raises(catena.ModelError, match="there is no link `link4`") as caught:
+        catena.Study(path)
+    assert caught.value.line == 10 and "link1" in caught.value.hint
