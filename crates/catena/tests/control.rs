@@ -610,8 +610,11 @@ fn measured_pendulum(lag: f64) -> Model {
     builder.build().unwrap()
 }
 
-/// What a controller that feeds sensors back saw: instants, and the numbers of both sensors.
-fn seen_by_a_controller(model: &Model) -> (Vec<Sample>, Vec<(f64, [[f64; 6]; 2])>) {
+/// What a controller saw at an instant: the time, and the numbers of both sensors.
+type Seen = (f64, [[f64; 6]; 2]);
+
+/// A run with a controller that feeds sensors back, and what it saw.
+fn seen_by_a_controller(model: &Model) -> (Vec<Sample>, Vec<Seen>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let book = Arc::clone(&seen);
     let law = Law::with_sensors(move |t, _, sensors, tau| {
