@@ -25,10 +25,7 @@ class Results(NamedTuple):
 class Study:
     """A study file: what varies, what runs, what is measured (docs/studies.md).
 
-    A sample is a function of its index alone, so that any process may compute any of them:
-
-    >>> study = catena.Study("reserve.toml")
-    >>> results = study.run(range(0, 100))
+    A sample is a function of its index alone, so that any process may compute any of them: `study.run(range(0, 100))`.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:

@@ -6,8 +6,8 @@ use catena::model::{
     SensorSpec, embedded,
 };
 use catena::simulate::{
-    Audit, Controller, FrameLoad, Gains, Inputs, Integrator, Law, Simulation, SimulationOptions,
-    fastest_damping,
+    Audit, Controller, FrameLoad, Gains, Inputs, Integrator, Law, Sample, Simulation,
+    SimulationOptions, fastest_damping,
 };
 use catena::spatial::{Force, Sym3, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
@@ -625,8 +625,8 @@ fn seen_by_a_controller(model: &Model) -> (Vec<Sample>, Vec<(f64, [[f64; 6]; 2])
         rate: Some(50.0),
         ..own(law)
     };
-    let options = options(adaptive(1e-10), 1.0, 0.02);
-    let (samples, run) = to_the_end(simulation(model, &[0.4], &[0.2], inputs, options));
+    let options = options(explicit(1e-10), 1.0, 0.02);
+    let (samples, run) = to_the_end(simulation(model, &[0.4], &[0.2], inputs, options)).unwrap();
     expect_clean(&run.finish());
     let seen = seen.lock().unwrap().clone();
     (samples, seen)
@@ -690,7 +690,7 @@ fn sensors_need_a_rate_and_a_name() {
     ] {
         let law = Law::with_sensors(move |_, _, sensors, _| sensors.of(name).map(|_| ()));
         let inputs = Inputs { rate, ..own(law) };
-        let options = options(adaptive(1e-8), 1.0, 0.1);
+        let options = options(explicit(1e-8), 1.0, 0.1);
         let made = Simulation::new(&model, &start, inputs, Vec::new(), options);
         let error = made.and_then(|mut run| {
             let mut samples = Vec::new();

@@ -483,7 +483,7 @@ fn derivatives_of_batches_have_the_elements() {
             let wanted = dynamics.inverse_derivatives(state, given, &[]).unwrap();
             let wanted = [wanted.dq.as_slice(), wanted.dv.as_slice()].concat();
             let size = 2 * nv * nv;
-            close(
+            assert_close(
                 &inverse[k * size..(k + 1) * size],
                 &wanted,
                 1e-11,
@@ -493,7 +493,7 @@ fn derivatives_of_batches_have_the_elements() {
             let [dq, dv, dtau] = [&wanted.dq, &wanted.dv, &wanted.dtau].map(|m| m.as_slice());
             let wanted = [dq, dv, dtau].concat();
             let size = 3 * nv * nv;
-            close(&forward[k * size..(k + 1) * size], &wanted, 1e-8, "forward");
+            assert_close(&forward[k * size..(k + 1) * size], &wanted, 1e-8, "forward");
         }
     }
 }
@@ -526,7 +526,7 @@ fn the_regressor_leaves_the_elements_out() {
         *found -= effort;
     }
     let wanted = dynamics.inverse(&state, &vdot, &[]).unwrap();
-    close(&found, wanted, 1e-12, "Y π and the elements");
+    assert_close(&found, wanted, 1e-12, "Y π and the elements");
     // a field acts on the inertias themselves
     let error = Dynamics::new(&loaded(1, true))
         .regressor(

@@ -156,17 +156,17 @@ fn record(derivation: &Derivation) -> Value {
     if let Some((rows, offset)) = derivation.coupling_matrix() {
         record["couplings"] = json!({ "G": rows, "c": offset });
     }
-    if let (Some(rows), Some(groups)) = (&derivation.constraints, derivation.python_constraints()) {
-        record["constraints"] = json!({ "rows": rows.names, "left_out": rows.others });
-        for (name, rows) in groups {
-            record["constraints"][name] = json!(rows);
-        }
-    }
     let independent = derivation.python_independent();
     if !independent.is_empty() {
         let entries = independent.into_iter();
         let entries = entries.map(|(name, rows)| (name.to_string(), json!(rows)));
         record["independent"] = Value::Object(entries.collect());
+    }
+    if let (Some(rows), Some(groups)) = (&derivation.constraints, derivation.python_constraints()) {
+        record["constraints"] = json!({ "rows": rows.names, "left_out": rows.others });
+        for (name, rows) in groups {
+            record["constraints"][name] = json!(rows);
+        }
     }
     if let Some(steps) = derivation.python_steps() {
         record["steps"] = json!(steps);

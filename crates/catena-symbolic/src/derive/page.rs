@@ -48,10 +48,10 @@ pub struct Derivation {
     pub verification: Verification,
     /// The couplings of the model, if it has any: the equations are those of its tree.
     pub couplings: Option<Couplings>,
-    /// The constraints of a closed chain: the equations are those of its tree.
-    pub constraints: Option<ConstraintRows>,
     /// For a model with couplings in closed form: its equations in the independent freedoms.
     pub independent: Option<Independent>,
+    /// The constraints of a closed chain: the equations are those of its tree.
+    pub constraints: Option<ConstraintRows>,
     /// The tree.
     pub(super) model: Model,
 }
@@ -243,76 +243,6 @@ impl Derivation {
         blocks.push(Block::Table(head, rows));
     }
 
-    /// The rows of the constraints, and how they complete the equations of the tree.
-    fn loops(&self, blocks: &mut Vec<Block>) {
-        let Some(rows) = &self.constraints else {
-            return;
-        };
-        blocks.push(Block::Heading(spans("Constraints")));
-        blocks.push(Block::Paragraph(spans(CLOSED)));
-        let list = |k: usize, name: &String| {
-            vec![
-                vec![Span::Text(format!("{}", k + 1))],
-                vec![Span::Text(name.clone())],
-            ]
-        };
-        let all = rows.names.iter().enumerate();
-        blocks.push(Block::Table(
-            ["row", "of the constraint"].map(spans).to_vec(),
-            all.map(|(k, name)| list(k, name)).collect(),
-        ));
-        if !rows.others.is_empty() {
-            let others = rows.others.join(", ");
-            blocks.push(Block::Paragraph(vec![Span::Text(format!(
-                "Rows that follow from these, and are left out: {others}."
-            ))]));
-        }
-        let numbered = |letter: &'static str| {
-            move |i: usize, j: usize| {
-                let indices = match letter {
-                    "J" => vec![Math::number(i + 1), Math::number(j + 1)],
-                    _ => vec![Math::number(i + 1)],
-                };
-                Math::letter(letter).with_index(Math::Row(indices))
-            }
-        };
-        let (xi, jacobian, gamma) = (numbered("xi"), numbered("J"), numbered("gamma"));
-        let width = self.model.nv();
-        let groups: [Group<'_>; 3] = [
-            (
-                "Closure $\\xi$",
-                Math::letter("xi"),
-                &xi,
-                1,
-                &rows.residual,
-                false,
-            ),
-            (
-                "Jacobian $J$",
-                Math::letter("J"),
-                &jacobian,
-                width,
-                &rows.jacobian,
-                false,
-            ),
-            (
-                "Bias $\\gamma$",
-                Math::letter("gamma"),
-                &gamma,
-                1,
-                &rows.bias,
-                false,
-            ),
-        ];
-        for (title, letter, entry, columns, formulas, symmetric) in groups {
-            blocks.push(Block::Subheading(spans(title)));
-            blocks.push(match formulas {
-                Some(list) => self.matrix(letter, entry, columns, list, symmetric),
-                None => Block::Paragraph(spans(TOO_LONG)),
-            });
-        }
-    }
-
     /// The equations with the couplings put in.
     fn independent(&self, it: &Independent, blocks: &mut Vec<Block>) {
         let n = it.freedoms.len();
@@ -383,6 +313,76 @@ impl Derivation {
         let turning = followers.filter(|f| tree.dofs[f.coordinate.v].force_unit != "N");
         let mut ratios = turning.flat_map(|f| f.terms.iter().map(|(_, ratio)| *ratio));
         ratios.all(|ratio| ratio.fract() == 0.0)
+    }
+
+    /// The rows of the constraints, and how they complete the equations of the tree.
+    fn loops(&self, blocks: &mut Vec<Block>) {
+        let Some(rows) = &self.constraints else {
+            return;
+        };
+        blocks.push(Block::Heading(spans("Constraints")));
+        blocks.push(Block::Paragraph(spans(CLOSED)));
+        let list = |k: usize, name: &String| {
+            vec![
+                vec![Span::Text(format!("{}", k + 1))],
+                vec![Span::Text(name.clone())],
+            ]
+        };
+        let all = rows.names.iter().enumerate();
+        blocks.push(Block::Table(
+            ["row", "of the constraint"].map(spans).to_vec(),
+            all.map(|(k, name)| list(k, name)).collect(),
+        ));
+        if !rows.others.is_empty() {
+            let others = rows.others.join(", ");
+            blocks.push(Block::Paragraph(vec![Span::Text(format!(
+                "Rows that follow from these, and are left out: {others}."
+            ))]));
+        }
+        let numbered = |letter: &'static str| {
+            move |i: usize, j: usize| {
+                let indices = match letter {
+                    "J" => vec![Math::number(i + 1), Math::number(j + 1)],
+                    _ => vec![Math::number(i + 1)],
+                };
+                Math::letter(letter).with_index(Math::Row(indices))
+            }
+        };
+        let (xi, jacobian, gamma) = (numbered("xi"), numbered("J"), numbered("gamma"));
+        let width = self.model.nv();
+        let groups: [Group<'_>; 3] = [
+            (
+                "Closure $\\xi$",
+                Math::letter("xi"),
+                &xi,
+                1,
+                &rows.residual,
+                false,
+            ),
+            (
+                "Jacobian $J$",
+                Math::letter("J"),
+                &jacobian,
+                width,
+                &rows.jacobian,
+                false,
+            ),
+            (
+                "Bias $\\gamma$",
+                Math::letter("gamma"),
+                &gamma,
+                1,
+                &rows.bias,
+                false,
+            ),
+        ];
+        for (title, letter, entry, columns, formulas, symmetric) in groups {
+            blocks.push(Block::Subheading(spans(title)));
+            blocks.push(match formulas {
+                Some(list) => self.matrix(letter, entry, columns, list, symmetric),
+                None => Block::Paragraph(spans(TOO_LONG)),
+            });
+        }
     }
 
     /// A matrix: drawn where it is small, or entry by entry.

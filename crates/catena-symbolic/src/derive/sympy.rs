@@ -53,6 +53,20 @@ impl Derivation {
             text += "\n# couplings: the coordinates of the tree are G * (independent ones) + c, efforts G.T * tau, inertia G.T * I * G\n";
             let _ = writeln!(text, "G = Matrix({rows:?})\nc = Matrix({offset:?})");
         }
+        let independent = self.python_independent();
+        if !independent.is_empty() {
+            text += "\n# the same with the couplings put in: independent freedoms only, with their symbols of the tree\n";
+        }
+        for (name, rows) in independent {
+            let _ = match rows {
+                Some(rows) => {
+                    let rows = rows.iter().map(|row| format!("[{}]", row.join(", ")));
+                    let rows = rows.collect::<Vec<_>>().join(",\n    ");
+                    writeln!(text, "{name}_independent = Matrix([\n    {rows},\n])")
+                }
+                None => writeln!(text, "# {name}_independent is too long to read"),
+            };
+        }
         if let Some(groups) = self.python_constraints() {
             text += "\n# constraints: xi = 0, J_xi * vdot + gamma = 0, I * vdot + C * v + g_q = tau + J_xi.T * multipliers\nt = symbols(\"t\")\n";
             for (name, rows) in groups {
@@ -69,40 +83,7 @@ impl Derivation {
                 };
             }
         }
-        let independent = self.python_independent();
-        if !independent.is_empty() {
-            text += "\n# the same with the couplings put in: independent freedoms only, with their symbols of the tree\n";
-        }
-        for (name, rows) in independent {
-            let _ = match rows {
-                Some(rows) => {
-                    let rows = rows.iter().map(|row| format!("[{}]", row.join(", ")));
-                    let rows = rows.collect::<Vec<_>>().join(",\n    ");
-                    writeln!(text, "{name}_independent = Matrix([\n    {rows},\n])")
-                }
-                None => writeln!(text, "# {name}_independent is too long to read"),
-            };
-        }
         text
-    }
-
-    /// ξ, J and γ of a closed chain as Python expressions, by rows.
-    #[allow(clippy::type_complexity)]
-    pub fn python_constraints(&self) -> Option<Vec<(&'static str, Option<Vec<Vec<String>>>)>> {
-        let rows = self.constraints.as_ref()?;
-        let groups = [
-            ("xi", 1, &rows.residual),
-            ("J_xi", self.model.nv(), &rows.jacobian),
-            ("gamma", 1, &rows.bias),
-        ];
-        let written = groups.into_iter().map(|(name, columns, formulas)| {
-            let rows = formulas.as_ref().map(|list| {
-                let rows = list.chunks(columns);
-                rows.map(|row| row.iter().map(python).collect()).collect()
-            });
-            (name, rows)
-        });
-        Some(written.collect())
     }
 
     /// The matrices in the independent freedoms as Python expressions, row by row: I, C, gravity, tau; None for one that is too
@@ -126,6 +107,25 @@ impl Derivation {
             (name, formulas.as_ref().map(|list| rows(list, columns)))
         });
         written.to_vec()
+    }
+
+    /// ξ, J and γ of a closed chain as Python expressions, by rows.
+    #[allow(clippy::type_complexity)]
+    pub fn python_constraints(&self) -> Option<Vec<(&'static str, Option<Vec<Vec<String>>>)>> {
+        let rows = self.constraints.as_ref()?;
+        let groups = [
+            ("xi", 1, &rows.residual),
+            ("J_xi", self.model.nv(), &rows.jacobian),
+            ("gamma", 1, &rows.bias),
+        ];
+        let written = groups.into_iter().map(|(name, columns, formulas)| {
+            let rows = formulas.as_ref().map(|list| {
+                let rows = list.chunks(columns);
+                rows.map(|row| row.iter().map(python).collect()).collect()
+            });
+            (name, rows)
+        });
+        Some(written.collect())
     }
 
     /// G by rows, a row for each freedom of the tree, and c; none without couplings.
