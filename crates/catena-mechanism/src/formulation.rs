@@ -440,9 +440,9 @@ impl Mechanism {
         external: &[Force<f64>],
     ) -> Result<Solution> {
         let tree_rows = self.equations.first_constraint_row();
-        let (_, values) = self.chain.rank(time, state)?;
+        let (rank, values) = self.chain.rank(time, state)?;
         let motion = self.chain.forward(time, state, tau, external)?;
-        let (accelerations, rank) = (motion.accelerations.to_vec(), motion.rank);
+        let accelerations = motion.accelerations.to_vec();
         let loads = self.chain.loads(state, tau, external, Sharing::AllJoints)?;
         // x of these joint accelerations
         let mut moving = self.kinematics.clone();
@@ -479,7 +479,8 @@ impl Mechanism {
             constraints: loads.constraints,
             multipliers: loads.multipliers,
             rows,
-            rank: Some(tree_rows + rank),
+            // along the tree each loop decides by itself which of its rows are dependent
+            rank: (self.chain.route() == Route::CutLoops).then_some(tree_rows + rank),
             condition,
             residual,
             corrections: 0,
