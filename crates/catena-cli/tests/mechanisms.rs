@@ -245,7 +245,7 @@ fn formulations_are_compared() {
     let run = good("compare four-bar-1 --q 70deg,-70deg,70deg --json");
     let state = &run.json()["states"][0]["formulations"];
     let all = state.as_object().expect("by name");
-    assert_eq!(all.len(), 11);
+    assert_eq!(all.len(), 12);
     for (name, answer) in all {
         if name == "tree-null-space" {
             assert!(answer["refused"].is_string());

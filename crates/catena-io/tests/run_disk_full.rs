@@ -51,16 +51,21 @@ fn what_was_written_before_the_disk_was_full_is_kept() {
     for format in FORMATS {
         let path = folder.file(&format!("run.{format}"));
         let test = std::env::current_exe().unwrap();
-        let status = Command::new("sh")
+        // through pipes: the limit is on every file, also one that this test's output is written to
+        let victim = Command::new("sh")
             .args([
                 "-c",
                 "trap '' XFSZ; ulimit -f 120; exec \"$0\" --exact victim --nocapture",
             ])
             .arg(test)
             .env(VARIABLE, &path)
-            .status()
+            .output()
             .unwrap();
-        assert!(status.success(), "{format}");
+        assert!(
+            victim.status.success(),
+            "{format}: {}",
+            String::from_utf8_lossy(&victim.stderr)
+        );
         let run = read_run(&path).unwrap();
         assert!(!run.finished);
         let count = assert_prefix(&run.columns, &reference, format);

@@ -251,7 +251,8 @@ pub(crate) fn refine_damped(
         let entries = row.entries.iter().map(|(_, h)| largest(h));
         longest = larger(longest, largest_of(entries));
     }
-    let motion = larger(largest(x), largest(&equations.right)) * longest;
+    let free = equations.free_acceleration(&equations.force);
+    let motion = largest_of([largest(x), largest(&equations.right), free]) * longest;
     equations.inertia_times(x, &mut against);
     let force = largest_of([&against, &equations.force, lambda].map(|x| largest(x)));
     found.reachable = larger(
@@ -338,7 +339,8 @@ fn residual_of(
 ) -> f64 {
     equations.inertia_times(x, newton);
     let force = largest_of([&*newton, u, lambda].map(largest));
-    let motion = larger(largest(x), largest(b));
+    // at equilibrium all accelerations are round-off of what the forces would cause without hinges
+    let motion = largest_of([largest(x), largest(b), equations.free_acceleration(u)]);
     equations.residuals(u, b, x, lambda, newton, hinges);
     larger(
         ratio(largest(newton), force),

@@ -18,6 +18,7 @@ use catena::algorithm::constrained::{Rows, Stabilisation};
 use catena::algorithm::kinematics::Kinematics;
 use catena::algorithm::passive::passive_force;
 use catena::model::{JointKind, Rule};
+use catena::residual::{larger, largest};
 use catena::spatial::{Force, Mat3, Motion, Vec3};
 
 /// Entries of one row of Hᵀ: moving bodies and six numbers for each, angular first. Bodies ascend and appear once.
@@ -256,6 +257,16 @@ impl Equations {
                 row.add_to(rotor * row.dot(x), out);
             }
         }
+    }
+
+    /// The largest acceleration of a mass centre under the forces u alone, without hinges: m/s².
+    pub fn free_acceleration(&self, u: &[f64]) -> f64 {
+        let bodies = self.inertia.iter().skip(1).zip(u.chunks_exact(6));
+        let of_body = bodies.map(|((mass, _), u)| match *mass > 0.0 {
+            true => largest(&u[3..]) / mass,
+            false => 0.0,
+        });
+        of_body.fold(0.0, larger)
     }
 
     /// Residuals u + H λ − J x and b − Hᵀ x.

@@ -11,7 +11,7 @@ use crate::table::Table;
 use catena::algorithm::constrained::{ClosedChain, Loads, Sharing};
 use catena::error::Result;
 use catena::random::Random;
-use catena::residual::{larger, largest, relative, within};
+use catena::residual::{larger, largest, largest_of, relative, within};
 use catena::{Dynamics, Model, State};
 use catena_mechanism::{Formulation, Mechanism};
 use serde_json::{Value, json};
@@ -165,9 +165,16 @@ fn solve(
     let mut second = vec![0.0; rows.count()];
     rows.times(&vdot, &mut second);
     let b: Vec<f64> = rows.bias.iter().map(|bias| -bias).collect();
-    let kept = relative(&second, &b, largest(&vdot).max(largest(&b)));
+    // at equilibrium accelerations and efforts are round-off: of those of the open tree, and of the loads that the joints carry
+    let open = dynamics.forward(state, tau, &external).map_or(0.0, largest);
+    let kept = relative(&second, &b, largest_of([largest(&vdot), largest(&b), open]));
+    let carried = largest_of(loads.tree.iter().map(|load| largest(&load.to_array())));
     let back = dynamics.inverse(state, &vdot, &external)?;
-    let returned = relative(back, &efforts, largest(back).max(largest(&efforts)));
+    let returned = relative(
+        back,
+        &efforts,
+        largest_of([largest(back), largest(&efforts), carried]),
+    );
     situation.acceleration = vdot;
     Ok(Solved {
         situation,
