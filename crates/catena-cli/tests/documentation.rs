@@ -224,7 +224,8 @@ impl Page {
             .next()
             .unwrap_or(line)
             .trim_start_matches("$ ");
-        let words: Vec<&str> = command.split_whitespace().collect();
+        let words = words_of_command(command);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let is_template = words
             .iter()
             .any(|word| *word == "MODEL" || word.contains('…'));
