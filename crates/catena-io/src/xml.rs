@@ -49,7 +49,7 @@ fn crowded_element(text: &str) -> Option<usize> {
             (None, b'>') => count = 0,
             (None, b'=') => {
                 count += 1;
-                let is_element = !matches!(text.as_bytes()[start + 1], b'!' | b'?');
+                let is_element = !matches!(text.as_bytes().get(start + 1), Some(b'!' | b'?'));
                 if count > MOST_ATTRIBUTES && is_element {
                     return Some(start);
                 }
