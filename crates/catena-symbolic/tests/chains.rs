@@ -7,6 +7,7 @@ use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use catena::{Dynamics, Model, ModelBuilder, State};
 use catena_symbolic::Program;
 use catena_symbolic::generate::{CodeOptions, Question, programs};
+use catena_testing::entry;
 
 /// A chain of revolute joints with full inertias. Axes are turned against each other by angles about `tilt`, or anyhow.
 fn chain(n: usize, tilt: Option<f64>, seed: u64) -> Model {
@@ -55,11 +56,7 @@ fn difference(model: &Model, program: &Program) -> f64 {
         let tau: Vec<f64> = (0..model.nv()).map(|k| (k as f64).sin()).collect();
         let expected = dynamics.forward(&state, &tau, &[]).expect("a state");
         let found = program.evaluate(|symbol| {
-            let (array, index) = symbol
-                .trim_end_matches(']')
-                .split_once('[')
-                .expect("an entry");
-            let index: usize = index.parse().expect("a number");
+            let (array, index) = entry(symbol);
             match array {
                 "q" => state.q[index],
                 "v" => state.v[index],

@@ -8,7 +8,7 @@ use catena_symbolic::Formula;
 use catena_symbolic::derive::{Derivation, Keep, Style};
 use catena_symbolic::generate::{self, Module, Question};
 use catena_symbolic::native::{NativeOptions, compile};
-use catena_testing::skipped_on_baseline;
+use catena_testing::{entry, skipped_on_baseline};
 
 /// Round-off of two orders of summation.
 const SAME: f64 = 1e-11;
@@ -63,11 +63,7 @@ fn programs_are_the_library() {
     let ways = generate::programs(&model, Question::Forward, &generate::CodeOptions::default());
     for (program, method) in ways.expect("traced") {
         let value = |name: &str| {
-            let (array, index) = name
-                .trim_end_matches(']')
-                .split_once('[')
-                .expect("an entry");
-            let index: usize = index.parse().expect("a number");
+            let (array, index) = entry(name);
             match array {
                 "q" => state.q[index],
                 "v" => state.v[index],

@@ -14,6 +14,14 @@ use catena_symbolic::{Expr, scope};
 
 const ALL: Keep = Keep::ALL;
 
+/// Inverse dynamics on a base at rest.
+fn efforts(model: &Model, q: &[f64], v: &[f64], vdot: &[f64]) -> Vec<f64> {
+    let (base, mut tau) = (Base::fixed(), vec![0.0; model.nv()]);
+    let (state, mut work) = (StateView { q, v, base: &base }, InverseDynamics::new(model));
+    inverse_dynamics(model, state, vdot, &[], &mut work, &mut tau);
+    tau
+}
+
 /// Links in a vertical plane: joints 0.4 m apart.
 fn planar(name: &str, links: &[(&str, f64, f64, f64)]) -> Model {
     let mut builder = ModelBuilder::new(name);
@@ -77,23 +85,7 @@ fn compare(model: &Model, keep: Keep, seed: u64) -> usize {
         &mut work,
         &mut coriolis,
     );
-    let inverse = |v: &[f64], vdot: &[f64]| {
-        let mut tau = vec![0.0; nv];
-        let mut work = InverseDynamics::new(&model);
-        inverse_dynamics(
-            &model,
-            StateView {
-                q: &state.q,
-                v,
-                base: &base,
-            },
-            vdot,
-            &[],
-            &mut work,
-            &mut tau,
-        );
-        tau
-    };
+    let inverse = |v: &[f64], vdot: &[f64]| efforts(&model, &state.q, v, vdot);
     let mut factors = Factorization::new(&model);
     factors.factorize(&model, &state.q);
     let d = factors.d();
@@ -327,24 +319,7 @@ fn compare_recursion(model: &Model, keep: Keep) {
     let model = model.clone().without_passive_forces();
     let (nv, state) = (model.nv(), State::random(&model, 5));
     let vdot: Vec<f64> = (0..nv).map(|k| 0.7 - 0.3 * k as f64).collect();
-    let inverse = |v: &[f64], vdot: &[f64]| {
-        let mut tau = vec![0.0; nv];
-        let mut work = InverseDynamics::new(&model);
-        let base = Base::fixed();
-        inverse_dynamics(
-            &model,
-            StateView {
-                q: &state.q,
-                v,
-                base: &base,
-            },
-            vdot,
-            &[],
-            &mut work,
-            &mut tau,
-        );
-        tau
-    };
+    let inverse = |v: &[f64], vdot: &[f64]| efforts(&model, &state.q, v, vdot);
     let bias = inverse(&state.v, &vec![0.0; nv]);
     let found = recursion.evaluate(|name| {
         if let Some((_, value)) = recursion.values.iter().find(|(known, _)| known == name) {

@@ -5,6 +5,7 @@ use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder};
 use catena_symbolic::derive::Keep;
 use catena_symbolic::generate::{CodeOptions, Language, Module, Question};
+use catena_testing::entry;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -554,11 +555,7 @@ fn every_way_to_the_accelerations() {
         let size = expected.iter().fold(1.0f64, |m, x| m.max(x.abs()));
         for (program, method) in ways {
             let found = program.evaluate(|symbol| {
-                let (array, index) = symbol
-                    .trim_end_matches(']')
-                    .split_once('[')
-                    .expect("an entry");
-                let index: usize = index.parse().expect("a number");
+                let (array, index) = entry(symbol);
                 match array {
                     "q" => state.q[index],
                     "v" => state.v[index],
@@ -645,11 +642,7 @@ fn code_of_random_closed_chains() {
         assert!(ways.len() >= 3, "seed {seed}");
         for (program, method) in ways {
             let found = program.evaluate(|symbol| {
-                let (array, index) = symbol
-                    .trim_end_matches(']')
-                    .split_once('[')
-                    .expect("an entry");
-                let index: usize = index.parse().expect("a number");
+                let (array, index) = entry(symbol);
                 match array {
                     "q" => state.q[index],
                     "v" => state.v[index],

@@ -16,6 +16,16 @@ pub fn assert_close(a: &[f64], b: &[f64], allowed: f64, what: &str) {
     assert!(within(apart, allowed), "{what}: {apart:.1e}\n{a:?}\n{b:?}");
 }
 
+/// Array and index of a symbol of a traced program: `tau[3]`.
+#[track_caller]
+pub fn entry(symbol: &str) -> (&str, usize) {
+    let (array, index) = symbol
+        .trim_end_matches(']')
+        .split_once('[')
+        .expect("an entry of an array");
+    (array, index.parse().expect("a number"))
+}
+
 /// Says that a test is skipped where `cpu`, the one found or asked for, is the baseline.
 pub fn skipped_on_baseline(cpu: Cpu) -> bool {
     let skipped = cpu == Cpu::Baseline;

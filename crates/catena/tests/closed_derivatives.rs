@@ -196,9 +196,8 @@ fn freedoms_have_the_equations_of_the_mechanism() {
         for (own, given) in own.iter().zip(&given) {
             worst[1] = larger(worst[1], (own - given).abs() / size);
         }
-        let (q, v, base) = (&state.q, &state.v, &state.base);
-        let rows = &freedoms.rows;
-        let (a, multipliers) = forward_dynamics_closed(&model, rows, 0.0, q, v, &tau, base, &[]);
+        let (rows, view) = (&freedoms.rows, state.view());
+        let (a, multipliers) = forward_dynamics_closed(&model, rows, 0.0, view, &tau, &[]);
         let size = largest(&vdot).max(largest(&lambda));
         for (x, y) in a.iter().chain(&multipliers).zip(vdot.iter().chain(&lambda)) {
             worst[2] = larger(worst[2], (x - y).abs() / size);

@@ -9,7 +9,7 @@ use crate::generate::Loops;
 use crate::{Expr, Formula, scope};
 use catena::algorithm::constrained::chosen_rows::RowsAt;
 use catena::error::Result;
-use catena::{Base, Model, Scalar};
+use catena::{Base, Model, Scalar, StateView};
 
 /// Independent rows of the constraints. What is too long to read is None.
 #[derive(Clone, Debug)]
@@ -46,7 +46,12 @@ impl ConstraintRows {
                 Expr::symbols("v", model.nv()),
             );
             let (symbolic, time) = (model.map(Expr::constant), Expr::symbol("t"));
-            let rows = RowsAt::new(&symbolic, &loops.chosen, time, &q, &v, &Base::fixed());
+            let state = StateView {
+                q: &q,
+                v: &v,
+                base: &Base::fixed(),
+            };
+            let rows = RowsAt::new(&symbolic, &loops.chosen, time, state);
             let residual: Vec<Expr> = loops.chosen.iter().map(|&k| rows.all.residual[k]).collect();
             let bias: Vec<Expr> = rows.right.iter().map(|b| -*b).collect();
             ConstraintRows {

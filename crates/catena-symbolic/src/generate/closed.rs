@@ -19,7 +19,7 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::model::{Reduced, Rule};
 use catena::random::Random;
 use catena::residual::{larger, largest, relative};
-use catena::{Base, Model, Scalar, State};
+use catena::{Base, Model, Scalar, State, StateView};
 
 /// Closed positions that are examined.
 const POSITIONS: usize = 3;
@@ -67,13 +67,12 @@ impl Loops {
         let chosen = chain.freedoms(*time, first)?.rows;
         for (time, state) in &states {
             let rank = chain.rank(*time, state)?.0;
-            let (q, v, base) = (&state.q, &state.v, &state.base);
-            let rows = RowsAt::new(model, &chosen, *time, q, v, base);
+            let rows = RowsAt::new(model, &chosen, *time, state.view());
             let mut factors = chain.tree().factorization(state)?;
             let closing = Closing::new(rows.jacobian, |x| factors.solve(model, x));
             let pivots = closing.pivots();
-            let smallest = pivots.iter().fold(f64::INFINITY, |m, &x| m.min(x));
-            if rank != chosen.len() || smallest < INDEPENDENT * largest(pivots) {
+            let least = INDEPENDENT * largest(pivots);
+            if rank != chosen.len() || !pivots.iter().all(|&pivot| pivot >= least) {
                 let message = format!(
                     "the independent constraints of `{}` differ between its positions: straight-line code cannot choose among them",
                     model.name()
@@ -231,9 +230,13 @@ impl Loops {
                 let model = self.model.map(Expr::constant);
                 let [v, tau] = ["v", "tau"].map(|name| Expr::symbols(name, model.nv()));
                 let (q, time) = (Expr::symbols("q", model.nq()), Expr::symbols("time", 1)[0]);
-                let base = Base::fixed();
+                let state = StateView {
+                    q: &q,
+                    v: &v,
+                    base: &Base::fixed(),
+                };
                 let (mut vdot, lambda) =
-                    forward_dynamics_closed(&model, &self.chosen, time, &q, &v, &tau, &base, &[]);
+                    forward_dynamics_closed(&model, &self.chosen, time, state, &tau, &[]);
                 vdot.extend(lambda);
                 Program::new(&vdot)
             });
@@ -256,7 +259,12 @@ impl Loops {
             // kinematics of the constraints in the frames of the model: reduced ones have other bodies
             let given = self.model.map(Expr::constant);
             let (q, time) = (Expr::symbols("q", given.nq()), Expr::symbols("time", 1)[0]);
-            let rows = RowsAt::new(&given, &self.chosen, time, &q, &v, &Base::fixed());
+            let state = StateView {
+                q: &q,
+                v: &v,
+                base: &Base::fixed(),
+            };
+            let rows = RowsAt::new(&given, &self.chosen, time, state);
             let (mut vdot, factors) = t.forward();
             let closing = Closing::new(rows.jacobian.clone(), |x| solve(&factors, x));
             let lambda = closing.apply(&rows.right, &mut vdot);
@@ -366,10 +374,8 @@ impl Loops {
                     numbers.extend(motion.multipliers);
                 } else {
                     // the multipliers of the chosen rows do what those of all rows do
-                    let (q, v, base) = (&state.q, &state.v, &state.base);
-                    let rows = &self.chosen;
-                    numbers
-                        .extend(forward_dynamics_closed(model, rows, time, q, v, tau, base, &[]).1);
+                    let (rows, state) = (&self.chosen, state.view());
+                    numbers.extend(forward_dynamics_closed(model, rows, time, state, tau, &[]).1);
                 }
                 return Ok(numbers);
             }

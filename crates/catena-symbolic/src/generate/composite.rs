@@ -4,57 +4,16 @@
 //! parent by the whole rotation; that is best for numbers. For expressions a revolute joint is a rotation about z, and a placement that is
 //! mostly one rotation about x or zeros and ones (see [`steps`](super::steps)).
 
-use super::steps::{Step, placed};
+use super::steps::ways;
 use crate::Expr;
-use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
-use catena::model::JointKind;
 use catena::spatial::RigidInertia;
-use catena::{Base, Matrix, Model, Scalar, StateView};
+use catena::{Matrix, Model};
 
 /// I(q), rotor inertias on its diagonal.
 pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[Expr], q: &[Expr]) -> Matrix<Expr> {
     let (n, nv) = (model.body_count(), model.nv());
     let tree = model.tree();
-    let rest = vec![Expr::zero(); nv];
-    let mut kinematics = Kinematics::new(model);
-    forward_kinematics(
-        model,
-        StateView {
-            q,
-            v: &rest,
-            base: &Base::fixed(),
-        },
-        &rest,
-        &mut kinematics,
-    );
-    // where coordinates are zero, the pose of a revolute joint is its placement
-    let mut home = Kinematics::new(model);
-    let zero = vec![Expr::zero(); model.nq()];
-    forward_kinematics(
-        model,
-        StateView {
-            q: &zero,
-            v: &rest,
-            base: &Base::fixed(),
-        },
-        &rest,
-        &mut home,
-    );
-    let ways: Vec<Vec<Step>> = (0..=n)
-        .map(|i| match tree.bodies[i.max(1)].kind {
-            _ if i == 0 => Vec::new(),
-            JointKind::Revolute | JointKind::Continuous => {
-                let (sin, cos) = q[tree.bodies[i].q].sin_cos();
-                let mut steps = vec![Step::Turn { axis: 2, sin, cos }];
-                steps.extend(placed(home.parent_from_body(i)));
-                steps
-            }
-            _ => {
-                let pose = kinematics.parent_from_body(i);
-                vec![Step::Rotate(pose.rotation), Step::Shift(pose.translation)]
-            }
-        })
-        .collect();
+    let (ways, kinematics) = ways(model, q);
     let mut composite: Vec<RigidInertia<Expr>> = (0..=n)
         .map(|i| match i {
             0 => RigidInertia::zero(),
@@ -66,7 +25,7 @@ pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[Expr], q: &[Expr]) -
         let body = &tree.bodies[i];
         if body.parent != 0 {
             let mut own = composite[i];
-            for step in &ways[i] {
+            for step in ways[i].steps() {
                 own = step.rigid(own);
             }
             composite[body.parent] = composite[body.parent] + own; // (23b)
@@ -85,7 +44,7 @@ pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[Expr], q: &[Expr]) -
                 if at.parent == 0 {
                     break;
                 }
-                for step in &ways[j] {
+                for step in ways[j].steps() {
                     wrench = step.force(wrench);
                 }
                 j = at.parent;

@@ -218,40 +218,30 @@ pub(super) struct Way {
 impl Way {
     /// From the parent to the body.
     pub fn motion_in(&self, mut motion: Motion<Expr>) -> Motion<Expr> {
-        for step in self.inner.iter().chain(&self.outer).rev() {
+        for step in self.steps().rev() {
             motion = step.motion_in(motion);
         }
         motion
+    }
+
+    /// All steps, from the body to the parent.
+    pub fn steps(&self) -> impl DoubleEndedIterator<Item = &Step> {
+        self.inner.iter().chain(&self.outer)
     }
 }
 
 /// The steps of all bodies, the first of the base, and the kinematics of the model at rest.
 pub(super) fn ways(model: &Model<Expr>, q: &[Expr]) -> (Vec<Way>, Kinematics<Expr>) {
     let (n, tree) = (model.body_count(), model.tree());
-    let rest = vec![Expr::zero(); model.nv()];
-    let zero = vec![Expr::zero(); model.nq()];
-    let (mut kinematics, mut home) = (Kinematics::new(model), Kinematics::new(model));
-    forward_kinematics(
-        model,
-        StateView {
-            q,
-            v: &rest,
-            base: &Base::fixed(),
-        },
-        &rest,
-        &mut kinematics,
-    );
+    let at_rest = |q: &[Expr]| {
+        let (rest, base) = (vec![Expr::zero(); model.nv()], Base::fixed());
+        let (v, mut kinematics) = (&rest[..], Kinematics::new(model));
+        forward_kinematics(model, StateView { q, v, base: &base }, v, &mut kinematics);
+        kinematics
+    };
+    let kinematics = at_rest(q);
     // where coordinates are zero, the pose of a revolute joint is its placement
-    forward_kinematics(
-        model,
-        StateView {
-            q: &zero,
-            v: &rest,
-            base: &Base::fixed(),
-        },
-        &rest,
-        &mut home,
-    );
+    let home = at_rest(&vec![Expr::zero(); model.nq()]);
     let mut ways = vec![Way {
         inner: Vec::new(),
         outer: Vec::new(),

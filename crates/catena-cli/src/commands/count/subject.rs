@@ -174,8 +174,13 @@ pub fn closed(model: &Model, chosen: &[usize]) -> Operations {
     let q: Vec<Count> = state.q.iter().map(|x| Count::variable(*x)).collect();
     let (v, tau) = (x(model.nv()), x(model.nv()));
     let (time, base) = (Count::variable(0.1), Base::fixed());
+    let state = StateView {
+        q: &q,
+        v: &v,
+        base: &base,
+    };
     let (_, operations) =
-        Count::measure(|| forward_dynamics_closed(model, chosen, time, &q, &v, &tau, &base, &[]));
+        Count::measure(|| forward_dynamics_closed(model, chosen, time, state, &tau, &[]));
     operations
 }
 

@@ -7,6 +7,7 @@ use crate::commands::simulate::Trial;
 use crate::expression::{Expression, Vocabulary};
 use crate::names;
 use catena::error::{Error, Result};
+use catena::residual::largest_of;
 use catena_study::Measure;
 
 /// Makes one number of times and values.
@@ -181,8 +182,8 @@ pub fn value(measure: &Measure, parameters: &[&str], values: &[f64], trial: &Tri
     let figures = [
         findings()
             .find(|f| f.name.contains("energy"))
-            .map_or(0.0, |f| f.worst),
-        findings().map(|f| f.worst / f.allowed).fold(0.0, f64::max),
+            .map_or(f64::NAN, |f| f.worst),
+        largest_of(findings().map(|f| f.worst / f.allowed)),
         trial.audit.steps as f64,
         trial.audit.evaluations as f64,
         trial.events as f64,

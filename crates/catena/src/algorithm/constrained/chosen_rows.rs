@@ -19,7 +19,7 @@ use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::Force;
-use crate::state::{Base, StateView};
+use crate::state::StateView;
 
 /// Chosen rows.
 pub const CARD: Card = Card {
@@ -134,13 +134,12 @@ impl<S: Scalar> RowsAt<S> {
         model: &Model<P>,
         chosen: &[usize],
         time: S,
-        q: &[S],
-        v: &[S],
-        base: &Base<S>,
+        state: StateView<'_, S>,
     ) -> Self {
+        let StateView { q, v, .. } = state;
         let still = vec![S::zero(); v.len()];
         let mut kinematics = Kinematics::new(model);
-        forward_kinematics(model, StateView { q, v, base }, &still, &mut kinematics);
+        forward_kinematics(model, state, &still, &mut kinematics);
         let mut all = Rows::new(model, Axes::Parent);
         all.evaluate(model, time, q, v, &kinematics);
         let dense = all.dense(v.len());
@@ -159,28 +158,18 @@ impl<S: Scalar> RowsAt<S> {
 }
 
 /// v̇ and λ of the chosen rows.
-#[allow(clippy::too_many_arguments)]
 pub fn forward_dynamics_closed<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     chosen: &[usize],
     time: S,
-    q: &[S],
-    v: &[S],
+    state: StateView<'_, S>,
     tau: &[S],
-    base: &Base<S>,
     external: &[Force<S>],
 ) -> (Vec<S>, Vec<S>) {
-    let mut vdot = vec![S::zero(); v.len()];
+    let mut vdot = vec![S::zero(); state.v.len()];
     let mut tree = ForwardDynamics::new(model);
-    forward_dynamics(
-        model,
-        StateView { q, v, base },
-        tau,
-        external,
-        &mut tree,
-        &mut vdot,
-    ); // (1)
-    let rows = RowsAt::new(model, chosen, time, q, v, base);
+    forward_dynamics(model, state, tau, external, &mut tree, &mut vdot); // (1)
+    let rows = RowsAt::new(model, chosen, time, state);
     let closing = Closing::new(rows.jacobian, |x| tree.factors.solve(model, x));
     let lambda = closing.apply(&rows.right, &mut vdot); // (3), (4)
     (vdot, lambda)
