@@ -26,6 +26,8 @@
 //!
 //! Signs: λ and the loads act on the child of a hinge, the parent gets the opposite; Mufti's f and g have the other sign.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod appendix;
 pub mod augmented;
 pub mod constraint_forces;

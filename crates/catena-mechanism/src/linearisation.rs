@@ -19,6 +19,7 @@
 
 use crate::dense::RANK_TOLERANCE;
 use catena::algorithm::constrained::ClosedChain;
+use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::random::Random;
 use catena::residual::{larger, largest, largest_of};
@@ -104,7 +105,7 @@ pub enum Behaviour {
 impl Mode {
     /// |λ|, the natural angular frequency, rad/s.
     pub fn frequency(&self) -> f64 {
-        self.value[0].hypot(self.value[1])
+        elementary::hypot(self.value[0], self.value[1])
     }
 
     /// −Re λ / |λ|: 0 undamped, 1 no oscillation, negative for one that grows; none for λ = 0.
@@ -580,7 +581,7 @@ impl Linearisation {
             .iter()
             .map(|x| [x.re, x.im])
             .collect();
-        let fastest = largest_of(values.iter().map(|x| x[0].hypot(x[1])));
+        let fastest = largest_of(values.iter().map(|x| elementary::hypot(x[0], x[1])));
         let size = largest(self.a.as_slice());
         let (mut list, mut residual) = (Vec::new(), 0.0f64);
         for (at, &[real, imaginary]) in values.iter().enumerate() {
@@ -591,16 +592,18 @@ impl Linearisation {
             let images = parts.clone().map(|part| self.a.times(&part));
             for i in 0..2 * f {
                 let [re, im] = [parts[0][i], parts[1][i]];
-                let off = (images[0][i] - (real * re - imaginary * im))
-                    .hypot(images[1][i] - (real * im + imaginary * re));
-                let long = largest_of(x.iter().map(|x| x[0].hypot(x[1])));
+                let off = elementary::hypot(
+                    images[0][i] - (real * re - imaginary * im),
+                    images[1][i] - (real * im + imaginary * re),
+                );
+                let long = largest_of(x.iter().map(|x| elementary::hypot(x[0], x[1])));
                 residual = larger(residual, off / ((size + fastest) * long));
             }
             // one of each conjugate pair
             if imaginary < 0.0 {
                 continue;
             }
-            let is_free = real.hypot(imaginary) <= FREE_GENERAL * fastest;
+            let is_free = elementary::hypot(real, imaginary) <= FREE_GENERAL * fastest;
             let value = if is_free { [0.0; 2] } else { [real, imaginary] };
             list.push(Mode {
                 value,
@@ -624,7 +627,9 @@ impl Linearisation {
                 *x = [x[0] + z * y[0], x[1] + z * y[1]];
             }
         }
-        let by_size = |a: &&[f64; 2], b: &&[f64; 2]| a[0].hypot(a[1]).total_cmp(&b[0].hypot(b[1]));
+        let by_size = |a: &&[f64; 2], b: &&[f64; 2]| {
+            elementary::hypot(a[0], a[1]).total_cmp(&elementary::hypot(b[0], b[1]))
+        };
         let longest = shape.iter().max_by(by_size).copied().unwrap_or([1.0, 0.0]);
         let square = longest[0] * longest[0] + longest[1] * longest[1];
         if square > 0.0 {

@@ -1,5 +1,6 @@
 //! A model rebuilt with other joints, or copied several times, and the conversion of positions between the two.
 
+use catena::elementary;
 use catena::error::Result;
 use catena::model::{
     AxisPair, ConstraintSpec, Coordinate, Dof, JointKind, JointSpec, ModelBuilder, Rule, RuleSpec,
@@ -188,8 +189,8 @@ pub(crate) fn moved(old: &Model, new: &Model, state: &State) -> State {
                 JointKind::Universal => (own[1], own[0]),
                 _ => (own[0], 0.0),
             };
-            let (sx, cx) = (tilt / 2.0).sin_cos();
-            let (sz, cz) = (angle / 2.0).sin_cos();
+            let (sx, cx) = elementary::sin_cos(tilt / 2.0);
+            let (sz, cz) = elementary::sin_cos(angle / 2.0);
             let turn = [cx * cz, sx * cz, -sx * sz, cx * sz];
             moved.q[to.q..to.q + 4].copy_from_slice(&turn);
         } else {

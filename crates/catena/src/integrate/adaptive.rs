@@ -19,6 +19,7 @@
 use super::events::{Event, MOST_PARTS, Step, Watched, noise, spacing};
 use super::tableau::{ErrorEstimate, Tableau};
 use super::{IntegratorOptions, Method, Statistics, System, Tolerances, Words, at_time};
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::check_length;
 
@@ -411,7 +412,7 @@ impl Adaptive {
         let h1 = if steepest <= 1e-15 {
             (1e-3 * h0).max(1e-6)
         } else {
-            (0.01 / steepest).powf(1.0 / (self.method.order() as f64))
+            elementary::powf(0.01 / steepest, 1.0 / (self.method.order() as f64))
         };
         (100.0 * h0).min(h1).min(self.options.max_step)
     }
@@ -492,8 +493,8 @@ impl Adaptive {
                 }
                 Ok(estimate) if estimate <= 1.0 => {
                     let mut factor = (SAFETY
-                        * estimate.max(1e-30).powf(-0.7 * exponent)
-                        * self.error_before.powf(0.4 * exponent))
+                        * elementary::powf(estimate.max(1e-30), -0.7 * exponent)
+                        * elementary::powf(self.error_before, 0.4 * exponent))
                     .clamp(SHRINK_LIMIT, GROW_LIMIT);
                     if self.rejected_before {
                         factor = factor.min(1.0);
@@ -514,8 +515,9 @@ impl Adaptive {
                     error = estimate;
                     self.statistics.rejected += 1;
                     self.rejected_before = true;
-                    self.proposal =
-                        size * (SAFETY * estimate.powf(-exponent)).clamp(SHRINK_LIMIT, SAFETY);
+                    self.proposal = size
+                        * (SAFETY * elementary::powf(estimate, -exponent))
+                            .clamp(SHRINK_LIMIT, SAFETY);
                 }
             }
         }

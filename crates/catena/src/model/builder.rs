@@ -6,6 +6,7 @@ use super::force::{ForceSpec, Places};
 use super::sensor::SensorSpec;
 use super::tree::{BodyInfo, DofInfo, FrameInfo, Node, Tree};
 use super::{BodyNumbers, DofNumbers, JointKind, Model, check};
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Place, Result, Warning};
 use crate::scalar::{DoubleDouble, Parameter};
 use crate::spatial::{Mat3, Pose, RigidInertia, Sym3, Vec3};
@@ -247,7 +248,7 @@ pub(crate) fn exact_sin_cos(angle: f64) -> (f64, f64) {
             _ => (-1.0, 0.0),
         }
     } else {
-        angle.sin_cos()
+        elementary::sin_cos(angle)
     }
 }
 

@@ -1,6 +1,7 @@
 //! SIMD scalars: one computation for many states at once.
 
 use super::{Parameter, Scalar, Task, trig};
+use crate::elementary;
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -332,7 +333,7 @@ impl<V: Vector> Scalar for Wide<V> {
 fn sin_cos_by_lane<V: Vector>(angles: Wide<V>) -> (Wide<V>, Wide<V>) {
     let (mut sin, mut cos) = (angles, angles);
     for i in 0..V::LANES {
-        (sin.0.lanes_mut()[i], cos.0.lanes_mut()[i]) = angles.lane(i).sin_cos();
+        (sin.0.lanes_mut()[i], cos.0.lanes_mut()[i]) = elementary::sin_cos(angles.lane(i));
     }
     (sin, cos)
 }

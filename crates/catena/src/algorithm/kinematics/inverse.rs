@@ -22,6 +22,7 @@ use crate::algorithm::Card;
 use crate::algorithm::constrained::ClosedChain;
 use crate::algorithm::derivatives::centroidal::{CentroidalMomentum, centroidal_momentum};
 use crate::dense::Lu;
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
@@ -521,7 +522,7 @@ fn rotation_vector(rotation: Mat3<f64>) -> Vec3<f64> {
     let [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]] = rotation.rows();
     let sine = Vec3::new(zy - yz, xz - zx, yx - xy) * 0.5;
     let (length, cosine) = (sine.norm(), 0.5 * (xx + yy + zz - 1.0));
-    let angle = length.atan2(cosine);
+    let angle = elementary::atan2(length, cosine);
     if length > 1e-6 {
         return sine * (angle / length);
     }
