@@ -119,6 +119,17 @@ fn to_text(model: &Model, diagnosis: &Diagnosis) -> String {
         counted(diagnosis.rows, "row", "rows"),
         freedoms(diagnosis.here.freedoms as i64)
     );
+    if diagnosis.velocity_rows > 0 {
+        text += &format!(
+            "  of position     {}: {} {} velocities and not positions\n",
+            freedoms(diagnosis.here.position_freedoms as i64),
+            counted(diagnosis.velocity_rows, "row", "rows"),
+            match diagnosis.velocity_rows {
+                1 => "limits",
+                _ => "limit",
+            }
+        );
+    }
     if !diagnosis.elsewhere.is_empty() {
         let mut ranks: Vec<usize> = diagnosis.elsewhere.iter().map(|p| p.freedoms).collect();
         ranks.sort_unstable();
