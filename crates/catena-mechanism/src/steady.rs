@@ -27,17 +27,18 @@ use catena::algorithm::constrained::{Axes, ClosedChain, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Rule;
-use catena::residual::{larger, largest, largest_of};
+use catena::residual::{difference, larger, largest, largest_of, within};
 use catena::scalar::{Dual, Scalar};
 use catena::{Base, Matrix, Model, State};
 use faer::Mat;
+use faer::linalg::solvers::Solve;
 
 /// Accelerations left in a steady motion, relative to those of the tree with its constraints removed.
 const STEADY: f64 = 1e-9;
 /// Singular values of A below this fraction of the largest are zero.
 const ZERO: f64 = 1e-12;
-/// Eigenvalues that differ by more than this fraction of the largest along the motion change with it.
-const CHANGES: f64 = 1e-6;
+/// A that differs by more than this fraction of its largest entry along the motion changes with it.
+const CHANGES: f64 = 1e-8;
 
 type D1 = Dual<f64, 1>;
 
@@ -63,10 +64,18 @@ pub struct SteadyMotion {
     pub leaves: f64,
 }
 
-/// One step of (4): Q, C, and the number of zeros.
+/// One step of (4): Q and C.
 struct Split {
     basis: Mat<f64>,
     coupling: Mat<f64>,
+}
+
+/// What (4) leaves.
+struct Regular {
+    /// Real and imaginary parts.
+    values: Vec<[f64; 2]>,
+    vectors: Vec<Vec<[f64; 2]>>,
+    splits: Vec<Split>,
 }
 
 impl SteadyMotion {
@@ -100,23 +109,17 @@ impl SteadyMotion {
                 "the base moves: linear equations are those on a base at rest",
             ));
         }
-        let made = SteadyMotion::at(model, state, effort)?;
+        let made = SteadyMotion::at(model, state, effort, None)?;
         // a second on, or a radian, whichever is less
         let speed = largest(&state.v).max(1.0);
         let mut later = state.clone();
         let step: Vec<f64> = state.v.iter().map(|v| v / speed).collect();
         later.step(model, &step);
         ClosedChain::new(model).project(0.0, &mut later)?;
-        let [here, there] = [&made, &SteadyMotion::at(model, &later, effort)?]
-            .map(|one| one.eigenvalues().map(|(values, _)| values));
-        let (here, there) = (here?, there?);
-        let scale = largest_of(here.iter().map(|x| x[0].hypot(x[1])));
-        let far = here.iter().map(|x| {
-            let distance = |y: &[f64; 2]| (x[0] - y[0]).hypot(x[1] - y[1]);
-            there.iter().map(distance).fold(f64::INFINITY, f64::min)
-        });
-        let changed = largest_of(far);
-        if here.len() != there.len() || changed > CHANGES * scale {
+        let then = SteadyMotion::at(model, &later, effort, Some(&made.variables))?;
+        let size = largest(made.a.as_slice()).max(1.0);
+        let changed = difference(made.a.as_slice(), then.a.as_slice()) / size;
+        if made.leaves.is_nan() || !within(larger(made.leaves, changed), CHANGES) {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 format!(
@@ -124,12 +127,18 @@ impl SteadyMotion {
                     model.name()
                 ),
             )
-            .hint("a wheel whose mass centre is off its axis does that"));
+            .hint("a body that spins must do so in a joint of its own (revolute), and its mass centre must be on the axis"));
         }
         Ok(made)
     }
 
-    fn at(model: &Model, state: &State, effort: &[f64]) -> Result<Self> {
+    /// The equations at a state, in these variables or in some that are found.
+    fn at(
+        model: &Model,
+        state: &State,
+        effort: &[f64],
+        variables: Option<&[(usize, bool)]>,
+    ) -> Result<Self> {
         let nv = model.nv();
         let mut chain = ClosedChain::new(model);
         let found = chain.derivatives(0.0, state, effort, &[])?;
@@ -157,8 +166,16 @@ impl SteadyMotion {
         }
         let along = increments(model, state, &found.accelerations);
         let conditions = conditions(model, state);
-        let (z, independent) = allowed_motions(&conditions, 2 * nv)?;
+        let (mut z, mut independent) = allowed_motions(&conditions, 2 * nv)?;
         let n = independent.len();
+        if let Some(variables) = variables.filter(|variables| variables.len() == n) {
+            let at = |&(k, is_rate): &(usize, bool)| k + if is_rate { nv } else { 0 };
+            independent = variables.iter().map(at).collect();
+            let own = Mat::from_fn(n, n, |i, j| z[(independent[i], j)]);
+            // Z own⁻¹ = (own⁻ᵀ Zᵀ)ᵀ
+            let changed = own.transpose().full_piv_lu().solve(z.transpose());
+            z = changed.transpose().to_owned();
+        }
         let moved = &along * &z;
         let a = matrix(n, n, |i, j| moved[(independent[i], j)]);
         let stays = &z * Mat::from_fn(n, n, |i, j| a[(i, j)]);
@@ -189,9 +206,8 @@ impl SteadyMotion {
         &self.model
     }
 
-    /// λ of the regular part of A, its eigenvectors, and how it was split off.
-    #[allow(clippy::type_complexity)]
-    fn eigenvalues(&self) -> Result<(Vec<[f64; 2]>, (Vec<Split>, Vec<Vec<[f64; 2]>>))> {
+    /// λ and eigenvectors of the regular part of A, and how it was split off.
+    fn regular(&self) -> Result<Regular> {
         let n = self.variables.len();
         let mut a = Mat::from_fn(n, n, |i, j| self.a[(i, j)]);
         let scale = largest(self.a.as_slice());
@@ -219,7 +235,11 @@ impl SteadyMotion {
             }
         }
         if a.nrows() == 0 {
-            return Ok((Vec::new(), (splits, Vec::new())));
+            return Ok(Regular {
+                values: Vec::new(),
+                vectors: Vec::new(),
+                splits,
+            });
         }
         let found = a.eigen().map_err(|_| diverged())?;
         let values = found.S().column_vector().iter().map(|x| [x.re, x.im]);
@@ -230,12 +250,20 @@ impl SteadyMotion {
                     .collect()
             })
             .collect();
-        Ok((values.collect(), (splits, vectors)))
+        Ok(Regular {
+            values: values.collect(),
+            vectors,
+            splits,
+        })
     }
 
     /// Eigenvalues and mode shapes, slowest first, those of λ = 0 left out; and how many these are.
     pub fn modes(&self) -> Result<(Modes, usize)> {
-        let (values, (splits, vectors)) = self.eigenvalues()?;
+        let Regular {
+            values,
+            vectors,
+            splits,
+        } = self.regular()?;
         let zeros = self.variables.len() - values.len();
         let nv = self.model.nv();
         let scale = largest(self.a.as_slice());

@@ -26,6 +26,31 @@ fn ball() -> Inertial {
     }
 }
 
+/// The disk of the embedded model on a free joint.
+fn free_disk() -> Model {
+    let mut builder = ModelBuilder::new("free-disk");
+    let across = 0.125;
+    builder.link(
+        "disk",
+        Inertial {
+            mass: 2.0,
+            centre: Vec3::zero(),
+            tensor: Sym3::new(across, 2.0 * across, across, 0.0, 0.0, 0.0),
+        },
+    );
+    builder.joint(JointSpec {
+        start: vec![0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0],
+        start_velocity: vec![3.0, 0.0, 0.0, 0.0, 6.0, 0.0],
+        ..JointSpec::new("disk_joint", JointKind::Free, "world", "disk")
+    });
+    let wheel = ContactSpec::wheel("disk", Vec3::new(0.0, 1.0, 0.0), 0.5);
+    builder.constraint(ConstraintSpec::new(
+        "ground",
+        RuleSpec::Contact(Box::new(wheel)),
+    ));
+    builder.build().expect("sound")
+}
+
 /// A wheel and a sphere, both off their links' origins, and an edge, on a plane that is fixed in a moving link; and a row on velocities.
 fn moving_plane() -> Model {
     let mut builder = ModelBuilder::new("moving-plane");
@@ -133,7 +158,7 @@ fn rows_are_rates_of_each_other() {
 /// The height of a tilted wheel is that of the lowest of its points.
 #[test]
 fn a_wheel_touches_with_its_lowest_point() {
-    let model = model("rolling-disk");
+    let model = free_disk();
     let mut chain = ClosedChain::new(&model);
     for seed in 1..5 {
         let state = State::random(&model, seed);
@@ -194,7 +219,7 @@ fn worst(audit: &Audit, name: &str) -> f64 {
 /// precession Ω and the angular velocity w about the axis. After any time it is where the circle says.
 #[test]
 fn a_disk_precesses_steadily() {
-    let model = model("rolling-disk");
+    let model = free_disk();
     let (mass, radius, gravity) = (2.0, 0.5, 9.81);
     let (across, along) = (mass * radius * radius / 4.0, mass * radius * radius / 2.0);
     for (theta, precession) in [(1.2f64, 1.5f64), (0.6, 4.0), (1.9, 2.5)] {
@@ -230,7 +255,7 @@ fn a_disk_precesses_steadily() {
 /// A wobbling disk keeps its energy, stays on the plane, and does not slip; stabilised instead of projected, too.
 #[test]
 fn a_wobbling_disk_keeps_its_energy() {
-    let model = model("rolling-disk");
+    let model = free_disk();
     let mut guess = State::start(&model);
     guess.v[3] = 0.8;
     guess.v[5] = 0.5;
@@ -249,6 +274,31 @@ fn a_wobbling_disk_keeps_its_energy() {
     let other = samples.pop().expect("samples").state;
     for (a, b) in last.q.iter().zip(&other.q) {
         assert!((a - b).abs() < 1e-7, "{a} {b}");
+    }
+}
+
+/// The same disk by heading, lean and spin moves alike.
+#[test]
+fn the_disk_moves_alike_in_other_coordinates() {
+    let (free, angles) = (free_disk(), model("rolling-disk"));
+    let mut state = State::start(&free);
+    state.v[3] = 0.4;
+    let mut chain = ClosedChain::new(&free);
+    let start = chain.assemble(0.0, &state, &[3, 4, 5]).expect("it rolls");
+    let mut other = State::start(&angles);
+    other.v = vec![
+        start.state.v[0],
+        start.state.v[1],
+        start.state.v[5],
+        start.state.v[2],
+        start.state.v[3],
+        start.state.v[4],
+    ];
+    let (_, by_quaternion) = run(&free, &start.state, 1.0);
+    let (_, by_angles) = run(&angles, &other, 1.0);
+    for (k, j) in [(0, 0), (1, 1), (2, 3)] {
+        let (a, b) = (by_quaternion.q[k], by_angles.q[j]);
+        assert!((a - b).abs() < 1e-8, "{k}: {a} {b}");
     }
 }
 

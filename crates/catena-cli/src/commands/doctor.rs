@@ -338,12 +338,14 @@ fn to_json(model: &Model, diagnosis: &Diagnosis) -> Value {
         json!({
             "rank": position.rank,
             "freedoms": position.freedoms,
+            "position_freedoms": position.position_freedoms,
             "smallest_singular_value": position.smallest,
         })
     };
     json!({
         "tree_freedoms": diagnosis.tree_freedoms,
         "rows": diagnosis.rows,
+        "velocity_rows": diagnosis.velocity_rows,
         "freedoms_by_counting": diagnosis.counted,
         "freedoms": diagnosis.freedoms(),
         "redundant_rows": diagnosis.redundant(),

@@ -16,23 +16,48 @@ fn rolling(name: &str, contact: ContactSpec) -> ConstraintSpec {
     ConstraintSpec::new(name, RuleSpec::Contact(Box::new(contact)))
 }
 
-/// A uniform thin disk of 2 kg and radius 0.5 m on the ground z = 0; its axis is y of its link. It starts upright and rolls along x at 3 m/s.
+/// A uniform thin disk of 2 kg and radius 0.5 m on the ground z = 0, by its centre (x, y, z), heading, lean to the right and spin; links
+/// without mass carry it. It starts upright and rolls along x at 3 m/s.
 pub(super) fn disk() -> ModelBuilder {
     let (mass, radius, speed) = (2.0, 0.5, 3.0);
     let across = mass * radius * radius / 4.0;
+    let nothing = Inertial {
+        mass: 0.0,
+        centre: Vec3::zero(),
+        tensor: Sym3::zero(),
+    };
     let mut builder = ModelBuilder::new("rolling-disk");
+    for link in ["heading", "centre", "leaning"] {
+        builder.link(link, nothing);
+    }
     builder.link(
         "disk",
         Inertial {
             mass,
-            centre: Vec3::zero(),
             tensor: Sym3::new(across, 2.0 * across, across, 0.0, 0.0, 0.0),
+            ..nothing
         },
     );
+    let axis = |first: Vec3<f64>| AxisPair {
+        first,
+        ..AxisPair::default()
+    };
     builder.joint(JointSpec {
-        start: vec![0.0, 0.0, radius, 1.0, 0.0, 0.0, 0.0],
-        start_velocity: vec![speed, 0.0, 0.0, 0.0, speed / radius, 0.0],
-        ..JointSpec::new("disk_joint", JointKind::Free, "world", "disk")
+        start_velocity: vec![speed, 0.0, 0.0],
+        ..JointSpec::new("plane", JointKind::Planar, "world", "heading")
+    });
+    builder.joint(JointSpec {
+        start: vec![radius],
+        ..JointSpec::new("height", JointKind::Prismatic, "heading", "centre")
+    });
+    builder.joint(JointSpec {
+        axes: axis(Vec3::new(1.0, 0.0, 0.0)),
+        ..JointSpec::new("lean", JointKind::Revolute, "centre", "leaning")
+    });
+    builder.joint(JointSpec {
+        axes: axis(LEFT),
+        start_velocity: vec![speed / radius],
+        ..JointSpec::new("spin", JointKind::Continuous, "leaning", "disk")
     });
     builder.constraint(rolling("ground", ContactSpec::wheel("disk", LEFT, radius)));
     builder
