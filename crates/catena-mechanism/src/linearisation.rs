@@ -292,6 +292,9 @@ impl Motion {
 
 /// Z with J Z = 0 and ones in the rows of the independent freedoms, and which these are.
 pub(crate) fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat<f64>, Vec<usize>)> {
+    if rows.rows() == 0 {
+        return Ok((Mat::identity(nv, nv), (0..nv).collect()));
+    }
     let transposed = Mat::from_fn(nv, rows.rows(), |i, j| rows[(j, i)]);
     let decomposed = transposed.col_piv_qr();
     let r = decomposed.thin_R();

@@ -23,7 +23,7 @@
 
 use crate::dense::RANK_TOLERANCE;
 use crate::linearisation::{Mode, Modes, allowed_motions, diverged, matrix, normalised};
-use catena::algorithm::constrained::{Axes, ClosedChain, Rows};
+use catena::algorithm::constrained::{Axes, ClosedChain, CompleteOrthogonal, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Rule;
@@ -165,17 +165,12 @@ impl SteadyMotion {
             ));
         }
         let along = increments(model, state, &found.accelerations);
-        let conditions = conditions(model, state);
-        let (mut z, mut independent) = allowed_motions(&conditions, 2 * nv)?;
-        let n = independent.len();
-        if let Some(variables) = variables.filter(|variables| variables.len() == n) {
-            let at = |&(k, is_rate): &(usize, bool)| k + if is_rate { nv } else { 0 };
-            independent = variables.iter().map(at).collect();
-            let own = Mat::from_fn(n, n, |i, j| z[(independent[i], j)]);
-            // Z own⁻¹ = (own⁻ᵀ Zᵀ)ᵀ
-            let changed = own.transpose().full_piv_lu().solve(z.transpose());
-            z = changed.transpose().to_owned();
-        }
+        let (z, variables) = directions(model, state, variables)?;
+        let n = variables.len();
+        let independent: Vec<usize> = variables
+            .iter()
+            .map(|&(k, is_rate)| k + if is_rate { nv } else { 0 })
+            .collect();
         let moved = &along * &z;
         let a = matrix(n, n, |i, j| moved[(independent[i], j)]);
         let stays = &z * Mat::from_fn(n, n, |i, j| a[(i, j)]);
@@ -193,7 +188,7 @@ impl SteadyMotion {
             state: state.clone(),
             effort: effort.to_vec(),
             residual,
-            variables: independent.iter().map(|&k| (k % nv, k >= nv)).collect(),
+            variables,
             spread: matrix(2 * nv, n, |i, j| z[(i, j)]),
             a,
             b,
@@ -358,50 +353,97 @@ fn increments(model: &Model, state: &State, slopes: &[Matrix; 3]) -> Mat<f64> {
     along
 }
 
-/// The rows of (2): those on positions, then all.
-fn conditions(model: &Model, state: &State) -> Matrix {
-    let (nv, m) = (model.nv(), model.constraint_rows());
+/// Z of (2) and what x counts: positions that the rows on positions leave free, then velocities that all rows leave free.
+fn directions(
+    model: &Model,
+    state: &State,
+    chosen: Option<&[(usize, bool)]>,
+) -> Result<(Mat<f64>, Vec<(usize, bool)>)> {
+    let nv = model.nv();
+    let Rates { jacobian, slope } = Rates::new(model, state);
     let mut on_positions = Vec::new();
     let mut first = 0;
     for constraint in model.constraints() {
         on_positions.extend(first..first + constraint.position_rows());
         first += constraint.rows();
     }
-    let h = on_positions.len();
-    let mut conditions = Matrix::zeros(h + m, 2 * nv);
-    let still = vec![D1::zero(); nv];
-    let mut kinematics = Kinematics::new(model);
-    let mut rows = Rows::new(model, Axes::Parent);
-    for direction in 0..nv {
-        let mut moving: State<D1> = state.lift();
-        let mut step = still.clone();
-        step[direction] = D1::variable(0.0, 0);
-        moving.step(model, &step);
-        forward_kinematics(model, moving.view(), &still, &mut kinematics);
-        rows.evaluate(model, D1::zero(), &moving.q, &moving.v, &kinematics);
-        for row in 0..m {
-            conditions[(h + row, direction)] = rows.rate[row].derivative[0];
+    let own = matrix(on_positions.len(), nv, |k, j| {
+        jacobian[(on_positions[k], j)]
+    });
+    let free = |rows: &Matrix, rates: bool| {
+        let (z, independent) = allowed_motions(rows, nv)?;
+        let kept: Vec<usize> = chosen
+            .into_iter()
+            .flatten()
+            .filter(|(_, is_rate)| *is_rate == rates)
+            .map(|&(k, _)| k)
+            .collect();
+        if kept.len() != independent.len() {
+            return Ok((z, independent));
+        }
+        // Z own⁻¹ = (own⁻ᵀ Zᵀ)ᵀ
+        let own = Mat::from_fn(kept.len(), kept.len(), |i, j| z[(kept[i], j)]);
+        let changed = own.transpose().full_piv_lu().solve(z.transpose());
+        Ok::<_, Error>((changed.transpose().to_owned(), kept))
+    };
+    let (positions, of_positions) = free(&own, false)?;
+    let (rates, of_rates) = free(&jacobian, true)?;
+    let (p, r) = (of_positions.len(), of_rates.len());
+    let mut z = Mat::zeros(2 * nv, p + r);
+    let mut shortest = CompleteOrthogonal::new(nv, jacobian.rows());
+    shortest.decompose(&jacobian, RANK_TOLERANCE, usize::MAX);
+    let transposed = jacobian.transpose();
+    for j in 0..p {
+        let along: Vec<f64> = (0..nv).map(|k| positions[(k, j)]).collect();
+        // δv = −J⁺ (∂ξ̇/∂q δ), less what the independent velocities do
+        let mut y: Vec<f64> = slope.times(&along).iter().map(|x| -x).collect();
+        shortest.solve(&mut y);
+        let follows = transposed.times(&y);
+        for k in 0..nv {
+            z[(k, j)] = along[k];
+            let own = of_rates.iter().enumerate();
+            let free: f64 = own.map(|(i, &at)| rates[(k, i)] * follows[at]).sum();
+            z[(nv + k, j)] = follows[k] - free;
         }
     }
-    let jacobian = rows.dense(nv);
-    for column in 0..nv {
-        for (k, &row) in on_positions.iter().enumerate() {
-            conditions[(k, column)] = jacobian[(row, column)].value;
-        }
-        for row in 0..m {
-            conditions[(h + row, nv + column)] = jacobian[(row, column)].value;
+    for j in 0..r {
+        for k in 0..nv {
+            z[(nv + k, p + j)] = rates[(k, j)];
         }
     }
-    scaled(conditions)
+    let name = |list: Vec<usize>, is_rate: bool| list.into_iter().map(move |k| (k, is_rate));
+    let variables = name(of_positions, false).chain(name(of_rates, true));
+    Ok((z, variables.collect()))
 }
 
-/// Rows of length 1: a fast motion does not make the others look dependent.
-fn scaled(mut rows: Matrix) -> Matrix {
-    for k in 0..rows.rows() {
-        let size = largest(rows.row(k));
-        if size > RANK_TOLERANCE {
-            rows.row_mut(k).iter_mut().for_each(|x| *x /= size);
+/// J and ∂ξ̇/∂q of all rows.
+struct Rates {
+    jacobian: Matrix,
+    slope: Matrix,
+}
+
+impl Rates {
+    fn new(model: &Model, state: &State) -> Self {
+        let (nv, m) = (model.nv(), model.constraint_rows());
+        let mut slope = Matrix::zeros(m, nv);
+        let still = vec![D1::zero(); nv];
+        let mut kinematics = Kinematics::new(model);
+        let mut rows = Rows::new(model, Axes::Parent);
+        for direction in 0..nv {
+            let mut moving: State<D1> = state.lift();
+            let mut step = still.clone();
+            step[direction] = D1::variable(0.0, 0);
+            moving.step(model, &step);
+            forward_kinematics(model, moving.view(), &still, &mut kinematics);
+            rows.evaluate(model, D1::zero(), &moving.q, &moving.v, &kinematics);
+            for row in 0..m {
+                slope[(row, direction)] = rows.rate[row].derivative[0];
+            }
+        }
+        let jacobian = rows.dense(nv);
+        Rates {
+            jacobian: matrix(m, nv, |i, j| jacobian[(i, j)].value),
+            slope,
         }
     }
-    rows
 }

@@ -2,7 +2,9 @@
 //! published benchmark of the bicycle.
 
 use catena::algorithm::constrained::ClosedChain;
-use catena::model::{ConstraintSpec, ContactSpec, JointKind, JointSpec, ModelBuilder, RuleSpec, embedded};
+use catena::model::{
+    ConstraintSpec, ContactSpec, JointKind, JointSpec, ModelBuilder, RuleSpec, embedded,
+};
 use catena::spatial::Vec3;
 use catena::{Model, State};
 use catena_mechanism::doctor::diagnose;
@@ -246,6 +248,8 @@ fn the_bicycle_has_the_published_eigenvalues() {
     );
     let linear = bicycle(5.0);
     assert!(linear.leaves < 1e-12 && linear.residual < 1e-10);
+    let rates = linear.variables.iter().filter(|(_, is_rate)| *is_rate);
+    assert_eq!((linear.variables.len(), rates.count()), (10, 3));
 }
 
 /// The speed near a guess at which a real part vanishes: inverse interpolation through four speeds.
