@@ -6,7 +6,7 @@ use crate::schema::FORMAT;
 use catena::model::{
     ActuatorSpec, AxisPair, ConstraintSpec, Dof, ForceAxes, ForceRule, ForceSpec, FrameSpec,
     GravityGradient, JointKind, JointSpec, Law, LinkSpec, ModelBuilder, RuleSpec, SensorRule,
-    SensorSpec,
+    SensorSpec, Surface,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
@@ -327,9 +327,19 @@ fn constraint(spec: &ConstraintSpec) -> Section {
                 ("parent", text(&contact.parent)),
                 ("child", text(&contact.child)),
                 ("origin", vector(contact.origin)),
-                ("normal", vector(contact.normal)),
-                ("centre", vector(contact.centre)),
             ];
+            section.extend(match contact.surface {
+                Surface::Plane => vec![("normal", vector(contact.normal))],
+                Surface::Sphere(radius) => vec![
+                    ("normal", vector(contact.normal)),
+                    ("parent_radius", number(radius)),
+                ],
+                Surface::Cylinder(radius) => vec![
+                    ("parent_axis", vector(contact.normal)),
+                    ("parent_radius", number(radius)),
+                ],
+            });
+            section.push(("centre", vector(contact.centre)));
             if let Some(axis) = contact.axis {
                 section.push(("axis", vector(axis)));
             }

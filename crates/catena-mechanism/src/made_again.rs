@@ -168,6 +168,7 @@ pub(crate) fn made_again(
                 },
                 (
                     Rule::Contact {
+                        surface,
                         between,
                         wheel,
                         radius,
@@ -177,6 +178,7 @@ pub(crate) fn made_again(
                 ) => RuleSpec::Contact(Box::new(ContactSpec {
                     parent: name(between.parent, copy),
                     child: name(between.child, copy),
+                    surface: *surface,
                     origin: between.parent_from_joint.translation,
                     normal: between.parent_from_joint.rotation.z,
                     centre: between.child_from_joint.translation,

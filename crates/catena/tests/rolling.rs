@@ -6,7 +6,8 @@ use catena::algorithm::constrained::{
 use catena::algorithm::kinematics::Kinematics;
 use catena::integrate::{Method, Tolerances};
 use catena::model::{
-    ConstraintSpec, ContactSpec, Inertial, JointKind, JointSpec, ModelBuilder, RuleSpec, embedded,
+    ConstraintSpec, ContactSpec, Inertial, JointKind, JointSpec, ModelBuilder, RuleSpec, Surface,
+    embedded,
 };
 use catena::random::Random;
 use catena::simulate::{Audit, Drift, Inputs, Integrator, Simulation, SimulationOptions};
@@ -77,6 +78,24 @@ fn moving_plane() -> Model {
         axis: None,
         ..plane.clone()
     };
+    for (k, (name, surface, axis)) in [
+        ("ball", Surface::Sphere(0.6), None),
+        ("bowl", Surface::Sphere(-0.9), None),
+        ("roller", Surface::Cylinder(0.5), None),
+        ("gear", Surface::Cylinder(0.5), plane.axis),
+        ("ring", Surface::Cylinder(-0.7), plane.axis),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let on = ContactSpec {
+            surface,
+            axis,
+            centre: Vec3::new(0.1 * k as f64, 0.05, 0.2),
+            ..plane.clone()
+        };
+        builder.constraint(ConstraintSpec::new(name, contact(on)));
+    }
     builder.constraint(ConstraintSpec::new("wheel_rolls", contact(plane)));
     builder.constraint(ConstraintSpec::new("sphere_rolls", contact(round)));
     builder.constraint(ConstraintSpec::new(
@@ -371,6 +390,55 @@ fn contact_forces_carry_the_weight() {
     }
 }
 
+/// A uniform ball on a fixed ball, (7/5) (R + r) θ̈ = g sin θ, and a cylinder in a ring, (3/2) (R − r) θ̈ = −g sin θ.
+#[test]
+fn balls_and_wheels_roll_on_each_other() {
+    let accelerate = |tensor: Sym3<f64>, contact: ContactSpec, q: &[f64]| {
+        let mut builder = ModelBuilder::new("rolling");
+        let own = Inertial {
+            mass: 2.0,
+            centre: Vec3::zero(),
+            tensor,
+        };
+        builder.link("round", own);
+        builder.joint(JointSpec::new("joint", JointKind::Free, "world", "round"));
+        let rule = RuleSpec::Contact(Box::new(contact));
+        builder.constraint(ConstraintSpec::new("contact", rule));
+        let model = builder.build().expect("sound");
+        let state = State::new(&model, q, &vec![0.0; model.nv()]).expect("finite");
+        let mut chain = ClosedChain::new(&model);
+        let none = vec![0.0; model.nv()];
+        let motion = chain.forward(0.0, &state, &none, &[]).expect("it rolls");
+        let a = motion.accelerations;
+        Vec3::new(a[0], a[1], a[2])
+    };
+    let (radius, theta, gravity) = (0.2, 0.4f64, 9.81);
+    let (sin, cos) = theta.sin_cos();
+    let about = 0.4 * 2.0 * radius * radius;
+    let solid = Sym3::new(about, about, about, 0.0, 0.0, 0.0);
+    let on_ball = ContactSpec {
+        surface: Surface::Sphere(0.5),
+        ..ContactSpec::sphere("round", radius)
+    };
+    let far = 0.7;
+    let place = [far * sin, 0.0, far * cos, 1.0, 0.0, 0.0, 0.0];
+    let found = accelerate(solid, on_ball, &place);
+    let along = found.x * cos - found.z * sin;
+    assert!((along - gravity * sin / 1.4).abs() < 1e-12, "{along}");
+
+    let half = 0.5 * 2.0 * radius * radius;
+    let cylinder = Sym3::new(half, half, half, 0.0, 0.0, 0.0);
+    let in_ring = ContactSpec {
+        surface: Surface::Cylinder(-0.9),
+        normal: Vec3::new(0.0, 1.0, 0.0),
+        ..ContactSpec::wheel("round", Vec3::new(0.0, 1.0, 0.0), radius)
+    };
+    let place = [far * sin, 0.0, -far * cos, 1.0, 0.0, 0.0, 0.0];
+    let found = accelerate(cylinder, in_ring, &place);
+    let along = found.x * cos + found.z * sin;
+    assert!((along + gravity * sin / 1.5).abs() < 1e-12, "{along}");
+}
+
 /// The sleigh's edge, written in Rust.
 #[derive(Debug)]
 struct Edge;
@@ -563,6 +631,13 @@ fn impossible_constraints_are_told() {
             ..wheel
         }),
         "constraint `rule`: there is no link `slay`",
+    );
+    refused(
+        contact(ContactSpec {
+            surface: Surface::Cylinder(-0.2),
+            ..ContactSpec::sphere("sleigh", 0.3)
+        }),
+        "a radius of 0.3 m does not fit into one of 0.2 m",
     );
     refused(
         RuleSpec::Velocity {

@@ -4,7 +4,7 @@ use super::{axes, joint_placement, pitch};
 use crate::access::{Item, Table};
 use crate::nearest::advice;
 use catena::error::Result;
-use catena::model::{ConstraintSpec, ContactSpec, JointKind, JointSpec, Law, RuleSpec};
+use catena::model::{ConstraintSpec, ContactSpec, JointKind, JointSpec, Law, RuleSpec, Surface};
 use catena::spatial::Vec3;
 
 /// Types that are not kinds of joints.
@@ -61,7 +61,17 @@ const DRIVER_KEYS: &[&str] = &[
 ];
 
 const CONTACT_KEYS: &[&str] = &[
-    "name", "type", "parent", "child", "origin", "normal", "centre", "axis", "radius",
+    "name",
+    "type",
+    "parent",
+    "child",
+    "origin",
+    "normal",
+    "parent_axis",
+    "parent_radius",
+    "centre",
+    "axis",
+    "radius",
 ];
 const EDGE_KEYS: &[&str] = &["name", "type", "parent", "child", "point", "across"];
 const VELOCITY_KEYS: &[&str] = &["name", "type", "freedoms", "coefficients", "rate"];
@@ -151,15 +161,29 @@ fn plane_owner(table: &Table<'_>) -> Result<String> {
     Ok(parent.into())
 }
 
-/// A wheel, which has an axis, or a sphere on a plane.
+/// A wheel, which has an axis, or a sphere; on a plane, on a cylinder, which has an axis, or on a sphere.
 fn contact(table: &Table<'_>, rolls: bool) -> Result<RuleSpec> {
     table.expect_keys(CONTACT_KEYS)?;
     let child = table.require("child")?.text()?;
     let round = ContactSpec::sphere(child, table.require("radius")?.number()?);
+    let (surface, normal) = match (table.get("parent_radius"), table.get("parent_axis")) {
+        (None, None) => (Surface::Plane, "normal"),
+        (Some(radius), None) => (Surface::Sphere(radius.number()?), "normal"),
+        (Some(radius), Some(_)) => (Surface::Cylinder(radius.number()?), "parent_axis"),
+        (None, Some(axis)) => {
+            return Err(axis
+                .error("is the axis of a cylinder or wheel without a radius")
+                .hint("give its radius, `parent_radius`"));
+        }
+    };
+    if let (Surface::Cylinder(_), Some(given)) = (surface, table.get("normal")) {
+        return Err(given.error("is for planes and spheres: a cylinder has `parent_axis`"));
+    }
     Ok(RuleSpec::Contact(Box::new(ContactSpec {
         parent: plane_owner(table)?,
+        surface,
         origin: optional_vector(table, "origin", round.origin)?,
-        normal: optional_vector(table, "normal", round.normal)?,
+        normal: optional_vector(table, normal, round.normal)?,
         centre: optional_vector(table, "centre", round.centre)?,
         axis: match table.get("axis") {
             Some(axis) => Some(axis.vector()?),

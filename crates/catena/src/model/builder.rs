@@ -774,6 +774,7 @@ impl Making {
                     law: law.clone(),
                 },
                 RuleSpec::Contact(contact) => Rule::Contact {
+                    surface: contact.surface,
                     between: self.closure(
                         (JointKind::Free, 0.0),
                         (&contact.parent, frame(contact.origin, contact.normal)),

@@ -1,7 +1,7 @@
 //! The checks a model passes before any number is computed from it.
 
 use super::builder::{JointSpec, LinkSpec, ModelBuilder, WORLD};
-use super::constraint::{Constraint, ConstraintSpec, Rule, RuleSpec};
+use super::constraint::{Constraint, ConstraintSpec, ContactSpec, Rule, RuleSpec, Surface};
 use super::{JointKind, Law, Model, Tree};
 use crate::algorithm::factorization::Factorization;
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -399,6 +399,35 @@ fn direction(spec: &ConstraintSpec, what: &str, direction: Vec3<f64>) -> Result<
     Err(model_error(&spec.place, message))
 }
 
+/// A surface has a radius, and what rolls inside it is smaller; a wheel rolls on planes and on wheels with a parallel axis.
+fn surface(spec: &ConstraintSpec, contact: &ContactSpec) -> Result<()> {
+    let refuse = |message: String| {
+        let message = format!("constraint `{}`: {message}", spec.name);
+        Err(model_error(&spec.place, message))
+    };
+    let radius = match contact.surface {
+        Surface::Plane => return Ok(()),
+        Surface::Sphere(radius) | Surface::Cylinder(radius) => radius,
+    };
+    if !radius.is_finite() || radius == 0.0 {
+        return refuse(format!(
+            "the radius of the parent must be a length, negative for its inside, not {radius} m"
+        ));
+    }
+    if radius < 0.0 && contact.radius >= -radius {
+        return refuse(format!(
+            "a radius of {} m does not fit into one of {} m",
+            contact.radius, -radius
+        ));
+    }
+    match (contact.surface, contact.axis) {
+        (Surface::Sphere(_), Some(_)) => {
+            refuse("a wheel on a sphere is not supported: leave out its axis for a sphere".into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Every number of a constraint is finite and possible.
 fn constraint_numbers(spec: &ConstraintSpec) -> Result<()> {
     let finite = |x: f64, what: &str| {
@@ -478,7 +507,12 @@ fn constraint_numbers(spec: &ConstraintSpec) -> Result<()> {
             Ok(())
         }
         RuleSpec::Contact(contact) => {
-            direction(spec, "the normal", contact.normal)?;
+            let normal = match contact.surface {
+                Surface::Cylinder(_) => "the axis of the parent",
+                _ => "the normal",
+            };
+            direction(spec, normal, contact.normal)?;
+            surface(spec, contact)?;
             if let Some(axis) = contact.axis {
                 direction(spec, "the axis", axis)?;
             }

@@ -6,8 +6,8 @@
 //! | distance | 1 | two points stay at a fixed distance |
 //! | coupling | 1 | Σ cₖ qₖ = c₀: gears, mimicking joints |
 //! | driver | 1 | qₖ = s(t): a motor whose motion is given |
-//! | contact | 1 | a wheel's edge or a sphere touches a plane |
-//! | rolling | 1 + 2 | the same, and it does not slip: two rows on velocities |
+//! | contact | 1 | a wheel's edge or a sphere touches a plane, a cylinder or a sphere |
+//! | rolling | 1 + 2 | the same, and it does not slip: two rows on velocities (wheel on wheel: one) |
 //! | knife edge | 1 | a point does not move across an edge: a row on velocities |
 //! | velocity | 1 | Σ cₖ vₖ = c₀: a row on velocities |
 //!
@@ -66,7 +66,7 @@ pub enum RuleSpec {
         /// Its motion.
         law: Law,
     },
-    /// A wheel or a sphere touches a plane, and may roll on it. It cannot lift off.
+    /// A wheel or a sphere touches a surface, and may roll on it. It cannot lift off.
     Contact(Box<ContactSpec>),
     /// A point of a link does not move in one of the link's directions, as a skate does not move across its blade.
     KnifeEdge {
@@ -88,16 +88,50 @@ pub enum RuleSpec {
     },
 }
 
-/// A wheel or a sphere on a plane.
+/// What something rolls on. Radii are positive outside, negative where it rolls inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Surface<P = f64> {
+    /// A plane.
+    #[default]
+    Plane,
+    /// A sphere of this radius; a sphere rolls on it.
+    Sphere(P),
+    /// A cylinder, or a wheel, of this radius. A wheel on it has an axis parallel to its own.
+    Cylinder(P),
+}
+
+impl<P: Copy> Surface<P> {
+    pub(crate) fn map<T>(self, f: &impl Fn(P) -> T) -> Surface<T> {
+        match self {
+            Surface::Plane => Surface::Plane,
+            Surface::Sphere(radius) => Surface::Sphere(f(radius)),
+            Surface::Cylinder(radius) => Surface::Cylinder(f(radius)),
+        }
+    }
+}
+
+/// Rows of a contact: its height, and directions in which it does not slip. A wheel on a wheel may slide along the axes.
+pub(crate) fn contact_rows<P>(surface: &Surface<P>, wheel: bool, rolls: bool) -> usize {
+    match (surface, wheel, rolls) {
+        (_, _, false) => 1,
+        (Surface::Cylinder(_), true, true) => 2,
+        (_, _, true) => 3,
+    }
+}
+
+/// A wheel or a sphere on a surface.
 #[derive(Clone, Debug)]
 pub struct ContactSpec {
-    /// The link with the plane, or `world`.
+    /// The link with the surface, or `world`.
     pub parent: String,
     /// The link that is round.
     pub child: String,
-    /// A point of the plane in the parent's link frame, m.
+    /// The surface.
+    pub surface: Surface,
+    /// A point of the plane, or the centre of the sphere or cylinder, in the parent's link frame, m.
     pub origin: Vec3<f64>,
-    /// Normal of the plane in the parent's axes, towards the round body, of any length.
+    /// Normal of the plane, towards the round body; axis of the cylinder; of a sphere a direction opposite to which there is no contact. In the
+    /// parent's axes, of any length.
     pub normal: Vec3<f64>,
     /// Centre of the wheel or sphere in the child's link frame, m.
     pub centre: Vec3<f64>,
@@ -123,6 +157,7 @@ impl ContactSpec {
         ContactSpec {
             parent: super::builder::WORLD.into(),
             child: child.into(),
+            surface: Surface::Plane,
             origin: Vec3::zero(),
             normal: Vec3::new(0.0, 0.0, 1.0),
             centre: Vec3::zero(),
@@ -307,9 +342,11 @@ pub enum Rule<P = f64> {
         /// Its motion.
         law: Law,
     },
-    /// A wheel or a sphere touches a plane.
+    /// A wheel or a sphere touches a surface.
     Contact {
-        /// Frames of the plane (z is the normal) and of the round body (origin at its centre, z along the wheel's axis).
+        /// The surface.
+        surface: Surface<P>,
+        /// Frames of the surface (z is the normal or the axis) and of the round body (origin at its centre, z along the wheel's axis).
         between: Closure<P>,
         /// A wheel? Otherwise a sphere.
         wheel: bool,
@@ -363,7 +400,12 @@ impl<P> Constraint<P> {
     pub fn rows(&self) -> usize {
         match &self.rule {
             Rule::Joint(closure) => 6 - closure.kind.nv(),
-            Rule::Contact { rolls: true, .. } => 3,
+            Rule::Contact {
+                surface,
+                wheel,
+                rolls,
+                ..
+            } => contact_rows(surface, *wheel, *rolls),
             _ => 1,
         }
     }
@@ -453,11 +495,13 @@ impl<P: Copy> Constraint<P> {
                     law: law.clone(),
                 },
                 Rule::Contact {
+                    surface,
                     between,
                     wheel,
                     radius,
                     rolls,
                 } => Rule::Contact {
+                    surface: surface.map(f),
                     between: between.map(f),
                     wheel: *wheel,
                     radius: f(*radius),

@@ -22,8 +22,9 @@ pub(crate) use angles::Angles;
 pub use builder::{
     AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,
 };
+pub(crate) use constraint::contact_rows;
 pub use constraint::{
-    Closure, Constraint, ConstraintSpec, ContactSpec, Coordinate, Law, Rule, RuleSpec,
+    Closure, Constraint, ConstraintSpec, ContactSpec, Coordinate, Law, Rule, RuleSpec, Surface,
 };
 pub use couplings::{Cluster, Couplings, Follower};
 pub use force::{

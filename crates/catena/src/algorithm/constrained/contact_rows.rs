@@ -1,21 +1,27 @@
-//! The rows of a body that rolls on a plane, and of a knife edge.
+//! The rows of a body that rolls on a plane, on a cylinder or on a sphere, and of a knife edge.
 //!
-//! The plane is fixed in frame A (z is its normal n), the wheel or sphere in frame B, whose origin is its centre c; z of B is the wheel's axis a.
-//! The contact is at c + g, and u is the velocity of the body's material there relative to that of the plane:
+//! The surface is fixed in frame A, whose origin p is on the plane or is the centre of the cylinder or sphere; z of A is the normal or the axis. The wheel or
+//! sphere of radius r is fixed in frame B, whose origin is its centre c; z of B is the wheel's axis a. n is the normal of the surface towards c, the
+//! contact is at c + g, and u is the velocity of the body's material there relative to that of the surface:
 //!
 //! ```text
-//! sphere   g = −r n
-//! wheel    g = −r (n − s a)/k,   s = n·a,   k = |a × n|          lowest point of the circle; none where the wheel lies flat
-//! height   ξ = n·(c − p) − r k  (sphere: k = 1),   ξ̇ = n·u       the envelope: g moves within the circle
-//! rolling  ξ̇ = e·u,  no ξ                                        wheel: e = a × n/k along, n × e across; sphere: x and y of A
-//! edge     ξ̇ = e·u,  no ξ                                        e is the z axis of B, u the velocity of its origin
-//! bias     ξ̈ = ė·u + e·u̇   at v̇ = 0
+//! sphere     g = −r n
+//! wheel      g = −r (n − s a)/k,   s = n·a,   k = |a × n|        on a plane: lowest point of the circle; none where the wheel lies flat
+//! normal     n = z of A;  h/|h| on a sphere;  h⊥/|h⊥| on a cylinder                  h = c − p, h⊥ across the axis; −n inside
+//! height     ξ = n·h − r k (plane),  ±|h| − R − r (R < 0 inside),   ξ̇ = n·u          the envelope: g moves within the surface
+//! rolling    ξ̇ = e·u,  no ξ
+//! edge       ξ̇ = e·u,  no ξ                                      e is the z axis of B, u the velocity of its origin
+//! bias       ξ̈ = ė·u + e·u̇   at v̇ = 0
 //! ```
+//!
+//! Directions e of rolling: of a wheel on a plane a × n/k along it, n × e across; on a cylinder around it and along its axis, for a wheel only
+//! around it; of a sphere on a plane x and y of A, on a sphere the same turned from z to n by the shortest way.
 //!
 //! The rows of rolling and of the edge are linear in the velocities and not integrable: they have no residual of positions, and
 //! limit velocities alone.
 
 use super::joint_rows::{MovingFrame, Row};
+use crate::model::Surface;
 use crate::scalar::Scalar;
 use crate::spatial::{Force, Vec3};
 
@@ -95,7 +101,7 @@ fn sliding<S: Scalar>(a: &MovingFrame<S>, b: &MovingFrame<S>, g: Moving<S>) -> M
     origins.plus(moving(b).cross(g)).plus(carried.times(minus))
 }
 
-/// What touches the plane.
+/// What touches the surface.
 #[derive(Clone, Copy)]
 pub(crate) enum Round<S> {
     /// The edge of a wheel of this radius.
@@ -104,40 +110,81 @@ pub(crate) enum Round<S> {
     Sphere(S),
 }
 
+/// A number and its rate.
+fn quotient<S: Scalar>([a, a_rate]: [S; 2], [b, b_rate]: [S; 2]) -> [S; 2] {
+    let inverse = b.recip();
+    let value = a * inverse;
+    [value, (a_rate - value * b_rate) * inverse]
+}
+
+/// The length of a vector and its rate.
+fn length<S: Scalar>(x: Moving<S>) -> [S; 2] {
+    let size = x.value.dot(x.value).sqrt();
+    [size, x.value.dot(x.rate) * size.recip()]
+}
+
 /// Rows of a contact: height, then rolling along and across; and the contact's place, at which their forces act.
 pub(crate) fn contact<S: Scalar>(
     a: &MovingFrame<S>,
     b: &MovingFrame<S>,
+    surface: Surface<S>,
     round: Round<S>,
 ) -> ([Row<S>; 3], Vec3<S>) {
-    let n = Moving::fixed(a.pose.rotation.z, a.omega);
-    let (g, gap, along) = match round {
-        Round::Sphere(radius) => {
-            let g = n.times([-radius, S::zero()]);
-            (g, radius, Moving::fixed(a.pose.rotation.x, a.omega))
+    let z = Moving::fixed(a.pose.rotation.z, a.omega);
+    let constant = |x: S| [x, S::zero()];
+    let one = constant(S::one());
+    let minus = constant(-S::one());
+    let h = Moving {
+        value: b.pose.translation - a.pose.translation,
+        rate: b.velocity - a.velocity,
+    };
+    let (n, n_h, gap) = match surface {
+        Surface::Plane => (z, z.value.dot(h.value), S::zero()),
+        Surface::Sphere(radius) | Surface::Cylinder(radius) => {
+            let away = match surface {
+                Surface::Cylinder(_) => h.plus(z.times(z.dot(h)).times(minus)),
+                _ => h,
+            };
+            let outside = S::select(radius.less(S::zero()), -S::one(), S::one());
+            let distance = length(away);
+            let outward = away.times(quotient(one, distance));
+            (
+                outward.times(constant(outside)),
+                outside * distance[0],
+                radius,
+            )
         }
-        Round::Wheel(radius) => {
+    };
+    let x = Moving::fixed(a.pose.rotation.x, a.omega);
+    let (g, reach, along) = match (round, surface) {
+        (Round::Wheel(radius), Surface::Plane) => {
             let axis = Moving::fixed(b.pose.rotation.z, b.omega);
             let heading = axis.cross(n);
-            let [square, half_rate] = [
-                heading.value.dot(heading.value),
-                heading.value.dot(heading.rate),
-            ];
-            let k = square.sqrt();
-            let per_k = k.recip();
-            // 1/k and its rate
-            let inverse = [per_k, -(half_rate * per_k * per_k * per_k)];
+            let k = length(heading);
+            let inverse = quotient(one, k);
             let [s, s_rate] = n.dot(axis);
             let inward = n.plus(axis.times([-s, -s_rate])).times(inverse);
-            let g = inward.times([-radius, S::zero()]);
-            (g, radius * k, heading.times(inverse))
+            let g = inward.times(constant(-radius));
+            (g, radius * k[0], heading.times(inverse))
+        }
+        (Round::Wheel(radius) | Round::Sphere(radius), _) => {
+            let along = match surface {
+                Surface::Plane => x,
+                Surface::Cylinder(_) => z.cross(n),
+                // x − (x·n)/(1 + z·n) (n + z)
+                Surface::Sphere(_) => {
+                    let [cos, cos_rate] = z.dot(n);
+                    let [part, part_rate] = quotient(x.dot(n), [S::one() + cos, cos_rate]);
+                    x.plus(n.plus(z).times([-part, -part_rate]))
+                }
+            };
+            (n.times(constant(-radius)), radius, along)
         }
     };
     let u = sliding(a, b, g);
-    let height = n.value.dot(b.pose.translation - a.pose.translation) - gap;
     let across = n.cross(along);
     let rows = [
-        n.along(u, height),
+        n.along(u, n_h - gap - reach),
         along.along(u, S::zero()),
         across.along(u, S::zero()),
     ];

@@ -23,7 +23,7 @@ use super::joint_rows::{MovingFrame, Relative, Row};
 use crate::algorithm::Card;
 use crate::algorithm::kinematics::Kinematics;
 use crate::matrix::Matrix;
-use crate::model::{Closure, JointKind, Model, Rule, Tree};
+use crate::model::{Closure, JointKind, Model, Rule, Tree, contact_rows};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 
@@ -427,6 +427,7 @@ pub(crate) fn rows_between<S: Scalar, P: Parameter<S>>(
             (rows, 1, centre)
         }
         &Rule::Contact {
+            surface,
             wheel,
             radius,
             rolls,
@@ -436,9 +437,9 @@ pub(crate) fn rows_between<S: Scalar, P: Parameter<S>>(
                 true => Round::Wheel(radius.lift()),
                 false => Round::Sphere(radius.lift()),
             };
-            let (found, at) = contact(a, b, round);
+            let (found, at) = contact(a, b, surface.map(&|x: P| x.lift()), round);
             rows[..3].copy_from_slice(&found);
-            (rows, if rolls { 3 } else { 1 }, at)
+            (rows, contact_rows(&surface, wheel, rolls), at)
         }
         Rule::KnifeEdge { .. } => {
             rows[0] = knife_edge(a, b);
