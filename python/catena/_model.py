@@ -164,7 +164,7 @@ class Model(_catena.Model):
 
     def close_loop(self, name: str, type: str = "revolute", **keys: Any) -> "Model":
         """Adds a constraint and gives the model back: a joint that closes a loop (`parent`, `child`, `origin` …), a `weld`,
-        `point`, `distance`, `coupling` or `driver`, as in model files."""
+        `point`, `distance`, `coupling`, `driver`, `rolling`, `contact`, `knife_edge` or `velocity`, as in model files."""
         self._add("constraint", {"name": name, "type": type, **keys})
         return self
 
@@ -934,6 +934,8 @@ class Diagnosis:
             f"{r['freedoms']} freedom(s): {r['tree_freedoms']} of the tree, {r['rows']} rows of constraints of which "
             f"{r['redundant']} depend on others (counting alone gives {r['counted']})"
         ]
+        if r["velocity_rows"]:
+            lines.append(f"{r['position_freedoms']} freedom(s) of position: {r['velocity_rows']} row(s) limit velocities alone")
         if r["singular"]:
             lines.append(f"this position is singular: it has {r['freedoms_here']} freedoms, others have {r['freedoms']}")
         if r["contradiction"]:
