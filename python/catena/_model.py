@@ -448,6 +448,31 @@ class Model(_catena.Model):
             r["residual"],
         )
 
+    def linearize_motion(self, q: Any, v: Any = None, tau: Any = None) -> "SteadyMotion":
+        """The linear equations about a steady motion that passes q with constant velocities v under the efforts `tau`, and their modes: of what
+        rolls, and of anything else that goes on for ever.
+
+        >>> bicycle = catena.model("bicycle")
+        >>> straight = bicycle.linearize_motion([0, 0, 0.3, 1, 0, 0, 0, 0, 0, 0], [6, 0, 0, 0, 0, 0, 6 / 0.3, 0, 6 / 0.35])
+        >>> straight.A.shape, straight.zeros, bool(np.all(straight.values.real < 0))
+        ((10, 10), 6, True)
+        """
+        r = self._linearize_motion(q, v, tau)
+        # joints that follow others are among all freedoms
+        n, nv = len(r["variables"]), len(r["Z"]) // 2
+        matrix = lambda name, rows, columns: np.array(r[name], dtype=float).reshape(rows, columns)  # noqa: E731
+        values = np.array(r["values"], dtype=float).reshape(-1, 2)
+        return SteadyMotion(
+            tuple(r["variables"]),
+            matrix("A", n, n),
+            matrix("B", n, nv),
+            matrix("Z", 2 * nv, n),
+            values[:, 0] + 1j * values[:, 1],
+            matrix("real", -1, nv) + 1j * matrix("imaginary", -1, nv),
+            r["zeros"],
+            r["residual"],
+        )
+
     # --- motion in time ----------------------------------------------------------------------------------------------
 
     def simulate(
@@ -859,6 +884,24 @@ class Complement(NamedTuple):
     I: Array  # noqa: E741
     N_dot: Array
     C: Array
+
+
+class SteadyMotion(NamedTuple):
+    """Linear equations about a steady motion: dx/dt = A x + B δτ. x counts the `variables`: increments of positions and, with a prime, of
+    velocities; Z x are those of all positions, then of all velocities.
+
+    `values` are the eigenvalues of A, one of each conjugate pair, slowest first, without the `zeros` that are zero; `shapes` the amplitudes of all
+    freedoms, a row per mode. `residual` is the largest acceleration left.
+    """
+
+    variables: Tuple[str, ...]
+    A: Array
+    B: Array
+    Z: Array
+    values: Array
+    shapes: Array
+    zeros: int
+    residual: float
 
 
 class Linearisation(NamedTuple):
