@@ -42,6 +42,9 @@ const CHANGES: f64 = 1e-8;
 
 type D1 = Dual<f64, 1>;
 
+/// What an entry of x counts: a freedom, and whether it is the increment of its velocity.
+pub type Variable = (usize, bool);
+
 /// The linear equations about a steady motion.
 #[derive(Clone, Debug)]
 pub struct SteadyMotion {
@@ -53,7 +56,7 @@ pub struct SteadyMotion {
     /// Largest acceleration left, m/s² or rad/s².
     pub residual: f64,
     /// What x counts: freedoms k as increments of position (k, false) or of velocity (k, true).
-    pub variables: Vec<(usize, bool)>,
+    pub variables: Vec<Variable>,
     /// Z, 2nv × n: increments of all positions, then of all velocities.
     pub spread: Matrix,
     /// A, n × n.
@@ -137,7 +140,7 @@ impl SteadyMotion {
         model: &Model,
         state: &State,
         effort: &[f64],
-        variables: Option<&[(usize, bool)]>,
+        variables: Option<&[Variable]>,
     ) -> Result<Self> {
         let nv = model.nv();
         let mut chain = ClosedChain::new(model);
@@ -357,8 +360,8 @@ fn increments(model: &Model, state: &State, slopes: &[Matrix; 3]) -> Mat<f64> {
 fn directions(
     model: &Model,
     state: &State,
-    chosen: Option<&[(usize, bool)]>,
-) -> Result<(Mat<f64>, Vec<(usize, bool)>)> {
+    chosen: Option<&[Variable]>,
+) -> Result<(Mat<f64>, Vec<Variable>)> {
     let nv = model.nv();
     let Rates { jacobian, slope } = Rates::new(model, state);
     let mut on_positions = Vec::new();
