@@ -9,8 +9,7 @@
 //! (δ; δv) = Z x:   ẋ = A x + B δτ                                                                           (3)
 //! ```
 //!
-//! (2) holds along (1), so Z x stays in it. Where rows limit velocities alone there are more increments of position than of velocity, and x has
-//! an odd or even number of entries alike.
+//! (2) holds along (1), so Z x stays in it. Where rows limit velocities alone, x counts more increments of position than of velocity.
 //!
 //! A motion that goes on for ever has eigenvalues zero: of the positions on which nothing depends, and of velocities that nothing changes. They come in
 //! chains (a larger velocity leads ever further away), whose round-off would spoil small eigenvalues; so the null space of A is split off first,
