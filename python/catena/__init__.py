@@ -31,6 +31,7 @@ from ._model import (
     Loads,
     Model,
     Momenta,
+    SteadyMotion,
     load,
     loads,
     model,

@@ -42,7 +42,9 @@ pub mod made_again;
 pub mod null_space;
 pub mod rotational;
 mod saddle;
+pub mod steady;
 
 pub use equations::{Equations, Row};
 pub use formulation::{Formulation, Mechanism, Solution};
 pub use linearisation::{Behaviour, Linearisation, Mode, Modes};
+pub use steady::SteadyMotion;

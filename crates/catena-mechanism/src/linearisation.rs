@@ -292,7 +292,10 @@ impl Motion {
 }
 
 /// Z with J Z = 0 and ones in the rows of the independent freedoms, and which these are.
-fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat<f64>, Vec<usize>)> {
+pub(crate) fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat<f64>, Vec<usize>)> {
+    if rows.rows() == 0 {
+        return Ok((Mat::identity(nv, nv), (0..nv).collect()));
+    }
     let transposed = Mat::from_fn(nv, rows.rows(), |i, j| rows[(j, i)]);
     let decomposed = transposed.col_piv_qr();
     let r = decomposed.thin_R();
@@ -370,6 +373,7 @@ impl Linearisation {
     /// Finds an equilibrium near a guess under these efforts, and linearises about it. Velocities of the guess are not used. Dry friction
     /// is left out: its derivative is zero.
     pub fn new(model: &Model, guess: &State, effort: &[f64]) -> Result<Self> {
+        refuse_velocity_rows(model)?;
         let mut motion = Motion::new(model);
         let start = prepared(&mut motion, guess)?;
         let first = search(&mut motion, start.clone(), effort)?;
@@ -416,6 +420,7 @@ impl Linearisation {
 
     /// Linearises about a state at rest, under the efforts that hold it.
     pub fn held(model: &Model, state: &State) -> Result<Self> {
+        refuse_velocity_rows(model)?;
         let mut motion = Motion::new(model);
         let state = prepared(&mut motion, state)?;
         let effort = match &mut motion {
@@ -627,22 +632,38 @@ impl Linearisation {
                 *x = [x[0] + z * y[0], x[1] + z * y[1]];
             }
         }
-        let by_size = |a: &&[f64; 2], b: &&[f64; 2]| {
-            elementary::hypot(a[0], a[1]).total_cmp(&elementary::hypot(b[0], b[1]))
-        };
-        let longest = shape.iter().max_by(by_size).copied().unwrap_or([1.0, 0.0]);
-        let square = longest[0] * longest[0] + longest[1] * longest[1];
-        if square > 0.0 {
-            for x in &mut shape {
-                // x / longest
-                *x = [
-                    (x[0] * longest[0] + x[1] * longest[1]) / square,
-                    (x[1] * longest[0] - x[0] * longest[1]) / square,
-                ];
-            }
-        }
-        shape
+        normalised(shape)
     }
+}
+
+/// A shape whose largest amplitude is 1.
+pub(crate) fn normalised(mut shape: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
+    let by_size = |a: &&[f64; 2], b: &&[f64; 2]| {
+        elementary::hypot(a[0], a[1]).total_cmp(&elementary::hypot(b[0], b[1]))
+    };
+    let longest = shape.iter().max_by(by_size).copied().unwrap_or([1.0, 0.0]);
+    let square = longest[0] * longest[0] + longest[1] * longest[1];
+    if square > 0.0 {
+        for x in &mut shape {
+            // x / longest
+            *x = [
+                (x[0] * longest[0] + x[1] * longest[1]) / square,
+                (x[1] * longest[0] - x[0] * longest[1]) / square,
+            ];
+        }
+    }
+    shape
+}
+
+/// Where rows limit velocities alone, equations of second order in the independent freedoms do not describe the motion.
+fn refuse_velocity_rows(model: &Model) -> Result<()> {
+    model
+        .expect_position_rows("a linearisation in independent coordinates")
+        .map_err(|error| {
+            error.hint(
+                "`SteadyMotion` has the linear equations of what rolls, at rest and in motion",
+            )
+        })
 }
 
 /// The guess at rest, loops closed. Its base must be at rest, too.
@@ -841,7 +862,7 @@ fn refuse_singular(motion: &mut Motion, state: &State) -> Result<()> {
     .hint("`catena doctor` shows the motions; change a length a little, or take another equilibrium"))
 }
 
-fn matrix(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> Matrix {
+pub(crate) fn matrix(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> Matrix {
     let mut made = Matrix::zeros(rows, columns);
     for i in 0..rows {
         for j in 0..columns {
@@ -878,7 +899,7 @@ fn no_inertia() -> Error {
     .hint("give the bodies it moves a mass, or the freedom a rotor")
 }
 
-fn diverged() -> Error {
+pub(crate) fn diverged() -> Error {
     Error::new(
         ErrorKind::Input,
         "the eigenvalues of the linear equations do not converge",

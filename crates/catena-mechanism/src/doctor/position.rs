@@ -23,7 +23,7 @@ const SHUT: f64 = 1e-10;
 
 /// The constraints of a model, evaluated where they are wanted.
 pub(super) struct Loops<'a> {
-    model: &'a Model,
+    pub model: &'a Model,
     pub rows: Rows<f64>,
     pub kinematics: Kinematics<f64>,
     still: Vec<f64>,

@@ -293,6 +293,8 @@ impl InverseKinematics {
         search: &Search,
     ) -> Result<Vec<Instant>> {
         check_times(times, goals.len())?;
+        let what = "a motion through given positions";
+        self.model.expect_position_rows(what)?;
         let mut instants = Vec::with_capacity(times.len());
         let mut state = self.whole(start)?;
         for (&time, goal) in times.iter().zip(goals) {
@@ -489,7 +491,12 @@ impl InverseKinematics {
             rows.extend(momentum.iter().map(|x| x / result.mass));
         }
         if let Some(chain) = &mut self.chain {
-            rows.extend(chain.rows(time, state)?.dense(nv).as_slice());
+            // rows on velocities leave all positions within reach
+            let dense = match chain.on_positions() {
+                Some(positions) => positions.rows(time, state)?.dense(nv),
+                None => chain.rows(time, state)?.dense(nv),
+            };
+            rows.extend(dense.as_slice());
         }
         let mut matrix = Matrix::zeros(rows.len() / nv.max(1), nv);
         matrix.as_mut_slice().copy_from_slice(&rows);
