@@ -31,6 +31,7 @@ pub mod regressor;
 pub mod render;
 pub mod report;
 pub mod simulate;
+pub mod space;
 pub mod study;
 pub mod sweep;
 pub mod tour;

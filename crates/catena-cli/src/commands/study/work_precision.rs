@@ -1,10 +1,8 @@
 //! `catena study work-precision`: what accuracy costs, explicit and implicit, with loose and with stiff joints; and what a Newton
 //! iteration in body coordinates costs per body.
 
-use super::Arguments;
+use super::{Arguments, Found, expect_bodies};
 use crate::number::rough;
-use crate::outcome::Outcome;
-use crate::{json, output};
 use catena::algorithm::body_coordinates::{
     Acting, BodyEquations, BodyNewton, Formulation, Layout, Stiff,
 };
@@ -62,17 +60,9 @@ fn implicit(tolerances: Tolerances, matrix: NewtonMatrix) -> Integrator {
     }
 }
 
-/// Runs the study.
-pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    if !(10..=100_000).contains(&arguments.bodies) {
-        return Err(Error::new(
-            ErrorKind::Input,
-            format!("--bodies: {} is not from 10 to 100000", arguments.bodies),
-        ));
-    }
-    if let Some(folder) = &arguments.output {
-        output::make_folder(folder)?;
-    }
+/// Measures.
+pub fn find(arguments: &Arguments) -> Result<Found> {
+    expect_bodies(arguments)?;
     let mut curves = Vec::new();
     for (links, duration) in LENGTHS {
         if links > arguments.bodies {
@@ -85,27 +75,20 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let iterations = Iterations::measure()?;
     let steps = Step::measure_all(arguments.bodies)?;
     let page = markdown(&curves, &iterations, &steps);
-    let figure = figure(&curves).svg(900, 1200);
-    let record = json!({
-        "format": "catena-study/1",
-        "study": "work-precision",
-        "curves": curves.iter().map(Curves::json).collect::<Vec<_>>(),
-        "iterations": iterations.iter().map(Iterations::json).collect::<Vec<_>>(),
-        "newton_steps": steps.iter().map(Step::json).collect::<Vec<_>>(),
-    });
-    let mut outcome = Outcome::text(if as_json {
-        json::text(&record)
-    } else {
-        page.clone()
-    });
-    if let Some(folder) = &arguments.output {
-        for (name, contents) in [("work-precision.md", page), ("work-precision.svg", figure)] {
-            let path = folder.join(name);
-            output::write_file(&path, contents)?;
-            outcome = outcome.note(format!("wrote {}", path.display()));
-        }
-    }
-    Ok(outcome)
+    Ok(Found {
+        text: page.clone(),
+        files: vec![
+            ("work-precision.md".into(), page),
+            ("work-precision.svg".into(), figure(&curves).svg(900, 1200)),
+        ],
+        record: json!({
+            "format": "catena-study/1",
+            "study": "work-precision",
+            "curves": curves.iter().map(Curves::json).collect::<Vec<_>>(),
+            "iterations": iterations.iter().map(Iterations::json).collect::<Vec<_>>(),
+            "newton_steps": steps.iter().map(Step::json).collect::<Vec<_>>(),
+        }),
+    })
 }
 
 /// A chain of links of 0.1 m and 0.1 kg on revolute joints about x and y in turn.
