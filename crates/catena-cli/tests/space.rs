@@ -1,4 +1,4 @@
-//! `catena space`, and `--root` in other commands.
+//! `catena space`, `catena barycentres`, and `--root` in other commands.
 
 mod common;
 
@@ -109,6 +109,42 @@ fn every_command_numbers_from_another_link() {
     assert!((mass("--root link6") - mass("")).abs() < 1e-12);
 }
 
+/// Barycentres: K is symmetric, and off its diagonal m d̃_ij d̃_ji from the printed D.
+#[test]
+fn augmented_bodies_are_printed() {
+    let text = good("barycentres floating-chain-2 --random 1").stdout;
+    assert!(
+        text.contains("K (kg·m²)") && text.contains("check: Σ m_k d_ik = 0"),
+        "{text}"
+    );
+    let record = good("barycentres space-robot --random 3 --json").json();
+    let state = &record["states"][0];
+    let mass = record["mass"].as_f64().expect("a number");
+    let d: Vec<Vec<Vec<f64>>> = state["D"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(matrix)
+        .collect();
+    let k = matrix(&state["K"]);
+    for i in 0..7 {
+        for j in (0..7).filter(|&j| j != i) {
+            // ã b̃ = b aᵀ − (a·b) 1
+            let (a, b) = (&d[i][j], &d[j][i]);
+            let dot: f64 = a.iter().zip(b).map(|(x, y)| x * y).sum();
+            for row in 0..3 {
+                for column in 0..3 {
+                    let own = if row == column { dot } else { 0.0 };
+                    let expected = mass * (b[row] * a[column] - own);
+                    let found = k[3 * i + row][3 * j + column];
+                    assert!((found - expected).abs() < 1e-9 * mass, "{i} {j}");
+                    assert!((found - k[3 * j + column][3 * i + row]).abs() < 1e-9 * mass);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn mistakes() {
     for (command, message) in [
@@ -116,6 +152,8 @@ fn mistakes() {
         ("space space-robot --root hand", "there is no link `hand`"),
         ("space space-robot --point 1,2", "--point"),
         ("space space-robot --frame nowhere", "nowhere"),
+        ("barycentres stanford", "it does not float"),
+        ("barycentres zoo", "slides"),
         ("forward stanford --root link6", "joins it to the ground"),
     ] {
         let run = run(command);

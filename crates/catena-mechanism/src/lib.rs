@@ -28,6 +28,7 @@
 
 pub mod appendix;
 pub mod augmented;
+pub mod barycentres;
 pub mod constraint_forces;
 mod dense;
 pub mod doctor;
@@ -41,6 +42,7 @@ pub mod null_space;
 pub mod rotational;
 mod saddle;
 
+pub use barycentres::AugmentedBodies;
 pub use equations::{Equations, Row};
 pub use formulation::{Formulation, Mechanism, Solution};
 pub use linearisation::{Behaviour, Linearisation, Mode, Modes};

@@ -2,6 +2,7 @@
 
 pub mod algorithms;
 pub mod assemble;
+pub mod barycentres;
 pub mod benchmark;
 pub mod check;
 pub mod closed_derivatives;
