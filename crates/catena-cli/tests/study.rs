@@ -175,7 +175,7 @@ fn the_other_reading_of_figure_9_is_its_mirror_image() {
         let text = folder.read("fall.csv");
         let mut lines = text.lines().filter(|line| !line.starts_with('#'));
         let head: Vec<&str> = lines.next().expect("a head").split(',').collect();
-        let last: Vec<&str> = lines.last().expect("a row").split(',').collect();
+        let last: Vec<&str> = lines.next_back().expect("a row").split(',').collect();
         let at = |k: usize| {
             let name = format!("q.joint{k}");
             let column = head.iter().position(|cell| cell.starts_with(&name));

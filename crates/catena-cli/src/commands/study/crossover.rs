@@ -85,6 +85,7 @@ fn from(linear: &[f64], cubic: &[f64]) -> String {
     let below = linear.iter().zip(cubic).rev();
     match below.take_while(|(a, b)| a <= b).count() {
         0 => format!("not up to {LONGEST} joints"),
+        count if count == linear.len() => "for every number of joints".into(),
         count => format!("from {} joints on", linear.len() - count + 1),
     }
 }

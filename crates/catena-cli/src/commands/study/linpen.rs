@@ -544,7 +544,7 @@ impl Motions {
         let mut text = format!(
             "\n## Whole runs\n\n\
              Backward differentiation formulas, {DURATION} s, relative and absolute tolerance {TOLERANCE:e}, as in the paper; the best of {RUNS} runs. The \
-             matrix is kept over several steps, so most calls do not pay for it. All schemes solve the same equations and take nearly the same steps.\n"
+             matrix is kept over several steps, so most calls do not pay for it. All schemes solve the same equations; round-off decides how often the matrix is made anew.\n"
         );
         for (title, time) in [
             (

@@ -6,6 +6,7 @@
 
 use super::{Arguments, Found, best_of, markdown_table};
 use crate::commands::count::subject::{both, closed};
+use crate::number::counted;
 use catena::State;
 use catena::algorithm::constrained::ClosedChain;
 use catena::error::Result;
@@ -117,7 +118,7 @@ fn exponent(values: &[Option<f64>]) -> String {
     match values {
         [.., Some(a), Some(b)] if *a > 0.0 => {
             let last = SIZES[SIZES.len() - 1] as f64 / SIZES[SIZES.len() - 2] as f64;
-            format!("{:.1}", (b / a).ln() / last.ln())
+            format!("size^{:.1}", (b / a).ln() / last.ln())
         }
         _ => "–".into(),
     }
@@ -125,7 +126,10 @@ fn exponent(values: &[Option<f64>]) -> String {
 
 fn page(sizes: &[Size]) -> String {
     let mut head = vec!["formulation", "eqs."];
-    let columns: Vec<String> = sizes.iter().map(|s| format!("{} loops", s.loops)).collect();
+    let columns: Vec<String> = sizes
+        .iter()
+        .map(|s| counted(s.loops, "loop", "loops"))
+        .collect();
     head.extend(columns.iter().map(String::as_str));
     head.push("grows as");
     let table = |which: fn(&(f64, Option<f64>)) -> Option<f64>, digits: usize| {
@@ -145,7 +149,7 @@ fn page(sizes: &[Size]) -> String {
                     Some(value) => format!("{value:.digits$}"),
                     None => "–".into(),
                 }));
-                row.push(format!("size^{}", exponent(&values)));
+                row.push(exponent(&values));
                 row
             })
             .collect();
@@ -158,7 +162,7 @@ fn page(sizes: &[Size]) -> String {
          ![Cost against size](mechanisms.svg)\n\n## Counted operations\n\n\
          The route through chosen rows, which is what generated code does, run in a scalar that counts:\n\n",
     );
-    let counted: Vec<Vec<String>> = sizes
+    let operations: Vec<Vec<String>> = sizes
         .iter()
         .map(|size| {
             let mut row = vec![
@@ -172,7 +176,7 @@ fn page(sizes: &[Size]) -> String {
         .collect();
     text += &markdown_table(
         &["loops", "bodies", "rows of constraints", "M", "A"],
-        &counted,
+        &operations,
     );
     text += "\n## Leading terms of the factorizations, multiply-adds\n\n\
          The other formulations use matrix factorizations of a library that takes plain numbers only, so that their operations are not counted: \

@@ -246,7 +246,7 @@ fn space_robot_strip() -> Result<String> {
         ..Inputs::default()
     };
     let samples = simulated(&model, &start, inputs, DRIFT, 5, 1e-9)?;
-    strip_of(&model, &samples, "Space robot, seen from where it drifts")
+    strip_of(&model, &samples, "Space robot, followed as it drifts")
 }
 
 fn strip_of(model: &Model, samples: &[Sample], title: &str) -> Result<String> {
