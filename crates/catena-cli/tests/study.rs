@@ -115,6 +115,7 @@ fn accuracy_and_its_cost_are_written() {
     assert!(files.contains(&"work-precision.md".to_string()));
     assert!(files.contains(&"work-precision.svg".to_string()));
     assert!(run.stdout.contains("| BDF, body coordinates | 1e-6 |"));
+    assert!(run.stdout.contains("| BDF, Chou's linear scheme | 1e-6 |"));
 }
 
 /// One command writes everything; what is not timed is the same every time, and the documentation has it.
