@@ -1,6 +1,7 @@
 //! The model a command works on: a file or an embedded name, and what may be changed about it.
 
 use crate::{names, number, output};
+use catena::algorithm::kinematics::Rerooted;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{Dof, embedded};
 use catena::spatial::Vec3;
@@ -35,6 +36,10 @@ pub struct ModelOptions {
     /// Let the root link of the file float: six more freedoms
     #[arg(long, help_heading = "Model")]
     free_base: bool,
+
+    /// Number a floating tree from this link: its free joint moves there, the joints between are reversed
+    #[arg(long, value_name = "LINK", help_heading = "Model")]
+    root: Option<String>,
 
     /// Refuse inertias that no rigid body can have, instead of a warning
     #[arg(long, help_heading = "Model")]
@@ -118,6 +123,9 @@ impl ModelArgument {
             output::complain(&format!("note: {open}"));
             builder.assumptions.push(open);
             builder.constraints.clear();
+        }
+        if let Some(root) = &self.options.root {
+            builder = Rerooted::new(&builder, root)?.builder().clone();
         }
         let model = match is_file {
             true => catena_io::build(&builder, &self.name)?,

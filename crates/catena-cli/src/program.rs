@@ -1,10 +1,10 @@
 //! The arguments of the program, and which command they call.
 
 use crate::commands::{
-    algorithms, assemble, benchmark, check, compare, completions, convert, count, denoc,
-    derivatives, derive, doctor, evaluate, export_case, factor, forward, generate, ik, info,
-    inverse, linearize, man, models, plot, regressor, render, report, simulate, study, sweep, tour,
-    verify, view,
+    algorithms, assemble, barycentres, benchmark, check, compare, completions, convert, count,
+    denoc, derivatives, derive, doctor, evaluate, export_case, factor, forward, generate, ik, info,
+    inverse, linearize, man, models, plot, regressor, render, report, simulate, space, study,
+    sweep, tour, verify, view,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -52,6 +52,10 @@ enum Command {
     Factor(factor::Arguments),
     /// The natural orthogonal complement N = N_l N_d (DeNOC), and what is made from it
     Denoc(denoc::Arguments),
+    /// A floating robot in the papers' variables: I_e, I_em, I_m, Î_e, α_e, L; generalized Jacobian, Λ, A_G
+    Space(space::Arguments),
+    /// Augmented bodies of a floating tree: barycentres, D and K
+    Barycentres(barycentres::Arguments),
     /// Positions that put frames where they are wanted (inverse kinematics)
     Ik(ik::Arguments),
     /// A closed state near a guess, for models with loops, couplings or drivers
@@ -172,6 +176,8 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Forward(arguments)) => forward::run(arguments, json),
         Some(Command::Factor(arguments)) => factor::run(arguments, json),
         Some(Command::Denoc(arguments)) => denoc::run(arguments, json),
+        Some(Command::Space(arguments)) => space::run(arguments, json),
+        Some(Command::Barycentres(arguments)) => barycentres::run(arguments, json),
         Some(Command::Ik(arguments)) => ik::run(arguments, json),
         Some(Command::Assemble(arguments)) => assemble::run(arguments, json),
         Some(Command::Derivatives(arguments)) => derivatives::run(arguments, json),

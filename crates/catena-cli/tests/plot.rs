@@ -135,7 +135,7 @@ fn columns_times_and_several_runs() {
 #[test]
 fn strips_from_other_sides_and_of_moving_bases() {
     let folder = Folder::new("plot-strip");
-    folder.run("simulate space-robot --random 1 --duration 2 --interval 0.5 -o robot.csv");
+    folder.run("simulate space-robot --random 1 --duration 0.4 --interval 0.1 -o robot.csv");
     let mut strips = Vec::new();
     for arguments in [
         "",
@@ -152,6 +152,13 @@ fn strips_from_other_sides_and_of_moving_bases() {
         strips.push(strip);
     }
     assert_eq!(strips[5].matches("t = ").count(), 3);
+    // a robot that drifts farther than its own size is followed without asking
+    folder.run("simulate space-robot --random 1 --duration 4 --interval 1 -o far.csv");
+    let [usual, followed] = ["", "--follow"].map(|arguments| {
+        folder.run(&format!("plot far.csv {arguments} --format svg"));
+        folder.read("far-strip.svg")
+    });
+    assert!(usual == followed);
     // joints that close loops are diamonds, springs dashed
     let command = "simulate four-bar-2 --q 1.2,-1.2,1.2,-1.2,1.2 --duration 0.2 -o bars.csv";
     assert_eq!(folder.run(command).code, 0);

@@ -14,11 +14,14 @@
 //! then        loads in the tree from its leaves to its roots:  f = T (M r̈ − u₁),  gᶜ = T (K ω̇ − ū₂)  (12, 56)
 //! ```
 //!
+//! A floating tree without slides and rotors has K in closed form, in O(n²) ([`AugmentedBodies`]).
+//!
 //! G has the torques of the tree's hinges (51), or none of them (61), and everything that closes loops. x₀ has the paper's
 //! centripetal terms; of N 1ₙ and ĥ' only the sum appears, in Zᵀ (u − J x₀). Where rows are dependent, the null-space component of the
 //! loads is removed at the end, which leaves the loads of minimum norm.
 
 use crate::appendix::rank_note;
+use crate::barycentres::AugmentedBodies;
 use crate::dense::{Solved, cost, refine, vector};
 use crate::equations::Equations;
 use crate::null_space::from_the_leaves;
@@ -163,6 +166,51 @@ impl Graph {
         mean
     }
 
+    /// K = Zᵀ J Z, and its multiply-adds.
+    fn product(&self, equations: &Equations) -> (Mat<f64>, f64) {
+        let size = equations.unknowns();
+        let mut inertial = Mat::zeros(size, self.z.ncols()); // J Z
+        let mut image = vec![0.0; size];
+        for k in 0..self.z.ncols() {
+            let motion: Vec<f64> = self.z.col(k).iter().copied().collect();
+            equations.inertia_times(&motion, &mut image);
+            for i in 0..size {
+                inertial[(i, k)] = image[i];
+            }
+        }
+        let operations = cost::product(self.z.ncols(), size, self.z.ncols()) / 2.0;
+        (self.z.transpose() * &inertial, operations)
+    }
+
+    /// K of a floating tree without rotors and slides, in O(n²): Kᵢⱼ = m d̃ᵢⱼ d̃ⱼᵢ (35), and the whole mass for the root's slides.
+    fn closed_form(
+        &self,
+        model: &Model,
+        equations: &Equations,
+        kinematics: &Kinematics<f64>,
+    ) -> Option<Mat<f64>> {
+        let has_rotors = equations.freedoms.iter().any(|freedom| freedom.0 != 0.0);
+        let bodies = AugmentedBodies::new(model, kinematics).ok();
+        let bodies = bodies.filter(|_| !has_rotors)?;
+        let n = bodies.bodies();
+        let mut k = Mat::zeros(self.z.ncols(), self.z.ncols());
+        for i in 1..=n {
+            for j in 1..=n {
+                for (a, row) in bodies.k(i, j).rows().into_iter().enumerate() {
+                    for (b, x) in row.into_iter().enumerate() {
+                        k[(3 * (i - 1) + a, 3 * (j - 1) + b)] = x;
+                    }
+                }
+            }
+        }
+        for (a, one) in self.slides.iter().enumerate() {
+            for (b, other) in self.slides.iter().enumerate() {
+                k[(3 * n + a, 3 * n + b)] = bodies.mass() * one.direction.dot(other.direction);
+            }
+        }
+        Some(k)
+    }
+
     /// V: y per unit of v̇.
     fn of_joint_rates(
         &self,
@@ -227,19 +275,11 @@ pub(crate) fn solve(
 ) -> Result<Solved> {
     let graph = Graph::new(model, equations, kinematics);
     let size = equations.unknowns();
-    // K = Zᵀ J Z
-    let mut inertial = Mat::zeros(size, graph.z.ncols()); // J Z
-    let mut image = vec![0.0; size];
-    for k in 0..graph.z.ncols() {
-        let motion: Vec<f64> = graph.z.col(k).iter().copied().collect();
-        equations.inertia_times(&motion, &mut image);
-        for i in 0..size {
-            inertial[(i, k)] = image[i];
-        }
-    }
-    let mut k = graph.z.transpose() * &inertial;
+    let (mut k, mut operations) = match graph.closed_form(model, equations, kinematics) {
+        Some(k) => (k, cost::product(graph.z.ncols(), 3, graph.z.ncols()) / 2.0),
+        None => graph.product(equations),
+    };
     let mut z = graph.z.clone();
-    let mut operations = cost::product(z.ncols(), size, z.ncols()) / 2.0;
     let tree_rows = equations.first_constraint_row();
     let mut left: Vec<usize> = (tree_rows..equations.rows.len()).collect();
     match unknown {
@@ -370,6 +410,16 @@ mod tests {
             let (equations, _, kinematics) = mechanism.parts();
             let graph = Graph::new(&model, equations, kinematics);
             let n = model.body_count();
+            let (product, _) = graph.product(equations);
+            let closed = graph.closed_form(&model, equations, kinematics);
+            let closed = closed.expect("floats, without rotors");
+            let size = model.mass();
+            for i in 0..product.nrows() {
+                for j in 0..product.ncols() {
+                    let difference = (product[(i, j)] - closed[(i, j)]).abs();
+                    assert!(difference < 1e-12 * size, "{seed}: {i} {j}");
+                }
+            }
             let d = |i: usize, k: usize| {
                 // ω̇ᵢ × dᵢₖ is the block −d̃ᵢₖ
                 let entry = |a: usize, b: usize| graph.z[(6 * (k - 1) + 3 + a, 3 * (i - 1) + b)];

@@ -30,6 +30,7 @@
 
 pub mod appendix;
 pub mod augmented;
+pub mod barycentres;
 pub mod constraint_forces;
 mod dense;
 pub mod doctor;
@@ -44,6 +45,7 @@ pub mod rotational;
 mod saddle;
 pub mod steady;
 
+pub use barycentres::AugmentedBodies;
 pub use equations::{Equations, Row};
 pub use formulation::{Formulation, Mechanism, Solution};
 pub use linearisation::{Behaviour, Linearisation, Mode, Modes};

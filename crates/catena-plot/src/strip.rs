@@ -3,13 +3,14 @@
 //! A body is drawn from its joint to the joints it carries. A body that carries none is drawn to its farthest named frame or
 //! to the tip of the uniform rod with the same mass, mass centre and transverse moment of inertia, whichever is farther; for a
 //! uniform rod this is its true end. Sliding joints show their slide as a double line. Joints that close loops are filled diamonds, and
-//! bodies are drawn to them too; distances that are kept are thin lines, springs between bodies dashed ones.
+//! bodies are drawn to them too; distances that are kept are thin lines, springs between bodies dashed ones. The root of a floating tree is
+//! also drawn as the uniform box that has its mass, mass centre and inertia; the default view follows it where it drifts away.
 //!
 //! The camera is a pinhole camera, far enough away to see every instant.
 
 use crate::svg::{Anchor, Canvas, fit, text_width};
-use catena::model::{ForceLaw, JointKind, Rule};
-use catena::spatial::{Pose, Vec3};
+use catena::model::{ForceLaw, Inertial, JointKind, Rule};
+use catena::spatial::{Mat3, Pose, Vec3};
 use catena::{Dynamics, Error, ErrorKind, Model, Result, State};
 
 type Point = Vec3<f64>;
@@ -74,7 +75,7 @@ impl View {
         }
     }
 
-    /// The default view of a motion: the direction against gravity is up; a planar motion is seen along the plane's normal, without
+    /// The default view of a motion follows a floating tree that moves farther than its own size; the direction against gravity is up; a planar motion is seen along the plane's normal, without
     /// perspective and as sticks; any other from the front, a little from the side and above, in perspective.
     pub fn of(model: &Model, states: &[State]) -> Result<Self> {
         let gravity = model.gravity();
@@ -83,7 +84,8 @@ impl View {
         } else {
             Vec3::new(0.0, 0.0, 1.0)
         };
-        let scene = Scene::new(model, states, false)?;
+        let follow = drifts(model, states)?;
+        let scene = Scene::new(model, states, follow)?;
         if let Some(normal) = scene.normal() {
             let up = if normal.cross(up).norm() > 0.1 {
                 up
@@ -102,14 +104,36 @@ impl View {
             return Ok(View {
                 distance: f64::INFINITY,
                 bodies: Bodies::Sticks,
+                follow,
                 ..View::along(direction.to_array(), up.to_array())
             });
         }
         let side = perpendicular(up);
         let depth = up.cross(side);
         let eye = side * 0.45 - depth * 0.84 + up * 0.31;
-        Ok(View::along((-eye).to_array(), up.to_array()))
+        Ok(View {
+            follow,
+            ..View::along((-eye).to_array(), up.to_array())
+        })
     }
+}
+
+/// Does a floating tree move farther than its own size?
+fn drifts(model: &Model, states: &[State]) -> Result<bool> {
+    if !model.tree().is_free_floating() || states.is_empty() {
+        return Ok(false);
+    }
+    let size = Scene::new(model, &states[..1], false)?.radius;
+    let scene = Scene::new(model, states, false)?;
+    // the joint of the root is the first
+    let mut roots = scene
+        .instants
+        .iter()
+        .filter_map(|instant| instant.joints.first());
+    let Some((first, _)) = roots.next().copied() else {
+        return Ok(false);
+    };
+    Ok(roots.any(|(at, _)| (*at - first).norm() > size))
 }
 
 /// Draws instants of a motion as SVG. `labels` names them (`t = 0.5 s`) or is empty.
@@ -189,6 +213,8 @@ struct Instant {
     closings: Vec<Point>,
     /// Distances that are kept, and springs (dashed).
     links: Vec<([Point; 2], bool)>,
+    /// Edges of the box that stands for the root of a floating tree.
+    edges: Vec<[Point; 2]>,
 }
 
 #[derive(Debug)]
@@ -324,6 +350,9 @@ impl Instant {
                 });
             }
         }
+        if tree.is_free_floating() {
+            instant.edges = edges(&model.inertial(1), &poses[1]);
+        }
         for constraint in model.constraints() {
             match &constraint.rule {
                 Rule::Joint(closure) => instant
@@ -357,8 +386,70 @@ impl Instant {
         let joints = self.joints.iter().map(|j| j.0);
         let fixed = self.anchors.iter().chain(&self.closings).copied();
         let links = self.links.iter().flat_map(|(ends, _)| *ends);
-        rods.chain(joints).chain(fixed).chain(links)
+        let edges = self.edges.iter().flatten().copied();
+        rods.chain(joints).chain(fixed).chain(links).chain(edges)
     }
+}
+
+/// The twelve edges of the uniform box with this mass, mass centre and inertia; none for a slender body, which is drawn as a rod.
+fn edges(inertial: &Inertial, pose: &Pose<f64>) -> Vec<[Point; 2]> {
+    let Inertial {
+        mass,
+        centre,
+        tensor,
+    } = *inertial;
+    if mass <= 0.0 {
+        return Vec::new();
+    }
+    let (moments, axes) = principal(tensor.full());
+    let sum: f64 = moments.iter().sum();
+    // along an axis the second moment is tr(I)/2 − I = m a²/3, with a half the length
+    let half = moments.map(|moment| (3.0 * (0.5 * sum - moment) / mass).max(0.0).sqrt());
+    let longest = half.iter().fold(0.0f64, |a, b| a.max(*b));
+    if half.iter().any(|a| *a < 0.02 * longest) {
+        return Vec::new();
+    }
+    let corner = |signs: usize| {
+        let mut point = centre;
+        for (k, axis) in axes.iter().enumerate() {
+            let sign = if signs >> k & 1 == 1 { 1.0 } else { -1.0 };
+            point += *axis * (sign * half[k]);
+        }
+        pose.point(point)
+    };
+    let ends = (0..8).flat_map(|one: usize| (0..3).map(move |k| (one, one | 1 << k)));
+    ends.filter(|(one, other)| one != other)
+        .map(|(one, other)| [corner(one), corner(other)])
+        .collect()
+}
+
+/// Principal moments and axes of a symmetric matrix, by Jacobi's rotations.
+fn principal(matrix: Mat3<f64>) -> ([f64; 3], [Point; 3]) {
+    let mut a = matrix.rows();
+    let mut axes = [
+        Vec3::new(1.0, 0.0, 0.0),
+        Vec3::new(0.0, 1.0, 0.0),
+        Vec3::new(0.0, 0.0, 1.0),
+    ];
+    for _ in 0..20 {
+        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
+            if a[p][q].abs() <= 1e-15 * (a[p][p].abs() + a[q][q].abs()) {
+                continue;
+            }
+            let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
+            let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
+            let c = 1.0 / t.hypot(1.0);
+            let s = t * c;
+            for row in &mut a {
+                (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
+            }
+            for k in 0..3 {
+                (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
+            }
+            (axes[p], axes[q]) = (axes[p] * c - axes[q] * s, axes[p] * s + axes[q] * c);
+        }
+    }
+    ([a[0][0], a[1][1], a[2][2]], axes)
 }
 
 /// Where joints that close loops are on a body, in its own frame.
@@ -671,6 +762,11 @@ fn draw_instant(
     window: &Window,
     strength: f64,
 ) {
+    for ends in &instant.edges {
+        let [from, to] = ends.map(|p| window.pixel(camera.see(p).0));
+        let ink = colour(COLOURS[0], 1.0, 0.6 * strength);
+        canvas.line(from, to, &format!("stroke=\"{ink}\" stroke-width=\"1\""));
+    }
     for (ends, dashed) in &instant.links {
         let [from, to] = ends.map(|p| window.pixel(camera.see(p).0));
         let ink = colour([90.0; 3], 1.0, strength);

@@ -182,3 +182,25 @@ fn what_cannot_be_drawn_is_refused() {
     let view = View::along([0.0, -1.0, 0.0], [0.0, 1.0, 0.0]);
     check(&strip(&model, &states, &[], &view).unwrap());
 }
+
+/// A robot that drifts away is followed, and its root drawn as the box with its inertia: twelve edges in every instant.
+#[test]
+fn a_drifting_robot_is_followed_with_its_spacecraft() {
+    let model = embedded::model("space-robot").unwrap();
+    let at = |x: f64| {
+        let mut state = State::neutral(&model);
+        state.q[0] = x;
+        state
+    };
+    let near = [at(0.0), at(0.1)];
+    assert!(!View::of(&model, &near).unwrap().follow);
+    let states = [at(0.0), at(30.0), at(60.0)];
+    let view = View::of(&model, &states).unwrap();
+    assert!(view.follow);
+    let drawn = strip(&model, &states, &[], &view).unwrap();
+    let still = [at(0.0), at(0.0), at(0.0)];
+    assert_eq!(drawn, strip(&model, &still, &[], &view).unwrap());
+    let fixed = embedded::model("stanford").unwrap();
+    assert!(!View::of(&fixed, &[State::neutral(&fixed)]).unwrap().follow);
+    assert_eq!(drawn.matches("stroke-width=\"1\"").count(), 36);
+}

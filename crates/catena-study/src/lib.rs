@@ -12,6 +12,7 @@
 //! a kill; [`write_results`] sorts them into one file. What an experiment is, this crate does not know: the program makes one from the
 //! options of `catena simulate`.
 
+pub mod accelerations;
 mod csv_list;
 mod design;
 mod distribution;

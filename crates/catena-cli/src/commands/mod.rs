@@ -2,6 +2,7 @@
 
 pub mod algorithms;
 pub mod assemble;
+pub mod barycentres;
 pub mod benchmark;
 pub mod check;
 pub mod closed_derivatives;
@@ -31,6 +32,7 @@ pub mod regressor;
 pub mod render;
 pub mod report;
 pub mod simulate;
+pub mod space;
 pub mod study;
 pub mod sweep;
 pub mod tour;

@@ -362,11 +362,12 @@ impl<'a> Subject<'a> {
             states.push(state);
             labels.push(format!("t = {} s", six(row[0])));
         }
+        let usual = View::of(&self.model, &states)?;
         let mut view = View {
             title: self.title.clone(),
             scale: arguments.scale,
-            follow: arguments.follow,
-            ..View::of(&self.model, &states)?
+            follow: arguments.follow || usual.follow,
+            ..usual
         };
         if let Some([direction, up]) = arguments.direction()? {
             (view.direction, view.up) = (direction, up);

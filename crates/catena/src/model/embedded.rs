@@ -21,6 +21,19 @@ pub const NAMES: &[(&str, &str)] = &[
         "Stanford arm, five revolute joints and a prismatic one (Saha 1999, Table 3, corrected)",
     ),
     (
+        "stanford-b",
+        "the same, r_y of link 4 read as +0.1 m instead of −0.1 m",
+    ),
+    ("stanford-c", "the same, r_y of link 4 read as 0"),
+    (
+        "stanford-d",
+        "the same, α₂ read as +90° instead of −90°: the mirror image",
+    ),
+    (
+        "stanford-e",
+        "the same, r_y of link 4 read as +0.1 m and α₂ as +90°",
+    ),
+    (
         "space-robot",
         "six revolute joints on a free base: 12 freedoms",
     ),
@@ -94,7 +107,11 @@ pub fn builder(name: &str) -> Result<ModelBuilder> {
     let number = |prefix: &str| name.strip_prefix(prefix).map(|text| count(name, text));
     match name {
         "planar3" => return Ok(planar3()),
-        "stanford" => return Ok(stanford()),
+        "stanford" => return Ok(stanford(name, -0.1, -FRAC_PI_2)),
+        "stanford-b" => return Ok(stanford(name, 0.1, -FRAC_PI_2)),
+        "stanford-c" => return Ok(stanford(name, 0.0, -FRAC_PI_2)),
+        "stanford-d" => return Ok(stanford(name, -0.1, FRAC_PI_2)),
+        "stanford-e" => return Ok(stanford(name, 0.1, FRAC_PI_2)),
         "space-robot" => return Ok(space_robot()),
         "zoo" => return Ok(zoo()),
         "bricard" => return Ok(closed_models::bricard()),
@@ -220,9 +237,10 @@ fn planar3() -> ModelBuilder {
     builder
 }
 
-fn stanford() -> ModelBuilder {
+/// The Stanford arm with its two illegible numbers: r_y of link 4 and α₂.
+fn stanford(name: &str, height: f64, alpha: f64) -> ModelBuilder {
     use JointKind::{Prismatic, Revolute};
-    let mut builder = ModelBuilder::new("stanford");
+    let mut builder = ModelBuilder::new(name);
     let quarter = FRAC_PI_2;
     dh_chain(
         &mut builder,
@@ -237,7 +255,7 @@ fn stanford() -> ModelBuilder {
             ),
             (
                 Revolute,
-                [0.0, 0.1, -quarter, 0.0],
+                [0.0, 0.1, alpha, 0.0],
                 6.0,
                 [0.0, 0.0, 0.0],
                 [0.05, 0.06, 0.01],
@@ -253,7 +271,7 @@ fn stanford() -> ModelBuilder {
                 Revolute,
                 [0.0, 0.6, quarter, 0.0],
                 1.0,
-                [0.0, -0.1, 0.0],
+                [0.0, height, 0.0],
                 [0.001, 0.001, 0.0005],
             ),
             (
@@ -273,8 +291,18 @@ fn stanford() -> ModelBuilder {
         ],
     );
     builder.assumptions.extend([
-        "r_y of link 4 is damaged in Table 3 (\"1\" for a link of 0.6 m): −0.1 m is used".to_string(),
-        "the sign of α₂ is smudged in Table 3: −90° is used".to_string(),
+        format!(
+            "r_y of link 4 is damaged in Table 3 (\"1\" for a link of 0.6 m): {} is used",
+            match height {
+                0.0 => "0",
+                height if height < 0.0 => "−0.1 m",
+                _ => "+0.1 m",
+            }
+        ),
+        format!(
+            "the sign of α₂ is smudged in Table 3: {}90° is used",
+            if alpha < 0.0 { "−" } else { "+" }
+        ),
         "gravity is not printed: 9.81 m/s² along −z of frame 1 is used".to_string(),
         "the inertia of link 6 (3, 1, 2 g·m²) is that of a plate: it meets the triangle inequality with equality".to_string(),
     ]);

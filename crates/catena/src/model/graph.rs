@@ -146,7 +146,7 @@ impl ModelBuilder {
 
 /// The joint with parent and child exchanged. Coordinates of joints about and along axes keep their values (those of a universal joint are
 /// swapped); of spherical, planar and free joints they are those of the inverse motion.
-fn reversed(joint: &JointSpec) -> JointSpec {
+pub(crate) fn reversed(joint: &JointSpec) -> JointSpec {
     let AxisPair { first, second } = joint.axes;
     let mut dofs = joint.dofs.clone();
     let (mut start, mut start_velocity) = (joint.start.clone(), joint.start_velocity.clone());

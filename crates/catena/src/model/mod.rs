@@ -32,6 +32,7 @@ pub use force::{
     GravityGradient, Spring, Torsion,
 };
 pub use graph::SpanningTree;
+pub(crate) use graph::reversed;
 pub use joint::JointKind;
 pub use reduced::Reduced;
 pub use sensor::{Sensor, SensorKind, SensorRule, SensorSpec};

@@ -1,7 +1,7 @@
 //! `catena count [MODEL]`: operations of the algorithms, for chains of revolute joints compared with Saha's Tables 1 and 2, or for one model.
 
-mod formula;
-mod subject;
+pub mod formula;
+pub mod subject;
 
 use crate::model_argument::{ModelArgument, ModelOptions};
 use crate::outcome::Outcome;
@@ -58,16 +58,19 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         }
     });
     if let Some(folder) = &arguments.output {
-        for (name, contents) in [
-            ("saha-tables-1-2.md", counts.markdown(&sections)),
-            ("saha-tables-1-2.svg", counts.figure().svg(900, 420)),
-        ] {
+        for (name, contents) in counts.files(&sections) {
             let path = folder.join(name);
             output::write_file(&path, contents)?;
             outcome = outcome.note(format!("wrote {}", path.display()));
         }
     }
     Ok(outcome)
+}
+
+/// The page with Saha's Tables 1 and 2, and its picture.
+pub fn pages() -> Result<Vec<(String, String)>> {
+    let counts = Counts::measure()?;
+    Ok(counts.files(&counts.sections()).into())
 }
 
 /// The counts of one model: as it is, reduced, and as a simplified program.
@@ -387,6 +390,13 @@ impl Counts {
             }
         }
         section
+    }
+
+    fn files(&self, sections: &[Section]) -> [(String, String); 2] {
+        [
+            ("saha-tables-1-2.md".into(), self.markdown(sections)),
+            ("saha-tables-1-2.svg".into(), self.figure().svg(900, 420)),
+        ]
     }
 
     fn markdown(&self, sections: &[Section]) -> String {

@@ -33,39 +33,74 @@ pub fn chain(n: usize, axes: Axes) -> Result<Model> {
     let mut random = Random::new(1999);
     let mut parent = String::from("world");
     for k in 1..=n {
-        let mut some = |low, high| random.uniform(low, high);
-        let centre = Vec3::new(some(0.1, 0.2), some(0.1, 0.2), some(0.1, 0.2));
-        let tensor = Sym3::new(
-            some(0.1, 0.11),
-            some(0.1, 0.11),
-            some(0.1, 0.11),
-            some(0.01, 0.02),
-            some(0.01, 0.02),
-            some(0.01, 0.02),
-        );
-        let place = Vec3::new(some(0.2, 0.5), some(0.2, 0.5), some(0.2, 0.5));
-        let mass = some(0.5, 1.5);
-        let turn = Mat3::from_quaternion(random.quaternion());
-        let name = format!("link{k}");
-        builder.link(
-            &name,
-            Inertial {
-                mass,
-                centre,
-                tensor,
-            },
-        );
-        let mut joint = JointSpec::new(&format!("joint{k}"), JointKind::Revolute, &parent, &name);
-        if k > 1 {
-            joint.parent_from_joint = match axes {
-                Axes::Anywhere => Pose::new(turn, place),
-                Axes::RightAngles => modified_dh(place.x, FRAC_PI_2, place.y, 0.0),
-            };
-        }
-        builder.joint(joint);
-        parent = name;
+        parent = add_link(&mut builder, &mut random, axes, k, &parent);
     }
     builder.build()
+}
+
+/// An arm of n revolute joints on a free spacecraft, called `spacecraft`, `link1` … `linkn`.
+pub fn space_robot(n: usize, axes: Axes) -> ModelBuilder {
+    let mut builder = ModelBuilder::new(&format!("space-robot-{n}"));
+    builder.gravity = Vec3::zero();
+    let mut random = Random::new(1999);
+    let inertial = full_inertial(&mut random);
+    builder.link("spacecraft", inertial);
+    builder.joint(JointSpec::new(
+        "base",
+        JointKind::Free,
+        "world",
+        "spacecraft",
+    ));
+    let mut parent = String::from("spacecraft");
+    for k in 1..=n {
+        parent = add_link(&mut builder, &mut random, axes, k, &parent);
+    }
+    builder
+}
+
+/// Mass, mass centre and tensor without zeros.
+fn full_inertial(random: &mut Random) -> Inertial {
+    let mut some = |low, high| random.uniform(low, high);
+    let centre = Vec3::new(some(0.1, 0.2), some(0.1, 0.2), some(0.1, 0.2));
+    let tensor = Sym3::new(
+        some(0.1, 0.11),
+        some(0.1, 0.11),
+        some(0.1, 0.11),
+        some(0.01, 0.02),
+        some(0.01, 0.02),
+        some(0.01, 0.02),
+    );
+    Inertial {
+        mass: 1.0,
+        centre,
+        tensor,
+    }
+}
+
+/// Adds link k on a revolute joint, and gives its name.
+fn add_link(
+    builder: &mut ModelBuilder,
+    random: &mut Random,
+    axes: Axes,
+    k: usize,
+    parent: &str,
+) -> String {
+    let mut inertial = full_inertial(random);
+    let mut some = |low, high| random.uniform(low, high);
+    let place = Vec3::new(some(0.2, 0.5), some(0.2, 0.5), some(0.2, 0.5));
+    inertial.mass = some(0.5, 1.5);
+    let turn = Mat3::from_quaternion(random.quaternion());
+    let name = format!("link{k}");
+    builder.link(&name, inertial);
+    let mut joint = JointSpec::new(&format!("joint{k}"), JointKind::Revolute, parent, &name);
+    if parent != "world" {
+        joint.parent_from_joint = match axes {
+            Axes::Anywhere => Pose::new(turn, place),
+            Axes::RightAngles => modified_dh(place.x, FRAC_PI_2, place.y, 0.0),
+        };
+    }
+    builder.joint(joint);
+    name
 }
 
 /// An algorithm that is counted.

@@ -1,18 +1,40 @@
-//! `catena study SUBJECT`: measurements of a paper repeated.
+//! `catena study SUBJECT`: figures, tables, measurements and claims of the papers, repeated.
 
+mod crossover;
+mod elimination;
+mod invertibility;
 mod linpen;
+mod mechanisms;
+mod papers;
+mod space_robot;
 mod work_precision;
 
 use crate::outcome::Outcome;
-use catena::error::Result;
+use crate::{json, output};
+use catena::error::{Error, ErrorKind, Result};
 use clap::{Args, ValueEnum};
+use serde_json::Value;
+use std::fmt::Write;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// What can be studied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Subject {
+    /// All figures and tables of the papers, and all studies below except work-precision.
+    Papers,
     /// Chou's n-body pendulum: operations (Table 1), times (Figure 2), motions by implicit integration.
     Linpen,
+    /// Chou's sec. 5.2: the moment block J_F as σ grows.
+    Invertibility,
+    /// From which n on U D Uᵀ is faster than Walker and Orin's elimination: processor time of chains of 1 to 30 joints.
+    Crossover,
+    /// Saha's claim that O(n) accelerations are smoother: noise, steps and evaluations of an adaptive integrator.
+    Elimination,
+    /// Operations of an n-joint arm on a free base, as formulas in n.
+    SpaceRobot,
+    /// Mufti's formulations on coupled mechanisms of growing size.
+    Mechanisms,
     /// What accuracy costs: explicit and implicit methods on chains with loose and stiff joints; a Newton step in body coordinates.
     WorkPrecision,
 }
@@ -20,7 +42,7 @@ enum Subject {
 /// Which study, how long, and where its files go.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// linpen: four Newton schemes of the n-body pendulum (Chou); work-precision: what accuracy costs, explicit and implicit
+    /// What is studied
     #[arg(value_name = "SUBJECT")]
     subject: Subject,
 
@@ -28,19 +50,85 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
 
-    /// Bodies of the longest pendulum or chain, from 10 to 100000
+    /// Bodies of the longest pendulum or chain of linpen and work-precision, from 10 to 100000
     #[arg(long, value_name = "N", default_value_t = 1000)]
     bodies: usize,
 
-    /// Count operations only: nothing is timed or simulated
+    /// Leave out what is timed: the results are then the same every time
     #[arg(long)]
     count: bool,
 }
 
+/// What a study found.
+struct Found {
+    /// The tables, to be printed.
+    text: String,
+    /// Names and contents of the files.
+    files: Vec<(String, String)>,
+    /// All numbers.
+    record: Value,
+}
+
 /// Runs the study.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    match arguments.subject {
-        Subject::Linpen => linpen::run(arguments, as_json),
-        Subject::WorkPrecision => work_precision::run(arguments, as_json),
+    if let Some(folder) = &arguments.output {
+        output::make_folder(folder)?;
     }
+    let found = match arguments.subject {
+        Subject::Papers => papers::find(arguments),
+        Subject::Linpen => linpen::find(arguments),
+        Subject::Invertibility => invertibility::find(),
+        Subject::Crossover => crossover::find(arguments),
+        Subject::Elimination => elimination::find(arguments),
+        Subject::SpaceRobot => space_robot::find(),
+        Subject::Mechanisms => mechanisms::find(arguments),
+        Subject::WorkPrecision => work_precision::find(arguments),
+    }?;
+    let mut outcome = Outcome::text(match as_json {
+        true => json::text(&found.record),
+        false => found.text,
+    });
+    if let Some(folder) = &arguments.output {
+        for (name, contents) in found.files {
+            let path = folder.join(name);
+            output::write_file(&path, contents)?;
+            outcome = outcome.note(format!("wrote {}", path.display()));
+        }
+    }
+    Ok(outcome)
+}
+
+/// The number of bodies must be one that can be run.
+fn expect_bodies(arguments: &Arguments) -> Result<()> {
+    match (10..=100_000).contains(&arguments.bodies) {
+        true => Ok(()),
+        false => Err(Error::new(
+            ErrorKind::Input,
+            format!("--bodies: {} is not from 10 to 100000", arguments.bodies),
+        )),
+    }
+}
+
+/// A Markdown table: the first column text, the others numbers.
+fn markdown_table(head: &[&str], rows: &[Vec<String>]) -> String {
+    let mut text = format!("| {} |\n|---|", head.join(" | "));
+    text += &"---:|".repeat(head.len() - 1);
+    text.push('\n');
+    for row in rows {
+        let _ = writeln!(text, "| {} |", row.join(" | "));
+    }
+    text
+}
+
+/// Seconds of the fastest of many calls, for this long or at least five of them.
+fn best_of(patience: Duration, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
+    let begin = Instant::now();
+    let (mut best, mut calls) = (f64::INFINITY, 0);
+    while calls < 5 || begin.elapsed() < patience {
+        let start = Instant::now();
+        call()?;
+        best = best.min(start.elapsed().as_secs_f64());
+        calls += 1;
+    }
+    Ok(best)
 }

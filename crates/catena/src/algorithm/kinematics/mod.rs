@@ -3,7 +3,9 @@
 pub mod forward;
 pub mod inverse;
 pub mod jacobian;
+pub mod rerooting;
 
 pub use forward::{Kinematics, forward_kinematics};
 pub use inverse::InverseKinematics;
 pub use jacobian::{body_jacobian, frame_jacobian};
+pub use rerooting::Rerooted;
