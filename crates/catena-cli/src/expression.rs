@@ -12,6 +12,7 @@
 //! What variables there are, a [`Vocabulary`] says.
 
 use crate::names;
+use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 
 /// A formula.
@@ -31,18 +32,18 @@ type Of1 = fn(f64) -> f64;
 type Of2 = fn(f64, f64) -> f64;
 
 const FUNCTIONS: &[(&str, Of1)] = &[
-    ("sin", f64::sin),
-    ("cos", f64::cos),
-    ("tan", f64::tan),
-    ("asin", f64::asin),
-    ("acos", f64::acos),
-    ("atan", f64::atan),
-    ("sinh", f64::sinh),
-    ("cosh", f64::cosh),
-    ("tanh", f64::tanh),
+    ("sin", elementary::sin),
+    ("cos", elementary::cos),
+    ("tan", elementary::tan),
+    ("asin", elementary::asin),
+    ("acos", elementary::acos),
+    ("atan", elementary::atan),
+    ("sinh", elementary::sinh),
+    ("cosh", elementary::cosh),
+    ("tanh", elementary::tanh),
     ("sqrt", f64::sqrt),
-    ("exp", f64::exp),
-    ("ln", f64::ln),
+    ("exp", elementary::exp),
+    ("ln", elementary::ln),
     ("abs", f64::abs),
     ("sign", |x| if x == 0.0 { 0.0 } else { x.signum() }),
     ("step", |x| if x < 0.0 { 0.0 } else { 1.0 }),
@@ -51,8 +52,8 @@ const FUNCTIONS: &[(&str, Of1)] = &[
 const FUNCTIONS_OF_TWO: &[(&str, Of2)] = &[
     ("min", f64::min),
     ("max", f64::max),
-    ("atan2", f64::atan2),
-    ("hypot", f64::hypot),
+    ("atan2", elementary::atan2),
+    ("hypot", elementary::hypot),
 ];
 
 /// The variables of formulas.
@@ -249,7 +250,7 @@ impl<'a> Reader<'a> {
         let base = self.atom()?;
         match self.take('^') {
             true => Ok(Expression::Two(
-                f64::powf,
+                elementary::powf,
                 Box::new(base),
                 Box::new(self.sign()?),
             )),

@@ -1,5 +1,7 @@
 //! The `catena` program as a function of its arguments: for the program itself, and for the Python package, which carries it.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod commands;
 mod coordinates;
 mod expression;

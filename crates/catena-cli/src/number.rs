@@ -1,5 +1,6 @@
 //! Numbers as they are typed (`0.5`, `90deg`, `-3*pi/4`) and as they are shown (six digits).
 
+use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::state::needed_and_given;
 use std::f64::consts::PI;
@@ -100,7 +101,7 @@ pub fn six(x: f64) -> String {
             x.to_string()
         };
     }
-    let decimals = (5 - size.log10().floor() as i32).max(0) as usize;
+    let decimals = (5 - elementary::log10(size).floor() as i32).max(0) as usize;
     let text = format!("{x:.decimals$}");
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').into(),

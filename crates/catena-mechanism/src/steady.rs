@@ -24,6 +24,7 @@ use crate::dense::RANK_TOLERANCE;
 use crate::linearisation::{Mode, Modes, allowed_motions, diverged, matrix, normalised};
 use catena::algorithm::constrained::{Axes, ClosedChain, CompleteOrthogonal, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Rule;
 use catena::residual::{difference, larger, largest, largest_of, within};
@@ -272,11 +273,13 @@ impl SteadyMotion {
             }
             let parts = [0, 1].map(|p| x.iter().map(|x| x[p]).collect::<Vec<f64>>());
             let images = parts.clone().map(|part| self.a.times(&part));
-            let long = largest_of(x.iter().map(|x| x[0].hypot(x[1])));
+            let long = largest_of(x.iter().map(|x| elementary::hypot(x[0], x[1])));
             for i in 0..x.len() {
                 let [re, im] = [parts[0][i], parts[1][i]];
-                let off = (images[0][i] - (value[0] * re - value[1] * im))
-                    .hypot(images[1][i] - (value[0] * im + value[1] * re));
+                let off = elementary::hypot(
+                    images[0][i] - (value[0] * re - value[1] * im),
+                    images[1][i] - (value[0] * im + value[1] * re),
+                );
                 residual = larger(residual, off / (scale * long));
             }
             if value[1] < 0.0 {

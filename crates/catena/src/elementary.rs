@@ -22,14 +22,44 @@ pub fn cos(x: f64) -> f64 {
     libm::cos(x)
 }
 
+/// Tangent of an angle in radians.
+pub fn tan(x: f64) -> f64 {
+    libm::tan(x)
+}
+
 /// The angle in [−π/2, π/2] with this sine.
 pub fn asin(x: f64) -> f64 {
     libm::asin(x)
 }
 
+/// The angle in [0, π] with this cosine.
+pub fn acos(x: f64) -> f64 {
+    libm::acos(x)
+}
+
+/// The angle in [−π/2, π/2] with this tangent.
+pub fn atan(x: f64) -> f64 {
+    libm::atan(x)
+}
+
 /// The angle in (−π, π] of the point (x, y).
 pub fn atan2(y: f64, x: f64) -> f64 {
     libm::atan2(y, x)
+}
+
+/// Hyperbolic sine.
+pub fn sinh(x: f64) -> f64 {
+    libm::sinh(x)
+}
+
+/// Hyperbolic cosine.
+pub fn cosh(x: f64) -> f64 {
+    libm::cosh(x)
+}
+
+/// Hyperbolic tangent.
+pub fn tanh(x: f64) -> f64 {
+    libm::tanh(x)
 }
 
 /// eˣ.
@@ -40,6 +70,11 @@ pub fn exp(x: f64) -> f64 {
 /// The natural logarithm.
 pub fn ln(x: f64) -> f64 {
     libm::log(x)
+}
+
+/// The logarithm to base 10.
+pub fn log10(x: f64) -> f64 {
+    libm::log10(x)
 }
 
 /// x to the power y.
@@ -70,6 +105,12 @@ mod tests {
             close(cos(x), x.cos(), "cos", x);
             assert_eq!(sin_cos(x), (sin(x), cos(x)));
             close(asin(x / 30.0), (x / 30.0).asin(), "asin", x);
+            close(acos(x / 30.0), (x / 30.0).acos(), "acos", x);
+            close(atan(x), x.atan(), "atan", x);
+            close(tan(x), x.tan(), "tan", x);
+            close(sinh(x), x.sinh(), "sinh", x);
+            close(cosh(x), x.cosh(), "cosh", x);
+            close(tanh(x), x.tanh(), "tanh", x);
             close(atan2(x, 1.7 - x), x.atan2(1.7 - x), "atan2", x);
             close(exp(x), x.exp(), "exp", x);
             close(ln(x.abs()), x.abs().ln(), "ln", x);

@@ -10,6 +10,7 @@ use crate::state_argument::{EffortArgument, StateArgument, numbers_of};
 use crate::table::{self, Table};
 use crate::{json, limits, number, words};
 use catena::algorithm::factorization::{ClusterFactorization, EndEffector, Factorization};
+use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::JointKind;
 use catena::residual::{larger, largest, largest_of, ratio, relative, within};
@@ -203,7 +204,7 @@ fn factor(
             (low.min(x), high.max(x))
         });
     Ok(Factored {
-        log_determinant: pivots.iter().map(|x| x.ln()).sum(),
+        log_determinant: pivots.iter().map(|x| elementary::ln(*x)).sum(),
         spread: high / low,
         inverse: match arguments.inverse {
             true => Some(dynamics.inverse_inertia(&situation.state)?.clone()),

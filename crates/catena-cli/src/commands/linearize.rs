@@ -12,6 +12,7 @@ use crate::situation::{self, Situation};
 use crate::state_argument::{EffortArgument, StateArgument};
 use crate::table::{self, Table};
 use crate::{json, limits, output};
+use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::{larger, within};
 use catena::{Dynamics, Matrix, Model, State};
@@ -340,11 +341,17 @@ fn modes(model: &Model, modes: &Modes) -> String {
             let column = mode.shape.iter().map(|x| Some(x[0]));
             table = table.numbers(&format!("mode {}", k + 1), column);
         } else {
-            let size = mode.shape.iter().map(|x| Some(x[0].hypot(x[1])));
-            let phase = mode.shape.iter().map(|x| match x[0].hypot(x[1]) > 1e-9 {
-                true => Some(x[1].atan2(x[0]).to_degrees()),
-                false => None,
-            });
+            let size = mode
+                .shape
+                .iter()
+                .map(|x| Some(elementary::hypot(x[0], x[1])));
+            let phase = mode
+                .shape
+                .iter()
+                .map(|x| match elementary::hypot(x[0], x[1]) > 1e-9 {
+                    true => Some(elementary::atan2(x[1], x[0]).to_degrees()),
+                    false => None,
+                });
             table = table
                 .numbers(&format!("mode {}", k + 1), size)
                 .numbers("phase °", phase);

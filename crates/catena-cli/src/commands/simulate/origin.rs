@@ -7,6 +7,7 @@ use crate::model_argument::Loaded;
 use crate::situation::{self, Situation};
 use crate::{json, program, state_file};
 use catena::Cpu;
+use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::simulate::{Integrator, SimulationOptions};
 use catena_io::run::{Column, Header};
@@ -139,14 +140,15 @@ fn cpu() -> String {
     format!("{:?}", Cpu::detect()).to_lowercase()
 }
 
-/// A checksum of some values of the mathematical functions of the system, which differ in their last bits from system to
-/// system.
+/// A checksum of some values of the elementary functions, whose last bits may change with the version of their library.
 fn functions() -> String {
     let values: Vec<f64> = (1..=64)
         .map(|k| 0.37 * f64::from(k))
         .flat_map(|x| {
-            let power = x.powf(-0.2 / 7.0);
-            [power, x.exp(), x.ln(), x.sin(), x.cos(), x.atan2(power)]
+            let power = elementary::powf(x, -0.2 / 7.0);
+            let (sin, cos) = elementary::sin_cos(x);
+            let (exp, ln) = (elementary::exp(x), elementary::ln(x));
+            [power, exp, ln, sin, cos, elementary::atan2(x, power)]
         })
         .collect();
     json::checksum(values.iter())

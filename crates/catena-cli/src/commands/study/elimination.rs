@@ -7,6 +7,7 @@
 
 use super::{Arguments, Found, markdown_table};
 use crate::number::rough;
+use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{Adaptive, IntegratorOptions, Method, Statistics, System};
 use catena::model::{AxisPair, Inertial, JointKind, JointSpec, embedded};
@@ -148,8 +149,12 @@ fn noise(model: &Model, scheme: Scheme) -> Result<f64> {
     let (mut worst, mut size) = (0.0f64, 0.0f64);
     for instant in 0..INSTANTS + 6 {
         let t = APART * instant as f64;
-        let q: Vec<f64> = (0..n).map(|k| 0.5 * (t + k as f64).sin()).collect();
-        let v: Vec<f64> = (0..n).map(|k| 0.5 * (t + k as f64).cos()).collect();
+        let q: Vec<f64> = (0..n)
+            .map(|k| 0.5 * elementary::sin(t + k as f64))
+            .collect();
+        let v: Vec<f64> = (0..n)
+            .map(|k| 0.5 * elementary::cos(t + k as f64))
+            .collect();
         let state = State::new(model, &q, &v)?;
         accelerations.find(scheme, &state, &tau, &mut vdot)?;
         size = larger(size, largest(&vdot));

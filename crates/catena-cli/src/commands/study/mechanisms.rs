@@ -9,6 +9,7 @@ use crate::commands::count::subject::{both, closed};
 use crate::number::counted;
 use catena::State;
 use catena::algorithm::constrained::ClosedChain;
+use catena::elementary;
 use catena::error::Result;
 use catena::model::embedded;
 use catena_mechanism::{Formulation, Mechanism};
@@ -118,7 +119,7 @@ fn exponent(values: &[Option<f64>]) -> String {
     match values {
         [.., Some(a), Some(b)] if *a > 0.0 => {
             let last = SIZES[SIZES.len() - 1] as f64 / SIZES[SIZES.len() - 2] as f64;
-            format!("size^{:.1}", (b / a).ln() / last.ln())
+            format!("size^{:.1}", elementary::ln(b / a) / elementary::ln(last))
         }
         _ => "–".into(),
     }

@@ -18,6 +18,7 @@
 
 use super::{Kinematics, forward_kinematics};
 use crate::algorithm::pendulum::quaternion_of;
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Dof, FrameInfo, JointKind, JointSpec, Model, ModelBuilder, RuleSpec, reversed};
 use crate::spatial::{Mat3, Pose, Vec3};
@@ -258,7 +259,7 @@ fn exchange(kind: JointKind, q: &mut [f64], v: &mut [f64]) {
             v.copy_from_slice(&omega.to_array());
         }
         JointKind::Planar => {
-            let (sin, cos) = q[2].sin_cos();
+            let (sin, cos) = elementary::sin_cos(q[2]);
             // −Rᵀ
             let back = |x: f64, y: f64| (-(cos * x + sin * y), sin * x - cos * y);
             let (x, y) = back(q[0], q[1]);
