@@ -87,6 +87,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         }
         notes.push(note);
     }
+    if let Some(lanes) = experiment.lanes() {
+        notes.push(format!("samples ran in lanes, {lanes} at a time"));
+    }
     if let Some(path) = output {
         let rows = counted(samples.len(), "row", "rows");
         notes.push(format!("wrote {rows} to {}", path.display()));
