@@ -54,7 +54,7 @@ impl Sample {
 }
 
 /// The measures, if they are finite.
-fn finite(study: &Study, measures: Vec<f64>) -> Result<Vec<f64>> {
+pub(crate) fn finite(study: &Study, measures: Vec<f64>) -> Result<Vec<f64>> {
     let mut named = study.measures.iter().zip(&measures);
     match named.find(|(_, value)| !value.is_finite()) {
         None => Ok(measures),
