@@ -471,7 +471,17 @@ fn members_that_do_not_fit_are_refused() {
     );
     let mut options = methods().remove(0);
     options.duration = -1.0;
-    assert!(Ensemble::new(&model, options).is_err());
+    for wrong in [
+        options,
+        adaptive(Method::Dop853, -1.0),
+        adaptive(Method::Dop853, 0.0),
+        adaptive(Method::Dop853, f64::NAN),
+        limited(Method::Dop853, 1e-8, -1.0),
+        fixed(FixedMethod::RungeKutta4, f64::NAN),
+    ] {
+        let error = Ensemble::new(&model, wrong.clone()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input, "{wrong:?}");
+    }
 }
 
 /// Simulations that advance together have the samples and the audit of those that run on their own.

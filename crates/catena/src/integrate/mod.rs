@@ -324,7 +324,7 @@ impl IntegratorOptions {
         }
     }
 
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let refuse = |what: &str, value: f64| {
             Err(Error::new(
                 ErrorKind::Input,

@@ -13,7 +13,7 @@ use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
 use crate::doors::native::Compiled;
 use crate::doors::{Failure, Feedback, Stepping, Trajectories, each};
 use crate::error::{Error, ErrorKind, Result};
-use crate::integrate::{FixedMethod, Statistics};
+use crate::integrate::{FixedMethod, IntegratorOptions, Statistics};
 use crate::model::Model;
 use crate::state::{State, check_length};
 use crate::trajectory::Reference;
@@ -118,6 +118,19 @@ impl Ensemble {
     /// Simulations of this model. Those of one member that [`Simulation`] refuses are refused here.
     pub fn new(model: &Model, options: SimulationOptions) -> Result<Self> {
         check(&options)?;
+        if let Integrator::Adaptive {
+            tolerances,
+            max_step,
+            ..
+        } = options.integrator
+        {
+            let settings = IntegratorOptions {
+                tolerances,
+                max_step,
+                ..IntegratorOptions::default()
+            };
+            settings.check()?;
+        }
         Ok(Ensemble {
             model: model.clone(),
             options,

@@ -483,9 +483,9 @@ impl Simulation {
         for (k, y) in records.chunks_exact(self.y.len()).enumerate() {
             let t = self.sample_time(k as u64);
             self.emit(t, y, samples)?;
-            let probed = (self.engine).halved_from(&mut self.system, &self.options, t, y)?;
-            if let Some((size, [before, after, twice])) = probed
-                && t < end
+            if t < end
+                && let Some((size, [before, after, twice])) =
+                    (self.engine).halved_from(&mut self.system, &self.options, t, y)?
             {
                 let weight = self.options.interval.min(end - t) / size;
                 self.auditor.observe_step(&Halved {
