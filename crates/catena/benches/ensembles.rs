@@ -25,13 +25,25 @@ fn kept(model: &Model) -> Result<Compiled> {
     CODE.get_or_init(|| for_simulation(model)).clone()
 }
 
+/// Processor time of this thread so far, s, where the system tells it (Linux): other programs do not disturb it.
+fn processor_time() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+    Some(1e-9 * nanoseconds)
+}
+
 /// µs per fall, of the best turn.
 fn best(falls: usize, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..TURNS {
-        let begin = Instant::now();
+        let begin = processor_time();
+        let wall = Instant::now();
         run()?;
-        best = best.min(begin.elapsed().as_secs_f64() / falls as f64);
+        let took = match begin.zip(processor_time()) {
+            Some((begin, end)) => end - begin,
+            None => wall.elapsed().as_secs_f64(),
+        };
+        best = best.min(took / falls as f64);
     }
     Ok(1e6 * best)
 }
