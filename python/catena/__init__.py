@@ -12,6 +12,7 @@ Units are SI and radians; angular parts come first in twists and wrenches; quate
 from . import convert, errors
 from ._catena import __version__, set_threads, threads
 from ._control import Control, computed_torque, gravity_compensation, pd, plane, reaches, sine, table, with_sensors
+from ._ensemble import Ensemble
 from ._model import (
     Assembled,
     Centroidal,

@@ -13,6 +13,7 @@ import numpy as np
 from . import _catena
 from ._control import Control
 from ._convert import numbers
+from ._ensemble import Ensemble
 from ._reach import Followed, Reached, wanted
 from ._run import Run
 from ._view import Viewer
@@ -586,6 +587,45 @@ class Model(_catena.Model):
                 pass
             raise error
         return run
+
+    def ensemble(
+        self,
+        q: Any,
+        v: Any = None,
+        duration: float = 1.0,
+        *,
+        interval: Optional[float] = None,
+        method: str = "dop853",
+        rtol: float = 1e-8,
+        atol: Optional[float] = None,
+        step: Optional[float] = None,
+        tau: Any = None,
+        target: Any = None,
+        stiffness: Any = None,
+        damping: Any = None,
+        models: Optional[Sequence["Model"]] = None,
+        compile: bool = True,
+    ) -> Ensemble:
+        """Moves many copies of the model in time at once, each from its own state: in the lanes of registers, on all cores.
+
+        q (N, nq), v (N, nv): the starts; a single row serves all. States are recorded at the start and at the end, or every `interval` s.
+        method, rtol, atol, step: as in `simulate`.
+        Efforts are tau + stiffness (target - q) - damping v at joints with scalar coordinates, tau at others; each (nv,) or (N, nv), zero
+        unless given.
+        models: a model for each member, with the bodies and joints of this one and other numbers (`replace`).
+
+        The bits of a member depend on nothing but its own numbers. Members that need dry friction, loops, couplings, force elements or
+        implicit methods run one by one, as `simulate` does it; the result says why. A member that fails is in `failures`.
+
+        >>> falls = catena.model("stanford").ensemble(np.linspace(0, 1, 600).reshape(100, 6), duration=0.5)
+        >>> falls.q.shape, falls.one_by_one, bool(abs(falls.energy_error).max() < 1e-5)
+        ((100, 6), None, True)
+        """
+        record = self._ensemble(
+            q, v, float(duration), float(duration if interval is None else interval), method, float(rtol), atol, step,
+            tau, target, stiffness, damping, None if models is None else list(models), compile,
+        )
+        return Ensemble(record)
 
     def reach(
         self,

@@ -54,7 +54,8 @@ def test_a_sample_is_a_run_of_simulate(tmp_path):
     results = catena.Study(path).run([5])
     q = [results.values["angle"][0], 0, 0]
     run = catena.model("planar3").simulate(q, duration=0.2, interval=0.1)
-    assert run.v[-1, 0] == results.measures["speed"][0]
+    # in lanes, where step sizes follow errors that are round-off at first: within the tolerance
+    assert run.v[-1, 0] == pytest.approx(results.measures["speed"][0], rel=1e-9)
 
 
 def test_results_are_written_once(study, tmp_path):

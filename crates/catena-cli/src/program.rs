@@ -3,8 +3,8 @@
 use crate::commands::{
     algorithms, assemble, barycentres, benchmark, check, compare, completions, convert, count,
     denoc, derivatives, derive, doctor, evaluate, export_case, factor, forward, generate, ik, info,
-    inverse, linearize, man, models, plot, regressor, render, report, simulate, space, study,
-    sweep, tour, verify, view,
+    inverse, linearize, man, models, optimize, plot, regressor, render, report, simulate, space,
+    study, sweep, tour, verify, view,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -76,6 +76,8 @@ enum Command {
     Simulate(Box<simulate::Arguments>),
     /// Many runs of a model with other values each: results in one file, statistics, what matters
     Sweep(sweep::Arguments),
+    /// Parameters for which a measure of a run is least, within bounds and under constraints
+    Optimize(optimize::Arguments),
     /// Draw a run: coordinates, efforts, energies, the mechanism in motion
     Plot(plot::Arguments),
     /// Look at a model or at runs in a browser: motion, curves, audit, sliders, live
@@ -188,6 +190,7 @@ pub fn run() -> Result<Outcome> {
         Some(Command::Evaluate(arguments)) => evaluate::run(arguments, json),
         Some(Command::Simulate(arguments)) => simulate::run(arguments, json),
         Some(Command::Sweep(arguments)) => sweep::run(arguments, json),
+        Some(Command::Optimize(arguments)) => optimize::run(arguments, json),
         Some(Command::Plot(arguments)) => plot::run(arguments, json),
         Some(Command::View(arguments)) => view::run(arguments, json),
         Some(Command::Report(arguments)) => report::run(arguments, json),

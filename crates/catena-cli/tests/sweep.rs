@@ -126,6 +126,129 @@ fn a_sample_is_a_run_of_simulate() {
     assert_eq!(row[5], format!("{error:?}"));
 }
 
+/// Without dry friction, stops and controllers that move, samples run in lanes. They are the runs of `simulate` to round-off, and their
+/// bytes depend neither on threads nor on which of them run together.
+#[test]
+fn samples_in_lanes() {
+    let folder = folder("sweep-lanes");
+    let study = r#"format = "catena-study/1"
+model = "arm.urdf"
+[design]
+kind = "sobol"
+samples = 20
+seed = 5
+[[parameter]]
+name = "payload"
+path = "link.lower.mass"
+uniform = [0.5, 3]
+[[parameter]]
+name = "damping"
+path = "joint.*.damping"
+uniform = [0.1, 1]
+[[parameter]]
+name = "angle"
+path = "q.elbow"
+uniform = [-1, 1]
+[run]
+duration = 0.5
+interval = 0.1
+method = "rk4"
+step = 0.001
+[[measure]]
+name = "end"
+value = "last(q.shoulder)"
+[[measure]]
+name = "energy"
+value = "audit.energy"
+[[measure]]
+name = "steps"
+value = "steps"
+"#;
+    folder.write("lanes.toml", study);
+    for (jobs, name) in [("1", "one.csv"), ("3", "three.csv")] {
+        let run = run_in(
+            folder.path(),
+            &["sweep", "lanes.toml", "--jobs", jobs, "-o", name],
+        );
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        if catena::Cpu::detect() != catena::Cpu::Baseline {
+            assert!(
+                run.stderr.starts_with("samples ran in lanes, "),
+                "{}",
+                run.stderr
+            );
+        }
+    }
+    assert!(bytes(&folder, "one.csv") == bytes(&folder, "three.csv"));
+    let all = rows(&folder, "one.csv");
+    assert_eq!(all.len(), 20);
+    assert!(all.iter().all(|row| row[6] == "500.0"), "{:?}", all[0]);
+    // one of them alone, as the only sample of a list
+    let row = &all[13];
+    folder.write(
+        "list.csv",
+        &format!("payload,damping,angle\n{},{},{}\n", row[1], row[2], row[3]),
+    );
+    let alone = study.replace(
+        "kind = \"sobol\"\nsamples = 20\nseed = 5\n",
+        "kind = \"list\"\nfile = \"list.csv\"\n",
+    );
+    let alone = alone
+        .replace("uniform = [0.5, 3]\n", "")
+        .replace("uniform = [0.1, 1]\n", "")
+        .replace("uniform = [-1, 1]\n", "");
+    folder.write("alone.toml", &alone);
+    let run = run_in(folder.path(), &["sweep", "alone.toml", "-o", "alone.csv"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(rows(&folder, "alone.csv")[0][1..], row[1..]);
+    // and by `simulate`
+    let arm = String::from_utf8(bytes(&folder, "arm.urdf")).expect("UTF-8");
+    let (upper, lower) = arm.split_once("<link name=\"lower\">").expect("two links");
+    let lower = lower.replace(
+        "<mass value=\"1\"/>",
+        &format!("<mass value=\"{}\"/>", row[1]),
+    );
+    let arm = format!("{upper}<link name=\"lower\">{lower}");
+    let damped = with_damping(&arm, &row[2]);
+    folder.write("own.urdf", &damped);
+    let start = format!("--q=elbow={}", row[3]);
+    let run = run_in(
+        folder.path(),
+        &[
+            "simulate",
+            "own.urdf",
+            "--duration",
+            "0.5",
+            "--interval",
+            "0.1",
+            "--method",
+            "rk4",
+            "--step",
+            "0.001",
+            &start,
+            "--json",
+        ],
+    );
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let (end, expected) = (
+        row[4].parse::<f64>().expect("a number"),
+        numbers(&run.json()["q"])[0],
+    );
+    assert!((end - expected).abs() < 1e-12, "{end} {expected}");
+}
+
+/// The arm with this damping in all joints.
+fn with_damping(arm: &str, damping: &str) -> String {
+    let mut text = String::new();
+    let mut rest = arm;
+    while let Some((before, after)) = rest.split_once("damping=\"") {
+        let (_, after) = after.split_once('"').expect("a closing quote");
+        text += &format!("{before}damping=\"{damping}\"");
+        rest = after;
+    }
+    text + rest
+}
+
 /// What cannot be computed is a row with its reason, and the others are there.
 #[test]
 fn failures_are_rows() {

@@ -8,6 +8,7 @@ mod array;
 mod call;
 mod complement;
 mod dynamics;
+mod ensemble;
 mod error;
 mod factor;
 mod mechanism;

@@ -113,6 +113,11 @@ impl Built {
         cell.get_or_init(made).as_ref()
     }
 
+    /// Code of the model in lanes, if there is any.
+    pub fn lanes_code(&self) -> Option<&Compiled> {
+        self.compiled(true)
+    }
+
     /// A workspace for one state.
     pub fn work(&self) -> Box<CallWork> {
         if let Some(work) = locked(&self.works).pop() {

@@ -282,7 +282,12 @@ fn controller(description: &Value, built: &Built, start: &State) -> Result<Contr
 }
 
 /// How time is stepped.
-fn integrator(method: &str, rtol: f64, atol: Option<f64>, step: Option<f64>) -> Result<Integrator> {
+pub fn integrator(
+    method: &str,
+    rtol: f64,
+    atol: Option<f64>,
+    step: Option<f64>,
+) -> Result<Integrator> {
     let tolerances = Tolerances {
         relative: rtol,
         absolute: atol.unwrap_or(0.01 * rtol),

@@ -74,7 +74,10 @@ impl StudyData {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         guarded(py, || {
-            let made = Study::read(&path).and_then(Simulations::new);
+            let made = Study::read(&path).and_then(|study| {
+                study.expect_design()?;
+                Simulations::new(study)
+            });
             let simulations = made.map_err(|error| raise(py, &error))?;
             Ok(StudyData { simulations })
         })

@@ -76,6 +76,18 @@ fn cut_normal_quantile(u: f64, low: f64, high: f64) -> f64 {
 }
 
 impl Spread {
+    /// Which part of a bounded range a value is, from 0 to 1; the middle where none is given. None for other spreads, and outside of the
+    /// range.
+    pub fn part_of_range(&self, value: Option<f64>) -> Option<f64> {
+        let part = match (self, value) {
+            (Spread::Uniform { .. } | Spread::LogUniform { .. }, None) => 0.5,
+            (Spread::Uniform { low, high }, Some(x)) => (x - low) / (high - low),
+            (Spread::LogUniform { low, high }, Some(x)) => (x / low).ln() / (high / low).ln(),
+            _ => return None,
+        };
+        (0.0..=1.0).contains(&part).then_some(part)
+    }
+
     /// The value below which the share u of the samples lies, 0 < u < 1. A listed parameter has none.
     pub fn quantile(&self, u: f64) -> Option<f64> {
         Some(match self {

@@ -8,7 +8,7 @@
 //! study file → Study → index → values → Experiment → measures → Journal → results, Summary, sensitivity
 //! ```
 //!
-//! [`carry_out`] runs the samples that are missing on several threads; a [`Journal`] keeps each as soon as it is there, and survives
+//! [`optimize`] searches values for which a measure is least. [`carry_out`] runs the samples that are missing on several threads; a [`Journal`] keeps each as soon as it is there, and survives
 //! a kill; [`write_results`] sorts them into one file. What an experiment is, this crate does not know: the program makes one from the
 //! options of `catena simulate`.
 
@@ -18,6 +18,7 @@ mod design;
 mod distribution;
 mod journal;
 mod model_path;
+mod optimum;
 mod pictures;
 mod results;
 mod runner;
@@ -29,9 +30,10 @@ pub use design::{Design, Points};
 pub use distribution::Spread;
 pub use journal::{Journal, Origin};
 pub use model_path::{ModelText, Pointer as ModelPointer};
+pub use optimum::{Evaluation, Optimum, SLACK, optimize};
 pub use pictures::distributions;
 pub use results::{ResultFormat, write_results};
 pub use runner::{Experiment, Sample, carry_out};
 pub use sensitivity::{Influence, Method, influences, rank_correlation, sobol_indices};
-pub use study::{Measure, Parameter, PathText, Setting, SettingValue, Study};
+pub use study::{Goal, Limit, Measure, Parameter, PathText, Setting, SettingValue, Study};
 pub use summary::Summary;

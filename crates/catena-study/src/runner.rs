@@ -12,6 +12,16 @@ use std::thread;
 pub trait Experiment: Sync {
     /// The measures, one for each of the study's; or why there are none.
     fn measure(&self, values: &[f64]) -> Result<Vec<f64>>;
+
+    /// The measures of several samples, bit for bit those that each has on its own.
+    fn measure_all(&self, values: &[Vec<f64>]) -> Vec<Result<Vec<f64>>> {
+        values.iter().map(|values| self.measure(values)).collect()
+    }
+
+    /// How many samples are best computed together.
+    fn together(&self) -> usize {
+        1
+    }
 }
 
 /// A sample that was computed.
@@ -26,23 +36,31 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Computes a sample. A measure that is not finite is a failure.
-    pub fn compute(study: &Study, experiment: &dyn Experiment, index: usize) -> Sample {
-        let values = study.values(index);
-        let measures = experiment.measure(&values).and_then(|measures| {
-            let named = study.measures.iter().zip(&measures);
-            match named.into_iter().find(|(_, value)| !value.is_finite()) {
-                None => Ok(measures),
-                Some((measure, value)) => {
-                    let message = format!("measure `{}` is {value}", measure.name);
-                    Err(Error::new(ErrorKind::Input, message))
-                }
-            }
-        });
-        Sample {
-            index,
-            values,
-            measures: measures.map_err(|error| error.message().to_string()),
+    /// Computes samples together. A measure that is not finite is a failure.
+    pub fn compute(study: &Study, experiment: &dyn Experiment, indices: &[usize]) -> Vec<Sample> {
+        let values: Vec<Vec<f64>> = indices.iter().map(|&index| study.values(index)).collect();
+        let measured = experiment.measure_all(&values);
+        let samples = indices.iter().zip(values).zip(measured);
+        samples
+            .map(|((&index, values), measures)| Sample {
+                index,
+                values,
+                measures: measures
+                    .and_then(|measures| finite(study, measures))
+                    .map_err(|error| error.message().to_string()),
+            })
+            .collect()
+    }
+}
+
+/// The measures, if they are finite.
+pub(crate) fn finite(study: &Study, measures: Vec<f64>) -> Result<Vec<f64>> {
+    let mut named = study.measures.iter().zip(&measures);
+    match named.find(|(_, value)| !value.is_finite()) {
+        None => Ok(measures),
+        Some((measure, value)) => {
+            let message = format!("measure `{}` is {value}", measure.name);
+            Err(Error::new(ErrorKind::Input, message))
         }
     }
 }
@@ -56,6 +74,9 @@ pub fn carry_out(
     mut take: impl FnMut(Sample) -> Result<()>,
 ) -> Result<()> {
     let next = AtomicUsize::new(0);
+    // no thread is left without work because others have taken much at once
+    let share = indices.len().div_ceil(2 * threads.max(1)).max(1);
+    let together = experiment.together().clamp(1, share);
     let is_over = AtomicBool::new(false);
     // results that wait for a slow disk are few
     let (sender, receiver) = mpsc::sync_channel::<Sample>(4 * threads);
@@ -65,14 +86,16 @@ pub fn carry_out(
             let (next, is_over) = (&next, &is_over);
             scope.spawn(move || {
                 while !is_over.load(Ordering::Relaxed) {
-                    let Some(&index) = indices.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    let first = next.fetch_add(together, Ordering::Relaxed);
+                    let last = (first + together).min(indices.len());
+                    let Some(part) = indices.get(first..last).filter(|part| !part.is_empty())
+                    else {
                         return;
                     };
-                    if sender
-                        .send(Sample::compute(study, experiment, index))
-                        .is_err()
-                    {
-                        return;
+                    for sample in Sample::compute(study, experiment, part) {
+                        if sender.send(sample).is_err() {
+                            return;
+                        }
                     }
                 }
             });

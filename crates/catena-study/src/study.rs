@@ -19,7 +19,11 @@ const FILE_KEYS: &[&str] = &[
     "parameter",
     "run",
     "measure",
+    "optimize",
+    "constraint",
 ];
+const OPTIMIZE_KEYS: &[&str] = &["minimise", "maximise", "start", "evaluations", "tolerance"];
+const CONSTRAINT_KEYS: &[&str] = &["measure", "low", "high"];
 const DESIGN_KEYS: &[&str] = &["kind", "samples", "seed", "file"];
 const DESIGNS: &[&str] = &[
     "grid",
@@ -118,6 +122,36 @@ pub struct Measure {
     pub place: Place,
 }
 
+/// A bound on a measure at the optimum: sign (bound − measure) ≥ 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// Index of the measure.
+    pub measure: usize,
+    /// The bound.
+    pub bound: f64,
+    /// 1 for an upper bound, −1 for a lower one.
+    pub sign: f64,
+}
+
+/// What is optimized.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Goal {
+    /// Index of the measure.
+    pub measure: usize,
+    /// 1 if it is minimised, −1 if it is maximised.
+    pub sign: f64,
+    /// Where the search begins: for each parameter the part of its range.
+    pub start: Vec<f64>,
+    /// Most runs.
+    pub evaluations: usize,
+    /// How exactly parameters are found, as a part of their ranges.
+    pub tolerance: f64,
+    /// Constraints.
+    pub limits: Vec<Limit>,
+    /// Where it stands.
+    pub place: Place,
+}
+
 /// A study.
 #[derive(Clone, Debug)]
 pub struct Study {
@@ -127,8 +161,11 @@ pub struct Study {
     pub model: String,
     /// Where the model is named.
     pub model_place: Place,
-    /// How samples are chosen.
+    /// How samples are chosen; the start alone for a study that only optimizes.
     pub design: Design,
+    has_design: bool,
+    /// What is optimized, if anything.
+    pub goal: Option<Goal>,
     /// What varies.
     pub parameters: Vec<Parameter>,
     /// The settings of the run, as options of `catena simulate`.
@@ -181,6 +218,8 @@ impl Study {
             model: model.text()?.into(),
             model_place: source.place(model.line()),
             design: Design::Grid,
+            has_design: file.get("design").is_some(),
+            goal: None,
             parameters: tables(&file, "parameter")?
                 .iter()
                 .map(parameter)
@@ -200,9 +239,44 @@ impl Study {
         };
         study.expect_names()?;
         study.expect_placeholders()?;
-        let table = file.require("design")?.table("a table")?;
-        study.take_design(&table)?;
+        study.take_goal(&file)?;
+        match &study.goal {
+            Some(goal) if !study.has_design => {
+                let start = study.parameters.iter().zip(&goal.start);
+                let start = start.filter_map(|(parameter, u)| parameter.spread.quantile(*u));
+                study.design = Design::List(vec![start.collect()]);
+            }
+            _ => {
+                let table = file.require("design")?.table("a table")?;
+                study.take_design(&table)?;
+            }
+        }
         Ok(study)
+    }
+
+    /// What is optimized; an error for a study that does not say.
+    pub fn expect_goal(&self) -> Result<&Goal> {
+        let hint = "say what is wanted: [optimize] with minimise = \"MEASURE\"";
+        let missing = || self.missing("optimize", hint);
+        self.goal.as_ref().ok_or_else(missing)
+    }
+
+    /// An error for a study that does not say how samples are chosen.
+    pub fn expect_design(&self) -> Result<()> {
+        let hint = "say how samples are chosen, or search an optimum: `catena optimize`";
+        match self.has_design {
+            true => Ok(()),
+            false => Err(self.missing("design", hint)),
+        }
+    }
+
+    fn missing(&self, table: &str, hint: &str) -> Error {
+        let place = Place {
+            line: None,
+            ..self.model_place.clone()
+        };
+        let message = format!("the study has no [{table}]");
+        Error::new(ErrorKind::Syntax, message).at(place).hint(hint)
     }
 
     /// A file that the study names.
@@ -338,6 +412,116 @@ impl Study {
                 )))
             }
         }
+    }
+
+    fn take_goal(&mut self, file: &Table<'_>) -> Result<()> {
+        let constraints = tables(file, "constraint")?;
+        let Some(item) = file.get("optimize") else {
+            return match constraints.first() {
+                None => Ok(()),
+                Some(first) => {
+                    let message = "a [[constraint]] needs an [optimize]";
+                    let error = file.source.error(first.line, message);
+                    Err(error.hint("say what is wanted: minimise = \"MEASURE\""))
+                }
+            };
+        };
+        let table = item.table("a table")?;
+        table.expect_keys(OPTIMIZE_KEYS)?;
+        let (wanted, sign) = match (table.get("minimise"), table.get("maximise")) {
+            (Some(wanted), None) => (wanted, 1.0),
+            (None, Some(wanted)) => (wanted, -1.0),
+            _ => {
+                let message = "[optimize] has one of `minimise` and `maximise`";
+                let error = file.source.error(table.line, message);
+                return Err(error.hint("name a measure"));
+            }
+        };
+        let names: Vec<&str> = self.measures.iter().map(|m| m.name.as_str()).collect();
+        let find = |item: &Item<'_>| {
+            let name = item.text()?;
+            let known = names.iter().position(|known| *known == name);
+            known.ok_or_else(|| item.error("is no measure").hint(advice(name, &names)))
+        };
+        let mut limits = Vec::new();
+        for constraint in &constraints {
+            constraint.expect_keys(CONSTRAINT_KEYS)?;
+            let measure = find(&constraint.require("measure")?)?;
+            let before = limits.len();
+            for (key, sign) in [("low", -1.0), ("high", 1.0)] {
+                if let Some(bound) = constraint.get(key) {
+                    let bound = bound.angle()?;
+                    limits.push(Limit {
+                        measure,
+                        bound,
+                        sign,
+                    });
+                }
+            }
+            if limits.len() == before {
+                let error = file
+                    .source
+                    .error(constraint.line, "a constraint has no bound");
+                return Err(error.hint("give `low`, `high` or both"));
+            }
+        }
+        if self.parameters.is_empty() {
+            let error = file
+                .source
+                .error(table.line, "nothing varies: there is no [[parameter]]");
+            return Err(error.hint("name what varies, its path and its bounds"));
+        }
+        let starts = match table.get("start") {
+            None => None,
+            Some(item) => {
+                let starts = item.table("a table of parameters")?;
+                let known: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+                starts.expect_keys(&known)?;
+                Some(starts)
+            }
+        };
+        let mut start = Vec::new();
+        for parameter in &self.parameters {
+            let given = starts.as_ref().and_then(|table| table.get(&parameter.name));
+            let number = given.as_ref().map(Item::angle).transpose()?;
+            let Some(part) = parameter.spread.part_of_range(number) else {
+                let message = match number {
+                    Some(number) => format!(
+                        "the start of parameter `{}` is {number}, outside of its bounds",
+                        parameter.name
+                    ),
+                    None => format!("parameter `{}` has no bounds", parameter.name),
+                };
+                let error = Error::new(ErrorKind::Syntax, message).at(parameter.place.clone());
+                return Err(error.hint(
+                    "an optimum is searched within uniform = [LOW, HIGH] or loguniform = [LOW, HIGH]",
+                ));
+            };
+            start.push(part);
+        }
+        let least = self.parameters.len() as f64 + 2.0;
+        self.goal = Some(Goal {
+            measure: find(&wanted)?,
+            sign,
+            start,
+            evaluations: match table.get("evaluations") {
+                None => 1000,
+                Some(item) => whole(&item, least, 1e6)? as usize,
+            },
+            tolerance: match table.get("tolerance") {
+                None => 1e-4,
+                Some(item) => {
+                    let tolerance = item.number()?;
+                    if !(1e-12..=0.1).contains(&tolerance) {
+                        return Err(item.must_be("a part of the ranges from 1e-12 to 0.1"));
+                    }
+                    tolerance
+                }
+            },
+            limits,
+            place: file.source.place(table.line),
+        });
+        Ok(())
     }
 
     fn take_design(&mut self, table: &Table<'_>) -> Result<()> {

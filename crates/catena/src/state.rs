@@ -182,6 +182,32 @@ pub(crate) fn step_kernel<S: Scalar, P>(model: &Model<P>, q: &mut [S], delta: &[
     }
 }
 
+/// q̇ of every joint of a tree: v for scalar coordinates, ½ p ∘ (0, ω) for a quaternion p, with ω in child axes.
+#[inline(always)]
+pub(crate) fn position_rates<S: Scalar, P>(model: &Model<P>, q: &[S], v: &[S], rates: &mut [S]) {
+    let nodes = &model.tree().nodes;
+    for i in 1..=model.body_count() {
+        let info = nodes[i];
+        let plain = match info.kind.quaternion() {
+            None => info.kind.nq(),
+            Some(k) => k,
+        };
+        for k in 0..plain {
+            rates[info.q + k] = v[info.v + k];
+        }
+        if let Some(k) = info.kind.quaternion() {
+            let p = &q[info.q + k..info.q + k + 4];
+            let w = &v[info.v + k..info.v + k + 3];
+            let half = S::constant(0.5);
+            let rates = &mut rates[info.q + k..info.q + k + 4];
+            rates[0] = half * (-p[1] * w[0] - p[2] * w[1] - p[3] * w[2]);
+            rates[1] = half * (p[0] * w[0] + p[2] * w[2] - p[3] * w[1]);
+            rates[2] = half * (p[0] * w[1] - p[1] * w[2] + p[3] * w[0]);
+            rates[3] = half * (p[0] * w[2] + p[1] * w[1] - p[2] * w[0]);
+        }
+    }
+}
+
 /// [`quaternion_step`] as a task.
 struct QuaternionStep<S>([S; 4], [S; 3]);
 

@@ -94,6 +94,7 @@ const AT_ROOT: &[(&str, &str)] = &[
     ("Error", "error"),
     ("ErrorKind", "error"),
     ("Failure", "doors"),
+    ("Feedback", "doors"),
     ("Matrix", "matrix"),
     ("Model", "model"),
     ("ModelBuilder", "model"),

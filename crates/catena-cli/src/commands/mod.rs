@@ -27,6 +27,7 @@ pub mod inverse;
 pub mod linearize;
 pub mod man;
 pub mod models;
+pub mod optimize;
 pub mod plot;
 pub mod regressor;
 pub mod render;

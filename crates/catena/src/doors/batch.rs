@@ -6,8 +6,11 @@ mod derivatives;
 mod lanes;
 mod question;
 mod squares;
+mod trajectories;
 
 pub use advance::Drive;
+pub use trajectories::Feedback;
+pub(crate) use trajectories::{Stepping, Trajectories};
 
 use crate::algorithm::inertia_matrix::Part;
 #[cfg(target_arch = "x86_64")]
@@ -713,7 +716,7 @@ fn share<Q: Question, V: Looped>(
 }
 
 /// Runs the function on every task, each on a thread of its own.
-fn each<T: Send>(tasks: &mut [T], run: impl Fn(&mut T) + Sync) {
+pub(crate) fn each<T: Send>(tasks: &mut [T], run: impl Fn(&mut T) + Sync) {
     let run = &run;
     match tasks {
         [] => {}

@@ -5,6 +5,7 @@ mod batch;
 mod dynamics;
 pub mod native;
 
-pub use batch::{Batch, Drive, Failure};
+pub use batch::{Batch, Drive, Failure, Feedback};
+pub(crate) use batch::{Stepping, Trajectories, each};
 pub use dynamics::Dynamics;
 pub(crate) use dynamics::{all_finite, too_large};

@@ -17,17 +17,11 @@
 //! estimate and the dense output all see the same point.
 
 use super::events::{Event, MOST_PARTS, Step, Watched, noise, spacing};
+use super::step_size::{self, StepSize, ratio};
 use super::tableau::{ErrorEstimate, Tableau};
 use super::{IntegratorOptions, Method, Statistics, System, Tolerances, Words, at_time};
-use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::check_length;
-
-const SAFETY: f64 = 0.9;
-const SHRINK_LIMIT: f64 = 0.2;
-const GROW_LIMIT: f64 = 10.0;
-const SMALLEST_REMEMBERED_ERROR: f64 = 1e-4;
-const SHRINK_AFTER_FAILURE: f64 = 0.25;
 
 /// What happened in a step.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,10 +68,7 @@ pub struct Adaptive {
     y: Vec<f64>,
     y_next: Vec<f64>,
     work: Vec<f64>,
-    /// Proposed size of the next step.
-    proposal: f64,
-    error_before: f64,
-    rejected_before: bool,
+    next: StepSize,
     /// Is there a previous step, with its stages?
     stepped: bool,
     /// Are the extra stages and the coefficients of its dense output computed?
@@ -97,16 +88,17 @@ struct Stage {
 }
 
 /// The nonzero coefficients of a sum of stages.
-type Terms = Vec<(usize, f64)>;
+pub(crate) type Terms = Vec<(usize, f64)>;
 
+/// The rows of a tableau, without their zeros.
 #[derive(Clone, Debug)]
-struct Rows {
-    stages: Vec<Terms>,
-    weights: Terms,
-    error: Terms,
-    second_error: Terms,
-    extra: Vec<Terms>,
-    dense: Vec<Terms>,
+pub(crate) struct Rows {
+    pub stages: Vec<Terms>,
+    pub weights: Terms,
+    pub error: Terms,
+    pub second_error: Terms,
+    pub extra: Vec<Terms>,
+    pub dense: Vec<Terms>,
 }
 
 fn terms(coefficients: impl IntoIterator<Item = f64>) -> Terms {
@@ -118,7 +110,7 @@ fn terms(coefficients: impl IntoIterator<Item = f64>) -> Terms {
 }
 
 impl Rows {
-    fn new(tableau: &Tableau) -> Self {
+    pub fn new(tableau: &Tableau) -> Self {
         let row = |row: &&[f64]| terms(row.iter().copied());
         let (error, second_error) = match tableau.error {
             ErrorEstimate::Single(e) => (row(&e), Vec::new()),
@@ -251,9 +243,7 @@ impl Adaptive {
             y: zeros.clone(),
             y_next: zeros.clone(),
             work: zeros,
-            proposal: 0.0,
-            error_before: SMALLEST_REMEMBERED_ERROR,
-            rejected_before: false,
+            next: StepSize::new(0.0),
             stepped: false,
             dense_ready: false,
             dense: vec![0.0; rows.dense.len() * dimension],
@@ -291,7 +281,7 @@ impl Adaptive {
 
     /// Proposed size of the next step, s.
     pub fn next_size(&self) -> f64 {
-        self.proposal
+        self.next.proposal
     }
 
     /// What it has cost.
@@ -317,12 +307,11 @@ impl Adaptive {
     /// after an event is counted as one.
     pub fn start<S: System + ?Sized>(&mut self, system: &mut S, t: f64, y: &[f64]) -> Result<()> {
         self.begin(system, t, y)?;
-        self.error_before = SMALLEST_REMEMBERED_ERROR;
-        self.proposal = match self.options.initial_step {
+        let first = match self.options.initial_step {
             Some(step) => step,
             None => self.first_size(system),
-        }
-        .max(self.smallest());
+        };
+        self.next = StepSize::new(first.max(self.smallest()));
         Ok(())
     }
 
@@ -330,7 +319,7 @@ impl Adaptive {
     /// that was right so far.
     pub fn resume<S: System + ?Sized>(&mut self, system: &mut S, t: f64, y: &[f64]) -> Result<()> {
         self.begin(system, t, y)?;
-        self.proposal = self.proposal.max(self.smallest());
+        self.next.proposal = self.next.proposal.max(self.smallest());
         Ok(())
     }
 
@@ -361,7 +350,7 @@ impl Adaptive {
         self.y_old.copy_from_slice(&self.y);
         self.stepped = false;
         self.dense_ready = false;
-        self.rejected_before = false;
+        self.next.rejected_before = false;
         self.worst = None;
         evaluate(
             system,
@@ -384,12 +373,7 @@ impl Adaptive {
         let motion = self.dimension - self.integrals;
         let d0 = self.size(&self.y[..motion]);
         let d1 = self.size(&self.stage.get(0)[..motion]);
-        let h0 = if d0 < 1e-5 || d1 < 1e-5 {
-            1e-6
-        } else {
-            0.01 * d0 / d1
-        };
-        let h0 = h0.min(self.options.max_step);
+        let h0 = step_size::probing_size(d0, d1, self.options.max_step);
         for ((work, y), f) in self.work.iter_mut().zip(&self.y).zip(self.stage.get(0)) {
             *work = y + h0 * f;
         }
@@ -407,14 +391,8 @@ impl Adaptive {
         for ((work, f0), f1) in self.work.iter_mut().zip(f0).zip(f1) {
             *work = f1 - f0;
         }
-        let d2 = self.size(&self.work[..motion]) / h0;
-        let steepest = d1.max(d2);
-        let h1 = if steepest <= 1e-15 {
-            (1e-3 * h0).max(1e-6)
-        } else {
-            elementary::powf(0.01 / steepest, 1.0 / (self.method.order() as f64))
-        };
-        (100.0 * h0).min(h1).min(self.options.max_step)
+        let change = self.size(&self.work[..motion]);
+        step_size::first_size(h0, d1, change, self.method.order(), self.options.max_step)
     }
 
     /// Root mean square of the first components, in units of the tolerance at the present point.
@@ -455,69 +433,36 @@ impl Adaptive {
             self.dense_ready = false;
         }
         let exponent = 1.0 / (self.method.tableau().estimate_order as f64 + 1.0);
-        let hopeful = self.proposal;
+        let hopeful = self.next.proposal;
         let mut failure = None;
         let mut error = 0.0;
         loop {
-            let proposal = self.proposal.min(self.options.max_step);
-            if self.rejected_before && proposal < self.smallest() {
+            let max_step = self.options.max_step;
+            let Some(trial) = (self.next).trial(self.t, t_end, max_step, self.smallest()) else {
                 let complaint = self.underflow(failure, error);
-                self.proposal = hopeful;
-                self.rejected_before = false;
+                self.next.proposal = hopeful;
+                self.next.rejected_before = false;
                 return Err(complaint);
-            }
-            let remaining = t_end - self.t;
-            // two equal steps rather than one and a tiny remainder; a remainder of the order of round-off belongs to the step
-            let size = if remaining <= proposal * (1.0 + 1e-9) {
-                remaining
-            } else if remaining < 2.0 * proposal {
-                0.5 * remaining
-            } else {
-                proposal
             };
-            let t_next = if size == remaining {
-                t_end
-            } else {
-                self.t + size
-            };
-            let size = t_next - self.t;
-            match self.attempt(system, t_next, size) {
+            match self.attempt(system, trial.t_next, trial.size) {
                 Err(reason) => {
                     if let Failure::NotFinite(component) = reason {
                         self.worst = Some(component);
                     }
                     failure = Some(reason);
                     self.statistics.rejected += 1;
-                    self.rejected_before = true;
-                    self.proposal = size * SHRINK_AFTER_FAILURE;
+                    self.next.fail(trial);
                 }
-                Ok(estimate) if estimate <= 1.0 => {
-                    let mut factor = (SAFETY
-                        * elementary::powf(estimate.max(1e-30), -0.7 * exponent)
-                        * elementary::powf(self.error_before, 0.4 * exponent))
-                    .clamp(SHRINK_LIMIT, GROW_LIMIT);
-                    if self.rejected_before {
-                        factor = factor.min(1.0);
-                    }
-                    // a step cut short by the end says little about the appropriate size
-                    let cut = size < proposal;
-                    let next = size * factor;
-                    self.proposal = if cut { next.max(proposal) } else { next };
-                    self.error_before = estimate.max(SMALLEST_REMEMBERED_ERROR);
-                    self.rejected_before = false;
+                Ok(estimate) if self.next.judge(trial, estimate, exponent) => {
                     self.statistics.steps += 1;
-                    let outcome = self.accept(system, t_next, size);
-                    self.proposal = self.proposal.max(self.smallest());
+                    let outcome = self.accept(system, trial.t_next, trial.size);
+                    self.next.proposal = self.next.proposal.max(self.smallest());
                     return outcome;
                 }
                 Ok(estimate) => {
                     failure = None;
                     error = estimate;
                     self.statistics.rejected += 1;
-                    self.rejected_before = true;
-                    self.proposal = size
-                        * (SAFETY * elementary::powf(estimate, -exponent))
-                            .clamp(SHRINK_LIMIT, SAFETY);
                 }
             }
         }
@@ -525,7 +470,7 @@ impl Adaptive {
 
     /// The smallest reasonable step at the present time.
     fn smallest(&self) -> f64 {
-        self.options.min_step.max(16.0 * spacing(self.t))
+        step_size::smallest(self.t, self.options.min_step)
     }
 
     /// Computes the stages and the end of a step and returns the error in units of the tolerance.
@@ -592,24 +537,8 @@ impl Adaptive {
             second = self.squares(motion, &mut (0, f64::INFINITY));
         }
         let counts = [motion, self.integrals];
-        let mut estimate: f64 = 0.0;
-        for k in 0..2 {
-            let mean = 1.0 / counts[k].max(1) as f64;
-            let part = if self.rows.second_error.is_empty() {
-                h * (first[k] * mean).sqrt()
-            } else {
-                let both = first[k] + 0.01 * second[k];
-                if both == 0.0 {
-                    0.0
-                } else {
-                    h * first[k] * (mean / both).sqrt()
-                }
-            };
-            // NaN stays NaN
-            if part > estimate || part.is_nan() {
-                estimate = part;
-            }
-        }
+        let second = (!self.rows.second_error.is_empty()).then_some(second);
+        let estimate = step_size::joined(h, first, second, counts);
         self.worst = (worst.1 >= 0.0).then_some(worst.0);
         estimate
     }
@@ -676,7 +605,7 @@ impl Adaptive {
     }
 
     fn underflow(&self, failure: Option<Failure>, error: f64) -> Error {
-        let (t, h) = (self.t, self.proposal);
+        let (t, h) = (self.t, self.next.proposal);
         match failure {
             Some(failure) => {
                 let cause = failure.explain(t);
@@ -703,7 +632,7 @@ impl Adaptive {
 
     /// Limits the proposed size of the next step, s.
     pub fn limit_next_size(&mut self, size: f64) {
-        self.proposal = self.proposal.min(size).max(self.smallest());
+        self.next.proposal = self.next.proposal.min(size).max(self.smallest());
     }
 
     /// Time and solution at the beginning of the last step.
@@ -797,12 +726,17 @@ impl Adaptive {
             self.statistics.steps,
             self.statistics.rejected,
             self.statistics.evaluations,
-            u64::from(self.rejected_before),
+            u64::from(self.next.rejected_before),
             u64::from(self.stepped),
             u64::from(self.dense_ready),
             self.integrals as u64,
         ]);
-        let scalars = [self.t_old, self.t, self.proposal, self.error_before];
+        let scalars = [
+            self.t_old,
+            self.t,
+            self.next.proposal,
+            self.next.error_before,
+        ];
         let numbers = [
             &scalars[..],
             &self.y_old,
@@ -829,7 +763,7 @@ impl Adaptive {
             rejected: words.word()?,
             evaluations: words.word()?,
         };
-        self.rejected_before = words.word()? != 0;
+        self.next.rejected_before = words.word()? != 0;
         self.stepped = words.word()? != 0;
         self.dense_ready = words.word()? != 0;
         self.integrals = words.word()? as usize;
@@ -838,8 +772,8 @@ impl Adaptive {
         }
         self.t_old = words.number()?;
         self.t = words.number()?;
-        self.proposal = words.number()?;
-        self.error_before = words.number()?;
+        self.next.proposal = words.number()?;
+        self.next.error_before = words.number()?;
         self.watched.resize(events);
         for into in [
             &mut self.y_old,
@@ -876,9 +810,4 @@ impl Adaptive {
             event_parts as u64,
         ]
     }
-}
-
-/// x / scale; infinite for a nonzero x and a scale of zero.
-fn ratio(x: f64, scale: f64) -> f64 {
-    if x == 0.0 { 0.0 } else { x / scale }
 }

@@ -49,6 +49,7 @@ mod fixed;
 pub mod implicit_midpoint;
 pub mod runge_kutta4;
 pub mod semi_implicit_euler;
+mod step_size;
 pub mod tableau;
 pub mod tsitouras5;
 pub mod verner6;
@@ -58,6 +59,9 @@ pub use adaptive::{Adaptive, StepOutcome};
 pub use events::Event;
 pub use fixed::Fixed;
 pub use tableau::Tableau;
+
+pub(crate) use adaptive::Rows;
+pub(crate) use step_size::{StepSize, Trial, first_size, joined, probing_size, ratio, smallest};
 
 use crate::error::{Error, ErrorKind, Result};
 use std::fmt;
@@ -320,7 +324,7 @@ impl IntegratorOptions {
         }
     }
 
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let refuse = |what: &str, value: f64| {
             Err(Error::new(
                 ErrorKind::Input,
@@ -363,7 +367,7 @@ pub struct Statistics {
 }
 
 /// The error with the time at which it arose.
-fn at_time(error: &Error, t: f64) -> Error {
+pub(crate) fn at_time(error: &Error, t: f64) -> Error {
     let mut timed = Error::new(error.kind(), format!("at t = {t} s: {}", error.message()))
         .at(error.place().clone());
     if let Some(advice) = error.advice() {

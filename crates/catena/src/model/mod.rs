@@ -39,7 +39,7 @@ pub use sensor::{Sensor, SensorKind, SensorRule, SensorSpec};
 pub(crate) use tree::Node;
 pub use tree::{BodyInfo, DofInfo, FrameInfo, Tree};
 
-use crate::scalar::{Parameter, Scalar};
+use crate::scalar::{Parameter, Scalar, Vector, Wide};
 use crate::spatial::{Pose, RigidInertia, Vec3};
 use std::sync::Arc;
 
@@ -336,7 +336,107 @@ impl<P: Copy> Model<P> {
     }
 }
 
+impl<P: Copy> BodyNumbers<P> {
+    /// All of them, in a fixed order.
+    fn to_array(self) -> [P; 23] {
+        let (r, t, i) = (
+            self.placement.rotation,
+            self.placement.translation,
+            self.inertia,
+        );
+        let (h, s) = (i.first, i.second);
+        [
+            r.x.x, r.x.y, r.x.z, r.y.x, r.y.y, r.y.z, r.z.x, r.z.y, r.z.z, t.x, t.y, t.z, i.mass,
+            h.x, h.y, h.z, s.xx, s.yy, s.zz, s.xy, s.xz, s.yz, self.pitch,
+        ]
+    }
+
+    fn from_array(n: [P; 23]) -> Self {
+        BodyNumbers {
+            placement: Pose::new(
+                crate::spatial::Mat3 {
+                    x: Vec3::new(n[0], n[1], n[2]),
+                    y: Vec3::new(n[3], n[4], n[5]),
+                    z: Vec3::new(n[6], n[7], n[8]),
+                },
+                Vec3::new(n[9], n[10], n[11]),
+            ),
+            inertia: RigidInertia {
+                mass: n[12],
+                first: Vec3::new(n[13], n[14], n[15]),
+                second: crate::spatial::Sym3::new(n[16], n[17], n[18], n[19], n[20], n[21]),
+            },
+            pitch: n[22],
+        }
+    }
+}
+
+impl<V: Vector> Model<Wide<V>> {
+    /// A model with the numbers of this one in every lane, and the structure of its tree; other lanes may get joints with springs, damping
+    /// or rotors where it has none.
+    pub(crate) fn in_lanes(model: &Model) -> Self {
+        let mut tree = Tree::clone(&model.tree);
+        (tree.has_passive_forces, tree.has_rotors) = (true, true);
+        let mut wide = model.map(Wide::constant);
+        wide.tree = Arc::new(tree);
+        wide
+    }
+
+    /// Gives a lane the numbers of a model of the same structure.
+    pub(crate) fn set_lane(&mut self, lane: usize, model: &Model) {
+        fn set<V: Vector, const N: usize>(
+            mut wide: [Wide<V>; N],
+            lane: usize,
+            numbers: [f64; N],
+        ) -> [Wide<V>; N] {
+            for (wide, number) in wide.iter_mut().zip(numbers) {
+                wide.0.lanes_mut()[lane] = number;
+            }
+            wide
+        }
+        for (wide, body) in self.bodies.iter_mut().zip(&model.bodies) {
+            *wide = BodyNumbers::from_array(set(wide.to_array(), lane, body.to_array()));
+        }
+        for (wide, dof) in self.dofs.iter_mut().zip(&model.dofs) {
+            let before = [
+                wide.armature,
+                wide.damping,
+                wide.friction,
+                wide.stiffness,
+                wide.rest,
+            ];
+            let numbers = [
+                dof.armature,
+                dof.damping,
+                dof.friction,
+                dof.stiffness,
+                dof.rest,
+            ];
+            let [armature, damping, friction, stiffness, rest] = set(before, lane, numbers);
+            *wide = DofNumbers {
+                armature,
+                damping,
+                friction,
+                stiffness,
+                rest,
+            };
+        }
+        let gravity = set(self.gravity.to_array(), lane, model.gravity.to_array());
+        self.gravity = Vec3::from_array(gravity);
+    }
+}
+
 impl<P: Copy> Model<P> {
+    /// Has another model the same bodies and joints, in the same order, whatever their numbers?
+    pub fn is_alike<T>(&self, other: &Model<T>) -> bool {
+        let (nodes, others) = (&self.tree.nodes, &other.tree.nodes);
+        nodes.len() == others.len()
+            && nodes
+                .iter()
+                .zip(others)
+                .all(|(a, b)| (a.kind, a.parent) == (b.kind, b.parent))
+    }
+
     /// Mass, first and second moments of a body about the origin of its frame.
     pub fn moments(&self, body: usize) -> RigidInertia<P> {
         self.bodies[body].inertia

@@ -318,7 +318,7 @@ impl<V: Vector> Scalar for Wide<V> {
         if V::all(in_range) {
             trig::sin_cos_wide_in_range(self)
         } else {
-            sin_cos_by_lane(self)
+            sin_cos_by_lane(self, in_range)
         }
     }
     #[inline(always)]
@@ -327,15 +327,35 @@ impl<V: Vector> Scalar for Wide<V> {
     }
 }
 
-/// Sine and cosine lane by lane, for angles that are too large or non-finite.
+/// Sine and cosine where some angles are too large or non-finite: these are computed on their own, the others as in a register without
+/// such neighbours, bit for bit.
 #[cold]
 #[inline(never)]
-fn sin_cos_by_lane<V: Vector>(angles: Wide<V>) -> (Wide<V>, Wide<V>) {
-    let (mut sin, mut cos) = (angles, angles);
-    for i in 0..V::LANES {
-        (sin.0.lanes_mut()[i], cos.0.lanes_mut()[i]) = elementary::sin_cos(angles.lane(i));
+fn sin_cos_by_lane<V: Vector>(angles: Wide<V>, in_range: V::Mask) -> (Wide<V>, Wide<V>) {
+    V::apart(ByLane { angles, in_range })
+}
+
+struct ByLane<V: Vector> {
+    angles: Wide<V>,
+    in_range: V::Mask,
+}
+
+impl<V: Vector> Task for ByLane<V> {
+    type Output = (Wide<V>, Wide<V>);
+
+    #[inline(always)]
+    fn run(self) -> (Wide<V>, Wide<V>) {
+        let ByLane { angles, in_range } = self;
+        let near = Wide::select(in_range, angles, Wide::zero());
+        let inside = Wide::<V>::select(in_range, Wide::one(), Wide::zero());
+        let (mut sin, mut cos) = trig::sin_cos_wide_in_range(near);
+        for i in 0..V::LANES {
+            if inside.lane(i) == 0.0 {
+                (sin.0.lanes_mut()[i], cos.0.lanes_mut()[i]) = elementary::sin_cos(angles.lane(i));
+            }
+        }
+        (sin, cos)
     }
-    (sin, cos)
 }
 
 impl<V: Vector> Parameter<Wide<V>> for Wide<V> {
@@ -408,6 +428,24 @@ mod tests {
         for i in 0..8 {
             assert_eq!((sin.lane(i), cos.lane(i)), Scalar::sin_cos(angles[i]));
         }
+    }
+
+    /// A neighbour that is out of range does not change a bit of the others.
+    #[test]
+    fn the_sine_of_a_lane_does_not_depend_on_its_neighbours() {
+        fn check<V: Vector>() {
+            let near = [0.3, -2.0, 7.5, 1e4, -0.1, 3.0, 1e-9, 55.0];
+            let mut far = near;
+            far[1] = 1e7;
+            let (sin, cos) = Wide::<V>::from_lanes(&near[..V::LANES]).sin_cos();
+            let (far_sin, far_cos) = Wide::<V>::from_lanes(&far[..V::LANES]).sin_cos();
+            for i in (0..V::LANES).filter(|&i| i != 1) {
+                assert_eq!(sin.lane(i).to_bits(), far_sin.lane(i).to_bits(), "lane {i}");
+                assert_eq!(cos.lane(i).to_bits(), far_cos.lane(i).to_bits(), "lane {i}");
+            }
+            assert_eq!(far_sin.lane(1), 1e7f64.sin());
+        }
+        crate::arch::in_every_register!(check);
     }
 
     #[test]

@@ -32,7 +32,7 @@
 //! *Dense*, for few: B and K from differences of (2), then LU.
 
 use super::inputs::{Controller, Inputs, controlled};
-use super::tree_system::{TreeSystem, position_rates};
+use super::tree_system::TreeSystem;
 use crate::algorithm::body_coordinates::Formulation;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::pendulum::Scheme;
@@ -42,6 +42,7 @@ use crate::integrate::System;
 use crate::integrate::bdf::Implicit;
 use crate::matrix::Matrix;
 use crate::model::Model;
+use crate::state::position_rates;
 
 /// How the linear systems of Newton's method are solved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

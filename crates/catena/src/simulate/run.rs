@@ -15,7 +15,7 @@ use super::tree_system::{
 };
 use crate::doors::native::Compiler;
 use crate::error::{Error, ErrorKind, Result};
-use crate::integrate::{FixedMethod, Method, Tolerances};
+use crate::integrate::{FixedMethod, Method, Statistics, Tolerances};
 use crate::model::{DofInfo, Model};
 use crate::residual::difference;
 use crate::spatial::{Force, Motion};
@@ -282,6 +282,8 @@ pub struct Simulation {
     drift: Drift,
     start_moved: [f64; 2],
     y: Vec<f64>,
+    /// What it cost to find the motion elsewhere.
+    taken_over: Option<Statistics>,
 }
 
 impl Simulation {
@@ -395,6 +397,7 @@ impl Simulation {
             drift,
             start_moved,
             y,
+            taken_over: None,
         };
         simulation.look_at_actuators(0.0)?;
         Ok(simulation)
@@ -461,6 +464,50 @@ impl Simulation {
     /// Do samples contain errors of the momentum?
     pub fn knows_momentum(&self) -> bool {
         self.auditor.knows_momentum()
+    }
+
+    /// What is simulated, and how.
+    pub(crate) fn parts(&self) -> (&TreeSystem, &SimulationOptions, &[f64]) {
+        (&self.system, &self.options, &self.y)
+    }
+
+    /// Ends a run that has not begun with the motion (q, v, W and D) that its integrator would have found at the times of its samples. All
+    /// else, the audit included, is as if it had.
+    pub(crate) fn take_over(
+        &mut self,
+        records: &[f64],
+        statistics: Statistics,
+        samples: &mut Vec<Sample>,
+    ) -> Result<()> {
+        let end = self.options.duration;
+        for (k, y) in records.chunks_exact(self.y.len()).enumerate() {
+            let t = self.sample_time(k as u64);
+            self.emit(t, y, samples)?;
+            if t < end
+                && let Some((size, [before, after, twice])) =
+                    (self.engine).halved_from(&mut self.system, &self.options, t, y)?
+            {
+                let weight = self.options.interval.min(end - t) / size;
+                self.auditor.observe_step(&Halved {
+                    size,
+                    before: &before,
+                    after: &after,
+                    twice: &twice,
+                    weight,
+                });
+            }
+            self.y.copy_from_slice(y);
+        }
+        self.taken_over = Some(statistics);
+        Ok(())
+    }
+
+    /// When samples are taken, s.
+    pub(crate) fn sample_times(options: &SimulationOptions) -> Vec<f64> {
+        let last = (options.duration / options.interval * (1.0 - 1e-12)).ceil() as u64;
+        (0..=last)
+            .map(|k| (k as f64 * options.interval).min(options.duration))
+            .collect()
     }
 
     /// Is the end reached and every sample returned?
@@ -1013,7 +1060,10 @@ impl Simulation {
     pub fn finish(self) -> Audit {
         let allowed = self.options.integrator.allowed();
         let samples = self.samples;
-        let now = self.time().min(self.options.duration);
+        let now = match self.taken_over {
+            None => self.time().min(self.options.duration),
+            Some(_) => self.options.duration,
+        };
         let rigid = self.system.friction_dofs().zip(&self.records);
         let held = rigid
             .filter(|(_, record)| record.held.times > 0)
@@ -1037,7 +1087,7 @@ impl Simulation {
             }
         }
         let closed = self.drift.allowed(allowed);
-        let statistics = self.engine.statistics();
+        let statistics = self.taken_over.unwrap_or_else(|| self.engine.statistics());
         self.auditor
             .finish(allowed, closed, statistics, (held, stops), (now, samples))
     }
@@ -1124,7 +1174,7 @@ pub fn verified_error(
     Ok(worst)
 }
 
-fn check(options: &SimulationOptions) -> Result<()> {
+pub(super) fn check(options: &SimulationOptions) -> Result<()> {
     let positive = |what: &str, x: f64| {
         if x > 0.0 && !x.is_nan() {
             Ok(())

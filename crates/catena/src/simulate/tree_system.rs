@@ -34,7 +34,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{Mechanical, System};
 use crate::model::{DofInfo, Model};
 use crate::spatial::{Force, Motion, Vec3};
-use crate::state::{Base, State};
+use crate::state::{Base, State, position_rates};
 use std::fmt;
 use std::sync::Arc;
 
@@ -1426,28 +1426,6 @@ fn distance(normal: [f64; 3], offset: f64, p: Vec3<f64>) -> f64 {
     match distance.abs() <= 8.0 * f64::EPSILON * (normal.norm() * p.norm() + offset.abs()) {
         true => 0.0,
         false => distance,
-    }
-}
-
-/// q̇ of every joint.
-pub(super) fn position_rates(model: &Model, q: &[f64], v: &[f64], rates: &mut [f64]) {
-    for body in &model.tree().bodies[1..] {
-        let plain = body.kind.quaternion().unwrap_or(body.kind.nq());
-        rates[body.q..body.q + plain].copy_from_slice(&v[body.v..body.v + plain]);
-        if let Some(k) = body.kind.quaternion() {
-            let p = &q[body.q + k..body.q + k + 4];
-            let w = &v[body.v + k..body.v + k + 3];
-            // ½ p ∘ (0, ω), ω in child axes
-            let rate = [
-                -p[1] * w[0] - p[2] * w[1] - p[3] * w[2],
-                p[0] * w[0] + p[2] * w[2] - p[3] * w[1],
-                p[0] * w[1] - p[1] * w[2] + p[3] * w[0],
-                p[0] * w[2] + p[1] * w[1] - p[2] * w[0],
-            ];
-            for (out, rate) in rates[body.q + k..].iter_mut().zip(rate) {
-                *out = 0.5 * rate;
-            }
-        }
     }
 }
 

@@ -16,7 +16,7 @@ pub use limits::description as stops_description;
 pub use origin::arithmetic;
 pub use record::Layout;
 pub use report::stored;
-pub use trial::{RunArguments, Trial};
+pub use trial::{RunArguments, Started, Trial};
 
 use crate::json;
 use crate::model_argument::{Loaded, ModelArgument};

@@ -1,11 +1,11 @@
 //! A run as a function: from options and a model to a table of numbers, without files or messages. Studies are made of them.
 
-use super::{Arguments, Strictness};
+use super::{Arguments, Layout, Strictness};
 use crate::model_argument::Loaded;
 use crate::number::{rough, six};
 use catena::error::{Error, ErrorKind, Result};
 use catena::native::Compiler;
-use catena::simulate::Audit;
+use catena::simulate::{Audit, Sample, Simulation};
 use catena::{Dynamics, Model, State};
 use clap::{CommandFactory, Parser};
 
@@ -77,27 +77,80 @@ impl RunArguments {
         Ok(columns.map(|column| column.name).collect())
     }
 
-    /// Runs a model to the end of its time, after `adjust` has changed the initial state. A run that fails, or breaks a law of the audit, is an
-    /// error. `record` chooses columns beside those that every run has.
-    pub fn run(
+    /// Sets a run of a model up, after `adjust` has changed the initial state. `record` chooses columns beside those that every run has.
+    pub fn begin(
         &self,
         mut loaded: Loaded,
         adjust: impl FnOnce(&Model, &mut State) -> Result<()>,
         record: &[String],
         compiler: Option<Compiler>,
-    ) -> Result<Trial> {
+    ) -> Result<Started> {
         let arguments = &self.arguments;
         let mut start = arguments.start(&loaded)?;
         adjust(&loaded.model, &mut start.state)?;
-        let mut begun = arguments.begin(&mut loaded, &start, "value", record, compiler)?;
-        let (simulation, layout) = (&mut begun.simulation, &begun.layout);
-        let mut samples = Vec::new();
-        while !simulation.finished() {
-            simulation.advance(&mut samples)?;
+        let begun = arguments.begin(&mut loaded, &start, "value", record, compiler)?;
+        Ok(Started {
+            model: loaded.model,
+            simulation: begun.simulation,
+            layout: begun.layout,
+            is_strict: arguments.audit == Strictness::Strict,
+        })
+    }
+}
+
+/// A run that is about to start.
+pub struct Started {
+    model: Model,
+    /// The run.
+    pub simulation: Simulation,
+    layout: Layout,
+    is_strict: bool,
+}
+
+/// What is left of a run without its simulation.
+pub struct Rest {
+    model: Model,
+    layout: Layout,
+    is_strict: bool,
+}
+
+impl Rest {
+    /// The run with its simulation.
+    pub fn join(self, simulation: Simulation) -> Started {
+        Started {
+            model: self.model,
+            simulation,
+            layout: self.layout,
+            is_strict: self.is_strict,
         }
-        let events = simulation.events().len();
-        let audit = begun.simulation.finish();
-        if let (Strictness::Strict, Some(breach)) = (arguments.audit, audit.breaches().next()) {
+    }
+}
+
+impl Started {
+    /// Takes the simulation out, to be run with others.
+    pub fn split(self) -> (Simulation, Rest) {
+        let rest = Rest {
+            model: self.model,
+            layout: self.layout,
+            is_strict: self.is_strict,
+        };
+        (self.simulation, rest)
+    }
+
+    /// Runs to the end of its time. A run that fails, or breaks a law of the audit, is an error.
+    pub fn run(mut self) -> Result<Trial> {
+        let mut samples = Vec::new();
+        while !self.simulation.finished() {
+            self.simulation.advance(&mut samples)?;
+        }
+        self.finish(&samples)
+    }
+
+    /// The table of a run that has ended with these samples.
+    pub fn finish(self, samples: &[Sample]) -> Result<Trial> {
+        let events = self.simulation.events().len();
+        let audit = self.simulation.finish();
+        if let (true, Some(breach)) = (self.is_strict, audit.breaches().next()) {
             let message = format!(
                 "audit: {} is off by {} at {} s, allowed {}",
                 breach.name,
@@ -107,12 +160,12 @@ impl RunArguments {
             );
             return Err(Error::new(ErrorKind::Input, message));
         }
-        let mut dynamics = Dynamics::new(&loaded.model.clone().open_tree());
+        let mut dynamics = Dynamics::new(&self.model.clone().open_tree());
         let mut rows = Vec::new();
-        for sample in &samples {
-            layout.append_row(&mut dynamics, sample, &mut rows)?;
+        for sample in samples {
+            self.layout.append_row(&mut dynamics, sample, &mut rows)?;
         }
-        let columns = layout.columns(&loaded.model).into_iter();
+        let columns = self.layout.columns(&self.model).into_iter();
         Ok(Trial {
             columns: columns.map(|column| column.name).collect(),
             rows,

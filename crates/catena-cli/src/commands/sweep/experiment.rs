@@ -1,18 +1,20 @@
 //! The experiment of a study: the model with its values, a simulation, and the measures.
 
 use super::measure;
-use crate::commands::simulate::{RunArguments, arithmetic};
+use crate::commands::simulate::{RunArguments, Started, Trial, arithmetic};
 use crate::coordinates::Quantity;
 use crate::model_argument::Loaded;
 use crate::{names, output};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::embedded;
-use catena::native::{Compiled, Compiler};
-use catena::{Model, State};
+use catena::native::{Compiled, Compiler, Kernel};
+use catena::simulate::{Simulation, advance_together};
+use catena::{Cpu, Model, State};
 use catena_io::document::advice;
 use catena_study::{
     Experiment, ModelPointer, ModelText, Origin, Parameter, PathText, SettingValue, Study,
 };
+use catena_symbolic::native::{self, NativeOptions};
 use std::sync::{Mutex, PoisonError};
 
 /// Settings that name files.
@@ -36,6 +38,8 @@ pub struct Simulations {
     record: Vec<String>,
     /// Does the model stay the same? Then machine code is generated for it once.
     is_same_model: bool,
+    /// May samples run in lanes? Then options are common to all, and no measure counts events, which lanes do not look for.
+    lanes: bool,
 }
 
 /// The options with the values of a sample, as they are typed.
@@ -113,13 +117,41 @@ fn in_run(study: &Study, error: Error) -> Error {
 /// Code of the model of a study, which is generated once.
 static CODE: Mutex<Option<(u64, Compiled)>> = Mutex::new(None);
 
+/// Code of that model in lanes.
+static LANES: Mutex<Option<(u64, Compiled)>> = Mutex::new(None);
+
 fn kept_code(model: &Model) -> Result<Compiled> {
-    let mut kept = CODE.lock().unwrap_or_else(PoisonError::into_inner);
+    kept(&CODE, model, catena_symbolic::native::for_simulation)
+}
+
+/// Forward dynamics of a model in lanes; none where it cannot be generated.
+fn lanes_code(model: &Model) -> Result<Option<Compiled>> {
+    let made = kept(&LANES, model, |model| {
+        let options = NativeOptions {
+            kernels: vec![Kernel::Forward],
+            single: false,
+            ..NativeOptions::default()
+        };
+        native::compile(model, &options)
+    });
+    match made {
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
+        made => made.map(Some),
+    }
+}
+
+/// The code that is kept for a model, or new.
+fn kept(
+    place: &Mutex<Option<(u64, Compiled)>>,
+    model: &Model,
+    make: impl Fn(&Model) -> Result<Compiled>,
+) -> Result<Compiled> {
+    let mut kept = place.lock().unwrap_or_else(PoisonError::into_inner);
     let fingerprint = model.fingerprint();
     if let Some((_, code)) = kept.as_ref().filter(|(print, _)| *print == fingerprint) {
         return Ok(code.clone());
     }
-    let code = catena_symbolic::native::for_simulation(model)?;
+    let code = make(model)?;
     *kept = Some((fingerprint, code.clone()));
     Ok(code)
 }
@@ -161,7 +193,12 @@ impl Simulations {
         let varies = study.settings.iter().any(|setting| {
             matches!(&setting.value, SettingValue::Texts(texts) if texts.iter().any(|text| text.contains('{')))
         });
+        let mut counts_events = false;
+        for measure in &study.measures {
+            counts_events |= measure::counts_events(measure, &names)?;
+        }
         let simulations = Simulations {
+            lanes: !varies && !counts_events,
             targets,
             model,
             common: (!varies).then_some((arguments, loaded)),
@@ -242,8 +279,8 @@ impl Simulations {
         Ok(Origin { entries })
     }
 
-    fn sample(&self, values: &[f64]) -> Result<Vec<f64>> {
-        let study = &self.study;
+    /// Sets the run of a sample up.
+    fn begin(&self, values: &[f64]) -> Result<Started> {
         let read;
         let loaded;
         let arguments = match &self.common {
@@ -252,7 +289,7 @@ impl Simulations {
                 arguments
             }
             None => {
-                read = RunArguments::read(&words(study, values))?;
+                read = RunArguments::read(&words(&self.study, values))?;
                 loaded = read.load()?;
                 &read
             }
@@ -265,12 +302,90 @@ impl Simulations {
             false => None,
         };
         let adjust = |model: &Model, state: &mut State| self.place(model, state, values);
-        let trial = arguments.run(loaded, adjust, &self.record, compiler)?;
+        arguments.begin(loaded, adjust, &self.record, compiler)
+    }
+
+    /// The measures of a run.
+    fn measures(&self, values: &[f64], trial: &Trial) -> Result<Vec<f64>> {
+        let study = &self.study;
         let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
         let measures = study.measures.iter();
         measures
-            .map(|measure| measure::value(measure, &names, values, &trial))
+            .map(|measure| measure::value(measure, &names, values, trial))
             .collect()
+    }
+
+    /// May the run of a sample be computed in lanes? That depends on the sample alone, so that its bits do, too.
+    fn in_lanes(&self, started: &Started) -> bool {
+        let nominal = self.common.as_ref().map(|(_, loaded)| &loaded.model);
+        self.lanes
+            && nominal.is_some_and(|nominal| nominal.is_alike(started.simulation.model()))
+            && started.simulation.obstacle_to_lanes().is_none()
+    }
+
+    fn measure_together(&self, values: &[Vec<f64>]) -> Vec<Result<Vec<f64>>> {
+        let mut measured: Vec<Option<Result<Vec<f64>>>> = vec![None; values.len()];
+        let mut together: Vec<(usize, Started)> = Vec::new();
+        for (k, values) in values.iter().enumerate() {
+            match self.begin(values) {
+                Err(error) => measured[k] = Some(Err(error)),
+                Ok(started) if self.in_lanes(&started) => together.push((k, started)),
+                Ok(started) => {
+                    let trial = started.run();
+                    measured[k] = Some(trial.and_then(|trial| self.measures(values, &trial)));
+                }
+            }
+        }
+        for (k, trial) in self.run_together(together) {
+            measured[k] = Some(trial.and_then(|trial| self.measures(&values[k], &trial)));
+        }
+        let missing = || Err(Error::new(ErrorKind::Input, "the sample was not computed"));
+        measured
+            .into_iter()
+            .map(|found| found.unwrap_or_else(missing))
+            .collect()
+    }
+
+    /// Runs samples in lanes; the threads are those of the study.
+    fn run_together(&self, together: Vec<(usize, Started)>) -> Vec<(usize, Result<Trial>)> {
+        let (places, started): (Vec<usize>, Vec<Started>) = together.into_iter().unzip();
+        let (mut simulations, rest): (Vec<Simulation>, Vec<_>) =
+            started.into_iter().map(Started::split).unzip();
+        let mut samples = vec![Vec::new(); simulations.len()];
+        let code = match self.is_same_model && simulations.iter().all(Simulation::is_compiled) {
+            true => simulations.first().map(|run| lanes_code(run.model())),
+            false => None,
+        };
+        let code = match code.transpose() {
+            Ok(code) => code.flatten(),
+            Err(error) => {
+                return places
+                    .into_iter()
+                    .map(|k| (k, Err(error.clone())))
+                    .collect();
+            }
+        };
+        let done = match advance_together(&mut simulations, &mut samples, code.as_ref(), 1) {
+            Ok(done) => done,
+            Err(error) => vec![Err(error); places.len()],
+        };
+        let runs = simulations.into_iter().zip(rest).zip(samples);
+        let trials = done.into_iter().zip(runs);
+        let trials = trials.map(|(done, ((simulation, rest), samples))| {
+            done.and_then(|()| rest.join(simulation).finish(&samples))
+        });
+        places.into_iter().zip(trials).collect()
+    }
+
+    /// How many samples a register computes at once; none where they run one by one.
+    pub fn lanes(&self) -> Option<usize> {
+        let lanes = match Cpu::detect() {
+            Cpu::Baseline => return None,
+            Cpu::Avx2 => 4,
+            Cpu::Avx512 => 8,
+        };
+        let started = output::quietly(|| self.begin(&self.study.values(0))).ok()?;
+        self.in_lanes(&started).then_some(lanes)
     }
 
     /// The model with the values of a sample.
@@ -326,9 +441,24 @@ impl Simulations {
     }
 }
 
+/// Samples that a thread computes together: enough that lanes whose run has ended find another.
+const TOGETHER: usize = 64;
+
 impl Experiment for Simulations {
     fn measure(&self, values: &[f64]) -> Result<Vec<f64>> {
-        output::quietly(|| self.sample(values))
+        let mut found = self.measure_all(&[values.to_vec()]);
+        found.remove(0)
+    }
+
+    fn measure_all(&self, values: &[Vec<f64>]) -> Vec<Result<Vec<f64>>> {
+        output::quietly(|| self.measure_together(values))
+    }
+
+    fn together(&self) -> usize {
+        match self.lanes {
+            true => TOGETHER,
+            false => 1,
+        }
     }
 }
 

@@ -59,6 +59,8 @@ struct Words<'a> {
     parameters: &'a [&'a str],
     /// Names of columns that were used.
     used: Vec<String>,
+    /// Was the number of events used?
+    counts_events: bool,
     /// Is a function over time being read?
     is_inside: bool,
     over_time: Vec<(OverTime, Expression)>,
@@ -94,6 +96,7 @@ impl Vocabulary for Words<'_> {
             return Ok(k);
         }
         if let Some(k) = FIGURES.iter().position(|known| *known == name) {
+            self.counts_events |= name == "events";
             return Ok(self.parameters.len() + k);
         }
         let known = || {
@@ -141,6 +144,7 @@ impl<'a> Words<'a> {
             columns,
             parameters,
             used: Vec::new(),
+            counts_events: false,
             is_inside: false,
             over_time: Vec::new(),
         }
@@ -170,6 +174,13 @@ pub fn columns(
     let mut words = Words::new(parameters, known);
     words.read(measure)?;
     Ok(words.used)
+}
+
+/// Does a formula use the number of events?
+pub fn counts_events(measure: &Measure, parameters: &[&str]) -> Result<bool> {
+    let mut words = Words::new(parameters, None);
+    words.read(measure)?;
+    Ok(words.counts_events)
 }
 
 /// The value of a measure of a run.

@@ -59,7 +59,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     if let Some(path) = &arguments.plot {
         expect_svg(path)?;
     }
-    let experiment = Simulations::new(Study::read(&arguments.study)?)?;
+    let study = Study::read(&arguments.study)?;
+    study.expect_design()?;
+    let experiment = Simulations::new(study)?;
     let study = experiment.study();
     let mode = match (arguments.resume, arguments.overwrite) {
         (true, _) => Mode::Resume,
@@ -86,6 +88,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             note += &format!("; left out {bytes} of an incomplete line");
         }
         notes.push(note);
+    }
+    if let Some(lanes) = experiment.lanes() {
+        notes.push(format!("samples ran in lanes, {lanes} at a time"));
     }
     if let Some(path) = output {
         let rows = counted(samples.len(), "row", "rows");

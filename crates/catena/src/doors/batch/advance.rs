@@ -57,15 +57,18 @@ impl<'a> Drive<'a> {
 /// Buffers of the stages.
 #[derive(Clone, Debug)]
 pub(crate) struct Stages<V: Vector> {
-    q: [Vec<Wide<V>>; 3],
-    v: [Vec<Wide<V>>; 4],
-    a: [Vec<Wide<V>>; 4],
+    /// The present positions, those of the second stage and those of the stage that is evaluated.
+    pub q: [Vec<Wide<V>>; 3],
+    /// The present velocities, those of the second and third stage and those of the stage that is evaluated.
+    pub v: [Vec<Wide<V>>; 4],
+    /// Accelerations at the stages.
+    pub a: [Vec<Wide<V>>; 4],
     delta: Vec<Wide<V>>,
     tau: Vec<Wide<V>>,
 }
 
 impl<V: Vector> Stages<V> {
-    fn new(model: &Model) -> Self {
+    pub fn new(model: &Model) -> Self {
         let (q, v) = (
             vec![Wide::zero(); model.nq()],
             vec![Wide::zero(); model.nv()],
@@ -144,7 +147,7 @@ fn add_scaled<V: Vector>(sum: &mut [Wide<V>], w: f64, x: &[Wide<V>]) {
 impl<V: Vector> Stages<V> {
     /// q and v of stage k + 1 of the classical method from what stages 1…k gave: (1)–(3).
     #[inline(always)]
-    fn classical_stage(&mut self, model: &Model, k: usize, h: f64) {
+    pub fn classical_stage(&mut self, model: &Model, k: usize, h: f64) {
         let Stages {
             q: [q, q_second, q_stage],
             v: [v1, v2, v3, v_stage],
@@ -179,7 +182,7 @@ impl<V: Vector> Stages<V> {
 
     /// The step of the classical method: (4) and (5).
     #[inline(always)]
-    fn classical_end(&mut self, model: &Model, h: f64) {
+    pub fn classical_end(&mut self, model: &Model, h: f64) {
         let Stages {
             q: [q, ..],
             v: [v1, v2, v3, v4],
@@ -203,7 +206,7 @@ impl<V: Vector> Stages<V> {
 
     /// The step of semi-implicit Euler.
     #[inline(always)]
-    fn euler_end(&mut self, model: &Model, h: f64) {
+    pub fn euler_end(&mut self, model: &Model, h: f64) {
         add_scaled(&mut self.v[0], h, &self.a[0]); // (1)
         scaled(&mut self.delta, h, &self.v[0]);
         step_kernel(model, &mut self.q[0], &self.delta); // (2)

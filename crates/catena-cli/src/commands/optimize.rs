@@ -1,0 +1,215 @@
+//! `catena optimize STUDY`: the values of parameters for which a measure of a run is least, under bounds on other measures.
+
+use crate::commands::sweep::Simulations;
+use crate::number::{counted, six};
+use crate::outcome::Outcome;
+use crate::table::Table;
+use crate::{json, output};
+use catena::error::{Error, ErrorKind, Result};
+use catena_study::{Evaluation, Goal, Optimum, SLACK, Study, optimize};
+use clap::Args;
+use serde_json::{Map, Value, json};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// The study, and where the result goes.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// Study file (.toml) with [optimize]: what varies within which bounds, what runs, what is minimised
+    #[arg(value_name = "STUDY")]
+    study: PathBuf,
+
+    /// Write the result, with every point that was tried, to this file
+    #[arg(short, long, value_name = "FILE.json")]
+    output: Option<PathBuf>,
+
+    /// Replace the file if it is there
+    #[arg(long, requires = "output")]
+    overwrite: bool,
+}
+
+/// Searches the optimum.
+pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    output::note_input(&arguments.study);
+    if let Some(path) = &arguments.output {
+        expect_output(path, arguments.overwrite)?;
+    }
+    let study = Study::read(&arguments.study)?;
+    let goal = study.expect_goal()?.clone();
+    let simulations = Simulations::new(study)?;
+    let study = simulations.study();
+    let is_terminal = std::io::stderr().is_terminal();
+    let mut tried = 0;
+    let found = optimize(study, &simulations, |point| {
+        tried += 1;
+        if is_terminal {
+            let value = point.measures.as_ref().map(|m| six(m[goal.measure]));
+            let value = value.unwrap_or_else(|_| "failed".into());
+            let name = &study.measures[goal.measure].name;
+            let _ = write!(std::io::stderr(), "\r{tried} runs, {name} {value} \x1b[K");
+        }
+        Ok(())
+    });
+    if is_terminal {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    let optimum = found?;
+    let result = Report {
+        study,
+        goal: &goal,
+        optimum: &optimum,
+    };
+    let mut outcome = Outcome::text(match as_json {
+        true => json::text(&result.json()),
+        false => result.text(),
+    });
+    if let Some(path) = &arguments.output {
+        output::write_file(path, json::text(&result.json()))?;
+        outcome = outcome.note(format!("wrote {}", path.display()));
+    }
+    if !optimum.is_feasible {
+        outcome
+            .failures
+            .push("no point that was tried satisfies the constraints".into());
+    }
+    Ok(outcome)
+}
+
+fn expect_output(path: &Path, overwrite: bool) -> Result<()> {
+    output::expect_folder(path)?;
+    output::refuse_input(path)?;
+    let refuse = |kind, message: String, hint: &str| Err(Error::new(kind, message).hint(hint));
+    if path.extension().is_none_or(|extension| extension != "json") {
+        let message = format!("--output: {} is not named .json", path.display());
+        return refuse(ErrorKind::Input, message, "the result is written as JSON");
+    }
+    if path.exists() && !overwrite {
+        let message = format!("{} is there already", path.display());
+        return refuse(
+            ErrorKind::Exists,
+            message,
+            "choose another name, or add --overwrite",
+        );
+    }
+    Ok(())
+}
+
+/// What was found, as text or as JSON.
+struct Report<'a> {
+    study: &'a Study,
+    goal: &'a Goal,
+    optimum: &'a Optimum,
+}
+
+impl Report<'_> {
+    fn best(&self) -> &Evaluation {
+        &self.optimum.history[self.optimum.best]
+    }
+
+    fn verb(&self) -> &'static str {
+        match self.goal.sign > 0.0 {
+            true => "minimise",
+            false => "maximise",
+        }
+    }
+
+    /// The bounds of a measure, in words.
+    fn bounds(&self, measure: usize) -> String {
+        let own = self.goal.limits.iter().filter(|l| l.measure == measure);
+        let words = own.map(|limit| {
+            let sign = if limit.sign > 0.0 { "≤" } else { "≥" };
+            format!("{sign} {}", six(limit.bound))
+        });
+        words.collect::<Vec<String>>().join(", ")
+    }
+
+    fn text(&self) -> String {
+        let (study, best) = (self.study, self.best());
+        let objective = &study.measures[self.goal.measure].name;
+        let runs = counted(self.optimum.history.len(), "run", "runs");
+        let mut text = format!(
+            "{}: {} {objective} of {}, {runs}; {}\n\n",
+            study.name,
+            self.verb(),
+            study.model,
+            self.optimum.end
+        );
+        let parameters = Table::new()
+            .text(
+                "parameter",
+                study.parameters.iter().map(|p| p.name.as_str()),
+            )
+            .text("unit", study.parameters.iter().map(|p| p.unit.as_str()))
+            .written("value", best.values.iter().map(|x| six(*x)))
+            .text(
+                "within",
+                study.parameters.iter().map(|p| p.spread.describe()),
+            );
+        text += &parameters.render();
+        text += "\n";
+        let cell = |point: &Evaluation, k: usize| match &point.measures {
+            Ok(measures) => six(measures[k]),
+            Err(_) => "–".into(),
+        };
+        let all = 0..study.measures.len();
+        let first = &self.optimum.history[0];
+        let wanted = |k: usize| match k == self.goal.measure {
+            true => format!("{} {}", self.verb(), self.bounds(k))
+                .trim_end()
+                .into(),
+            false => self.bounds(k),
+        };
+        let measures = Table::new()
+            .text("measure", study.measures.iter().map(|m| m.name.as_str()))
+            .text("unit", study.measures.iter().map(|m| m.unit.as_str()))
+            .written("at the start", all.clone().map(|k| cell(first, k)))
+            .written("found", all.clone().map(|k| cell(best, k)))
+            .text("wanted", all.map(wanted));
+        text + &measures.render()
+    }
+
+    fn point(&self, point: &Evaluation) -> Value {
+        let mut map = Map::new();
+        let values = self.study.parameters.iter().zip(&point.values);
+        let values: Map<String, Value> = values.map(|(p, x)| (p.name.clone(), json!(x))).collect();
+        map.insert("parameters".into(), values.into());
+        match &point.measures {
+            Ok(measures) => {
+                let measures = self.study.measures.iter().zip(measures);
+                let measures: Map<String, Value> =
+                    measures.map(|(m, x)| (m.name.clone(), json!(x))).collect();
+                map.insert("measures".into(), measures.into());
+                map.insert("satisfies".into(), (point.violation <= SLACK).into());
+            }
+            Err(reason) => {
+                map.insert("failure".into(), reason.as_str().into());
+            }
+        }
+        map.into()
+    }
+
+    fn json(&self) -> Value {
+        let study = self.study;
+        let limits = self.goal.limits.iter().map(|limit| {
+            let key = if limit.sign > 0.0 { "high" } else { "low" };
+            json!({"measure": study.measures[limit.measure].name, key: limit.bound})
+        });
+        let history: Vec<Value> = self.optimum.history.iter().map(|p| self.point(p)).collect();
+        let mut result = json!({
+            "format": "catena-optimize/1",
+            "study": study.name,
+            "model": study.model,
+            self.verb(): study.measures[self.goal.measure].name,
+            "constraints": limits.collect::<Vec<Value>>(),
+            "runs": history.len(),
+            "end": self.optimum.end,
+            "best": self.optimum.best,
+        });
+        if let (Value::Object(result), Value::Object(best)) = (&mut result, self.point(self.best()))
+        {
+            result.extend(best);
+            result.insert("history".into(), history.into());
+        }
+        result
+    }
+}

@@ -1,0 +1,38 @@
+"""What many simulations of one structure leave behind."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional
+
+import numpy as np
+
+
+class Ensemble:
+    """The members of `Model.ensemble`: states at the end, states over time, what it took.
+
+    `q` (N, nq) and `v` (N, nv) are the states at the end; `trajectory_q` (N, T, nq), `trajectory_v` (N, T, nv) those at the times `t` (T,).
+    `work` and `dissipated` (N,) are in J, `energy_error` (N,) is what is left of the balance of energy, in J. `steps`, `rejected` and
+    `evaluations` (N,) say what it took. `failures` maps the numbers of members that failed to the reasons; their numbers are NaN.
+    `one_by_one` says why the members did not run in lanes; None if they did.
+    """
+
+    def __init__(self, record: Dict[str, Any]) -> None:
+        self.t: np.ndarray = record["t"]
+        self.trajectory_q: np.ndarray = record["q"]
+        self.trajectory_v: np.ndarray = record["v"]
+        self.q: np.ndarray = record["q"][:, -1]
+        self.v: np.ndarray = record["v"][:, -1]
+        self.work: np.ndarray = record["works"][:, -1, 0]
+        self.dissipated: np.ndarray = record["works"][:, -1, 1]
+        self.energy_error: np.ndarray = record["energy_errors"]
+        self.steps, self.rejected, self.evaluations = record["costs"].T.astype(int)
+        self.failures: Dict[int, str] = record["failures"]
+        self.one_by_one: Optional[str] = record["one_by_one"]
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def __repr__(self) -> str:
+        how = "in lanes" if self.one_by_one is None else f"one by one, since {self.one_by_one}"
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"<Ensemble of {len(self)} runs of {self.t[-1]:g} s {how}{failed}>"
