@@ -32,6 +32,7 @@ from ._model import (
     Loads,
     Model,
     Momenta,
+    SteadyMotion,
     load,
     loads,
     model,

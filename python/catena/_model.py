@@ -165,7 +165,7 @@ class Model(_catena.Model):
 
     def close_loop(self, name: str, type: str = "revolute", **keys: Any) -> "Model":
         """Adds a constraint and gives the model back: a joint that closes a loop (`parent`, `child`, `origin` …), a `weld`,
-        `point`, `distance`, `coupling` or `driver`, as in model files."""
+        `point`, `distance`, `coupling`, `driver`, `rolling`, `contact`, `knife_edge` or `velocity`, as in model files."""
         self._add("constraint", {"name": name, "type": type, **keys})
         return self
 
@@ -446,6 +446,31 @@ class Model(_catena.Model):
             matrix("Z", n, f),
             values[:, 0] + 1j * values[:, 1],
             matrix("real", -1, n) + 1j * matrix("imaginary", -1, n),
+            r["residual"],
+        )
+
+    def linearize_motion(self, q: Any, v: Any = None, tau: Any = None) -> "SteadyMotion":
+        """The linear equations about a steady motion that passes q with constant velocities v under the efforts `tau`, and their modes: of what
+        rolls, and of anything else that goes on for ever.
+
+        >>> bicycle = catena.model("bicycle")
+        >>> straight = bicycle.linearize_motion([0, 0, 0.3, 1, 0, 0, 0, 0, 0, 0], [6, 0, 0, 0, 0, 0, 6 / 0.3, 0, 6 / 0.35])
+        >>> straight.A.shape, straight.zeros, bool(np.all(straight.values.real < 0))
+        ((10, 10), 6, True)
+        """
+        r = self._linearize_motion(q, v, tau)
+        # joints that follow others are among all freedoms
+        n, nv = len(r["variables"]), len(r["Z"]) // 2
+        matrix = lambda name, rows, columns: np.array(r[name], dtype=float).reshape(rows, columns)  # noqa: E731
+        values = np.array(r["values"], dtype=float).reshape(-1, 2)
+        return SteadyMotion(
+            tuple(r["variables"]),
+            matrix("A", n, n),
+            matrix("B", n, nv),
+            matrix("Z", 2 * nv, n),
+            values[:, 0] + 1j * values[:, 1],
+            matrix("real", -1, nv) + 1j * matrix("imaginary", -1, nv),
+            r["zeros"],
             r["residual"],
         )
 
@@ -901,6 +926,24 @@ class Complement(NamedTuple):
     C: Array
 
 
+class SteadyMotion(NamedTuple):
+    """Linear equations about a steady motion: dx/dt = A x + B δτ. x counts the `variables`: increments of positions and, with a prime, of
+    velocities; Z x are those of all positions, then of all velocities.
+
+    `values` are the eigenvalues of A, one of each conjugate pair, slowest first, without the `zeros` that are zero; `shapes` the amplitudes of all
+    freedoms, a row per mode. `residual` is the largest acceleration left.
+    """
+
+    variables: Tuple[str, ...]
+    A: Array
+    B: Array
+    Z: Array
+    values: Array
+    shapes: Array
+    zeros: int
+    residual: float
+
+
 class Linearisation(NamedTuple):
     """Linear equations about an equilibrium: x = (y; dy/dt) of the `independent` freedoms, dx/dt = A x + B δτ, M ÿ + D ẏ + K y = Zᵀ δτ.
 
@@ -974,6 +1017,8 @@ class Diagnosis:
             f"{r['freedoms']} freedom(s): {r['tree_freedoms']} of the tree, {r['rows']} rows of constraints of which "
             f"{r['redundant']} depend on others (counting alone gives {r['counted']})"
         ]
+        if r["velocity_rows"]:
+            lines.append(f"{r['position_freedoms']} freedom(s) of position: {r['velocity_rows']} row(s) limit velocities alone")
         if r["singular"]:
             lines.append(f"this position is singular: it has {r['freedoms_here']} freedoms, others have {r['freedoms']}")
         if r["contradiction"]:

@@ -278,3 +278,24 @@ def test_many_python_threads(arm, states):
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(8)))
+
+
+def test_what_rolls():
+    """The bicycle's eigenvalues at 5 m/s as published, a ball made here, and refusals."""
+    bicycle = catena.model("bicycle")
+    q = [0, 0, 0.3, 1, 0, 0, 0, 0, 0, 0]
+    straight = bicycle.linearize_motion(q, [5, 0, 0, 0, 0, 0, 5 / 0.3, 0, 5 / 0.35])
+    published = [-0.32286642900409, -0.77534188219585 + 4.46486771378823j, -14.07838969279822]
+    np.testing.assert_allclose(straight.values, published, rtol=1e-10)
+    assert straight.zeros == 6 and straight.Z.shape == (18, 10)
+    assert bicycle.doctor(q).position_freedoms == 7
+    with pytest.raises(catena.UnsupportedError, match="limits velocities"):
+        bicycle.linearize(q)
+
+    ball = catena.Model("ball")
+    ball.add_link("ball", mass=0.5, inertia=[0.002, 0.002, 0.002])
+    ball.add_joint("free", "free", child="ball")
+    ball.close_loop("ground", "rolling", child="ball", radius=0.1)
+    # a push of 1 N at the centre: a = F / (m + I/r²)
+    a = ball.forward([0, 0, 0.1, 1, 0, 0, 0], np.zeros(6), [1, 0, 0, 0, 0, 0])
+    np.testing.assert_allclose(a[:3], [1 / 0.7, 0, 0], atol=1e-12)

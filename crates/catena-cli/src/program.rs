@@ -34,6 +34,10 @@ pub struct Program {
     /// Print exact numbers as JSON
     #[arg(long, global = true)]
     json: bool,
+
+    /// Same bits on every x86-64 processor: no fused multiply-add, no wide registers; slower
+    #[arg(long, global = true)]
+    portable: bool,
 }
 
 #[derive(Subcommand, Debug)]
@@ -106,6 +110,31 @@ enum Command {
     Man(man::Arguments),
 }
 
+impl Command {
+    /// Does everything this command prints or writes come from arithmetic that `--portable` fixes?
+    ///
+    /// The matrices of `compare`, `linearize`, `doctor`, `check` and `--formulation` are factored by a library that looks at the
+    /// processor itself; studies draw normal samples with the functions of the system.
+    fn is_portable(&self) -> bool {
+        match self {
+            Command::Forward(arguments) => !arguments.has_formulation(),
+            Command::Info(_)
+            | Command::Inverse(_)
+            | Command::Factor(_)
+            | Command::Denoc(_)
+            | Command::Ik(_)
+            | Command::Assemble(_)
+            | Command::Derivatives(_)
+            | Command::Regressor(_)
+            | Command::Evaluate(_)
+            | Command::Simulate(_)
+            | Command::Generate(_)
+            | Command::Convert(_) => true,
+            _ => false,
+        }
+    }
+}
+
 /// What the program was called with.
 static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
 
@@ -126,6 +155,16 @@ pub fn run() -> Result<Outcome> {
     let program = Program::parse_from(ARGUMENTS.get().into_iter().flatten());
     let json = program.json;
     catena::Cpu::wanted()?;
+    if program.portable {
+        if !program.command.as_ref().is_some_and(Command::is_portable) {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "--portable: not every number of this command can be promised to have the same bits on every processor",
+            )
+            .hint("it goes with info, inverse, forward (without --formulation), factor, denoc, ik, assemble, derivatives, regressor, evaluate, simulate, generate and convert"));
+        }
+        catena::Cpu::only_baseline();
+    }
     match &program.command {
         None if json => Err(Error::new(ErrorKind::Input, "--json needs a command")
             .hint("for example `catena inverse stanford --trajectory paper --json`")),

@@ -34,6 +34,8 @@ pub struct Situation {
     pub effort: Vec<f64>,
     /// External wrenches.
     pub wrenches: Vec<Wrench>,
+    /// Freedoms whose velocities were given by name. Where rows limit velocities, assembly keeps these, and the others follow.
+    pub named: Vec<usize>,
 }
 
 impl Situation {
@@ -45,6 +47,7 @@ impl Situation {
             acceleration: vec![0.0; model.nv()],
             effort: vec![0.0; model.nv()],
             wrenches: Vec::new(),
+            named: Vec::new(),
         }
     }
 
@@ -150,11 +153,20 @@ impl Moved {
 
 /// The rule for states of closed chains: one that satisfies the constraints is used unchanged, any other is a guess and is
 /// assembled. The change is returned, and every command shows it.
-pub fn close(chain: &mut ClosedChain, time: f64, state: &mut State) -> Result<Option<Moved>> {
+pub fn close(
+    chain: &mut ClosedChain,
+    time: f64,
+    situation: &mut Situation,
+) -> Result<Option<Moved>> {
+    let state = &mut situation.state;
     match chain.require_closed(time, state) {
         Ok(()) => Ok(None),
         Err(error) if error.kind() == ErrorKind::Input => {
-            let assembled = chain.assemble(time, state, &[])?.state;
+            let held = match chain.velocity_row_count() {
+                0 => &[][..],
+                _ => &situation.named,
+            };
+            let assembled = chain.assemble(time, state, held)?.state;
             let moved = Moved::between(state, &assembled);
             *state = assembled;
             Ok(Some(moved))

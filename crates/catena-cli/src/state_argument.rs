@@ -139,6 +139,15 @@ impl StateArgument {
         let q = read(Quantity::Position, self.q.as_ref(), &situation.state.q)?;
         let v = read(Quantity::Velocity, self.v.as_ref(), &situation.state.v)?;
         situation.state = State::new(model, &q, &v)?;
+        if let Some(text) = &self.v {
+            let names: Vec<&str> = text
+                .split(',')
+                .filter_map(|part| part.split_once('='))
+                .map(|(name, _)| name.trim())
+                .collect();
+            let is_named = |&k: &usize| names.contains(&model.freedom(k).name.as_str());
+            situation.named = (0..model.nv()).filter(is_named).collect();
+        }
         situation.acceleration = read(Quantity::Acceleration, a, &situation.acceleration)?;
         situation.effort = read(Quantity::Effort, tau, &situation.effort)?;
         Ok(situation)

@@ -381,3 +381,45 @@ fn states_move_only_with_a_word() {
     let found = good("doctor four-bar-1 --q 70deg,-70deg,70deg --positions 0");
     assert!(!found.stdout.contains("moved"), "{}", found.stdout);
 }
+
+/// What rolls, by file and by name: modes, freedoms, assembled speeds, and what is refused.
+#[test]
+fn what_rolls_is_taken_or_refused() {
+    let found = good("linearize bicycle --v frame_joint.x=5 --json").json();
+    let state = &found["states"][0];
+    assert_eq!(state["zero_eigenvalues"], json!(6));
+    let castering = numbers(&state["modes"][2]["value"]);
+    assert!((castering[0] + 14.078_389_692_798_22).abs() < 1e-10);
+    let doctor = good("doctor bicycle --json").json();
+    let diagnosis = &doctor["states"][0]["diagnosis"];
+    assert_eq!(diagnosis["velocity_rows"], json!(4));
+    assert_eq!(diagnosis["here"]["position_freedoms"], json!(7));
+    let speed = good("assemble bicycle --v frame_joint.x=8 --json").json();
+    let v = numbers(&speed["states"][0]["v"]);
+    assert!((v[0] - 8.0).abs() < 1e-12 && (v[6] - 8.0 / 0.3).abs() < 1e-12);
+    let folder = Folder::new("rolling");
+    for (command, words) in [
+        (
+            "simulate bicycle --duration 1 --interval 0.5 --method bdf",
+            "which integration in the coordinates of the bodies (BDF) does not support",
+        ),
+        ("convert bicycle -o bicycle.urdf", "URDF cannot express"),
+        ("convert bicycle -o bicycle.xml", "MJCF cannot express"),
+        ("linearize bicycle --hold", "are for equilibria"),
+        (
+            "linearize bicycle --tau steer=1",
+            "this is no steady motion of `bicycle`",
+        ),
+    ] {
+        let refused = folder.run(command);
+        assert_eq!(refused.code, 2, "{command}: {}", refused.stderr);
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+    let made = folder.run("convert bicycle -o bicycle.toml");
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let again = folder.run("linearize bicycle.toml --v frame_joint.x=5 --json");
+    let again = numbers(&again.json()["states"][0]["modes"][2]["value"]);
+    assert!((again[0] - castering[0]).abs() < 1e-10);
+    let derived = folder.run("derive sleigh");
+    assert!(derived.stdout.contains("Rows on velocities alone"));
+}

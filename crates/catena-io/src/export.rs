@@ -6,7 +6,7 @@ use crate::schema::FORMAT;
 use catena::model::{
     ActuatorSpec, AxisPair, ConstraintSpec, Dof, ForceAxes, ForceRule, ForceSpec, FrameSpec,
     GravityGradient, JointKind, JointSpec, Law, LinkSpec, ModelBuilder, RuleSpec, SensorRule,
-    SensorSpec,
+    SensorSpec, Surface,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
@@ -302,17 +302,63 @@ fn constraint(spec: &ConstraintSpec) -> Section {
             ("child_point", vector(*child_point)),
             ("length", number(*length)),
         ],
-        RuleSpec::Coupling { terms, offset } => {
-            let names = terms.iter().map(|(name, _)| text(name)).collect();
-            let factors: Vec<f64> = terms.iter().map(|&(_, c)| c).collect();
-            vec![
+        RuleSpec::Coupling { terms, offset } => vec![
+            ("name", text(&spec.name)),
+            ("type", text("coupling")),
+            ("coordinates", names(terms)),
+            ("coefficients", factors(terms)),
+            ("offset", number(*offset)),
+        ],
+        RuleSpec::Velocity { terms, rate } => vec![
+            ("name", text(&spec.name)),
+            ("type", text("velocity")),
+            ("freedoms", names(terms)),
+            ("coefficients", factors(terms)),
+            ("rate", number(*rate)),
+        ],
+        RuleSpec::Contact(contact) => {
+            let kind = match contact.rolls {
+                true => "rolling",
+                false => "contact",
+            };
+            let mut section = vec![
                 ("name", text(&spec.name)),
-                ("type", text("coupling")),
-                ("coordinates", Written::List(names)),
-                ("coefficients", numbers(&factors)),
-                ("offset", number(*offset)),
-            ]
+                ("type", text(kind)),
+                ("parent", text(&contact.parent)),
+                ("child", text(&contact.child)),
+                ("origin", vector(contact.origin)),
+            ];
+            section.extend(match contact.surface {
+                Surface::Plane => vec![("normal", vector(contact.normal))],
+                Surface::Sphere(radius) => vec![
+                    ("normal", vector(contact.normal)),
+                    ("parent_radius", number(radius)),
+                ],
+                Surface::Cylinder(radius) => vec![
+                    ("parent_axis", vector(contact.normal)),
+                    ("parent_radius", number(radius)),
+                ],
+            });
+            section.push(("centre", vector(contact.centre)));
+            if let Some(axis) = contact.axis {
+                section.push(("axis", vector(axis)));
+            }
+            section.push(("radius", number(contact.radius)));
+            section
         }
+        RuleSpec::KnifeEdge {
+            parent,
+            child,
+            point,
+            across,
+        } => vec![
+            ("name", text(&spec.name)),
+            ("type", text("knife_edge")),
+            ("parent", text(parent)),
+            ("child", text(child)),
+            ("point", vector(*point)),
+            ("across", vector(*across)),
+        ],
         RuleSpec::Driver { coordinate, law } => vec![
             ("name", text(&spec.name)),
             ("type", text("driver")),
@@ -348,6 +394,15 @@ fn constraint(spec: &ConstraintSpec) -> Section {
             },
         ],
     }
+}
+
+fn names(terms: &[(String, f64)]) -> Written {
+    Written::List(terms.iter().map(|(name, _)| text(name)).collect())
+}
+
+fn factors(terms: &[(String, f64)]) -> Written {
+    let factors: Vec<f64> = terms.iter().map(|&(_, c)| c).collect();
+    numbers(&factors)
 }
 
 /// Writes the parts of a pose that differ from the identity.

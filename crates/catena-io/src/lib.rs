@@ -21,6 +21,8 @@
 //! # Ok::<(), catena::error::Error>(())
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod access;
 mod angle;
 pub mod arrays;

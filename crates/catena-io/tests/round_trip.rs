@@ -95,6 +95,9 @@ fn embedded_models_survive() {
         "governor",
         "stewart",
         "particle-pendulum",
+        "rolling-disk",
+        "sleigh",
+        "bicycle",
     ] {
         assert_survives(&embedded::builder(name).expect("embedded"));
     }

@@ -22,6 +22,7 @@ use crate::dense::{
 };
 use crate::equations::Equations;
 use catena::algorithm::constrained::CompleteOrthogonal;
+use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::matrix::Matrix;
 use faer::linalg::solvers::Solve;
@@ -246,13 +247,13 @@ pub(crate) fn typical_compliance(equations: &Equations) -> f64 {
             own += moving * (h[3] * h[3] + h[4] * h[4] + h[5] * h[5]);
         }
         if own > 0.0 && own.is_finite() {
-            sum += own.ln();
+            sum += elementary::ln(own);
             count += 1;
         }
     }
     match count {
         0 => 1.0,
-        n => (sum / n as f64).exp(),
+        n => elementary::exp(sum / n as f64),
     }
 }
 

@@ -222,15 +222,10 @@ impl Equations {
                         row
                     }
                     (Rule::Coupling { terms, .. }, _) => {
-                        let mut row = Row::default();
-                        for &(coordinate, c) in terms {
-                            for (body, entries) in &self.freedoms[coordinate.v].1.entries {
-                                let [p, q, r, x, y, z] = *entries;
-                                let own = Force::new(Vec3::new(p, q, r), Vec3::new(x, y, z));
-                                row.add(*body, own * c);
-                            }
-                        }
-                        row
+                        self.sum_of_freedoms(terms.iter().map(|&(at, c)| (at.v, c)))
+                    }
+                    (Rule::Velocity { terms, .. }, _) => {
+                        self.sum_of_freedoms(terms.iter().copied())
                     }
                     (Rule::Driver { coordinate, .. }, _) => self.freedoms[coordinate.v].1.clone(),
                     _ => Row::default(),
@@ -239,6 +234,19 @@ impl Equations {
                 self.rows.push(row);
             }
         }
+    }
+
+    /// Σ c aₖ over freedoms k.
+    fn sum_of_freedoms(&self, terms: impl Iterator<Item = (usize, f64)>) -> Row {
+        let mut row = Row::default();
+        for (freedom, c) in terms {
+            for (body, entries) in &self.freedoms[freedom].1.entries {
+                let [p, q, r, x, y, z] = *entries;
+                let own = Force::new(Vec3::new(p, q, r), Vec3::new(x, y, z));
+                row.add(*body, own * c);
+            }
+        }
+        row
     }
 
     /// out = J x.

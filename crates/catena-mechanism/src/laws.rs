@@ -153,7 +153,7 @@ fn motion(
     let has_drivers = model
         .constraints()
         .iter()
-        .any(|constraint| matches!(constraint.rule, Rule::Driver { .. }));
+        .any(|constraint| matches!(constraint.rule, Rule::Driver { .. } | Rule::Velocity { .. }));
     if !has_drivers {
         results.add(
             "constraint forces do no work",

@@ -26,6 +26,8 @@
 //!
 //! Signs: λ and the loads act on the child of a hinge, the parent gets the opposite; Mufti's f and g have the other sign.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod appendix;
 pub mod augmented;
 pub mod constraint_forces;
@@ -40,7 +42,9 @@ pub mod made_again;
 pub mod null_space;
 pub mod rotational;
 mod saddle;
+pub mod steady;
 
 pub use equations::{Equations, Row};
 pub use formulation::{Formulation, Mechanism, Solution};
 pub use linearisation::{Behaviour, Linearisation, Mode, Modes};
+pub use steady::SteadyMotion;

@@ -19,6 +19,7 @@
 
 use crate::dense::RANK_TOLERANCE;
 use catena::algorithm::constrained::ClosedChain;
+use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::random::Random;
 use catena::residual::{larger, largest, largest_of};
@@ -104,7 +105,7 @@ pub enum Behaviour {
 impl Mode {
     /// |λ|, the natural angular frequency, rad/s.
     pub fn frequency(&self) -> f64 {
-        self.value[0].hypot(self.value[1])
+        elementary::hypot(self.value[0], self.value[1])
     }
 
     /// −Re λ / |λ|: 0 undamped, 1 no oscillation, negative for one that grows; none for λ = 0.
@@ -291,7 +292,10 @@ impl Motion {
 }
 
 /// Z with J Z = 0 and ones in the rows of the independent freedoms, and which these are.
-fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat<f64>, Vec<usize>)> {
+pub(crate) fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat<f64>, Vec<usize>)> {
+    if rows.rows() == 0 {
+        return Ok((Mat::identity(nv, nv), (0..nv).collect()));
+    }
     let transposed = Mat::from_fn(nv, rows.rows(), |i, j| rows[(j, i)]);
     let decomposed = transposed.col_piv_qr();
     let r = decomposed.thin_R();
@@ -369,6 +373,7 @@ impl Linearisation {
     /// Finds an equilibrium near a guess under these efforts, and linearises about it. Velocities of the guess are not used. Dry friction
     /// is left out: its derivative is zero.
     pub fn new(model: &Model, guess: &State, effort: &[f64]) -> Result<Self> {
+        refuse_velocity_rows(model)?;
         let mut motion = Motion::new(model);
         let start = prepared(&mut motion, guess)?;
         let first = search(&mut motion, start.clone(), effort)?;
@@ -415,6 +420,7 @@ impl Linearisation {
 
     /// Linearises about a state at rest, under the efforts that hold it.
     pub fn held(model: &Model, state: &State) -> Result<Self> {
+        refuse_velocity_rows(model)?;
         let mut motion = Motion::new(model);
         let state = prepared(&mut motion, state)?;
         let effort = match &mut motion {
@@ -580,7 +586,7 @@ impl Linearisation {
             .iter()
             .map(|x| [x.re, x.im])
             .collect();
-        let fastest = largest_of(values.iter().map(|x| x[0].hypot(x[1])));
+        let fastest = largest_of(values.iter().map(|x| elementary::hypot(x[0], x[1])));
         let size = largest(self.a.as_slice());
         let (mut list, mut residual) = (Vec::new(), 0.0f64);
         for (at, &[real, imaginary]) in values.iter().enumerate() {
@@ -591,16 +597,18 @@ impl Linearisation {
             let images = parts.clone().map(|part| self.a.times(&part));
             for i in 0..2 * f {
                 let [re, im] = [parts[0][i], parts[1][i]];
-                let off = (images[0][i] - (real * re - imaginary * im))
-                    .hypot(images[1][i] - (real * im + imaginary * re));
-                let long = largest_of(x.iter().map(|x| x[0].hypot(x[1])));
+                let off = elementary::hypot(
+                    images[0][i] - (real * re - imaginary * im),
+                    images[1][i] - (real * im + imaginary * re),
+                );
+                let long = largest_of(x.iter().map(|x| elementary::hypot(x[0], x[1])));
                 residual = larger(residual, off / ((size + fastest) * long));
             }
             // one of each conjugate pair
             if imaginary < 0.0 {
                 continue;
             }
-            let is_free = real.hypot(imaginary) <= FREE_GENERAL * fastest;
+            let is_free = elementary::hypot(real, imaginary) <= FREE_GENERAL * fastest;
             let value = if is_free { [0.0; 2] } else { [real, imaginary] };
             list.push(Mode {
                 value,
@@ -624,20 +632,38 @@ impl Linearisation {
                 *x = [x[0] + z * y[0], x[1] + z * y[1]];
             }
         }
-        let by_size = |a: &&[f64; 2], b: &&[f64; 2]| a[0].hypot(a[1]).total_cmp(&b[0].hypot(b[1]));
-        let longest = shape.iter().max_by(by_size).copied().unwrap_or([1.0, 0.0]);
-        let square = longest[0] * longest[0] + longest[1] * longest[1];
-        if square > 0.0 {
-            for x in &mut shape {
-                // x / longest
-                *x = [
-                    (x[0] * longest[0] + x[1] * longest[1]) / square,
-                    (x[1] * longest[0] - x[0] * longest[1]) / square,
-                ];
-            }
-        }
-        shape
+        normalised(shape)
     }
+}
+
+/// A shape whose largest amplitude is 1.
+pub(crate) fn normalised(mut shape: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
+    let by_size = |a: &&[f64; 2], b: &&[f64; 2]| {
+        elementary::hypot(a[0], a[1]).total_cmp(&elementary::hypot(b[0], b[1]))
+    };
+    let longest = shape.iter().max_by(by_size).copied().unwrap_or([1.0, 0.0]);
+    let square = longest[0] * longest[0] + longest[1] * longest[1];
+    if square > 0.0 {
+        for x in &mut shape {
+            // x / longest
+            *x = [
+                (x[0] * longest[0] + x[1] * longest[1]) / square,
+                (x[1] * longest[0] - x[0] * longest[1]) / square,
+            ];
+        }
+    }
+    shape
+}
+
+/// Where rows limit velocities alone, equations of second order in the independent freedoms do not describe the motion.
+fn refuse_velocity_rows(model: &Model) -> Result<()> {
+    model
+        .expect_position_rows("a linearisation in independent coordinates")
+        .map_err(|error| {
+            error.hint(
+                "`SteadyMotion` has the linear equations of what rolls, at rest and in motion",
+            )
+        })
 }
 
 /// The guess at rest, loops closed. Its base must be at rest, too.
@@ -836,7 +862,7 @@ fn refuse_singular(motion: &mut Motion, state: &State) -> Result<()> {
     .hint("`catena doctor` shows the motions; change a length a little, or take another equilibrium"))
 }
 
-fn matrix(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> Matrix {
+pub(crate) fn matrix(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> Matrix {
     let mut made = Matrix::zeros(rows, columns);
     for i in 0..rows {
         for j in 0..columns {
@@ -873,7 +899,7 @@ fn no_inertia() -> Error {
     .hint("give the bodies it moves a mass, or the freedom a rotor")
 }
 
-fn diverged() -> Error {
+pub(crate) fn diverged() -> Error {
     Error::new(
         ErrorKind::Input,
         "the eigenvalues of the linear equations do not converge",

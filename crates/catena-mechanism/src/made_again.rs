@@ -1,8 +1,9 @@
 //! A model rebuilt with other joints, or copied several times, and the conversion of positions between the two.
 
+use catena::elementary;
 use catena::error::Result;
 use catena::model::{
-    AxisPair, ConstraintSpec, Coordinate, Dof, JointKind, JointSpec, ModelBuilder, Rule, RuleSpec,
+    AxisPair, ConstraintSpec, ContactSpec, Dof, JointKind, JointSpec, ModelBuilder, Rule, RuleSpec,
 };
 use catena::spatial::{Force, Vec3};
 use catena::{Model, State};
@@ -118,10 +119,10 @@ pub(crate) fn made_again(
         }
     }
     let names = builder.build()?; // without constraints: how the freedoms are called
-    let coordinate = |at: &Coordinate, copy: usize| {
-        let body = tree.dofs[at.v].body;
+    let freedom = |v: usize, copy: usize| {
+        let body = tree.dofs[v].body;
         let info = &tree.bodies[body];
-        let k = place(info.kind, kinds[body], at.v - info.v);
+        let k = place(info.kind, kinds[body], v - info.v);
         let first = names.tree().bodies[copy * n + body].v;
         names.tree().dofs[first + k].name.clone()
     };
@@ -152,7 +153,7 @@ pub(crate) fn made_again(
                 (Rule::Coupling { terms, offset }, _) => RuleSpec::Coupling {
                     terms: terms
                         .iter()
-                        .map(|(at, c)| (coordinate(at, copy), *c))
+                        .map(|(at, c)| (freedom(at.v, copy), *c))
                         .collect(),
                     offset: *offset,
                 },
@@ -163,8 +164,38 @@ pub(crate) fn made_again(
                     },
                     _,
                 ) => RuleSpec::Driver {
-                    coordinate: coordinate(at, copy),
+                    coordinate: freedom(at.v, copy),
                     law: law.clone(),
+                },
+                (
+                    Rule::Contact {
+                        surface,
+                        between,
+                        wheel,
+                        radius,
+                        rolls,
+                    },
+                    _,
+                ) => RuleSpec::Contact(Box::new(ContactSpec {
+                    parent: name(between.parent, copy),
+                    child: name(between.child, copy),
+                    surface: *surface,
+                    origin: between.parent_from_joint.translation,
+                    normal: between.parent_from_joint.rotation.z,
+                    centre: between.child_from_joint.translation,
+                    axis: wheel.then_some(between.child_from_joint.rotation.z),
+                    radius: *radius,
+                    rolls: *rolls,
+                })),
+                (Rule::KnifeEdge { between }, _) => RuleSpec::KnifeEdge {
+                    parent: name(between.parent, copy),
+                    child: name(between.child, copy),
+                    point: between.child_from_joint.translation,
+                    across: between.child_from_joint.rotation.z,
+                },
+                (Rule::Velocity { terms, rate }, _) => RuleSpec::Velocity {
+                    terms: terms.iter().map(|&(k, c)| (freedom(k, copy), c)).collect(),
+                    rate: *rate,
                 },
             };
             builder.constraint(ConstraintSpec::new(&own, rule));
@@ -188,8 +219,8 @@ pub(crate) fn moved(old: &Model, new: &Model, state: &State) -> State {
                 JointKind::Universal => (own[1], own[0]),
                 _ => (own[0], 0.0),
             };
-            let (sx, cx) = (tilt / 2.0).sin_cos();
-            let (sz, cz) = (angle / 2.0).sin_cos();
+            let (sx, cx) = elementary::sin_cos(tilt / 2.0);
+            let (sz, cz) = elementary::sin_cos(angle / 2.0);
             let turn = [cx * cz, sx * cz, -sx * sz, cx * sz];
             moved.q[to.q..to.q + 4].copy_from_slice(&turn);
         } else {

@@ -336,7 +336,11 @@ impl Instant {
                     ],
                     false,
                 )),
-                Rule::Coupling { .. } | Rule::Driver { .. } => {}
+                Rule::Coupling { .. }
+                | Rule::Driver { .. }
+                | Rule::Contact { .. }
+                | Rule::KnifeEdge { .. }
+                | Rule::Velocity { .. } => {}
             }
         }
         for element in model.forces() {

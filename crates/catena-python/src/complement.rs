@@ -1,4 +1,4 @@
-//! The natural orthogonal complement, and linear equations about an equilibrium, at one state.
+//! The natural orthogonal complement, and linear equations about an equilibrium or a steady motion, at one state.
 
 use crate::array::{results, writable};
 use crate::error::{guarded, raise, refuse};
@@ -7,7 +7,7 @@ use crate::model::PyModel;
 use crate::value::to_python;
 use catena::{Dynamics, Matrix};
 use catena_io::arrays::{MOST_FREEDOMS, complement};
-use catena_mechanism::Linearisation;
+use catena_mechanism::{Linearisation, Modes, SteadyMotion};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
@@ -83,12 +83,6 @@ impl PyModel {
                 .iter()
                 .map(|&k| dofs[k].name.as_str())
                 .collect();
-            let part = |at: usize| -> Value {
-                let shapes = modes.list.iter();
-                shapes
-                    .map(|mode| mode.shape.iter().map(|x| x[at]).collect::<Value>())
-                    .collect()
-            };
             let record = json!({
                 "q": linear.state.q,
                 "tau": linear.effort,
@@ -100,11 +94,59 @@ impl PyModel {
                 "K": rows(&linear.stiffness),
                 "Z": rows(&linear.spread),
                 "values": modes.list.iter().map(|mode| mode.value.to_vec()).collect::<Vec<_>>(),
-                "real": part(0),
-                "imaginary": part(1),
+                "real": part(&modes, 0),
+                "imaginary": part(&modes, 1),
                 "residual": linear.residual,
             });
             to_python(py, &record)
         })
     }
+
+    /// The linear equations about a steady motion, with their modes.
+    #[pyo3(signature = (q, v, tau))]
+    fn _linearize_motion<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        v: Option<&Bound<'py, PyAny>>,
+        tau: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let built = self.built(py)?;
+        guarded(py, || {
+            let at = situation(py, &built, q, v, tau, None)?;
+            let built = built.whole();
+            let solved = py.detach(|| {
+                let linear = SteadyMotion::new(&built.model, &at.state, &at.tau)?;
+                let modes = linear.modes()?;
+                Ok((linear, modes))
+            });
+            let (linear, (modes, zeros)) = solved.map_err(|error| raise(py, &error))?;
+            let dofs = &built.model.tree().dofs;
+            let name = |&(k, is_rate): &(usize, bool)| match is_rate {
+                true => format!("{}'", dofs[k].name),
+                false => dofs[k].name.clone(),
+            };
+            let variables: Vec<String> = linear.variables.iter().map(name).collect();
+            let record = json!({
+                "variables": variables,
+                "A": rows(&linear.a),
+                "B": rows(&linear.b),
+                "Z": rows(&linear.spread),
+                "values": modes.list.iter().map(|mode| mode.value.to_vec()).collect::<Vec<_>>(),
+                "real": part(&modes, 0),
+                "imaginary": part(&modes, 1),
+                "zeros": zeros,
+                "residual": linear.residual,
+            });
+            to_python(py, &record)
+        })
+    }
+}
+
+/// Real or imaginary parts of the shapes.
+fn part(modes: &Modes, at: usize) -> Value {
+    let shapes = modes.list.iter();
+    shapes
+        .map(|mode| mode.shape.iter().map(|x| x[at]).collect::<Value>())
+        .collect()
 }

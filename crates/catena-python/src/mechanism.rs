@@ -312,6 +312,8 @@ fn diagnosis(found: &Diagnosis) -> Value {
         "counted": found.counted,
         "freedoms": found.freedoms(),
         "freedoms_here": found.here.freedoms,
+        "velocity_rows": found.velocity_rows,
+        "position_freedoms": found.here.position_freedoms,
         "rank": found.here.rank,
         "smallest": found.here.smallest,
         "redundant": found.redundant(),

@@ -4,6 +4,7 @@ use crate::expr::{Expr, with_graph};
 use crate::graph::{Graph, Handle, Node};
 use crate::number::Number;
 use catena::Scalar;
+use catena::elementary;
 use catena::random::Random;
 use std::collections::HashMap;
 
@@ -59,8 +60,8 @@ pub fn evaluate(expressions: &[Expr], symbol: impl Fn(&str) -> f64) -> Vec<f64> 
                 Node::Mul(a, b) => get(&value, a) * get(&value, b),
                 Node::Recip(a) => 1.0 / get(&value, a),
                 Node::Sqrt(a) => get(&value, a).sqrt(),
-                Node::Sin(a) => get(&value, a).sin(),
-                Node::Cos(a) => get(&value, a).cos(),
+                Node::Sin(a) => elementary::sin(get(&value, a)),
+                Node::Cos(a) => elementary::cos(get(&value, a)),
                 Node::Select {
                     left,
                     right,

@@ -13,6 +13,7 @@ use crate::calculus::reachable;
 use crate::expr::{Expr, with_graph};
 use crate::graph::{Handle, Node};
 use crate::math::Math;
+use catena::elementary;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
@@ -233,7 +234,7 @@ impl Formula {
             (Term { wave, symbols }, sign)
         };
         let ((s, s_sign), (c, c_sign)) = (of(true), of(false));
-        let (sin, cos) = phase.sin_cos();
+        let (sin, cos) = elementary::sin_cos(phase);
         let terms = match sine {
             true => [(s, s_sign * cos), (c, c_sign * sin)],
             false => [(c, c_sign * cos), (s, -s_sign * sin)],
@@ -262,8 +263,8 @@ impl Formula {
             let angles = term.wave.angles.iter();
             let angle: f64 = angles.map(|(name, k)| f64::from(*k) * symbol(name)).sum();
             sum += match term.wave.sine {
-                true => product * angle.sin(),
-                false => product * angle.cos(),
+                true => product * elementary::sin(angle),
+                false => product * elementary::cos(angle),
             };
         }
         sum

@@ -17,6 +17,7 @@
 //! x·(1/x) = 1 and √x·√x = x hold where both sides are defined.
 
 use crate::number::Number;
+use catena::elementary;
 use std::collections::HashMap;
 use std::f64::consts::FRAC_PI_2;
 
@@ -391,14 +392,14 @@ impl Graph {
 
     fn plain_sin(&mut self, x: Handle) -> Handle {
         match self.value(x) {
-            Some(value) => self.constant(snapped(value.sin())),
+            Some(value) => self.constant(snapped(elementary::sin(value))),
             None => self.intern(Node::Sin(x.size())).signed(x.negative()),
         }
     }
 
     fn plain_cos(&mut self, x: Handle) -> Handle {
         match self.value(x) {
-            Some(value) => self.constant(snapped(value.cos())),
+            Some(value) => self.constant(snapped(elementary::cos(value))),
             None => self.intern(Node::Cos(x.size())),
         }
     }

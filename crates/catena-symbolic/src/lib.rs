@@ -23,6 +23,8 @@
 //! # Ok::<(), catena::Error>(())
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod calculus;
 pub mod derive;
 mod expr;

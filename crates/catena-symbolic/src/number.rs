@@ -40,7 +40,7 @@ impl Number {
     /// The absolute value of a double.
     pub fn from_size(x: f64) -> Self {
         let x = x.abs();
-        let scaled = x * f64::from(BINARY_PLACES).exp2();
+        let scaled = x * 2f64.powi(BINARY_PLACES);
         if x <= LARGEST as f64 && scaled <= LARGEST as f64 && scaled.fract() == 0.0 {
             let ratio = Number::ratio(scaled as u128, 1 << BINARY_PLACES);
             return ratio.unwrap_or(Number::Float(x.to_bits()));

@@ -5,6 +5,7 @@ use crate::expr::{Expr, with_graph};
 use crate::graph::{Graph, Handle, Node};
 use crate::optimize::optimized;
 use crate::traffic::traffic;
+use catena::elementary;
 use catena::scalar::Operations;
 
 /// A list of operations, each of earlier results, that computes the values of some expressions.
@@ -186,8 +187,8 @@ impl Program {
                 Node::Mul(a, b) => get(&value, a) * get(&value, b),
                 Node::Recip(a) => 1.0 / get(&value, a),
                 Node::Sqrt(a) => get(&value, a).sqrt(),
-                Node::Sin(a) => get(&value, a).sin(),
-                Node::Cos(a) => get(&value, a).cos(),
+                Node::Sin(a) => elementary::sin(get(&value, a)),
+                Node::Cos(a) => elementary::cos(get(&value, a)),
                 Node::Select {
                     left,
                     right,

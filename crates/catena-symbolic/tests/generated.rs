@@ -583,6 +583,7 @@ fn closed_chains_agree_with_the_library() {
         ("four-bar-1", false),
         ("slider-crank", true),
         ("stewart", false),
+        ("bicycle", false),
     ] {
         let mut questions = vec![Inverse, Forward, Inertia];
         if more {
@@ -595,7 +596,7 @@ fn closed_chains_agree_with_the_library() {
         let file = &module.name;
         let (source, test) = (format!("{file}.c"), format!("{file}_test.c"));
         let flags = [
-            "-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-o", "run", &source, &test,
+            "-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-o", "run", &source, &test, "-lm",
         ];
         run(&folder.0, "cc", &flags);
         run(&folder.0, "run", &[]);

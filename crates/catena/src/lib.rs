@@ -16,11 +16,14 @@
 //! [`scalar`] (the numbers they run in), [`spatial`] (vectors, twists, inertias), [`state`], [`laws`] (laws any model must
 //! obey).
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod algorithm;
 mod arch;
 mod box_minimum;
 pub mod dense;
 mod doors;
+pub mod elementary;
 pub mod error;
 pub mod integrate;
 pub mod laws;

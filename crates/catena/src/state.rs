@@ -1,5 +1,6 @@
 //! States: positions on the manifold of the joints, velocities, and the motion of the base.
 
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Model, Tree};
 use crate::random::Random;
@@ -270,7 +271,7 @@ fn quaternion_change([pw, px, py, pz]: [f64; 4], [w, x, y, z]: [f64; 4]) -> [f64
     ];
     let length = sine.iter().map(|x| x * x).sum::<f64>().sqrt();
     // −p is the same rotation as p
-    let angle = 2.0 * (length * cosine.signum()).atan2(cosine.abs());
+    let angle = 2.0 * elementary::atan2(length * cosine.signum(), cosine.abs());
     let scale = if length > 1e-9 {
         angle / length
     } else {

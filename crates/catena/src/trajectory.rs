@@ -10,6 +10,7 @@
 //! Eq. 38 is this form with Δ = π. Eq. 39 is printed with the same factor ½ for all joints, which contradicts the end values
 //! given with it; the form above satisfies them.
 
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use std::f64::consts::TAU;
 
@@ -80,7 +81,7 @@ impl PointToPoint {
         let inside = (0.0..=big_t).contains(&time);
         let (x, dx, ddx) = match self.profile {
             Profile::Cycloid => {
-                let (sin, cos) = (TAU * s).sin_cos();
+                let (sin, cos) = elementary::sin_cos(TAU * s);
                 (s - sin / TAU, 1.0 - cos, TAU * sin)
             }
             Profile::Quintic => {

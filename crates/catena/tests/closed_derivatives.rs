@@ -113,11 +113,36 @@ fn mechanisms(count: usize) -> Vec<(Model, State, Vec<f64>, u64)> {
     found
 }
 
+/// The bicycle and the sleigh, turning.
+fn rolling() -> Vec<(Model, State, Vec<f64>, u64)> {
+    let mut found = Vec::new();
+    for name in ["bicycle", "sleigh"] {
+        let model = embedded::model(name).expect("embedded");
+        for seed in 1..4 {
+            let mut random = Random::new(seed);
+            let mut guess = State::start(&model);
+            let mut numbers = |size: f64| -> Vec<f64> {
+                let one = |_| random.uniform(-size, size);
+                (0..model.nv()).map(one).collect()
+            };
+            guess.step(&model, &numbers(0.3));
+            for (v, change) in guess.v.iter_mut().zip(numbers(1.0)) {
+                *v += change;
+            }
+            let tau = numbers(3.0);
+            let mut chain = ClosedChain::new(&model);
+            let state = chain.assemble(0.0, &guess, &[]).expect("it rolls").state;
+            found.push((model.clone(), state, tau, seed));
+        }
+    }
+    found
+}
+
 /// Friction jumps with the sign of the velocity; its derivative is zero on both sides, as in the tree's.
 #[test]
 fn derivatives_are_those_of_dual_numbers() {
     let mut worst = 0.0f64;
-    for (model, state, tau, seed) in mechanisms(100) {
+    for (model, state, tau, seed) in mechanisms(100).into_iter().chain(rolling()) {
         let nv = model.nv();
         let dual_model = model.map(D::constant);
         for route in [Route::CutLoops, Route::AlongTree] {

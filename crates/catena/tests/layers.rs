@@ -36,6 +36,7 @@ fn algorithms_and_spaces_know_no_processor() {
 
 /// The layers of the crate, lowest first; modules of one layer do not use each other.
 const LAYERS: &[&[&str]] = &[
+    &["elementary"],
     &["residual", "random", "text", "scalar"],
     &["error", "matrix", "spatial"],
     &["dense"],

@@ -64,6 +64,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         .into_iter()
         .map(|mut situation| {
             let time = situation.time.unwrap_or(0.0);
+            let mut held = held.clone();
+            if chain.velocity_row_count() > 0 {
+                held.extend_from_slice(&situation.named);
+            }
             let assembled = match arguments.branch {
                 None => chain.assemble(time, &situation.state, &held)?,
                 Some(wanted) => branch(&mut chain, time, &situation.state, &held, wanted.into())?,

@@ -69,7 +69,7 @@ fn differentiate(
     mut situation: Situation,
 ) -> Result<Differentiated> {
     let time = situation.time.unwrap_or(0.0);
-    let moved = situation::close(chain, time, &mut situation.state)?;
+    let moved = situation::close(chain, time, &mut situation)?;
     let external = situation.external(dynamics)?;
     let (rank, values) = chain.rank(time, &situation.state)?;
     let found = chain.derivatives(time, &situation.state, &situation.effort, &external)?;

@@ -136,7 +136,7 @@ fn solve(
     mut situation: Situation,
 ) -> Result<Solved> {
     let time = situation.time.unwrap_or(0.0);
-    let moved = situation::close(chain, time, &mut situation.state)?;
+    let moved = situation::close(chain, time, &mut situation)?;
     let external = situation.external(dynamics)?;
     let (state, tau) = (&situation.state, &situation.effort);
     let singular = Singular::at(chain, time, state)?;

@@ -45,7 +45,7 @@ pub fn run(
         .into_iter()
         .map(|mut situation| {
             let time = situation.time.unwrap_or(0.0);
-            let assembled = situation::close(&mut chain, time, &mut situation.state)?;
+            let assembled = situation::close(&mut chain, time, &mut situation)?;
             let external = situation.external(&mut dynamics)?;
             let state = &situation.state;
             let vdot = chain.consistent_accelerations(time, state, &situation.acceleration)?;

@@ -106,7 +106,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         let time = situation.time.unwrap_or(0.0);
         moved.push(match model.constraints().is_empty() {
             true => None,
-            false => situation::close(mechanism.chain(), time, &mut situation.state)?,
+            false => situation::close(mechanism.chain(), time, &mut situation)?,
         });
         let external = situation.external(&mut dynamics)?;
         let (state, tau) = (&situation.state, &situation.effort);

@@ -119,6 +119,17 @@ fn to_text(model: &Model, diagnosis: &Diagnosis) -> String {
         counted(diagnosis.rows, "row", "rows"),
         freedoms(diagnosis.here.freedoms as i64)
     );
+    if diagnosis.velocity_rows > 0 {
+        text += &format!(
+            "  of position     {}: {} {} velocities and not positions\n",
+            freedoms(diagnosis.here.position_freedoms as i64),
+            counted(diagnosis.velocity_rows, "row", "rows"),
+            match diagnosis.velocity_rows {
+                1 => "limits",
+                _ => "limit",
+            }
+        );
+    }
     if !diagnosis.elsewhere.is_empty() {
         let mut ranks: Vec<usize> = diagnosis.elsewhere.iter().map(|p| p.freedoms).collect();
         ranks.sort_unstable();
@@ -327,12 +338,14 @@ fn to_json(model: &Model, diagnosis: &Diagnosis) -> Value {
         json!({
             "rank": position.rank,
             "freedoms": position.freedoms,
+            "position_freedoms": position.position_freedoms,
             "smallest_singular_value": position.smallest,
         })
     };
     json!({
         "tree_freedoms": diagnosis.tree_freedoms,
         "rows": diagnosis.rows,
+        "velocity_rows": diagnosis.velocity_rows,
         "freedoms_by_counting": diagnosis.counted,
         "freedoms": diagnosis.freedoms(),
         "redundant_rows": diagnosis.redundant(),

@@ -216,7 +216,7 @@ fn evaluate_closed(
     mut situation: Situation,
 ) -> Result<Evaluated> {
     let time = situation.time.unwrap_or(0.0);
-    let moved = situation::close(chain, time, &mut situation.state)?;
+    let moved = situation::close(chain, time, &mut situation)?;
     situation.acceleration =
         chain.consistent_accelerations(time, &situation.state, &situation.acceleration)?;
     let mut one = evaluate(dynamics, frames, situation)?;

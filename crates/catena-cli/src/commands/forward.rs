@@ -43,6 +43,11 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// Is a formulation asked for by name?
+    pub fn has_formulation(&self) -> bool {
+        self.formulation.is_some()
+    }
+
     fn formulation(&self) -> Result<Option<Formulation>> {
         let Some(name) = &self.formulation else {
             return Ok(None);

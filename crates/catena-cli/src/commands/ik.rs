@@ -12,6 +12,7 @@ use crate::table::Table;
 use crate::{json, limits};
 use catena::Model;
 use catena::algorithm::kinematics::inverse::{Goal, InverseKinematics, Reached, Search, Target};
+use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::largest_of;
 use catena::spatial::{Mat3, Vec3};
@@ -153,9 +154,11 @@ fn target(model: &Model, text: &str) -> Result<Target> {
 
 /// The rotation by roll about x, then pitch about y, then yaw about z, all fixed axes.
 fn roll_pitch_yaw(roll: f64, pitch: f64, yaw: f64) -> Mat3<f64> {
-    let (s, c) = pitch.sin_cos();
+    let (s, c) = elementary::sin_cos(pitch);
     let about_y = Mat3::from_rows([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]]);
-    Mat3::rotation_z(yaw.sin(), yaw.cos()) * about_y * Mat3::rotation_x(roll.sin(), roll.cos())
+    let (sin_yaw, cos_yaw) = elementary::sin_cos(yaw);
+    let (sin_roll, cos_roll) = elementary::sin_cos(roll);
+    Mat3::rotation_z(sin_yaw, cos_yaw) * about_y * Mat3::rotation_x(sin_roll, cos_roll)
 }
 
 /// What is left of a target.

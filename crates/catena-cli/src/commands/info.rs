@@ -412,20 +412,18 @@ fn constraints(model: &Model) -> String {
         return String::new();
     }
     let tree = model.tree();
-    let named = |c: &Constraint| match &c.rule {
-        Rule::Joint(closure)
-        | Rule::Distance {
-            between: closure, ..
-        } => format!(
-            "{} – {}",
-            tree.bodies[closure.parent].name, tree.bodies[closure.child].name
-        ),
-        Rule::Coupling { terms, .. } => terms
-            .iter()
-            .map(|(k, _)| tree.dofs[k.v].name.as_str())
-            .collect::<Vec<_>>()
-            .join(", "),
-        Rule::Driver { coordinate, .. } => tree.dofs[coordinate.v].name.clone(),
+    let list = |freedoms: &mut dyn Iterator<Item = usize>| {
+        let names = freedoms.map(|k| tree.dofs[k].name.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let named = |c: &Constraint| match (&c.rule, c.bodies()) {
+        (_, Some([parent, child])) => {
+            format!("{} – {}", tree.bodies[parent].name, tree.bodies[child].name)
+        }
+        (Rule::Coupling { terms, .. }, _) => list(&mut terms.iter().map(|(k, _)| k.v)),
+        (Rule::Velocity { terms, .. }, _) => list(&mut terms.iter().map(|&(k, _)| k)),
+        (Rule::Driver { coordinate, .. }, _) => tree.dofs[coordinate.v].name.clone(),
+        _ => String::new(),
     };
     let table = Table::new()
         .text("constraint", constraints.iter().map(|c| c.name.to_string()))
@@ -433,8 +431,18 @@ fn constraints(model: &Model) -> String {
         .text("on", constraints.iter().map(named))
         .written("rows", constraints.iter().map(|c| c.rows().to_string()));
     let rows = model.constraint_rows();
+    let on_velocities = match model.velocity_rows() {
+        0 => String::new(),
+        count => format!(
+            " {} velocities and not positions.",
+            match count {
+                1 => "1 of them limits".into(),
+                n => format!("{n} of them limit"),
+            }
+        ),
+    };
     let footnote = format!(
-        "{} on {} of the tree. Rows may depend on each other: `catena assemble` finds a closed state and counts the freedoms left.",
+        "{} on {} of the tree.{on_velocities} Rows may depend on each other: `catena assemble` finds a closed state and counts the freedoms left.",
         counted(rows, "row", "rows"),
         counted(model.nv(), "freedom", "freedoms"),
     );

@@ -1,4 +1,6 @@
-//! `catena linearize MODEL`: an equilibrium, the linear equations about it, eigenvalues and modes.
+//! `catena linearize MODEL`: an equilibrium, the linear equations about it, eigenvalues and modes; of what rolls, about a steady motion.
+
+mod steady;
 
 use crate::commands::info::one_line;
 use crate::commands::inverse::quaternion_lines;
@@ -103,6 +105,12 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         ));
     }
     limits::memory("states", situations.len(), 12 * model.nv() * model.nv())?;
+    if model.velocity_rows() > 0 {
+        if let Some(option) = steady::refused(arguments.hold, arguments.output.is_some()) {
+            return Err(option);
+        }
+        return steady::run(&model, situations, as_json);
+    }
     let random = arguments.state.seed().is_some();
     let found = situations
         .into_iter()
@@ -152,14 +160,19 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn find(model: &Model, hold: bool, mut situation: Situation) -> Result<Found> {
-    if !situation.wrenches.is_empty() {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            "wrenches are not part of the linear equations",
-        )
-        .hint("leave them out; efforts of the joints are given by --tau"));
+fn refuse_wrenches(situation: &Situation) -> Result<()> {
+    if situation.wrenches.is_empty() {
+        return Ok(());
     }
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        "wrenches are not part of the linear equations",
+    )
+    .hint("leave them out; efforts of the joints are given by --tau"))
+}
+
+fn find(model: &Model, hold: bool, mut situation: Situation) -> Result<Found> {
+    refuse_wrenches(&situation)?;
     if situation.state.v.iter().any(|&v| v != 0.0) {
         return Err(Error::new(
             ErrorKind::Input,

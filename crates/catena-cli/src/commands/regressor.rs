@@ -105,7 +105,7 @@ fn regress(
     let mut closed = None;
     if let Some(chain) = chain {
         let time = situation.time.unwrap_or(0.0);
-        let moved = situation::close(chain, time, &mut situation.state)?;
+        let moved = situation::close(chain, time, &mut situation)?;
         situation.acceleration =
             chain.consistent_accelerations(time, &situation.state, &situation.acceleration)?;
         closed = Some((chain.freedoms(time, &situation.state)?, moved));

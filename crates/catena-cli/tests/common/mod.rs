@@ -24,8 +24,14 @@ impl Run {
 
 /// Runs `catena` with these arguments in a folder.
 pub fn run_in(folder: &Path, arguments: &[&str]) -> Run {
+    run_with(folder, arguments, &[])
+}
+
+/// Runs `catena` with these arguments in a folder, with these variables of the environment besides the usual ones.
+pub fn run_with(folder: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Run {
     let output: Output = Command::new(env!("CARGO_BIN_EXE_catena"))
         .args(arguments)
+        .envs(environment.iter().copied())
         .current_dir(folder)
         .output()
         .expect("the program can be started");

@@ -1,5 +1,6 @@
 //! Mass, mass centre and inertia of bodies.
 
+use catena::elementary;
 use catena::model::{Inertial, LinkSpec};
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
@@ -147,9 +148,9 @@ fn plane_rotation(pp: f64, qq: f64, pq: f64, p: usize, q: usize) -> Mat3<f64> {
     let theta = (qq - pp) / (2.0 * pq);
     let t = match theta == 0.0 {
         true => 1.0,
-        false => theta.signum() / (theta.abs() + theta.hypot(1.0)),
+        false => theta.signum() / (theta.abs() + elementary::hypot(theta, 1.0)),
     };
-    let c = 1.0 / t.hypot(1.0);
+    let c = 1.0 / elementary::hypot(t, 1.0);
     let s = t * c;
     let mut rows = Mat3::<f64>::identity().rows();
     rows[p][p] = c;

@@ -3,6 +3,7 @@
 use super::attributes::Attributes;
 use super::compiler::Compiler;
 use crate::placement::from_axis_angle;
+use catena::elementary;
 use catena::error::Result;
 use catena::spatial::{Mat3, Pose, Vec3};
 
@@ -60,7 +61,7 @@ pub(super) fn turn_z_to(direction: Vec3<f64>) -> Option<Mat3<f64>> {
     let direction = direction.unit()?;
     let z = Vec3::new(0.0, 0.0, 1.0);
     let axis = z.cross(direction);
-    let angle = axis.norm().atan2(direction.z);
+    let angle = elementary::atan2(axis.norm(), direction.z);
     // along z, or against it: about x
     let axis = axis.unit().filter(|_| axis.norm() > 1e-15);
     Some(from_axis_angle(

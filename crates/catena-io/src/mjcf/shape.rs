@@ -2,6 +2,7 @@
 //!
 //! Moments are about the centre, divided by the mass. Sizes are half lengths, as in MJCF; z is the axis of capsules and cylinders.
 
+use catena::elementary;
 use std::f64::consts::PI;
 
 /// A simple shape with its sizes.
@@ -67,8 +68,11 @@ impl Shape {
             Shape::Cylinder { radius, half } => 2.0 * PI * radius * (radius + 2.0 * half),
             Shape::Ellipsoid { semi: [a, b, c] } => {
                 let p = 1.6075;
-                let mean = ((a * b).powf(p) + (b * c).powf(p) + (c * a).powf(p)) / 3.0;
-                4.0 * PI * mean.powf(1.0 / p)
+                let mean = (elementary::powf(a * b, p)
+                    + elementary::powf(b * c, p)
+                    + elementary::powf(c * a, p))
+                    / 3.0;
+                4.0 * PI * elementary::powf(mean, 1.0 / p)
             }
             Shape::Box { half: [a, b, c] } => 8.0 * (a * b + b * c + c * a),
         }

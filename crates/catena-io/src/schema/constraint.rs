@@ -4,11 +4,21 @@ use super::{axes, joint_placement, pitch};
 use crate::access::{Item, Table};
 use crate::nearest::advice;
 use catena::error::Result;
-use catena::model::{ConstraintSpec, JointKind, JointSpec, Law, RuleSpec};
+use catena::model::{ConstraintSpec, ContactSpec, JointKind, JointSpec, Law, RuleSpec, Surface};
 use catena::spatial::Vec3;
 
 /// Types that are not kinds of joints.
-const OTHER_TYPES: &[&str] = &["weld", "point", "distance", "coupling", "driver"];
+const OTHER_TYPES: &[&str] = &[
+    "weld",
+    "point",
+    "distance",
+    "coupling",
+    "driver",
+    "rolling",
+    "contact",
+    "knife_edge",
+    "velocity",
+];
 
 const JOINT_KEYS: &[&str] = &[
     "name",
@@ -50,6 +60,22 @@ const DRIVER_KEYS: &[&str] = &[
     "cycloid",
 ];
 
+const CONTACT_KEYS: &[&str] = &[
+    "name",
+    "type",
+    "parent",
+    "child",
+    "origin",
+    "normal",
+    "parent_axis",
+    "parent_radius",
+    "centre",
+    "axis",
+    "radius",
+];
+const EDGE_KEYS: &[&str] = &["name", "type", "parent", "child", "point", "across"];
+const VELOCITY_KEYS: &[&str] = &["name", "type", "freedoms", "coefficients", "rate"];
+
 pub(super) fn read(table: &Table<'_>) -> Result<ConstraintSpec> {
     let kind = table.require("type")?;
     let word = kind.text()?;
@@ -75,6 +101,24 @@ pub(super) fn read(table: &Table<'_>) -> Result<ConstraintSpec> {
         }
         "coupling" => coupling(table)?,
         "driver" => driver(table)?,
+        "rolling" => contact(table, true)?,
+        "contact" => contact(table, false)?,
+        "knife_edge" => {
+            table.expect_keys(EDGE_KEYS)?;
+            RuleSpec::KnifeEdge {
+                parent: plane_owner(table)?,
+                child: table.require("child")?.text()?.into(),
+                point: optional_vector(table, "point", Vec3::zero())?,
+                across: table.require("across")?.vector()?,
+            }
+        }
+        "velocity" => {
+            table.expect_keys(VELOCITY_KEYS)?;
+            RuleSpec::Velocity {
+                terms: terms(table, "freedoms")?,
+                rate: table.get("rate").map_or(Ok(0.0), |item| item.number())?,
+            }
+        }
         "weld" => joint(table, JointKind::Fixed)?,
         _ => match word.parse::<JointKind>() {
             Ok(kind) => joint(table, kind)?,
@@ -101,11 +145,53 @@ fn ends<'a>(table: &Table<'a>) -> Result<(&'a str, &'a str)> {
 
 /// The points on parent and child; the origin of the link where one is left out.
 fn points(table: &Table<'_>) -> Result<[Vec3<f64>; 2]> {
-    let point = |key: &str| match table.get(key) {
-        Some(point) => point.vector(),
-        None => Ok(Vec3::zero()),
-    };
+    let point = |key: &str| optional_vector(table, key, Vec3::zero());
     Ok([point("parent_point")?, point("child_point")?])
+}
+
+fn optional_vector(table: &Table<'_>, key: &str, default: Vec3<f64>) -> Result<Vec3<f64>> {
+    table.get(key).map_or(Ok(default), |item| item.vector())
+}
+
+/// The link that something rolls on or cuts; the ground where it is left out.
+fn plane_owner(table: &Table<'_>) -> Result<String> {
+    let parent = table
+        .get("parent")
+        .map_or(Ok("world"), |item| item.text())?;
+    Ok(parent.into())
+}
+
+/// A wheel, which has an axis, or a sphere; on a plane, on a cylinder, which has an axis, or on a sphere.
+fn contact(table: &Table<'_>, rolls: bool) -> Result<RuleSpec> {
+    table.expect_keys(CONTACT_KEYS)?;
+    let child = table.require("child")?.text()?;
+    let round = ContactSpec::sphere(child, table.require("radius")?.number()?);
+    let (surface, normal) = match (table.get("parent_radius"), table.get("parent_axis")) {
+        (None, None) => (Surface::Plane, "normal"),
+        (Some(radius), None) => (Surface::Sphere(radius.number()?), "normal"),
+        (Some(radius), Some(_)) => (Surface::Cylinder(radius.number()?), "parent_axis"),
+        (None, Some(axis)) => {
+            return Err(axis
+                .error("is the axis of a cylinder or wheel without a radius")
+                .hint("give its radius, `parent_radius`"));
+        }
+    };
+    if let (Surface::Cylinder(_), Some(given)) = (surface, table.get("normal")) {
+        return Err(given.error("is for planes and spheres: a cylinder has `parent_axis`"));
+    }
+    Ok(RuleSpec::Contact(Box::new(ContactSpec {
+        parent: plane_owner(table)?,
+        surface,
+        origin: optional_vector(table, "origin", round.origin)?,
+        normal: optional_vector(table, normal, round.normal)?,
+        centre: optional_vector(table, "centre", round.centre)?,
+        axis: match table.get("axis") {
+            Some(axis) => Some(axis.vector()?),
+            None => None,
+        },
+        rolls,
+        ..round
+    })))
 }
 
 fn joint(table: &Table<'_>, kind: JointKind) -> Result<RuleSpec> {
@@ -125,22 +211,27 @@ fn joint(table: &Table<'_>, kind: JointKind) -> Result<RuleSpec> {
 
 fn coupling(table: &Table<'_>) -> Result<RuleSpec> {
     table.expect_keys(COUPLING_KEYS)?;
-    let names = table.require("coordinates")?.list()?;
+    let terms = terms(table, "coordinates")?;
+    let offset = table.get("offset").map_or(Ok(0.0), |item| item.number())?;
+    Ok(RuleSpec::Coupling { terms, offset })
+}
+
+/// Names and as many coefficients.
+fn terms(table: &Table<'_>, key: &str) -> Result<Vec<(String, f64)>> {
+    let names = table.require(key)?.list()?;
     let coefficients = table.require("coefficients")?;
     let factors = coefficients.list()?;
     if factors.len() != names.len() {
         return Err(coefficients.error(&format!(
-            "has {} numbers for {} coordinates",
+            "has {} numbers for {} {key}",
             factors.len(),
             names.len()
         )));
     }
-    let mut terms = Vec::new();
-    for (name, factor) in names.iter().zip(&factors) {
-        terms.push((name.text()?.into(), factor.number()?));
-    }
-    let offset = table.get("offset").map_or(Ok(0.0), |item| item.number())?;
-    Ok(RuleSpec::Coupling { terms, offset })
+    let pairs = names.iter().zip(&factors);
+    pairs
+        .map(|(name, factor)| Ok((name.text()?.into(), factor.number()?)))
+        .collect()
 }
 
 fn driver(table: &Table<'_>) -> Result<RuleSpec> {

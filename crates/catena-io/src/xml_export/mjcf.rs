@@ -453,7 +453,11 @@ impl Writing {
                 let what = format!("constraint `{}`, a {} joint", constraint.name, joint.kind);
                 self.refused.push(what);
             }
-            RuleSpec::Distance { .. } | RuleSpec::Driver { .. } => {
+            RuleSpec::Distance { .. }
+            | RuleSpec::Driver { .. }
+            | RuleSpec::Contact(_)
+            | RuleSpec::KnifeEdge { .. }
+            | RuleSpec::Velocity { .. } => {
                 self.refused
                     .push(format!("constraint `{}`", constraint.name));
             }

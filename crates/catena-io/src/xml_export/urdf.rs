@@ -1,6 +1,7 @@
 //! A model as URDF.
 
 use super::{Attributes, Refused, Xml, at_joints, numbers, vector};
+use catena::elementary;
 use catena::error::Result;
 use catena::model::{ConstraintSpec, Dof, JointKind, JointSpec, LinkSpec, ModelBuilder, RuleSpec};
 use catena::spatial::{Mat3, Pose, Vec3};
@@ -218,12 +219,12 @@ fn rpy(rotation: Mat3<f64>) -> [f64; 3] {
     let [x, _, _] = [rotation.x, rotation.y, rotation.z];
     let yaw = match x.x == 0.0 && x.y == 0.0 {
         true => 0.0,
-        false => x.y.atan2(x.x),
+        false => elementary::atan2(x.y, x.x),
     };
-    let (sin, cos) = yaw.sin_cos();
+    let (sin, cos) = elementary::sin_cos(yaw);
     let left = Mat3::rotation_z(-sin, cos) * rotation;
     let [[xx, _, _], [_, yy, yz], [zx, _, _]] = left.rows();
-    [(-yz).atan2(yy), (-zx).atan2(xx), yaw]
+    [elementary::atan2(-yz, yy), elementary::atan2(-zx, xx), yaw]
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ pub(super) struct Hinge {
     pub weaker: Vec<(JointKind, &'static [Added])>,
     /// May it be left out?
     pub removable: bool,
-    /// Its kind, if it is a joint.
-    pub joint: Option<JointKind>,
+    /// Does it act between bodies? Multipliers of others are efforts.
+    pub joins: bool,
 }
 
 const BALL: &[Added] = &[Added::Turn(0), Added::Turn(1), Added::Turn(2)];
@@ -67,6 +67,7 @@ pub(super) fn hinges(model: &Model) -> Vec<Hinge> {
         match &constraint.rule {
             Rule::Coupling { terms, .. } => terms.iter().for_each(|(k, _)| needed[k.v] = true),
             Rule::Driver { coordinate, .. } => needed[coordinate.v] = true,
+            Rule::Velocity { terms, .. } => terms.iter().for_each(|&(k, _)| needed[k] = true),
             _ => {}
         }
     }
@@ -87,7 +88,7 @@ pub(super) fn hinges(model: &Model) -> Vec<Hinge> {
                 .filter(|(kind, _)| plain || *kind != JointKind::Spherical)
                 .collect(),
             removable: false,
-            joint: Some(info.kind),
+            joins: true,
         });
     }
     for (index, constraint) in model.constraints().iter().enumerate() {
@@ -102,7 +103,7 @@ pub(super) fn hinges(model: &Model) -> Vec<Hinge> {
             index,
             weaker: joint.map(weaker).unwrap_or_default(),
             removable: !matches!(constraint.rule, Rule::Driver { .. }),
-            joint,
+            joins: constraint.bodies().is_some(),
         });
     }
     hinges
@@ -146,8 +147,11 @@ impl View {
             let (range, parent, placement) = if hinge.closes {
                 let block = &rows.blocks()[hinge.index];
                 let first = tree_rows + block.first;
-                let (parent, placement) = match &model.constraints()[hinge.index].rule {
-                    Rule::Joint(closure) => (closure.parent, closure.parent_from_joint.rotation),
+                let constraint = &model.constraints()[hinge.index];
+                let (parent, placement) = match (&constraint.rule, constraint.closure()) {
+                    (Rule::Joint(_) | Rule::Contact { .. }, Some(closure)) => {
+                        (closure.parent, closure.parent_from_joint.rotation)
+                    }
                     _ => (0, Mat3::identity()),
                 };
                 (first..first + block.rows, parent, placement)

@@ -8,6 +8,9 @@
 //! changes    joints that could have more freedoms without a change of the motion; the changed model is built and its rank counted
 //! ```
 //!
+//! Rows on velocities (rolling, knife edges) leave fewer freedoms of velocity than of position: both are counted. Closed positions are those
+//! of the other rows.
+//!
 //! A chain of N loops costs O(N), except at positions where rows of different loops are dependent: there a dense matrix is
 //! factorized.
 
@@ -35,8 +38,10 @@ const GUESSES: usize = 20;
 pub struct Position {
     /// Independent rows of the constraints.
     pub rank: usize,
-    /// Freedoms of motion that are left.
+    /// Freedoms of motion that are left: of velocity.
     pub freedoms: usize,
+    /// Freedoms of position: more, where rows limit velocities alone.
+    pub position_freedoms: usize,
     /// Smallest singular value of the independent rows as a fraction of the largest (m and rad alike).
     pub smallest: f64,
 }
@@ -112,6 +117,8 @@ pub struct Diagnosis {
     pub tree_freedoms: usize,
     /// Rows of the constraints.
     pub rows: usize,
+    /// How many of them limit velocities alone.
+    pub velocity_rows: usize,
     /// Freedoms by counting, which may be negative.
     pub counted: i64,
     /// At the position given.
@@ -163,20 +170,31 @@ pub fn diagnose(
     let model = &model.clone().with_couplings_as_constraints();
     let mut mechanism = Mechanism::new(model);
     mechanism.chain().rows(time, guess)?; // checks the state
-    let mut loops = Loops::new(model);
-    let here = position_near(&mut loops, &mechanism, time, guess, seed)?;
+    let slippery = model.clone().without_velocity_rows();
+    let mut on_positions = Loops::new(&slippery);
+    let here = position_near(&mut on_positions, &mechanism, time, guess, seed)?;
     let mut states = vec![here];
     if !model.constraints().is_empty() {
-        others(&mut loops, model, time, &mut states, samples, seed);
+        others(&mut on_positions, model, time, &mut states, samples, seed);
     }
+    let velocity_rows = model.velocity_rows();
+    let mut loops = Loops::new(model);
     let mut positions = Vec::new();
     let mut nulls = Vec::new();
     for state in &states {
         loops.evaluate(time, state);
         let found = loops.dependence();
+        let position_rank = match velocity_rows {
+            0 => found.rank,
+            _ => {
+                on_positions.evaluate(time, state);
+                on_positions.dependence().rank
+            }
+        };
         positions.push(Position {
             rank: found.rank,
             freedoms: model.nv() - found.rank,
+            position_freedoms: model.nv() - position_rank,
             smallest: found.smallest,
         });
         nulls.push(found.null);
@@ -192,6 +210,7 @@ pub fn diagnose(
         state: states[0].clone(),
         tree_freedoms: model.nv(),
         rows,
+        velocity_rows,
         counted: model.nv() as i64 - rows as i64,
         here: positions.remove(0),
         elsewhere: positions,
@@ -275,7 +294,7 @@ fn position_near(
             let row = loops.rows.residual.iter().position(|x| x.abs() == open);
             let blocks = loops.rows.blocks().iter();
             let owner = blocks
-                .zip(model.constraints())
+                .zip(loops.model.constraints())
                 .rfind(|(block, _)| row.is_some_and(|row| block.first <= row));
             least = (open, owner.map_or("?".into(), |(_, c)| c.name.to_string()));
         }
@@ -293,7 +312,7 @@ fn position_near(
             .collect();
         let without = made_again(model, &vec![Fate::Stays; model.body_count()], &fates, 1)?;
         let mut state = guess.clone();
-        if Loops::new(&without).close(time, &mut state) {
+        if Loops::new(&without.without_velocity_rows()).close(time, &mut state) {
             let (which, put) = match &drivers[..] {
                 [one] => (format!("driver {one} puts its coordinate"), "another law"),
                 all => (
@@ -406,7 +425,7 @@ fn undetermined(hinges: &[Hinge], view: &View) -> Vec<Undetermined> {
         let [forces, torques] = view.undetermined(index);
         // the multipliers of couplings and drivers are efforts
         let range = view.range[index].clone();
-        let effort = hinge.closes && hinge.kind != "distance" && hinge.joint.is_none() && {
+        let effort = !hinge.joins && {
             let columns = view.null.columns.iter();
             let along = largest_of(columns.map(|c| largest(&c[range.clone()])));
             !within(along, view.null.tolerance)
@@ -443,10 +462,7 @@ fn dependent(hinges: &[Hinge], view: &View) -> Vec<DependentRow> {
                     name: hinge.name.clone(),
                     kind: hinge.kind,
                     row: k,
-                    load: match hinge.joint.is_some() || hinge.kind == "distance" {
-                        true => Some(wrench),
-                        false => None,
-                    },
+                    load: hinge.joins.then_some(wrench),
                     words: words(hinge, view, index, wrench),
                 });
             }
@@ -461,7 +477,7 @@ fn dependent(hinges: &[Hinge], view: &View) -> Vec<DependentRow> {
 fn words(hinge: &Hinge, view: &View, index: usize, wrench: Force<f64>) -> String {
     match hinge.kind {
         "distance" => return "force along the bar".into(),
-        "coupling" | "driver" => return "effort".into(),
+        "coupling" | "driver" | "velocity" => return "effort".into(),
         _ => {}
     }
     for (part, what, how) in [

@@ -12,6 +12,7 @@ use super::skyline::Skyline;
 use crate::dense::RANK_TOLERANCE;
 use catena::algorithm::constrained::{Axes, Block, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::elementary;
 use catena::residual::largest;
 use catena::{Model, State, StateView};
 use faer::linalg::triangular_solve::solve_upper_triangular_in_place;
@@ -22,7 +23,7 @@ const SHUT: f64 = 1e-10;
 
 /// The constraints of a model, evaluated where they are wanted.
 pub(super) struct Loops<'a> {
-    model: &'a Model,
+    pub model: &'a Model,
     pub rows: Rows<f64>,
     pub kinematics: Kinematics<f64>,
     still: Vec<f64>,
@@ -296,14 +297,18 @@ fn independent(rows: &[SparseRow<'_>], width: usize) -> Option<f64> {
     if !product.factorize(1e-7) {
         return None;
     }
-    let mut x: Vec<f64> = (0..rows.len()).map(|k| 1.0 + (k as f64).sin()).collect();
+    let mut x: Vec<f64> = (0..rows.len())
+        .map(|k| 1.0 + elementary::sin(k as f64))
+        .collect();
     let mut growth = 0.0;
     for _ in 0..30 {
         normalise(&mut x);
         product.solve(&mut x);
         growth = norm(&x);
     }
-    let mut y: Vec<f64> = (0..width).map(|k| 1.0 + (k as f64).cos()).collect();
+    let mut y: Vec<f64> = (0..width)
+        .map(|k| 1.0 + elementary::cos(k as f64))
+        .collect();
     let mut square = 0.0;
     for _ in 0..20 {
         normalise(&mut y);

@@ -22,6 +22,8 @@ pub struct ConstraintRows {
     pub residual: Option<Vec<Formula>>,
     /// J, row after row.
     pub jacobian: Option<Vec<Formula>>,
+    /// Which of them, counted from 1, limit velocities alone.
+    pub on_velocities: Vec<usize>,
     /// γ = ξ̈ at v̇ = 0.
     pub bias: Option<Vec<Formula>>,
 }
@@ -33,10 +35,18 @@ impl ConstraintRows {
             return Ok(None);
         };
         let (mut names, mut others) = (Vec::new(), Vec::new());
+        let mut on_velocities = Vec::new();
+        let is_on_velocities: Vec<bool> = (model.constraints().iter())
+            .flat_map(|c| (0..c.rows()).map(|k| k >= c.position_rows()))
+            .collect();
         for (row, name) in loops.names().into_iter().enumerate() {
-            match loops.chosen.contains(&row) {
-                true => names.push(name),
-                false => others.push(name),
+            if !loops.chosen.contains(&row) {
+                others.push(name);
+                continue;
+            }
+            names.push(name);
+            if is_on_velocities[row] {
+                on_velocities.push(names.len());
             }
         }
         let model = model.clone().swept(1e-14);
@@ -57,6 +67,7 @@ impl ConstraintRows {
             ConstraintRows {
                 names,
                 others,
+                on_velocities,
                 residual: formulas(&residual),
                 jacobian: formulas(rows.jacobian.as_slice()),
                 bias: formulas(&bias),

@@ -333,6 +333,13 @@ impl Derivation {
             ["row", "of the constraint"].map(spans).to_vec(),
             all.map(|(k, name)| list(k, name)).collect(),
         ));
+        if !rows.on_velocities.is_empty() {
+            let list: Vec<String> = rows.on_velocities.iter().map(usize::to_string).collect();
+            blocks.push(Block::Paragraph(spans(&format!(
+                "Rows on velocities alone, for which $J v$ is constant: {}. Positions neither satisfy nor violate them, and their $\\xi$ is zero.",
+                list.join(", ")
+            ))));
+        }
         if !rows.others.is_empty() {
             let others = rows.others.join(", ");
             blocks.push(Block::Paragraph(vec![Span::Text(format!(

@@ -2,6 +2,7 @@
 
 use super::Keep;
 use crate::{Expr, evaluate, scope};
+use catena::elementary;
 use catena::spatial::Mat3;
 use catena::{Model, Scalar};
 use std::cell::Cell;
@@ -62,12 +63,20 @@ pub(super) fn general(model: &Model) -> (Model<Expr>, Vec<Expr>) {
 fn angles(rotation: Mat3<f64>) -> [f64; 3] {
     use std::f64::consts::PI;
     let (x, y, z) = (rotation.x, rotation.y, rotation.z);
-    let sine = z.x.hypot(z.y);
+    let sine = elementary::hypot(z.x, z.y);
     if sine < 1e-12 {
-        return [x.y.atan2(x.x), sine.atan2(z.z), 0.0];
+        return [
+            elementary::atan2(x.y, x.x),
+            elementary::atan2(sine, z.z),
+            0.0,
+        ];
     }
     // z = (sin first sin second, −cos first sin second, cos second), the last row likewise with third
-    let one = [z.x.atan2(-z.y), sine.atan2(z.z), x.z.atan2(y.z)];
+    let one = [
+        elementary::atan2(z.x, -z.y),
+        elementary::atan2(sine, z.z),
+        elementary::atan2(x.z, y.z),
+    ];
     let opposite = |angle: f64| if angle > 0.0 { angle - PI } else { angle + PI };
     let other = [opposite(one[0]), -one[1], opposite(one[2])];
     let size = |a: [f64; 3]| a[0].abs() + a[2].abs();

@@ -13,6 +13,7 @@
 
 use crate::algorithm::Card;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
+use crate::elementary;
 use crate::matrix::Matrix;
 use crate::model::{
     BodyPoint, ConstantForce, Drag, ForceAxes, ForceElement, ForceLaw, GravityGradient, Model,
@@ -357,7 +358,7 @@ impl<S: Scalar> Scene<'_, S> {
         let cosine = a.dot(b);
         // sine and cosine of θ, and of θ − θ₀, times a common factor
         let (s, c) = (w.dot(a), r.x.x + r.y.y + r.z.z - cosine);
-        let (s0, c0) = torsion.rest.sin_cos();
+        let (s0, c0) = elementary::sin_cos(torsion.rest);
         let deflection = atan2(
             s * number(c0) - c * number(s0),
             c * number(c0) + s * number(s0),

@@ -1,6 +1,10 @@
 //! Which instructions the arithmetic may use.
 
 use crate::error::{Error, ErrorKind, Result};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// May only [`Cpu::Baseline`] be detected? One flag and no other data: any order of memory serves.
+static ONLY_BASELINE: AtomicBool = AtomicBool::new(false);
 
 /// An instruction set. A plain build contains all of them and chooses at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,11 +27,22 @@ impl Cpu {
     }
 
     /// The path that `CATENA_CPU` asks for, or the best; an error where it is none of the three, or not available on this processor.
+    ///
+    /// After [`only_baseline`](Self::only_baseline) it is always [`Cpu::Baseline`].
     pub fn wanted() -> Result<Self> {
+        if ONLY_BASELINE.load(Ordering::Relaxed) {
+            return Ok(Cpu::Baseline);
+        }
         let Some(value) = std::env::var_os("CATENA_CPU") else {
             return Ok(Cpu::best());
         };
         Cpu::from_name(&value.to_string_lossy())
+    }
+
+    /// From here on this process detects [`Cpu::Baseline`] and nothing else: results then have the same bits on every processor of the
+    /// architecture. What was made before keeps its path, and `with_cpu` still gives the path it is asked for.
+    pub fn only_baseline() {
+        ONLY_BASELINE.store(true, Ordering::Relaxed);
     }
 
     /// The path with this name, if it exists and the processor has it.

@@ -4,6 +4,7 @@
 //! velocities and one more vector, and writes results; with one number per place, or with a register of numbers, one per state. The
 //! sines and cosines of the joint angles are computed before it is entered.
 
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -273,7 +274,7 @@ impl Code {
         let mut frame = vec![Line::default(); (self.frame * lanes).div_ceil(8)];
         let numbers = flat(&mut frame);
         for (k, angle) in self.angles.iter().enumerate() {
-            let (sin, cos) = (angle.factor * q[angle.position] + angle.offset).sin_cos();
+            let (sin, cos) = elementary::sin_cos(angle.factor * q[angle.position] + angle.offset);
             for lane in 0..lanes {
                 numbers[k * lanes + lane] = sin;
                 numbers[(self.angles.len() + k) * lanes + lane] = cos;

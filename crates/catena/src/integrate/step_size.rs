@@ -2,6 +2,7 @@
 //! trajectory. Integrators of one trajectory and of many in lanes share it, so that both take the same steps.
 
 use super::events::spacing;
+use crate::elementary::powf;
 
 const SAFETY: f64 = 0.9;
 const SHRINK_LIMIT: f64 = 0.2;
@@ -74,12 +75,12 @@ impl StepSize {
         let size = trial.size;
         if error > 1.0 || error.is_nan() {
             self.rejected_before = true;
-            self.proposal = size * (SAFETY * error.powf(-exponent)).clamp(SHRINK_LIMIT, SAFETY); // (3)
+            self.proposal = size * (SAFETY * powf(error, -exponent)).clamp(SHRINK_LIMIT, SAFETY); // (3)
             return false;
         }
         let mut factor = (SAFETY
-            * error.max(1e-30).powf(-0.7 * exponent)
-            * self.error_before.powf(0.4 * exponent))
+            * powf(error.max(1e-30), -0.7 * exponent)
+            * powf(self.error_before, 0.4 * exponent))
         .clamp(SHRINK_LIMIT, GROW_LIMIT); // (2)
         if self.rejected_before {
             factor = factor.min(1.0);
@@ -140,7 +141,7 @@ pub(crate) fn first_size(h0: f64, d1: f64, change: f64, order: usize, max_step: 
     let h1 = if steepest <= 1e-15 {
         (1e-3 * h0).max(1e-6)
     } else {
-        (0.01 / steepest).powf(1.0 / (order as f64))
+        powf(0.01 / steepest, 1.0 / (order as f64))
     };
     (100.0 * h0).min(h1).min(max_step)
 }

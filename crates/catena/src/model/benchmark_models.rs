@@ -4,6 +4,7 @@ use super::constraint::{ConstraintSpec, RuleSpec};
 use super::{
     AxisPair, Dof, ForceAxes, ForceRule, ForceSpec, Inertial, JointKind, JointSpec, ModelBuilder,
 };
+use crate::elementary;
 use crate::spatial::{Mat3, Pose, Sym3, Vec3};
 use std::f64::consts::{PI, TAU};
 
@@ -294,7 +295,7 @@ fn stewart_ends(k: usize) -> [Vec3<f64>; 2] {
         _ => (third + 110.0, third + 70.0),
     };
     let on = |radius: f64, degrees: f64| {
-        let (sin, cos) = degrees.to_radians().sin_cos();
+        let (sin, cos) = elementary::sin_cos(degrees.to_radians());
         Vec3::new(radius * cos, radius * sin, 0.0)
     };
     [on(1.0, base), on(0.6, top)]
@@ -350,7 +351,10 @@ pub(super) fn stewart() -> ModelBuilder {
                 first: Vec3::new(1.0, 0.0, 0.0),
                 second: Vec3::new(0.0, 1.0, 0.0),
             },
-            start: vec![(-along.y).atan2(along.z), along.x.asin()],
+            start: vec![
+                elementary::atan2(-along.y, along.z),
+                elementary::asin(along.x),
+            ],
             ..JointSpec::new(
                 &format!("foot{k}"),
                 JointKind::Universal,

@@ -6,6 +6,7 @@ use super::force::{ForceSpec, Places};
 use super::sensor::SensorSpec;
 use super::tree::{BodyInfo, DofInfo, FrameInfo, Node, Tree};
 use super::{BodyNumbers, DofNumbers, JointKind, Model, check};
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Place, Result, Warning};
 use crate::scalar::{DoubleDouble, Parameter};
 use crate::spatial::{Mat3, Pose, RigidInertia, Sym3, Vec3};
@@ -247,7 +248,7 @@ pub(crate) fn exact_sin_cos(angle: f64) -> (f64, f64) {
             _ => (-1.0, 0.0),
         }
     } else {
-        angle.sin_cos()
+        elementary::sin_cos(angle)
     }
 }
 
@@ -773,6 +774,39 @@ impl Making {
                     coordinate: self.coordinate(spec, coordinate)?,
                     law: law.clone(),
                 },
+                RuleSpec::Contact(contact) => Rule::Contact {
+                    surface: contact.surface,
+                    between: self.closure(
+                        (JointKind::Free, 0.0),
+                        (&contact.parent, frame(contact.origin, contact.normal)),
+                        (
+                            &contact.child,
+                            frame(contact.centre, contact.axis.unwrap_or(UP)),
+                        ),
+                    ),
+                    wheel: contact.axis.is_some(),
+                    radius: contact.radius,
+                    rolls: contact.rolls,
+                },
+                RuleSpec::KnifeEdge {
+                    parent,
+                    child,
+                    point,
+                    across,
+                } => Rule::KnifeEdge {
+                    between: self.closure(
+                        (JointKind::Free, 0.0),
+                        (parent, Pose::identity()),
+                        (child, frame(*point, *across)),
+                    ),
+                },
+                RuleSpec::Velocity { terms, rate } => Rule::Velocity {
+                    terms: terms
+                        .iter()
+                        .map(|(name, c)| Ok((self.freedom(spec, name)?, *c)))
+                        .collect::<Result<_>>()?,
+                    rate: *rate,
+                },
             };
             let constraint = Constraint {
                 name: spec.name.as_str().into(),
@@ -803,12 +837,16 @@ impl Making {
         }
     }
 
+    /// The freedom with this name.
+    fn freedom(&self, spec: &ConstraintSpec, name: &str) -> Result<usize> {
+        let found = self.tree.dofs.iter().position(|dof| dof.name == name);
+        found.ok_or_else(|| check::no_coordinate(&self.tree, spec, name))
+    }
+
     /// The scalar coordinate (not part of a quaternion) with this name.
     fn coordinate(&self, spec: &ConstraintSpec, name: &str) -> Result<Coordinate> {
         let tree = &self.tree;
-        let Some(v) = tree.dofs.iter().position(|dof| dof.name == name) else {
-            return Err(check::no_coordinate(tree, spec, name));
-        };
+        let v = self.freedom(spec, name)?;
         let body = &tree.bodies[tree.dofs[v].body];
         let k = v - body.v;
         if body.kind.quaternion().is_some_and(|first| k >= first) {
@@ -824,6 +862,21 @@ impl Making {
         }
         Ok(Coordinate { q: body.q + k, v })
     }
+}
+
+const UP: Vec3<f64> = Vec3 {
+    x: 0.0,
+    y: 0.0,
+    z: 1.0,
+};
+
+/// A frame with its origin here and z along a direction, which was checked.
+fn frame(origin: Vec3<f64>, direction: Vec3<f64>) -> Pose<f64> {
+    let rotation = match direction.unit() {
+        Some(direction) => turn_z_to(direction),
+        None => Mat3::identity(),
+    };
+    Pose::new(rotation, origin)
 }
 
 /// A rotation that takes z to this unit vector: the smallest one for axes in the upper half space; for the lower half a half turn

@@ -1,7 +1,7 @@
 //! The checks a model passes before any number is computed from it.
 
 use super::builder::{JointSpec, LinkSpec, ModelBuilder, WORLD};
-use super::constraint::{Closure, Constraint, ConstraintSpec, Rule, RuleSpec};
+use super::constraint::{Constraint, ConstraintSpec, ContactSpec, Rule, RuleSpec, Surface};
 use super::{JointKind, Law, Model, Tree};
 use crate::algorithm::factorization::Factorization;
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -246,7 +246,11 @@ fn constraint_names(builder: &ModelBuilder, links: &HashMap<&str, &Place>) -> Re
         let (parent, child) = match &spec.rule {
             RuleSpec::Joint(joint) => (&joint.parent, &joint.child),
             RuleSpec::Distance { parent, child, .. } => (parent, child),
-            RuleSpec::Coupling { .. } | RuleSpec::Driver { .. } => continue,
+            RuleSpec::Contact(contact) => (&contact.parent, &contact.child),
+            RuleSpec::KnifeEdge { parent, child, .. } => (parent, child),
+            RuleSpec::Coupling { .. } | RuleSpec::Driver { .. } | RuleSpec::Velocity { .. } => {
+                continue;
+            }
         };
         for link in [parent, child] {
             if !links.contains_key(link.as_str()) {
@@ -292,37 +296,41 @@ pub(super) struct Said(HashMap<Content, Arc<str>>);
 enum Content {
     /// This coordinate moves as given.
     Driven(usize),
-    /// A joint, a distance: kind, bodies, and where on them.
-    Joins(bool, JointKind, [usize; 2], Vec<u64>),
+    /// A joint, a distance, a contact, an edge: type, bodies, and where on them.
+    Joins(&'static str, [usize; 2], Vec<u64>),
     /// Coordinates and coefficients.
     Couples(Vec<(usize, u64)>),
+    /// Velocities and coefficients.
+    CouplesRates(Vec<(usize, u64)>),
 }
 
 impl Content {
-    fn of(rule: &Rule) -> Self {
+    fn of(constraint: &Constraint) -> Self {
         // −0 is 0
         let bits = |x: f64| (x + 0.0).to_bits();
-        let joins = |is_distance: bool, closure: &Closure| {
+        if let Some(closure) = constraint.closure() {
             let poses = [closure.parent_from_joint, closure.child_from_joint];
             let numbers = poses.iter().flat_map(|pose| {
                 let rotation = pose.rotation.rows().into_iter().flatten();
                 rotation.chain(pose.translation.to_array())
             });
+            // a contact that rolls says what one without rolling says, and more
+            let kind = match constraint.kind() {
+                "rolling" => "contact",
+                kind => kind,
+            };
             let bodies = [closure.parent, closure.child];
-            Content::Joins(
-                is_distance,
-                closure.kind,
-                bodies,
-                numbers.map(bits).collect(),
-            )
-        };
-        match rule {
-            Rule::Joint(closure) => joins(false, closure),
-            Rule::Distance { between, .. } => joins(true, between),
+            return Content::Joins(kind, bodies, numbers.map(bits).collect());
+        }
+        match &constraint.rule {
             Rule::Coupling { terms, .. } => {
                 Content::Couples(terms.iter().map(|&(at, c)| (at.v, bits(c))).collect())
             }
+            Rule::Velocity { terms, .. } => {
+                Content::CouplesRates(terms.iter().map(|&(k, c)| (k, bits(c))).collect())
+            }
             Rule::Driver { coordinate, .. } => Content::Driven(coordinate.v),
+            _ => Content::Couples(Vec::new()),
         }
     }
 }
@@ -340,28 +348,33 @@ pub(super) fn constraint(tree: &Tree, new: &Constraint, said: &mut Said) -> Resu
         )
         .hint("links joined by fixed joints are one body"));
     }
-    match &new.rule {
+    let terms: Option<(&str, Vec<(usize, f64)>)> = match &new.rule {
         Rule::Coupling { terms, .. } => {
-            if terms.is_empty() {
-                return refuse(format!("coupling `{}` couples nothing", new.name));
+            let terms = terms.iter().map(|&(coordinate, c)| (coordinate.v, c));
+            Some(("coupling", terms.collect()))
+        }
+        Rule::Velocity { terms, .. } => Some(("constraint", terms.clone())),
+        _ => None,
+    };
+    if let Some((what, terms)) = terms {
+        if terms.is_empty() {
+            return refuse(format!("{what} `{}` couples nothing", new.name));
+        }
+        let mut named = HashSet::new();
+        for (freedom, c) in terms {
+            let name = &tree.dofs[freedom].name;
+            if c == 0.0 {
+                return refuse(format!(
+                    "{what} `{}`: the coefficient of `{name}` is 0",
+                    new.name
+                ));
             }
-            let mut named = HashSet::new();
-            for &(coordinate, c) in terms {
-                let name = &tree.dofs[coordinate.v].name;
-                if c == 0.0 {
-                    return refuse(format!(
-                        "coupling `{}`: the coefficient of `{name}` is 0",
-                        new.name
-                    ));
-                }
-                if !named.insert(coordinate.v) {
-                    return refuse(format!("coupling `{}` names `{name}` twice", new.name));
-                }
+            if !named.insert(freedom) {
+                return refuse(format!("{what} `{}` names `{name}` twice", new.name));
             }
         }
-        Rule::Driver { .. } | Rule::Joint(_) | Rule::Distance { .. } => {}
     }
-    let Some(other) = said.0.insert(Content::of(&new.rule), new.name.clone()) else {
+    let Some(other) = said.0.insert(Content::of(new), new.name.clone()) else {
         return Ok(());
     };
     if let Rule::Driver { coordinate, .. } = &new.rule {
@@ -372,6 +385,47 @@ pub(super) fn constraint(tree: &Tree, new: &Constraint, said: &mut Said) -> Resu
     }
     let message = format!("constraints `{other}` and `{}` are the same", new.name);
     Err(model_error(&new.place, message).hint("remove one of them"))
+}
+
+/// A direction of a constraint has a length.
+fn direction(spec: &ConstraintSpec, what: &str, direction: Vec3<f64>) -> Result<()> {
+    finite_vector(direction, &spec.place, || {
+        format!("{what} of constraint `{}`", spec.name)
+    })?;
+    if direction.unit().is_some() {
+        return Ok(());
+    }
+    let message = format!("constraint `{}`: {what} has no length", spec.name);
+    Err(model_error(&spec.place, message))
+}
+
+/// A surface has a radius, and what rolls inside it is smaller; a wheel rolls on planes and on wheels with a parallel axis.
+fn surface(spec: &ConstraintSpec, contact: &ContactSpec) -> Result<()> {
+    let refuse = |message: String| {
+        let message = format!("constraint `{}`: {message}", spec.name);
+        Err(model_error(&spec.place, message))
+    };
+    let radius = match contact.surface {
+        Surface::Plane => return Ok(()),
+        Surface::Sphere(radius) | Surface::Cylinder(radius) => radius,
+    };
+    if !radius.is_finite() || radius == 0.0 {
+        return refuse(format!(
+            "the radius of the parent must be a length, negative for its inside, not {radius} m"
+        ));
+    }
+    if radius < 0.0 && contact.radius >= -radius {
+        return refuse(format!(
+            "a radius of {} m does not fit into one of {} m",
+            contact.radius, -radius
+        ));
+    }
+    match (contact.surface, contact.axis) {
+        (Surface::Sphere(_), Some(_)) => {
+            refuse("a wheel on a sphere is not supported: leave out its axis for a sphere".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Every number of a constraint is finite and possible.
@@ -451,6 +505,44 @@ fn constraint_numbers(spec: &ConstraintSpec) -> Result<()> {
                 ));
             }
             Ok(())
+        }
+        RuleSpec::Contact(contact) => {
+            let normal = match contact.surface {
+                Surface::Cylinder(_) => "the axis of the parent",
+                _ => "the normal",
+            };
+            direction(spec, normal, contact.normal)?;
+            surface(spec, contact)?;
+            if let Some(axis) = contact.axis {
+                direction(spec, "the axis", axis)?;
+            }
+            for point in [contact.origin, contact.centre] {
+                finite_vector(point, &spec.place, || {
+                    format!("a point of constraint `{}`", spec.name)
+                })?;
+            }
+            if !(contact.radius.is_finite() && contact.radius > 0.0) {
+                return Err(model_error(
+                    &spec.place,
+                    format!(
+                        "constraint `{}`: a radius must be a positive length, not {} m",
+                        spec.name, contact.radius
+                    ),
+                ));
+            }
+            Ok(())
+        }
+        RuleSpec::KnifeEdge { point, across, .. } => {
+            direction(spec, "the direction across the edge", *across)?;
+            finite_vector(*point, &spec.place, || {
+                format!("the point of constraint `{}`", spec.name)
+            })
+        }
+        RuleSpec::Velocity { terms, rate } => {
+            for (_, c) in terms {
+                finite(*c, "a coefficient")?;
+            }
+            finite(*rate, "the rate")
         }
     }
 }

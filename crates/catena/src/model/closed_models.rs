@@ -4,6 +4,7 @@ use super::constraint::{ConstraintSpec, Law, RuleSpec};
 use super::embedded::{random_pose, random_tree};
 use super::{AxisPair, Inertial, JointKind, JointSpec, ModelBuilder};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
+use crate::elementary;
 use crate::error::Result;
 use crate::random::Random;
 use crate::spatial::{Mat3, Pose, Sym3, Vec3};
@@ -270,7 +271,12 @@ pub fn random_closed(bodies: usize, loops: usize, seed: u64) -> Result<(ModelBui
 /// How a joint of this kind may have moved.
 fn random_motion(random: &mut Random, kind: JointKind, pitch: f64) -> Pose<f64> {
     let mut angle = || random.uniform(-1.5, 1.5);
-    let about_z = |angle: f64| Pose::new(Mat3::rotation_z(angle.sin(), angle.cos()), Vec3::zero());
+    let about_z = |angle: f64| {
+        Pose::new(
+            Mat3::rotation_z(elementary::sin(angle), elementary::cos(angle)),
+            Vec3::zero(),
+        )
+    };
     let shift = |x: f64, y: f64, z: f64| Pose::shift(Vec3::new(x, y, z));
     match kind {
         JointKind::Revolute => about_z(angle()),
@@ -282,7 +288,10 @@ fn random_motion(random: &mut Random, kind: JointKind, pitch: f64) -> Pose<f64> 
         }
         JointKind::Universal => {
             let theta = angle();
-            Pose::new(Mat3::rotation_x(theta.sin(), theta.cos()), Vec3::zero()) * about_z(angle())
+            Pose::new(
+                Mat3::rotation_x(elementary::sin(theta), elementary::cos(theta)),
+                Vec3::zero(),
+            ) * about_z(angle())
         }
         JointKind::Planar => shift(angle(), angle(), 0.0) * about_z(angle()),
         JointKind::Spherical => Pose::new(Mat3::from_quaternion(random.quaternion()), Vec3::zero()),

@@ -6,6 +6,12 @@
 //! | distance | 1 | two points stay at a fixed distance |
 //! | coupling | 1 | Σ cₖ qₖ = c₀: gears, mimicking joints |
 //! | driver | 1 | qₖ = s(t): a motor whose motion is given |
+//! | contact | 1 | a wheel's edge or a sphere touches a plane, a cylinder or a sphere |
+//! | rolling | 1 + 2 | the same, and it does not slip: two rows on velocities (wheel on wheel: one) |
+//! | knife edge | 1 | a point does not move across an edge: a row on velocities |
+//! | velocity | 1 | Σ cₖ vₖ = c₀: a row on velocities |
+//!
+//! Rows on velocities (nonholonomic ones) leave all positions within reach: no position satisfies or violates them.
 //!
 //! A weld is a joint of the kind fixed (6 rows), a point on a point a spherical one (3 rows). Constraints in Rust code are
 //! [`UserConstraint`](crate::algorithm::constrained::UserConstraint)s, given where the equations are solved.
@@ -60,6 +66,106 @@ pub enum RuleSpec {
         /// Its motion.
         law: Law,
     },
+    /// A wheel or a sphere touches a surface, and may roll on it. It cannot lift off.
+    Contact(Box<ContactSpec>),
+    /// A point of a link does not move in one of the link's directions, as a skate does not move across its blade.
+    KnifeEdge {
+        /// What it cuts: a link, or `world`.
+        parent: String,
+        /// The link that carries the edge.
+        child: String,
+        /// The point, in the child's link frame, m.
+        point: Vec3<f64>,
+        /// The direction in which it cannot move, in the child's axes, of any length.
+        across: Vec3<f64>,
+    },
+    /// Σ coefficient · velocity = rate.
+    Velocity {
+        /// Names of freedoms, turning rates of quaternions included, and their coefficients.
+        terms: Vec<(String, f64)>,
+        /// The right-hand side.
+        rate: f64,
+    },
+}
+
+/// What something rolls on. Radii are positive outside, negative where it rolls inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Surface<P = f64> {
+    /// A plane.
+    #[default]
+    Plane,
+    /// A sphere of this radius; a sphere rolls on it.
+    Sphere(P),
+    /// A cylinder, or a wheel, of this radius. A wheel on it has an axis parallel to its own.
+    Cylinder(P),
+}
+
+impl<P: Copy> Surface<P> {
+    pub(crate) fn map<T>(self, f: &impl Fn(P) -> T) -> Surface<T> {
+        match self {
+            Surface::Plane => Surface::Plane,
+            Surface::Sphere(radius) => Surface::Sphere(f(radius)),
+            Surface::Cylinder(radius) => Surface::Cylinder(f(radius)),
+        }
+    }
+}
+
+/// Rows of a contact: its height, and directions in which it does not slip. A wheel on a wheel may slide along the axes.
+pub(crate) fn contact_rows<P>(surface: &Surface<P>, wheel: bool, rolls: bool) -> usize {
+    match (surface, wheel, rolls) {
+        (_, _, false) => 1,
+        (Surface::Cylinder(_), true, true) => 2,
+        (_, _, true) => 3,
+    }
+}
+
+/// A wheel or a sphere on a surface.
+#[derive(Clone, Debug)]
+pub struct ContactSpec {
+    /// The link with the surface, or `world`.
+    pub parent: String,
+    /// The link that is round.
+    pub child: String,
+    /// The surface.
+    pub surface: Surface,
+    /// A point of the plane, or the centre of the sphere or cylinder, in the parent's link frame, m.
+    pub origin: Vec3<f64>,
+    /// Normal of the plane, towards the round body; axis of the cylinder; of a sphere a direction opposite to which there is no contact. In the
+    /// parent's axes, of any length.
+    pub normal: Vec3<f64>,
+    /// Centre of the wheel or sphere in the child's link frame, m.
+    pub centre: Vec3<f64>,
+    /// Axis of the wheel in the child's axes, of any length; none for a sphere.
+    pub axis: Option<Vec3<f64>>,
+    /// Radius of the wheel's edge or of the sphere, m.
+    pub radius: f64,
+    /// Does it roll without slipping? Otherwise it slides without friction.
+    pub rolls: bool,
+}
+
+impl ContactSpec {
+    /// A wheel with its centre at the child's origin that rolls on the ground z = 0.
+    pub fn wheel(child: &str, axis: Vec3<f64>, radius: f64) -> Self {
+        ContactSpec {
+            axis: Some(axis),
+            ..ContactSpec::sphere(child, radius)
+        }
+    }
+
+    /// A sphere with its centre at the child's origin that rolls on the ground z = 0.
+    pub fn sphere(child: &str, radius: f64) -> Self {
+        ContactSpec {
+            parent: super::builder::WORLD.into(),
+            child: child.into(),
+            surface: Surface::Plane,
+            origin: Vec3::zero(),
+            normal: Vec3::new(0.0, 0.0, 1.0),
+            centre: Vec3::zero(),
+            axis: None,
+            radius,
+            rolls: true,
+        }
+    }
 }
 
 impl ConstraintSpec {
@@ -236,6 +342,31 @@ pub enum Rule<P = f64> {
         /// Its motion.
         law: Law,
     },
+    /// A wheel or a sphere touches a surface.
+    Contact {
+        /// The surface.
+        surface: Surface<P>,
+        /// Frames of the surface (z is the normal or the axis) and of the round body (origin at its centre, z along the wheel's axis).
+        between: Closure<P>,
+        /// A wheel? Otherwise a sphere.
+        wheel: bool,
+        /// Its radius.
+        radius: P,
+        /// Does it roll without slipping?
+        rolls: bool,
+    },
+    /// A point does not move across an edge.
+    KnifeEdge {
+        /// The frame on the child has its origin at the point and its z axis across the edge; the parent's is the body frame.
+        between: Closure<P>,
+    },
+    /// Σ coefficient · velocity = rate.
+    Velocity {
+        /// Velocity coordinates and their coefficients.
+        terms: Vec<(usize, P)>,
+        /// The right-hand side.
+        rate: P,
+    },
 }
 
 /// A scalar coordinate: its indices among positions and velocities.
@@ -269,22 +400,43 @@ impl<P> Constraint<P> {
     pub fn rows(&self) -> usize {
         match &self.rule {
             Rule::Joint(closure) => 6 - closure.kind.nv(),
+            Rule::Contact {
+                surface,
+                wheel,
+                rolls,
+                ..
+            } => contact_rows(surface, *wheel, *rolls),
             _ => 1,
+        }
+    }
+
+    /// How many of its rows are conditions on positions. They are the first ones; the others limit velocities alone.
+    pub fn position_rows(&self) -> usize {
+        match &self.rule {
+            Rule::Contact { .. } => 1,
+            Rule::KnifeEdge { .. } | Rule::Velocity { .. } => 0,
+            _ => self.rows(),
+        }
+    }
+
+    /// The frames that it joins, if it joins bodies.
+    pub fn closure(&self) -> Option<&Closure<P>> {
+        match &self.rule {
+            Rule::Joint(closure) => Some(closure),
+            Rule::Distance { between, .. }
+            | Rule::Contact { between, .. }
+            | Rule::KnifeEdge { between } => Some(between),
+            Rule::Coupling { .. } | Rule::Driver { .. } | Rule::Velocity { .. } => None,
         }
     }
 
     /// The bodies it joins, parent and child, if it joins bodies.
     pub fn bodies(&self) -> Option<[usize; 2]> {
-        match &self.rule {
-            Rule::Joint(closure)
-            | Rule::Distance {
-                between: closure, ..
-            } => Some([closure.parent, closure.child]),
-            _ => None,
-        }
+        self.closure()
+            .map(|closure| [closure.parent, closure.child])
     }
 
-    /// Its type: the kind of the joint, `weld`, `point`, `distance`, `coupling` or `driver`.
+    /// Its type: the kind of the joint, `weld`, `point`, `distance`, `coupling`, `driver`, `contact`, `rolling`, `knife_edge` or `velocity`.
     pub fn kind(&self) -> &'static str {
         match &self.rule {
             Rule::Joint(closure) => match closure.kind {
@@ -294,6 +446,10 @@ impl<P> Constraint<P> {
             Rule::Distance { .. } => "distance",
             Rule::Coupling { .. } => "coupling",
             Rule::Driver { .. } => "driver",
+            Rule::Contact { rolls: false, .. } => "contact",
+            Rule::Contact { rolls: true, .. } => "rolling",
+            Rule::KnifeEdge { .. } => "knife_edge",
+            Rule::Velocity { .. } => "velocity",
         }
     }
 }
@@ -337,6 +493,26 @@ impl<P: Copy> Constraint<P> {
                 Rule::Driver { coordinate, law } => Rule::Driver {
                     coordinate: *coordinate,
                     law: law.clone(),
+                },
+                Rule::Contact {
+                    surface,
+                    between,
+                    wheel,
+                    radius,
+                    rolls,
+                } => Rule::Contact {
+                    surface: surface.map(f),
+                    between: between.map(f),
+                    wheel: *wheel,
+                    radius: f(*radius),
+                    rolls: *rolls,
+                },
+                Rule::KnifeEdge { between } => Rule::KnifeEdge {
+                    between: between.map(f),
+                },
+                Rule::Velocity { terms, rate } => Rule::Velocity {
+                    terms: terms.iter().map(|&(k, c)| (k, f(c))).collect(),
+                    rate: f(*rate),
                 },
             },
         }

@@ -3,7 +3,7 @@
 pub use super::closed_models::random_closed;
 use super::{
     AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, Model, ModelBuilder,
-    benchmark_models, closed_models, dh,
+    benchmark_models, closed_models, dh, rolling_models,
 };
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::random::Random;
@@ -67,6 +67,18 @@ pub const NAMES: &[(&str, &str)] = &[
         "Stewart platform: six legs, six freedoms, closed loops",
     ),
     (
+        "rolling-disk",
+        "a thin disk that rolls without slipping: a constraint on velocities",
+    ),
+    (
+        "sleigh",
+        "Chaplygin's sleigh on a knife edge: a constraint on velocities",
+    ),
+    (
+        "bicycle",
+        "Whipple's bicycle (Meijaard et al. 2007): two wheels that roll",
+    ),
+    (
         "random-N-SEED",
         "a random tree of N bodies, every kind of joint and base",
     ),
@@ -91,6 +103,9 @@ pub fn builder(name: &str) -> Result<ModelBuilder> {
         "squeezer" => return Ok(benchmark_models::squeezer()),
         "governor" => return Ok(benchmark_models::governor()),
         "stewart" => return Ok(benchmark_models::stewart()),
+        "rolling-disk" => return Ok(rolling_models::disk()),
+        "sleigh" => return Ok(rolling_models::sleigh()),
+        "bicycle" => return Ok(rolling_models::bicycle()),
         _ => {}
     }
     if let Some(n) = number("four-bar-") {

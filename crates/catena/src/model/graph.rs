@@ -9,7 +9,7 @@
 //! = S⁻¹ is [`Tree::path_matrix`](super::Tree::path_matrix), C* of the cut joints is [`Model::cut_incidence_matrix`].
 
 use super::builder::WORLD;
-use super::{AxisPair, ConstraintSpec, Dof, JointKind, JointSpec, Model, ModelBuilder, Rule};
+use super::{AxisPair, Constraint, ConstraintSpec, Dof, JointKind, JointSpec, Model, ModelBuilder};
 use crate::error::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -191,13 +191,7 @@ impl<P> Model<P> {
         let joining: Vec<[usize; 2]> = self
             .constraints()
             .iter()
-            .filter_map(|constraint| match &constraint.rule {
-                Rule::Joint(closure)
-                | Rule::Distance {
-                    between: closure, ..
-                } => Some([closure.parent, closure.child]),
-                Rule::Coupling { .. } | Rule::Driver { .. } => None,
-            })
+            .filter_map(Constraint::bodies)
             .collect();
         let mut incidence = vec![vec![0; joining.len()]; self.body_count()];
         for (column, [parent, child]) in joining.into_iter().enumerate() {

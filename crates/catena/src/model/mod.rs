@@ -13,6 +13,7 @@ mod force;
 mod graph;
 pub(crate) mod joint;
 mod reduced;
+mod rolling_models;
 mod sensor;
 mod tree;
 
@@ -21,7 +22,10 @@ pub(crate) use angles::Angles;
 pub use builder::{
     AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,
 };
-pub use constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Law, Rule, RuleSpec};
+pub(crate) use constraint::contact_rows;
+pub use constraint::{
+    Closure, Constraint, ConstraintSpec, ContactSpec, Coordinate, Law, Rule, RuleSpec, Surface,
+};
 pub use couplings::{Cluster, Couplings, Follower};
 pub use force::{
     BodyPoint, ConstantForce, Drag, ForceAxes, ForceElement, ForceLaw, ForceRule, ForceSpec,
@@ -154,6 +158,33 @@ impl<P> Model<P> {
         self.constraints.iter().map(Constraint::rows).sum()
     }
 
+    /// How many of these limit velocities alone: rolling, knife edges, rows on velocities.
+    pub fn velocity_rows(&self) -> usize {
+        let own = |c: &Constraint<P>| c.rows() - c.position_rows();
+        self.constraints.iter().map(own).sum()
+    }
+
+    /// Refuses a model with rows on velocities, where only conditions on positions are understood: `what` says where.
+    pub fn expect_position_rows(&self, what: &str) -> crate::Result<()> {
+        let found = self
+            .constraints
+            .iter()
+            .find(|c| c.rows() > c.position_rows());
+        match found {
+            None => Ok(()),
+            Some(constraint) => Err(crate::Error::new(
+                crate::ErrorKind::Unsupported,
+                format!(
+                    "constraint `{}` ({}) of `{}` limits velocities and not positions, which {what} does not support",
+                    constraint.name,
+                    constraint.kind(),
+                    self.name()
+                ),
+            )
+            .hint("`forward`, `inverse`, `simulate`, `linearize`, `compare` and `doctor` take such constraints")),
+        }
+    }
+
     /// Algorithms for trees do not handle constraints: a model that has some is refused.
     pub fn expect_tree(&self) -> crate::Result<()> {
         match self.constraints.len() {
@@ -231,6 +262,18 @@ impl<P: Copy> Model<P> {
     pub fn open_tree(mut self) -> Self {
         self.constraints.clear();
         self.couplings = None;
+        self
+    }
+
+    /// The model with its conditions on positions alone: what rolls slides without friction, edges and rows on velocities are gone.
+    #[must_use]
+    pub fn without_velocity_rows(mut self) -> Self {
+        self.constraints.retain(|c| c.position_rows() > 0);
+        for constraint in &mut self.constraints {
+            if let Rule::Contact { rolls, .. } = &mut constraint.rule {
+                *rolls = false;
+            }
+        }
         self
     }
 

@@ -22,6 +22,7 @@
 //! reactions must be computed from the original model.
 
 use super::{JointKind, Model};
+use crate::elementary;
 use crate::scalar::Scalar;
 use crate::spatial::{Mat3, Pose, RigidInertia, Sym3, Vec3};
 use std::sync::Arc;
@@ -119,12 +120,15 @@ impl Model {
                 let mut a = without_turn(moved.rotation);
                 if ground && node.parent == 0 {
                     let g = a.transpose_times(self.gravity);
-                    if g.x.hypot(g.y) > 1e-12 * g.norm() {
-                        a = a.times_rotation_z(g.y / g.x.hypot(g.y), g.x / g.x.hypot(g.y));
+                    if elementary::hypot(g.x, g.y) > 1e-12 * g.norm() {
+                        a = a.times_rotation_z(
+                            g.y / elementary::hypot(g.x, g.y),
+                            g.x / elementary::hypot(g.x, g.y),
+                        );
                     }
                 }
                 let turn = a.transpose() * moved.rotation;
-                let angle = turn.x.y.atan2(turn.x.x);
+                let angle = elementary::atan2(turn.x.y, turn.x.x);
                 placement.rotation = a;
                 offset[node.q] = angle;
                 model.dofs[node.v].rest += angle;
@@ -244,7 +248,7 @@ impl<S: Scalar> Model<S> {
 /// The rotation about and shift along z that put x on the common normal of z and the joint at `child`, and the origin at its foot.
 fn along_common_normal(child: Pose<f64>, has_axis: bool) -> Pose<f64> {
     let (p, u) = (child.translation, child.rotation.z);
-    let sine = u.x.hypot(u.y);
+    let sine = elementary::hypot(u.x, u.y);
     let reach = p.norm();
     let (x, y, foot) = if has_axis && sine > 1e-9 {
         // z × u, and the point of z nearest to the line p + s u
@@ -255,7 +259,7 @@ fn along_common_normal(child: Pose<f64>, has_axis: bool) -> Pose<f64> {
         (x * flip, y * flip, p.z - along * u.z)
     } else {
         // parallel axes, or a joint without an axis: x towards its origin, at its height
-        let across = p.x.hypot(p.y);
+        let across = elementary::hypot(p.x, p.y);
         if across <= 1e-12 * reach || across == 0.0 {
             (1.0, 0.0, p.z)
         } else {
@@ -270,17 +274,17 @@ fn along_common_normal(child: Pose<f64>, has_axis: bool) -> Pose<f64> {
 /// is made to vanish instead.
 fn at_tip(placement: Pose<f64>, has_axis: bool, inertia: RigidInertia<f64>) -> Pose<f64> {
     let (p, u) = (placement.translation, placement.rotation.z);
-    let sine = u.x.hypot(u.y);
+    let sine = elementary::hypot(u.x, u.y);
     let foot = match has_axis && sine > 1e-9 {
         true => -(p.x * u.x + p.y * u.y) / (sine * sine),
         false => 0.0,
     };
     let (h, s) = (inertia.first, inertia.second);
-    let across = h.x.hypot(h.y);
+    let across = elementary::hypot(h.x, h.y);
     let turn = if across > 1e-12 * h.norm() {
         Mat3::rotation_z(h.y / across, h.x / across)
     } else if s.xy.abs() > 1e-12 * (s.xx.abs() + s.yy.abs()) {
-        let (sin, cos) = (0.5 * (2.0 * s.xy).atan2(s.xx - s.yy)).sin_cos();
+        let (sin, cos) = elementary::sin_cos(0.5 * elementary::atan2(2.0 * s.xy, s.xx - s.yy));
         Mat3::rotation_z(sin, cos)
     } else {
         Mat3::identity()
@@ -291,7 +295,7 @@ fn at_tip(placement: Pose<f64>, has_axis: bool, inertia: RigidInertia<f64>) -> P
 /// Rz(ψ) Rx(α) with the z axis of `r`, x in the xy plane: a rotation without its last factor Rz.
 fn without_turn(r: Mat3<f64>) -> Mat3<f64> {
     let u = r.z;
-    let sine = u.x.hypot(u.y);
+    let sine = elementary::hypot(u.x, u.y);
     if sine <= 1e-13 {
         return match u.z > 0.0 {
             true => Mat3::identity(),

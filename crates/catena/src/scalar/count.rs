@@ -1,6 +1,7 @@
 //! Numbers that count the operations done with them.
 
 use super::{Parameter, Scalar};
+use crate::elementary;
 use std::cell::Cell;
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -262,7 +263,7 @@ impl Scalar for Count {
         if self.structure == Zero {
             return (self, Self::one());
         }
-        let (sin, cos) = self.value.sin_cos();
+        let (sin, cos) = elementary::sin_cos(self.value);
         (
             Self::computed(sin, |done| done.sines += 1),
             Self::variable(cos),

@@ -8,6 +8,7 @@
 //! The error is less than one and a half units in the last place, near the zeros too.
 
 use super::{Fused, Scalar, Vector, Wide};
+use crate::elementary;
 
 /// Largest angle (radians, absolute value) for the reduction. Beyond it the standard library is called.
 pub(super) const LARGEST_ANGLE: f64 = 1e5;
@@ -124,7 +125,7 @@ fn sin_cos_fused_in_range(x: Fused) -> (Fused, Fused) {
 #[cold]
 #[inline(never)]
 fn standard(x: f64) -> (f64, f64) {
-    x.sin_cos()
+    elementary::sin_cos(x)
 }
 
 /// The nearest multiple of π/2, with [`ROUNDER`] still added to it, and the sine and cosine of the remainder of `x`.

@@ -32,6 +32,7 @@
 //! A velocity that is not the derivative of the pose would violate every law silently, so
 //! [`check_derivatives`] compares both with differences of the pose before a run begins.
 
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::spatial::{Mat3, Motion, Pose, Vec3};
 use crate::state::Base;
@@ -254,7 +255,7 @@ impl<A: Copy + std::ops::Mul<f64, Output = A>> Sinusoid<A> {
     /// Value, rate and second rate at t.
     fn at(&self, t: f64) -> [A; 3] {
         let omega = TAU * self.frequency;
-        let (sin, cos) = (omega * t + self.phase).sin_cos();
+        let (sin, cos) = elementary::sin_cos(omega * t + self.phase);
         [
             self.amplitude * sin,
             self.amplitude * (omega * cos),
@@ -328,7 +329,7 @@ impl BaseMotion for AnalyticBase {
         }
         // a zero axis gives NaN, which is refused
         let e = self.axis.unit().unwrap_or(self.axis * f64::NAN);
-        let (sin, cos) = (0.5 * angle).sin_cos();
+        let (sin, cos) = elementary::sin_cos(0.5 * angle);
         let turn = Mat3::from_quaternion([cos, e.x * sin, e.y * sin, e.z * sin]);
         Base {
             pose: Pose::new(turn * self.pose.rotation, position),

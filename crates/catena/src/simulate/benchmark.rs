@@ -13,6 +13,7 @@ use super::inputs::Inputs;
 use super::run::{Integrator, Simulation, SimulationOptions};
 use crate::Dynamics;
 use crate::algorithm::constrained::ClosedChain;
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{self, Adaptive, Method, System, Tolerances};
 use crate::model::{Model, embedded};
@@ -178,7 +179,7 @@ impl System for Parallelogram {
     }
 
     fn derivative(&mut self, _t: f64, y: &[f64], dy: &mut [f64]) -> Result<()> {
-        (dy[0], dy[1]) = (y[1], self.factor * y[0].cos());
+        (dy[0], dy[1]) = (y[1], self.factor * elementary::cos(y[0]));
         Ok(())
     }
 }

@@ -62,6 +62,9 @@ impl BodiesEngine {
         y: &[f64],
     ) -> Result<Self> {
         let mut model = system.model().clone();
+        model
+            .expect_position_rows("integration in the coordinates of the bodies (BDF)")
+            .map_err(|error| error.hint("take another method, such as dop853 or verner9"))?;
         model.dofs.iter_mut().for_each(|dof| dof.friction = 0.0);
         let layout = Layout::new(&model, formulation);
         let nv = layout.nv;

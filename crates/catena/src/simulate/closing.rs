@@ -12,7 +12,6 @@
 //! Multipliers are then found for samples only.
 
 use crate::Dynamics;
-use crate::algorithm::constrained::closed_chain::CLOSED;
 use crate::algorithm::constrained::friction::DEPENDENT;
 use crate::algorithm::constrained::{ClosedChain, Stabilisation, UserConstraint};
 use crate::error::{Error, ErrorKind, Result};
@@ -166,22 +165,17 @@ impl Closing {
     fn begin(&mut self, t: f64, state: &mut State) -> Result<bool> {
         let chain = self.rows_now();
         chain.evaluate(t, state);
-        for ((name, worst), what, unit) in [
-            (chain.worst_residual(), "is open", "m or rad"),
-            (chain.worst_rate(), "is opening", "m/s or rad/s"),
-        ] {
-            if worst.is_nan() || worst > CLOSED {
-                return Err(Error::new(
-                    ErrorKind::Input,
-                    format!("constraint `{name}` {what} by {worst:.3e} {unit} at the start"),
-                )
-                .hint(
-                    "start from a closed state with velocities that keep it closed: `assemble` finds one",
-                ));
-            }
+        if let Some(what) = chain.violation() {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("constraint {what} at the start"),
+            )
+            .hint(
+                "start from a closed state with velocities that keep it closed: `assemble` finds one",
+            ));
         }
         chain.project(t, state)?;
-        find_rank(chain, t, state)
+        chain.keep_rank(t, state)
     }
 
     /// From now on these freedoms, whose velocities are zero, are held; others are released.
@@ -190,7 +184,7 @@ impl Closing {
             true => None,
             false => Some(Box::new(self.chain.holding(held))),
         };
-        self.redundant = Some(find_rank(self.rows_now(), t, state)?);
+        self.redundant = Some(self.rows_now().keep_rank(t, state)?);
         Ok(())
     }
 
@@ -201,7 +195,7 @@ impl Closing {
             None => 2,
         };
         let holding = self.holding.iter().flat_map(|chain| chain.rank_words());
-        let ranks = self.chain.rank_words().chain(holding);
+        let ranks = self.chain.rank_words().into_iter().chain(holding);
         std::iter::once(redundant).chain(ranks).collect()
     }
 
@@ -360,7 +354,7 @@ impl Closing {
         Ok(())
     }
 
-    /// Power of the constraint forces: only drivers and constraints of the user's own do work.
+    /// Power of the constraint forces: only drivers, rows with a given rate and constraints of the user's own do work.
     pub fn power(&self, v: &[f64]) -> f64 {
         let chain = self.last();
         let (rows, lambda) = (chain.last_rows(), chain.motion().multipliers);
@@ -369,7 +363,7 @@ impl Closing {
         for (index, block) in rows.blocks().iter().enumerate() {
             let works = own
                 .get(index)
-                .is_none_or(|c| matches!(c.rule, Rule::Driver { .. }));
+                .is_none_or(|c| matches!(c.rule, Rule::Driver { .. } | Rule::Velocity { .. }));
             if !works {
                 continue;
             }
@@ -411,12 +405,4 @@ impl Closing {
         let all = self.last().motion().multipliers;
         &all[..self.chain.row_count()]
     }
-}
-
-/// Determines the rank at a closed state, which is kept from then on; are there dependent rows?
-fn find_rank(chain: &mut ClosedChain, t: f64, state: &State) -> Result<bool> {
-    chain.evaluate(t, state);
-    chain.factorize(state)?;
-    chain.keep_rank();
-    Ok(chain.rank_found() < chain.row_count())
 }

@@ -11,6 +11,7 @@
 //! Sensors measure accelerations and loads, which the efforts cause. A sampled controller sees them under the efforts that act
 //! until its instant, before its own command; a continuous one would have to know its answer, and may not ask.
 
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Actuator, Model, Tree};
 use crate::spatial::Force;
@@ -499,7 +500,7 @@ impl Hold {
             let (from, to) = (self.before[k], self.command[k]);
             *tau = match self.lag[k] {
                 0.0 => to,
-                lag => to + (from - to) * (-(t - self.time) / lag).exp(),
+                lag => to + (from - to) * elementary::exp(-(t - self.time) / lag),
             };
         }
     }

@@ -4,6 +4,7 @@ use super::base_motion::PrescribedBase;
 use super::control::{Actuated, FrameLoad, Gains, Law};
 use super::stops::Stop;
 use crate::Dynamics;
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Actuator, Constraint, ForceElement, Model};
 use crate::spatial::{Force, Vec3};
@@ -383,7 +384,7 @@ impl Inputs {
                 frequency,
             } => {
                 for (tau, (a, w)) in tau.iter_mut().zip(amplitude.iter().zip(frequency.iter())) {
-                    *tau = *a * (*w * t).sin();
+                    *tau = *a * elementary::sin(*w * t);
                 }
             }
             Controller::Table(table) => table.at(t, tau),

@@ -436,7 +436,7 @@ impl Arguments {
         let mut moved = None;
         if has_loops {
             let chain = &mut ClosedChain::new(model);
-            moved = situation::close(chain, 0.0, &mut start.state)?;
+            moved = situation::close(chain, 0.0, &mut start)?;
         }
         let stiff = self.stiff_damping(model, &start);
         let method = self.method(stiff.as_ref()).to_string();

@@ -3,7 +3,7 @@
 //! ξ, ξ̇ and the pair of opposite wrenches of each row are those of `constrained/joint_rows.rs`, evaluated at poses and velocities of
 //! the two bodies as the unknowns have them. Couplings and drivers act on coordinates of joints.
 
-use crate::algorithm::constrained::{Axes, MovingFrame, Relative, Row};
+use crate::algorithm::constrained::{Axes, MovingFrame, rows_between};
 use crate::model::{Closure, Constraint, Rule};
 use crate::scalar::{Dual, Parameter, Scalar};
 use crate::spatial::{Force, Mat3, Motion, Pose, Vec3};
@@ -39,13 +39,12 @@ impl<'a, S: Scalar> Cut<'a, S> {
     ) -> Self {
         let mut residual = [S::zero(); 6];
         let mut rate = [S::zero(); 6];
+        if let Some(closure) = constraint.closure() {
+            let (a, b) = (closure.parent, closure.child);
+            let poses = [pose[a], pose[b]];
+            return Cut::between(&constraint.rule, closure, poses, [velocity[a], velocity[b]]);
+        }
         let (count, side) = match &constraint.rule {
-            Rule::Joint(closure) => {
-                return Cut::closure(closure, None, pose, velocity);
-            }
-            Rule::Distance { between, length } => {
-                return Cut::closure(between, Some(length.lift()), pose, velocity);
-            }
             Rule::Coupling { terms, offset } => {
                 residual[0] = -Parameter::<S>::lift(*offset);
                 for &(coordinate, c) in terms {
@@ -61,6 +60,8 @@ impl<'a, S: Scalar> Cut<'a, S> {
                 rate[0] = v[coordinate.v] - s_rate;
                 (1, Side::Coordinate(coordinate.v))
             }
+            // rows on velocities are refused before
+            _ => (0, Side::Coordinate(0)),
         };
         Cut {
             count,
@@ -70,25 +71,10 @@ impl<'a, S: Scalar> Cut<'a, S> {
         }
     }
 
-    fn closure(
-        closure: &Closure<f64>,
-        length: Option<S>,
-        pose: &[Pose<S>],
-        velocity: &[Motion<S>],
-    ) -> Self {
-        let (a, b) = (closure.parent, closure.child);
-        Cut::between(
-            closure,
-            length,
-            [pose[a], pose[b]],
-            [velocity[a], velocity[b]],
-        )
-    }
-
     /// Rows of a cut joint from poses and velocities of parent and child.
     pub fn between(
+        rule: &Rule<f64>,
         closure: &Closure<f64>,
-        length: Option<S>,
         pose: [Pose<S>; 2],
         velocity: [Motion<S>; 2],
     ) -> Self {
@@ -96,15 +82,7 @@ impl<'a, S: Scalar> Cut<'a, S> {
         let [on_parent, on_child] = closure.frames();
         let a = frame(pose[0], velocity[0], on_parent);
         let b = frame(pose[1], velocity[1], on_child);
-        let relative = Relative::new(&a, &b);
-        let mut rows = [Row::zero(); 6];
-        let count = match length {
-            Some(length) => {
-                rows[0] = relative.distance(length);
-                1
-            }
-            None => relative.joint(closure.kind, closure.pitch.lift(), Axes::Parent, &mut rows),
-        };
+        let (rows, count, point) = rows_between(rule, closure, &a, &b, Axes::Parent);
         let mut cut = Cut {
             count,
             residual: [S::zero(); 6],
@@ -118,7 +96,7 @@ impl<'a, S: Scalar> Cut<'a, S> {
             let world = [row.on_parent, row.on_child];
             for side in 0..2 {
                 let own = pose[side];
-                let at = b.pose.translation - own.translation;
+                let at = point - own.translation;
                 let moment = at.cross_add(world[side].force, world[side].moment);
                 wrenches[k][side] =
                     Force::new(own.rotation.transpose_times(moment), world[side].force);
@@ -170,8 +148,8 @@ pub(super) struct Slopes {
 impl Slopes {
     /// By dual numbers with twelve directions.
     pub fn new(
+        rule: &Rule<f64>,
         closure: &Closure<f64>,
-        length: Option<f64>,
         pose: &[Pose<f64>],
         velocity: &[Motion<f64>],
     ) -> Self {
@@ -183,8 +161,7 @@ impl Slopes {
             let Motion { angular, linear } = velocity[bodies[side]];
             velocities[side] = Motion::new(angular.lift(), linear.lift());
         }
-        let length = length.map(Parameter::lift);
-        let cut = Cut::<Direction>::between(closure, length, poses, velocities);
+        let cut = Cut::<Direction>::between(rule, closure, poses, velocities);
         let mut slopes = Slopes {
             rate: [[[0.0; 6]; 2]; 6],
             wrench: [[[[0.0; 6]; 6]; 2]; 6],

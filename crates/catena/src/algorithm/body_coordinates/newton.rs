@@ -23,7 +23,7 @@ use super::residual::{BodyEquations, quaternion, vector};
 use super::{Acting, Formulation, Layout, PARAMETERS, POSITION, TURNING, VELOCITY};
 use crate::dense::Lu;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Model, Rule};
+use crate::model::Model;
 use crate::spatial::{Force, Vec3};
 
 /// The tree, with six or twelve numbers per body.
@@ -336,13 +336,8 @@ impl BodyNewton {
                 &self.equations.q,
                 &self.x[layout.nq..layout.nq + layout.nv],
             );
-            let slopes = match &constraint.rule {
-                Rule::Joint(closure) => Some(Slopes::new(closure, None, pose, velocity)),
-                Rule::Distance { between, length } => {
-                    Some(Slopes::new(between, Some(*length), pose, velocity))
-                }
-                _ => None,
-            };
+            let slopes = (constraint.closure())
+                .map(|closure| Slopes::new(&constraint.rule, closure, pose, velocity));
             for k in 0..cut.count {
                 self.rows[first + k] = match &cut.side {
                     Side::Bodies(bodies, wrenches) => {

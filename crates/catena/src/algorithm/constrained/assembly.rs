@@ -217,6 +217,9 @@ impl ClosedChain {
     }
 
     fn close(&mut self, time: f64, state: &mut State, free: &[bool]) -> Result<usize> {
+        if let Some(positions) = &mut self.positions {
+            return positions.close(time, state, free);
+        }
         let m = self.work.rows.count();
         self.evaluate(time, state);
         let mut size = self.size();

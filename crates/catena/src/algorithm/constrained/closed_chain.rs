@@ -48,6 +48,8 @@ pub struct ClosedChain {
     stabilisation: Stabilisation,
     /// Held freedoms.
     held: Vec<usize>,
+    /// The conditions on positions alone, where there are rows on velocities besides.
+    pub(super) positions: Option<Box<ClosedChain>>,
     /// Workspace of double-double arithmetic, once it was needed.
     pub(super) sharp: Option<Box<Sharp>>,
 }
@@ -84,7 +86,13 @@ impl ClosedChain {
     pub fn with(model: &Model, user: Vec<Arc<dyn UserConstraint>>, axes: Axes) -> Self {
         let counts: Vec<usize> = user.iter().map(|u| u.rows()).collect();
         let model = model.clone().with_couplings_as_constraints();
+        let mixed = model.velocity_rows() > 0 || user.iter().any(|u| !u.on_positions());
         ClosedChain {
+            positions: mixed.then(|| {
+                let others = user.iter().filter(|u| u.on_positions()).cloned();
+                let slippery = model.clone().without_velocity_rows();
+                Box::new(ClosedChain::with(&slippery, others.collect(), axes))
+            }),
             tree: Dynamics::new(&model.clone().open_tree()),
             user_rows: counts
                 .iter()
@@ -109,6 +117,7 @@ impl ClosedChain {
         ClosedChain {
             work,
             held: held.to_vec(),
+            positions: (self.positions.as_ref()).map(|chain| Box::new(chain.holding(held))),
             sharp: None,
             ..self.clone()
         }
@@ -200,6 +209,20 @@ impl ClosedChain {
     pub fn set_rank_tolerance(&mut self, tolerance: f64) {
         self.work.tolerance = tolerance;
         self.work.forget();
+        if let Some(positions) = &mut self.positions {
+            positions.set_rank_tolerance(tolerance);
+        }
+    }
+
+    /// Number of rows that limit velocities alone.
+    pub fn velocity_row_count(&self) -> usize {
+        let of_positions = self.positions.as_ref();
+        of_positions.map_or(0, |chain| self.row_count() - chain.row_count())
+    }
+
+    /// The conditions on positions alone, where there are rows on velocities besides.
+    pub fn on_positions(&mut self) -> Option<&mut ClosedChain> {
+        self.positions.as_deref_mut()
     }
 
     /// ξ, ξ̇, J and bias of every constraint at a state; J is the same at every level.
@@ -319,7 +342,7 @@ impl ClosedChain {
                 ErrorKind::Singular,
                 "the accelerations of the closed chain are not finite",
             )
-            .hint("a loop may be turned by 180° against its joint, or a state is too large for double precision"));
+            .hint("a loop may be turned by 180° against its joint, a wheel may lie flat, or a state is too large for double precision"));
         }
         Ok(())
     }
@@ -359,14 +382,11 @@ impl ClosedChain {
         &self.work.rows
     }
 
-    /// Number of independent rows in the last decomposition.
-    pub(crate) fn rank_found(&self) -> usize {
-        self.work.rank()
-    }
-
     /// The limits of the rank, which [`keep_rank`](Self::keep_rank) set, as words of a checkpoint.
-    pub(crate) fn rank_words(&self) -> impl Iterator<Item = u64> {
-        self.work.rank_limits().iter().map(|&limit| limit as u64)
+    pub(crate) fn rank_words(&self) -> Vec<u64> {
+        let of_positions = self.positions.iter().flat_map(|chain| chain.rank_words());
+        let own = self.work.rank_limits().iter().map(|&limit| limit as u64);
+        own.chain(of_positions).collect()
     }
 
     /// Takes up what [`rank_words`](Self::rank_words) gave; the rest of the words goes out.
@@ -374,22 +394,22 @@ impl ClosedChain {
         let (limits, rest) = words.split_at_checked(self.work.rank_limits().len())?;
         let limits: Vec<usize> = limits.iter().map(|&limit| limit as usize).collect();
         self.work.limit_rank(&limits);
-        Some(rest)
+        match &mut self.positions {
+            Some(positions) => positions.restore_rank(rest),
+            None => Some(rest),
+        }
     }
 
-    /// Limits the rank to its value in the last decomposition.
-    pub(crate) fn keep_rank(&mut self) {
+    /// Determines the rank at a closed state and limits it to that from then on; are there dependent rows?
+    pub(crate) fn keep_rank(&mut self, time: f64, state: &State) -> Result<bool> {
+        self.evaluate(time, state);
+        self.factorize(state)?;
         self.work.keep_rank();
-    }
-
-    /// The constraint with the largest violation ξ, and its value.
-    pub(crate) fn worst_residual(&self) -> (&str, f64) {
-        self.worst(&self.work.rows.residual)
-    }
-
-    /// The constraint with the largest rate ξ̇, and its value.
-    pub(crate) fn worst_rate(&self) -> (&str, f64) {
-        self.worst(&self.work.rows.rate)
+        let redundant = self.work.rank() < self.row_count();
+        match &mut self.positions {
+            Some(positions) => Ok(positions.keep_rank(time, state)? || redundant),
+            None => Ok(redundant),
+        }
     }
 
     /// Largest ξ and ξ̇, and largest ξ̈ relative to the accelerations involved, of the last solution. What stabilisation adds
@@ -451,23 +471,35 @@ impl ClosedChain {
 
     /// Checks the constraints on positions and velocities.
     pub(super) fn check_closed(&self) -> Result<()> {
+        match self.violation() {
+            None => Ok(()),
+            Some(what) => Err(Error::new(
+                ErrorKind::Input,
+                format!("constraint {what} at this state"),
+            )
+            .hint("find a closed state with `assemble`, or let violations decay with `stabilise`")),
+        }
+    }
+
+    /// The worst violation of the rows evaluated, in words, if it is no round-off.
+    pub(crate) fn violation(&self) -> Option<String> {
         let rows = &self.work.rows;
-        for (values, what, unit) in [
-            (&rows.residual, "is open", "m or rad"),
-            (&rows.rate, "is opening", "m/s or rad/s"),
+        for (values, on_velocities, unit) in [
+            (&rows.residual, false, "m or rad"),
+            (&rows.rate, true, "m/s or rad/s"),
         ] {
             let (name, worst) = self.worst(values);
             if worst.is_nan() || worst > CLOSED {
-                return Err(Error::new(
-                    ErrorKind::Input,
-                    format!("constraint `{name}` {what} by {worst:.3e} {unit} at this state"),
-                )
-                .hint(
-                    "find a closed state with `assemble`, or let violations decay with `stabilise`",
-                ));
+                let own = self.model.constraints().iter().find(|c| *c.name == *name);
+                let what = match on_velocities {
+                    false => "is open",
+                    true if own.is_some_and(|c| c.rows() > c.position_rows()) => "slips",
+                    true => "is opening",
+                };
+                return Some(format!("`{name}` {what} by {worst:.3e} {unit}"));
             }
         }
-        Ok(())
+        None
     }
 
     fn inconsistent(&self, outside: f64, scale: f64) -> Error {

@@ -33,8 +33,11 @@ impl ClosedChain {
         finite("the closed state", &state.v)
     }
 
-    /// The positions alone.
+    /// The positions alone. Rows on velocities have no part in it.
     pub(crate) fn project_positions(&mut self, time: f64, state: &mut State) -> Result<()> {
+        if let Some(positions) = &mut self.positions {
+            return positions.project_positions(time, state);
+        }
         let mut before = f64::INFINITY;
         for _ in 0..MOST_STEPS {
             self.evaluate(time, state);

@@ -7,6 +7,8 @@
 //! stabilised     ξ̈ + α ξ̇ + β ξ = 0,    b = −bias − α ξ̇ − β ξ             (Mufti remark 4, corrected)
 //! ```
 //!
+//! Rows on velocities (rolling, knife edges) begin at the second line: ξ̇ = J v − c, and their ξ stays zero.
+//!
 //! A row of a cut joint is a pair of opposite unit wrenches; its entry for a freedom is the power of that pair along the
 //! freedom's twist. Only freedoms on the loop have entries: those of the path from each body to where the two paths meet.
 //!
@@ -16,11 +18,12 @@
 //! | J | `values`, by [`Block`] | rows of one constraint, entries of its own columns |
 //! | (n; f) | `wrench` | load on the child per unit multiplier, world axes, at `point`; the parent gets the opposite |
 
+use super::contact_rows::{Round, contact, knife_edge};
 use super::joint_rows::{MovingFrame, Relative, Row};
 use crate::algorithm::Card;
 use crate::algorithm::kinematics::Kinematics;
 use crate::matrix::Matrix;
-use crate::model::{Closure, JointKind, Model, Rule, Tree};
+use crate::model::{Closure, JointKind, Model, Rule, Tree, contact_rows};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 
@@ -95,7 +98,7 @@ pub struct Rows<S> {
     pub bias: Vec<S>,
     /// Load on the child per unit multiplier, in world axes about the block's `point`; zero for rows of coordinates.
     pub wrench: Vec<Force<S>>,
-    /// Origin of the child's frame in the world, per block.
+    /// Origin of the child's frame in the world, or the place of contact, per block.
     pub point: Vec<Vec3<S>>,
     /// From where the opposite force acts on the parent to `point`: zero unless an open loop has rows in world axes.
     gap: Vec<Vec3<S>>,
@@ -133,20 +136,22 @@ impl<S: Scalar> Rows<S> {
             offset += size;
         };
         for constraint in model.constraints() {
-            match &constraint.rule {
-                Rule::Joint(closure)
-                | Rule::Distance {
-                    between: closure, ..
-                } => {
-                    let below = axes == Axes::World && has_point(closure);
+            match (&constraint.rule, constraint.closure()) {
+                (rule, Some(closure)) => {
+                    let below =
+                        axes == Axes::World && matches!(rule, Rule::Joint(_)) && has_point(closure);
                     let path = loop_path(tree, closure, below);
                     let columns = path.iter().flat_map(|&(i, _)| tree.dof_range(i)).collect();
                     push(constraint.rows(), path, columns);
                 }
-                Rule::Coupling { terms, .. } => {
+                (Rule::Coupling { terms, .. }, _) => {
                     push(1, Vec::new(), terms.iter().map(|(k, _)| k.v).collect());
                 }
-                Rule::Driver { coordinate, .. } => push(1, Vec::new(), vec![coordinate.v]),
+                (Rule::Driver { coordinate, .. }, _) => push(1, Vec::new(), vec![coordinate.v]),
+                (Rule::Velocity { terms, .. }, _) => {
+                    push(1, Vec::new(), terms.iter().map(|&(k, _)| k).collect());
+                }
+                _ => {}
             }
         }
         for &rows in more {
@@ -308,11 +313,11 @@ impl<S: Scalar> Rows<S> {
         kinematics: &Kinematics<S>,
     ) {
         for (index, constraint) in model.constraints().iter().enumerate() {
+            if let Some(closure) = constraint.closure() {
+                self.between(model, index, &constraint.rule, closure, kinematics);
+                continue;
+            }
             match &constraint.rule {
-                Rule::Joint(closure) => self.joint(model, index, closure, None, kinematics),
-                Rule::Distance { between, length } => {
-                    self.joint(model, index, between, Some(length.lift()), kinematics);
-                }
                 Rule::Coupling { terms, offset } => {
                     let Block {
                         first, offset: at, ..
@@ -339,34 +344,40 @@ impl<S: Scalar> Rows<S> {
                     self.rate[first] = v[coordinate.v] - s_rate;
                     self.bias[first] = -s_second;
                 }
+                Rule::Velocity { terms, rate } => {
+                    let Block { first, offset, .. } = self.blocks[index];
+                    let mut sum = -rate.lift();
+                    for &(freedom, c) in terms {
+                        let c: S = c.lift();
+                        sum = c.mul_add(v[freedom], sum);
+                        let columns = &self.blocks[index].columns;
+                        if let Ok(k) = columns.binary_search(&freedom) {
+                            self.values[offset + k] = c;
+                        }
+                    }
+                    self.rate[first] = sum;
+                }
+                _ => {}
             }
         }
     }
 
-    fn joint<P: Parameter<S>>(
+    /// Rows of a constraint that joins bodies.
+    fn between<P: Parameter<S>>(
         &mut self,
         model: &Model<P>,
         index: usize,
+        rule: &Rule<P>,
         closure: &Closure<P>,
-        length: Option<S>,
         kinematics: &Kinematics<S>,
     ) {
         let tree = model.tree();
         let [parent_from_joint, child_from_joint] = closure.frames();
         let a = moving_frame(kinematics, closure.parent, parent_from_joint);
         let b = moving_frame(kinematics, closure.child, child_from_joint);
-        let relative = Relative::new(&a, &b);
-        let mut rows = [Row::zero(); 6];
-        let count = match length {
-            Some(length) => {
-                rows[0] = relative.distance(length);
-                1
-            }
-            None => relative.joint(closure.kind, closure.pitch.lift(), self.axes, &mut rows),
-        };
-        let at = b.pose.translation;
+        let (rows, count, at) = rows_between(rule, closure, &a, &b, self.axes);
         self.point[index] = at;
-        if self.axes == Axes::World && length.is_none() && has_point(closure) {
+        if self.axes == Axes::World && matches!(rule, Rule::Joint(_)) && has_point(closure) {
             self.gap[index] = at - a.pose.translation;
         }
         let block = &self.blocks[index];
@@ -396,6 +407,48 @@ impl<S: Scalar> Rows<S> {
                     self.values[offset + k * width + column + j] = wrench.dot(twist);
                 }
             }
+        }
+    }
+}
+
+/// Rows of a constraint between two frames, their number, and the point about which their wrenches are.
+pub(crate) fn rows_between<S: Scalar, P: Parameter<S>>(
+    rule: &Rule<P>,
+    closure: &Closure<P>,
+    a: &MovingFrame<S>,
+    b: &MovingFrame<S>,
+    axes: Axes,
+) -> ([Row<S>; 6], usize, Vec3<S>) {
+    let mut rows = [Row::zero(); 6];
+    let centre = b.pose.translation;
+    match rule {
+        Rule::Distance { length, .. } => {
+            rows[0] = Relative::new(a, b).distance(length.lift());
+            (rows, 1, centre)
+        }
+        &Rule::Contact {
+            surface,
+            wheel,
+            radius,
+            rolls,
+            ..
+        } => {
+            let round = match wheel {
+                true => Round::Wheel(radius.lift()),
+                false => Round::Sphere(radius.lift()),
+            };
+            let (found, at) = contact(a, b, surface.map(&|x: P| x.lift()), round);
+            rows[..3].copy_from_slice(&found);
+            (rows, contact_rows(&surface, wheel, rolls), at)
+        }
+        Rule::KnifeEdge { .. } => {
+            rows[0] = knife_edge(a, b);
+            (rows, 1, centre)
+        }
+        _ => {
+            let relative = Relative::new(a, b);
+            let count = relative.joint(closure.kind, closure.pitch.lift(), axes, &mut rows);
+            (rows, count, centre)
         }
     }
 }

@@ -121,9 +121,10 @@ fn round(from: &[DoubleDouble], into: &mut [f64]) -> f64 {
 }
 
 impl ClosedChain {
-    /// Were rows close to losing rank in the last factorization? User-defined constraints are not available in double-double.
+    /// Were rows close to losing rank in the last factorization? User-defined constraints are not available in double-double, and steps of positions
+    /// are not those of all rows where some limit velocities alone.
     pub(crate) fn is_weak(&self) -> bool {
-        self.user.is_empty() && self.work.weakest() < WEAK
+        self.user.is_empty() && self.positions.is_none() && self.work.weakest() < WEAK
     }
 
     /// Projects a state that is closed to round-off, and whose factors are the last ones, onto the constraints in double-double arithmetic.

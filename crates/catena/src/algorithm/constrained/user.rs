@@ -6,10 +6,10 @@ use crate::model::Model;
 use crate::state::State;
 use std::fmt::Debug;
 
-/// A user-defined constraint: ξ(t, q) = 0, with its rates.
+/// A user-defined constraint: ξ(t, q) = 0, with its rates; or rows on velocities alone, A(q) v = c(t).
 ///
 /// ```text
-/// ξ̇ = J v + ∂ξ/∂t,     ξ̈ = J v̇ + bias
+/// ξ̇ = J v + ∂ξ/∂t,     ξ̈ = J v̇ + bias           on velocities: ξ̇ = A v − c,  bias = Ȧ v − ċ
 /// ```
 pub trait UserConstraint: Debug + Send + Sync {
     /// Its name in messages.
@@ -17,6 +17,11 @@ pub trait UserConstraint: Debug + Send + Sync {
 
     /// Number of scalar conditions.
     fn rows(&self) -> usize;
+
+    /// Are its rows conditions on positions? Rows on velocities leave ξ zero, and no correction of positions regards them.
+    fn on_positions(&self) -> bool {
+        true
+    }
 
     /// Writes the rows at an instant. `kinematics` holds poses, velocities and accelerations (at v̇ = 0) of all bodies.
     fn evaluate(

@@ -6,6 +6,7 @@
 
 use super::{Factorization, SolveColumns};
 use crate::algorithm::Card;
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -148,8 +149,8 @@ fn eigen(mut a: Matrix) -> (Vec<f64>, Matrix) {
                     continue;
                 }
                 let theta = (a[(q, q)] - a[(p, p)]) / (2.0 * a[(p, q)]);
-                let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
-                let c = 1.0 / t.hypot(1.0);
+                let t = theta.signum() / (theta.abs() + elementary::hypot(theta, 1.0));
+                let c = 1.0 / elementary::hypot(t, 1.0);
                 let s = t * c;
                 for k in 0..n {
                     let (x, y) = (a[(k, p)], a[(k, q)]);

@@ -26,6 +26,7 @@
 
 use super::{FactorsMut, FactorsRef};
 use crate::algorithm::Card;
+use crate::elementary;
 use crate::matrix::Matrix;
 use crate::model::Angles;
 use crate::model::Model;
@@ -323,7 +324,7 @@ impl<S: Scalar> Factorization<S> {
 impl Factorization<f64> {
     /// ln det I.
     pub fn log_determinant(&self) -> f64 {
-        -self.inverse.iter().map(|x| x.ln()).sum::<f64>()
+        -self.inverse.iter().map(|x| elementary::ln(*x)).sum::<f64>()
     }
 
     /// The first freedom, from the tips, whose pivot is not a positive finite number.

@@ -22,6 +22,7 @@ use crate::algorithm::Card;
 use crate::algorithm::constrained::ClosedChain;
 use crate::algorithm::derivatives::centroidal::{CentroidalMomentum, centroidal_momentum};
 use crate::dense::Lu;
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
@@ -292,6 +293,8 @@ impl InverseKinematics {
         search: &Search,
     ) -> Result<Vec<Instant>> {
         check_times(times, goals.len())?;
+        let what = "a motion through given positions";
+        self.model.expect_position_rows(what)?;
         let mut instants = Vec::with_capacity(times.len());
         let mut state = self.whole(start)?;
         for (&time, goal) in times.iter().zip(goals) {
@@ -488,7 +491,12 @@ impl InverseKinematics {
             rows.extend(momentum.iter().map(|x| x / result.mass));
         }
         if let Some(chain) = &mut self.chain {
-            rows.extend(chain.rows(time, state)?.dense(nv).as_slice());
+            // rows on velocities leave all positions within reach
+            let dense = match chain.on_positions() {
+                Some(positions) => positions.rows(time, state)?.dense(nv),
+                None => chain.rows(time, state)?.dense(nv),
+            };
+            rows.extend(dense.as_slice());
         }
         let mut matrix = Matrix::zeros(rows.len() / nv.max(1), nv);
         matrix.as_mut_slice().copy_from_slice(&rows);
@@ -521,7 +529,7 @@ fn rotation_vector(rotation: Mat3<f64>) -> Vec3<f64> {
     let [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]] = rotation.rows();
     let sine = Vec3::new(zy - yz, xz - zx, yx - xy) * 0.5;
     let (length, cosine) = (sine.norm(), 0.5 * (xx + yy + zz - 1.0));
-    let angle = length.atan2(cosine);
+    let angle = elementary::atan2(length, cosine);
     if length > 1e-6 {
         return sine * (angle / length);
     }

@@ -18,6 +18,7 @@ use super::failure::Failure;
 use super::history::{Coefficients, History};
 use super::newton::Linearization;
 use super::{BdfOptions, BdfStatistics, Implicit, MAX_ORDER, Role};
+use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::StepOutcome;
 use crate::integrate::events::{Event, MOST_PARTS, Step, Watched, noise, spacing};
@@ -550,7 +551,7 @@ impl Bdf {
         match failures {
             1 => {
                 let power = -1.0 / (self.next_order as f64 + 1.0);
-                let factor = 0.9 * (2.0 * estimate + 1e-4).powf(power);
+                let factor = 0.9 * elementary::powf(2.0 * estimate + 1e-4, power);
                 self.next_size = h * factor.clamp(0.25, 0.9);
             }
             2 => self.next_size = 0.25 * h,
@@ -601,7 +602,7 @@ impl Bdf {
                 estimate = above;
             }
         }
-        let factor = (2.0 * estimate + 1e-4).powf(-1.0 / (order as f64 + 1.0));
+        let factor = elementary::powf(2.0 * estimate + 1e-4, -1.0 / (order as f64 + 1.0));
         self.next_order = order;
         self.next_size = if factor >= 2.0 {
             2.0 * h

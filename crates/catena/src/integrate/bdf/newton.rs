@@ -17,6 +17,7 @@ use super::Implicit;
 use super::failure::Failure;
 use super::history::Coefficients;
 use super::integrator::{Bdf, all_finite, rms};
+use crate::elementary;
 
 /// The matrix is kept while c/c₀ is between this and its inverse.
 const KEPT_RATIO: f64 = 0.6;
@@ -167,7 +168,7 @@ impl Bdf {
                     return Ok(());
                 }
             } else {
-                let rate = (size / first).powf(1.0 / m as f64);
+                let rate = elementary::powf(size / first, 1.0 / m as f64);
                 if rate.is_nan() || rate > SLOWEST_RATE {
                     return Err(self.no_convergence(rate));
                 }

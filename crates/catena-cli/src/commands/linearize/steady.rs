@@ -1,0 +1,199 @@
+//! Linear equations about a steady motion of what rolls.
+
+use super::{EIGENVECTORS, WIDE, mode_json, modes, names, refuse_wrenches, shown};
+use crate::commands::info::one_line;
+use crate::coordinates::position_of_freedom;
+use crate::json;
+use crate::number::{counted, rough};
+use crate::outcome::Outcome;
+use crate::situation::{self, Moved, Situation};
+use crate::table::{self, Table};
+use catena::Model;
+use catena::algorithm::constrained::ClosedChain;
+use catena::error::{Error, ErrorKind, Result};
+use catena::residual::within;
+use catena_mechanism::{Modes, SteadyMotion};
+use serde_json::{Value, json};
+
+struct Found {
+    situation: Situation,
+    moved: Option<Moved>,
+    linear: SteadyMotion,
+    modes: Modes,
+    zeros: usize,
+}
+
+/// Options that a steady motion does not have.
+pub(super) fn refused(hold: bool, drawing: bool) -> Option<Error> {
+    let what = match (hold, drawing) {
+        (true, _) => "--hold: efforts that hold a position",
+        (_, true) => "-o: drawings of mode shapes",
+        _ => return None,
+    };
+    let message = format!("{what} are for equilibria; what rolls is linearized about a motion");
+    Some(Error::new(ErrorKind::Unsupported, message).hint("leave the option out"))
+}
+
+/// States that do not roll are assembled first; velocities given by name are kept.
+pub(super) fn run(model: &Model, situations: Vec<Situation>, as_json: bool) -> Result<Outcome> {
+    let mut chain = ClosedChain::new(model);
+    let mut found = Vec::new();
+    for mut situation in situations {
+        refuse_wrenches(&situation)?;
+        let moved = situation::close(&mut chain, 0.0, &mut situation)?;
+        let linear = SteadyMotion::new(model, &situation.state, &situation.effort)?;
+        let (modes, zeros) = linear.modes()?;
+        found.push(Found {
+            situation,
+            moved,
+            linear,
+            modes,
+            zeros,
+        });
+    }
+    let mut outcome = Outcome::text(match as_json {
+        true => json::text(&to_json(model, &found)),
+        false => to_text(model, &found),
+    });
+    for (index, one) in found.iter().enumerate() {
+        let checks = [
+            ("eigenvectors do not solve A x = λ x", one.modes.residual),
+            (
+                "the linear motion leaves the constraints",
+                one.linear.leaves,
+            ),
+        ];
+        for (words, difference) in checks {
+            if !within(difference, EIGENVECTORS) {
+                outcome.failures.push(format!(
+                    "state {}: {words}: relative difference {}, allowed {}",
+                    index + 1,
+                    rough(difference),
+                    rough(EIGENVECTORS)
+                ));
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+fn to_text(model: &Model, found: &[Found]) -> String {
+    let mut text = format!(
+        "linear equations about a steady motion: ẋ = A x + B δτ\n{}\n",
+        one_line(model)
+    );
+    for (index, one) in found.iter().enumerate() {
+        if found.len() > 1 {
+            text += &format!("\nstate {} of {}\n", index + 1, found.len());
+        }
+        text += &motion(model, one);
+        text += &modes(model, &one.modes);
+        text += &format!(
+            "  besides: {} zero, of positions on which nothing depends and velocities that nothing changes\n",
+            match one.zeros {
+                1 => "1 eigenvalue is".to_string(),
+                n => format!("{n} eigenvalues are"),
+            }
+        );
+        text += &matrices(model, &one.linear);
+        text += &format!(
+            "\n  check: accelerations left {} rad/s² or m/s²\n  check: the linear motion keeps the constraints to {}\n  check: A x = λ x solved to {}\n",
+            rough(one.linear.residual),
+            rough(one.linear.leaves),
+            rough(one.modes.residual)
+        );
+    }
+    text
+}
+
+fn motion(model: &Model, one: &Found) -> String {
+    let (linear, dofs) = (&one.linear, &model.tree().dofs);
+    let positions = position_of_freedom(model).into_iter();
+    let table = Table::new()
+        .text("freedom", names(model))
+        .numbers(
+            "position",
+            positions.map(|at| at.map(|at| shown(linear.state.q[at]))),
+        )
+        .text(
+            "in",
+            dofs.iter()
+                .map(|dof| dof.velocity_unit.trim_end_matches("/s")),
+        )
+        .numbers("velocity", linear.state.v.iter().map(|&v| Some(shown(v))))
+        .text("in", dofs.iter().map(|dof| dof.velocity_unit))
+        .numbers("effort", linear.effort.iter().map(|&x| Some(x)))
+        .text("in", dofs.iter().map(|dof| dof.force_unit));
+    let mut text = format!("\n{}", table.render());
+    if let Some(moved) = one.moved {
+        text += &format!("  {}\n", moved.sentence());
+    }
+    let rates = linear.variables.iter().filter(|(_, is_rate)| *is_rate);
+    let rates = rates.count();
+    text += &format!(
+        "  {} of position, {} of velocity\n",
+        counted(linear.variables.len() - rates, "freedom", "freedoms"),
+        counted(rates, "freedom", "freedoms")
+    );
+    if (0..model.nv()).any(|k| model.dof(k).friction != 0.0) {
+        text += "  dry friction is left out\n";
+    }
+    text
+}
+
+/// Names of the entries of x.
+fn variables(model: &Model, linear: &SteadyMotion) -> Vec<String> {
+    let all = names(model);
+    let name = |&(k, is_rate): &(usize, bool)| match is_rate {
+        true => format!("{}'", all[k]),
+        false => all[k].clone(),
+    };
+    linear.variables.iter().map(name).collect()
+}
+
+fn matrices(model: &Model, linear: &SteadyMotion) -> String {
+    let (n, nv) = (linear.variables.len(), model.nv());
+    if n > WIDE || nv > WIDE {
+        return format!("\nA is {n}×{n}, B {n}×{nv}: see them with --json\n");
+    }
+    let labels = variables(model, linear);
+    let tidy = |x: f64| if x.abs() < 1e-12 { 0.0 } else { x };
+    format!(
+        "\nA, of x\n{}",
+        table::matrix(&labels, &labels, |i, j| tidy(linear.a[(i, j)]))
+    )
+}
+
+fn to_json(model: &Model, found: &[Found]) -> Value {
+    let states: Value = found
+        .iter()
+        .map(|one| {
+            let linear = &one.linear;
+            let mut state = situation::to_json(&one.situation);
+            let mut put = |key: &str, value: Value| state.insert(key.into(), value);
+            put("tau", json::numbers(&linear.effort));
+            put("variables", variables(model, linear).into());
+            for (key, matrix) in [("Z", &linear.spread), ("A", &linear.a), ("B", &linear.b)] {
+                put(key, json::matrix(matrix));
+            }
+            put("modes", one.modes.list.iter().map(mode_json).collect());
+            put("zero_eigenvalues", one.zeros.into());
+            put(
+                "checks",
+                json!({
+                    "accelerations_left": linear.residual,
+                    "constraints": linear.leaves,
+                    "eigenvectors": one.modes.residual,
+                }),
+            );
+            Value::Object(state)
+        })
+        .collect();
+    json!({
+        "format": "catena-linearize/1",
+        "model": model.name(),
+        "about": "steady motion",
+        "freedoms": names(model),
+        "states": states,
+    })
+}

@@ -1,0 +1,88 @@
+//! Elementary functions that have the same bits on every system and processor.
+//!
+//! The methods of `f64` call the mathematical library of the system. Its last bits differ from system to system, and on one system with
+//! the instructions of the processor. These are computed by the pure Rust crate `libm`, from the operations that IEEE 754 rounds exactly.
+//! A lint (`clippy.toml`) keeps the others out of what decides a result.
+//!
+//! Sines and cosines of joint angles are not among them: [`Scalar::sin_cos`](crate::Scalar::sin_cos) has its own code for every kind
+//! of number.
+
+/// Sine and cosine of an angle in radians.
+pub fn sin_cos(x: f64) -> (f64, f64) {
+    libm::sincos(x)
+}
+
+/// Sine of an angle in radians.
+pub fn sin(x: f64) -> f64 {
+    libm::sin(x)
+}
+
+/// Cosine of an angle in radians.
+pub fn cos(x: f64) -> f64 {
+    libm::cos(x)
+}
+
+/// The angle in [−π/2, π/2] with this sine.
+pub fn asin(x: f64) -> f64 {
+    libm::asin(x)
+}
+
+/// The angle in (−π, π] of the point (x, y).
+pub fn atan2(y: f64, x: f64) -> f64 {
+    libm::atan2(y, x)
+}
+
+/// eˣ.
+pub fn exp(x: f64) -> f64 {
+    libm::exp(x)
+}
+
+/// The natural logarithm.
+pub fn ln(x: f64) -> f64 {
+    libm::log(x)
+}
+
+/// x to the power y.
+pub fn powf(x: f64, y: f64) -> f64 {
+    libm::pow(x, y)
+}
+
+/// √(x² + y²), without overflow on the way.
+pub fn hypot(x: f64, y: f64) -> f64 {
+    libm::hypot(x, y)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::f64::consts::PI;
+
+    /// The system's functions are an independent witness: both are within one or two units in the last place of the true value.
+    #[test]
+    fn functions_agree_with_those_of_the_system() {
+        let close = |a: f64, b: f64, what: &str, x: f64| {
+            let ulp = f64::EPSILON * b.abs().max(f64::MIN_POSITIVE);
+            assert!((a - b).abs() <= 2.0 * ulp, "{what}({x}): {a} and {b}");
+        };
+        for k in -2000..2000 {
+            let x = 0.0137 * f64::from(k) + 1e-5;
+            close(sin(x), x.sin(), "sin", x);
+            close(cos(x), x.cos(), "cos", x);
+            assert_eq!(sin_cos(x), (sin(x), cos(x)));
+            close(asin(x / 30.0), (x / 30.0).asin(), "asin", x);
+            close(atan2(x, 1.7 - x), x.atan2(1.7 - x), "atan2", x);
+            close(exp(x), x.exp(), "exp", x);
+            close(ln(x.abs()), x.abs().ln(), "ln", x);
+            close(
+                powf(x.abs(), -0.2 / 7.0),
+                x.abs().powf(-0.2 / 7.0),
+                "powf",
+                x,
+            );
+            close(hypot(x, 2.0), x.hypot(2.0), "hypot", x);
+        }
+        assert_eq!(atan2(0.0, -1.0), PI);
+        assert_eq!(hypot(3e300, 4e300), 5e300);
+        assert!(powf(f64::NAN, 0.5).is_nan() && exp(f64::NAN).is_nan());
+    }
+}
