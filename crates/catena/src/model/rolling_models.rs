@@ -95,7 +95,7 @@ pub(super) fn sleigh() -> ModelBuilder {
 pub(super) fn bicycle() -> ModelBuilder {
     let (wheelbase, trail, tilt, speed) = (1.02, 0.08, PI / 10.0, 4.6);
     let (rear, front) = (0.3, 0.35);
-    let (sin, cos) = tilt.sin_cos();
+    let (sin, cos) = crate::elementary::sin_cos(tilt);
     let rear_hub = Vec3::new(0.0, 0.0, rear);
     let front_hub = Vec3::new(wheelbase, 0.0, front);
     let up_the_steer_axis = Vec3::new(-sin, 0.0, cos);
