@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn large_angles_go_to_the_standard_library() {
         for x in [1.1e5, -1e12, f64::MAX] {
-            assert_eq!(sin_cos(x), x.sin_cos());
+            assert_eq!(sin_cos(x), elementary::sin_cos(x));
         }
         for x in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let (sin, cos) = sin_cos(x);
