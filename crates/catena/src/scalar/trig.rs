@@ -10,7 +10,7 @@
 use super::{Fused, Scalar, Vector, Wide};
 use crate::elementary;
 
-/// Largest angle (radians, absolute value) for the reduction. Beyond it the standard library is called.
+/// Largest angle (radians, absolute value) for the reduction. Beyond it the functions of `elementary` are called.
 pub(super) const LARGEST_ANGLE: f64 = 1e5;
 
 /// π/2, in two parts of 37 bits and a remainder. A multiple up to 2¹⁶ times one of the short parts is exact.
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn large_angles_go_to_the_standard_library() {
+    fn large_angles_go_to_the_library() {
         for x in [1.1e5, -1e12, f64::MAX] {
             assert_eq!(sin_cos(x), elementary::sin_cos(x));
         }
