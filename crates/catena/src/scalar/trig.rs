@@ -50,7 +50,7 @@ pub(super) fn sin_cos(x: f64) -> (f64, f64) {
         let (quarters, sin, cos) = reduced(x);
         turn(quarters, sin, cos)
     } else {
-        standard(x)
+        large(x)
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn sin_cos_fused(x: Fused) -> (Fused, Fused) {
     if x.0.abs() <= LARGEST_ANGLE {
         sin_cos_fused_in_range(x)
     } else {
-        let (sin, cos) = standard(x.0);
+        let (sin, cos) = large(x.0);
         (Fused(sin), Fused(cos))
     }
 }
@@ -98,7 +98,7 @@ fn in_blocks<const N: usize>(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fus
         cos[start..start + N].copy_from_slice(&block_cos);
         if !in_range {
             for i in start..start + N {
-                let (s, c) = standard(angles[i].0);
+                let (s, c) = large(angles[i].0);
                 (sin[i], cos[i]) = (Fused(s), Fused(c));
             }
         }
@@ -121,10 +121,10 @@ fn sin_cos_fused_in_range(x: Fused) -> (Fused, Fused) {
     (Fused(sin), Fused(cos))
 }
 
-/// Sine and cosine from the standard library, kept out of the hot path.
+/// Sine and cosine of a large angle, kept out of the hot path.
 #[cold]
 #[inline(never)]
-fn standard(x: f64) -> (f64, f64) {
+fn large(x: f64) -> (f64, f64) {
     elementary::sin_cos(x)
 }
 
@@ -234,7 +234,7 @@ mod tests {
             sin_cos_all_fused(angles, &mut sin, &mut cos);
             for i in 0..count {
                 let (s, c) = sin_cos_fused(angles[i]);
-                // A block with a large angle goes to the standard library as a whole.
+                // A block with a large angle is computed number by number as a whole.
                 for (all, one) in [(sin[i].0, s.0), (cos[i].0, c.0)] {
                     assert!((all - one).abs() <= 3e-16 || all.is_nan() && one.is_nan());
                 }
