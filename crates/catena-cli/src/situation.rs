@@ -5,10 +5,13 @@ use crate::{json, names};
 use catena::algorithm::constrained::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::random::Random;
-use catena::residual::difference;
+use catena::residual::{difference, within};
 use catena::spatial::{Force, Vec3};
 use catena::{Base, Dynamics, Model, State};
 use serde_json::{Map, Value, json};
+
+/// Positions that changed by no more than this, m or rad, were not moved: round-off.
+const UNMOVED: f64 = 1e-14;
 
 /// A wrench on a frame: world axes, the force at the frame's origin.
 #[derive(Clone, Debug)]
@@ -144,6 +147,12 @@ impl Moved {
 
     /// The remark about a state that was not closed.
     pub fn sentence(self) -> String {
+        if within(self.positions, UNMOVED) {
+            return format!(
+                "The velocities were a guess that slips or opens loops; projection moved them by up to {} m/s or rad/s.",
+                rough(self.velocities)
+            );
+        }
         format!(
             "The state was a guess that does not close the loops; assembly moved {}.",
             self.words()

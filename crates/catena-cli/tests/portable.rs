@@ -11,11 +11,11 @@ const COMMANDS: [&str; 10] = [
     "--portable factor chain-20 --random 2 --json",
     "--portable derivatives stanford --random 2 --json",
     "--portable evaluate zoo --random 2 --json",
-    "--portable forward four-bar-3 --json",
+    "--portable forward bricard --json",
     "--portable simulate stanford --duration 0.5 --effort joint1=sin(3*t) -o out.csv",
     "--portable simulate chain-7 --duration 0.3 --method rk4 --step 0.01 -o out.csv",
     "--portable simulate pendulum-5 --duration 0.3 --method bdf -o out.csv",
-    "--portable simulate four-bar-2 --duration 0.3 -o out.csv",
+    "--portable simulate bricard --duration 0.3 -o out.csv",
 ];
 
 /// What a command writes, with these variables of the environment.

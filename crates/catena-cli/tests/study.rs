@@ -13,12 +13,37 @@ fn operations_are_counted_and_written() {
     assert!(folder.files().contains(&"chou-table-1.md".to_string()));
     let json = folder.run("study linpen --count --json");
     let record: Value = serde_json::from_str(&json.stdout).expect("JSON");
-    assert_eq!(record["format"], "catena-study/1");
+    assert_eq!(record["format"], "catena-paper-study/1");
     let rows = record["operations"].as_array().expect("a list");
     assert_eq!(rows.len(), 20);
     let refused = folder.run("study linpen --bodies 3");
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("--bodies: 3 is not from 10"));
+}
+
+/// Options that a study does not use are refused before anything is made.
+#[test]
+fn options_without_a_use_are_refused() {
+    let folder = Folder::new("study-options");
+    for (command, message) in [
+        (
+            "study work-precision --count -o made",
+            "--count: all of work-precision is timed",
+        ),
+        (
+            "study crossover --bodies 50 -o made",
+            "--bodies: the size of this study is fixed",
+        ),
+        (
+            "study papers --bodies 3 -o made",
+            "--bodies: 3 is not from 10",
+        ),
+    ] {
+        let run = folder.run(command);
+        assert_eq!(run.code, 2, "{command}: {}", run.stdout);
+        assert!(run.stderr.contains(message), "{command}: {}", run.stderr);
+        assert!(!folder.path().join("made").exists(), "{command}");
+    }
 }
 
 #[test]
@@ -261,6 +286,8 @@ fn elimination_is_noisier_where_inertias_differ() {
             .expect("a count")
     };
     assert!((steps("Walker") - steps("articulated")).abs() <= 2);
+    // what is timed is left out
+    assert!(!run.stdout.contains("seconds"), "{}", run.stdout);
 }
 
 /// The free base adds a fixed number of operations for every joint and freedom: formulas of first degree.

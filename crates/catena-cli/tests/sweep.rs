@@ -126,8 +126,8 @@ fn a_sample_is_a_run_of_simulate() {
     assert_eq!(row[5], format!("{error:?}"));
 }
 
-/// Without dry friction, stops and controllers that move, samples run in lanes. They are the runs of `simulate` to round-off, and their
-/// bytes depend neither on threads nor on which of them run together.
+/// Without dry friction, stops and controllers, samples of a method that chooses its steps run in lanes. They are the runs of `simulate` to
+/// round-off, and their bytes depend neither on threads nor on which of them run together.
 #[test]
 fn samples_in_lanes() {
     let folder = folder("sweep-lanes");
@@ -152,8 +152,8 @@ uniform = [-1, 1]
 [run]
 duration = 0.5
 interval = 0.1
-method = "rk4"
-step = 0.001
+method = "dop853"
+rtol = 1e-9
 [[measure]]
 name = "end"
 value = "last(q.shoulder)"
@@ -182,7 +182,6 @@ value = "steps"
     assert!(bytes(&folder, "one.csv") == bytes(&folder, "three.csv"));
     let all = rows(&folder, "one.csv");
     assert_eq!(all.len(), 20);
-    assert!(all.iter().all(|row| row[6] == "500.0"), "{:?}", all[0]);
     // one of them alone, as the only sample of a list
     let row = &all[13];
     folder.write(
@@ -222,9 +221,9 @@ value = "steps"
             "--interval",
             "0.1",
             "--method",
-            "rk4",
-            "--step",
-            "0.001",
+            "dop853",
+            "--rtol",
+            "1e-9",
             &start,
             "--json",
         ],
@@ -235,6 +234,144 @@ value = "steps"
         numbers(&run.json()["q"])[0],
     );
     assert!((end - expected).abs() < 1e-12, "{end} {expected}");
+    let steps = row[6].parse::<f64>().expect("a number");
+    assert_eq!(run.json()["audit"]["steps"].as_f64(), Some(steps));
+    // fixed steps are taken one by one
+    folder.write(
+        "fixed.toml",
+        &study.replace("\"dop853\"\nrtol = 1e-9", "\"rk4\"\nstep = 0.001"),
+    );
+    let run = run_in(folder.path(), &["sweep", "fixed.toml", "-o", "fixed.csv"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.stderr, "wrote 20 rows to fixed.csv\n");
+    let fixed = rows(&folder, "fixed.csv");
+    assert!(fixed.iter().all(|row| row[6] == "500.0"), "{:?}", fixed[0]);
+}
+
+/// A joint with dry friction runs alone, whichever sample has it.
+#[test]
+fn samples_in_lanes_are_counted() {
+    let folder = folder("sweep-some-lanes");
+    let study = r#"format = "catena-study/1"
+model = "arm.urdf"
+[design]
+kind = "grid"
+[[parameter]]
+name = "dry"
+path = "joint.*.friction"
+values = [0.1, 0, 0.2]
+[run]
+duration = 0.1
+[[measure]]
+name = "end"
+value = "last(q.shoulder)"
+"#;
+    for values in ["[0.1, 0, 0.2]", "[0, 0.1, 0.2]"] {
+        folder.write("some.toml", &study.replace("[0.1, 0, 0.2]", values));
+        let run = run_in(folder.path(), &["sweep", "some.toml"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        if catena::Cpu::detect() != catena::Cpu::Baseline {
+            assert_eq!(run.stderr, "1 of 3 samples ran in lanes\n", "{values}");
+        }
+    }
+}
+
+/// Whole numbers reach options that take nothing else.
+#[test]
+fn whole_numbers_of_a_run() {
+    let folder = folder("sweep-whole");
+    let study = r#"format = "catena-study/1"
+model = "arm.urdf"
+[design]
+kind = "grid"
+[[parameter]]
+name = "start"
+values = [1, 2]
+[run]
+duration = 0.1
+random = RANDOM
+[[measure]]
+name = "begin"
+value = "first(q.shoulder)"
+"#;
+    let begins = |study: &str| {
+        folder.write("whole.toml", study);
+        let run = run_in(
+            folder.path(),
+            &["sweep", "whole.toml", "-o", "whole.csv", "--overwrite"],
+        );
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let rows = rows(&folder, "whole.csv");
+        rows.into_iter()
+            .map(|row| row[2].clone())
+            .collect::<Vec<String>>()
+    };
+    let varied = begins(&study.replace("RANDOM", "\"{start}\""));
+    assert_ne!(varied[0], varied[1]);
+    let fixed = study.replace("name = \"start\"", "name = \"start\"\npath = \"v.elbow\"");
+    let fixed = begins(&fixed.replace("RANDOM", "2"));
+    assert_eq!(fixed, [varied[1].as_str(), varied[1].as_str()]);
+}
+
+/// A search that leaves the masses that exist: failed runs are told, and a file that cannot be written does not lose the result.
+#[test]
+fn an_optimum_among_failures() {
+    let folder = folder("sweep-optimum");
+    let model = r#"{"format": "catena/1", "name": "lift", "gravity": [0, 0, -9.81],
+"link": [{"name": "cabin", "mass": 2}],
+"joint": [{"name": "lift", "type": "prismatic", "parent": "world", "child": "cabin"}]}"#;
+    folder.write("lift.json", model);
+    let study = r#"format = "catena-study/1"
+model = "lift.json"
+[[parameter]]
+name = "mass"
+path = "link.cabin.mass"
+uniform = [-1, 3]
+[run]
+duration = 0.1
+[[measure]]
+name = "weight"
+value = "9.81 * mass"
+[optimize]
+minimise = "weight"
+tolerance = 1e-2
+"#;
+    folder.write("least.toml", study);
+    let run = run_in(folder.path(), &["optimize", "least.toml", "--json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let found = run.json();
+    let history = found["history"].as_array().expect("a list");
+    let reasons = history.iter().filter_map(|point| point["failure"].as_str());
+    let reasons: Vec<&str> = reasons.collect();
+    assert!(!reasons.is_empty());
+    assert_eq!(found["failed"], reasons.len());
+    // the name is that of a folder
+    std::fs::create_dir(folder.path().join("taken.json")).expect("a folder");
+    let arguments = ["optimize", "least.toml", "-o", "taken.json", "--overwrite"];
+    let run = run_in(folder.path(), &arguments);
+    assert_eq!(run.code, 2);
+    let told = format!(", {} failed ({}); ", reasons.len(), reasons[0]);
+    assert!(run.stdout.contains(&told), "{}", run.stdout);
+    assert!(run.stdout.contains("weight"), "{}", run.stdout);
+    assert!(run.stderr.contains("is not a file"), "{}", run.stderr);
+    // the name is that of the model
+    let arguments = ["optimize", "least.toml", "-o", "lift.json", "--overwrite"];
+    let run = run_in(folder.path(), &arguments);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(run.stderr.contains("would replace"), "{}", run.stderr);
+    // a bound that cannot be kept
+    folder.write(
+        "bound.toml",
+        &format!("{study}[[constraint]]\nmeasure = \"weight\"\nlow = 100\n"),
+    );
+    let run = run_in(folder.path(), &["optimize", "bound.toml"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(
+        run.stdout.contains("violated: weight is ")
+            && run.stdout.ends_with(" below its bound 100\n"),
+        "{}",
+        run.stdout
+    );
 }
 
 /// The arm with this damping in all joints.

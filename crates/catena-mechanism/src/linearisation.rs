@@ -22,7 +22,7 @@ use catena::algorithm::constrained::ClosedChain;
 use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::random::Random;
-use catena::residual::{larger, largest, largest_of};
+use catena::residual::{larger, largest, largest_of, within};
 use catena::{Base, Dynamics, Matrix, Model, State};
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
@@ -293,10 +293,15 @@ impl Motion {
 
 /// Z with J Z = 0 and ones in the rows of the independent freedoms, and which these are.
 pub(crate) fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat<f64>, Vec<usize>)> {
-    if rows.rows() == 0 {
+    // rows that limit nothing: what already holds by the joints
+    let least = RANK_TOLERANCE * largest(rows.as_slice()).max(1.0);
+    let kept: Vec<usize> = (0..rows.rows())
+        .filter(|&i| !within(largest(rows.row(i)), least))
+        .collect();
+    if kept.is_empty() {
         return Ok((Mat::identity(nv, nv), (0..nv).collect()));
     }
-    let transposed = Mat::from_fn(nv, rows.rows(), |i, j| rows[(j, i)]);
+    let transposed = Mat::from_fn(nv, kept.len(), |i, j| rows[(kept[j], i)]);
     let decomposed = transposed.col_piv_qr();
     let r = decomposed.thin_R();
     let first = if r.nrows() > 0 && r.ncols() > 0 {

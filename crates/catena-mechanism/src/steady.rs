@@ -130,7 +130,7 @@ impl SteadyMotion {
                     model.name()
                 ),
             )
-            .hint("a body that spins must do so in a joint of its own (revolute), and its mass centre must be on the axis"));
+            .hint("a body that spins must do so in a joint of its own (revolute), its mass centre must be on the axis, and its moments across the axis must be equal"));
         }
         Ok(made)
     }

@@ -136,7 +136,7 @@ impl PyModel {
                     duration,
                     interval,
                 };
-                let ensemble = Ensemble::new(&built.model, options)?;
+                let ensemble = Ensemble::new(&built.model, options)?.for_models(&own);
                 let ensemble = ensemble.threads(THREADS.load(Ordering::Relaxed));
                 match built.lanes_code().filter(|_| compile && own.is_empty()) {
                     Some(code) => ensemble.with_code(code),

@@ -30,7 +30,7 @@ pub use design::{Design, Points};
 pub use distribution::Spread;
 pub use journal::{Journal, Origin};
 pub use model_path::{ModelText, Pointer as ModelPointer};
-pub use optimum::{Evaluation, Optimum, SLACK, optimize};
+pub use optimum::{Evaluation, Optimum, optimize};
 pub use pictures::distributions;
 pub use results::{ResultFormat, write_results};
 pub use runner::{Experiment, Sample, carry_out};

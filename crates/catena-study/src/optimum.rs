@@ -9,16 +9,19 @@
 //! ```
 //!
 //! What cannot be computed counts as worse than all that was seen: the method turns back. The result is the best of all points that
-//! were tried and satisfy the constraints.
+//! were tried and satisfy the constraints, to a part of their bounds: s is for the search only.
 
 use crate::runner::{Experiment, finite};
-use crate::study::{Goal, Study};
+use crate::study::{Goal, Limit, Study};
 use catena::error::{Error, ErrorKind, Result};
 use cobyla::{FailStatus, RhoBeg, StopTols, SuccessStatus, minimize};
 use std::cell::RefCell;
 
-/// Part of its scale by which a constraint may be violated: round-off of the linear models.
-pub const SLACK: f64 = 1e-6;
+/// Part of its bound by which a constraint may be violated: round-off of the linear models.
+const SLACK: f64 = 1e-6;
+
+/// By how much a constraint may be violated whose bound is 0.
+const SLACK_AT_ZERO: f64 = 1e-9;
 
 /// First change of the parameters, as a part of their ranges.
 const FIRST_CHANGE: f64 = 0.25;
@@ -30,8 +33,30 @@ pub struct Evaluation {
     pub values: Vec<f64>,
     /// The measures, or why there are none.
     pub measures: std::result::Result<Vec<f64>, String>,
-    /// The largest violation of a constraint over its scale; 0 where all are satisfied, infinite where nothing could be computed.
+    /// The largest violation of a constraint over what is allowed; 0 where none is violated, infinite where nothing could be computed.
     pub violation: f64,
+}
+
+impl Evaluation {
+    /// Does it satisfy the constraints?
+    pub fn is_feasible(&self) -> bool {
+        self.violation <= 1.0
+    }
+}
+
+impl Limit {
+    /// By how much these measures violate it; 0 where they do not.
+    pub fn excess(&self, measures: &[f64]) -> f64 {
+        (self.sign * (measures[self.measure] - self.bound)).max(0.0)
+    }
+
+    /// The violation that still counts as none: 1e-6 of the bound, 1e-9 where it is 0.
+    pub fn allowed(&self) -> f64 {
+        match self.bound {
+            0.0 => SLACK_AT_ZERO,
+            bound => SLACK * bound.abs(),
+        }
+    }
 }
 
 /// What was found.
@@ -86,7 +111,11 @@ impl Search<'_> {
             self.scales = self.scales_at(measures);
         }
         let violation = match &measured {
-            Ok(measures) => self.violation(measures),
+            Ok(measures) => {
+                let limits = self.goal.limits.iter();
+                let parts = limits.map(|limit| limit.excess(measures) / limit.allowed());
+                parts.fold(0.0, f64::max)
+            }
             Err(_) => f64::INFINITY,
         };
         let new = Evaluation {
@@ -124,9 +153,15 @@ impl Search<'_> {
         numbers
     }
 
-    fn violation(&self, measures: &[f64]) -> f64 {
-        let constraints = &self.numbers(measures)[1..];
-        constraints.iter().fold(0.0, |worst, c| (-c).max(worst))
+    /// The largest violation in (2).
+    fn scaled_violation(&self, point: &Evaluation) -> f64 {
+        match &point.measures {
+            Ok(measures) => {
+                let constraints = &self.numbers(measures)[1..];
+                constraints.iter().fold(0.0, |worst, c| (-c).max(worst))
+            }
+            Err(_) => f64::INFINITY,
+        }
     }
 
     /// Numbers for a point that cannot be computed.
@@ -147,9 +182,9 @@ impl Search<'_> {
             Ok(measures) => self.goal.sign * measures[self.goal.measure],
             Err(_) => f64::INFINITY,
         };
-        match (a.violation <= SLACK, b.violation <= SLACK) {
+        match (a.is_feasible(), b.is_feasible()) {
             (true, true) => objective(a) < objective(b),
-            (false, false) => a.violation < b.violation,
+            (false, false) => self.scaled_violation(a) < self.scaled_violation(b),
             (good, _) => good,
         }
     }
@@ -218,7 +253,7 @@ pub fn optimize(
         }
     }
     Ok(Optimum {
-        is_feasible: search.history[best].violation <= SLACK,
+        is_feasible: search.history[best].is_feasible(),
         best,
         end,
         history: search.history,
@@ -310,6 +345,63 @@ value = "last(q.b)"
         assert!(optimum.history.len() <= 51);
     }
 
+    /// Measures x and x².
+    struct Square;
+
+    impl Experiment for Square {
+        fn measure(&self, values: &[f64]) -> Result<Vec<f64>> {
+            Ok(vec![values[0], values[0] * values[0]])
+        }
+    }
+
+    /// A start that is far from a bound does not widen it: x² = 250000 at the start, and at most 0.1 is wanted.
+    #[test]
+    fn a_bound_is_kept_from_a_distant_start() {
+        let text = r#"format = "catena-study/1"
+model = "stanford"
+[[parameter]]
+name = "x"
+path = "q.a"
+uniform = [0, 1000]
+[[measure]]
+name = "x_found"
+value = "last(q.a)"
+[[measure]]
+name = "square"
+value = "last(q.b)"
+[optimize]
+maximise = "x_found"
+tolerance = 1e-9
+[[constraint]]
+measure = "square"
+high = 0.1
+"#;
+        let study = Study::parse(text, Path::new("study.toml")).expect("a study");
+        let optimum = optimize(&study, &Square, |_| Ok(())).expect("an optimum");
+        for point in &optimum.history {
+            let measures = point.measures.as_ref().expect("measures");
+            let is_kept = measures[1] - 0.1 <= 1e-7;
+            assert_eq!(point.is_feasible(), is_kept, "{point:?}");
+        }
+        let best = optimum.history[optimum.best].values[0];
+        assert!(optimum.is_feasible, "{best}");
+        assert!((best - 0.1f64.sqrt()).abs() < 1e-4, "{best}");
+    }
+
+    #[test]
+    fn a_bound_of_zero_has_a_tolerance_of_its_own() {
+        let limit = |bound, sign| Limit {
+            measure: 0,
+            bound,
+            sign,
+        };
+        assert_eq!(limit(0.0, 1.0).allowed(), 1e-9);
+        assert_eq!(limit(-2.0, -1.0).allowed(), 2e-6);
+        assert_eq!(limit(0.0, 1.0).excess(&[0.5]), 0.5);
+        assert_eq!(limit(0.0, 1.0).excess(&[-0.5]), 0.0);
+        assert_eq!(limit(-2.0, -1.0).excess(&[-3.0]), 1.0);
+    }
+
     #[test]
     fn a_start_that_fails_is_told() {
         let study = study("minimise = \"bowl\"\nstart = { x = 2 }", "").expect("a study");
@@ -340,6 +432,11 @@ value = "last(q.b)"
                 "minimise = \"bowl\"",
                 "[[constraint]]\nmeasure = \"sum\"",
                 "has no bound",
+            ),
+            (
+                "minimise = \"bowl\"",
+                "[[constraint]]\nmeasure = \"sum\"\nlow = 3\nhigh = 2",
+                "`low` is above `high`",
             ),
         ] {
             let error = study(goal, rest).unwrap_err();

@@ -464,6 +464,12 @@ impl Study {
                     .error(constraint.line, "a constraint has no bound");
                 return Err(error.hint("give `low`, `high` or both"));
             }
+            if let [low, high] = &limits[before..]
+                && low.bound > high.bound
+            {
+                let message = "no number satisfies a constraint whose `low` is above `high`";
+                return Err(file.source.error(constraint.line, message));
+            }
         }
         if self.parameters.is_empty() {
             let error = file
@@ -855,7 +861,7 @@ fn settings(run: &Table<'_>) -> Result<Vec<Setting>> {
     let setting = |key: &str, line: usize, item: &Item<'_>, value: &Value| {
         let text = |value: &Value| match value {
             Value::Text(text) => Some(text.clone()),
-            Value::Number(number) if number.is_finite() => Some(format!("{number:?}")),
+            Value::Number(number) if number.is_finite() => Some(number.to_string()),
             _ => None,
         };
         let value = match value {
@@ -914,7 +920,7 @@ impl Setting {
         let filled = |text: &String| {
             let pairs = names.iter().zip(values);
             pairs.fold(text.clone(), |text, (name, value)| {
-                text.replace(&format!("{{{name}}}"), &format!("{value:?}"))
+                text.replace(&format!("{{{name}}}"), &value.to_string())
             })
         };
         texts.iter().map(filled).collect()

@@ -28,6 +28,31 @@ fn the_good_one_is_read() {
     assert!(values.iter().all(|x| (0.5..2.0).contains(x)), "{values:?}");
 }
 
+/// Numbers of a run are typed as they are written, so that a whole number stays one, and to the last bit.
+#[test]
+fn numbers_of_a_run() {
+    let text = GOOD
+        .replace(
+            "duration = 1\n",
+            "duration = 0.1\nrandom = 3\nkp = \"{gain}\"\n",
+        )
+        .replace(
+            "[run]",
+            "[[parameter]]\nname = \"gain\"\nuniform = [1, 9]\n[run]",
+        );
+    let study = Study::parse(&text, Path::new("study.toml")).expect("a study");
+    let typed = |gain: f64| -> Vec<String> {
+        let settings = study.settings.iter();
+        settings
+            .flat_map(|setting| setting.texts(&["gain"], &[gain]))
+            .collect()
+    };
+    assert_eq!(typed(2.0), ["0.1", "3", "2"]);
+    for gain in [1.0 / 3.0, 1e-300, -1.7e308, 2f64.powi(60)] {
+        assert_eq!(typed(gain)[2].parse(), Ok(gain));
+    }
+}
+
 #[test]
 fn messages() {
     for (old, new, message) in [

@@ -55,7 +55,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     (
         "model/check.rs",
         "algorithm",
-        "a model is accepted only if every freedom has inertia",
+        "a model is accepted only if every freedom has inertia and wheels stay upright on wheels",
     ),
     ("model/check.rs", "state", "at random states, among others"),
     (

@@ -1,7 +1,10 @@
 //! A floating tree moves in the same way whichever of its bodies its numbering starts from.
 
 use catena::algorithm::kinematics::{Kinematics, Rerooted, forward_kinematics};
-use catena::model::{JointKind, ModelBuilder, embedded};
+use catena::model::{
+    ConstraintSpec, ForceRule, ForceSpec, JointKind, ModelBuilder, RuleSpec, SensorRule,
+    SensorSpec, embedded,
+};
 use catena::random::Random;
 use catena::spatial::{Motion, Pose, Vec3};
 use catena::{Dynamics, Model, State};
@@ -193,6 +196,69 @@ fn what_does_not_float_is_refused() {
     assert!(
         error
             .to_string()
-            .contains("does not have with parent and child exchanged")
+            .contains("does not have when the tree is numbered from another link")
+    );
+}
+
+/// What is fixed to the free joint, or measured from its zero, belongs to one root.
+#[test]
+fn what_belongs_to_the_free_joint_is_refused() {
+    let refused = |change: &dyn Fn(&mut ModelBuilder), words: &str| {
+        let mut builder = embedded::builder("space-robot").expect("embedded");
+        change(&mut builder);
+        let error = Rerooted::new(&builder, "link6").expect_err("refused");
+        assert!(error.to_string().contains(words), "{error}");
+        // the same link: nothing changes
+        let root = builder.joints[0].child.clone();
+        Rerooted::new(&builder, &root).expect("as it was");
+    };
+    let free = embedded::builder("space-robot").expect("embedded").joints[0]
+        .name
+        .clone();
+    refused(
+        &|builder| {
+            builder.joints[0].dofs = vec![
+                catena::model::Dof {
+                    damping: 0.1,
+                    ..Default::default()
+                };
+                6
+            ];
+        },
+        "has rotors, springs, friction or limits",
+    );
+    refused(
+        &|builder| {
+            let rule = RuleSpec::Velocity {
+                terms: vec![(format!("{free}.x"), 1.0)],
+                rate: 1.0,
+            };
+            builder.constraint(ConstraintSpec::new("row", rule));
+        },
+        "is driven, coupled or actuated",
+    );
+    refused(
+        &|builder| {
+            let rule = ForceRule::Torsion {
+                parent: "world".into(),
+                child: builder.joints[0].child.clone(),
+                axis: Vec3::new(0.0, 0.0, 1.0),
+                stiffness: 5.0,
+                damping: 0.0,
+                rest: 0.0,
+            };
+            builder.forces.push(ForceSpec::new("spring", rule));
+        },
+        "would change with the root",
+    );
+    refused(
+        &|builder| {
+            let rule = SensorRule::ForceTorque {
+                joint: builder.joints[3].name.clone(),
+                frame: None,
+            };
+            builder.sensors.push(SensorSpec::new("wrist", rule));
+        },
+        "measures the wrench",
     );
 }

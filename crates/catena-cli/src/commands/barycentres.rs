@@ -8,9 +8,9 @@ use crate::situation::{self, Situation};
 use crate::state_argument::StateArgument;
 use crate::table::{self, Table};
 use crate::{json, limits};
-use catena::error::Result;
-use catena::residual::{larger, within};
-use catena::spatial::Vec3;
+use catena::error::{Error, ErrorKind, Result};
+use catena::residual::{larger, largest_of, ratio, within};
+use catena::spatial::{Mat3, Vec3};
 use catena::{Dynamics, Matrix, Model};
 use catena_mechanism::AugmentedBodies;
 use clap::Args;
@@ -41,7 +41,17 @@ struct Found {
 
 /// Finds the augmented bodies.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    let model = arguments.model.model()?.open_tree();
+    let model = arguments.model.model()?;
+    if !model.constraints().is_empty() || model.couplings().is_some() {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "`{}` has constraints: augmented bodies are those of a tree",
+                model.name()
+            ),
+        )
+        .hint("--open-loops takes the tree alone"));
+    }
     limits::freedoms(&model, "barycentres", MOST_FREEDOMS)?;
     let situations = arguments.state.situations(&model, None, None)?;
     let n = model.body_count();
@@ -78,16 +88,18 @@ fn find(dynamics: &mut Dynamics, situation: Situation) -> Result<Found> {
     let kinematics = dynamics.kinematics(&situation.state, &vdot)?.clone();
     let bodies = AugmentedBodies::new(&model, &kinematics)?;
     let mut k = Matrix::zeros(3 * n, 3 * n);
+    // of all bodies; places in the world too, whose differences d are
+    let reach = largest_of((1..=n).flat_map(|i| {
+        let bodies = &bodies;
+        let own = (1..=n).map(move |l| bodies.d(i, l).norm());
+        own.chain([bodies.barycentre(i).norm()])
+    }));
     let (mut moment, mut apart, mut size) = (0.0f64, 0.0f64, 0.0f64);
     for i in 1..=n {
         let sum = (1..=n).fold(Vec3::zero(), |sum, l| {
             sum + bodies.d(i, l) * model.inertial(l).mass
         });
-        let reach = (1..=n).map(|l| bodies.d(i, l).norm()).fold(0.0, larger);
-        moment = larger(
-            moment,
-            sum.norm() / (bodies.mass() * reach.max(f64::MIN_POSITIVE)),
-        );
+        moment = larger(moment, ratio(sum.norm(), bodies.mass() * reach));
         for j in 1..=n {
             let block = bodies.k(i, j).rows();
             let product = bodies.k_by_product(&model, &kinematics, i, j).rows();
@@ -115,12 +127,15 @@ fn find(dynamics: &mut Dynamics, situation: Situation) -> Result<Found> {
         })
         .collect();
     let none = vec![Vec3::zero(); n + 1];
-    let (mut sum, mut scale) = (Vec3::zero(), f64::MIN_POSITIVE);
+    let (mut sum, mut scale) = (Vec3::zero(), 0.0);
     for i in 1..=n {
         let left = (1..=n).fold(Vec3::zero(), |sum, j| sum + bodies.k(i, j) * rate[j]);
         let right = bodies.right_side(i, &w, &weights, &none);
         sum += left - right;
-        scale = larger(scale, larger(left.norm(), right.norm()));
+        for j in 1..=n {
+            let turning = rate[j].norm() + w[j].dot(w[j]);
+            scale += norm(bodies.k(i, j)) * turning + reach * weights[j].norm();
+        }
     }
     let is_pulled = !model.forces().is_empty();
     let mut checks = vec![
@@ -133,7 +148,7 @@ fn find(dynamics: &mut Dynamics, situation: Situation) -> Result<Found> {
     if !is_pulled {
         checks.push((
             "1ᵀ K ω̇ = 1ᵀ ū₂ with ω̇ of forward dynamics",
-            sum.norm() / scale.max(1e-9 * size),
+            ratio(sum.norm(), scale),
         ));
     }
     Ok(Found {
@@ -142,6 +157,12 @@ fn find(dynamics: &mut Dynamics, situation: Situation) -> Result<Found> {
         k,
         checks,
     })
+}
+
+/// The Frobenius norm.
+fn norm(m: Mat3<f64>) -> f64 {
+    let squares = m.rows().into_iter().flatten().map(|x| x * x);
+    squares.sum::<f64>().sqrt()
 }
 
 fn to_text(model: &Model, found: &[Found]) -> String {

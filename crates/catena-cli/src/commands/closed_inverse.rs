@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::situation::{self, Moved, Situation};
 use catena::algorithm::constrained::{CLOSED, ClosedChain, ClosedEfforts};
 use catena::error::Result;
-use catena::residual::{difference, largest, largest_of, relative, within};
+use catena::residual::{difference, larger, largest, largest_of, relative, within};
 use catena::{Dynamics, Model};
 use serde_json::{Value, json};
 
@@ -57,8 +57,14 @@ pub fn run(
                     .forward(time, state, &nothing, &external)?
                     .accelerations,
             );
+            // in a steady motion both are round-off of what the tree would do without constraints
+            let open = match dynamics.forward(state, &found.efforts, &external) {
+                Ok(accelerations) => largest(accelerations),
+                Err(_) => 0.0,
+            };
+            let scale = larger(open, larger(alone, largest(&vdot)));
             let back = chain.forward(time, state, &found.efforts, &external)?;
-            let returned = relative(back.accelerations, &vdot, alone.max(largest(&vdot)));
+            let returned = relative(back.accelerations, &vdot, scale);
             situation.acceleration = vdot;
             situation.effort.clone_from(&found.efforts);
             Ok(Solved {

@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 use crate::table::Table;
 use crate::{json, output};
 use catena::error::{Error, ErrorKind, Result};
-use catena_study::{Evaluation, Goal, Optimum, SLACK, Study, optimize};
+use catena_study::{Evaluation, Goal, Optimum, Study, optimize};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use std::io::{IsTerminal, Write};
@@ -37,6 +37,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let study = Study::read(&arguments.study)?;
     let goal = study.expect_goal()?.clone();
     let simulations = Simulations::new(study)?;
+    if let Some(path) = &arguments.output {
+        // the model and its files are known only now
+        output::refuse_input(path)?;
+    }
     let study = simulations.study();
     let is_terminal = std::io::stderr().is_terminal();
     let mut tried = 0;
@@ -64,8 +68,11 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         false => result.text(),
     });
     if let Some(path) = &arguments.output {
-        output::write_file(path, json::text(&result.json()))?;
-        outcome = outcome.note(format!("wrote {}", path.display()));
+        // what was found is printed in any case
+        match output::write_file(path, json::text(&result.json())) {
+            Ok(()) => outcome = outcome.note(format!("wrote {}", path.display())),
+            Err(error) => outcome.refusals.push(error.to_string()),
+        }
     }
     if !optimum.is_feasible {
         outcome
@@ -123,10 +130,37 @@ impl Report<'_> {
         words.collect::<Vec<String>>().join(", ")
     }
 
+    /// Why runs failed.
+    fn failures(&self) -> Vec<&str> {
+        let history = self.optimum.history.iter();
+        let reasons = history.filter_map(|point| point.measures.as_ref().err());
+        reasons.map(String::as_str).collect()
+    }
+
+    /// The constraints that the best point violates, one in a line.
+    fn violations(&self) -> String {
+        let Ok(measures) = &self.best().measures else {
+            return String::new();
+        };
+        let limits = self.goal.limits.iter();
+        let violated = limits.filter(|limit| limit.excess(measures) > limit.allowed());
+        let lines = violated.map(|limit| {
+            let name = &self.study.measures[limit.measure].name;
+            let side = if limit.sign > 0.0 { "above" } else { "below" };
+            let (excess, bound) = (six(limit.excess(measures)), six(limit.bound));
+            format!("violated: {name} is {excess} {side} its bound {bound}\n")
+        });
+        lines.collect()
+    }
+
     fn text(&self) -> String {
         let (study, best) = (self.study, self.best());
         let objective = &study.measures[self.goal.measure].name;
-        let runs = counted(self.optimum.history.len(), "run", "runs");
+        let mut runs = counted(self.optimum.history.len(), "run", "runs");
+        let failures = self.failures();
+        if let Some(first) = failures.first() {
+            runs += &format!(", {} failed ({first})", failures.len());
+        }
         let mut text = format!(
             "{}: {} {objective} of {}, {runs}; {}\n\n",
             study.name,
@@ -165,7 +199,13 @@ impl Report<'_> {
             .written("at the start", all.clone().map(|k| cell(first, k)))
             .written("found", all.clone().map(|k| cell(best, k)))
             .text("wanted", all.map(wanted));
-        text + &measures.render()
+        text += &measures.render();
+        let violations = self.violations();
+        if !violations.is_empty() {
+            text += "\n";
+            text += &violations;
+        }
+        text
     }
 
     fn point(&self, point: &Evaluation) -> Value {
@@ -179,7 +219,7 @@ impl Report<'_> {
                 let measures: Map<String, Value> =
                     measures.map(|(m, x)| (m.name.clone(), json!(x))).collect();
                 map.insert("measures".into(), measures.into());
-                map.insert("satisfies".into(), (point.violation <= SLACK).into());
+                map.insert("satisfies".into(), point.is_feasible().into());
             }
             Err(reason) => {
                 map.insert("failure".into(), reason.as_str().into());
@@ -202,6 +242,7 @@ impl Report<'_> {
             self.verb(): study.measures[self.goal.measure].name,
             "constraints": limits.collect::<Vec<Value>>(),
             "runs": history.len(),
+            "failed": self.failures().len(),
             "end": self.optimum.end,
             "best": self.optimum.best,
         });

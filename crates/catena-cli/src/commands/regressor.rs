@@ -45,7 +45,7 @@ struct Found {
     y: Matrix,
     /// Of a closed chain: its freedoms, and how far assembly moved the state.
     closed: Option<(Freedoms, Option<Moved>)>,
-    /// Relative difference of Y π and the efforts of inverse dynamics.
+    /// Difference of Y π and the efforts of inverse dynamics, relative to |Y| |π|.
     residual: f64,
 }
 
@@ -116,10 +116,15 @@ fn regress(
     let mut known = dynamics
         .inverse(&situation.state, &situation.acceleration, &[])?
         .to_vec();
-    for (tau, rotor) in known
-        .iter_mut()
-        .zip(of_rotors(dynamics.model(), &situation))
-    {
+    let rotors = of_rotors(dynamics.model(), &situation);
+    // |Y| |π| of all joints: their efforts, and what is left of them on the independent freedoms, may be small differences
+    let sizes: Vec<f64> = (0..y.rows())
+        .map(|i| {
+            let terms = y.row(i).iter().zip(parameters);
+            rotors[i].abs() + terms.map(|(y, p)| (y * p).abs()).sum::<f64>()
+        })
+        .collect();
+    for (tau, rotor) in known.iter_mut().zip(&rotors) {
         *tau -= rotor;
     }
     if let Some((freedoms, _)) = &closed {
@@ -127,7 +132,7 @@ fn regress(
         known = freedoms.contract(&known);
     }
     let efforts = y.times(parameters);
-    let residual = relative(&efforts, &known, largest(&known));
+    let residual = relative(&efforts, &known, largest(&sizes));
     situation.effort = efforts;
     Ok(Found {
         situation,

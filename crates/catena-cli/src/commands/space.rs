@@ -93,12 +93,13 @@ struct Found {
 /// Finds everything.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let model = arguments.model.model()?;
-    if !model.tree().is_free_floating() || model.couplings().is_some() {
+    let is_tree = model.couplings().is_none() && model.constraints().is_empty();
+    if !model.tree().is_free_floating() || !is_tree {
         return Err(Error::new(
             ErrorKind::Input,
             format!("`{}` is not a tree that floats freely", model.name()),
         )
-        .hint("try space-robot, or --free-base with a file; --open-loops leaves couplings open"));
+        .hint("try space-robot, or --free-base with a file; --open-loops leaves couplings and constraints open"));
     }
     limits::freedoms(&model, "space", MOST_FREEDOMS)?;
     let frame = match &arguments.frame {

@@ -369,6 +369,7 @@ impl ModelBuilder {
             }
             Arc::make_mut(&mut model.tree).warnings.push(warning);
         }
+        check::parallel_axes(&model)?;
         match check::mobility(&model)? {
             None => {}
             Some(error) if self.allow_immobile && !self.strict => {

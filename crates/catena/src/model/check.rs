@@ -4,6 +4,7 @@ use super::builder::{JointSpec, LinkSpec, ModelBuilder, WORLD};
 use super::constraint::{Constraint, ConstraintSpec, ContactSpec, Rule, RuleSpec, Surface};
 use super::{JointKind, Law, Model, Tree};
 use crate::algorithm::factorization::Factorization;
+use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::residual::{largest, within};
 use crate::scalar::DoubleDouble;
@@ -320,7 +321,16 @@ impl Content {
                 kind => kind,
             };
             let bodies = [closure.parent, closure.child];
-            return Content::Joins(kind, bodies, numbers.map(bits).collect());
+            let mut numbers: Vec<u64> = numbers.map(bits).collect();
+            if let Rule::Contact { surface, wheel, .. } = &constraint.rule {
+                let shape = match surface {
+                    Surface::Plane => 0,
+                    Surface::Sphere(_) => 1,
+                    Surface::Cylinder(_) => 2,
+                };
+                numbers.extend([shape, u64::from(*wheel)]);
+            }
+            return Content::Joins(kind, bodies, numbers);
         }
         match &constraint.rule {
             Rule::Coupling { terms, .. } => {
@@ -955,7 +965,43 @@ pub(super) fn mobility(model: &Model) -> Result<Option<Error>> {
     Ok(None)
 }
 
-/// Seeds of the states at which pivots are examined.
+/// A wheel on a wheel touches it in the plane of both only while their axes are parallel: the joints must keep them so, at every state.
+pub(super) fn parallel_axes(model: &Model) -> Result<()> {
+    for constraint in model.constraints() {
+        let Rule::Contact {
+            surface: Surface::Cylinder(_),
+            between,
+            wheel: true,
+            ..
+        } = &constraint.rule
+        else {
+            continue;
+        };
+        for seed in STATES {
+            let state = State::random(model, seed).of_tree(model);
+            let mut bodies = Kinematics::new(model);
+            let still = vec![0.0; state.v.len()];
+            forward_kinematics(model, state.view(), &still, &mut bodies);
+            let axis = |body: usize, frame: &Pose<f64>| {
+                bodies.world_from_body[body].rotation * frame.rotation.z
+            };
+            let track = axis(between.parent, &between.parent_from_joint);
+            let wheel = axis(between.child, &between.child_from_joint);
+            if !within(track.cross(wheel).norm(), 1e-9) {
+                let message = format!(
+                    "constraint `{}`: the joints let the wheel tilt against the axis of what it rolls on",
+                    constraint.name
+                );
+                return Err(model_error(&constraint.place, message).hint(
+                    "carry both by joints that keep their axes parallel, planar or revolute ones; or leave out the wheel's axis for a sphere",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Seeds of the states at which pivots and axes are examined.
 const STATES: std::ops::RangeInclusive<u64> = 1..=3;
 
 /// Which pivots are genuine inertia of the model, however small, and not round-off, at one of the states?

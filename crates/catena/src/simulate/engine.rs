@@ -6,7 +6,7 @@
 use super::bodies::BodiesEngine;
 use super::implicit::{NewtonMatrix, TreeImplicit, TreeNewton};
 use super::pendulum::PendulumEngine;
-use super::run::{Integrator, SimulationOptions};
+use super::run::Integrator;
 use super::tree_system::TreeSystem;
 use crate::algorithm::body_coordinates::Formulation;
 use crate::error::{Error, ErrorKind, Result};
@@ -196,26 +196,6 @@ impl Engine {
         let (t_old, _, before) = even.engine.before();
         let velocities = [before.to_vec(), even.engine.v().to_vec(), twice];
         Some((even.engine.time() - t_old, velocities))
-    }
-
-    /// [`halved`](Self::halved) of a step from a given time and point, which this integrator has not come by.
-    pub fn halved_from(
-        &mut self,
-        system: &mut TreeSystem,
-        options: &SimulationOptions,
-        t: f64,
-        y: &[f64],
-    ) -> Result<Option<(f64, [Vec<f64>; 3])>> {
-        let (Engine::Fixed(even), Integrator::Fixed { method, step }) =
-            (&mut *self, options.integrator)
-        else {
-            return Ok(None);
-        };
-        let (nq, nv) = (system.model().nq(), system.model().nv());
-        even.engine = Fixed::new(method, nq, nv, step)?;
-        even.engine.start(t, &y[..nq], &y[nq..nq + nv])?;
-        even.engine.step(system)?;
-        Ok(self.halved(system))
     }
 
     /// Time and y at the beginning of the last step.

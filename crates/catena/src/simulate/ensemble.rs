@@ -1,8 +1,11 @@
 //! Many simulations of one structure: in lanes where the equations of motion allow it, else one by one.
 //!
 //! A lane knows trees with springs and damping in their joints, driven by constant efforts and linear feedback ([`Feedback`]), with
-//! explicit methods. What needs decisions on the way (dry friction, stops, loops, sampled controllers, implicit methods) is run by
-//! [`Simulation`], member by member on all threads; [`EnsembleRun::one_by_one`] says why. Nothing is left out.
+//! explicit methods. What needs decisions on the way (dry friction, loops, couplings, force elements, implicit methods) is run by
+//! [`Simulation`], member by member on all threads; [`EnsembleRun::one_by_one`] says why.
+//!
+//! Members have no actuators, controllers with a rate, or stops: limits of joints and of efforts do not act, as in a [`Simulation`] that
+//! is not told to use them.
 
 use super::control::Law;
 use super::inputs::{Controller, Inputs, controlled};
@@ -33,7 +36,8 @@ pub struct Members<'a> {
 
 /// Many simulations of one structure, with other states, inputs and numbers of the model.
 ///
-/// Each member is computed as on its own: its bits do not depend on the other members nor on the number of threads.
+/// Each member is computed as on its own: its bits do not depend on the states and inputs of the other members nor on the number of
+/// threads. Where the model of one member cannot run in lanes, all run one by one ([`for_models`](Ensemble::for_models)).
 ///
 /// ```
 /// use catena::integrate::FixedMethod;
@@ -65,6 +69,8 @@ pub struct Ensemble {
     threads: usize,
     cpu: Cpu,
     code: Option<Compiled>,
+    /// Why no member runs in lanes, whatever its own model.
+    alone: Option<String>,
 }
 
 /// What an ensemble gave.
@@ -137,6 +143,7 @@ impl Ensemble {
             threads: 1,
             cpu: Cpu::detect(),
             code: None,
+            alone: None,
         })
     }
 
@@ -154,6 +161,15 @@ impl Ensemble {
     #[must_use]
     pub fn with_cpu(mut self, cpu: Cpu) -> Self {
         self.cpu = cpu.min(Cpu::best());
+        self
+    }
+
+    /// Decides for all of these models together whether they run in lanes. For members that are run in several parts: which part a member is in
+    /// then decides nothing.
+    #[must_use]
+    pub fn for_models(mut self, models: &[Model]) -> Self {
+        let models: Vec<&Model> = models.iter().collect();
+        self.alone = in_lanes(&self.options, &self.model, &models).err();
         self
     }
 
@@ -197,7 +213,8 @@ impl Ensemble {
             nv,
         };
         let models: Vec<&Model> = members.models.iter().collect();
-        match in_lanes(&self.options, &self.model, &models) {
+        let alone = self.alone.clone().map_or(Ok(()), Err);
+        match alone.and_then(|()| in_lanes(&self.options, &self.model, &models)) {
             Ok(stepping) => {
                 let trajectories = Trajectories {
                     model: &self.model,
@@ -286,7 +303,8 @@ impl Ensemble {
 
     /// Members one by one, on all threads.
     fn run_one_by_one(&self, members: &Members<'_>, run: &mut EnsembleRun) {
-        let size = run.records.len() / run.count().max(1);
+        // an ensemble of nobody has no numbers
+        let size = (run.records.len() / run.count().max(1)).max(1);
         let chunk = run.count().div_ceil(self.threads.max(1)).max(1);
         struct Part<'a> {
             first: usize,
@@ -511,6 +529,10 @@ impl Simulation {
         in_lanes(options, model, &[])?;
         let reasons = [
             (model.nv() == 0, "the model has no freedoms"),
+            (
+                matches!(options.integrator, Integrator::Fixed { .. }),
+                "the audit of a fixed step looks at steps within the intervals",
+            ),
             (inputs.actuators.is_some(), "actuators have limits"),
             (system.is_sampled(), "the controller is sampled"),
             (

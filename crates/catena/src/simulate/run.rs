@@ -472,30 +472,16 @@ impl Simulation {
     }
 
     /// Ends a run that has not begun with the motion (q, v, W and D) that its integrator would have found at the times of its samples. All
-    /// else, the audit included, is as if it had.
+    /// else, the audit included, is as if it had; a fixed step, whose audit repeats steps in halves, is not taken over.
     pub(crate) fn take_over(
         &mut self,
         records: &[f64],
         statistics: Statistics,
         samples: &mut Vec<Sample>,
     ) -> Result<()> {
-        let end = self.options.duration;
         for (k, y) in records.chunks_exact(self.y.len()).enumerate() {
             let t = self.sample_time(k as u64);
             self.emit(t, y, samples)?;
-            if t < end
-                && let Some((size, [before, after, twice])) =
-                    (self.engine).halved_from(&mut self.system, &self.options, t, y)?
-            {
-                let weight = self.options.interval.min(end - t) / size;
-                self.auditor.observe_step(&Halved {
-                    size,
-                    before: &before,
-                    after: &after,
-                    twice: &twice,
-                    weight,
-                });
-            }
             self.y.copy_from_slice(y);
         }
         self.taken_over = Some(statistics);

@@ -2,7 +2,7 @@
 //!
 //! The papers count operations, and find 12 joints. Here the processor's time is measured, too.
 
-use super::{Arguments, Found, best_of, markdown_table};
+use super::{Arguments, FORMAT, Found, best_of, markdown_table};
 use crate::commands::count::subject::{Algorithm, Axes, both, chain, recursion};
 use catena::error::Result;
 use catena::{Model, State};
@@ -63,7 +63,7 @@ pub fn find(arguments: &Arguments) -> Result<Found> {
             ("crossover.svg".into(), figure(&lines).svg(900, 420)),
         ],
         record: json!({
-            "format": "catena-study/1",
+            "format": FORMAT,
             "study": "crossover",
             "joints": (1..=LONGEST).collect::<Vec<_>>(),
             "schemes": record.collect::<Vec<_>>(),

@@ -5,7 +5,7 @@
 //! is given as a formula: its sixth differences over steps so short that those of the exact function vanish. And the steps, rejected steps and
 //! evaluations of an adaptive method for a fall from rest.
 
-use super::{Arguments, Found, markdown_table};
+use super::{Arguments, FORMAT, Found, markdown_table};
 use crate::number::rough;
 use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
@@ -70,15 +70,18 @@ pub fn find(arguments: &Arguments) -> Result<Found> {
     let record = found.iter().flat_map(|(model, lines)| {
         lines.iter().map(|line| {
             let falls = line.falls.iter().map(|fall| {
-                json!({
+                let mut record = json!({
                     "tolerance": fall.tolerance,
                     "stopped": fall.stopped,
                     "steps": fall.statistics.steps,
                     "rejected": fall.statistics.rejected,
                     "evaluations": fall.statistics.evaluations,
                     "energy": fall.energy,
-                    "seconds": fall.seconds,
-                })
+                });
+                if !arguments.count {
+                    record["seconds"] = fall.seconds.into();
+                }
+                record
             });
             json!({
                 "model": model.name(),
@@ -95,7 +98,7 @@ pub fn find(arguments: &Arguments) -> Result<Found> {
             ("elimination.md".into(), page),
             ("elimination.svg".into(), figure(&found).svg(900, 420)),
         ],
-        record: json!({ "format": "catena-study/1", "study": "elimination", "lines": record }),
+        record: json!({ "format": FORMAT, "study": "elimination", "lines": record }),
     })
 }
 

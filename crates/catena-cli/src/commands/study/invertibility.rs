@@ -9,7 +9,7 @@
 //! L is regular: its determinant is 16 σ⁴ det I |p|⁴. J_F = L X with X → 1, and J_F is invertible where the largest row sum of |X − 1| is
 //! below 1.
 
-use super::{Found, markdown_table};
+use super::{FORMAT, Found, markdown_table};
 use crate::number::rough;
 use catena::algorithm::pendulum::euler::g_columns;
 use catena::algorithm::pendulum::{
@@ -70,7 +70,7 @@ pub fn find() -> Result<Found> {
             ("invertibility.svg".into(), figure.svg(640, 420)),
         ],
         record: json!({
-            "format": "catena-study/1",
+            "format": FORMAT,
             "study": "invertibility",
             "lines": record.collect::<Vec<_>>(),
         }),

@@ -1,6 +1,6 @@
 //! `catena study linpen`: Chou's Table 1 and Figure 2 with our implementation, extended to longer pendulums.
 
-use super::{Arguments, Found, expect_bodies};
+use super::{Arguments, FORMAT, Found};
 use crate::number::rough;
 use catena::algorithm::pendulum::{
     Departures, ImplicitPendulum, Linear, Newton, Pendulum, Scheme, StepCost, consistent_rates,
@@ -38,16 +38,15 @@ const DRIFT: f64 = 100.0;
 
 /// Counts, and unless only that is asked for, measures and simulates.
 pub fn find(arguments: &Arguments) -> Result<Found> {
-    expect_bodies(arguments)?;
     let costs = Costs::count()?;
     let mut found = Found {
         text: costs.markdown(),
         files: vec![("chou-table-1.md".into(), costs.markdown())],
-        record: json!({ "format": "catena-study/1", "study": "linpen", "operations": costs.json() }),
+        record: json!({ "format": FORMAT, "study": "linpen", "operations": costs.json() }),
     };
     if !arguments.count {
-        let times = Times::measure(arguments.bodies)?;
-        let motions = Motions::run(arguments.bodies)?;
+        let times = Times::measure(arguments.bodies())?;
+        let motions = Motions::run(arguments.bodies())?;
         let page = times.markdown(&motions);
         let figure = times.figure(&motions).svg(800, 900);
         found.text.push('\n');
@@ -357,11 +356,17 @@ impl Times {
         let _ = write!(
             text,
             "\n## The linear scheme on long pendulums, ns per body\n\n\
-             It keeps {} bytes per body. From 100 bodies on the whole step per body stays within {:.0} % of its value at 100.\n\n\
-             | bodies | E | J and factors | solution | whole step |\n|---:|---:|---:|---:|---:|\n",
+             It keeps {} bytes per body.",
             Linear::<f64>::bytes_per_body(),
-            100.0 * self.unevenness(),
         );
+        if let Some(unevenness) = self.unevenness() {
+            let _ = write!(
+                text,
+                " From 100 bodies on the whole step per body stays within {:.0} % of its value at 100.",
+                100.0 * unevenness,
+            );
+        }
+        text += "\n\n| bodies | E | J and factors | solution | whole step |\n|---:|---:|---:|---:|---:|\n";
         for parts in &self.long {
             let scale = 1e9 / parts.bodies as f64;
             let _ = writeln!(
@@ -377,15 +382,13 @@ impl Times {
         text + &motions.markdown()
     }
 
-    /// Largest departure of the time per body from that at 100 bodies, relative.
-    fn unevenness(&self) -> f64 {
+    /// Largest departure of the time per body from that at 100 bodies, relative; none if no longer pendulum was measured.
+    fn unevenness(&self) -> Option<f64> {
         let per_body = |parts: &Parts| parts.total() / parts.bodies as f64;
-        let Some(reference) = self.long.iter().find(|parts| parts.bodies == 100) else {
-            return 0.0;
-        };
+        let reference = self.long.iter().find(|parts| parts.bodies == 100)?;
         let long = self.long.iter().filter(|parts| parts.bodies > 100);
         long.map(|parts| (per_body(parts) / per_body(reference) - 1.0).abs())
-            .fold(0.0, larger)
+            .reduce(larger)
     }
 
     fn json(&self) -> Value {

@@ -4,7 +4,7 @@
 //! in a scalar that counts; the other formulations solve with dense and sparse matrices of the linear-algebra library, which only
 //! takes plain numbers: of them the leading terms of the factorizations are given, as each formulation states them.
 
-use super::{Arguments, Found, best_of, markdown_table};
+use super::{Arguments, FORMAT, Found, best_of, markdown_table};
 use crate::commands::count::subject::{both, closed};
 use crate::number::counted;
 use catena::State;
@@ -68,7 +68,7 @@ pub fn find(arguments: &Arguments) -> Result<Found> {
             ("mechanisms.md".into(), page),
             ("mechanisms.svg".into(), figure(&sizes).svg(1000, 460)),
         ],
-        record: json!({ "format": "catena-study/1", "study": "mechanisms", "sizes": record }),
+        record: json!({ "format": FORMAT, "study": "mechanisms", "sizes": record }),
     })
 }
 

@@ -18,6 +18,12 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+/// Format of the records.
+const FORMAT: &str = "catena-paper-study/1";
+
+/// Bodies of the longest pendulum or chain if nothing else is said.
+const BODIES: usize = 1000;
+
 /// What can be studied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Subject {
@@ -50,9 +56,9 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
 
-    /// Bodies of the longest pendulum or chain of linpen and work-precision, from 10 to 100000
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    bodies: usize,
+    /// Bodies of the longest pendulum or chain of linpen and work-precision, from 10 to 100000 [default: 1000]
+    #[arg(long, value_name = "N")]
+    bodies: Option<usize>,
 
     /// Leave out what is timed: the results are then the same every time
     #[arg(long)]
@@ -71,6 +77,7 @@ struct Found {
 
 /// Runs the study.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    arguments.expect_use()?;
     if let Some(folder) = &arguments.output {
         output::make_folder(folder)?;
     }
@@ -98,14 +105,31 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The number of bodies must be one that can be run.
-fn expect_bodies(arguments: &Arguments) -> Result<()> {
-    match (10..=100_000).contains(&arguments.bodies) {
-        true => Ok(()),
-        false => Err(Error::new(
-            ErrorKind::Input,
-            format!("--bodies: {} is not from 10 to 100000", arguments.bodies),
-        )),
+impl Arguments {
+    fn bodies(&self) -> usize {
+        self.bodies.unwrap_or(BODIES)
+    }
+
+    /// Options must be ones that the subject uses, and the number of bodies one that can be run.
+    fn expect_use(&self) -> Result<()> {
+        let refuse = |message: String| Err(Error::new(ErrorKind::Input, message));
+        if self.count && self.subject == Subject::WorkPrecision {
+            return refuse("--count: all of work-precision is timed".into());
+        }
+        let Some(bodies) = self.bodies else {
+            return Ok(());
+        };
+        let uses_bodies = matches!(
+            self.subject,
+            Subject::Papers | Subject::Linpen | Subject::WorkPrecision
+        );
+        if !uses_bodies {
+            return refuse("--bodies: the size of this study is fixed".into());
+        }
+        match (10..=100_000).contains(&bodies) {
+            true => Ok(()),
+            false => refuse(format!("--bodies: {bodies} is not from 10 to 100000")),
+        }
     }
 }
 

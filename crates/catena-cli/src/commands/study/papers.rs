@@ -1,7 +1,8 @@
 //! `catena study papers`: every figure and table of docs/papers.
 
 use super::{
-    Arguments, Found, crossover, elimination, invertibility, linpen, mechanisms, space_robot,
+    Arguments, FORMAT, Found, crossover, elimination, invertibility, linpen, mechanisms,
+    space_robot,
 };
 use crate::commands::count;
 use crate::number::rough;
@@ -55,7 +56,7 @@ pub fn find(arguments: &Arguments) -> Result<Found> {
         text += "\n  -o FOLDER writes them\n";
     }
     let record = json!({
-        "format": "catena-study/1",
+        "format": FORMAT,
         "study": "papers",
         "files": names,
         "falls": drawn.falls.iter().map(Accuracy::json).collect::<Vec<_>>(),

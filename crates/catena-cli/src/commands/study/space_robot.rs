@@ -2,7 +2,7 @@
 //!
 //! Saha's paper on the space robot promises "the exact complexity count" for later. Here it is, counted by running the library.
 
-use super::{Found, markdown_table};
+use super::{FORMAT, Found, markdown_table};
 use crate::commands::count::formula::{Formula, SAHA_FORWARD, WALKER_ORIN};
 use crate::commands::count::subject::{Algorithm, Axes, both, chain, recursion, space_robot};
 use catena::algorithm::kinematics::Rerooted;
@@ -118,7 +118,7 @@ pub fn find() -> Result<Found> {
             ("saha-space-robot-counts.svg".into(), figure.svg(720, 460)),
         ],
         record: json!({
-            "format": "catena-study/1",
+            "format": FORMAT,
             "study": "space-robot",
             "joints": (1..=LONGEST).collect::<Vec<_>>(),
             "lines": record,

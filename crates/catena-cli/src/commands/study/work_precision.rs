@@ -1,7 +1,7 @@
 //! `catena study work-precision`: what accuracy costs, explicit and implicit, with loose and with stiff joints; and what a Newton
 //! iteration in body coordinates costs per body.
 
-use super::{Arguments, Found, expect_bodies};
+use super::{Arguments, FORMAT, Found};
 use crate::number::rough;
 use catena::algorithm::body_coordinates::{
     Acting, BodyEquations, BodyNewton, Formulation, Layout, Stiff,
@@ -70,10 +70,9 @@ fn implicit(tolerances: Tolerances, matrix: NewtonMatrix) -> Integrator {
 
 /// Measures.
 pub fn find(arguments: &Arguments) -> Result<Found> {
-    expect_bodies(arguments)?;
     let mut curves = Vec::new();
     for (links, duration) in LENGTHS {
-        if links > arguments.bodies {
+        if links > arguments.bodies() {
             continue;
         }
         for damping in DAMPING {
@@ -82,7 +81,7 @@ pub fn find(arguments: &Arguments) -> Result<Found> {
     }
     curves.push(Curves::of_pendulum()?);
     let iterations = Iterations::measure()?;
-    let steps = Step::measure_all(arguments.bodies)?;
+    let steps = Step::measure_all(arguments.bodies())?;
     let page = markdown(&curves, &iterations, &steps);
     Ok(Found {
         text: page.clone(),
@@ -91,7 +90,7 @@ pub fn find(arguments: &Arguments) -> Result<Found> {
             ("work-precision.svg".into(), figure(&curves).svg(900, 1500)),
         ],
         record: json!({
-            "format": "catena-study/1",
+            "format": FORMAT,
             "study": "work-precision",
             "curves": curves.iter().map(Curves::json).collect::<Vec<_>>(),
             "iterations": iterations.iter().map(Iterations::json).collect::<Vec<_>>(),

@@ -4,6 +4,7 @@ use super::measure;
 use crate::commands::simulate::{RunArguments, Started, Trial, arithmetic};
 use crate::coordinates::Quantity;
 use crate::model_argument::Loaded;
+use crate::number::counted;
 use crate::{names, output};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::embedded;
@@ -15,6 +16,7 @@ use catena_study::{
     Experiment, ModelPointer, ModelText, Origin, Parameter, PathText, SettingValue, Study,
 };
 use catena_symbolic::native::{self, NativeOptions};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Settings that name files.
@@ -40,6 +42,8 @@ pub struct Simulations {
     is_same_model: bool,
     /// May samples run in lanes? Then options are common to all, and no measure counts events, which lanes do not look for.
     lanes: bool,
+    /// Samples that ran in lanes.
+    ran_in_lanes: AtomicUsize,
 }
 
 /// The options with the values of a sample, as they are typed.
@@ -199,6 +203,7 @@ impl Simulations {
         }
         let simulations = Simulations {
             lanes: !varies && !counts_events,
+            ran_in_lanes: AtomicUsize::new(0),
             targets,
             model,
             common: (!varies).then_some((arguments, loaded)),
@@ -336,6 +341,8 @@ impl Simulations {
                 }
             }
         }
+        self.ran_in_lanes
+            .fetch_add(together.len(), Ordering::Relaxed);
         for (k, trial) in self.run_together(together) {
             measured[k] = Some(trial.and_then(|trial| self.measures(&values[k], &trial)));
         }
@@ -377,15 +384,21 @@ impl Simulations {
         places.into_iter().zip(trials).collect()
     }
 
-    /// How many samples a register computes at once; none where they run one by one.
-    pub fn lanes(&self) -> Option<usize> {
+    /// How many of these samples, which were computed, ran in lanes, in words; none where all ran one by one.
+    pub fn lanes_used(&self, computed: usize) -> Option<String> {
         let lanes = match Cpu::detect() {
             Cpu::Baseline => return None,
             Cpu::Avx2 => 4,
             Cpu::Avx512 => 8,
         };
-        let started = output::quietly(|| self.begin(&self.study.values(0))).ok()?;
-        self.in_lanes(&started).then_some(lanes)
+        match self.ran_in_lanes.load(Ordering::Relaxed) {
+            0 => None,
+            some if some < computed => {
+                let all = counted(computed, "sample", "samples");
+                Some(format!("{some} of {all} ran in lanes"))
+            }
+            _ => Some(format!("samples ran in lanes, {lanes} at a time")),
+        }
     }
 
     /// The model with the values of a sample.

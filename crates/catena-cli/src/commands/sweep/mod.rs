@@ -89,9 +89,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         }
         notes.push(note);
     }
-    if let Some(lanes) = experiment.lanes() {
-        notes.push(format!("samples ran in lanes, {lanes} at a time"));
-    }
+    notes.extend(experiment.lanes_used(samples.len() - carried.before));
     if let Some(path) = output {
         let rows = counted(samples.len(), "row", "rows");
         notes.push(format!("wrote {rows} to {}", path.display()));

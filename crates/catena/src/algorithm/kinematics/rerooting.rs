@@ -20,7 +20,10 @@ use super::{Kinematics, forward_kinematics};
 use crate::algorithm::pendulum::quaternion_of;
 use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Dof, FrameInfo, JointKind, JointSpec, Model, ModelBuilder, RuleSpec, reversed};
+use crate::model::{
+    Dof, ForceRule, FrameInfo, JointKind, JointSpec, Model, ModelBuilder, RuleSpec, SensorRule,
+    reversed,
+};
 use crate::spatial::{Mat3, Pose, Vec3};
 use crate::state::{Base, State, StateView};
 
@@ -82,9 +85,17 @@ impl Rerooted {
             start_velocity: Vec::new(),
             ..free.clone()
         };
-        let turned = path.iter().map(|&joint| &builder.joints[joint]);
-        rename_coordinates(&mut made, &turned.collect::<Vec<_>>())?;
         if !path.is_empty() {
+            // the free joint has another child, and other coordinates
+            expect_no_data(free)?;
+            expect_no_absolute_angles(builder, base)?;
+            let turned: Vec<&JointSpec> = path
+                .iter()
+                .chain([&base])
+                .map(|&joint| &builder.joints[joint])
+                .collect();
+            rename_coordinates(&mut made, &turned)?;
+            expect_no_wrench_sensors(builder, &turned)?;
             made.assumptions.push(format!(
                 "the tree is numbered from link `{link}`{}",
                 match exchanged.is_empty() {
@@ -338,12 +349,62 @@ fn expect_no_data(joint: &JointSpec) -> Result<()> {
     Err(Error::new(
         ErrorKind::Unsupported,
         format!(
-            "{} joint `{}` has rotors, springs, friction or limits along coordinates that it does not have with parent and child exchanged",
+            "{} joint `{}` has rotors, springs, friction or limits along coordinates that it does not have when the tree is numbered from another link",
             joint.kind, joint.name
         ),
     )
     .at(joint.place.clone())
     .hint("choose a root on this side of the joint, or leave out its freedom data"))
+}
+
+/// A torsion spring measures its angle from where its links are at zero coordinates: between a link of this tree and anything outside it, that
+/// depends on the root.
+fn expect_no_absolute_angles(builder: &ModelBuilder, base: usize) -> Result<()> {
+    let is_in_tree = |link: &str| {
+        let mut at = link;
+        let mut last = None;
+        while let Some(joint) = builder.joints.iter().position(|joint| joint.child == at) {
+            at = &builder.joints[joint].parent;
+            last = Some(joint);
+        }
+        last == Some(base)
+    };
+    for force in &builder.forces {
+        if let ForceRule::Torsion { parent, child, .. } = &force.rule
+            && is_in_tree(parent) != is_in_tree(child)
+        {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "torsion spring `{}` between `{parent}` and `{child}` has its zero where the free joint has it: it would change with the root",
+                    force.name
+                ),
+            )
+            .at(force.place.clone())
+            .hint("leave the root where it is, or leave out the spring"));
+        }
+    }
+    Ok(())
+}
+
+/// A sensor of a joint's wrench measures what the parent does to the child: the opposite where they are exchanged.
+fn expect_no_wrench_sensors(builder: &ModelBuilder, exchanged: &[&JointSpec]) -> Result<()> {
+    for sensor in &builder.sensors {
+        if let SensorRule::ForceTorque { joint, .. } = &sensor.rule
+            && exchanged.iter().any(|one| one.name == *joint)
+        {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "sensor `{}` measures the wrench from parent to child of joint `{joint}`, which have other roles when the tree is numbered from another link",
+                    sensor.name
+                ),
+            )
+            .at(sensor.place.clone())
+            .hint("choose a root on this side of the joint, or leave out the sensor"));
+        }
+    }
+    Ok(())
 }
 
 /// Constraints and actuators that name coordinates of exchanged joints name them as they are now.
@@ -360,7 +421,7 @@ fn rename_coordinates(builder: &mut ModelBuilder, exchanged: &[&JointSpec]) -> R
                     return Err(Error::new(
                         ErrorKind::Unsupported,
                         format!(
-                            "coordinate `{name}` is driven or coupled, and {kind} joint `{}` does not have it with parent and child exchanged",
+                            "coordinate `{name}` is driven, coupled or actuated, and {kind} joint `{}` does not have it when the tree is numbered from another link",
                             joint.name
                         ),
                     ));
