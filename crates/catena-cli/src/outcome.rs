@@ -1,7 +1,9 @@
 //! How a command ends: what it prints, and the exit code.
 
+use crate::number::rough;
 use crate::output;
 use catena::Error;
+use catena::residual::within;
 use std::panic::{self, AssertUnwindSafe};
 
 /// Everything went well.
@@ -40,6 +42,18 @@ impl Outcome {
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
+    }
+
+    /// Fails in the words `wrong` if the check of a state, counted from 0, is off by more than is allowed, or by what is not a number.
+    pub fn require(&mut self, state: usize, wrong: &str, difference: f64, allowed: f64) {
+        if !within(difference, allowed) {
+            self.failures.push(format!(
+                "state {}: {wrong}: relative difference {}, allowed {}",
+                state + 1,
+                rough(difference),
+                rough(allowed)
+            ));
+        }
     }
 
     fn code(&self) -> u8 {

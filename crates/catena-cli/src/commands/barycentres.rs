@@ -9,7 +9,7 @@ use crate::state_argument::StateArgument;
 use crate::table::{self, Table};
 use crate::{json, limits};
 use catena::error::{Error, ErrorKind, Result};
-use catena::residual::{larger, largest_of, ratio, within};
+use catena::residual::{larger, largest_of, ratio};
 use catena::spatial::{Mat3, Vec3};
 use catena::{Dynamics, Matrix, Model};
 use catena_mechanism::AugmentedBodies;
@@ -67,14 +67,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     });
     for (index, one) in found.iter().enumerate() {
         for (words, difference) in &one.checks {
-            if !within(*difference, ROUNDING) {
-                outcome.failures.push(format!(
-                    "state {}: {words} does not hold: relative difference {}, allowed {}",
-                    index + 1,
-                    rough(*difference),
-                    rough(ROUNDING)
-                ));
-            }
+            let wrong = format!("{words} does not hold");
+            outcome.require(index, &wrong, *difference, ROUNDING);
         }
     }
     Ok(outcome)

@@ -46,14 +46,7 @@ pub fn run(model: &Model, situations: Vec<Situation>, as_json: bool) -> Result<O
     });
     for (index, one) in found.iter().enumerate() {
         let [difference, allowed] = one.compared;
-        if !agrees(one.compared) {
-            outcome.failures.push(format!(
-                "state {}: differences disagree: relative difference {}, allowed {}",
-                index + 1,
-                rough(difference),
-                rough(allowed)
-            ));
-        }
+        outcome.require(index, "differences disagree", difference, allowed);
     }
     Ok(outcome)
 }

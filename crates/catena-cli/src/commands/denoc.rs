@@ -11,7 +11,7 @@ use crate::{json, limits, output};
 use catena::algorithm::natural_orthogonal_complement::Denoc;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Couplings;
-use catena::residual::{largest, relative, within};
+use catena::residual::{largest, relative};
 use catena::spatial::ArticulatedInertia;
 use catena::{Dynamics, Matrix, Model};
 use catena_io::arrays::{MOST_FREEDOMS, NamedArray, complement, npz};
@@ -134,16 +134,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     for (index, one) in found.iter().enumerate() {
         for check in &one.checks {
-            if within(check.difference, check.allowed) {
-                continue;
-            }
-            outcome.failures.push(format!(
-                "state {}: {} does not hold: relative difference {}, allowed {}",
-                index + 1,
-                check.words,
-                rough(check.difference),
-                rough(check.allowed)
-            ));
+            let wrong = format!("{} does not hold", check.words);
+            outcome.require(index, &wrong, check.difference, check.allowed);
         }
     }
     Ok(outcome)

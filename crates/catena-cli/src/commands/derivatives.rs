@@ -112,13 +112,13 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         false => to_text(&model, arguments.forward, &found),
     });
     for (index, one) in found.iter().enumerate() {
-        if let Some(compared) = one.compared.filter(|compared| !compared.agrees()) {
-            outcome.failures.push(format!(
-                "state {}: dual numbers disagree: relative difference {}, allowed {}",
-                index + 1,
-                rough(compared.difference),
-                rough(compared.allowed)
-            ));
+        if let Some(compared) = one.compared {
+            outcome.require(
+                index,
+                "dual numbers disagree",
+                compared.difference,
+                compared.allowed,
+            );
         }
     }
     Ok(outcome)

@@ -14,7 +14,7 @@ use crate::table::{self, Table};
 use crate::{json, limits, output};
 use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
-use catena::residual::{larger, within};
+use catena::residual::larger;
 use catena::{Dynamics, Matrix, Model, State};
 use catena_mechanism::{Behaviour, Linearisation, Mode, Modes};
 use catena_plot::{View, strip};
@@ -148,13 +148,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             ),
         ];
         for (words, difference, allowed) in checks {
-            if difference.is_some_and(|x| !within(x, allowed)) {
-                outcome.failures.push(format!(
-                    "state {}: {words}: relative difference {}, allowed {}",
-                    index + 1,
-                    rough(difference.unwrap_or(f64::NAN)),
-                    rough(allowed)
-                ));
+            if let Some(difference) = difference {
+                outcome.require(index, words, difference, allowed);
             }
         }
     }
@@ -271,21 +266,23 @@ fn to_text(model: &Model, found: &[Found]) -> String {
     text
 }
 
+/// A table of the freedoms with their positions; more columns may follow.
+fn freedoms_and_positions(model: &Model, q: &[f64]) -> Table {
+    let dofs = model.tree().dofs.iter();
+    let places = position_of_freedom(model).into_iter();
+    Table::new()
+        .text("freedom", names(model))
+        .numbers("position", places.map(|at| at.map(|at| shown(q[at]))))
+        .text(
+            "in",
+            dofs.map(|dof| dof.velocity_unit.trim_end_matches("/s")),
+        )
+}
+
 fn equilibrium(model: &Model, one: &Found) -> String {
     let (linear, dofs) = (&one.linear, &model.tree().dofs);
     let closed = linear.freedoms() < model.nv();
-    let positions = position_of_freedom(model).into_iter();
-    let mut table = Table::new()
-        .text("freedom", names(model))
-        .numbers(
-            "position",
-            positions.map(|at| at.map(|at| shown(linear.state.q[at]))),
-        )
-        .text(
-            "in",
-            dofs.iter()
-                .map(|dof| dof.velocity_unit.trim_end_matches("/s")),
-        )
+    let mut table = freedoms_and_positions(model, &linear.state.q)
         .numbers("effort", linear.effort.iter().map(|&x| Some(x)))
         .text("in", dofs.iter().map(|dof| dof.force_unit));
     if closed {

@@ -21,7 +21,7 @@ use catena::algorithm::factorization::EndEffector;
 use catena::algorithm::natural_orthogonal_complement::Denoc;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::FrameInfo;
-use catena::residual::{largest, relative, within};
+use catena::residual::{largest, relative};
 use catena::spatial::{Force, Motion, Vec3};
 use catena::{Base, Dynamics, Matrix, Model};
 use clap::Args;
@@ -119,14 +119,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     });
     for (index, one) in found.iter().enumerate() {
         for (words, difference) in &one.checks {
-            if !within(*difference, ROUNDING) {
-                outcome.failures.push(format!(
-                    "state {}: {words} does not hold: relative difference {}, allowed {}",
-                    index + 1,
-                    rough(*difference),
-                    rough(ROUNDING)
-                ));
-            }
+            let wrong = format!("{words} does not hold");
+            outcome.require(index, &wrong, *difference, ROUNDING);
         }
     }
     Ok(outcome)

@@ -1,17 +1,17 @@
 //! Linear equations about a steady motion of what rolls.
 
-use super::{EIGENVECTORS, WIDE, mode_json, modes, names, refuse_wrenches, shown};
+use super::{
+    EIGENVECTORS, WIDE, freedoms_and_positions, mode_json, modes, names, refuse_wrenches, shown,
+};
 use crate::commands::info::one_line;
-use crate::coordinates::position_of_freedom;
 use crate::json;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::situation::{self, Moved, Situation};
-use crate::table::{self, Table};
+use crate::table;
 use catena::Model;
 use catena::algorithm::constrained::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
-use catena::residual::within;
 use catena_mechanism::{Modes, SteadyMotion};
 use serde_json::{Value, json};
 
@@ -64,14 +64,7 @@ pub(super) fn run(model: &Model, situations: Vec<Situation>, as_json: bool) -> R
             ),
         ];
         for (words, difference) in checks {
-            if !within(difference, EIGENVECTORS) {
-                outcome.failures.push(format!(
-                    "state {}: {words}: relative difference {}, allowed {}",
-                    index + 1,
-                    rough(difference),
-                    rough(EIGENVECTORS)
-                ));
-            }
+            outcome.require(index, words, difference, EIGENVECTORS);
         }
     }
     Ok(outcome)
@@ -108,18 +101,7 @@ fn to_text(model: &Model, found: &[Found]) -> String {
 
 fn motion(model: &Model, one: &Found) -> String {
     let (linear, dofs) = (&one.linear, &model.tree().dofs);
-    let positions = position_of_freedom(model).into_iter();
-    let table = Table::new()
-        .text("freedom", names(model))
-        .numbers(
-            "position",
-            positions.map(|at| at.map(|at| shown(linear.state.q[at]))),
-        )
-        .text(
-            "in",
-            dofs.iter()
-                .map(|dof| dof.velocity_unit.trim_end_matches("/s")),
-        )
+    let table = freedoms_and_positions(model, &linear.state.q)
         .numbers("velocity", linear.state.v.iter().map(|&v| Some(shown(v))))
         .text("in", dofs.iter().map(|dof| dof.velocity_unit))
         .numbers("effort", linear.effort.iter().map(|&x| Some(x)))
