@@ -73,12 +73,35 @@ class Study:
         resume: bool = False,
         overwrite: bool = False,
         threads: int = 0,
+        engine: str = "threads",
+        address: Optional[str] = None,
     ) -> Results:
-        """Computes all samples and writes them to a file, .parquet or .csv, as `catena sweep` does."""
+        """Computes all samples and writes them to a file, .parquet or .csv, as `catena sweep` does.
+
+        `engine="ray"` computes them on a cluster of Ray: the one this process has joined (`ray.init`), else the one at
+        `address`, else one that Ray finds or starts. The file is the same.
+        """
         if resume and overwrite:
             raise InputError("resume and overwrite exclude each other", hint="choose one of them")
         mode = "resume" if resume else "overwrite" if overwrite else "new"
+        if engine == "ray":
+            if threads:
+                raise InputError("threads do not go with engine \"ray\"", hint="a cluster uses all its processors")
+            return self._on_cluster(os.fspath(output), mode, address)
+        if engine != "threads":
+            raise InputError(f"there is no engine {engine!r}", hint='use "threads" or "ray"')
+        if address is not None:
+            raise InputError("an address goes with engine \"ray\"", hint='give engine="ray" too')
         return self._results(self._data.sweep(os.fspath(output), mode, _threads(threads)))
+
+    def _on_cluster(self, output: str, mode: str, address: Optional[str]) -> Results:
+        from ._ray import Cluster
+
+        with Cluster(address) as cluster:
+            shipment = self._data.pack()
+            ledger = self._data.begin(output, mode)
+            cluster.carry_out(shipment, ledger.missing, ledger.take)
+        return self._results(ledger.finish())
 
     def _indices(self, samples: Optional[Iterable[int]]) -> List[int]:
         indices = [int(k) for k in (range(len(self)) if samples is None else samples)]
@@ -111,6 +134,10 @@ def sweep(
     resume: bool = False,
     overwrite: bool = False,
     threads: int = 0,
+    engine: str = "threads",
+    address: Optional[str] = None,
 ) -> Results:
-    """Carries a study file out and writes its results, .parquet or .csv."""
-    return Study(study).sweep(output, resume=resume, overwrite=overwrite, threads=threads)
+    """Carries a study file out and writes its results, .parquet or .csv; on a cluster with `engine="ray"`."""
+    return Study(study).sweep(
+        output, resume=resume, overwrite=overwrite, threads=threads, engine=engine, address=address
+    )

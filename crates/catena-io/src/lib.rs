@@ -28,6 +28,7 @@ mod angle;
 pub mod arrays;
 pub mod document;
 mod export;
+pub mod files;
 mod json_tree;
 mod lines;
 mod mjcf;

@@ -7,6 +7,7 @@
 
 use super::attributes::Attributes;
 use super::tree::Node;
+use crate::files;
 use catena::error::{Error, ErrorKind, Place, Result};
 use catena::spatial::{Sym3, Vec3};
 use std::path::Path;
@@ -148,9 +149,9 @@ fn read_file(node: Node<'_>, path: &Path) -> Result<Surface> {
         line: None,
     };
     let fail = |message: &str| Error::new(ErrorKind::File, message).at(place.clone());
-    let size = match path.metadata() {
-        Ok(about) if about.is_file() => about.len(),
-        _ => {
+    let size = match files::size(path) {
+        Some(size) => size,
+        None => {
             let message = format!(
                 "{}: the file `{}` does not exist",
                 node.describe(),
@@ -165,7 +166,7 @@ fn read_file(node: Node<'_>, path: &Path) -> Result<Surface> {
         return Err(fail("the mesh is larger than 1 GB"));
     }
     let bytes =
-        std::fs::read(path).map_err(|error| fail(&format!("the file cannot be read: {error}")))?;
+        files::read(path).map_err(|error| fail(&format!("the file cannot be read: {error}")))?;
     let extension = path
         .extension()
         .unwrap_or_default()

@@ -1,6 +1,7 @@
 //! A model file and the files it includes, as one tree of elements.
 
 use crate::document::read_text;
+use crate::files;
 use crate::lines::Lines;
 use crate::xml;
 use catena::error::{Error, ErrorKind, Place, Result};
@@ -126,7 +127,9 @@ impl Tree {
             .parent()
             .map(|folder| folder.join(file));
         let path = match beside_this {
-            Some(path) if !beside_main.exists() && path.exists() => path,
+            Some(path) if files::size(&beside_main).is_none() && files::size(&path).is_some() => {
+                path
+            }
             _ => beside_main,
         };
         if !self.included.insert(path.clone()) {
@@ -136,7 +139,7 @@ impl Tree {
                 .hint("a file can be included once in a model"));
         }
         let file_name = path.display().to_string();
-        if !path.is_file() {
+        if files::size(&path).is_none() {
             let message = format!("the included file `{file}` does not exist");
             return Err(Error::new(ErrorKind::File, message)
                 .at(place)

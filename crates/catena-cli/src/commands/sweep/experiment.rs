@@ -11,13 +11,15 @@ use catena::model::embedded;
 use catena::native::{Compiled, Compiler, Kernel};
 use catena::simulate::{Simulation, advance_together};
 use catena::{Cpu, Model, State};
-use catena_io::document::advice;
+use catena_io::document::{advice, read_text};
+use catena_io::files::Parcel;
 use catena_study::{
     Experiment, ModelPointer, ModelText, Origin, Parameter, PathText, SettingValue, Study,
 };
 use catena_symbolic::native::{self, NativeOptions};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Settings that name files.
 const FILES: &[&str] = &["state", "efforts", "trajectory"];
@@ -44,6 +46,10 @@ pub struct Simulations {
     lanes: bool,
     /// Samples that ran in lanes.
     ran_in_lanes: AtomicUsize,
+    /// The study file.
+    path: PathBuf,
+    /// Files that came with the study from another machine; those of the disk where there are none.
+    files: Option<Arc<Parcel>>,
 }
 
 /// The options with the values of a sample, as they are typed.
@@ -161,6 +167,40 @@ fn kept(
 }
 
 impl Simulations {
+    /// Those of a study file that has a design.
+    pub fn open(path: &Path) -> Result<Self> {
+        let study = Study::read(path)?;
+        study.expect_design()?;
+        let simulations = Simulations::new(study)?;
+        Ok(Simulations {
+            path: path.to_path_buf(),
+            ..simulations
+        })
+    }
+
+    /// Those of a study file that has come with its files from another machine.
+    pub(super) fn open_parcel(path: &Path, files: Parcel) -> Result<Self> {
+        let files = Arc::new(files);
+        let simulations = files.open(|| Simulations::open(path))?;
+        Ok(Simulations {
+            files: Some(files),
+            ..simulations
+        })
+    }
+
+    /// Does something that reads the study's files.
+    fn with_files<T>(&self, what: impl FnOnce() -> T) -> T {
+        match &self.files {
+            Some(files) => files.open(what),
+            None => what(),
+        }
+    }
+
+    /// The study file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Those of a study. What is wrong with the study is found here, by a first sample if need be.
     pub fn new(study: Study) -> Result<Self> {
         expect_settings(&study)?;
@@ -204,6 +244,8 @@ impl Simulations {
         let simulations = Simulations {
             lanes: !varies && !counts_events,
             ran_in_lanes: AtomicUsize::new(0),
+            path: PathBuf::new(),
+            files: None,
             targets,
             model,
             common: (!varies).then_some((arguments, loaded)),
@@ -251,6 +293,10 @@ impl Simulations {
 
     /// Everything that decides the results.
     pub fn origin(&self) -> Result<Origin> {
+        self.with_files(|| self.origin_of_files())
+    }
+
+    fn origin_of_files(&self) -> Result<Origin> {
         let study = &self.study;
         let mut entries = vec![
             ("study file".to_string(), study.text.clone()),
@@ -268,10 +314,7 @@ impl Simulations {
             .chain(own.map(|name| study.file(&name)));
         for path in files {
             let name = path.display().to_string();
-            let text = std::fs::read_to_string(&path).map_err(|error| {
-                let message = format!("the file cannot be read: {error}");
-                catena_io::document::file_error(ErrorKind::File, &name, message)
-            })?;
+            let text = read_text(&path, &name)?;
             let file = path
                 .file_name()
                 .unwrap_or_default()
@@ -464,7 +507,7 @@ impl Experiment for Simulations {
     }
 
     fn measure_all(&self, values: &[Vec<f64>]) -> Vec<Result<Vec<f64>>> {
-        output::quietly(|| self.measure_together(values))
+        self.with_files(|| output::quietly(|| self.measure_together(values)))
     }
 
     fn together(&self) -> usize {
