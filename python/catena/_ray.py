@@ -16,6 +16,7 @@ import logging
 import math
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -36,6 +37,8 @@ GROWTH = 8
 AHEAD = 2
 #: Workers that a sample may take with it.
 DEATHS = 5
+#: Seconds in which an address must answer.
+PATIENCE = 10.0
 #: Seconds between two looks at the size of the cluster.
 LOOK = 1.0
 
@@ -150,6 +153,13 @@ def _imported() -> Any:
     return ray
 
 
+def _expect_someone(address: Optional[str]) -> None:
+    """Ray would try for minutes to reach an address where nobody listens."""
+    host, _, port = (address or "").rpartition(":")
+    if host and port.isdecimal() and "/" not in host:
+        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+
+
 class Cluster:
     """A cluster that was joined; it is left at the end, unless the caller had joined it before."""
 
@@ -158,8 +168,9 @@ class Cluster:
         self._joined = not self.ray.is_initialized()
         if self._joined:
             try:
+                _expect_someone(address)
                 self.ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-            except (OSError, RuntimeError, ValueError) as error:
+            except (OSError, OverflowError, RuntimeError, ValueError) as error:
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]
                 raise UnsupportedError(
                     f"no cluster of Ray at {address or 'any address'}: {reason}",
