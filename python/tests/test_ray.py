@@ -1,6 +1,7 @@
 """Studies on a real cluster of Ray, of two nodes on this machine: workers, nodes and drivers that die in the middle."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -198,6 +199,25 @@ def test_a_node_leaves(cluster, folder):
         assert ray.is_initialized()
     finally:
         ray.shutdown()
+
+
+def test_the_commands_of_the_page(cluster, root, tmp_path):
+    """The how-to, on this cluster."""
+    page = (root / "docs" / "how-to" / "study-on-a-cluster.md").read_text()
+    (tmp_path / "payload.toml").write_text(re.search(r"^```toml payload.toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1])
+    shutil.copytree(root / "models", tmp_path / "models")
+    commands = re.findall(r"^\$ catena (sweep .*)$", page, re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        words = command.replace("…:6379", cluster.address).split()
+        run = subprocess.run([sys.executable, "-m", "catena", *words], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+        assert run.returncode == 0, run.stderr
+    (block,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    words = [sys.executable, "-c", block]
+    environment = {**os.environ, "RAY_ADDRESS": cluster.address}
+    subprocess.run(words, cwd=tmp_path, env=environment, timeout=PATIENCE, check=True, capture_output=True)
+    one = (tmp_path / "one-machine.parquet").read_bytes()
+    assert one == (tmp_path / "results.parquet").read_bytes() == (tmp_path / "from-python.parquet").read_bytes()
 
 
 def test_chunks_take_the_wanted_time():

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, numbers, run_in};
+use common::{Folder, numbers, run_in, run_with};
 use std::path::Path;
 
 /// A study of the two-link arm; what differs between tests is put in place of the words in capitals.
@@ -532,15 +532,11 @@ fn a_cluster_that_cannot_be_reached() {
     use std::os::unix::fs::PermissionsExt;
     let folder = folder("sweep-no-cluster");
     let on_cluster = |python: &str, more: &[&str]| {
-        let told = std::process::Command::new(env!("CARGO_BIN_EXE_catena"))
-            .args(["sweep", "study.toml", "-o", "x.csv", "--engine", "ray"])
-            .args(more)
-            .current_dir(folder.path())
-            .env("CATENA_PYTHON", python)
-            .output()
-            .expect("the program can be started");
-        assert_eq!(told.status.code(), Some(2));
-        String::from_utf8(told.stderr).expect("UTF-8")
+        let words = ["sweep", "study.toml", "-o", "x.csv", "--engine", "ray"];
+        let words = [&words[..], more].concat();
+        let run = run_with(folder.path(), &words, &[("CATENA_PYTHON", python)]);
+        assert_eq!(run.code, 2);
+        run.stderr
     };
     let journal = folder.path().join("x.csv.journal");
     let said = on_cluster("./no-such-python", &[]);
