@@ -20,7 +20,7 @@ import socket
 import sys
 import threading
 import time
-from typing import Any, Callable, Deque, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Deque, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import _catena
 from .errors import Error, InputError, UnsupportedError
@@ -132,10 +132,10 @@ def samples(check: str, parcel: List[Any], first: int, end: int) -> Tuple[bytes,
     node_id = ray.get_runtime_context().get_node_id()
     try:
         if _kept[0] != check:
-            shipment = ray.get(parcel[0])
+            shipment, measures, record = ray.get(parcel)
             # instructions that the driver's processor has not, give other bits
             os.environ["CATENA_CPU"] = json.loads(shipment[: shipment.index(b"\n")])["cpu"]
-            _kept = (check, _catena.StudyData.unpack(shipment))
+            _kept = (check, _catena.StudyData.unpack(shipment, measures, record))
         begin = time.perf_counter()
         lines = _kept[1].lines(first, end)
         return lines, time.perf_counter() - begin, f"{node_id} {os.getpid()}", None
@@ -184,11 +184,22 @@ class Cluster:
         if self._joined:
             self.ray.shutdown()
 
-    def carry_out(self, shipment: bytes, missing: Iterable[Tuple[int, int]], take: Callable[[bytes], Any]) -> Work:
-        """Computes samples; `take` gets them as lines of a journal, chunk by chunk, as they come."""
+    def carry_out(
+        self,
+        shipment: bytes,
+        missing: Iterable[Tuple[int, int]],
+        take: Callable[[bytes], Any],
+        measures: Sequence[Tuple[str, str, Callable[..., float]]] = (),
+        record: Sequence[str] = (),
+    ) -> Work:
+        """Computes samples; `take` gets them as lines of a journal, chunk by chunk, as they come.
+
+        `measures` are those of the study that are functions of Python, `record` columns that they need.
+        """
         ray, lost_with_worker = self.ray, _losses(self.ray)
         task = ray.remote(samples).options(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD", name="catena.samples")
-        check, parcel = hashlib.sha256(shipment).hexdigest(), ray.put(shipment)
+        check = hashlib.sha256(shipment).hexdigest()
+        parcel = [ray.put(part) for part in (shipment, list(measures), list(record))]
         queue, sizes = Queue(missing), Sizes()
         flying: Dict[Any, Chunk] = {}
         workers: Set[str] = set()
@@ -202,7 +213,7 @@ class Cluster:
                 next_look = begin + LOOK
             while queue.left and len(flying) < AHEAD * processors:
                 chunk = queue.cut(sizes.next(queue.left, processors))
-                flying[task.remote(check, [parcel], chunk.first, chunk.end)] = chunk
+                flying[task.remote(check, parcel, chunk.first, chunk.end)] = chunk
             overhead += time.perf_counter() - begin
             ready, _ = ray.wait(list(flying), num_returns=1, timeout=LOOK)
             if len(flying) > 1 and ready:

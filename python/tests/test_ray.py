@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import catena
@@ -140,7 +141,7 @@ def test_a_study_needs_no_disk_on_the_nodes(cluster, folder, tmp_path):
     """The cluster gets bytes; the folder is gone when it computes them."""
     away = tmp_path / "away"
     shutil.copytree(folder, away)
-    study = _catena.StudyData(str(away / "study.toml"))
+    study = _catena.StudyData(str(away / "study.toml"), [], [])
     shipment, ledger = study.pack(), study.begin(str(tmp_path / "away.parquet"), "new")
     shutil.rmtree(away)
     with _ray.Cluster(cluster.address) as joined:
@@ -201,6 +202,16 @@ def test_a_node_leaves(cluster, folder):
         ray.shutdown()
 
 
+def test_measures_in_python_travel(cluster, folder, tmp_path):
+    shutil.copytree(folder / "parts", tmp_path / "parts")
+    (tmp_path / "small.toml").write_text(STUDY.replace("COUNT", "12"))
+    study = catena.Study(tmp_path / "small.toml", measures={"range": lambda sample: float(np.ptp(sample.columns["q.elbow"]))})
+    here = study.sweep(tmp_path / "here.parquet", threads=1)
+    there = study.sweep(tmp_path / "there.parquet", engine="ray", address=cluster.address)
+    assert here.measures["range"].tolist() == there.measures["range"].tolist() and (here.measures["range"] > 0).any()
+    assert (tmp_path / "here.parquet").read_bytes() == (tmp_path / "there.parquet").read_bytes()
+
+
 def test_the_commands_of_the_page(cluster, root, tmp_path):
     """The how-to, on this cluster."""
     page = (root / "docs" / "how-to" / "study-on-a-cluster.md").read_text()
@@ -250,14 +261,14 @@ def test_a_sample_that_ends_its_worker_is_found():
 
 
 def test_a_node_with_other_bits_is_refused(folder):
-    shipment = _catena.StudyData(str(folder / "study.toml")).pack()
+    shipment = _catena.StudyData(str(folder / "study.toml"), [], []).pack()
     version = f'"catena {_catena.__version__}"'.encode()
     assert shipment.count(version) == 1
     with pytest.raises(catena.InputError, match="a node has another version of catena: catena .*, not catena 0.0.0") as caught:
-        _catena.StudyData.unpack(shipment.replace(version, b'"catena 0.0.0"'))
+        _catena.StudyData.unpack(shipment.replace(version, b'"catena 0.0.0"'), [], [])
     assert "same version of catena on every node" in caught.value.hint
     with pytest.raises(catena.InputError, match="has not arrived as it was sent"):
-        _catena.StudyData.unpack(shipment[:-1])
+        _catena.StudyData.unpack(shipment[:-1], [], [])
 
 
 def test_what_is_missing_is_named(folder, monkeypatch):

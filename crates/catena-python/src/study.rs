@@ -2,7 +2,7 @@
 
 use crate::error::{guarded, raise, refuse};
 use catena::error::{Error, ErrorKind, Result};
-use catena_cli::{Engine, Shipment, Simulations};
+use catena_cli::{Engine, Function, Shipment, Simulations};
 use catena_study::{Ledger, Mode, Sample, carry_out, lines_of};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -23,6 +23,31 @@ fn row(sample: Sample) -> Row {
         Err(failure) => (None, Some(failure)),
     };
     (sample.index, sample.values, measures, failure)
+}
+
+/// A measure in Python: its name, what it is, and a function of values, names of columns, and numbers of a run as bytes.
+type Measure = (String, String, Py<PyAny>);
+
+fn function((name, text, function): Measure) -> Function {
+    let call = move |values: &[f64], columns: &[String], rows: &[f64]| {
+        Python::attach(|py| {
+            let bytes: Vec<u8> = rows.iter().flat_map(|x| x.to_ne_bytes()).collect();
+            let arguments = (values.to_vec(), columns.to_vec(), PyBytes::new(py, &bytes));
+            let found = function.call1(py, arguments);
+            found
+                .and_then(|found| found.extract::<f64>(py))
+                .map_err(|error| Error::new(ErrorKind::Input, error.to_string()))
+        })
+    };
+    Function {
+        name,
+        text,
+        call: Box::new(call),
+    }
+}
+
+fn functions(measures: Vec<Measure>) -> Vec<Function> {
+    measures.into_iter().map(function).collect()
 }
 
 /// The simulations of a study file.
@@ -143,9 +168,16 @@ impl LedgerData {
 #[pymethods]
 impl StudyData {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        measures: Vec<Measure>,
+        record: Vec<String>,
+    ) -> PyResult<Self> {
         guarded(py, || {
-            let simulations = Simulations::open(&path).map_err(|error| raise(py, &error))?;
+            let opened = Simulations::open(&path)
+                .and_then(|simulations| simulations.with_functions(functions(measures), &record));
+            let simulations = opened.map_err(|error| raise(py, &error))?;
             Ok(StudyData {
                 simulations: Arc::new(simulations),
             })
@@ -154,9 +186,15 @@ impl StudyData {
 
     /// A study that another machine has sent.
     #[staticmethod]
-    fn unpack(py: Python<'_>, shipment: Vec<u8>) -> PyResult<Self> {
+    fn unpack(
+        py: Python<'_>,
+        shipment: &[u8],
+        measures: Vec<Measure>,
+        record: Vec<String>,
+    ) -> PyResult<Self> {
         guarded(py, || {
-            let simulations = py.detach(|| Shipment::unpack(&shipment));
+            let functions = functions(measures);
+            let simulations = py.detach(|| Shipment::unpack(shipment, functions, &record));
             let simulations = simulations.map_err(|error| raise(py, &error))?;
             Ok(StudyData {
                 simulations: Arc::new(simulations),

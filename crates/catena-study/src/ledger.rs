@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::journal::lines_of;
 
-    const STUDY: &str = "format = \"catena-study/1\"\nmodel = \"x\"\n[[parameter]]\nname = \"a\"\nvalues = [0.1, 0.2, 0.3, 0.4]\n[design]\nkind = \"grid\"\n[[measure]]\nname = \"f\"\nvalue = \"a\"\n";
+    const STUDY: &str = "format = \"catena-study/1\"\nmodel = \"x\"\n[[parameter]]\nname = \"a\"\npath = \"q.a\"\nvalues = [0.1, 0.2, 0.3, 0.4]\n[design]\nkind = \"grid\"\n[[measure]]\nname = \"f\"\nvalue = \"a\"\n";
 
     fn sample(study: &Study, index: usize) -> Sample {
         Sample {

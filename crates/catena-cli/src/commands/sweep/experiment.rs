@@ -14,7 +14,7 @@ use catena::{Cpu, Model, State};
 use catena_io::document::{advice, read_text};
 use catena_io::files::Parcel;
 use catena_study::{
-    Experiment, ModelPointer, ModelText, Origin, Parameter, PathText, SettingValue, Study,
+    Experiment, Measure, ModelPointer, ModelText, Origin, Parameter, PathText, SettingValue, Study,
 };
 use catena_symbolic::native::{self, NativeOptions};
 use std::path::{Path, PathBuf};
@@ -23,6 +23,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Settings that name files.
 const FILES: &[&str] = &["state", "efforts", "trajectory"];
+
+/// A measure that is no formula.
+pub struct Function {
+    /// Its name in the results.
+    pub name: String,
+    /// What it is: a study is not resumed with another.
+    pub text: String,
+    /// Gives the measure of values of the parameters, the names of the columns of a run, and its numbers, row by row.
+    pub call: Box<dyn Fn(&[f64], &[String], &[f64]) -> Result<f64> + Send + Sync>,
+}
 
 /// What a parameter sets.
 enum Target {
@@ -40,6 +50,8 @@ pub struct Simulations {
     common: Option<(RunArguments, Loaded)>,
     /// Columns that the measures need.
     record: Vec<String>,
+    /// The last measures of the study, which are no formulas.
+    functions: Vec<Function>,
     /// Does the model stay the same? Then machine code is generated for it once.
     is_same_model: bool,
     /// May samples run in lanes? Then options are common to all, and no measure counts events, which lanes do not look for.
@@ -188,6 +200,53 @@ impl Simulations {
         })
     }
 
+    /// Adds measures that are no formulas, and columns that they need beside those of every run.
+    pub fn with_functions(mut self, functions: Vec<Function>, record: &[String]) -> Result<Self> {
+        let refuse = |message: String, hint: &str| {
+            let error = Error::new(ErrorKind::Input, message);
+            Err(error.hint(hint))
+        };
+        let known = self.with_files(|| self.known_columns())?;
+        if let Some(name) = record.iter().find(|name| !known.contains(name)) {
+            let message = format!("the run has no column `{name}`");
+            let hint = match names::nearest(name, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "docs/run-files.md lists columns".to_string(),
+            };
+            return refuse(message, &hint);
+        }
+        self.record.extend_from_slice(record);
+        for function in functions {
+            let study = &mut self.study;
+            let taken = study.parameters.iter().map(|p| p.name.as_str());
+            let taken = taken.chain(study.measures.iter().map(|m| m.name.as_str()));
+            let is_taken = taken
+                .chain(["", "sample", "failure"])
+                .any(|taken| taken == function.name);
+            if is_taken {
+                let message = format!("a measure cannot be named `{}`", function.name);
+                return refuse(message, "columns of the results have names of their own");
+            }
+            study.measures.push(Measure {
+                name: function.name.clone(),
+                unit: String::new(),
+                formula: String::new(),
+                place: study.model_place.clone(),
+            });
+            self.functions.push(function);
+        }
+        Ok(self)
+    }
+
+    /// Columns that the run of the first sample may have.
+    fn known_columns(&self) -> Result<Vec<String>> {
+        let values = self.study.values(0);
+        let arguments = RunArguments::read(&words(&self.study, &values))?;
+        let nominal = arguments.load()?;
+        let loaded = self.changed(nominal.clone(), &values).unwrap_or(nominal);
+        arguments.columns(loaded)
+    }
+
     /// Does something that reads the study's files.
     fn with_files<T>(&self, what: impl FnOnce() -> T) -> T {
         match &self.files {
@@ -246,6 +305,7 @@ impl Simulations {
             ran_in_lanes: AtomicUsize::new(0),
             path: PathBuf::new(),
             files: None,
+            functions: Vec::new(),
             targets,
             model,
             common: (!varies).then_some((arguments, loaded)),
@@ -322,6 +382,9 @@ impl Simulations {
                 .into_owned();
             entries.push((format!("file {file}"), text));
         }
+        let functions = self.functions.iter();
+        let functions = functions.map(|own| (format!("measure {}", own.name), own.text.clone()));
+        entries.extend(functions);
         let kind = arithmetic(self.is_same_model).into_iter();
         entries.extend(kind.map(|(_, name, value)| (name.to_string(), value)));
         Ok(Origin { entries })
@@ -357,10 +420,17 @@ impl Simulations {
     fn measures(&self, values: &[f64], trial: &Trial) -> Result<Vec<f64>> {
         let study = &self.study;
         let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
-        let measures = study.measures.iter();
-        measures
-            .map(|measure| measure::value(measure, &names, values, trial))
-            .collect()
+        let formulas = study.measures.len() - self.functions.len();
+        let (formulas, others) = study.measures.split_at(formulas);
+        let formulas = formulas
+            .iter()
+            .map(|measure| measure::value(measure, &names, values, trial));
+        let others = others.iter().zip(&self.functions);
+        let others = others.map(|(measure, function)| {
+            (function.call)(values, &trial.columns, &trial.rows)
+                .map_err(|error| measure::about(measure, &error))
+        });
+        formulas.chain(others).collect()
     }
 
     /// May the run of a sample be computed in lanes? That depends on the sample alone, so that its bits do, too.

@@ -7,7 +7,7 @@ mod ray;
 mod report;
 mod shipment;
 
-pub use experiment::Simulations;
+pub use experiment::{Function, Simulations};
 pub use shipment::Shipment;
 
 use crate::number::counted;

@@ -1,6 +1,6 @@
 //! A study as another machine needs it: its file, the files that it reads, and what must be the same there.
 
-use super::experiment::Simulations;
+use super::experiment::{Function, Simulations};
 use crate::output;
 use catena::Cpu;
 use catena::error::{Error, ErrorKind, Result};
@@ -38,10 +38,12 @@ impl Shipment {
     /// Reads all files of a study again, and keeps them.
     pub fn pack(simulations: &Simulations) -> Result<Self> {
         let path = simulations.path();
-        let (origin, files) =
+        let (read, files) =
             files::collected(|| output::quietly(|| Simulations::open(path)?.origin()));
-        let origin = origin?;
-        if origin != simulations.origin()? {
+        let (read, origin) = (read?, simulations.origin()?);
+        // measures that are no formulas are not in the files
+        let is_same = |entry| origin.entries.contains(entry);
+        if !read.entries.iter().all(is_same) {
             return Err(refuse("a file of the study has changed while it was read")
                 .hint("give the command again"));
         }
@@ -107,13 +109,19 @@ impl Shipment {
     }
 
     /// The simulations of a study that has come as [bytes](Self::to_bytes); an error if they would have other bits here than where it comes from.
-    pub fn unpack(bytes: &[u8]) -> Result<Simulations> {
+    /// Measures that are no formulas come beside them.
+    pub fn unpack(
+        bytes: &[u8],
+        functions: Vec<Function>,
+        record: &[String],
+    ) -> Result<Simulations> {
         let shipment = Shipment::read(bytes).ok_or_else(|| {
             refuse("the study has not arrived as it was sent")
                 .hint("install the same version of catena on every node")
         })?;
         let simulations =
             output::quietly(|| Simulations::open_parcel(&shipment.study, shipment.files.clone()))?;
+        let simulations = simulations.with_functions(functions, record)?;
         let own = simulations.origin()?;
         match shipment.origin.difference(&own) {
             None => Ok(simulations),
