@@ -50,7 +50,7 @@ value = "max(abs(tau.shoulder)) / 30"
 #: Seconds of the study on one core.
 LENGTH = 5.0
 #: Seconds that anything may take.
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 @pytest.fixture(scope="module")
