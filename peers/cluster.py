@@ -25,10 +25,10 @@ from ray.cluster_utils import Cluster  # noqa: E402
 import catena  # noqa: E402
 from catena import _catena, _ray  # noqa: E402
 
-FALLS = 100_000
+FALLS = int(os.environ.get("FALLS", "100000"))
 TURNS = int(os.environ.get("TURNS", "3"))
 CHUNKS = 2_000
-ROWS = 1_000_000
+ROWS = int(os.environ.get("ROWS", "1000000"))
 GOAL = 1.7
 NODES, CORES = 100, 64
 # seconds of a sample on one core
@@ -69,7 +69,7 @@ def study(folder, count):
     path = pathlib.Path(folder) / f"falls-{count}.toml"
     parameters = "".join(PARAMETER.format(k=k) for k in range(1, 7))
     path.write_text(STUDY.replace("COUNT", str(count)).replace("PARAMETERS", parameters))
-    return _catena.StudyData(str(path))
+    return _catena.StudyData(str(path), [], [])
 
 
 def processors(count):
@@ -141,13 +141,12 @@ def memory():
 
 def row_cost(folder):
     """Seconds and bytes of a row: taking it into the journal, memory, sorting and writing it; bytes of its line."""
-    small, large = study(folder, 1000), study(folder, ROWS)
+    large = study(folder, ROWS)
     lines = large.lines(0, 1000).splitlines(keepends=True)
     length = sum(map(len, lines)) / len(lines)
     chunk, taken = 50_000, 0.0
     ledger = large.begin(str(pathlib.Path(folder) / "rows.parquet"), "overwrite")
     before = memory()
-    del small
     for first in range(0, ROWS, chunk):
         # measures do not matter here: values do
         made = made_lines(large, first, min(first + chunk, ROWS))

@@ -24,14 +24,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Settings that name files.
 const FILES: &[&str] = &["state", "efforts", "trajectory"];
 
+/// Gives a measure of values of the parameters, the names of the columns of a run, and its numbers, row by row.
+type Call = dyn Fn(&[f64], &[String], &[f64]) -> Result<f64> + Send + Sync;
+
 /// A measure that is no formula.
 pub struct Function {
     /// Its name in the results.
     pub name: String,
     /// What it is: a study is not resumed with another.
     pub text: String,
-    /// Gives the measure of values of the parameters, the names of the columns of a run, and its numbers, row by row.
-    pub call: Box<dyn Fn(&[f64], &[String], &[f64]) -> Result<f64> + Send + Sync>,
+    /// The function: of values of the parameters, names of columns, and the run's numbers, row by row.
+    pub call: Box<Call>,
 }
 
 /// What a parameter sets.
