@@ -388,7 +388,11 @@ impl Simulations {
         let functions = self.functions.iter();
         let functions = functions.map(|own| (format!("measure {}", own.name), own.text.clone()));
         entries.extend(functions);
-        let kind = arithmetic(self.is_same_model).into_iter();
+        let source = match self.is_same_model {
+            true => "compiled",
+            false => "general",
+        };
+        let kind = arithmetic(source).into_iter();
         entries.extend(kind.map(|(_, name, value)| (name.to_string(), value)));
         Ok(Origin { entries })
     }
