@@ -44,13 +44,14 @@ LOOK = 1.0
 
 
 class Work(NamedTuple):
-    """What a cluster has done: chunks, processes and nodes that computed them, chunks that were lost and repeated, seconds of computation."""
+    """What a cluster has done: chunks, processes and nodes that computed them, chunks that were lost and repeated, seconds of computation by the clock and of processors."""
 
     chunks: int
     workers: int
     nodes: int
     lost: int
     seconds: float
+    processor_seconds: float
 
 
 class Chunk(NamedTuple):
@@ -123,8 +124,8 @@ class Queue:
 _kept: Tuple[Optional[str], Any] = (None, None)
 
 
-def samples(check: str, parcel: List[Any], first: int, end: int) -> Tuple[bytes, float, str, Optional[Tuple[str, Optional[str]]]]:
-    """On a worker: samples as lines of a journal, the seconds they took, the node, and what was wrong."""
+def samples(check: str, parcel: List[Any], first: int, end: int) -> Tuple[bytes, Tuple[float, float], str, Optional[Tuple[str, Optional[str]]]]:
+    """On a worker: samples as lines of a journal, the seconds they took by the clock and of the processor, the process, and what was wrong."""
     global _kept
     import ray
 
@@ -136,11 +137,11 @@ def samples(check: str, parcel: List[Any], first: int, end: int) -> Tuple[bytes,
             # instructions that the driver's processor has not, give other bits
             os.environ["CATENA_CPU"] = json.loads(shipment[: shipment.index(b"\n")])["cpu"]
             _kept = (check, _catena.StudyData.unpack(shipment, measures, record))
-        begin = time.perf_counter()
+        begin, used = time.perf_counter(), time.process_time()
         lines = _kept[1].lines(first, end)
-        return lines, time.perf_counter() - begin, f"{node_id} {os.getpid()}", None
+        return lines, (time.perf_counter() - begin, time.process_time() - used), f"{node_id} {os.getpid()}", None
     except Error as error:
-        return b"", 0.0, f"{node_id} {os.getpid()}", (f"{error.message} (node {node})", error.hint)
+        return b"", (0.0, 0.0), f"{node_id} {os.getpid()}", (f"{error.message} (node {node})", error.hint)
 
 
 def _imported() -> Any:
@@ -204,7 +205,7 @@ class Cluster:
         flying: Dict[Any, Chunk] = {}
         workers: Set[str] = set()
         chunks = lost = 0
-        computed = overhead = 0.0
+        computed = used = overhead = 0.0
         processors, next_look = 1, 0.0
         while queue.left or flying:
             begin = time.perf_counter()
@@ -222,7 +223,7 @@ class Cluster:
                 begin = time.perf_counter()
                 chunk = flying.pop(reference)
                 try:
-                    lines, seconds, worker, wrong = ray.get(reference)
+                    lines, (seconds, processor), worker, wrong = ray.get(reference)
                 except lost_with_worker:
                     lost += 1
                     queue.back(chunk)
@@ -239,9 +240,9 @@ class Cluster:
                 sizes.note(chunk.end - chunk.first, seconds, overhead)
                 overhead = 0.0
                 take(lines)
-                chunks, computed = chunks + 1, computed + seconds
+                chunks, computed, used = chunks + 1, computed + seconds, used + processor
                 workers.add(worker)
-        return Work(chunks, len(workers), len({worker.split()[0] for worker in workers}), lost, computed)
+        return Work(chunks, len(workers), len({worker.split()[0] for worker in workers}), lost, computed, used)
 
 
 def _losses(ray: Any) -> Tuple[type, ...]:
