@@ -264,6 +264,8 @@ def main() -> int:
     # what Ray and its libraries print is not an answer
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    # Control-C is for whoever started this process; it ends with its stdin
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
     def answer(word: str, body: bytes = b"") -> None:

@@ -626,7 +626,8 @@ impl PyModel {
                 chosen,
             };
             let compiled = simulation.is_compiled();
-            for (key, _, value) in arithmetic(compiled) {
+            let source = if compiled { "compiled" } else { "general" };
+            for (key, _, value) in arithmetic(source) {
                 metadata[key] = value.into();
             }
             metadata["finished"] = finished.into();

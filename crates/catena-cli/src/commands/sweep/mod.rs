@@ -12,7 +12,7 @@ pub use shipment::Shipment;
 
 use crate::number::counted;
 use crate::outcome::Outcome;
-use crate::{json, limits, output};
+use crate::{interrupt, json, limits, output};
 use catena::error::{Error, ErrorKind, Result};
 use catena_study::{Carried, Ledger, Mode, ResultFormat, Sample, carry_out, distributions};
 use clap::{Args, ValueEnum};
@@ -84,11 +84,15 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         (_, true) => Mode::Overwrite,
         _ => Mode::New,
     };
+    interrupt::watch();
     let mut progress = Progress::new(study.sample_count());
     let output = arguments.output.as_deref();
     let (carried, work) = experiment.carry_out(output, mode, &engine, |before, sample| {
         progress.note(before, sample.measures.is_err());
-        Ok(())
+        match interrupt::asked() {
+            false => Ok(()),
+            true => Err(stopped(output)),
+        }
     })?;
     drop(progress);
     let samples = carried.samples;
@@ -131,6 +135,17 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         outcome.failures.push("all samples failed".into());
     }
     Ok(outcome)
+}
+
+/// A signal has ended the study.
+fn stopped(output: Option<&Path>) -> Error {
+    match output {
+        Some(path) => interrupt::error().hint(format!(
+            "{}.journal keeps what was computed; the same command with `--resume` goes on",
+            path.display()
+        )),
+        None => interrupt::error().hint("`-o FILE` keeps samples as they come"),
+    }
 }
 
 /// Who computes samples. The results do not depend on it.
