@@ -221,8 +221,8 @@ const MISTAKES: &[(&str, &str)] = &[
         "error: the file does not exist\n  --> nosuch.json\n",
     ),
     (
-        "convert stanford -o arm.sdf",
-        "error: models are written as .toml, .json, .urdf or .xml (MJCF)\n  --> arm.sdf\n",
+        "convert stanford -o arm.usd",
+        "error: models are written as .toml, .json, .urdf, .sdf or .xml (MJCF)\n  --> arm.usd\n",
     ),
     (
         "convert stanford -o nowhere/arm.toml",

@@ -108,6 +108,14 @@ fn specs(file: &File<'_>, joint: &Joint, builder: &mut ModelBuilder) -> Result<V
     if !matches!(joint.connection, Connection::TwoHinges) {
         return Ok(vec![whole]);
     }
+    if joint.must_be_cut {
+        let message = format!(
+            "{} cannot close a loop: its axes are not orthogonal",
+            node.describe()
+        );
+        let error = node.error(ErrorKind::Unsupported, message);
+        return Err(error.hint("let another joint of the loop close it"));
+    }
     let between = format!("{name}.between");
     builder.links.push(LinkSpec {
         name: between.clone(),
@@ -294,6 +302,9 @@ fn span(
     if cut.is_empty() && builder.links.iter().all(once) {
         return Ok(HashSet::new());
     }
+    if !cut.is_empty() && cut_marked(builder, cut) {
+        return without_forces(file, builder).map(|()| HashSet::new());
+    }
     // limits alone are no reason to keep a joint in the tree
     let mut limits: HashMap<String, Vec<Dof>> = HashMap::new();
     for joint in &mut builder.joints {
@@ -312,14 +323,48 @@ fn span(
             joint.dofs = dofs;
         }
     }
-    for (name, dofs) in limits {
-        if dofs.iter().any(|dof| dof.limits.is_some()) {
-            file.notes.cut_limits.push(name);
+    // those that are left close loops
+    for constraint in &mut builder.constraints {
+        if let RuleSpec::Joint(joint) = &mut constraint.rule
+            && let Some(dofs) = limits.remove(&joint.name)
+        {
+            joint.dofs = dofs;
         }
     }
-    file.notes.cut_limits.sort();
-    for constraint in &builder.constraints {
-        let RuleSpec::Joint(joint) = &constraint.rule else {
+    without_forces(file, builder)?;
+    Ok(reversed)
+}
+
+/// Lets the joints that the file marks close loops, if the others carry every link once.
+fn cut_marked(builder: &mut ModelBuilder, cut: &[String]) -> bool {
+    let is_marked = |joint: &JointSpec| cut.contains(&joint.name);
+    let rest = builder.joints.iter().filter(|joint| !is_marked(joint));
+    let mut carried: HashSet<&str> = HashSet::new();
+    if !rest
+        .map(|joint| &joint.child[..])
+        .all(|child| carried.insert(child))
+        || carried.len() != builder.links.len()
+    {
+        return false;
+    }
+    let (marked, tree): (Vec<_>, Vec<_>) = std::mem::take(&mut builder.joints)
+        .into_iter()
+        .partition(is_marked);
+    builder.assumptions.push(format!(
+        "joints that close loops were cut: {}",
+        cut.join(", ")
+    ));
+    builder.joints = tree;
+    builder
+        .constraints
+        .extend(marked.into_iter().map(ConstraintSpec::joint));
+    true
+}
+
+/// Joints that close loops have no coordinates: limits are not kept, forces are refused.
+fn without_forces(file: &mut File<'_>, builder: &mut ModelBuilder) -> Result<()> {
+    for constraint in &mut builder.constraints {
+        let RuleSpec::Joint(joint) = &mut constraint.rule else {
             continue;
         };
         if joint.dofs.iter().any(acts) {
@@ -331,8 +376,12 @@ fn span(
                 .at(joint.place.clone())
                 .hint("let another joint of the loop close it: <physics><simbody><must_be_loop_joint>true"));
         }
+        let dofs = std::mem::take(&mut joint.dofs);
+        if dofs.iter().any(|dof| dof.limits.is_some()) {
+            file.notes.cut_limits.push(joint.name.clone());
+        }
     }
-    Ok(reversed)
+    Ok(())
 }
 
 /// Constraints between coordinates: of `<mimic>`, and of a gearbox.
@@ -454,7 +503,8 @@ fn gear_terms(
                 node.describe(),
                 frames.name(body)
             );
-            return Err(node.error(ErrorKind::Unsupported, message));
+            let error = node.error(ErrorKind::Unsupported, message);
+            return Err(error.hint("a gearbox couples the angles of two such joints"));
         };
         if 1.0 - cosine > PARALLEL {
             let message = format!(

@@ -99,8 +99,7 @@ impl Files {
         let root = document.root_element();
         if root.tag_name().name() != "sdf" {
             let found = root.tag_name().name();
-            let message =
-                format!("an included file starts with <sdf>, `{file_name}` with <{found}>");
+            let message = format!("an included file starts with <sdf>, `{uri}` with <{found}>");
             let error = Error::new(ErrorKind::Unsupported, message).at(place);
             return Err(error.hint("convert it first: `catena convert FILE -o FILE.sdf`"));
         }

@@ -114,7 +114,8 @@ pub(crate) fn read(
     }
     file.contents(root, WORLD)?;
     if file.links.is_empty() {
-        return Err(root.error(ErrorKind::Model, "the file has no links"));
+        let error = root.error(ErrorKind::Model, "the file has no links");
+        return Err(error.hint("a model is <model> with a <link>, in <sdf> or in its <world>"));
     }
     file.frames.resolve()?;
     file.frames.choose_prefixes();

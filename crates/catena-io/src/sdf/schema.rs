@@ -144,7 +144,10 @@ pub(super) fn check(node: Node<'_>, ignore_unknown: bool, notes: &mut Notes) -> 
         let error = node.error(ErrorKind::Unsupported, message);
         return Err(error.hint(match attributes.is_empty() {
             true => LEAVE_OUT.into(),
-            false => format!("{}; {LEAVE_OUT}", advice(name, &attributes)),
+            false => format!(
+                "{} Otherwise {LEAVE_OUT}",
+                sentence(&advice(name, &attributes))
+            ),
         }));
     }
     let read: Vec<&str> = known.read.split_whitespace().collect();
@@ -162,6 +165,14 @@ pub(super) fn check(node: Node<'_>, ignore_unknown: bool, notes: &mut Notes) -> 
         }
     }
     Ok(())
+}
+
+/// With a full stop, unless it ends with a question mark.
+fn sentence(text: &str) -> String {
+    match text.ends_with('?') {
+        true => text.into(),
+        false => format!("{text}."),
+    }
 }
 
 /// Elements of other vocabularies, such as `<drake:joint>`, are refused only if they concern the motion.

@@ -326,8 +326,10 @@ impl Writing<'_> {
     fn joint(&mut self, joint: &JointSpec, name: &str, cut: Option<Pose<f64>>) {
         let kind = match joint.kind {
             JointKind::Fixed => "fixed",
-            JointKind::Revolute => "revolute",
-            JointKind::Continuous => "continuous",
+            JointKind::Continuous if !joint.dofs.iter().any(|dof| dof.limits.is_some()) => {
+                "continuous"
+            }
+            JointKind::Revolute | JointKind::Continuous => "revolute",
             JointKind::Prismatic => "prismatic",
             JointKind::Helical => "screw",
             JointKind::Universal => "universal",
