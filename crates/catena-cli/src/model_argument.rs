@@ -45,7 +45,7 @@ pub struct ModelOptions {
     #[arg(long, help_heading = "Model")]
     strict: bool,
 
-    /// Leave out unknown elements of a URDF file that concern the motion, such as <loop_joint>
+    /// Leave out unknown elements of a file that concern the motion, such as <loop_joint> of a URDF
     #[arg(long, help_heading = "Model")]
     ignore_unknown: bool,
 

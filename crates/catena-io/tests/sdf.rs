@@ -1,6 +1,6 @@
 //! How SDF files are read: poses by hand for every rule, what becomes of joints, and what is refused.
 //!
-//! `python/tests/test_sdf.py` compares with the parser of Drake where that is installed.
+//! `peers/sdf_table.py` compares the files in `sdf/` with the parser of Drake.
 
 use catena::model::{Dof, ForceRule, JointKind, JointSpec, RuleSpec};
 use catena::spatial::{Mat3, Pose, Vec3};

@@ -3,10 +3,10 @@
 use super::attributes::Attributes;
 use super::geom::Geoms;
 use super::joint::Joint;
+use super::mass::Mass;
 use super::orientation::pose;
 use super::tree::Node;
 use super::{File, geom, joint, schema};
-use crate::mass::Mass;
 use crate::mjcf::compiler::FromGeoms;
 use crate::nearest::nearest;
 use catena::error::{Error, ErrorKind, Place, Result};

@@ -3,11 +3,11 @@
 use super::File;
 use super::attributes::Attributes;
 use super::compiler::Compiler;
+use super::mass::{Mass, principal_within};
 use super::mesh::{self, Enclosed};
 use super::orientation::{pose, turn_z_to};
+use super::shape::Shape;
 use super::tree::Node;
-use crate::mass::{Mass, principal_within};
-use crate::shape::Shape;
 use catena::error::{ErrorKind, Result};
 use catena::spatial::{Pose, Sym3, Vec3};
 use std::collections::HashMap;
@@ -84,7 +84,7 @@ impl<'t> Geoms<'t> {
         let asset = file.defaults.of(asset, "mesh", None)?;
         let path = asset
             .text("file")
-            .map(|path| file.compiler.mesh_file(file.folder, path));
+            .map(|path| file.compiler.mesh_file(file.tree.folder(), path));
         let enclosed = mesh::enclosed(&asset, path.as_deref(), file.compiler.exact_meshes)?;
         self.known.insert(name.into(), enclosed);
         Ok(enclosed)

@@ -26,13 +26,13 @@ mod tree;
 use crate::ReadOptions;
 use crate::ignored::Ignored;
 use crate::lines::Lines;
+use crate::{mass, shape};
 use catena::error::{ErrorKind, Result};
 use catena::model::ModelBuilder;
 use compiler::{Compiler, Dynamics};
 use defaults::Defaults;
 use notes::Notes;
-use std::path::Path;
-use tree::{Files, Node};
+use tree::{Node, Tree};
 
 /// What may be left out on request, by name.
 const IGNORABLE: &[(&str, &str)] = &[
@@ -68,8 +68,8 @@ pub(crate) fn read(
     options: &ReadOptions,
 ) -> Result<ModelBuilder> {
     let mut ignored = Ignored::new(options, "MJCF", IGNORABLE)?;
-    let files = Files::read(text, lines)?;
-    let root = files.tree.root();
+    let tree = Tree::read(text, lines)?;
+    let root = tree.root();
     if root.tag() != "mujoco" {
         let message = format!(
             "an MJCF file starts with <mujoco>, this one with <{}>",
@@ -89,7 +89,7 @@ pub(crate) fn read(
     sections(root, &mut ignored, &mut notes)?;
 
     let mut file = File {
-        folder: &files.folder,
+        tree: &tree,
         root,
         compiler: &compiler,
         dynamics: &dynamics,
@@ -115,7 +115,7 @@ pub(crate) fn read(
 
 /// What all parts of the reader share.
 struct File<'t> {
-    folder: &'t Path,
+    tree: &'t Tree,
     root: Node<'t>,
     compiler: &'t Compiler,
     dynamics: &'t Dynamics,

@@ -1,7 +1,8 @@
 //! A model file and the files it includes, as one tree of elements.
 
 use crate::document::read_text;
-pub(super) use crate::element_tree::{Node, Tree};
+pub(super) use crate::element_tree::Node;
+use crate::element_tree::Tree as Elements;
 use crate::lines::Lines;
 use crate::xml;
 use catena::error::{Error, ErrorKind, Result};
@@ -12,28 +13,37 @@ use std::path::{Path, PathBuf};
 const MOST_LEVELS: usize = 20_000;
 
 /// A model file with what it includes.
-pub(super) struct Files {
-    /// All their elements.
-    pub(super) tree: Tree,
+pub(super) struct Tree {
+    elements: Elements,
     /// Where the main file is: other files are named relative to it.
-    pub(super) folder: PathBuf,
+    folder: PathBuf,
     included: HashSet<PathBuf>,
 }
 
-impl Files {
+impl Tree {
     /// The elements of a text and of what it includes.
-    pub(super) fn read(text: &str, lines: &Lines) -> Result<Files> {
+    pub(super) fn read(text: &str, lines: &Lines) -> Result<Tree> {
         let main = PathBuf::from(&*lines.file());
-        let mut files = Files {
-            tree: Tree::default(),
+        let mut tree = Tree {
+            elements: Elements::default(),
             folder: main.parent().map(Path::to_path_buf).unwrap_or_default(),
             included: HashSet::from([main]),
         };
         let document = xml::parse(text, lines, "MJCF")?;
         let root = document.root_element();
-        files.tree.push(root, 0, lines);
-        files.graft(root, 0, lines, 1)?;
-        Ok(files)
+        tree.elements.push(root, 0, lines);
+        tree.graft(root, 0, lines, 1)?;
+        Ok(tree)
+    }
+
+    /// The root element.
+    pub(super) fn root(&self) -> Node<'_> {
+        self.elements.root()
+    }
+
+    /// The folder of the main file.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Copies what is inside `node` under the element `parent`, `level` levels down.
@@ -60,8 +70,8 @@ impl Files {
             if child.tag_name().name() == "include" {
                 self.include(child, parent, lines, level)?;
             } else {
-                let index = self.tree.push(child, parent, lines);
-                self.tree.adopt(parent, index);
+                let index = self.elements.push(child, parent, lines);
+                self.elements.adopt(parent, index);
                 let first = child.first_element_child();
                 next = first.map(|grandchild| (grandchild, index, level + 1));
             }

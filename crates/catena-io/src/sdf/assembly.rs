@@ -55,7 +55,7 @@ pub(super) fn assemble(
     for joint in &used {
         couplings(file, joint, &used, builder, &reversed)?;
     }
-    frames(file, builder)?;
+    frames(file, builder);
     lift(file, links, builder);
     Ok(())
 }
@@ -77,7 +77,7 @@ fn specs(file: &File<'_>, joint: &Joint, builder: &mut ModelBuilder) -> Result<V
     let frames = &file.frames;
     let node = frames.all[joint.frame].node;
     let name = frames.name(joint.frame);
-    let (parent, child) = (frames.moving(joint.parent)?, frames.moving(joint.child)?);
+    let (parent, child) = (frames.moving(joint.parent), frames.moving(joint.child));
     if child == WORLD {
         let message = format!("{}: its child is fixed to the world", node.describe());
         let error = node.error(ErrorKind::Model, message);
@@ -471,20 +471,20 @@ fn gear_terms(
     node: Node<'_>,
 ) -> Result<Vec<(String, f64)>> {
     let frames = &file.frames;
-    let reference = frames.moving(gearbox.reference)?;
+    let reference = frames.moving(gearbox.reference);
     let mut terms = Vec::new();
     for (end, axis, factor) in [
         (joint.child, joint.axes.second, 1.0),
         (joint.parent, joint.axes.first, gearbox.ratio),
     ] {
-        let body = frames.moving(end)?;
+        let body = frames.moving(end);
         let mut found = None;
         for other in all {
             let turns = matches!(
                 other.connection,
                 Connection::Joint(JointKind::Revolute | JointKind::Continuous)
             );
-            let ends = (frames.moving(other.parent)?, frames.moving(other.child)?);
+            let ends = (frames.moving(other.parent), frames.moving(other.child));
             // the angle is that of the body against the reference
             let sense = match ends {
                 _ if !turns => continue,
@@ -530,12 +530,12 @@ fn gear_terms(
 }
 
 /// `<frame>` on the links they are attached to.
-fn frames(file: &File<'_>, builder: &mut ModelBuilder) -> Result<()> {
+fn frames(file: &File<'_>, builder: &mut ModelBuilder) {
     for (index, frame) in file.frames.all.iter().enumerate() {
         if frame.kind != Kind::Frame {
             continue;
         }
-        let link = file.frames.moving(index)?;
+        let link = file.frames.moving(index);
         builder.frames.push(FrameSpec {
             name: file.frames.name(index),
             link: file.frames.name(link),
@@ -543,7 +543,6 @@ fn frames(file: &File<'_>, builder: &mut ModelBuilder) -> Result<()> {
             place: frame.node.place().clone(),
         });
     }
-    Ok(())
 }
 
 /// A link without gravity is held by a constant force at its mass centre, against its weight.

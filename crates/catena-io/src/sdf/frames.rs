@@ -57,7 +57,7 @@ pub(super) struct Frame<'t> {
     base: usize,
     /// Its pose in that frame.
     pose: Pose<f64>,
-    /// The frame it moves with.
+    /// The frame it is attached to; once all are known, the link or world at the end of that chain.
     attached: usize,
     /// How many poses lead from the world to it.
     depth: usize,
@@ -298,6 +298,7 @@ impl<'t> Frames<'t> {
             let base = self.relative_to(index)?;
             self.all[index].base = base;
         }
+        self.follow_attachments()?;
         self.depths()?;
         // inner models first
         for index in (1..self.all.len()).rev() {
@@ -367,6 +368,25 @@ impl<'t> Frames<'t> {
             Kind::Model | Kind::Link => self.scopes[scope].frame,
             Kind::Joint | Kind::Frame => attached,
         })
+    }
+
+    /// Attaches every frame to the link or world with which it moves; refuses frames that are attached to themselves.
+    fn follow_attachments(&mut self) -> Result<()> {
+        for index in 1..self.all.len() {
+            let mut path = Vec::new();
+            let mut at = index;
+            while self.all[at].attached != at {
+                path.push(at);
+                at = self.all[at].attached;
+                if path.len() > self.all.len() {
+                    return Err(self.circle(index, "attached to"));
+                }
+            }
+            for frame in path {
+                self.all[frame].attached = at;
+            }
+        }
+        Ok(())
     }
 
     /// Counts the poses from the world to every frame; refuses frames that are relative to themselves.
@@ -440,16 +460,8 @@ impl<'t> Frames<'t> {
     }
 
     /// The link, or the world, with which a frame moves.
-    pub(super) fn moving(&self, index: usize) -> Result<usize> {
-        let mut at = index;
-        for _ in 0..=self.all.len() {
-            let next = self.all[at].attached;
-            if next == at {
-                return Ok(at);
-            }
-            at = next;
-        }
-        Err(self.circle(index, "attached to"))
+    pub(super) fn moving(&self, index: usize) -> usize {
+        self.all[index].attached
     }
 
     /// The models that are directly in a scope.
