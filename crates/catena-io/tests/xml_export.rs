@@ -346,6 +346,13 @@ fn models_as_sdf() {
         let urdf = from_urdf(&to_urdf(&again).expect("URDF"));
         same_dynamics(name, &builder, &urdf);
     }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdf");
+    for name in ["rules", "before", "merged", "placed", "world"] {
+        let path = folder.join(format!("{name}.sdf"));
+        let builder = read_file(&path, &ReadOptions::default()).expect("a model");
+        let again = from_sdf(&to_sdf(&builder).unwrap_or_else(|error| panic!("{name}: {error}")));
+        same_dynamics(name, &builder, &again);
+    }
 }
 
 /// Loops that are closed at zero, and couplings of two coordinates, come back as they were.
@@ -431,6 +438,27 @@ fn loops_and_couplings_as_sdf() {
     }
 }
 
+/// Mechanisms with loops move in the same way.
+#[test]
+fn mechanisms_as_sdf() {
+    for name in ["four-bar-1", "four-bar-2", "bricard"] {
+        let builder = embedded::builder(name).expect("an embedded model");
+        let again = from_sdf(&to_sdf(&builder).unwrap_or_else(|error| panic!("{name}: {error}")));
+        assert_eq!(builder.constraints.len(), again.constraints.len());
+        let accelerations = |builder: &ModelBuilder| {
+            let model = builder.build().expect("a model");
+            let tau: Vec<f64> = (0..model.nv()).map(|k| 1.0 + k as f64).collect();
+            let mut chain = ClosedChain::new(&model);
+            let motion = chain.forward(0.0, &State::neutral(&model), &tau, &[]);
+            motion.expect("accelerations").accelerations.to_vec()
+        };
+        let (a, b) = (accelerations(&builder), accelerations(&again));
+        for (a, b) in a.iter().zip(&b) {
+            assert!((a - b).abs() <= 1e-10 * a.abs().max(1.0), "{name}: {a} {b}");
+        }
+    }
+}
+
 #[test]
 fn what_sdf_cannot_express_is_named() {
     let refused = |name: &str| {
@@ -444,4 +472,9 @@ fn what_sdf_cannot_express_is_named() {
     assert!(error.contains("constraint `"), "{error}");
     let error = refused("squeezer");
     assert!(error.contains("force `spring`"), "{error}");
+    let error = refused("slider-crank");
+    assert!(
+        error.contains("which is open where all joints are at zero"),
+        "{error}"
+    );
 }

@@ -9,8 +9,8 @@ use super::{Attributes, Refused, Xml, compensated_weights, numbers, vector};
 use catena::elementary;
 use catena::error::Result;
 use catena::model::{
-    ConstraintSpec, Dof, FrameSpec, Inertial, JointKind, JointSpec, LinkSpec, ModelBuilder,
-    RuleSpec,
+    AxisPair, ConstraintSpec, Dof, FrameSpec, Inertial, JointKind, JointSpec, LinkSpec,
+    ModelBuilder, RuleSpec,
 };
 use catena::spatial::{Mat3, Pose, Vec3};
 use std::collections::{HashMap, HashSet};
@@ -489,16 +489,17 @@ impl Writing<'_> {
         places: &HashMap<&str, Pose<f64>>,
     ) {
         let name = &constraint.name;
+        // the world is no child in SDF
+        let exchanged = exchanged(joint);
+        let joint = match &joint.child[..] {
+            "world" => &exchanged,
+            _ => joint,
+        };
         let (Some(parent), Some(child)) =
             (places.get(&joint.parent[..]), places.get(&joint.child[..]))
         else {
             return; // refused with the joint that does not place it
         };
-        if joint.child == "world" {
-            return self
-                .refused
-                .push(format!("constraint `{name}` with the world as its child"));
-        }
         let on_parent = *parent * joint.parent_from_joint;
         let on_child = *child * joint.joint_from_child.inverse();
         let off = on_parent.inverse() * on_child;
@@ -519,6 +520,25 @@ impl Writing<'_> {
         self.xml.open("frame", &attributes);
         self.pose(None, frame.link_from_frame);
         self.xml.close();
+    }
+}
+
+/// The joint with parent and child exchanged; which way its coordinates count does not matter where it closes a loop.
+fn exchanged(joint: &JointSpec) -> JointSpec {
+    let AxisPair { first, second } = joint.axes;
+    JointSpec {
+        parent: joint.child.clone(),
+        child: joint.parent.clone(),
+        parent_from_joint: joint.joint_from_child.inverse(),
+        joint_from_child: joint.parent_from_joint.inverse(),
+        axes: match joint.kind {
+            JointKind::Universal => AxisPair {
+                first: second,
+                second: first,
+            },
+            _ => joint.axes,
+        },
+        ..joint.clone()
     }
 }
 
