@@ -14,7 +14,7 @@ const MISTAKES: &[(&str, &str)] = &[
     (
         "info robot",
         "error: there is no embedded model `robot`\n\
-         hint: `catena models` lists the embedded models; a file needs its extension (.toml, .json, .urdf, .xml)\n",
+         hint: `catena models` lists the embedded models; a file needs its extension (.toml, .json, .urdf, .sdf, .xml)\n",
     ),
     (
         "info pendulum-0",
