@@ -46,6 +46,12 @@ impl Files {
             let message = format!("elements are nested more than {MOST_LEVELS} levels deep");
             return Err(Error::new(ErrorKind::Unsupported, message).at(place));
         }
+        let vocabulary = node.tag_name().namespace().unwrap_or_default();
+        if vocabulary.contains("xacro") {
+            let message = "macros of xacro are not expanded";
+            let error = Error::new(ErrorKind::Unsupported, message).at(place);
+            return Err(error.hint("expand them first: `xacro model.sdf.xacro > model.sdf`"));
+        }
         let index = self.tree.push(node, parent.unwrap_or(0), lines);
         if let Some(parent) = parent {
             self.tree.adopt(parent, index);
