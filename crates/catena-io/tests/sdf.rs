@@ -529,6 +529,9 @@ fn mimics() {
     // f = 2 (u − 0.1) + 0.5
     assert_eq!(*terms, [("f".into(), 1.0), ("u.2".into(), -2.0)]);
     near(&[*offset], &[0.3]);
+    // what follows has no actuator of its own
+    let actuators: Vec<&str> = builder.actuators.iter().map(|a| &a.joint[..]).collect();
+    assert_eq!(actuators, ["u.1", "u.2"]);
     assert_eq!(built(&text).nv(), 2);
 }
 

@@ -9,8 +9,8 @@ use crate::element_tree::Node;
 use crate::placement::to_quaternion;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{
-    AxisPair, ConstraintSpec, Dof, ForceAxes, ForceRule, ForceSpec, FrameSpec, JointKind,
-    JointSpec, LinkSpec, ModelBuilder, RuleSpec,
+    ActuatorSpec, AxisPair, ConstraintSpec, Dof, ForceAxes, ForceRule, ForceSpec, FrameSpec,
+    JointKind, JointSpec, LinkSpec, ModelBuilder, RuleSpec,
 };
 use catena::spatial::{Pose, Vec3};
 use std::collections::{HashMap, HashSet};
@@ -55,6 +55,7 @@ pub(super) fn assemble(
     for joint in &used {
         couplings(file, joint, &used, builder, &reversed)?;
     }
+    actuators(builder);
     frames(file, builder);
     lift(file, links, builder);
     Ok(())
@@ -421,6 +422,30 @@ fn couplings(
         push(builder, format!("{own}_mimic"), terms, mimic.offset);
     }
     Ok(())
+}
+
+/// Coordinates that follow others have no actuator of their own.
+fn actuators(builder: &mut ModelBuilder) {
+    let followers: HashSet<&str> = builder
+        .constraints
+        .iter()
+        .filter_map(|constraint| match &constraint.rule {
+            RuleSpec::Coupling { terms, .. } => terms.first().map(|(follower, _)| &follower[..]),
+            _ => None,
+        })
+        .collect();
+    if followers.is_empty() {
+        return; // all joints have one
+    }
+    let plain = |joint: &&JointSpec| joint.kind.quaternion().is_none();
+    let coordinates = builder.joints.iter().filter(plain).flat_map(|joint| {
+        let freedoms = joint.kind.freedoms().iter();
+        freedoms.map(|(suffix, _)| format!("{}{suffix}", joint.name))
+    });
+    builder.actuators = coordinates
+        .filter(|name| !followers.contains(&name[..]))
+        .map(|name| ActuatorSpec::new(&name, &name))
+        .collect();
 }
 
 /// Name of the coordinate about one of the axes of a joint.

@@ -274,7 +274,9 @@ fn physics(file: &mut File<'_>, node: Node<'_>) -> Result<bool> {
             file.ignored.or_refuse("motor", ode, what)?;
         }
     }
-    file.notes.without_effect("<physics> of joints".into());
+    if physics.children().any(|engine| engine.tag() != "simbody") {
+        file.notes.without_effect("<physics> of joints".into());
+    }
     match only(physics, "simbody")? {
         Some(simbody) => Ok(flag(simbody, "must_be_loop_joint")? == Some(true)),
         None => Ok(false),
