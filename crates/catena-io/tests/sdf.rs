@@ -763,6 +763,11 @@ fn what_acts_and_is_not_supported_is_refused_by_name() {
             "plugin `gz::sim::systems::Buoyancy`",
         ),
         (
+            model("<link name=\"a\"/><plugin name=\"wing\" filename=\"gz-sim-lift-drag-system\"/>"),
+            "plugin",
+            "plugin `wing`",
+        ),
+        (
             hinged("type=\"ball\"><axis><xyz>0 0 1</xyz><dynamics><damping>1</damping></dynamics></axis>"),
             "ball_dynamics",
             "<dynamics> of joint `j`",
@@ -802,7 +807,7 @@ fn what_acts_and_is_not_supported_is_refused_by_name() {
 #[test]
 fn what_does_not_act_is_counted() {
     let builder = read(&model(
-        r#"<self_collide>true</self_collide><plugin name="drive" filename="libdrive.so"><wheel>x</wheel></plugin>
+        r#"<self_collide>true</self_collide><plugin name="drive" filename="libdrive.so"><wheel>x</wheel></plugin><plugin name="m" filename="gz-sim-magnetometer-system"/>
         <link name="a"><visual name="v"><geometry/></visual><visual name="w"/><collision name="c"/><sensor name="s" type="imu"/></link>"#,
     ));
     let lines = builder.assumptions.join("\n");
@@ -811,7 +816,7 @@ fn what_does_not_act_is_counted() {
         "2 <visual>",
         "1 <sensor>",
         "contacts are not modelled: 1 <collision>",
-        "plugins are not run, what they command is not applied: `libdrive.so`",
+        "plugins are not run, what they command is not applied: `libdrive.so`, `gz-sim-magnetometer-system`",
         "root link `a` is joined to the ground by a free joint (`root_joint` was added)",
     ] {
         assert!(lines.contains(said), "{said}: {lines}");

@@ -50,24 +50,20 @@ const IGNORABLE: &[(&str, &str)] = &[
     ("wind", "wind on links"),
 ];
 
-/// Parts of the names of plugins that act on the bodies without being commanded.
+/// Parts of the names of plugins that act on the bodies, or join them, without being commanded; letters alone.
 const ACTING_PLUGINS: &[&str] = &[
     "addedmass",
-    "added_mass",
     "aerodynamic",
-    "buoyan",
-    "drag",
-    "elastic",
+    "buoyancy",
+    "detachablejoint",
     "harness",
     "hydrodynamic",
-    "lift",
-    "magnet",
+    "liftdrag",
+    "lighterthanair",
     "mimic",
     "spring",
-    "surface",
-    "thruster",
-    "track_controller",
-    "wind",
+    "windeffects",
+    "windplugin",
 ];
 
 /// Gravity of a world that does not say it, m/s².
@@ -301,8 +297,13 @@ impl<'t> File<'t> {
     fn plugin(&mut self, node: Node<'_>) -> Result<()> {
         let name = node.attribute("name").unwrap_or_default();
         let library = node.attribute("filename").unwrap_or_default();
-        let words = format!("{name} {library}").to_lowercase();
-        if ACTING_PLUGINS.iter().any(|acts| words.contains(acts)) {
+        let letters = |words: &str| -> String {
+            let letters = words.chars().filter(|letter| letter.is_alphanumeric());
+            letters.flat_map(char::to_lowercase).collect()
+        };
+        let words = [letters(name), letters(library)];
+        let is_named = |part: &&str| words.iter().any(|word| word.contains(*part));
+        if ACTING_PLUGINS.iter().any(is_named) {
             let what = format!("plugin `{name}` ({library}) acts on the bodies and is not run");
             return self.ignored.or_refuse("plugin", node, what);
         }
