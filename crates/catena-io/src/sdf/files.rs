@@ -1,12 +1,12 @@
 //! A model file and the files it includes, as one tree: the root of an included file is a child of its `<include>`.
 
 use super::version::Version;
-use crate::document::read_text;
+use crate::document::{file_error, read_text};
 use crate::element_tree::Tree;
 use crate::lines::Lines;
 use crate::xml;
 use catena::error::{Error, ErrorKind, Place, Result};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Most levels of elements within each other, included files counted in.
 const MOST_LEVELS: usize = 200;
@@ -118,48 +118,53 @@ impl Files {
     /// The file of a URI. `model://NAME` and `package://NAME` are folders looked for beside the file and in the folders above it,
     /// and in the `models` of those.
     fn find(&self, uri: &str, place: &Place) -> Result<PathBuf> {
-        let missing = |hint: String| {
-            let message = format!("the included `{uri}` is not there");
-            Error::new(ErrorKind::File, message)
-                .at(place.clone())
-                .hint(hint)
-        };
         let file = self.open.last().map(PathBuf::as_path);
-        let folder = match file.and_then(Path::parent) {
-            Some(folder) if folder != Path::new("") => folder.to_path_buf(),
-            _ => PathBuf::from("."),
-        };
-        if let Some((scheme @ ("model" | "package"), rest)) = uri.split_once("://") {
-            let folder = folder.canonicalize().unwrap_or(folder);
-            let found = folder.ancestors().find_map(|above| {
-                let places = [above.join(rest), above.join("models").join(rest)];
-                places.into_iter().find(|path| path.exists())
-            });
-            let found = found.ok_or_else(|| {
+        let folder = file.and_then(Path::parent).unwrap_or(Path::new(""));
+        let (places, hint) = match uri.split_once("://") {
+            Some((scheme @ ("model" | "package"), rest)) => {
                 let name = rest.split('/').next().unwrap_or(rest);
-                missing(format!(
-                    "{scheme}://{name} is a folder `{name}` or `models/{name}` beside the file or above it"
-                ))
-            })?;
-            return in_folder(found, uri, place);
-        }
-        if let Some((scheme, _)) = uri
-            .split_once("://")
-            .filter(|(scheme, _)| *scheme != "file")
-        {
-            let message = format!("`{uri}` cannot be included: {scheme}:// is not read");
-            return Err(Error::new(ErrorKind::Unsupported, message)
-                .at(place.clone())
-                .hint(
+                let places = above(folder)
+                    .into_iter()
+                    .flat_map(|above| [above.join(rest), above.join("models").join(rest)]);
+                let hint = format!(
+                    "{scheme}://{name} is a folder `{name}` or `models/{name}` beside the file or above it, with a model.config or model.sdf"
+                );
+                (places.collect(), hint)
+            }
+            Some((scheme, _)) if scheme != "file" => {
+                let message = format!("`{uri}` cannot be included: {scheme}:// is not read");
+                let error = Error::new(ErrorKind::Unsupported, message).at(place.clone());
+                return Err(error.hint(
                     "download the model into a folder beside the file and name it by model://NAME",
                 ));
+            }
+            _ => {
+                let path = folder.join(uri.strip_prefix("file://").unwrap_or(uri));
+                (vec![path], "the name is relative to the file".into())
+            }
+        };
+        for path in places {
+            if let Some(found) = model_file(path)? {
+                return Ok(found);
+            }
         }
-        let path = folder.join(uri.strip_prefix("file://").unwrap_or(uri));
-        if !path.exists() {
-            return Err(missing("the name is relative to the file".into()));
-        }
-        in_folder(path, uri, place)
+        let message = format!("the included `{uri}` is not there");
+        let error = Error::new(ErrorKind::File, message).at(place.clone());
+        Err(error.hint(hint))
     }
+}
+
+/// A folder and those above it; of a relative one as far as it says, and then from the current one on.
+fn above(folder: &Path) -> Vec<PathBuf> {
+    let climbs = folder.components().any(|part| part == Component::ParentDir);
+    if let (true, Ok(whole)) = (climbs, folder.canonicalize()) {
+        return whole.ancestors().map(Path::to_path_buf).collect();
+    }
+    let mut folders: Vec<PathBuf> = folder.ancestors().map(Path::to_path_buf).collect();
+    if let (true, Ok(current)) = (folder.is_relative(), std::env::current_dir()) {
+        folders.extend(current.ancestors().skip(1).map(Path::to_path_buf));
+    }
+    folders
 }
 
 /// `<include>` of a world or a model; a plugin may have elements of any name.
@@ -168,40 +173,45 @@ fn holds_models(include: roxmltree::Node<'_, '_>) -> bool {
     parent.is_some_and(|parent| ["world", "model", "sdf"].contains(&parent.name()))
 }
 
-/// The model file in a folder: the one of the highest version that is read of those in `model.config`, or `model.sdf`.
-fn in_folder(path: PathBuf, uri: &str, place: &Place) -> Result<PathBuf> {
-    if path.is_file() {
-        return Ok(path);
+/// The file itself, or the model file in a folder: the one of the highest version that is read of those in `model.config`, or
+/// `model.sdf`.
+fn model_file(path: PathBuf) -> Result<Option<PathBuf>> {
+    let (config, model) = (path.join("model.config"), path.join("model.sdf"));
+    if is_file(&path) {
+        return Ok(Some(path));
     }
-    let config = path.join("model.config");
-    let mut found = path.join("model.sdf");
-    if config.is_file() {
-        let file_name = config.display().to_string();
-        let text = read_text(&config, &file_name)?;
-        let document = xml::parse(&text, &Lines::new(&file_name, &text), "model.config")?;
-        let best = document
-            .root_element()
-            .children()
-            .filter(|child| child.tag_name().name() == "sdf")
-            .filter_map(|entry| {
-                // an entry without a version is the last choice
-                let version = match entry.attribute("version") {
-                    Some(written) => Some(Version::parse(written).filter(|v| v.is_read())?),
-                    None => None,
-                };
-                Some((version, entry.text()?.trim().to_owned()))
-            })
-            .max_by_key(|(version, _)| *version);
-        if let Some((_, name)) = best {
-            found = path.join(name);
-        }
+    if !is_file(&config) {
+        return Ok(is_file(&model).then_some(model));
     }
-    match found.is_file() {
-        true => Ok(found),
+    let file_name = config.display().to_string();
+    let text = read_text(&config, &file_name)?;
+    let document = xml::parse(&text, &Lines::new(&file_name, &text), "model.config")?;
+    let best = document
+        .root_element()
+        .children()
+        .filter(|child| child.tag_name().name() == "sdf")
+        .filter_map(|entry| {
+            // an entry without a version is the last choice
+            let version = match entry.attribute("version") {
+                Some(written) => Some(Version::parse(written).filter(|v| v.is_read())?),
+                None => None,
+            };
+            Some((version, entry.text()?.trim().to_owned()))
+        })
+        .max_by_key(|(version, _)| *version);
+    let found = best.map_or(model, |(_, name)| path.join(name));
+    match is_file(&found) {
+        true => Ok(Some(found)),
         false => {
-            let message = format!("the folder of `{uri}` has no model file");
-            let error = Error::new(ErrorKind::File, message).at(place.clone());
-            Err(error.hint(format!("expected {}", found.display())))
+            let message = format!(
+                "it names the model file {}, which is not there",
+                found.display()
+            );
+            Err(file_error(ErrorKind::File, &file_name, message))
         }
     }
+}
+
+fn is_file(path: &Path) -> bool {
+    path.is_file()
 }
