@@ -626,7 +626,10 @@ impl PyModel {
                 chosen,
             };
             let compiled = simulation.is_compiled();
-            let source = if compiled { "compiled" } else { "general" };
+            let source = match compiled {
+                true => "compiled",
+                false => "general",
+            };
             for (key, _, value) in arithmetic(source) {
                 metadata[key] = value.into();
             }
