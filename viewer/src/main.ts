@@ -49,6 +49,7 @@ class Page {
   private stale = true;
   private lastTick = 0;
   private lastText = 0;
+  private lastSlide = 0;
   private slow = 0;
   /** Pixels per pixel while it plays. */
   private moving = Infinity;
@@ -311,7 +312,12 @@ class Page {
   }
 
   private tellTime(exact: boolean) {
-    this.slider.value = String(this.time);
+    // a slider that is painted anew for every picture costs as much as the plots
+    const now = performance.now();
+    if (exact || now - this.lastSlide > 40) {
+      this.lastSlide = now;
+      this.slider.value = String(this.time);
+    }
     this.plots.moveTo(this.time, exact);
     this.moveTexts(exact);
   }
@@ -420,6 +426,20 @@ class Page {
     action();
   }
 
+  /** Milliseconds that a picture of the motion takes, drawn one after the other without waiting for the screen. */
+  private cost(count: number): number {
+    const begun = performance.now();
+    for (let k = 0; k < count; k++) {
+      this.stage.moveTo(this.start + ((this.end - this.start) * k) / count);
+      this.plots.moveTo(this.time);
+      this.stage.render();
+      this.stage.finish();
+    }
+    const each = (performance.now() - begun) / count;
+    this.seek(this.time);
+    return each;
+  }
+
   /** For the console, for pictures and for tests. */
   private expose() {
     Object.assign(window, {
@@ -433,6 +453,7 @@ class Page {
         play: () => this.playing || this.live?.running || this.toggle(),
         pause: () => (this.playing || this.live?.running) && this.toggle(),
         pictures: () => this.stage.pictures,
+        cost: (count: number) => this.cost(count),
         choose: (body: number) => this.choose(body),
         chosen: () => this.chosen,
         isolate: (body: number | null) => {
@@ -460,9 +481,9 @@ class Page {
   }
 }
 
-/** `#fine`, `#plain` or `#rough` at the end of the address choose how finely round things are drawn. */
+/** `#fine`, `#plain`, `#coarse` or `#rough` at the end of the address choose how finely round things are drawn. */
 function wantedDetail(): Detail | null {
-  return (["fine", "plain", "rough"] as const).find((detail) => location.hash === `#${detail}`) ?? null;
+  return (["fine", "plain", "coarse", "rough"] as const).find((detail) => location.hash === `#${detail}`) ?? null;
 }
 
 async function begin() {

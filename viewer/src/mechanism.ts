@@ -1,12 +1,13 @@
 // A mechanism in the scene: bodies, links, joints, axes, frames, mass centres, cut joints, trails.
 //
-// What repeats is drawn as instances, so that a thousand bodies take no more calls than ten.
+// What repeats is drawn as instances or in one piece, so that a thousand bodies take no more calls than ten.
 
 import {
   BoxGeometry, BufferAttribute, BufferGeometry, Color, ConeGeometry, CylinderGeometry, DoubleSide, DynamicDrawUsage, EdgesGeometry,
   Group, InstancedMesh, Line, LineBasicMaterial, LineSegments, type Material, Matrix4, Mesh, MeshLambertMaterial,
   OctahedronGeometry, Quaternion, type Raycaster, SphereGeometry, Vector3,
 } from "three";
+import { litAtCorners, Merged } from "./merged";
 import { colourOf } from "./page";
 import { floats, integers, lastNotAfter, type Motion, type Pose, POSE, type Subject, type Visual } from "./scene";
 
@@ -22,23 +23,32 @@ export interface Shown {
   loops: boolean;
 }
 
-/** Most points of a trail. */
+/** Most points of a trail, and where lines are dear. */
 const TRAIL = 400;
+const SHORT_TRAIL = 120;
 
-/** How finely round things are drawn: for a graphics card, for many bodies or none, for many bodies and none. */
-export type Detail = "fine" | "plain" | "rough";
+/** How finely round things are drawn: for a graphics card, for many bodies or none, for some bodies and none, for many bodies and none. */
+export type Detail = "fine" | "plain" | "coarse" | "rough";
 
 const BALLS: Record<Detail, () => BufferGeometry> = {
   fine: () => new SphereGeometry(1, 28, 18),
   plain: () => new SphereGeometry(1, 10, 6),
-  rough: () => new OctahedronGeometry(1.2, 0),
+  coarse: () => new SphereGeometry(1.06, 7, 4),
+  rough: octahedron,
 };
 
-const TUBES: Record<Detail, () => BufferGeometry> = {
-  fine: () => new CylinderGeometry(1, 1, 1, 16),
-  plain: () => new CylinderGeometry(1, 1, 1, 6),
-  rough: () => new CylinderGeometry(1, 1, 1, 4, 1, true),
-};
+/** Sides of a tube. */
+const SIDES: Record<Detail, number> = { fine: 16, plain: 6, coarse: 5, rough: 4 };
+
+/** Six corners and eight faces, lit as a ball. */
+function octahedron(): BufferGeometry {
+  const corners = new Float32Array([1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1]);
+  const geometry = new BufferGeometry();
+  geometry.setAttribute("position", new BufferAttribute(corners.map((x) => 1.2 * x), 3));
+  geometry.setAttribute("normal", new BufferAttribute(corners, 3));
+  geometry.setIndex([0, 2, 4, 2, 1, 4, 1, 3, 4, 3, 0, 4, 2, 0, 5, 1, 2, 5, 3, 1, 5, 0, 3, 5]);
+  return geometry;
+}
 
 const UP = new Vector3(0, 1, 0);
 const ZERO = new Vector3();
@@ -47,15 +57,22 @@ const quaternion = (r: ArrayLike<number>, at = 0) => new Quaternion(r[at + 1], r
 const matrixOf = (pose: Pose, scale = new Vector3(1, 1, 1)) =>
   new Matrix4().compose(new Vector3(...pose.p), quaternion(pose.r), scale);
 
-/** Copies of a shape, each fixed in a body. */
-class Copies {
+/** A copy of a shape, fixed in a body. */
+export interface Part {
+  body: number;
+  local: Matrix4;
+  colour: Color;
+}
+
+/** Copies of a shape, each fixed in a body, as instances. */
+class Instances {
   readonly mesh: InstancedMesh;
   private readonly product = new Matrix4();
 
   constructor(
     geometry: BufferGeometry,
     material: Material,
-    readonly parts: { body: number; local: Matrix4; colour: Color }[],
+    readonly parts: Part[],
   ) {
     this.mesh = new InstancedMesh(geometry, material, parts.length);
     this.mesh.instanceMatrix.setUsage(DynamicDrawUsage);
@@ -70,7 +87,14 @@ class Copies {
     this.mesh.instanceMatrix.needsUpdate = true;
     this.mesh.boundingSphere = null;
   }
+
+  /** The part that was hit. */
+  partOf(hit: { instanceId?: number }): Part {
+    return this.parts[hit.instanceId!];
+  }
 }
+
+type Copies = Instances | Merged;
 
 /** Lines between points fixed in bodies. */
 class Lines {
@@ -134,7 +158,7 @@ export class Mechanism {
   private only: number | null = null;
   private shown!: Shown;
 
-  constructor(readonly subject: Subject, readonly motion: Motion | null, index: number, private readonly detail: Detail) {
+  constructor(readonly subject: Subject, readonly motion: Motion | null, index: number, private readonly detail: Detail, merged: boolean) {
     const { bodies, constraints, frames } = subject.model;
     this.world = bodies.map(() => new Matrix4());
     this.poses = subject.poses ? floats(subject.poses) : new Float32Array(POSE * bodies.length).map((_, i) => (i % POSE === 3 ? 1 : 0));
@@ -142,8 +166,10 @@ export class Mechanism {
     const overlaid = index > 0;
     // thin things are still to be seen in a large mechanism
     const thick = Math.max(0.055 * this.unit, 0.004 * extentOf(this.poses));
-    const material = () =>
-      new MeshLambertMaterial({ transparent: overlaid, opacity: overlaid ? 0.35 : 1, depthWrite: !overlaid });
+    const copies = (geometry: BufferGeometry, parts: Part[], opacity = overlaid ? 0.35 : 1, depthTest = true): Copies =>
+      merged
+        ? new Merged(geometry, litAtCorners(opacity, depthTest), parts)
+        : new Instances(geometry, new MeshLambertMaterial({ transparent: opacity < 1, opacity, depthWrite: opacity === 1, depthTest }), parts);
     const colourAt = (body: number) => new Color(colourOf(body - 1));
 
     const solid = (half: number) =>
@@ -155,15 +181,16 @@ export class Mechanism {
       });
     const ball = BALLS[detail]();
     this.solids = {
-      ellipsoids: new Copies(ball, material(), solid(Math.sqrt(5))),
-      boxes: new Copies(new BoxGeometry(2, 2, 2), material(), solid(Math.sqrt(3))),
+      ellipsoids: copies(ball, solid(Math.sqrt(5))),
+      boxes: copies(new BoxGeometry(2, 2, 2), solid(Math.sqrt(3))),
     };
 
-    const tube = TUBES[detail]();
+    // the ends of links are inside of joints
+    const tube = new CylinderGeometry(1, 1, 1, SIDES[detail], 1, true);
+    const barrel = new CylinderGeometry(1, 1, 1, SIDES[detail], 1, detail === "rough");
     const bone = (body: number) => new Color("#8b95a3").lerp(colourAt(body), 0.55);
-    this.links = new Copies(
+    this.links = copies(
       tube,
-      material(),
       bodies.flatMap((body, k) =>
         k === 0 ? [] : body.reaches.map((end) => ({ body: k, local: between(ZERO, new Vector3(...end), 0.5 * thick), colour: bone(k) })),
       ),
@@ -171,9 +198,9 @@ export class Mechanism {
 
     // joints: barrels about their axis, blocks for slides, balls for ball joints
     const steel = new Color("#4a5361");
-    const barrels: Copies["parts"] = [];
-    const blocks: Copies["parts"] = [];
-    const balls: Copies["parts"] = [];
+    const barrels: Part[] = [];
+    const blocks: Part[] = [];
+    const balls: Part[] = [];
     const axisEnds: { body: number; at: Vector3; colour: Color }[] = [];
     bodies.forEach((body, k) => {
       if (k === 0 || !body.axes) return;
@@ -197,9 +224,9 @@ export class Mechanism {
       });
     });
     this.joints = [
-      new Copies(tube, material(), barrels),
-      new Copies(new BoxGeometry(2, 2, 2), material(), blocks),
-      new Copies(ball, material(), balls),
+      copies(barrel, barrels),
+      copies(new BoxGeometry(2, 2, 2), blocks),
+      copies(ball, balls),
     ];
     this.axes = new Lines(axisEnds);
 
@@ -213,11 +240,11 @@ export class Mechanism {
       const at = new Vector3(...body.placement!.p).addScaledVector(down, size / 2);
       return [{ body: 0, local: new Matrix4().compose(at, turn, new Vector3(size, size, size)), colour: new Color("#6b7582") }];
     });
-    this.feet = new Copies(new ConeGeometry(0.75, 1, 4), material(), feet);
+    this.feet = copies(new ConeGeometry(0.75, 1, 4), feet);
 
     // cut joints: where the two bodies should meet, and what is between them
     const orange = new Color("#d55e00");
-    const cuts: Copies["parts"] = [];
+    const cuts: Part[] = [];
     const gapEnds: { body: number; at: Vector3; colour: Color }[] = [];
     for (const constraint of constraints) {
       constraint.bodies?.forEach((body, side) => {
@@ -227,18 +254,19 @@ export class Mechanism {
         gapEnds.push({ body, at: new Vector3(...constraint.poses![side].p), colour: orange });
       });
     }
-    this.loops = new Copies(new OctahedronGeometry(1), material(), cuts);
+    this.loops = copies(new OctahedronGeometry(1), cuts);
     this.gaps = new Lines(gapEnds);
 
     const dark = new Color("#f2c14e");
-    this.centres = new Copies(
+    this.centres = copies(
       BALLS[detail === "fine" ? "plain" : "rough"](),
-      new MeshLambertMaterial({ depthTest: false, transparent: true, opacity: 0.95 }),
       bodies.flatMap((body, k) =>
         body.shape
           ? [{ body: k, local: new Matrix4().makeTranslation(...body.shape.p).scale(new Vector3().setScalar(0.4 * thick)), colour: dark }]
           : [],
       ),
+      0.95,
+      false,
     );
 
     const axisColours = ["#d55e00", "#009e73", "#0072b2"].map((c) => new Color(c));
@@ -279,7 +307,7 @@ export class Mechanism {
   makeShadow(material: Material): Group {
     const group = new Group();
     for (const copies of [this.solids.ellipsoids, this.solids.boxes, this.links]) {
-      if (!copies.parts.length || this.detail !== "fine") continue;
+      if (!copies.parts.length || this.detail !== "fine" || copies instanceof Merged) continue;
       const shadow = new InstancedMesh(copies.mesh.geometry, material, copies.parts.length);
       shadow.instanceMatrix = copies.mesh.instanceMatrix;
       shadow.frustumCulled = false;
@@ -429,12 +457,13 @@ export class Mechanism {
     const colours = line.geometry.attributes.color as BufferAttribute;
     const tint = new Color(colourOf(body - 1));
     const last = lastNotAfter(motion.time, t);
-    const first = Math.max(0, last - TRAIL + 2);
+    const first = Math.max(0, last - (this.detail === "fine" ? TRAIL : SHORT_TRAIL) + 2);
     const p = new Vector3();
+    const turn = new Quaternion();
     let n = 0;
     for (let frame = first; frame <= last; frame++) {
       const pose = motion.pose(frame, body);
-      p.copy(at).applyQuaternion(quaternion(pose, 3));
+      p.copy(at).applyQuaternion(turn.set(pose[4], pose[5], pose[6], pose[3]));
       places.setXYZ(n, p.x + pose[0], p.y + pose[1], p.z + pose[2]);
       colours.setXYZW(n, tint.r, tint.g, tint.b, 0.75 * ((frame - first + 1) / (last - first + 1)) ** 1.5);
       n++;
@@ -452,7 +481,7 @@ export class Mechanism {
     const found: { body: number; at: Vector3; distance: number }[] = [];
     for (const copies of targets) {
       const [hit] = ray.intersectObject(copies.mesh, false);
-      if (hit) found.push({ body: copies.parts[hit.instanceId!].body, at: hit.point, distance: hit.distance });
+      if (hit) found.push({ body: copies.partOf(hit).body, at: hit.point, distance: hit.distance });
     }
     if (this.visuals.visible) {
       for (const { mesh, body } of this.visualBodies) {
