@@ -1,7 +1,7 @@
 //! The viewer of catena: what the page shows, reports that open offline, and the server on loopback.
 //!
 //! * [`scene`]: a model and its motion as the page needs them, poses computed by the engine;
-//! * [`visual`]: the shapes and meshes of URDF files;
+//! * [`visual`]: the shapes and meshes of URDF and MJCF files;
 //! * [`page`]: the page with a scene inside, one self-contained file;
 //! * [`engine`]: what the page asks the engine while it is open: poses, gravity, matrices, findings;
 //! * [`server`]: HTTP and WebSocket on loopback, for one page only;
@@ -24,6 +24,7 @@
 mod encode;
 pub mod engine;
 pub mod live;
+mod mesh;
 mod motion;
 pub mod page;
 pub mod render;
@@ -31,5 +32,6 @@ pub mod scene;
 pub mod server;
 mod shape;
 pub mod visual;
+mod xml;
 
 pub use motion::Budget;
