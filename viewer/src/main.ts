@@ -488,15 +488,23 @@ function wantedDetail(): Detail | null {
 
 async function begin() {
   const app = document.getElementById("app")!;
+  // a browser without a window prints the page when it has loaded: a frame that is still open makes it wait for the pictures
+  const gate = h("iframe", { hidden: true });
   try {
     app.replaceChildren(h("p", { class: "loading" }, "loading …"));
     const scene = await loadScene();
-    if (scene.render) renderAll(app, scene, scene.render);
-    else new Page(app, scene);
+    if (scene.render) {
+      document.body.append(gate);
+      gate.contentDocument!.open();
+      await renderAll(app, scene, scene.render);
+    } else new Page(app, scene);
   } catch (error) {
     console.error(error);
     const text = error instanceof Error ? error.message : String(error);
     app.replaceChildren(h("p", { class: "loading bad" }, `The scene cannot be shown: ${text}`));
+  } finally {
+    gate.contentDocument?.close();
+    gate.remove();
   }
 }
 

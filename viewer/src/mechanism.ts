@@ -3,7 +3,7 @@
 // What repeats is drawn as instances or in one piece, so that a thousand bodies take no more calls than ten.
 
 import {
-  BoxGeometry, BufferAttribute, BufferGeometry, Color, ConeGeometry, CylinderGeometry, DoubleSide, DynamicDrawUsage, EdgesGeometry,
+  BoxGeometry, BufferAttribute, BufferGeometry, CapsuleGeometry, Color, ConeGeometry, CylinderGeometry, DoubleSide, DynamicDrawUsage, EdgesGeometry,
   Group, InstancedMesh, Line, LineBasicMaterial, LineSegments, type Material, Matrix4, Mesh, MeshLambertMaterial,
   OctahedronGeometry, Quaternion, type Raycaster, SphereGeometry, Vector3,
 } from "three";
@@ -322,14 +322,20 @@ export class Mechanism {
   }
 
   private addVisual(visual: Visual, overlaid: boolean) {
-    const { box, cylinder, sphere, mesh } = visual.geometry;
+    const { box, cylinder, capsule, sphere, ellipsoid, mesh } = visual.geometry;
+    const [around, along] = this.detail === "fine" ? [32, 20] : [12, 8];
     let geometry: BufferGeometry;
     let own = new Matrix4();
     if (box) geometry = new BoxGeometry(...box);
-    else if (cylinder) {
-      geometry = new CylinderGeometry(cylinder[0], cylinder[0], cylinder[1], 32);
-      own = new Matrix4().makeRotationX(Math.PI / 2); // URDF: along z
-    } else if (sphere) geometry = new SphereGeometry(sphere, 32, 20);
+    else if (cylinder || capsule) {
+      const [radius, length] = (cylinder ?? capsule)!;
+      geometry = cylinder ? new CylinderGeometry(radius, radius, length, around) : new CapsuleGeometry(radius, length, along >> 1, around);
+      own = new Matrix4().makeRotationX(Math.PI / 2); // their axis is z
+    } else if (sphere) geometry = new SphereGeometry(sphere, around, along);
+    else if (ellipsoid) {
+      geometry = new SphereGeometry(1, around, along);
+      own = new Matrix4().makeScale(...ellipsoid);
+    }
     else if (mesh) {
       const indexed = new BufferGeometry();
       indexed.setAttribute("position", new BufferAttribute(floats(mesh.vertices), 3));
@@ -339,8 +345,9 @@ export class Mechanism {
       geometry.computeVertexNormals();
       own = new Matrix4().makeScale(...mesh.scale);
     } else return;
-    const [r, g, b, a] = visual.colour ?? [...new Color(colourOf(visual.body - 1)).toArray(), 1];
-    const material = new MeshLambertMaterial({ color: new Color().setRGB(r, g, b, "srgb"), side: DoubleSide });
+    const [r, g, b, a] = visual.colour ?? [0, 0, 0, 1];
+    const colour = visual.colour ? new Color().setRGB(r, g, b, "srgb") : new Color(visual.body ? colourOf(visual.body - 1) : "#8b95a3");
+    const material = new MeshLambertMaterial({ color: colour, side: DoubleSide });
     material.opacity = overlaid ? 0.35 : a;
     material.transparent = material.opacity < 1;
     const drawn = new Mesh(geometry, material);

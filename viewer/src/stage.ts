@@ -221,7 +221,7 @@ export class Stage {
     if (from === "corner" && this.mechanisms[0].motion && this.isFlat()) eye.copy(this.flatNormal());
     const target = this.target();
     const wide = Math.min(1, this.perspective.aspect || 1);
-    const distance = (1.02 * this.radius) / Math.sin((FIELD_OF_VIEW * Math.PI) / 360) / wide;
+    const distance = (1.08 * this.radius) / Math.sin((FIELD_OF_VIEW * Math.PI) / 360) / wide;
     for (const camera of [this.perspective, this.orthographic]) {
       camera.position.copy(target).addScaledVector(eye.normalize(), distance);
     }

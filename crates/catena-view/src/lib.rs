@@ -26,6 +26,7 @@ pub mod engine;
 pub mod live;
 mod mesh;
 mod motion;
+mod mp4;
 pub mod page;
 pub mod render;
 pub mod scene;

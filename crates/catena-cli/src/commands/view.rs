@@ -54,8 +54,8 @@ pub struct Arguments {
     #[arg(long, value_name = "SEED", requires = "live")]
     random: Option<u64>,
 
-    /// URDF file whose shapes and meshes are shown [default: the model, if it is one]
-    #[arg(long, value_name = "FILE.urdf")]
+    /// URDF or MJCF file whose shapes and meshes are shown [default: the model, if it is one]
+    #[arg(long, value_name = "FILE")]
     visuals: Option<PathBuf>,
 
     /// Port of 127.0.0.1; 0 is any that is free
