@@ -45,6 +45,17 @@ export class Live {
         this.send({ gravity: down.map((x) => x * size) });
       },
     });
+    // friction of every joint, beside the model's own: up to what stops a typical body
+    const size = Math.max(1e-3, this.subject.model.mass / Math.max(1, this.subject.model.bodies.length - 1));
+    const slider = (key: "viscous" | "dry", unit: string) => {
+      const told = h("output", { for: key }, `0 ${unit}`);
+      const input = h("input", { id: key, type: "range", min: 0, max: 1, step: "any", value: 0, oninput: () => {
+        const wanted = Number((5 * size * Number(input.value) ** 2).toPrecision(3));
+        told.textContent = `${short(wanted)} ${unit}`;
+        this.send({ [key]: wanted });
+      } });
+      return h("span", {}, input, told);
+    };
     const drive = h("select", { id: "drive" },
       h("option", { value: "none" }, "free"), h("option", { value: "gravity" }, "weight held"), h("option", { value: "brake" }, "brakes (damping)"),
       h("option", { value: "hold" }, "position held"));
@@ -56,6 +67,8 @@ export class Live {
       ...["0.1", "0.25", "0.5", "1", "2", "4"].map((s) => h("option", { value: s, selected: s === "1" }, `${s} ×`)));
     return h("div", { class: "live-controls" },
       h("label", { for: "gravity" }, "gravity"), h("span", {}, gravity, value),
+      h("label", { for: "viscous" }, "viscous friction"), slider("viscous", "N·m·s"),
+      h("label", { for: "dry" }, "dry friction"), slider("dry", "N·m"),
       h("label", { for: "drive" }, "motors"), drive,
       h("label", { for: "stiffness" }, "stiffness"), stiffness,
       h("label", { for: "damping" }, "damping"), damping,

@@ -196,7 +196,7 @@ class Page {
     const { shown } = this.stage;
     const layer = (name: "axes" | "centres" | "frames" | "trails" | "loops") => [() => shown[name], (on: boolean) => this.stage.show({ [name]: on })] as const;
     add("x", "Axes", "joint axes (x)", ...layer("axes"));
-    add("c", "Centres", "mass centres (c)", ...layer("centres"));
+    add("c", "Centres", "mass centres of the bodies and, larger, of all (c)", ...layer("centres"));
     add("r", "Frames", "frames of the bodies (r)", ...layer("frames"));
     if (this.stage.mechanisms[0].motion) add("t", "Trails", "trails of the tips (t)", ...layer("trails"));
     if (this.scene.subjects[0].model.constraints.length) add("l", "Loops", "cut joints (l)", ...layer("loops"));
@@ -450,6 +450,7 @@ class Page {
         },
         time: () => this.time,
         span: () => [this.start, this.end],
+        rows: () => this.scene.subjects[0].motion?.rows ?? 0,
         play: () => this.playing || this.live?.running || this.toggle(),
         pause: () => (this.playing || this.live?.running) && this.toggle(),
         pictures: () => this.stage.pictures,
@@ -475,15 +476,16 @@ class Page {
         floor: (on: boolean) => (this.stage.floorShown = on),
         tab: (name: string) => this.showTab(name),
         sharpness: () => this.stage.sharpness,
+        visuals: () => this.stage.mechanisms[0].visualCount,
         ready: true,
       },
     });
   }
 }
 
-/** `#fine`, `#plain`, `#coarse` or `#rough` at the end of the address choose how finely round things are drawn. */
+/** `#fine`, `#plain` or `#rough` at the end of the address choose how finely round things are drawn. */
 function wantedDetail(): Detail | null {
-  return (["fine", "plain", "coarse", "rough"] as const).find((detail) => location.hash === `#${detail}`) ?? null;
+  return (["fine", "plain", "rough"] as const).find((detail) => location.hash === `#${detail}`) ?? null;
 }
 
 async function begin() {

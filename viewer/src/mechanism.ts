@@ -4,12 +4,12 @@
 
 import {
   BoxGeometry, BufferAttribute, BufferGeometry, CapsuleGeometry, Color, ConeGeometry, CylinderGeometry, DoubleSide, DynamicDrawUsage, EdgesGeometry,
-  Group, InstancedMesh, Line, LineBasicMaterial, LineSegments, type Material, Matrix4, Mesh, MeshLambertMaterial,
+  Group, InstancedMesh, Line, LineBasicMaterial, LineSegments, type Material, Matrix4, Mesh, MeshBasicMaterial, MeshLambertMaterial,
   OctahedronGeometry, Quaternion, type Raycaster, SphereGeometry, Vector3,
 } from "three";
 import { litAtCorners, Merged } from "./merged";
 import { colourOf } from "./page";
-import { floats, integers, lastNotAfter, type Motion, type Pose, POSE, type Subject, type Visual } from "./scene";
+import { type Body, floats, integers, lastNotAfter, type Motion, type Pose, POSE, type Subject, type Visual } from "./scene";
 
 /** How bodies are drawn. */
 export type Style = "ellipsoids" | "boxes" | "links" | "visuals";
@@ -27,18 +27,23 @@ export interface Shown {
 const TRAIL = 400;
 const SHORT_TRAIL = 120;
 
-/** How finely round things are drawn: for a graphics card, for many bodies or none, for some bodies and none, for many bodies and none. */
-export type Detail = "fine" | "plain" | "coarse" | "rough";
+/** How finely round things are drawn: for a graphics card, for many bodies or none, for many bodies and none. */
+export type Detail = "fine" | "plain" | "rough";
 
-const BALLS: Record<Detail, () => BufferGeometry> = {
-  fine: () => new SphereGeometry(1, 28, 18),
-  plain: () => new SphereGeometry(1, 10, 6),
-  coarse: () => new SphereGeometry(1.06, 7, 4),
-  rough: octahedron,
-};
+/** Triangles of all balls together, with a graphics card and without. */
+const TRIANGLES = [60_000, 3000];
+
+/** A ball, one of so many; `merged` is without a graphics card. */
+function ball(detail: Detail, count: number, merged: boolean): BufferGeometry {
+  if (detail === "fine") return new SphereGeometry(1, 28, 18);
+  if (detail === "rough") return octahedron();
+  // one of n parts around and 0.6 n along has about 1.2 n² triangles
+  const around = Math.min(24, Math.max(7, Math.floor(Math.sqrt(TRIANGLES[Number(merged)] / (1.2 * count)))));
+  return new SphereGeometry(around < 10 ? 1.06 : 1, around, Math.round(0.6 * around));
+}
 
 /** Sides of a tube. */
-const SIDES: Record<Detail, number> = { fine: 16, plain: 6, coarse: 5, rough: 4 };
+const SIDES: Record<Detail, number> = { fine: 16, plain: 6, rough: 4 };
 
 /** Six corners and eight faces, lit as a ball. */
 function octahedron(): BufferGeometry {
@@ -101,7 +106,8 @@ class Lines {
   readonly lines: LineSegments;
   private readonly point = new Vector3();
 
-  constructor(private readonly ends: { body: number; at: Vector3; colour: Color }[], opacity = 1) {
+  /** `inside` draws lines through what is before them. */
+  constructor(private readonly ends: { body: number; at: Vector3; colour: Color }[], inside = false) {
     const geometry = new BufferGeometry();
     const places = new BufferAttribute(new Float32Array(3 * ends.length), 3);
     places.setUsage(DynamicDrawUsage);
@@ -109,8 +115,9 @@ class Lines {
     const colours = new Float32Array(3 * ends.length);
     ends.forEach((end, k) => end.colour.toArray(colours, 3 * k));
     geometry.setAttribute("color", new BufferAttribute(colours, 3));
-    this.lines = new LineSegments(geometry, new LineBasicMaterial({ vertexColors: true, transparent: opacity < 1, opacity }));
+    this.lines = new LineSegments(geometry, new LineBasicMaterial({ vertexColors: true, transparent: inside, depthTest: !inside }));
     this.lines.frustumCulled = false;
+    if (inside) this.lines.renderOrder = 1;
   }
 
   place(world: Matrix4[]) {
@@ -150,6 +157,8 @@ export class Mechanism {
   private readonly axes: Lines;
   private readonly frames: Lines;
   private readonly trails: { line: Line; body: number; at: Vector3 }[] = [];
+  /** The mass centre of all bodies. */
+  private readonly whole: Mesh;
   private readonly mark: LineSegments;
   /** Corners of the boxes about the visuals of each body. */
   private readonly corners: number[][][] = [];
@@ -179,9 +188,9 @@ export class Mechanism {
         const size = body.shape.spread.map((x) => Math.max(half * x, 0.62 * thick));
         return [{ body: k, local: matrixOf(body.shape, new Vector3(...size)), colour: colourAt(k) }];
       });
-    const ball = BALLS[detail]();
+    const round = ball(detail, bodies.length, merged);
     this.solids = {
-      ellipsoids: copies(ball, solid(Math.sqrt(5))),
+      ellipsoids: copies(round, solid(Math.sqrt(5))),
       boxes: copies(new BoxGeometry(2, 2, 2), solid(Math.sqrt(3))),
     };
 
@@ -226,9 +235,9 @@ export class Mechanism {
     this.joints = [
       copies(barrel, barrels),
       copies(new BoxGeometry(2, 2, 2), blocks),
-      copies(ball, balls),
+      copies(round, balls),
     ];
-    this.axes = new Lines(axisEnds);
+    this.axes = new Lines(axisEnds, true);
 
     // where the ground holds the mechanism: a foot that points at the joint
     const gravity = new Vector3(...subject.model.gravity);
@@ -257,12 +266,15 @@ export class Mechanism {
     this.loops = copies(new OctahedronGeometry(1), cuts);
     this.gaps = new Lines(gapEnds);
 
+    const sizes = bodies.map(sizeOf);
+    // a large body hides a small dot
+    const dot = Math.max(0.6 * thick, 0.012 * Math.max(...sizes));
     const dark = new Color("#f2c14e");
     this.centres = copies(
-      BALLS[detail === "fine" ? "plain" : "rough"](),
+      detail === "fine" ? new SphereGeometry(1, 10, 6) : octahedron(),
       bodies.flatMap((body, k) =>
         body.shape
-          ? [{ body: k, local: new Matrix4().makeTranslation(...body.shape.p).scale(new Vector3().setScalar(0.4 * thick)), colour: dark }]
+          ? [{ body: k, local: new Matrix4().makeTranslation(...body.shape.p).scale(new Vector3().setScalar(dot)), colour: dark }]
           : [],
       ),
       0.95,
@@ -278,11 +290,19 @@ export class Mechanism {
       triads.flatMap(({ body, pose }) =>
         axisColours.flatMap((c, axis) => {
           const matrix = matrixOf(pose);
-          const tip = new Vector3().setComponent(axis, 0.28 * this.unit);
+          const tip = new Vector3().setComponent(axis, 0.28 * Math.max(this.unit, 0.5 * sizes[body]));
           return [ZERO.clone(), tip].map((at) => ({ body, at: at.applyMatrix4(matrix), colour: c }));
         }),
       ),
+      true,
     );
+
+    this.whole = new Mesh(
+      new SphereGeometry(1, 12, 8),
+      new MeshBasicMaterial({ color: "#e3178a", depthTest: false, transparent: true, opacity: 0.9 }),
+    );
+    this.whole.scale.setScalar(1.5 * dot);
+    this.whole.renderOrder = 2;
 
     this.mark = new LineSegments(
       new EdgesGeometry(new BoxGeometry(2, 2, 2)),
@@ -298,7 +318,7 @@ export class Mechanism {
 
     this.group.add(
       this.solids.ellipsoids.mesh, this.solids.boxes.mesh, this.visuals, this.links.mesh, ...this.joints.map((j) => j.mesh),
-      this.feet.mesh, this.loops.mesh, this.gaps.lines, this.centres.mesh, this.axes.lines, this.frames.lines, this.mark,
+      this.feet.mesh, this.loops.mesh, this.gaps.lines, this.centres.mesh, this.axes.lines, this.frames.lines, this.whole, this.mark,
       ...this.trails.map((t) => t.line),
     );
   }
@@ -319,6 +339,10 @@ export class Mechanism {
 
   get hasVisuals() {
     return this.visualBodies.length > 0;
+  }
+
+  get visualCount() {
+    return this.visualBodies.length;
   }
 
   private addVisual(visual: Visual, overlaid: boolean) {
@@ -393,7 +417,7 @@ export class Mechanism {
     for (const joint of this.joints) joint.mesh.visible = style !== "visuals" && !alone && (this.detail !== "rough" || style === "links");
     this.feet.mesh.visible = style !== "visuals" && !alone;
     this.loops.mesh.visible = this.gaps.lines.visible = shown.loops && !alone;
-    this.centres.mesh.visible = shown.centres && !alone;
+    this.centres.mesh.visible = this.whole.visible = shown.centres && !alone;
     this.axes.lines.visible = shown.axes && !alone;
     this.frames.lines.visible = shown.frames && !alone;
     for (const trail of this.trails) trail.line.visible = shown.trails && !alone;
@@ -440,6 +464,7 @@ export class Mechanism {
     if (this.visuals.visible) {
       for (const { mesh, body, local } of this.visualBodies) mesh.matrix.multiplyMatrices(world[body], local);
     }
+    if (this.whole.visible) this.massCentre(this.whole.position);
     if (this.marked) this.placeMark();
   }
 
@@ -568,14 +593,15 @@ function extentOf(poses: Float32Array): number {
   return Number.isFinite(extent) ? extent : 0;
 }
 
+/** How far a body reaches, m. */
+function sizeOf(body: Body): number {
+  const reach = Math.max(0, ...body.reaches.map((end) => Math.hypot(...end)));
+  return Math.max(reach, body.shape ? Math.sqrt(12) * Math.max(...body.shape.spread) : 0);
+}
+
 /** The median size of the bodies: how thick lines and joints are drawn. */
 function unitOf(subject: Subject): number {
-  const sizes = subject.model.bodies.flatMap((body) => {
-    const reach = Math.max(0, ...body.reaches.map((end) => Math.hypot(...end)));
-    const spread = body.shape ? Math.sqrt(12) * Math.max(...body.shape.spread) : 0;
-    const size = Math.max(reach, spread);
-    return size > 0 ? [size] : [];
-  });
+  const sizes = subject.model.bodies.map(sizeOf).filter((size) => size > 0);
   sizes.sort((a, b) => a - b);
   return sizes.length ? sizes[sizes.length >> 1] : 1;
 }

@@ -15,7 +15,6 @@ const FIELD_OF_VIEW = 32;
 const INSTANTS = 120;
 
 /** More bodies are drawn less finely. */
-const SOME = 24;
 const MANY = 150;
 
 /** The largest of every thousand numbers: no call takes a million arguments. */
@@ -62,7 +61,7 @@ export class Stage {
   constructor(holder: HTMLElement, scene: Scene, wanted: Detail | null = null) {
     const most = Math.max(...scene.subjects.map((subject) => subject.model.bodies.length));
     const slow = drawsInSoftware();
-    const detail = wanted ?? (slow ? (most > MANY ? "rough" : most > SOME ? "coarse" : "plain") : most > MANY ? "plain" : "fine");
+    const detail = wanted ?? (most <= MANY ? (slow ? "plain" : "fine") : slow ? "rough" : "plain");
     const merged = slow && detail !== "fine";
     this.mechanisms = scene.subjects.map((subject, k) => new Mechanism(subject, subject.motion ? new Motion(subject) : null, k, detail, merged));
     const first = this.mechanisms[0];

@@ -4,7 +4,7 @@
 //! * [`visual`]: the shapes and meshes of URDF and MJCF files;
 //! * [`page`]: the page with a scene inside, one self-contained file;
 //! * [`engine`]: what the page asks the engine while it is open: poses, gravity, matrices, findings;
-//! * [`server`]: HTTP and WebSocket on loopback, for one page only;
+//! * [`server`]: HTTP and WebSocket on loopback or an address that was asked for, for one page only;
 //! * [`live`]: a simulation that the page drives;
 //! * [`render`]: pictures and movies of a scene, drawn by a browser without a window.
 //!

@@ -9,6 +9,7 @@
 //! | `{"step": 0.02}` | move on by so many seconds and stop |
 //! | `{"speed": 0.5}` | seconds of motion per second |
 //! | `{"gravity": [0, 0, -9.81]}` | m/s² |
+//! | `{"viscous": 0.5, "dry": 0.1}` | friction in the joints beside the model's own, N·m·s/rad (or N·s/m) and N·m (or N) |
 //! | `{"drive": "hold", "stiffness": 50, "damping": 5}` | `none`, `gravity` (hold the weight), `brake` (damping alone) or `hold` (spring and damper to the present position) |
 //! | `{"pull": {"body": 3, "point": [0, 0, 0.1], "to": [1, 0, 0], "stiffness": 40}}` | a spring from a point of a body to a point of the world; `null` lets go |
 //! | `{"reset": true}` | back to the start |
@@ -18,6 +19,7 @@
 use crate::motion;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{Method, Tolerances};
+use catena::model::JointKind;
 use catena::simulate::{
     Controller, Gains, Inputs, Integrator, LineSpring, Simulation, SimulationOptions,
 };
@@ -153,6 +155,9 @@ struct Live {
     /// Seconds of motion still to go when it does not run.
     owed: f64,
     controller: Controller,
+    gravity: [f64; 3],
+    /// Viscous and dry friction beside the model's own.
+    friction: [f64; 2],
     pull: Option<Pull>,
     energies: [f64; 3],
 }
@@ -169,6 +174,8 @@ impl Live {
             running: false,
             owed: 0.0,
             controller: Controller::None,
+            gravity: start.model.gravity().to_array(),
+            friction: [0.0; 2],
             pull: None,
             energies: [0.0; 3],
         }
@@ -196,11 +203,16 @@ impl Live {
         if let Some(speed) = number("speed", 0.001, 100.0)? {
             self.speed = speed;
         }
+        let world = (self.gravity, self.friction);
         if !wish["gravity"].is_null() {
-            let gravity =
+            self.gravity =
                 vector(&wish["gravity"]).ok_or_else(|| bad("gravity is three numbers"))?;
-            self.model = self.model.clone().with_gravity(gravity);
-            self.dynamics = Dynamics::new(&self.model);
+        }
+        for (own, key) in self.friction.iter_mut().zip(["viscous", "dry"]) {
+            *own = number(key, 0.0, 1e6)?.unwrap_or(*own);
+        }
+        if world != (self.gravity, self.friction) {
+            self.change_world();
         }
         if let Some(drive) = wish["drive"].as_str() {
             let stiffness = number("stiffness", 0.0, 1e6)?.unwrap_or(50.0);
@@ -218,6 +230,23 @@ impl Live {
             self.time = 0.0;
         }
         Ok(())
+    }
+
+    /// Takes gravity and friction. A floating base is free of friction: nothing holds it.
+    fn change_world(&mut self) {
+        let tree = self.start.model.tree();
+        let is_held = |k: usize| tree.bodies[tree.dofs[k].body].kind != JointKind::Free;
+        let [viscous, dry] = self.friction;
+        self.model = self
+            .start
+            .model
+            .clone()
+            .with_gravity(self.gravity)
+            .with_friction(|k, [damping, friction]| match is_held(k) {
+                true => [damping + viscous, friction + dry],
+                false => [damping, friction],
+            });
+        self.dynamics = Dynamics::new(&self.model);
     }
 
     fn drive(&self, name: &str, stiffness: f64, damping: f64) -> Result<Controller> {
@@ -435,6 +464,32 @@ mod tests {
         assert!(run.energies[0] < 0.2 * first, "{first} {:?}", run.energies);
     }
 
+    /// Viscous friction takes energy; dry friction that is stronger than gravity holds what is at rest.
+    #[test]
+    fn friction_can_be_changed_while_it_runs() {
+        let mut run = pendulum();
+        run.state.v.fill(1.0);
+        run.wish(r#"{"run": true, "gravity": [0, 0, 0], "viscous": 2}"#)
+            .expect("a wish");
+        run.advance().expect("a picture");
+        let first = run.energies[0];
+        for _ in 0..60 {
+            run.advance().expect("a picture");
+        }
+        assert!(run.energies[0] < 0.5 * first, "{first} {:?}", run.energies);
+        run.wish(r#"{"reset": true, "gravity": [0, -9.81, 0], "viscous": 0, "dry": 1000}"#)
+            .expect("a wish");
+        let rest = pendulum().state;
+        run.state = rest.clone();
+        for _ in 0..5 {
+            run.advance().expect("a picture");
+        }
+        assert_eq!(run.state.q, rest.q);
+        run.wish(r#"{"dry": 0}"#).expect("a wish");
+        run.advance().expect("a picture");
+        assert_ne!(run.state.q, rest.q);
+    }
+
     #[test]
     fn wishes_that_make_no_sense_are_told() {
         let mut run = pendulum();
@@ -443,6 +498,8 @@ mod tests {
             r#"{"speed": 1e9}"#,
             r#"{"step": -1}"#,
             r#"{"gravity": [1, 2]}"#,
+            r#"{"viscous": -1}"#,
+            r#"{"dry": "much"}"#,
             r#"{"drive": "fly"}"#,
             r#"{"pull": {"body": 99, "point": [0,0,0], "to": [0,0,0], "stiffness": 1}}"#,
             r#"{"pull": {"body": 1, "point": [0,0,0], "to": [0,0,0], "stiffness": -1}}"#,
