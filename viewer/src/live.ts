@@ -14,6 +14,9 @@ export class Live {
   private readonly socket: WebSocket;
   private readonly state = h("p", { role: "status", class: "soft" }, "connecting …");
   private readonly numbers = h("dl", { class: "facts" });
+  private readonly pulls = h("button", { "aria-pressed": "false", title: "dragging pulls bodies; without it Shift and dragging does", onclick: () => {
+    this.pulls.setAttribute("aria-pressed", String(this.pulls.getAttribute("aria-pressed") !== "true"));
+  } }, "Pull");
   private pulled: { body: number; point: Vector3; at: Vector3; to: Vector3 } | null = null;
 
   constructor(private readonly subject: Subject, private readonly stage: Stage, private readonly changed: () => void) {
@@ -29,7 +32,7 @@ export class Live {
       this.changed();
     });
     this.element.append(this.state, this.controls(), h("h3", {}, "Now"), this.numbers,
-      h("p", { class: "soft" }, "Hold Shift and drag a body to draw it along with a spring."));
+      h("p", { class: "soft" }, "Hold Shift, or press Pull, and drag a body to draw it along with a spring. By keys: n and p choose a body, Shift and the arrow keys pull it."));
     this.dragging();
   }
 
@@ -74,7 +77,7 @@ export class Live {
       h("label", { for: "damping" }, "damping"), damping,
       h("label", { for: "live-speed" }, "speed"), speed,
       h("span"), h("span", {}, h("button", { onclick: () => this.send({ step: 0.02 }) }, "Step 20 ms"), " ",
-        h("button", { onclick: () => this.send({ reset: true }) }, "Start anew")));
+        h("button", { onclick: () => this.send({ reset: true }) }, "Start anew"), " ", this.pulls));
   }
 
   send(wish: object) {
@@ -126,16 +129,9 @@ export class Live {
   /** Shift and the pointer pull a body. */
   private dragging() {
     const { canvas } = this.stage;
-    const stiffness = 60 * Math.max(0.05, this.subject.model.mass / Math.max(1, this.subject.model.bodies.length - 1));
-    const pull = (event: PointerEvent) => {
-      const { body, point, at } = this.pulled!;
-      const to = this.stage.across(event.clientX, event.clientY, at);
-      this.pulled!.to = to;
-      this.send({ pull: { body, point: point.toArray(), to: to.toArray(), stiffness } });
-      this.drawPull();
-    };
+    const pull = (event: PointerEvent) => this.pullTo(this.stage.across(event.clientX, event.clientY, this.pulled!.at));
     canvas.addEventListener("pointerdown", (event) => {
-      if (!event.shiftKey) return;
+      if (!event.shiftKey && this.pulls.getAttribute("aria-pressed") !== "true") return;
       const hit = this.stage.pick(event.clientX, event.clientY);
       if (!hit) return;
       event.stopImmediatePropagation();
@@ -148,14 +144,34 @@ export class Live {
     canvas.addEventListener("pointermove", (event) => {
       if (this.pulled) pull(event);
     });
-    const release = () => {
-      if (!this.pulled) return;
-      this.pulled = null;
-      this.drawPull();
-      this.stage.orbiting = true;
-      this.send({ pull: null });
-    };
-    canvas.addEventListener("pointerup", release);
-    canvas.addEventListener("pointercancel", release);
+    canvas.addEventListener("pointerup", () => this.release());
+    canvas.addEventListener("pointercancel", () => this.release());
+    window.addEventListener("keyup", (event) => event.key.startsWith("Arrow") && this.release());
+  }
+
+  /** Draws what is pulled towards a point of the world. */
+  private pullTo(to: Vector3) {
+    const { body, point } = this.pulled!;
+    this.pulled!.to = to;
+    const stiffness = 60 * Math.max(0.05, this.subject.model.mass / Math.max(1, this.subject.model.bodies.length - 1));
+    this.send({ pull: { body, point: point.toArray(), to: to.toArray(), stiffness } });
+    this.drawPull();
+  }
+
+  private release() {
+    if (!this.pulled) return;
+    this.pulled = null;
+    this.drawPull();
+    this.stage.orbiting = true;
+    this.send({ pull: null });
+  }
+
+  /** Pulls a body by its mass centre across the view, until a key is let go. */
+  pullBy(body: number, right: number, up: number) {
+    const mechanism = this.stage.mechanisms[0];
+    const point = new Vector3(...(this.subject.model.bodies[body].shape?.p ?? [0, 0, 0]));
+    const at = point.clone().applyMatrix4(mechanism.world[body]);
+    this.pulled ??= { body, point, at, to: at.clone() };
+    this.pullTo(at.clone().addScaledVector(this.stage.sideways(), right * mechanism.unit).addScaledVector(this.stage.upwards(), up * mechanism.unit));
   }
 }

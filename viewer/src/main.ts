@@ -31,6 +31,7 @@ const HELP: [string, string][] = [
   ["x c r t l g", "axes, mass centres, frames, trails, loops, floor"],
   ["m", "camera follows the mass centre"],
   ["d", "dark or light"],
+  ["Shift + arrows", "pull the chosen body of a live run"],
 ];
 
 class Page {
@@ -395,6 +396,12 @@ class Page {
       this.choose(this.chosen ? ((this.chosen - 1 + step + count) % count) + 1 : step > 0 ? 1 : count);
       this.showTab("Bodies");
     };
+    const arrows: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    if (this.live && event.shiftKey && arrows[event.key]) {
+      event.preventDefault();
+      if (this.chosen) this.live.pullBy(this.chosen, ...arrows[event.key]);
+      return;
+    }
     const actions: Record<string, () => void> = {
       " ": () => this.toggle(),
       ArrowLeft: () => (event.shiftKey ? this.seek(this.time - 1) : this.stepFrames(-1)),

@@ -220,7 +220,8 @@ export class Stage {
     if (from === "corner" && this.mechanisms[0].motion && this.isFlat()) eye.copy(this.flatNormal());
     const target = this.target();
     const wide = Math.min(1, this.perspective.aspect || 1);
-    const distance = (1.08 * this.radius) / Math.sin((FIELD_OF_VIEW * Math.PI) / 360) / wide;
+    // a little air, and room for the bar at the top
+    const distance = (1.15 * this.radius) / Math.sin((FIELD_OF_VIEW * Math.PI) / 360) / wide;
     for (const camera of [this.perspective, this.orthographic]) {
       camera.position.copy(target).addScaledVector(eye.normalize(), distance);
     }
@@ -389,6 +390,10 @@ export class Stage {
     const reach = through.clone().sub(ray.origin).dot(normal) / ray.direction.dot(normal);
     return ray.origin.clone().addScaledVector(ray.direction, reach);
   }
+
+  /** To the right and upwards in the picture. */
+  sideways = () => new Vector3().setFromMatrixColumn(this.camera.matrixWorld, 0);
+  upwards = () => new Vector3().setFromMatrixColumn(this.camera.matrixWorld, 1);
 
   /** Steps back where the mechanism has grown out of the picture. */
   makeRoom() {

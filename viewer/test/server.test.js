@@ -200,6 +200,20 @@ test("Shift and the pointer pull a body along", async () => {
   );
   await page.mouse.up();
   await page.keyboard.up("Shift");
+  // the same by keys
+  await page.getByRole("button", { name: "Start anew" }).click();
+  await page.waitForFunction(() => catena.time() < 0.3);
+  await page.keyboard.press("n");
+  await page.keyboard.press("n");
+  await page.keyboard.press("n");
+  assert.equal(await page.evaluate(() => catena.chosen()), 3);
+  const [before] = await place();
+  await page.locator("canvas").first().focus();
+  await page.keyboard.down("Shift");
+  await page.keyboard.down("ArrowRight");
+  await page.waitForFunction((x) => catena.project(catena.poses().slice(21, 24))[0] > x + 15, before, { timeout: 20_000 });
+  await page.keyboard.up("ArrowRight");
+  await page.keyboard.up("Shift");
   assert.deepEqual(page.errors, []);
   await page.context().close();
   server.kill();
