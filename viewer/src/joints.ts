@@ -44,7 +44,7 @@ export class JointsPanel {
   }
 
   private slider(freedom: Freedom, k: number, name: string): HTMLElement {
-    const reach = freedom.turns ? Math.PI : 1;
+    const reach = Math.max(freedom.turns ? Math.PI : 1, 2 * Math.abs(this.get(k)));
     let [low, high] = freedom.limits ?? [-reach, reach];
     low = Math.max(low, -4 * reach);
     high = Math.min(high, 4 * reach);

@@ -434,6 +434,18 @@ export class Stage {
     this.onchange();
   }
 
+  /** Turns the view about the upward axis, and tilts it, by angles in radians. */
+  turn(around: number, over: number) {
+    for (const camera of [this.perspective, this.orthographic]) {
+      const eye = camera.position.clone().sub(this.controls.target);
+      const tilt = Math.min(3.1, Math.max(0.04, eye.angleTo(this.up) - over)) - eye.angleTo(this.up);
+      eye.applyAxisAngle(this.up.clone().cross(eye).normalize(), tilt).applyAxisAngle(this.up, around);
+      camera.position.copy(this.controls.target).add(eye);
+    }
+    this.controls.update();
+    this.onchange();
+  }
+
   zoom(factor: number) {
     for (const camera of [this.perspective, this.orthographic]) {
       camera.position.sub(this.controls.target).divideScalar(factor).add(this.controls.target);
