@@ -20,7 +20,7 @@ pub(super) fn parts(text: &str) -> Result<Vec<Part>, Refusal> {
     };
     let unit = child(root, "asset")
         .and_then(|asset| child(asset, "unit")?.attribute("meter"))
-        .map_or(Ok(1.0), |text| number(text))?;
+        .map_or(Ok(1.0), number)?;
     let chosen = child(root, "scene").and_then(|scene| child(scene, "instance_visual_scene"));
     let scene = match chosen {
         Some(chosen) => Some(file.target(chosen, "url")?),
