@@ -20,8 +20,8 @@ for (const [bodies, asked] of ASKED) {
   // The rate depends on what else the machine does: the best of some windows is printed. What a picture takes is asserted with a factor
   // of four to spare: it tells a wrong way of drawing, not a busy machine.
   test(`${bodies} bodies are drawn again and again`, async () => {
-    run("simulate", `chain-${bodies}`, "--controller", "gravity", "--v", Array(bodies).fill(0.2).join(), "--duration", bodies > 100 ? "0.5" : "2",
-      "--interval", "0.02", "--rtol", "1e-5", "--audit", "report", "-o", `chain${bodies}.parquet`);
+    run("simulate", `chain-${bodies}`, "--controller", "gravity", "--v", Array(bodies).fill(0.2).join(), "--duration", bodies > 100 ? "0.1" : "2",
+      "--interval", bodies > 100 ? "0.004" : "0.02", "--rtol", "1e-5", "--audit", "report", "-o", `chain${bodies}.parquet`);
     run("report", `chain${bodies}.parquet`);
     const size = statSync(join(folder, `chain${bodies}.html`)).size;
     assert.ok(size < 3_000_000, `${size} bytes`);
