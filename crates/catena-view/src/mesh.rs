@@ -40,13 +40,25 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Part>, Refusal> {
     if size > MOST_BYTES {
         return Err(format!("it is larger than {MOST_BYTES} bytes"));
     }
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    let mut bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    if extension == "stl" && is_binary_stl(&bytes) {
+        // some programs begin binary files, too, with the word of the text format
+        bytes[..5].fill(0);
+    }
     let parts = match extension.as_str() {
         "dae" => collada::parts(&String::from_utf8_lossy(&bytes))?,
         "gltf" | "glb" => gltf::parts(&bytes, path.parent().unwrap_or(Path::new("")))?,
         _ => plain(&bytes, path)?,
     };
     checked(parts)
+}
+
+/// Is a file as long as binary STL says? 80 bytes of any kind, the number of triangles, and 50 bytes for each.
+fn is_binary_stl(bytes: &[u8]) -> bool {
+    bytes.get(80..84).is_some_and(|count| {
+        let count = u32::from_le_bytes([count[0], count[1], count[2], count[3]]);
+        bytes.len() as u64 == 84 + 50 * u64::from(count)
+    })
 }
 
 /// STL and OBJ.

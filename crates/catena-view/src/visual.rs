@@ -9,7 +9,7 @@ use catena::spatial::{Mat3, Pose, Vec3};
 use catena_io::drawing::{self, Outline};
 use roxmltree::{Document, Node};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// A shape on a body.
@@ -83,12 +83,16 @@ fn of_mjcf(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)> {
     let mut drawing = drawing::of_mjcf(path)?;
     let mut visuals = Vec::new();
     let mut triangles = 0;
+    let mut strangers = BTreeSet::new();
     for shape in drawing.shapes {
         let (body, body_from_link) = match &shape.link {
             None => (0, Pose::identity()),
             Some(link) => match model.tree().frame(link) {
                 Some(frame) => (frame.body, frame.body_from_frame),
-                None => continue,
+                None => {
+                    strangers.insert(link.clone());
+                    continue;
+                }
             },
         };
         let geometry = match shape.outline {
@@ -123,7 +127,18 @@ fn of_mjcf(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)> {
             colour: shape.colour,
         });
     }
+    drawing.notes.extend(unknown(path, &strangers));
     Ok((visuals, drawing.notes))
+}
+
+/// The note about links of a file that the model has not got.
+fn unknown(path: &Path, links: &BTreeSet<String>) -> Option<String> {
+    let first = links.first()?;
+    let file = path.display();
+    Some(match links.len() {
+        1 => format!("link `{first}` of {file} is not in the model and not shown"),
+        n => format!("{n} links of {file} are not in the model and not shown, such as `{first}`"),
+    })
 }
 
 fn too_many() -> String {
@@ -160,9 +175,13 @@ fn of_urdf(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)> {
         notes: Vec::new(),
     };
     let mut visuals = Vec::new();
+    let mut strangers = BTreeSet::new();
     for link in children(robot, "link") {
         let link_name = link.attribute("name").unwrap_or_default();
         let Some(frame) = model.tree().frame(link_name) else {
+            if child(link, "visual").is_some() {
+                strangers.insert(link_name.to_string());
+            }
             continue;
         };
         for visual in children(link, "visual") {
@@ -182,6 +201,7 @@ fn of_urdf(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)> {
             }
         }
     }
+    reader.notes.extend(unknown(path, &strangers));
     Ok((visuals, reader.notes))
 }
 

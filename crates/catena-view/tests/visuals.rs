@@ -172,6 +172,27 @@ fn mjcf_shows_its_geoms() {
     assert!(notes[0].contains("lost.stl"), "{notes:?}");
 }
 
+/// Binary files that begin like text, and files of another robot.
+#[test]
+fn binary_files_with_a_title_are_read_and_strangers_are_told() {
+    let folder = Folder::new("titles");
+    let mut titled = stl();
+    titled[..10].copy_from_slice(b"solid foot");
+    folder.write("foot.stl", titled);
+    let mesh = r#"<visual><geometry><mesh filename="foot.stl"/></geometry></visual>"#;
+    let path = folder.write("r.urdf", urdf(mesh));
+    let (visuals, notes) = shown(&path);
+    assert_eq!((visuals.len(), notes.len()), (1, 0), "{notes:?}");
+    let model = catena_io::read_model(&path, &ReadOptions::default()).expect("a model");
+    let other = folder.write("other.urdf", urdf(mesh).replace("\"arm\"", "\"leg\""));
+    let (visuals, notes) = visual::of_file(&other, &model).expect("visuals");
+    assert!(visuals.is_empty());
+    assert!(
+        notes[0].contains("link `leg`") && notes[0].contains("not in the model"),
+        "{notes:?}"
+    );
+}
+
 /// Whatever the bytes of a mesh are, they are shown or refused with a reason.
 #[test]
 fn damaged_meshes_are_refused() {
