@@ -14,6 +14,8 @@ export class Live {
   private readonly socket: WebSocket;
   private readonly state = h("p", { role: "status", class: "soft" }, "connecting …");
   private readonly numbers = h("dl", { class: "facts" });
+  /** What went wrong, until something is wished for again. */
+  private failure = "";
   private readonly pulls = h("button", { "aria-pressed": "false", title: "dragging pulls bodies; without it Shift and dragging does", onclick: () => {
     this.pulls.setAttribute("aria-pressed", String(this.pulls.getAttribute("aria-pressed") !== "true"));
   } }, "Pull");
@@ -81,6 +83,7 @@ export class Live {
   }
 
   send(wish: object) {
+    this.failure = "";
     if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(wish));
   }
 
@@ -105,15 +108,18 @@ export class Live {
     }
     const message = JSON.parse(String(data));
     if (message.error) {
+      this.failure = message.error;
       this.state.className = "bad";
       this.state.textContent = message.error;
-      this.running = false;
+      this.running = message.running;
       this.changed();
       return;
     }
     this.q = message.q;
-    this.state.className = "soft";
-    this.state.textContent = message.running ? "running" : "paused";
+    if (!this.failure) {
+      this.state.className = "soft";
+      this.state.textContent = message.running ? "running" : "paused";
+    }
     const total = message.kinetic + message.gravitational + message.elastic;
     this.numbers.replaceChildren(...[["time", `${short(message.time, 5)} s`], ["kinetic", `${short(message.kinetic, 5)} J`],
       ["total energy", `${short(total, 6)} J`]].flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));

@@ -159,6 +159,11 @@ test("a live run moves, pauses and steps", async () => {
   assert.equal(await page.evaluate(() => catena.time()), paused);
   await page.getByRole("button", { name: "Step 20 ms" }).click();
   await page.waitForFunction((t) => Math.abs(catena.time() - t - 0.02) < 1e-6, paused);
+  // what cannot be done is said, and stays to be read
+  await page.locator("#drive").selectOption("hold");
+  await page.waitForFunction(() => /take the brakes/.test(document.querySelector("[role=status]").textContent));
+  await page.waitForTimeout(200);
+  assert.match(await page.locator("[role=status]").first().textContent(), /take the brakes/);
   // friction that no weight overcomes holds it
   await page.locator("#dry").fill("1");
   await page.locator("#viscous").fill("1");

@@ -10,7 +10,7 @@
 //! | `{"speed": 0.5}` | seconds of motion per second |
 //! | `{"gravity": [0, 0, -9.81]}` | m/s² |
 //! | `{"viscous": 0.5, "dry": 0.1}` | friction in the joints beside the model's own, N·m·s/rad (or N·s/m) and N·m (or N) |
-//! | `{"drive": "hold", "stiffness": 50, "damping": 5}` | `none`, `gravity` (hold the weight), `brake` (damping alone) or `hold` (spring and damper to the present position) |
+//! | `{"drive": "hold", "stiffness": 50, "damping": 5}` | `none`, `gravity` (hold the weight), `brake` (damping alone) or `hold` (spring and damper to the present position; joints with a quaternion, ball joints and floating bases, are left free) |
 //! | `{"pull": {"body": 3, "point": [0, 0, 0.1], "to": [1, 0, 0], "stiffness": 40}}` | a spring from a point of a body to a point of the world; `null` lets go |
 //! | `{"reset": true}` | back to the start |
 //!
@@ -96,7 +96,7 @@ fn talk(socket: &mut WebSocket<TcpStream>, run: &mut Live) -> tungstenite::Resul
                     }
                     moved = true;
                     if let Err(error) = run.wish(text.as_str()) {
-                        let complaint = json!({ "error": error.message() });
+                        let complaint = complaint(&error, run);
                         socket.send(Message::text(complaint.to_string()))?;
                     }
                 }
@@ -118,7 +118,7 @@ fn talk(socket: &mut WebSocket<TcpStream>, run: &mut Live) -> tungstenite::Resul
             if let Err(error) = run.advance() {
                 run.running = false;
                 run.owed = 0.0;
-                let complaint = json!({ "error": error.message() });
+                let complaint = complaint(&error, run);
                 socket.send(Message::text(complaint.to_string()))?;
             }
         }
@@ -132,6 +132,11 @@ fn talk(socket: &mut WebSocket<TcpStream>, run: &mut Live) -> tungstenite::Resul
         }
         std::thread::sleep(PICTURE.saturating_sub(begun.elapsed()));
     }
+}
+
+/// What went wrong, and whether the run goes on.
+fn complaint(error: &Error, run: &Live) -> Value {
+    json!({ "error": error.message(), "running": run.running })
 }
 
 /// A spring that pulls a body.
@@ -158,6 +163,8 @@ struct Live {
     gravity: [f64; 3],
     /// Viscous and dry friction beside the model's own.
     friction: [f64; 2],
+    /// Viscous friction of the brakes.
+    brake: f64,
     pull: Option<Pull>,
     energies: [f64; 3],
 }
@@ -176,6 +183,7 @@ impl Live {
             controller: Controller::None,
             gravity: start.model.gravity().to_array(),
             friction: [0.0; 2],
+            brake: 0.0,
             pull: None,
             energies: [0.0; 3],
         }
@@ -203,7 +211,7 @@ impl Live {
         if let Some(speed) = number("speed", 0.001, 100.0)? {
             self.speed = speed;
         }
-        let world = (self.gravity, self.friction);
+        let world = (self.gravity, self.friction, self.brake);
         if !wish["gravity"].is_null() {
             self.gravity =
                 vector(&wish["gravity"]).ok_or_else(|| bad("gravity is three numbers"))?;
@@ -211,13 +219,14 @@ impl Live {
         for (own, key) in self.friction.iter_mut().zip(["viscous", "dry"]) {
             *own = number(key, 0.0, 1e6)?.unwrap_or(*own);
         }
-        if world != (self.gravity, self.friction) {
-            self.change_world();
-        }
         if let Some(drive) = wish["drive"].as_str() {
             let stiffness = number("stiffness", 0.0, 1e6)?.unwrap_or(50.0);
             let damping = number("damping", 0.0, 1e6)?.unwrap_or(5.0);
             self.controller = self.drive(drive, stiffness, damping)?;
+            self.brake = if drive == "brake" { damping } else { 0.0 };
+        }
+        if world != (self.gravity, self.friction, self.brake) {
+            self.change_world();
         }
         if wish.get("pull").is_some() {
             self.pull = match &wish["pull"] {
@@ -243,7 +252,7 @@ impl Live {
             .clone()
             .with_gravity(self.gravity)
             .with_friction(|k, [damping, friction]| match is_held(k) {
-                true => [damping + viscous, friction + dry],
+                true => [damping + viscous + self.brake, friction + dry],
                 false => [damping, friction],
             });
         self.dynamics = Dynamics::new(&self.model);
@@ -251,18 +260,27 @@ impl Live {
 
     fn drive(&self, name: &str, stiffness: f64, damping: f64) -> Result<Controller> {
         Ok(match name {
-            "none" => Controller::None,
+            "none" | "brake" => Controller::None,
             "gravity" => Controller::GravityCompensation,
-            "hold" | "brake" => {
+            "hold" => {
                 let positions = crate::scene::position_of_freedom(&self.model);
-                let here: Vec<f64> = positions
-                    .iter()
-                    .map(|q| q.map_or(0.0, |q| self.state.q[q]))
+                let tree = self.model.tree();
+                let has_position =
+                    |k: &usize| tree.bodies[tree.dofs[*k].body].kind.quaternion().is_none();
+                let here: Vec<f64> = (0..positions.len())
+                    .filter(has_position)
+                    .filter_map(|k| positions[k].map(|q| self.state.q[q]))
                     .collect();
+                if here.is_empty() {
+                    return Err(Error::new(
+                        ErrorKind::Unsupported,
+                        "ball joints and floating bases have no position to hold: take the brakes",
+                    ));
+                }
                 let motion = PointToPoint::new(Profile::Cycloid, &here, &here, 1.0)?;
                 Controller::ProportionalDerivative {
                     motion: Reference::PointToPoint(motion),
-                    stiffness: Gains::Same(if name == "hold" { stiffness } else { 0.0 }),
+                    stiffness: Gains::Same(stiffness),
                     damping: Gains::Same(damping),
                 }
             }
@@ -447,6 +465,39 @@ mod tests {
         }
         let after = tip(&mut run);
         assert!(after[1] > before[1] + 0.05, "{before:?} {after:?}");
+    }
+
+    /// Motors work with every kind of joint, or say why not.
+    #[test]
+    fn motors_with_ball_joints_and_a_floating_base() {
+        let of = |name: &str| {
+            let model = embedded::model(name).expect("an embedded model");
+            let state = State::random(&model, 1);
+            Live::new(&Start { model, state })
+        };
+        let mut balls = of("pendulum-3");
+        let refusal = balls.wish(r#"{"drive": "hold"}"#).expect_err("no position");
+        assert!(refusal.message().contains("take the brakes"), "{refusal}");
+        balls
+            .wish(r#"{"run": true, "gravity": [0, 0, 0], "drive": "brake", "damping": 5}"#)
+            .expect("a wish");
+        balls.advance().expect("a picture");
+        let first = balls.energies[0];
+        for _ in 0..30 {
+            balls.advance().expect("a picture");
+        }
+        assert!(
+            balls.energies[0] < 0.5 * first,
+            "{first} {:?}",
+            balls.energies
+        );
+        let mut robot = of("space-robot");
+        for drive in ["hold", "gravity", "brake", "none"] {
+            robot
+                .wish(&format!(r#"{{"run": true, "drive": "{drive}"}}"#))
+                .expect("a wish");
+            robot.advance().expect("a picture");
+        }
     }
 
     /// Brakes take energy, and change nothing else.
