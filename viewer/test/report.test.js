@@ -119,7 +119,7 @@ test("the cursor of the plots follows the time, and a plot moves the time", asyn
   const rows = readFileSync(join(folder, "arm.csv"), "utf8").split("\n").filter((l) => /^\d/.test(l));
   await page.evaluate(() => catena.seek(2));
   const shown = await page.locator(".legend .value").first().textContent();
-  assert.ok(Math.abs(Number(shown.replace("−", "-")) - Number(rows[200].split(",")[1])) < 1e-3, shown);
+  assert.ok(Math.abs(Number(shown.replaceAll("−", "-")) - Number(rows[200].split(",")[1])) < 1e-3, shown);
   await page.context().close();
 });
 

@@ -41,7 +41,7 @@ test("sliders move the model, and the efforts are the engine's gravity torques",
   await page.keyboard.press("ArrowLeft");
   const [{ inertia }] = JSON.parse(run("evaluate", "stanford", "--q", q.join(), "--json"));
   const entry = (await page.locator(".entry").first().textContent()).split(": ")[1];
-  assert.ok(Math.abs(Number(entry.replace("−", "-")) - inertia[0][0]) < 1e-5 * Math.abs(inertia[0][0]), entry);
+  assert.ok(Math.abs(Number(entry.replaceAll("−", "-")) - inertia[0][0]) < 1e-5 * Math.abs(inertia[0][0]), entry);
   assert.deepEqual(page.errors, []);
   await page.context().close();
   server.kill();
@@ -171,7 +171,7 @@ test("a live run moves, pauses and steps", async () => {
   await page.evaluate(() => catena.play());
   await page.waitForFunction(() => {
     const energy = [...document.querySelectorAll(".facts dt")].find((dt) => dt.textContent === "kinetic").nextSibling.textContent;
-    return Number(energy.split(" ")[0].replace("−", "-")) < 1e-9;
+    return Number(energy.split(" ")[0].replaceAll("−", "-")) < 1e-9;
   });
   assert.deepEqual(page.errors, []);
   await page.context().close();
