@@ -17,7 +17,7 @@ const ABOUT: &str = "Rigid multibody dynamics: I(q) v̇ + C(q, v) v + g(q) = τ 
 const AFTER_HELP: &str = "\
 Without a command, catena shows what it does on the Stanford arm.
 
-A model is a file (.toml, .json, .urdf, .xml) or an embedded name such as `stanford`,
+A model is a file (.toml, .json, .urdf, .sdf, .xml) or an embedded name such as `stanford`,
 `space-robot` or `chain-7`. Units are SI and radians; `90deg` and `pi/2` are
 understood where an angle belongs. Results go to stdout, messages to stderr.
 

@@ -205,6 +205,18 @@ impl SteadyMotion {
         &self.model
     }
 
+    /// The positions at the end of an oscillation of this amplitude, closed again; at rest, to be drawn.
+    pub fn displaced(&self, mode: &Mode, amplitude: f64) -> Result<State> {
+        let step: Vec<f64> = mode.shape.iter().map(|x| amplitude * x[0]).collect();
+        let mut state = self.state.clone();
+        state.v.fill(0.0);
+        state.step(&self.model, &step);
+        let positions = self.variables.iter().filter(|(_, is_rate)| !is_rate);
+        let kept: Vec<usize> = positions.map(|&(k, _)| k).collect();
+        let mut chain = ClosedChain::new(&self.model);
+        Ok(chain.assemble(0.0, &state, &kept)?.state)
+    }
+
     /// λ and eigenvectors of the regular part of A, and how it was split off.
     fn regular(&self) -> Result<Regular> {
         let n = self.variables.len();

@@ -17,22 +17,21 @@ mod equality;
 mod geom;
 mod joint;
 mod links;
-mod mass;
 mod mesh;
 mod notes;
 mod orientation;
 mod schema;
-mod shape;
 mod springs;
 mod tree;
 
 use crate::ReadOptions;
 use crate::drawing::Drawing;
+use crate::ignored::Ignored;
 use crate::lines::Lines;
-use crate::nearest::advice;
+use crate::{mass, shape};
 use attributes::Attributes;
 use body::Bodies;
-use catena::error::{Error, ErrorKind, Result};
+use catena::error::{ErrorKind, Result};
 use catena::model::ModelBuilder;
 use catena::spatial::Pose;
 use compiler::{Compiler, Dynamics};
@@ -109,7 +108,7 @@ fn with_bodies<T>(
     options: &ReadOptions,
     go_on: impl FnOnce(File<'_>, Bodies) -> Result<T>,
 ) -> Result<T> {
-    let mut ignored = Ignored::new(options)?;
+    let mut ignored = Ignored::new(options, "MJCF", IGNORABLE)?;
     let tree = Tree::read(text, lines)?;
     let root = tree.root();
     if root.tag() != "mujoco" {
@@ -220,42 +219,4 @@ fn sections(root: Node<'_>, ignored: &mut Ignored, notes: &mut Notes) -> Result<
         }
     }
     Ok(())
-}
-
-/// What the user lets be left out, and what was.
-struct Ignored {
-    names: Vec<String>,
-    ignore_unknown: bool,
-    left_out: Vec<String>,
-}
-
-impl Ignored {
-    fn new(options: &ReadOptions) -> Result<Self> {
-        let known: Vec<&str> = IGNORABLE.iter().map(|(name, _)| *name).collect();
-        let names = &options.ignore;
-        if let Some(name) = names.iter().find(|name| !known.contains(&&name[..])) {
-            let message = format!("`{name}` is nothing of an MJCF file that can be ignored");
-            return Err(Error::new(ErrorKind::Input, message).hint(advice(name, &known)));
-        }
-        Ok(Ignored {
-            names: names.clone(),
-            ignore_unknown: options.ignore_unknown,
-            left_out: Vec::new(),
-        })
-    }
-
-    /// Are unknown elements and attributes left out?
-    fn unknown(&self) -> bool {
-        self.ignore_unknown
-    }
-
-    /// Leaves something out if the user asked for that; otherwise refuses the model because of it.
-    fn or_refuse(&mut self, name: &'static str, node: Node<'_>, what: String) -> Result<()> {
-        if self.names.iter().any(|ignored| ignored == name) {
-            self.left_out.push(format!("{what} ({})", node.place()));
-            return Ok(());
-        }
-        let error = node.error(ErrorKind::Unsupported, what);
-        Err(error.hint(format!("leave it out with `--ignore {name}`")))
-    }
 }
