@@ -27,6 +27,7 @@ mod access;
 mod angle;
 pub mod arrays;
 pub mod document;
+pub mod drawing;
 mod element_tree;
 mod export;
 pub mod files;
