@@ -76,7 +76,7 @@ impl Qr {
             tally((m - k) * (2 * (n - k) + 1));
             for j in k + 1..n {
                 left[j] -= a[(k, j)] * a[(k, j)];
-                if !(left[j] > CANCELLED * known[j]) {
+                if left[j] <= CANCELLED * known[j] {
                     left[j] = square(&a, k + 1, j);
                     known[j] = left[j];
                 }

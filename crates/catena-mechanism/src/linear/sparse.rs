@@ -213,7 +213,7 @@ mod tests {
         for seed in 1..=20 {
             let mut random = Random::new(seed);
             let size = 2 + random.below(40);
-            let sign = |k: usize| if k % 2 == 0 { 1 } else { -1 };
+            let sign = |k: usize| if k.is_multiple_of(2) { 1 } else { -1 };
             let mut places: Vec<(usize, usize)> = (0..size).map(|k| (k, k)).collect();
             let mut values: Vec<f64> = (0..size).map(|k| 3.0 * f64::from(sign(k))).collect();
             for i in 0..size {

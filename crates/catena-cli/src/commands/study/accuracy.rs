@@ -410,7 +410,7 @@ fn exact_closed(model: &Model, state: &State, tau: &[f64]) -> Result<Vec<DoubleD
         column
             .iter_mut()
             .zip(&free)
-            .for_each(|(x, free)| *x = *x - *free);
+            .for_each(|(x, free)| *x -= *free);
         let mut image = vec![DoubleDouble::zero(); count];
         rows.times(&column, &mut image);
         for (i, x) in image.into_iter().enumerate() {
@@ -430,7 +430,7 @@ fn exact_closed(model: &Model, state: &State, tau: &[f64]) -> Result<Vec<DoubleD
     let mut found = free;
     for (column, lambda) in columns.iter().zip(&lambda) {
         for (a, x) in found.iter_mut().zip(column) {
-            *a = *a + *x * *lambda;
+            *a += *x * *lambda;
         }
     }
     Ok(found)
