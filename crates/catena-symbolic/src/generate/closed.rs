@@ -13,7 +13,9 @@ use super::sample::{LIMIT, ROUNDINGS, SMALLEST, Sample};
 use super::{CodeOptions, Function, Question};
 use crate::derive::Keep;
 use crate::{Expr, Program, jacobian, scope};
-use catena::algorithm::constrained::chosen_rows::{Closing, RowsAt, forward_dynamics_closed};
+use catena::algorithm::constrained::chosen_rows::{
+    Closing, RowsAt, forward_dynamics_closed, forward_dynamics_signed,
+};
 use catena::algorithm::constrained::{ClosedChain, ClosedDerivatives};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{Reduced, Rule};
@@ -246,6 +248,65 @@ impl Loops {
             ));
         }
         Ok(ways)
+    }
+
+    /// Closed states of the model, with their times: those at which its rows were examined.
+    pub(crate) fn states(&self) -> &[(f64, State)] {
+        &self.states
+    }
+
+    /// The program of [`Kernel::Closed`](catena::native::Kernel::Closed): v̇, a multiplier for every row (zero for those that are left
+    /// out), and the numbers that are positive where these are right. Of several variants the cheapest is taken.
+    pub(crate) fn kernel(&self, options: &CodeOptions) -> Result<Program> {
+        self.expect_possible(Question::Forward, options)?;
+        let tree = self.model.clone().open_tree();
+        let mut ways = vec![scope(|| {
+            let model = self.model.map(Expr::constant);
+            let [v, tau] = ["v", "tau"].map(|name| Expr::symbols(name, model.nv()));
+            let (q, time) = (Expr::symbols("q", model.nq()), Expr::symbols("time", 1)[0]);
+            let state = StateView {
+                q: &q,
+                v: &v,
+                base: &Base::fixed(),
+            };
+            let [vdot, lambda, signs] =
+                forward_dynamics_signed(&model, &self.chosen, time, state, &tau);
+            Program::new(&self.outputs_of_code(vdot, &lambda, signs))
+        })];
+        if !passed_over(self.model.nv()) {
+            for reduced in [tree.reduced(options.dust), unchanged(&tree, options)] {
+                ways.push(scope(|| {
+                    let t = Traced::new(&reduced, &tree, options);
+                    let given = self.model.map(Expr::constant);
+                    let (q, time) = (Expr::symbols("q", given.nq()), Expr::symbols("time", 1)[0]);
+                    let state = StateView {
+                        q: &q,
+                        v: &t.v(),
+                        base: &Base::fixed(),
+                    };
+                    let rows = RowsAt::new(&given, &self.chosen, time, state);
+                    let (free, factors) = t.forward();
+                    let closing = Closing::new(rows.jacobian.clone(), |x| solve(&factors, x));
+                    let mut vdot = free.clone();
+                    let lambda = closing.apply(&rows.right, &mut vdot);
+                    let mut signs: Vec<Expr> = factors.1.iter().map(|d| d.recip()).collect();
+                    signs.extend(rows.signs(&closing, &free, &vdot));
+                    Program::new(&self.outputs_of_code(vdot, &lambda, signs))
+                }));
+            }
+        }
+        Ok(ways
+            .into_iter()
+            .min_by_key(cost)
+            .expect("there is at least one way"))
+    }
+
+    fn outputs_of_code(&self, vdot: Vec<Expr>, lambda: &[Expr], signs: Vec<Expr>) -> Vec<Expr> {
+        let mut all = vec![Expr::zero(); self.model.constraint_rows()];
+        for (&row, &lambda) in self.chosen.iter().zip(lambda) {
+            all[row] = lambda;
+        }
+        [vdot, all, signs].concat()
     }
 
     fn traced(&self, question: Question, reduced: &Reduced, options: &CodeOptions) -> Program {

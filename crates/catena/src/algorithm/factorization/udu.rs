@@ -181,9 +181,22 @@ impl<S: Scalar> Factorization<S> {
         }
     }
 
+    /// √m̂ per freedom: the square roots of D.
+    pub fn roots(&self, roots: &mut [S]) {
+        for (root, inverse) in roots.iter_mut().zip(&self.inverse) {
+            *root = inverse.sqrt().recip();
+        }
+    }
+
     /// x ← D^(−1/2) U⁻¹ x for an x whose entries belong to these bodies only: ascending, each with all bodies below it. Then
-    /// xᵀ y is the product of two such x in the metric of I⁻¹ (Mufti A-3).
-    pub fn half_solve<P: Parameter<S>>(&mut self, model: &Model<P>, bodies: &[usize], x: &mut [S]) {
+    /// xᵀ y is the product of two such x in the metric of I⁻¹ (Mufti A-3). `roots` are those of [`roots`](Self::roots).
+    pub fn half_solve<P: Parameter<S>>(
+        &mut self,
+        model: &Model<P>,
+        bodies: &[usize],
+        roots: &[S],
+        x: &mut [S],
+    ) {
         let tree = model.tree();
         for &i in bodies {
             self.eta[i] = Force::zero();
@@ -196,7 +209,7 @@ impl<S: Scalar> Factorization<S> {
             let freed = &mut self.freed[range.clone()];
             let through = joint.inward(self.eta[i], &x[range.clone()], pivots, freed);
             for k in range {
-                x[k] = self.freed[k] / self.inverse[k].sqrt();
+                x[k] = self.freed[k] * roots[k];
             }
             if info.parent != 0 {
                 self.eta[info.parent] += self.pose[i].force_out(through);
