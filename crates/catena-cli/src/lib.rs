@@ -5,6 +5,7 @@
 mod commands;
 mod coordinates;
 mod expression;
+mod formulation_argument;
 mod json;
 mod limits;
 mod model_argument;

@@ -122,8 +122,9 @@ impl Command {
     fn is_portable(&self) -> bool {
         match self {
             Command::Forward(arguments) => !arguments.has_formulation(),
+            Command::Inverse(arguments) => !arguments.has_formulation(),
+            Command::Simulate(arguments) => !arguments.has_formulation(),
             Command::Info(_)
-            | Command::Inverse(_)
             | Command::Factor(_)
             | Command::Denoc(_)
             | Command::Ik(_)
@@ -131,7 +132,6 @@ impl Command {
             | Command::Derivatives(_)
             | Command::Regressor(_)
             | Command::Evaluate(_)
-            | Command::Simulate(_)
             | Command::Generate(_)
             | Command::Convert(_) => true,
             _ => false,
@@ -165,7 +165,7 @@ pub fn run() -> Result<Outcome> {
                 ErrorKind::Unsupported,
                 "--portable: not every number of this command can be promised to have the same bits on every processor",
             )
-            .hint("it goes with info, inverse, forward (without --formulation), factor, denoc, ik, assemble, derivatives, regressor, evaluate, simulate, generate and convert"));
+            .hint("it goes with info, inverse, forward and simulate (without --formulation), factor, denoc, ik, assemble, derivatives, regressor, evaluate, generate and convert"));
         }
         catena::Cpu::only_baseline();
     }

@@ -71,7 +71,7 @@ impl Row {
 /// J, H, u and b at one state.
 #[derive(Clone, Debug, Default)]
 pub struct Equations {
-    /// Rows of Hᵀ: hinges of the tree by body, then the model's constraints in their order.
+    /// Rows of Hᵀ: hinges of the tree by body, then the model's constraints in their order, then the freedoms that are driven.
     pub rows: Vec<Row>,
     /// First row of the hinge that carries a body; entry 0 is unused, the entry after the last body is where the constraints start.
     pub tree_first: Vec<usize>,
@@ -233,6 +233,12 @@ impl Equations {
                 self.right.push(row.dot(&self.still) + b[k]);
                 self.rows.push(row);
             }
+        }
+        // rows of the freedoms that are driven
+        for block in rows.blocks().iter().skip(model.constraints().len()) {
+            let row = self.sum_of_freedoms(block.columns.iter().map(|&k| (k, 1.0)));
+            self.right.push(row.dot(&self.still) + b[block.first]);
+            self.rows.push(row);
         }
     }
 

@@ -10,7 +10,7 @@ use catena::algorithm::constrained::{Axes, ClosedChain, Route, Rows, Sharing, St
 use catena::algorithm::elements::element_wrenches;
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::error::{Error, ErrorKind, Result};
-use catena::residual::{larger, largest, within};
+use catena::residual::{difference, larger, largest, within};
 use catena::spatial::{Force, Motion, Vec3};
 use catena::{Model, State};
 
@@ -143,6 +143,8 @@ pub struct Solution {
 /// A model with workspaces for its equations.
 pub struct Mechanism {
     model: Model,
+    /// Freedoms with a given acceleration.
+    driven: Vec<usize>,
     axes: Axes,
     stabilisation: Stabilisation,
     kinematics: Kinematics<f64>,
@@ -167,6 +169,7 @@ impl Mechanism {
         chain.choose_route(Route::CutLoops);
         Mechanism {
             model: model.clone(),
+            driven: Vec::new(),
             axes,
             stabilisation: Stabilisation::default(),
             kinematics: Kinematics::new(model),
@@ -176,6 +179,25 @@ impl Mechanism {
             chain,
             still: vec![0.0; model.nv()],
         }
+    }
+
+    /// Workspaces for the [`efforts`](Self::efforts) of these freedoms.
+    pub fn driving(model: &Model, freedoms: &[usize]) -> Result<Self> {
+        let mut mechanism = Mechanism::new(model);
+        if let Some(k) = freedoms.iter().find(|&&k| k >= mechanism.model.nv()) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "freedom {k} cannot be driven: the model has {}, counted from 0",
+                    mechanism.model.nv()
+                ),
+            ));
+        }
+        mechanism.driven = freedoms.to_vec();
+        mechanism.rows = Rows::driving(&mechanism.model, mechanism.axes, freedoms);
+        mechanism.chain = mechanism.chain.driving(freedoms);
+        mechanism.chain.choose_route(Route::CutLoops);
+        Ok(mechanism)
     }
 
     /// Lets violations decay; states with open loops are then accepted.
@@ -192,6 +214,13 @@ impl Mechanism {
     /// Cut loops on the tree.
     pub fn chain(&mut self) -> &mut ClosedChain {
         &mut self.chain
+    }
+
+    /// Workspaces of its own for the same equations; nothing is driven.
+    pub(crate) fn again(&self) -> Self {
+        let mut mechanism = Mechanism::with_axes(&self.model, self.axes);
+        mechanism.stabilise(self.stabilisation);
+        mechanism
     }
 
     /// Axes of points on points.
@@ -320,6 +349,90 @@ impl Mechanism {
         let first = format!("by {}: {why}", formulation.name());
         solution.assumptions.insert(0, first);
         Ok(solution)
+    }
+
+    /// Inverse dynamics by a formulation: the efforts of the driven freedoms that give them these accelerations, as the multipliers of rows
+    /// that prescribe them; zero for the others. The accelerations of all freedoms are given, and must be those that follow.
+    ///
+    /// As many freedoms must be driven as the mechanism has: with more of them, efforts are not unique, with fewer the motion is not determined.
+    pub fn efforts(
+        &mut self,
+        formulation: Formulation,
+        time: f64,
+        state: &State,
+        vdot: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<Vec<f64>> {
+        check("accelerations", vdot.len(), self.model.nv())?;
+        let (rank, _) = self.chain.rank(time, state)?;
+        let (rows, freedoms) = (self.rows.count(), self.model.nv());
+        let own = rows - self.driven.len();
+        if formulation == Formulation::TreeNullSpace {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "the null space from the graph is that of a tree, and prescribed accelerations are further rows",
+            )
+            .hint("take the null space by QR, or cut loops"));
+        }
+        if rank < freedoms {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "the {} driven freedoms do not determine the motion: {} more are free",
+                    self.driven.len(),
+                    freedoms - rank
+                ),
+            )
+            .hint("choose as many of them as the mechanism has freedoms (`--actuators NAMES`)"));
+        }
+        let (own_rank, _) =
+            ClosedChain::with(&self.model, Vec::new(), self.axes).rank(time, state)?;
+        if own_rank + self.driven.len() > rank {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "{} freedoms are driven and the mechanism has {}: their efforts are not unique",
+                    self.driven.len(),
+                    rank - own_rank
+                ),
+            )
+            .hint("choose as many of them as the mechanism has freedoms (`--actuators NAMES`)"));
+        }
+        let given: Vec<f64> = self.driven.iter().map(|&k| vdot[k]).collect();
+        self.chain.prescribe(&given);
+        for (bias, a) in self.rows.bias[own..].iter_mut().zip(&given) {
+            *bias = -a;
+        }
+        let still = self.still.clone();
+        let (accelerations, multipliers) = match formulation {
+            Formulation::CutLoops | Formulation::AlongTree => {
+                if formulation == Formulation::AlongTree {
+                    self.chain.choose_route(Route::AlongTree);
+                }
+                let motion = self.chain.forward(time, state, &still, external);
+                let found = motion.map(|m| (m.accelerations.to_vec(), m.multipliers.to_vec()));
+                self.chain.choose_route(Route::CutLoops);
+                found?
+            }
+            _ => {
+                let solution = self.accelerations(formulation, time, state, &still, external)?;
+                (solution.accelerations, solution.multipliers)
+            }
+        };
+        let apart = difference(&accelerations, vdot);
+        let scale = larger(largest(vdot), largest(&accelerations));
+        if !within(apart, CONSISTENT * scale.max(1.0)) {
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("the given accelerations violate the constraints by {apart:.3e}"),
+            )
+            .hint("`ClosedChain::consistent_accelerations` finds the nearest that satisfy them"));
+        }
+        let mut efforts = vec![0.0; freedoms];
+        for (&k, effort) in self.driven.iter().zip(&multipliers[own..]) {
+            efforts[k] = *effort;
+        }
+        Ok(efforts)
     }
 
     /// Accelerations and loads by one formulation.

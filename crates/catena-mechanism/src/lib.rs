@@ -31,6 +31,7 @@
 pub mod appendix;
 pub mod augmented;
 pub mod barycentres;
+mod by_formulation;
 pub mod constraint_forces;
 mod dense;
 pub mod doctor;
@@ -46,6 +47,7 @@ mod saddle;
 pub mod steady;
 
 pub use barycentres::AugmentedBodies;
+pub use by_formulation::ByFormulation;
 pub use equations::{Equations, Row};
 pub use formulation::{Formulation, Mechanism, Solution};
 pub use linearisation::{Behaviour, Linearisation, Mode, Modes};

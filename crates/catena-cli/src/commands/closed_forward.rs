@@ -3,6 +3,7 @@
 use crate::commands::assemble::count_line;
 use crate::commands::info::one_line;
 use crate::commands::inverse::state_block;
+use crate::formulation_argument::described;
 use crate::json;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
@@ -153,11 +154,7 @@ fn solve(
         loads.multipliers = solution.multipliers;
         let assumed = solution.assumptions.iter();
         let assumed: String = assumed.map(|text| format!("; {text}")).collect();
-        route = format!(
-            "{} (Mufti {}), as asked{assumed}",
-            formulation.name(),
-            formulation.source()
-        );
+        route = format!("{}, as asked{assumed}", described(*formulation));
     }
     let rows = chain.rows(time, state)?;
     let mut efforts = tau.clone();

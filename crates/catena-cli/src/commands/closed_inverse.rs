@@ -3,6 +3,7 @@
 use crate::commands::assemble::named_freedoms;
 use crate::commands::info::one_line;
 use crate::commands::inverse::state_block;
+use crate::formulation_argument::described;
 use crate::json;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
@@ -11,6 +12,7 @@ use catena::algorithm::constrained::{CLOSED, ClosedChain, ClosedEfforts};
 use catena::error::Result;
 use catena::residual::{difference, larger, largest, largest_of, relative, within};
 use catena::{Dynamics, Model};
+use catena_mechanism::{Formulation, Mechanism};
 use serde_json::{Value, json};
 
 /// Accelerations must come back from forward dynamics at least this well, or the exit code is 1: loops count as closed when they
@@ -26,6 +28,8 @@ struct Solved {
     moved: f64,
     /// Relative difference of the accelerations that forward dynamics returns.
     returned: f64,
+    /// Where a formulation was asked for: the relative difference from the efforts by recursion.
+    by: Option<(Formulation, f64)>,
 }
 
 /// Computes the efforts; states that are not closed are assembled first.
@@ -33,6 +37,7 @@ pub fn run(
     model: &Model,
     situations: Vec<Situation>,
     actuators: &[String],
+    formulation: Option<Formulation>,
     as_json: bool,
 ) -> Result<Outcome> {
     let actuators = match actuators.is_empty() {
@@ -40,6 +45,10 @@ pub fn run(
         false => named_freedoms(model, actuators, "--actuators")?,
     };
     let mut chain = ClosedChain::new(model);
+    let mut other = match formulation {
+        Some(formulation) => Some((formulation, Mechanism::driving(model, &actuators)?)),
+        None => None,
+    };
     let mut dynamics = Dynamics::new(&model.clone().open_tree());
     let solved = situations
         .into_iter()
@@ -50,7 +59,17 @@ pub fn run(
             let state = &situation.state;
             let vdot = chain.consistent_accelerations(time, state, &situation.acceleration)?;
             let moved = difference(&vdot, &situation.acceleration);
-            let found = chain.inverse(time, state, &vdot, &external, &actuators)?;
+            let mut found = chain.inverse(time, state, &vdot, &external, &actuators)?;
+            let by = match &mut other {
+                Some((formulation, mechanism)) => {
+                    let efforts = mechanism.efforts(*formulation, time, state, &vdot, &external)?;
+                    let scale = larger(largest(&found.efforts), largest(&efforts));
+                    let apart = relative(&efforts, &found.efforts, scale);
+                    found.efforts = efforts;
+                    Some((*formulation, apart))
+                }
+                None => None,
+            };
             let nothing = vec![0.0; vdot.len()];
             let alone = largest(
                 chain
@@ -73,6 +92,7 @@ pub fn run(
                 found,
                 moved,
                 returned,
+                by,
             })
         })
         .collect::<Result<Vec<Solved>>>()?;
@@ -118,6 +138,9 @@ fn to_text(model: &Model, actuators: &[usize], solved: &[Solved]) -> String {
                 rough(one.moved)
             );
         }
+        if let Some((formulation, apart)) = one.by {
+            text += &by_line(formulation, apart);
+        }
         text += &format!(
             "\n  check: forward dynamics {} the accelerations, relative difference {}, allowed {}\n",
             match within(one.returned, TOLERANCE) {
@@ -129,6 +152,15 @@ fn to_text(model: &Model, actuators: &[usize], solved: &[Solved]) -> String {
         );
     }
     text
+}
+
+/// How efforts by a formulation compare with those by recursion.
+pub fn by_line(formulation: Formulation, apart: f64) -> String {
+    format!(
+        "\n  by {}: the efforts of the recursion differ by {}\n",
+        described(formulation),
+        rough(apart)
+    )
 }
 
 fn to_json(model: &Model, actuators: &[usize], solved: &[Solved]) -> Value {
@@ -154,6 +186,10 @@ fn to_json(model: &Model, actuators: &[usize], solved: &[Solved]) -> Value {
                     "forward_returns_a": one.returned,
                 }),
             );
+            if let (Some((formulation, apart)), Some(checks)) = (one.by, state.get_mut("checks")) {
+                checks["formulation"] = formulation.name().into();
+                checks["differs_from_recursion"] = apart.into();
+            }
             Value::Object(state)
         })
         .collect();

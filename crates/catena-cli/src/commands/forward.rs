@@ -3,19 +3,19 @@
 use crate::commands::closed_forward;
 use crate::commands::info::one_line;
 use crate::commands::inverse::state_block;
+use crate::formulation_argument::FormulationArgument;
 use crate::model_argument::ModelArgument;
 use crate::number::rough;
 use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::{EffortArgument, StateArgument};
-use crate::{json, names, referee};
+use crate::{json, referee};
 use catena::algorithm::forward_dynamics::{WalkerOrin, forward_dynamics_walker_orin};
 use catena::dense::Lu;
-use catena::error::{Error, ErrorKind, Result};
+use catena::error::Result;
 use catena::residual::{largest, largest_of, relative, within};
 use catena::spatial::Force;
 use catena::{Dynamics, Model, State, StateView};
-use catena_mechanism::Formulation;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -36,38 +36,14 @@ pub struct Arguments {
     #[command(flatten)]
     effort: EffortArgument,
 
-    /// Solve by this formulation (see `catena compare`) instead of the recursion for trees or, for closed chains, the one that counts fewest
-    /// operations
-    #[arg(long, value_name = "NAME")]
-    formulation: Option<String>,
+    #[command(flatten)]
+    formulation: FormulationArgument,
 }
 
 impl Arguments {
     /// Is a formulation asked for by name?
     pub fn has_formulation(&self) -> bool {
-        self.formulation.is_some()
-    }
-
-    fn formulation(&self) -> Result<Option<Formulation>> {
-        let Some(name) = &self.formulation else {
-            return Ok(None);
-        };
-        let known = || Formulation::ALL.into_iter().map(Formulation::name);
-        let unknown = || {
-            let hint = match names::nearest(name, known()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!(
-                    "the formulations are {}",
-                    known().collect::<Vec<_>>().join(", ")
-                ),
-            };
-            Error::new(
-                ErrorKind::Input,
-                format!("there is no formulation `{name}`"),
-            )
-            .hint(hint)
-        };
-        Formulation::named(name).map(Some).ok_or_else(unknown)
+        self.formulation.is_given()
     }
 }
 
@@ -95,15 +71,15 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         .state
         .situations(&model, None, arguments.effort.tau.as_ref())?;
     if !model.constraints().is_empty() {
-        let formulation = arguments.formulation()?;
+        let formulation = arguments.formulation.formulation()?;
         return closed_forward::run(&model, situations, formulation, as_json);
     }
-    if model.couplings().is_some() && arguments.formulation.is_some() {
+    if model.couplings().is_some() && arguments.formulation.is_given() {
         let all = situations.iter().map(|one| one.of_tree(&model)).collect();
         let whole = model.with_couplings_as_constraints();
-        return closed_forward::run(&whole, all, arguments.formulation()?, as_json);
+        return closed_forward::run(&whole, all, arguments.formulation.formulation()?, as_json);
     }
-    if let Some(formulation) = arguments.formulation()? {
+    if let Some(formulation) = arguments.formulation.formulation()? {
         return closed_forward::run(&model, situations, Some(formulation), as_json);
     }
     let mut dynamics = Dynamics::new(&model);

@@ -3,6 +3,7 @@
 use crate::commands::closed_inverse;
 use crate::commands::info::one_line;
 use crate::coordinates::{Quantity, position_of_freedom, position_place};
+use crate::formulation_argument::FormulationArgument;
 use crate::model_argument::ModelArgument;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
@@ -14,6 +15,7 @@ use crate::{json, names, output, plot, referee};
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::{larger, largest, largest_of, relative, within};
 use catena::{Dynamics, Model};
+use catena_mechanism::{Formulation, Mechanism};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -41,6 +43,9 @@ pub struct Arguments {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     actuators: Vec<String>,
 
+    #[command(flatten)]
+    formulation: FormulationArgument,
+
     /// Draw the effort of this freedom over time; may be repeated
     #[arg(
         long,
@@ -61,6 +66,15 @@ struct Solved {
     returned: Option<f64>,
     /// Error of the efforts by double-double arithmetic, where forward dynamics did not return the accelerations.
     sharp: Option<f64>,
+    /// Where a formulation was asked for: the relative difference from the efforts by recursion.
+    by: Option<(Formulation, f64)>,
+}
+
+impl Arguments {
+    /// Is a formulation asked for by name?
+    pub fn has_formulation(&self) -> bool {
+        self.formulation.is_given()
+    }
 }
 
 /// Forward dynamics must return the accelerations at least this well. Where it does not, because the inertia matrix is
@@ -71,6 +85,7 @@ const TOLERANCE: f64 = 1e-9;
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let model = arguments.model.model()?;
     let wanted = plotted(&model, &arguments.plot)?;
+    let formulation = arguments.formulation.formulation()?;
     let trajectory = arguments.trajectory.situations(&model)?;
     let is_trajectory = trajectory.is_some();
     let typed = arguments
@@ -79,7 +94,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     if !model.constraints().is_empty() {
         return arguments.closed(&model, typed, is_trajectory, as_json);
     }
-    if model.couplings().is_some() && !arguments.actuators.is_empty() {
+    if model.couplings().is_some() && (!arguments.actuators.is_empty() || formulation.is_some()) {
         // which joints move the others is a question to the multipliers
         let all = typed.iter().map(|one| one.of_tree(&model)).collect();
         let whole = model.with_couplings_as_constraints();
@@ -105,9 +120,16 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         }
     };
     let mut dynamics = Dynamics::new(&model);
+    let mut other = match formulation {
+        Some(formulation) => {
+            let all: Vec<usize> = (0..model.nv()).collect();
+            Some((formulation, Mechanism::driving(&model, &all)?))
+        }
+        None => None,
+    };
     let solved = situations
         .into_iter()
-        .map(|situation| solve(&mut dynamics, situation))
+        .map(|situation| solve(&mut dynamics, other.as_mut(), situation))
         .collect::<Result<Vec<Solved>>>()?;
     let mut outcome = Outcome::text(match (as_json, is_trajectory) {
         (true, _) => json::text(&to_json(&model, &solved)),
@@ -151,7 +173,8 @@ impl Arguments {
                 "give states and accelerations with --q, --v and --a or in a file with --state",
             ));
         }
-        closed_inverse::run(model, situations, &self.actuators, as_json)
+        let formulation = self.formulation.formulation()?;
+        closed_inverse::run(model, situations, &self.actuators, formulation, as_json)
     }
 }
 
@@ -178,12 +201,29 @@ fn plotted(model: &Model, names: &[String]) -> Result<Vec<usize>> {
         .collect()
 }
 
-fn solve(dynamics: &mut Dynamics, mut situation: Situation) -> Result<Solved> {
+fn solve(
+    dynamics: &mut Dynamics,
+    other: Option<&mut (Formulation, Mechanism)>,
+    mut situation: Situation,
+) -> Result<Solved> {
     let external = situation.external(dynamics)?;
     let state = &situation.state;
     situation.effort = dynamics
         .inverse(state, &situation.acceleration, &external)?
         .to_vec();
+    let by = match other {
+        Some((formulation, mechanism)) => {
+            let time = situation.time.unwrap_or(0.0);
+            let (a, by_recursion) = (&situation.acceleration, situation.effort);
+            situation.effort = mechanism.efforts(*formulation, time, state, a, &external)?;
+            let scale = larger(largest(&by_recursion), largest(&situation.effort));
+            Some((
+                *formulation,
+                relative(&situation.effort, &by_recursion, scale),
+            ))
+        }
+        None => None,
+    };
     // inverse check; the scale is the larger of the accelerations and those of the system without efforts
     let nothing = vec![0.0; situation.effort.len()];
     let alone = dynamics.forward(state, &nothing, &external).map(largest);
@@ -205,6 +245,7 @@ fn solve(dynamics: &mut Dynamics, mut situation: Situation) -> Result<Solved> {
         situation,
         returned,
         sharp,
+        by,
     })
 }
 
@@ -274,7 +315,12 @@ pub fn quaternion_lines(model: &Model, situation: &Situation) -> String {
 }
 
 fn check_line(solved: &[Solved]) -> String {
-    match worst(solved) {
+    let by = solved.iter().filter_map(|one| one.by);
+    let by = by.reduce(|one, other| (one.0, larger(one.1, other.1)));
+    let by = by.map_or(String::new(), |(formulation, apart)| {
+        closed_inverse::by_line(formulation, apart)
+    });
+    by + &match worst(solved) {
         Some(worst) if within(worst, TOLERANCE) => format!(
             "\n  check: forward dynamics returns the accelerations, relative difference {}, allowed {}\n",
             rough(worst),
@@ -355,7 +401,14 @@ fn to_json(model: &Model, solved: &[Solved]) -> Value {
             state.insert("tau".into(), json::numbers(&one.situation.effort));
             state.insert(
                 "checks".into(),
-                json!({ "forward_returns_a": one.returned }),
+                match one.by {
+                    None => json!({ "forward_returns_a": one.returned }),
+                    Some((formulation, apart)) => json!({
+                        "forward_returns_a": one.returned,
+                        "formulation": formulation.name(),
+                        "differs_from_recursion": apart,
+                    }),
+                },
             );
             Value::Object(state)
         })

@@ -68,6 +68,8 @@ pub(super) struct Closing {
     failure: Option<Error>,
     /// Where all constraints are couplings.
     independent: Option<Box<Independent>>,
+    /// Are all stages of a step projected, whether or not rows are dependent?
+    every_stage: bool,
 }
 
 /// The dynamics in independent coordinates.
@@ -149,7 +151,24 @@ impl Closing {
             redundant: None,
             failure: None,
             independent,
+            every_stage: false,
         })
+    }
+
+    /// Projects every state that accelerations are asked at, for equations that need closed loops and all rows.
+    pub fn project_stages(&mut self) {
+        self.every_stage = true;
+        self.independent = None;
+    }
+
+    /// Are there constraints besides the model's?
+    pub fn has_user_constraints(&self) -> bool {
+        !self.chain.user_constraints().is_empty()
+    }
+
+    /// Accelerations and multipliers that other equations found where [`accelerate`](Self::accelerate) was asked last.
+    pub fn adopt(&mut self, accelerations: &[f64], multipliers: &[f64]) {
+        self.chain.adopt(accelerations, multipliers);
     }
 
     /// The rows in force.
@@ -305,9 +324,10 @@ impl Closing {
         if let (Some(independent), None) = (&mut self.independent, &self.holding) {
             return independent.accelerate(state, tau, external, vdot);
         }
-        let (redundant, drift) = (self.redundant, self.drift);
+        let (drift, all) = (self.drift, self.every_stage);
+        let projected = all || self.redundant == Some(true);
         let chain = self.rows_now();
-        if redundant == Some(true) && drift == Drift::Project {
+        if projected && drift == Drift::Project {
             chain.project_positions(t, state)?;
             chain.project_velocities(t, state)?;
         }

@@ -530,6 +530,10 @@ impl Simulation {
         let reasons = [
             (model.nv() == 0, "the model has no freedoms"),
             (
+                system.has_own_equations(),
+                "its accelerations come from other equations of motion",
+            ),
+            (
                 matches!(options.integrator, Integrator::Fixed { .. }),
                 "the audit of a fixed step looks at steps within the intervals",
             ),

@@ -15,6 +15,7 @@ mod control;
 mod dry_friction;
 mod engine;
 mod ensemble;
+mod equations;
 mod impact;
 mod implicit;
 mod inputs;
@@ -31,6 +32,7 @@ pub use base_motion::{
 pub use closing::Drift;
 pub use control::{ActuatorUse, Control, Duplicate, FrameLoad, Gains, Law, Sensors};
 pub use ensemble::{Ensemble, EnsembleRun, Members, advance_together};
+pub use equations::EquationsOfMotion;
 pub use implicit::NewtonMatrix;
 pub use inputs::{Controller, FrameWrench, Inputs, LineSpring, Table};
 pub use run::{Happened, Integrator, Sample, Simulation, SimulationOptions, verified_error};

@@ -6,6 +6,7 @@ use super::closing::Drift;
 use super::control::ActuatorUse;
 use super::dry_friction::{Standing, Touch};
 use super::engine::Engine;
+use super::equations::EquationsOfMotion;
 use super::impact::Impact;
 use super::implicit::NewtonMatrix;
 use super::inputs::{Controller, Inputs};
@@ -322,11 +323,58 @@ impl Simulation {
     pub fn with_compiler(
         model: &Model,
         initial: &State,
-        mut inputs: Inputs,
+        inputs: Inputs,
         events: Vec<EventFunction>,
         options: SimulationOptions,
         drift: Drift,
         compiler: Option<Compiler>,
+    ) -> Result<Self> {
+        let explicit = !matches!(options.integrator, Integrator::Bdf { .. });
+        let choose = |system: &mut TreeSystem| match compiler {
+            Some(compiler) if explicit => match system.compile(compiler) {
+                Ok(compiled) => Ok(compiled),
+                Err(error) if error.kind() == ErrorKind::Unsupported => Ok(false),
+                Err(error) => Err(error),
+            },
+            _ => Ok(false),
+        };
+        Simulation::set_up(model, initial, inputs, events, options, drift, choose)
+    }
+
+    /// Sets up a run whose accelerations come from other equations of motion, by an explicit method: see
+    /// [`TreeSystem::choose_equations`].
+    pub fn with_equations(
+        model: &Model,
+        initial: &State,
+        inputs: Inputs,
+        events: Vec<EventFunction>,
+        options: SimulationOptions,
+        drift: Drift,
+        equations: Box<dyn EquationsOfMotion>,
+    ) -> Result<Self> {
+        if matches!(options.integrator, Integrator::Bdf { .. }) {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "implicit methods have equations of motion of their own",
+            )
+            .hint("choose an explicit method, for instance dop853"));
+        }
+        let choose = |system: &mut TreeSystem| {
+            system.choose_equations(equations)?;
+            Ok(false)
+        };
+        Simulation::set_up(model, initial, inputs, events, options, drift, choose)
+    }
+
+    /// `choose` sets the source of accelerations, and says whether that is code generated for the model.
+    fn set_up(
+        model: &Model,
+        initial: &State,
+        mut inputs: Inputs,
+        events: Vec<EventFunction>,
+        options: SimulationOptions,
+        drift: Drift,
+        choose: impl FnOnce(&mut TreeSystem) -> Result<bool>,
     ) -> Result<Self> {
         check(&options)?;
         inputs.base.check(options.duration)?;
@@ -338,15 +386,7 @@ impl Simulation {
         };
         let model = &whole;
         let mut system = TreeSystem::with_constraints(model, inputs, events, Vec::new(), drift)?;
-        let explicit = !matches!(options.integrator, Integrator::Bdf { .. });
-        let compiled = match compiler {
-            Some(compiler) if explicit => match system.compile(compiler) {
-                Ok(compiled) => compiled,
-                Err(error) if error.kind() == ErrorKind::Unsupported => false,
-                Err(error) => return Err(error),
-            },
-            _ => false,
-        };
+        let compiled = choose(&mut system)?;
         system.set_sample_interval(options.interval);
         let mut y = system.pack(&initial);
         let actuators = system.inputs().actuators.iter().flatten();

@@ -24,6 +24,7 @@
 use super::closing::{Closing, Drift};
 use super::control::{Actuated, Hold, Law, Sensors};
 use super::dry_friction::{DryFriction, Mode, Standing, Touch};
+use super::equations::{self, EquationsOfMotion};
 use super::inputs::{Controller, Inputs};
 use super::stops::{self, BEYOND, Cushion, Gate, Press};
 use crate::Dynamics;
@@ -173,6 +174,8 @@ pub struct TreeSystem {
     pub(super) dynamics: Dynamics,
     /// Loops, couplings and drivers, where there are any.
     pub(super) closing: Option<Closing>,
+    /// Where accelerations come from, if not from the recursions.
+    equations: Option<equations::Chosen>,
     inputs: Inputs,
     pub(super) friction: DryFriction,
     /// The sides of rigid stops, and of soft ones.
@@ -239,6 +242,7 @@ impl TreeSystem {
             gates: stops::gates(model, &inputs.stops, &friction.freedoms, is_closed),
             cushions: stops::cushions(model, &inputs.stops),
             closing,
+            equations: None,
             dynamics: Dynamics::new(&smooth.open_tree()),
             inputs,
             friction,
@@ -275,9 +279,41 @@ impl TreeSystem {
         Ok(true)
     }
 
+    /// From now on accelerations, and the multipliers of constraints, come from these equations. Every state they are asked at is
+    /// projected onto the constraints, unless violations decay by Baumgarte's equations. Models with dry friction, rigid stops or
+    /// user-defined constraints are refused: what holds there is found by the recursions.
+    pub fn choose_equations(&mut self, equations: Box<dyn EquationsOfMotion>) -> Result<()> {
+        let obstacle = match (&self.closing, self.friction.freedoms.first()) {
+            (_, Some(&k)) => {
+                let dof = &self.model.tree().dofs[k];
+                format!("`{}` has dry friction or a rigid stop", dof.name)
+            }
+            (Some(closing), None) if closing.has_user_constraints() => {
+                "there are user-defined constraints".into()
+            }
+            _ => {
+                if let Some(closing) = &mut self.closing {
+                    closing.project_stages();
+                }
+                self.equations = Some(equations::Chosen(equations));
+                return Ok(());
+            }
+        };
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("other equations of motion cannot be chosen: {obstacle}"),
+        )
+        .hint("run it by the recursions"))
+    }
+
     /// The model.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// Do accelerations come from other equations than the recursions?
+    pub(crate) fn has_own_equations(&self) -> bool {
+        self.equations.is_some()
     }
 
     /// The checked algorithms for the model without its dry friction, which acts as an effort here, and with its loops open.
@@ -636,12 +672,26 @@ impl TreeSystem {
     fn forward(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         self.resist();
         if let Some(closing) = &mut self.closing {
-            return closing.accelerate(t, &mut self.state, &self.resisted, &self.external, vdot);
+            closing.accelerate(t, &mut self.state, &self.resisted, &self.external, vdot)?;
         }
-        vdot.copy_from_slice(
-            self.dynamics
-                .forward(&self.state, &self.resisted, &self.external)?,
-        );
+        match (&mut self.equations, &mut self.closing) {
+            (None, Some(_)) => {}
+            (None, None) => vdot.copy_from_slice(self.dynamics.forward(
+                &self.state,
+                &self.resisted,
+                &self.external,
+            )?),
+            (Some(chosen), closing) => {
+                let rows = closing.as_ref().map_or(0, |c| c.multipliers().len());
+                let mut multipliers = vec![0.0; rows];
+                let (tau, external) = (&self.resisted, &self.external);
+                let equations = &mut chosen.0;
+                equations.solve(t, &self.state, tau, external, vdot, &mut multipliers)?;
+                if let Some(closing) = closing {
+                    closing.adopt(vdot, &multipliers);
+                }
+            }
+        }
         Ok(())
     }
 

@@ -18,13 +18,14 @@ pub use record::Layout;
 pub use report::stored;
 pub use trial::{RunArguments, Started, Trial};
 
+use crate::formulation_argument::{FormulationArgument, described};
 use crate::json;
 use crate::model_argument::{Loaded, ModelArgument};
 use crate::number::{counted, rough, six};
 use crate::outcome::Outcome;
 use crate::situation::{self, Moved, Situation};
 use crate::state_argument::StateArgument;
-use catena::algorithm::body_coordinates::Formulation;
+use catena::algorithm::body_coordinates;
 use catena::algorithm::constrained::{ClosedChain, Stabilisation};
 use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
@@ -36,6 +37,7 @@ use catena::simulate::{
     verified_error,
 };
 use catena::{Cpu, Model};
+use catena_mechanism::{ByFormulation, Formulation};
 use clap::{Args, ValueEnum};
 use drive::Drive;
 use limits::LimitKind;
@@ -43,6 +45,8 @@ use progress::Progress;
 use record::Recorder;
 use report::Report;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Default time between samples, s.
 const INTERVAL: f64 = 0.01;
@@ -120,6 +124,9 @@ pub struct Arguments {
         help_heading = "Method"
     )]
     accelerations: Accelerations,
+
+    #[command(flatten)]
+    formulation: FormulationArgument,
 
     /// Duration in s
     #[arg(
@@ -416,6 +423,8 @@ struct Begun {
     events: Vec<String>,
     layout: Layout,
     moved: Option<Moved>,
+    /// The formulation asked for, how often another had to take over, and of how many times.
+    handed_over: Option<(Formulation, Arc<[AtomicUsize; 2]>)>,
 }
 
 impl Arguments {
@@ -446,15 +455,21 @@ impl Arguments {
         let events = self.events(model)?;
         let names = events.iter().map(|event| event.name().to_string());
         let names: Vec<String> = names.collect();
-        let simulation = Simulation::with_compiler(
-            model,
-            &start.state,
-            drive.inputs.clone(),
-            events,
-            options.clone(),
-            self.drift(&options)?,
-            compiler,
-        )?;
+        let drift = self.drift(&options)?;
+        let (state, inputs) = (&start.state, drive.inputs.clone());
+        let mut handed_over = None;
+        let simulation = match self.formulation.formulation()? {
+            None => {
+                let options = options.clone();
+                Simulation::with_compiler(model, state, inputs, events, options, drift, compiler)
+            }
+            Some(formulation) => {
+                let equations = ByFormulation::new(model, formulation, drift);
+                handed_over = Some((formulation, equations.counts()));
+                let (options, equations) = (options.clone(), Box::new(equations));
+                Simulation::with_equations(model, state, inputs, events, options, drift, equations)
+            }
+        }?;
         let layout = Layout {
             momentum: simulation.knows_momentum(),
             base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
@@ -475,7 +490,13 @@ impl Arguments {
             events: names,
             layout,
             moved,
+            handed_over,
         })
+    }
+
+    /// Is a formulation asked for by name?
+    pub fn has_formulation(&self) -> bool {
+        self.formulation.is_given()
     }
 }
 
@@ -494,20 +515,18 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         events,
         layout,
         moved,
+        handed_over,
     } = arguments.begin(&mut loaded, &start, "--record", &arguments.record, compiler)?;
     let model = &loaded.model;
     let inputs = drive.inputs.clone();
     let nudged = simulation.start_moved();
-    let is_compiled = simulation.is_compiled();
+    let source = match (&handed_over, simulation.is_compiled()) {
+        (Some((formulation, _)), _) => formulation.name(),
+        (None, true) => "compiled",
+        (None, false) => "general",
+    };
     let origin = arguments.origin(
-        &loaded,
-        &start,
-        &options,
-        &method,
-        &drive,
-        &events,
-        &layout,
-        is_compiled,
+        &loaded, &start, &options, &method, &drive, &events, &layout, source,
     )?;
     let mut recorder = Recorder::new(model, options.duration, layout);
     if let Some(path) = &arguments.output {
@@ -552,6 +571,18 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             "the damping of `{}` acts within {} s: the implicit method bdf is used (--method)",
             damping.name,
             rough(damping.rate.recip())
+        ));
+    }
+    if let Some((formulation, counts)) = &handed_over {
+        let [others, all] = [0, 1].map(|k| counts[k].load(Ordering::Relaxed));
+        let handed_over = match others {
+            0 => String::new(),
+            _ => format!("; at {others} of them another formulation took over"),
+        };
+        outcome = outcome.note(format!(
+            "accelerations by {}, {}{handed_over}",
+            described(*formulation),
+            counted(all, "evaluation", "evaluations")
         ));
     }
     if let Some(moved) = moved {
@@ -723,7 +754,7 @@ impl Arguments {
         };
         let formulation = match self.newton.as_deref() {
             None => None,
-            Some(name) => Formulation::from_name(name),
+            Some(name) => body_coordinates::Formulation::from_name(name),
         };
         match (in_bodies, formulation, self.newton.as_deref()) {
             (Some(false), Some(_), Some(name)) => {
@@ -734,7 +765,11 @@ impl Arguments {
                 .hint("choose `--coordinates bodies`, or `--newton tree` or `dense`"));
             }
             (_, Some(formulation), _) => return Ok(NewtonMatrix::Bodies(formulation)),
-            (Some(true), None, None) => return Ok(NewtonMatrix::Bodies(Formulation::default())),
+            (Some(true), None, None) => {
+                return Ok(NewtonMatrix::Bodies(
+                    body_coordinates::Formulation::default(),
+                ));
+            }
             (Some(true), None, Some(name)) => {
                 return Err(Error::new(
                     ErrorKind::Input,

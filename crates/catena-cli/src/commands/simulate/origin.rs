@@ -46,7 +46,7 @@ impl Arguments {
         drive: &Drive,
         events: &[String],
         layout: &Layout,
-        is_compiled: bool,
+        source: &str,
     ) -> Result<Origin> {
         let model = catena_io::to_json(&loaded.builder);
         let model: Value = serde_json::from_str(&model).map_err(|error| {
@@ -80,7 +80,7 @@ impl Arguments {
             .collect();
         let mut entries = Vec::new();
         let mut note = |key, name, value| entries.push(Entry { key, name, value });
-        for (key, name, value) in arithmetic(is_compiled) {
+        for (key, name, value) in arithmetic(source) {
             note(key, name, value.into());
         }
         note("model_name", "model", loaded.model.name().into());
@@ -118,15 +118,14 @@ impl Arguments {
 }
 
 /// Key in the metadata, name in messages and value of all that decides how numbers are computed, whatever the run.
-pub fn arithmetic(is_compiled: bool) -> [(&'static str, &'static str, String); 5] {
+pub fn arithmetic(source: &str) -> [(&'static str, &'static str, String); 5] {
     let version = concat!("catena ", env!("CARGO_PKG_VERSION"));
-    let route = if is_compiled { "compiled" } else { "general" };
     [
         ("program", "version of catena", version.into()),
         ("system", "system", system()),
         ("functions", "mathematical library", functions()),
         (CPU, "set of instructions", cpu()),
-        ("accelerations", "source of accelerations", route.into()),
+        ("accelerations", "source of accelerations", source.into()),
     ]
 }
 

@@ -279,7 +279,11 @@ impl Simulations {
                 .into_owned();
             entries.push((format!("file {file}"), text));
         }
-        let kind = arithmetic(self.is_same_model).into_iter();
+        let source = match self.is_same_model {
+            true => "compiled",
+            false => "general",
+        };
+        let kind = arithmetic(source).into_iter();
         entries.extend(kind.map(|(_, name, value)| (name.to_string(), value)));
         Ok(Origin { entries })
     }

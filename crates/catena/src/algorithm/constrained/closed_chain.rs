@@ -123,6 +123,26 @@ impl ClosedChain {
         }
     }
 
+    /// Adds a row at the end for each of these freedoms, which gives it an acceleration: see [`prescribe`](Self::prescribe). Its multiplier
+    /// is the effort that this takes.
+    pub fn driving(&self, freedoms: &[usize]) -> Self {
+        self.holding(freedoms)
+    }
+
+    /// Accelerations of the freedoms that are driven.
+    pub fn prescribe(&mut self, accelerations: &[f64]) {
+        let first = self.row_count() - self.held.len();
+        for (bias, a) in self.work.rows.bias[first..].iter_mut().zip(accelerations) {
+            *bias = -a;
+        }
+    }
+
+    /// Takes accelerations and multipliers found by other means as those of the last evaluation.
+    pub(crate) fn adopt(&mut self, accelerations: &[f64], multipliers: &[f64]) {
+        self.work.vdot.copy_from_slice(accelerations);
+        self.work.lambda.copy_from_slice(multipliers);
+    }
+
     /// Held freedoms.
     pub(crate) fn held(&self) -> &[usize] {
         &self.held

@@ -332,7 +332,7 @@ impl CutLoops {
         for k in 0..self.vdot.len() {
             self.vdot[k] = self.free[k] + self.correction[k];
         }
-        stay(&self.held, &mut self.vdot);
+        self.drive_held();
     }
 
     /// Accelerations and multipliers, by elimination along the tree.
@@ -353,9 +353,9 @@ impl CutLoops {
         };
         let outside = along.solve(model, &self.rows, &self.free, &self.right_side);
         self.vdot.copy_from_slice(&along.a);
-        stay(&self.held, &mut self.vdot);
         self.lambda.copy_from_slice(&along.lambda);
         self.inconsistency = [outside, rows_reach(&self.rows, &along.a, &self.right_side)];
+        self.drive_held();
     }
 
     /// The smallest step (in the metric of I) that removes `c` to first order, x = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ c, from factors already made; it is
@@ -399,6 +399,14 @@ impl CutLoops {
         self.rows
             .add_transpose_times(&self.change, &mut self.correction);
         self.tree.factors.solve(model, &mut self.correction);
+    }
+
+    /// Held freedoms have the accelerations of their rows, zero unless they are driven, without round-off.
+    fn drive_held(&mut self) {
+        let first = self.rows.count() - self.held.len();
+        for (&k, bias) in self.held.iter().zip(&self.rows.bias[first..]) {
+            self.vdot[k] = 0.0 - bias;
+        }
     }
 
     /// The last answer, or the last correction and its multipliers.

@@ -110,6 +110,11 @@ impl<S: Scalar> Rows<S> {
         Rows::with_more(model, axes, &[], &[])
     }
 
+    /// A workspace with a further row for each of these freedoms, which gives it the acceleration −bias; the caller sets the bias.
+    pub fn driving<P>(model: &Model<P>, axes: Axes, freedoms: &[usize]) -> Self {
+        Rows::with_more(model, axes, &[], freedoms)
+    }
+
     /// A workspace with further dense blocks of the given numbers of rows, filled by the caller, and a row for each held
     /// freedom: ξ, ξ̇ and bias of these stay zero.
     pub(super) fn with_more<P>(

@@ -1,0 +1,41 @@
+//! Other equations of motion than the recursions of this crate, as the source of a run's accelerations.
+
+use crate::error::Result;
+use crate::spatial::Force;
+use crate::state::State;
+use std::fmt;
+
+/// Equations of motion that a run takes its accelerations from: a formulation in maximal coordinates, or a user's own. The run's audit
+/// judges them by the general recursions.
+pub trait EquationsOfMotion: Send + Sync {
+    /// Accelerations, and the multipliers of all rows of the model's constraints, at a state with closed loops under efforts and
+    /// external wrenches (in body axes about the bodies' origins, the ground first; or none). Passive joint forces and force
+    /// elements of the model act besides.
+    fn solve(
+        &mut self,
+        time: f64,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+        accelerations: &mut [f64],
+        multipliers: &mut [f64],
+    ) -> Result<()>;
+
+    /// Another of the same kind, with a workspace of its own.
+    fn duplicate(&self) -> Box<dyn EquationsOfMotion>;
+}
+
+/// The equations of a system.
+pub(super) struct Chosen(pub Box<dyn EquationsOfMotion>);
+
+impl Clone for Chosen {
+    fn clone(&self) -> Self {
+        Chosen(self.0.duplicate())
+    }
+}
+
+impl fmt::Debug for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Chosen(..)")
+    }
+}
