@@ -28,7 +28,10 @@ const TIP: Vec3<f64> = Vec3::new(0.0, 0.0, 0.2);
 
 /// A mechanism, and a state near which it is closed.
 fn mechanism(name: &str) -> Done<(Model, State)> {
-    let count = |prefix: &str| name.strip_prefix(prefix).and_then(|n| n.parse::<usize>().ok());
+    let count = |prefix: &str| {
+        name.strip_prefix(prefix)
+            .and_then(|n| n.parse::<usize>().ok())
+    };
     if name == "ring" {
         return held_chain(12, JointKind::Spherical);
     }
@@ -98,7 +101,9 @@ fn closed_states(name: &str, count: usize) -> Done<Table> {
         chain.project(0.0, &mut next)?;
         table.q.extend(&next.q);
         table.v.extend(&next.v);
-        table.tau.extend((0..model.nv()).map(|_| random.uniform(-1.0, 1.0)));
+        table
+            .tau
+            .extend((0..model.nv()).map(|_| random.uniform(-1.0, 1.0)));
     }
     table.vdot = vec![0.0; table.tau.len()];
     Ok(table)
@@ -177,8 +182,7 @@ impl Bench {
         };
         let tau = wide(self.tau(k));
         let time = DoubleDouble::zero();
-        let found =
-            forward_dynamics_closed(&self.model, &self.chosen, time, state, &tau, &[]);
+        let found = forward_dynamics_closed(&self.model, &self.chosen, time, state, &tau, &[]);
         found.0.iter().map(|x| x.value()).collect()
     }
 
@@ -234,8 +238,12 @@ fn answer(bench: &mut Option<Bench>, line: &str) -> Done<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let loaded = || "nothing is loaded".to_string();
     let variant = |call: &str| -> Done<String> {
-        let found = call.strip_prefix("forward/").filter(|c| CALLS.contains(c) || *c == "exact");
-        Ok(found.ok_or_else(|| format!("there is no call `{call}`"))?.to_string())
+        let found = call
+            .strip_prefix("forward/")
+            .filter(|c| CALLS.contains(c) || *c == "exact");
+        Ok(found
+            .ok_or_else(|| format!("there is no call `{call}`"))?
+            .to_string())
     };
     match words[..] {
         ["states", name, count, path] => {
@@ -246,7 +254,9 @@ fn answer(bench: &mut Option<Bench>, line: &str) -> Done<String> {
             let new = bench.insert(Bench::load(tree, states)?);
             Ok(format!("loaded {} {}", new.model.nq(), new.model.nv()))
         }
-        ["calls"] => Ok(CALLS.iter().fold("calls".into(), |told, call| told + " forward/" + call)),
+        ["calls"] => Ok(CALLS
+            .iter()
+            .fold("calls".into(), |told, call| told + " forward/" + call)),
         ["joints", name] => {
             let (model, _) = mechanism(name)?;
             let joints = model.tree().bodies[1..].iter();
@@ -257,7 +267,11 @@ fn answer(bench: &mut Option<Bench>, line: &str) -> Done<String> {
             let bench = bench.as_ref().ok_or_else(loaded)?;
             Ok(format!("route {:?}", bench.general.route()))
         }
-        ["version"] => Ok(format!("version {} {:?}", env!("CARGO_PKG_VERSION"), Cpu::detect())),
+        ["version"] => Ok(format!(
+            "version {} {:?}",
+            env!("CARGO_PKG_VERSION"),
+            Cpu::detect()
+        )),
         ["results", call, count, path] => {
             let bench = bench.as_mut().ok_or_else(loaded)?;
             let numbers = bench.results(&variant(call)?, count.parse()?)?;

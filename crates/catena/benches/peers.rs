@@ -17,8 +17,8 @@ use catena::scalar::Count;
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use catena::{Base, Batch, Cpu, Dynamics, Matrix, Model, State, StateView};
 use catena_symbolic::native::{self, NativeOptions};
-use std::hint::black_box;
 use serving::{Done, Table, measure, serve};
+use std::hint::black_box;
 use std::path::Path;
 
 /// A result: a vector, or up to three matrices by rows.

@@ -7,7 +7,13 @@ use catena::residual::{difference, largest};
 use catena::spatial::{Force, Vec3};
 use catena::{Batch, ErrorKind, Model, State};
 
-const MODELS: [&str; 5] = ["four-bar-1", "four-bar-3", "bricard", "stewart", "four-bar-12"];
+const MODELS: [&str; 5] = [
+    "four-bar-1",
+    "four-bar-3",
+    "bricard",
+    "stewart",
+    "four-bar-12",
+];
 
 /// Closed states near that which the model begins with, and efforts.
 fn closed_states(model: &Model, count: usize) -> [Vec<f64>; 3] {
@@ -78,7 +84,10 @@ fn a_batch_is_the_chain_state_by_state() {
         let wanted = one_by_one(&model, &given, &[], count);
         let mut wrenches = vec![Force::zero(); count * (model.body_count() + 1)];
         for (k, wrench) in wrenches.iter_mut().enumerate() {
-            *wrench = Force::new(Vec3::new(0.1, 0.0, 0.2), Vec3::new(0.0, k as f64 % 3.0, 1.0));
+            *wrench = Force::new(
+                Vec3::new(0.1, 0.0, 0.2),
+                Vec3::new(0.0, k as f64 % 3.0, 1.0),
+            );
         }
         let loaded = one_by_one(&model, &given, &wrenches, count);
         for threads in [1, 2, 3, 20] {
@@ -106,7 +115,9 @@ fn states_that_are_open_or_not_finite_fail_alone() {
     v[7 * nv] = f64::NAN;
     for mut batch in batches(&model) {
         let mut found = vec![0.0; wanted.len()];
-        let error = batch.forward(&q, &v, &tau, &mut found).expect_err("three fail");
+        let error = batch
+            .forward(&q, &v, &tau, &mut found)
+            .expect_err("three fail");
         assert!(error.message().contains("state 2 of the batch"), "{error}");
         assert!(error.message().contains("is open by"), "{error}");
         assert!(error.message().contains("2 more states failed"), "{error}");
@@ -117,7 +128,9 @@ fn states_that_are_open_or_not_finite_fail_alone() {
             let apart = difference(&found[range.clone()], &wanted[range]);
             assert!(apart < 1e-12 * largest(&wanted), "state {k}: {apart}");
         }
-        let short = batch.forward(&q, &v[1..], &tau, &mut found).expect_err("too short");
+        let short = batch
+            .forward(&q, &v[1..], &tau, &mut found)
+            .expect_err("too short");
         assert_eq!(short.kind(), ErrorKind::Input);
     }
 }
@@ -160,7 +173,10 @@ fn code_gives_the_accelerations_of_the_chain() {
         let wanted = one_by_one(&model, &given, &[], count);
         let close = |found: &[f64], wanted: &[f64], what: &str| {
             let apart = difference(found, wanted);
-            assert!(apart <= 1e-11 * largest(wanted), "{name}, {what}: {apart:e}");
+            assert!(
+                apart <= 1e-11 * largest(wanted),
+                "{name}, {what}: {apart:e}"
+            );
         };
         let mut found = vec![0.0; wanted.len()];
         let mut batch = Batch::with_compiled(&compiled);
@@ -202,7 +218,10 @@ fn dead_points_are_left_to_the_general_algorithm() {
         match (wanted, found) {
             (Ok(wanted), Ok(found)) if angle < 1e-4 => assert_eq!(wanted, found, "{angle}"),
             (Ok(wanted), Ok(found)) => {
-                assert!(difference(&wanted, &found) < 1e-9 * largest(&wanted), "{angle}");
+                assert!(
+                    difference(&wanted, &found) < 1e-9 * largest(&wanted),
+                    "{angle}"
+                );
             }
             (Err(wanted), Err(found)) => assert_eq!(wanted.message(), found.message()),
             (wanted, found) => panic!("{angle}: {wanted:?} and {found:?}"),

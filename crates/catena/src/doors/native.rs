@@ -332,8 +332,7 @@ impl Compiled {
             let fits = match kernel {
                 Kernel::Closed => count >= results + pivots,
                 _ => count == results + pivots,
-            }
-                && code.angles.iter().all(|a| a.position < model.nq());
+            } && code.angles.iter().all(|a| a.position < model.nq());
             if code.made_for != wanted || !fits {
                 return Err(foreign(model, kernel.name()));
             }

@@ -203,8 +203,7 @@ pub fn forward_dynamics_closed<S: Scalar, P: Parameter<S>>(
     tau: &[S],
     external: &[Force<S>],
 ) -> (Vec<S>, Vec<S>) {
-    let Solution { vdot, lambda, .. } =
-        Solution::new(model, chosen, time, state, tau, external);
+    let Solution { vdot, lambda, .. } = Solution::new(model, chosen, time, state, tau, external);
     (vdot, lambda)
 }
 
@@ -219,11 +218,7 @@ pub fn forward_dynamics_signed<S: Scalar, P: Parameter<S>>(
 ) -> [Vec<S>; 3] {
     let found = Solution::new(model, chosen, time, state, tau, &[]);
     let mut signs = found.tree.factors.inverse_pivots().to_vec();
-    signs.extend(
-        found
-            .rows
-            .signs(&found.closing, &found.free, &found.vdot),
-    );
+    signs.extend(found.rows.signs(&found.closing, &found.free, &found.vdot));
     [found.vdot, found.lambda, signs]
 }
 

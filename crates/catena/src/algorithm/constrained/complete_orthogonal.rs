@@ -123,8 +123,14 @@ impl CompleteOrthogonal {
     /// Column j of T above its diagonal, and the entry on it.
     fn upper(&self, j: usize) -> (&[f64], f64) {
         match self.is_whole() {
-            true => (&self.b[j * self.height..j * self.height + j], self.diagonal[j]),
-            false => (&self.t[j * self.width..j * self.width + j], self.t_diagonal[j]),
+            true => (
+                &self.b[j * self.height..j * self.height + j],
+                self.diagonal[j],
+            ),
+            false => (
+                &self.t[j * self.width..j * self.width + j],
+                self.t_diagonal[j],
+            ),
         }
     }
 
