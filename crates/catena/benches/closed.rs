@@ -11,13 +11,15 @@
 
 mod serving;
 
+use catena::algorithm::constrained::ClosedChain;
 use catena::algorithm::constrained::chosen_rows::forward_dynamics_closed;
-use catena::algorithm::constrained::{ClosedChain, CompiledChain};
 use catena::model::{ConstraintSpec, JointKind, JointSpec, RuleSpec, embedded};
 use catena::random::Random;
 use catena::scalar::DoubleDouble;
 use catena::spatial::{Pose, Vec3};
-use catena::{Base, Batch, Cpu, Dynamics, Model, ModelBuilder, Scalar, State, StateView};
+use catena::{
+    Base, Batch, CompiledChain, Cpu, Dynamics, Model, ModelBuilder, Scalar, State, StateView,
+};
 use catena_symbolic::native::{self, NativeOptions};
 use serving::{Done, Table, measure, serve};
 use std::hint::black_box;
@@ -75,11 +77,15 @@ fn four_bars(n: usize) -> Done<(Model, State)> {
             *constraint = ConstraintSpec::point(&constraint.name, &parent, end, &child, end);
         }
     }
+    for joint in &mut builder.joints {
+        let upright = joint.name.starts_with("foot");
+        joint.start = vec![if upright { 1.1 } else { -1.1 }];
+    }
     let model = builder.build()?;
-    let sign = |k: usize| if k.is_multiple_of(2) { 1.0 } else { -1.0 };
-    let q: Vec<f64> = (0..model.nv()).map(|k| 1.1 * sign(k)).collect();
-    let v: Vec<f64> = (0..model.nv()).map(|k| -sign(k)).collect();
-    let state = State::new(&model, &q, &v)?;
+    let mut state: State = State::start(&model);
+    for (v, q) in state.v.iter_mut().zip(&state.q) {
+        *v = -q.signum();
+    }
     Ok((model, state))
 }
 
@@ -96,7 +102,8 @@ fn closed_states(name: &str, count: usize) -> Done<Table> {
             *v = random.uniform(-1.0, 1.0);
         }
         chain.project(0.0, &mut next)?;
-        let step: Vec<f64> = next.v.iter().map(|v| 0.1 * v).collect();
+        let reach = 0.5 / (5.0 + model.nv() as f64);
+        let step: Vec<f64> = next.v.iter().map(|v| reach * v).collect();
         next.step(&model, &step);
         chain.project(0.0, &mut next)?;
         table.q.extend(&next.q);

@@ -41,8 +41,35 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// Examines closed positions of a model with constraints; a tree has none.
+    /// Examines closed positions of a model with constraints; a tree has none. A mechanism whose rank differs between them is refused.
     pub fn new(model: &Model) -> Result<Option<Self>> {
+        let Some(loops) = Loops::examined(model)? else {
+            return Ok(None);
+        };
+        let mut chain = ClosedChain::new(model);
+        for (time, state) in &loops.states {
+            let rank = chain.rank(*time, state)?.0;
+            let rows = RowsAt::new(model, &loops.chosen, *time, state.view());
+            let mut factors = chain.tree().factorization(state)?;
+            let closing = Closing::new(rows.jacobian, |x| factors.solve(model, x));
+            let pivots = closing.pivots();
+            let least = INDEPENDENT * largest(pivots);
+            if rank != loops.chosen.len() || !pivots.iter().all(|&pivot| pivot >= least) {
+                let message = format!(
+                    "the independent constraints of `{}` differ between its positions: straight-line code cannot choose among them",
+                    model.name()
+                );
+                return Err(Error::new(ErrorKind::Unsupported, message).hint(
+                    "write constraints without redundant rows (a spherical or a universal joint instead of a revolute one)",
+                ));
+            }
+        }
+        Ok(Some(loops))
+    }
+
+    /// Finds closed positions of a model with constraints, and chooses rows where their rank is highest. For code that tells by itself
+    /// where these rows are not enough.
+    pub(crate) fn examined(model: &Model) -> Result<Option<Self>> {
         if model.constraints().is_empty() {
             return Ok(None);
         }
@@ -65,23 +92,11 @@ impl Loops {
             return Err(Error::new(ErrorKind::Model, message)
                 .hint("give its joints a `start` near a closed position"));
         }
-        let (time, first) = &states[0];
-        let chosen = chain.freedoms(*time, first)?.rows;
+        let mut chosen = Vec::new();
         for (time, state) in &states {
-            let rank = chain.rank(*time, state)?.0;
-            let rows = RowsAt::new(model, &chosen, *time, state.view());
-            let mut factors = chain.tree().factorization(state)?;
-            let closing = Closing::new(rows.jacobian, |x| factors.solve(model, x));
-            let pivots = closing.pivots();
-            let least = INDEPENDENT * largest(pivots);
-            if rank != chosen.len() || !pivots.iter().all(|&pivot| pivot >= least) {
-                let message = format!(
-                    "the independent constraints of `{}` differ between its positions: straight-line code cannot choose among them",
-                    model.name()
-                );
-                return Err(Error::new(ErrorKind::Unsupported, message).hint(
-                    "write constraints without redundant rows (a spherical or a universal joint instead of a revolute one)",
-                ));
+            let found = chain.freedoms(*time, state)?.rows;
+            if found.len() > chosen.len() {
+                chosen = found;
             }
         }
         Ok(Some(Loops {

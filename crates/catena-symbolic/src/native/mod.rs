@@ -25,8 +25,6 @@ mod lower;
 use crate::Program;
 use crate::generate;
 use catena::algorithm::constrained::ClosedChain;
-#[cfg(doc)]
-use catena::algorithm::constrained::CompiledChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::native::{Code, Compiled, Kernel, MadeFor, Width};
 use catena::residual::{self, difference, ratio, within};
@@ -104,8 +102,8 @@ const AGREEMENT: f64 = 1e-9;
 const STATES: u64 = 3;
 
 /// Traces, assembles and checks the code of a model. Where the general algorithm is faster, there is no code: [`Compiled::code`] returns
-/// what there is. For a model with loops there is code for [`Kernel::Closed`] alone, which [`CompiledChain`] and
-/// [`Batch`](catena::Batch) run.
+/// what there is. For a model with loops there is code for [`Kernel::Closed`] alone, which [`CompiledChain`](catena::CompiledChain)
+/// and [`Batch`](catena::Batch) run.
 pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
     model.expect_no_forces("compiled code")?;
     let start = Instant::now();
@@ -130,7 +128,7 @@ pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
     };
     let mut codes = Vec::new();
     let made_for = model.fingerprint();
-    if let Some(loops) = generate::Loops::new(model)? {
+    if let Some(loops) = generate::Loops::examined(model)? {
         let program = loops.kernel(&traced)?;
         let kernel = Kernel::Closed;
         for &width in &widths {
@@ -254,7 +252,8 @@ fn agree(
     judge(model, worst)
 }
 
-/// Compares the code of a closed chain with the general algorithm at the closed states at which its rows were examined.
+/// Compares the code of a closed chain with the general algorithm at the closed states at which its rows were examined, as far as it
+/// says that it is right there. Code that never does is of no use.
 fn agree_closed(
     model: &Model,
     loops: &generate::Loops,
@@ -263,6 +262,8 @@ fn agree_closed(
 ) -> Result<()> {
     let mut general = ClosedChain::new(model);
     let mut worst = (0.0, Kernel::Closed);
+    let mut useful = codes_of(compiled, widths) == 0;
+    let results = model.nv() + model.constraint_rows();
     for (k, (_, state)) in loops.states().iter().enumerate() {
         let tau = State::random(model, !(k as u64)).v;
         let wanted = general.forward(0.0, state, &tau, &[])?.accelerations;
@@ -271,6 +272,10 @@ fn agree_closed(
                 continue;
             };
             let found = code.try_out(&state.q, &state.v, &tau);
+            if !found[results..].iter().all(|&sign| sign > 0.0) {
+                continue;
+            }
+            useful = true;
             let apart = difference(&found[..wanted.len()], wanted);
             let error = ratio(apart, residual::largest(wanted));
             if error.is_nan() || error > worst.0 {
@@ -278,7 +283,23 @@ fn agree_closed(
             }
         }
     }
+    if !useful {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "the constraints of `{}` lose rank at every position that was tried: code for it would be of no use",
+                model.name()
+            ),
+        )
+        .hint("leave compilation out; the general algorithm is not affected"));
+    }
     judge(model, worst)
+}
+
+/// How many of these widths have code for a closed chain.
+fn codes_of(compiled: &Compiled, widths: &[Width]) -> usize {
+    let with_code = |width: &&Width| compiled.code(Kernel::Closed, **width).is_some();
+    widths.iter().filter(with_code).count()
 }
 
 /// Refuses code that differs.

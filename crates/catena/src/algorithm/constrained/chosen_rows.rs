@@ -170,8 +170,13 @@ impl<S: Scalar> RowsAt<S> {
     pub fn signs(&self, closing: &Closing<S>, free: &[S], vdot: &[S]) -> Vec<S> {
         let squared = |x: f64| S::constant(x * x);
         let mut signs = Vec::new();
+        let mut sizes = S::zero();
+        for &size in &closing.size {
+            sizes += size;
+        }
+        let least = S::constant(STRONG * STRONG) * sizes;
         for (&pivot, &size) in closing.d.iter().zip(&closing.size) {
-            signs.push(S::constant(-INDEPENDENT).mul_add(size, pivot));
+            signs.push(pivot - S::constant(INDEPENDENT) * size - least);
         }
         for &x in self.all.residual.iter().chain(&self.all.rate) {
             signs.push(squared(CLOSED) - x * x);
@@ -190,6 +195,10 @@ impl<S: Scalar> RowsAt<S> {
 
 /// A pivot of S below this fraction of its diagonal entry calls for the orthogonal decomposition.
 const INDEPENDENT: f64 = 1e-6;
+
+/// A row shorter than this fraction of all rows (in the metric of I⁻¹) too: it may be a zero row with round-off. The general algorithm
+/// drops rows a thousand times shorter.
+const STRONG: f64 = 1e-6;
 
 /// A row counts as satisfied when its remainder is below this fraction of b and of J a₀.
 const SATISFIED: f64 = 1e-12;

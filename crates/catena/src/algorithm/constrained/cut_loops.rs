@@ -281,10 +281,12 @@ impl CutLoops {
                 for (&column, &entry) in block.columns.iter().zip(self.rows.row(block, k)) {
                     x[column] = entry;
                 }
-                self.tree
-                    .factors
-                    .half_solve(model, &block.support, &self.roots, x);
             }
+            let range = block.first * nv..(block.first + block.rows) * nv;
+            let x = &mut self.half.as_mut_slice()[range];
+            self.tree
+                .factors
+                .half_solve(model, &block.support, &self.roots, x);
         }
         self.decomposition
             .decompose(&self.half, self.tolerance, self.most);

@@ -1,8 +1,8 @@
 //! Forward dynamics of closed chains by code made for the model, with the general algorithm behind it.
 
-use super::closed_chain::{ClosedChain, ClosedMotion};
-use crate::doors::all_finite;
-use crate::doors::native::{Compiled, Single};
+use super::all_finite;
+use super::native::{Compiled, Single};
+use crate::algorithm::constrained::{ClosedChain, ClosedMotion};
 use crate::error::Result;
 use crate::model::Model;
 use crate::spatial::Force;
@@ -16,8 +16,7 @@ use crate::state::{Base, State};
 /// accelerations are the same.
 ///
 /// ```
-/// use catena::algorithm::constrained::CompiledChain;
-/// use catena::{State, model::embedded};
+/// use catena::{CompiledChain, State, model::embedded};
 /// # #[cfg(target_arch = "x86_64")] {
 /// use catena_symbolic::native::{self, NativeOptions};
 ///
