@@ -129,7 +129,7 @@ Missed: {missed}.
 
 Largest relative error of the accelerations, against double-double arithmetic, and µs. `constraintDynamics` takes one exact step (zero rows
 make it singular), or proximal steps with 1e-8 until its residual is below 1e-12; `lcaba` takes such steps with 1e-6, 1e-8 and 1e-10, at most 20;
-`pv` takes one exact step, `constrainedABA` steps with 1e-6, both with loops to the ground only. Of two compilers the faster is listed.
+`pv` takes one exact step, `constrainedABA` steps with 1e-6, both with loops to the ground only. Where there are two compilers the faster is listed.
 
 {methods}"""
 
@@ -139,7 +139,7 @@ def row(mechanism, timings, error):
     ours = {way: timings.get(("catena", f"forward/{way}")) for way in OURS}
     best = fastest(timings, error)
     ratios = {way: ours[way].best / best.best if best else None for way in GOALS}
-    told = [f"{ratio:.2f}" if ratio else "–" for ratio in ratios.values()]
+    told = ["–" if not ratio else f"{ratio:.2f}" if ratio >= 0.01 else f"{ratio:.4f}" for ratio in ratios.values()]
     method = f"{best.route}, {best.engine.split('-')[1]}" if best else "none is right"
     cells = [mechanism.name, *(micro(ours[way]) for way in OURS), micro(best), method, *told]
     return cells, ratios

@@ -52,13 +52,18 @@ void constraint_dynamics(long k)
     engine.x = pin::constraintDynamics(engine.model, *c.data, engine.q[k], engine.v[k], engine.tau[k], c.models, c.datas, settings);
 }
 
-// Loop constraints eliminated along the tree; 1/weight is the compliance of one step.
+// Loop constraints eliminated along the tree; the first number is the compliance of one step.
 template<int exponent, int steps>
 void lcaba(long k)
 {
     const double compliance = exponent == 6 ? 1e-6 : exponent == 8 ? 1e-8 : 1e-10;
     Settings settings(1e-12, 1e-12, compliance, steps);
     auto &c = elimination;
+    // for a frame on a frame it takes the accelerations of these bodies as zero, but leaves those of its last call
+    for (const Loop &loop : engine.loops) {
+        c.data->oa[loop.one].setZero();
+        c.data->oa[loop.two].setZero();
+    }
     engine.x = pin::lcaba(engine.model, *c.data, engine.q[k], engine.v[k], engine.tau[k], c.models, c.datas, settings);
 }
 
