@@ -10,6 +10,7 @@
 #   peers/run.sh python              speed from Python                   -> docs/peers/python.md
 #   peers/run.sh ensembles           many simulations                    -> docs/peers/ensembles.md
 #   peers/run.sh mjcf                MJCF files as MuJoCo reads them     -> docs/peers/mjcf.md
+#   peers/run.sh sdf                 SDF files as Drake reads them       -> docs/peers/sdf.md
 #   peers/run.sh all                 all of them
 # CATENA names another program than the one built here; simulation and speed need none and build their
 # benches instead.
@@ -32,7 +33,8 @@ case $what in
     python) scripts=python_speed ;;
     ensembles) scripts=ensembles ;;
     mjcf) scripts=mjcf_table ;;
-    all) scripts="agreement robots spherical_chain simulation speed generated closed_chains python_speed ensembles mjcf_table" ;;
+    sdf) scripts=sdf_table ;;
+    all) scripts="agreement robots spherical_chain simulation speed generated closed_chains python_speed ensembles mjcf_table sdf_table" ;;
     *) usage ;;
 esac
 if [ ! -x "$here/build/venv/bin/python" ]; then

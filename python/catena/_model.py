@@ -240,7 +240,7 @@ class Model(_catena.Model):
     def save(self, path: PathLike) -> None:
         """Writes the model as `.toml` or `.json` in catena's own format; reading it gives the same model to the last bit.
 
-        As `.urdf` or, for MJCF, `.xml` or `.mjcf`, where these can express the model; an error says what they cannot.
+        As `.urdf`, `.sdf` or, for MJCF, `.xml` or `.mjcf`, where these can express the model; an error says what they cannot.
         """
         name = os.fspath(path)
         if name.lower().endswith(".toml"):
@@ -251,8 +251,10 @@ class Model(_catena.Model):
             text = self.to_urdf()
         elif name.lower().endswith((".xml", ".mjcf")):
             text = self.to_mjcf()
+        elif name.lower().endswith(".sdf"):
+            text = self.to_sdf()
         else:
-            raise InputError(f"{name}: models are written as .toml, .json, .urdf or .xml (MJCF)")
+            raise InputError(f"{name}: models are written as .toml, .json, .urdf, .sdf or .xml (MJCF)")
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)
 
@@ -1137,12 +1139,13 @@ def load(
     ignore_unknown: bool = False,
     ignore: Sequence[str] = (),
 ) -> Model:
-    """Reads a model file: `.toml` or `.json` in catena's own format, `.urdf`, `.mjcf`, or `.xml` with URDF or MJCF in it.
+    """Reads a model file: `.toml` or `.json` in catena's own format, `.urdf`, `.mjcf`, `.sdf`, or `.xml`
+    with one of these three in it.
 
-    `base` is "fixed" or "free": how the root link of a URDF is held (fixed unless asked). `strict` refuses inertias that no rigid
-    body can have, `ignore_unknown` leaves out elements of a URDF that are not understood. `ignore` names what of an MJCF file is
-    left out although it changes the dynamics, such as "fluid"; without it the file is refused. What was assumed is in
-    `model.assumptions`.
+    `base` is "fixed" or "free": how the root link is held; that of a URDF is fixed unless asked, a link of an SDF without a joint to
+    the world is free. `strict` refuses inertias that no rigid body can have, `ignore_unknown` leaves out elements that are not
+    understood. `ignore` names what of an MJCF or SDF file is left out although it changes the dynamics, such as "fluid" or "wind";
+    without it the file is refused. What was assumed is in `model.assumptions`.
     """
     model = Model()
     model._read(os.fspath(path), base, strict, ignore_unknown, _names("ignore", ignore))
@@ -1158,7 +1161,7 @@ def loads(
     ignore_unknown: bool = False,
     ignore: Sequence[str] = (),
 ) -> Model:
-    """Reads a model from text; `format` is "toml", "json", "urdf" or "mjcf". The rest is as for `load`."""
+    """Reads a model from text; `format` is "toml", "json", "urdf", "mjcf" or "sdf". The rest is as for `load`."""
     model = Model()
     model._read_text(text, format, base, strict, ignore_unknown, _names("ignore", ignore))
     return model

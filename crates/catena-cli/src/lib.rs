@@ -6,6 +6,7 @@ mod commands;
 mod coordinates;
 mod expression;
 mod formulation_argument;
+mod interrupt;
 mod json;
 mod limits;
 mod model_argument;

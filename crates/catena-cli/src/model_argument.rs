@@ -13,7 +13,7 @@ use std::path::Path;
 /// The model, and what may be changed about it.
 #[derive(Args, Debug)]
 pub struct ModelArgument {
-    /// Model file (.toml, .json, .urdf, .xml for MJCF) or embedded model (see `catena models`)
+    /// Model file (.toml, .json, .urdf, .sdf, .xml for MJCF) or embedded model (see `catena models`)
     #[arg(value_name = "MODEL")]
     name: String,
 
@@ -45,11 +45,11 @@ pub struct ModelOptions {
     #[arg(long, help_heading = "Model")]
     strict: bool,
 
-    /// Leave out unknown elements of a URDF file that concern the motion, such as <loop_joint>
+    /// Leave out unknown elements of a file that concern the motion, such as <loop_joint> of a URDF
     #[arg(long, help_heading = "Model")]
     ignore_unknown: bool,
 
-    /// Leave out what an MJCF file has of this although it changes the dynamics (fluid, spatial, plugin, …)
+    /// Leave out what an MJCF or SDF file has of this although it changes the dynamics (fluid, spatial, plugin, …)
     #[arg(
         long,
         value_name = "NAME,…",
@@ -202,7 +202,7 @@ fn name_hint(name: &str) -> String {
     match names::nearest(name, embedded::NAMES.iter().map(|(name, _)| *name)) {
         Some(near) => format!("did you mean `{near}`? `catena models` lists them all"),
         None => {
-            "`catena models` lists the embedded models; a file needs its extension (.toml, .json, .urdf, .xml)".into()
+            "`catena models` lists the embedded models; a file needs its extension (.toml, .json, .urdf, .sdf, .xml)".into()
         }
     }
 }

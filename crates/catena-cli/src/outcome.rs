@@ -1,8 +1,8 @@
 //! How a command ends: what it prints, and the exit code.
 
 use crate::number::rough;
-use crate::output;
-use catena::Error;
+use crate::{interrupt, output};
+use catena::error::{Error, ErrorKind};
 use catena::residual::within;
 use std::panic::{self, AssertUnwindSafe};
 
@@ -56,14 +56,30 @@ impl Outcome {
         }
     }
 
+    /// The first failed check or refusal, as an error.
+    pub fn expect_success(self) -> Result<(), Error> {
+        match self.refusals.into_iter().chain(self.failures).next() {
+            None => Ok(()),
+            Some(message) => Err(Error::new(ErrorKind::Input, message)),
+        }
+    }
+
     fn code(&self) -> u8 {
         if !self.refusals.is_empty() {
-            BAD_INPUT
+            of_refusal()
         } else if !self.failures.is_empty() {
             FAILED
         } else {
             GOOD
         }
+    }
+}
+
+/// The exit code where a command did not come to its end.
+fn of_refusal() -> u8 {
+    match interrupt::asked() {
+        true => interrupt::EXIT_CODE,
+        false => BAD_INPUT,
     }
 }
 
@@ -93,7 +109,7 @@ pub fn finish(run: impl FnOnce() -> Result<Outcome, Error>) -> u8 {
         }
         Ok(Err(error)) => {
             output::complain(&format!("error: {error}"));
-            BAD_INPUT
+            of_refusal()
         }
         Err(_) => INTERNAL,
     }

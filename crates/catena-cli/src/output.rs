@@ -60,6 +60,14 @@ pub fn left_out(path: &Path, bytes: u64) -> String {
 /// The files this process has read.
 static INPUTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
+/// The next command has inputs of its own.
+pub fn forget_inputs() {
+    INPUTS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clear();
+}
+
 /// Records that a file is read: it will not be overwritten.
 pub fn note_input(path: &Path) {
     if let Ok(path) = fs::canonicalize(path) {

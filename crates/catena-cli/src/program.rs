@@ -3,8 +3,8 @@
 use crate::commands::{
     algorithms, assemble, barycentres, benchmark, check, compare, completions, convert, count,
     denoc, derivatives, derive, doctor, evaluate, export_case, factor, forward, generate, ik, info,
-    inverse, linearize, man, models, optimize, plot, regressor, render, report, simulate, space,
-    study, sweep, tour, verify, view,
+    inverse, linearize, man, models, optimize, plot, regressor, render, report, simulate, soak,
+    space, study, sweep, tour, verify, view,
 };
 use crate::outcome::Outcome;
 use catena::error::{Error, ErrorKind, Result};
@@ -17,7 +17,7 @@ const ABOUT: &str = "Rigid multibody dynamics: I(q) v̇ + C(q, v) v + g(q) = τ 
 const AFTER_HELP: &str = "\
 Without a command, catena shows what it does on the Stanford arm.
 
-A model is a file (.toml, .json, .urdf, .xml) or an embedded name such as `stanford`,
+A model is a file (.toml, .json, .urdf, .sdf, .xml) or an embedded name such as `stanford`,
 `space-robot` or `chain-7`. Units are SI and radians; `90deg` and `pi/2` are
 understood where an angle belongs. Results go to stdout, messages to stderr.
 
@@ -102,6 +102,8 @@ enum Command {
     Derive(derive::Arguments),
     /// Operations of the algorithms, compared with Saha's Tables 1 and 2
     Count(count::Arguments),
+    /// Run simulations and commands for long, and watch memory, handles and drift
+    Soak(soak::Arguments),
     /// Write a model in catena's own format
     Convert(convert::Arguments),
     /// List the embedded models
@@ -117,25 +119,28 @@ enum Command {
 impl Command {
     /// Does everything this command prints or writes come from arithmetic that `--portable` fixes?
     ///
-    /// The matrices of `compare`, `linearize`, `doctor`, `check` and `--formulation` are factored by a library that looks at the
-    /// processor itself; studies draw normal samples with the functions of the system.
+    /// Studies draw normal samples with the functions of the system, pictures are made of its fonts and clocks measure time.
     fn is_portable(&self) -> bool {
-        match self {
-            Command::Forward(arguments) => !arguments.has_formulation(),
-            Command::Inverse(arguments) => !arguments.has_formulation(),
-            Command::Simulate(arguments) => !arguments.has_formulation(),
+        matches!(
+            self,
             Command::Info(_)
-            | Command::Factor(_)
-            | Command::Denoc(_)
-            | Command::Ik(_)
-            | Command::Assemble(_)
-            | Command::Derivatives(_)
-            | Command::Regressor(_)
-            | Command::Evaluate(_)
-            | Command::Generate(_)
-            | Command::Convert(_) => true,
-            _ => false,
-        }
+                | Command::Inverse(_)
+                | Command::Forward(_)
+                | Command::Factor(_)
+                | Command::Denoc(_)
+                | Command::Space(_)
+                | Command::Barycentres(_)
+                | Command::Ik(_)
+                | Command::Assemble(_)
+                | Command::Derivatives(_)
+                | Command::Linearize(_)
+                | Command::Regressor(_)
+                | Command::Doctor(_)
+                | Command::Evaluate(_)
+                | Command::Simulate(_)
+                | Command::Generate(_)
+                | Command::Convert(_)
+        )
     }
 }
 
@@ -157,7 +162,6 @@ pub fn arguments() -> &'static [OsString] {
 /// Reads the arguments and runs the command.
 pub fn run() -> Result<Outcome> {
     let program = Program::parse_from(ARGUMENTS.get().into_iter().flatten());
-    let json = program.json;
     catena::Cpu::wanted()?;
     if program.portable {
         if !program.command.as_ref().is_some_and(Command::is_portable) {
@@ -165,49 +169,65 @@ pub fn run() -> Result<Outcome> {
                 ErrorKind::Unsupported,
                 "--portable: not every number of this command can be promised to have the same bits on every processor",
             )
-            .hint("it goes with info, inverse, forward and simulate (without --formulation), factor, denoc, ik, assemble, derivatives, regressor, evaluate, generate and convert"));
+            .hint("it goes with info, inverse, forward, factor, denoc, space, barycentres, ik, assemble, derivatives, linearize, regressor, doctor, evaluate, simulate, generate and convert"));
         }
         catena::Cpu::only_baseline();
     }
-    match &program.command {
-        None if json => Err(Error::new(ErrorKind::Input, "--json needs a command")
-            .hint("for example `catena inverse stanford --trajectory paper --json`")),
-        None => tour::run(),
-        Some(Command::Info(arguments)) => info::run(arguments, json),
-        Some(Command::Inverse(arguments)) => inverse::run(arguments, json),
-        Some(Command::Forward(arguments)) => forward::run(arguments, json),
-        Some(Command::Factor(arguments)) => factor::run(arguments, json),
-        Some(Command::Denoc(arguments)) => denoc::run(arguments, json),
-        Some(Command::Space(arguments)) => space::run(arguments, json),
-        Some(Command::Barycentres(arguments)) => barycentres::run(arguments, json),
-        Some(Command::Ik(arguments)) => ik::run(arguments, json),
-        Some(Command::Assemble(arguments)) => assemble::run(arguments, json),
-        Some(Command::Derivatives(arguments)) => derivatives::run(arguments, json),
-        Some(Command::Linearize(arguments)) => linearize::run(arguments, json),
-        Some(Command::Regressor(arguments)) => regressor::run(arguments, json),
-        Some(Command::Doctor(arguments)) => doctor::run(arguments, json),
-        Some(Command::Compare(arguments)) => compare::run(arguments, json),
-        Some(Command::Evaluate(arguments)) => evaluate::run(arguments, json),
-        Some(Command::Simulate(arguments)) => simulate::run(arguments, json),
-        Some(Command::Sweep(arguments)) => sweep::run(arguments, json),
-        Some(Command::Optimize(arguments)) => optimize::run(arguments, json),
-        Some(Command::Plot(arguments)) => plot::run(arguments, json),
-        Some(Command::View(arguments)) => view::run(arguments, json),
-        Some(Command::Report(arguments)) => report::run(arguments, json),
-        Some(Command::Render(arguments)) => render::run(arguments, json),
-        Some(Command::Check(arguments)) => check::run(arguments, json),
-        Some(Command::Benchmark(arguments)) => benchmark::run(arguments, json),
-        Some(Command::Verify(arguments)) => verify::run(arguments, json),
-        Some(Command::ExportCase(arguments)) => export_case::run(arguments),
-        Some(Command::Study(arguments)) => study::run(arguments, json),
-        Some(Command::Generate(arguments)) => generate::run(arguments, json),
-        Some(Command::Derive(arguments)) => derive::run(arguments, json),
-        Some(Command::Count(arguments)) => count::run(arguments, json),
-        Some(Command::Convert(arguments)) => convert::run(arguments, json),
-        Some(Command::Models) => Ok(models::run(json)),
-        Some(Command::Algorithms) => Ok(algorithms::run(json)),
-        Some(Command::Completions(arguments)) => completions::run(arguments),
-        Some(Command::Man(arguments)) => man::run(arguments),
+    program.carry_out()
+}
+
+/// Runs a command, typed as words without the program's own name, within this process.
+pub fn run_words(words: &[String]) -> Result<Outcome> {
+    let words = std::iter::once("catena").chain(words.iter().map(String::as_str));
+    let program = Program::try_parse_from(words)
+        .map_err(|error| Error::new(ErrorKind::Input, error.to_string()))?;
+    program.carry_out()
+}
+
+impl Program {
+    fn carry_out(&self) -> Result<Outcome> {
+        let json = self.json;
+        match &self.command {
+            None if json => Err(Error::new(ErrorKind::Input, "--json needs a command")
+                .hint("for example `catena inverse stanford --trajectory paper --json`")),
+            None => tour::run(),
+            Some(Command::Info(arguments)) => info::run(arguments, json),
+            Some(Command::Inverse(arguments)) => inverse::run(arguments, json),
+            Some(Command::Forward(arguments)) => forward::run(arguments, json),
+            Some(Command::Factor(arguments)) => factor::run(arguments, json),
+            Some(Command::Denoc(arguments)) => denoc::run(arguments, json),
+            Some(Command::Space(arguments)) => space::run(arguments, json),
+            Some(Command::Barycentres(arguments)) => barycentres::run(arguments, json),
+            Some(Command::Ik(arguments)) => ik::run(arguments, json),
+            Some(Command::Assemble(arguments)) => assemble::run(arguments, json),
+            Some(Command::Derivatives(arguments)) => derivatives::run(arguments, json),
+            Some(Command::Linearize(arguments)) => linearize::run(arguments, json),
+            Some(Command::Regressor(arguments)) => regressor::run(arguments, json),
+            Some(Command::Doctor(arguments)) => doctor::run(arguments, json),
+            Some(Command::Compare(arguments)) => compare::run(arguments, json),
+            Some(Command::Evaluate(arguments)) => evaluate::run(arguments, json),
+            Some(Command::Simulate(arguments)) => simulate::run(arguments, json),
+            Some(Command::Sweep(arguments)) => sweep::run(arguments, json),
+            Some(Command::Optimize(arguments)) => optimize::run(arguments, json),
+            Some(Command::Plot(arguments)) => plot::run(arguments, json),
+            Some(Command::View(arguments)) => view::run(arguments, json),
+            Some(Command::Report(arguments)) => report::run(arguments, json),
+            Some(Command::Render(arguments)) => render::run(arguments, json),
+            Some(Command::Check(arguments)) => check::run(arguments, json),
+            Some(Command::Benchmark(arguments)) => benchmark::run(arguments, json),
+            Some(Command::Verify(arguments)) => verify::run(arguments, json),
+            Some(Command::ExportCase(arguments)) => export_case::run(arguments),
+            Some(Command::Study(arguments)) => study::run(arguments, json),
+            Some(Command::Soak(arguments)) => soak::run(arguments, json),
+            Some(Command::Generate(arguments)) => generate::run(arguments, json),
+            Some(Command::Derive(arguments)) => derive::run(arguments, json),
+            Some(Command::Count(arguments)) => count::run(arguments, json),
+            Some(Command::Convert(arguments)) => convert::run(arguments, json),
+            Some(Command::Models) => Ok(models::run(json)),
+            Some(Command::Algorithms) => Ok(algorithms::run(json)),
+            Some(Command::Completions(arguments)) => completions::run(arguments),
+            Some(Command::Man(arguments)) => man::run(arguments),
+        }
     }
 }
 

@@ -144,6 +144,7 @@ fn mode_shapes_are_drawn() {
         "four-bar-1 --q 1.2,-1.2,1.2 --hold",
         "chain-3 --random 1",
         "stewart --hold",
+        "bicycle --v frame_joint.x=5",
     ] {
         let run = folder.run(&format!("linearize {model} -o modes.svg"));
         assert_eq!(run.code, 0, "{model}: {}", run.stderr);

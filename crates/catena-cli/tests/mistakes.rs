@@ -14,7 +14,7 @@ const MISTAKES: &[(&str, &str)] = &[
     (
         "info robot",
         "error: there is no embedded model `robot`\n\
-         hint: `catena models` lists the embedded models; a file needs its extension (.toml, .json, .urdf, .xml)\n",
+         hint: `catena models` lists the embedded models; a file needs its extension (.toml, .json, .urdf, .sdf, .xml)\n",
     ),
     (
         "info pendulum-0",
@@ -221,8 +221,8 @@ const MISTAKES: &[(&str, &str)] = &[
         "error: the file does not exist\n  --> nosuch.json\n",
     ),
     (
-        "convert stanford -o arm.sdf",
-        "error: models are written as .toml, .json, .urdf or .xml (MJCF)\n  --> arm.sdf\n",
+        "convert stanford -o arm.usd",
+        "error: models are written as .toml, .json, .urdf, .sdf or .xml (MJCF)\n  --> arm.usd\n",
     ),
     (
         "convert stanford -o nowhere/arm.toml",

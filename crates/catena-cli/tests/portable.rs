@@ -5,7 +5,7 @@ mod common;
 use common::{Folder, run_with};
 
 /// Commands with joints of many kinds, loops, dry friction, controllers, and functions of time.
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 14] = [
     "--portable inverse stanford --trajectory paper --json",
     "--portable forward space-robot --random 5 --json",
     "--portable factor chain-20 --random 2 --json",
@@ -16,6 +16,10 @@ const COMMANDS: [&str; 10] = [
     "--portable simulate chain-7 --duration 0.3 --method rk4 --step 0.01 -o out.csv",
     "--portable simulate pendulum-5 --duration 0.3 --method bdf -o out.csv",
     "--portable simulate bricard --duration 0.3 -o out.csv",
+    "--portable simulate four-bar-1 --q 70deg,-70deg,70deg --duration 0.2 --formulation null-space -o out.csv",
+    "--portable forward bricard --formulation svd --json",
+    "--portable linearize bicycle --v frame_joint.x=5 --json",
+    "--portable doctor bricard --json",
 ];
 
 /// What a command writes, with these variables of the environment.
@@ -68,8 +72,6 @@ fn commands_without_that_promise_are_refused() {
     let folder = Folder::new("portable-refused");
     for command in [
         "compare four-bar-1 --portable",
-        "linearize stanford --portable",
-        "forward stanford --random 1 --formulation null-space --portable",
         "check stanford --portable",
         "--portable",
     ] {

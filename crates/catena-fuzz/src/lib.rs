@@ -12,7 +12,9 @@ use catena::error::Result;
 use catena::model::{Model, embedded};
 use catena::{Batch, Dynamics, State};
 use catena_io::run::{Column, Header, RunWriter, read_run};
-use catena_io::{ReadOptions, model_from_json, model_from_mjcf, model_from_toml, model_from_urdf};
+use catena_io::{
+    ReadOptions, model_from_json, model_from_mjcf, model_from_sdf, model_from_toml, model_from_urdf,
+};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +32,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target {
         name: "toml",
         seeds: toml_models,
@@ -54,6 +56,16 @@ pub const TARGETS: [Target; 9] = [
         seeds: || files("models", &["two_legs.xml"]),
         is_text: true,
         run: |input| model(input, "x.xml", model_from_mjcf),
+    },
+    Target {
+        name: "sdf",
+        seeds: || {
+            let mut seeds = files("models", &["two_link_arm.sdf"]);
+            seeds.extend(files("fuzz/corpus/sdf", &["many-rules"]));
+            seeds
+        },
+        is_text: true,
+        run: |input| model(input, "x.sdf", model_from_sdf),
     },
     Target {
         name: "conformance",

@@ -79,6 +79,11 @@ fn mjcf() {
 }
 
 #[test]
+fn sdf() {
+    damage("sdf", 500);
+}
+
+#[test]
 fn conformance() {
     damage("conformance", 400);
 }

@@ -1,4 +1,4 @@
-//! Model files for [`catena`]: its own format in TOML and JSON, URDF, and MJCF (MuJoCo's XML).
+//! Model files for [`catena`]: its own format in TOML and JSON, URDF, MJCF (MuJoCo's XML) and SDF (Gazebo's).
 //!
 //! Every reader fills a [`ModelBuilder`], whose `build` checks it and makes the [`Model`]. Errors say what is wrong, in
 //! which file and line, and what to do. What a reader leaves out or assumes is listed in the builder's `assumptions`.
@@ -27,15 +27,20 @@ mod access;
 mod angle;
 pub mod arrays;
 pub mod document;
+mod element_tree;
 mod export;
+mod ignored;
 mod json_tree;
 mod lines;
+mod mass;
 mod mjcf;
 mod nearest;
 mod placement;
 mod root;
 pub mod run;
 mod schema;
+mod sdf;
+mod shape;
 mod toml_tree;
 mod tree;
 mod urdf;
@@ -61,17 +66,17 @@ pub enum BaseOption {
 /// Options of the file readers.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// How the root link is attached. A URDF file does not say (default: fixed); in catena's own format this overrides the
-    /// key `base`.
+    /// How the root link is attached. A URDF file does not say (default: fixed); in an SDF file a link without a joint to the
+    /// world is free; in catena's own format this overrides the key `base`.
     pub base: Option<BaseOption>,
     /// Refuse inertias that no rigid body can have, which are otherwise read with a warning.
     pub strict: bool,
     /// Leave out unknown elements of a URDF file that concern the motion, such as `<constraint>` and
-    /// `<loop_joint>`, and list them among the assumptions; of an MJCF file, unknown elements and attributes. Otherwise they are
-    /// refused.
+    /// `<loop_joint>`, and list them among the assumptions; of an MJCF or SDF file, unknown elements and attributes. Otherwise they
+    /// are refused.
     pub ignore_unknown: bool,
-    /// What of an MJCF file is left out and listed among the assumptions although it changes the dynamics, such as `fluid` or
-    /// `spatial`. Otherwise it is refused, with the name to give here.
+    /// What of an MJCF or SDF file is left out and listed among the assumptions although it changes the dynamics, such as `fluid`,
+    /// `spatial` or `wind`. Otherwise it is refused, with the name to give here.
     pub ignore: Vec<String>,
 }
 
@@ -82,10 +87,11 @@ enum Format {
     Json,
     Urdf,
     Mjcf,
+    Sdf,
 }
 
-/// Reads a model file and checks the model. The extension gives the format: `.toml`, `.json`, `.urdf`, `.mjcf`, or
-/// `.xml` for URDF and MJCF.
+/// Reads a model file and checks the model. The extension gives the format: `.toml`, `.json`, `.urdf`, `.mjcf`, `.sdf` or `.world`,
+/// or `.xml` for URDF, MJCF and SDF.
 pub fn read_model(path: &Path, options: &ReadOptions) -> Result<Model> {
     let file_name = path.display().to_string();
     build(&read_file(path, options)?, &file_name)
@@ -136,6 +142,16 @@ pub fn builder_from_mjcf(
     read_builder(Format::Mjcf, text, file_name, options)
 }
 
+/// Reads SDF; see [`builder_from_toml`]. Files that it includes are found relative to the folder of `file_name`; `model://NAME` is a
+/// folder there or in a folder above, or in the `models` of one.
+pub fn builder_from_sdf(
+    text: &str,
+    file_name: &str,
+    options: &ReadOptions,
+) -> Result<ModelBuilder> {
+    read_builder(Format::Sdf, text, file_name, options)
+}
+
 /// Reads TOML in catena's own format and checks the model.
 pub fn model_from_toml(text: &str, file_name: &str, options: &ReadOptions) -> Result<Model> {
     build(&builder_from_toml(text, file_name, options)?, file_name)
@@ -156,6 +172,11 @@ pub fn model_from_mjcf(text: &str, file_name: &str, options: &ReadOptions) -> Re
     build(&builder_from_mjcf(text, file_name, options)?, file_name)
 }
 
+/// Reads SDF and checks the model.
+pub fn model_from_sdf(text: &str, file_name: &str, options: &ReadOptions) -> Result<Model> {
+    build(&builder_from_sdf(text, file_name, options)?, file_name)
+}
+
 /// Writes a model as TOML in catena's own format. Reading it back gives the same model to the last bit.
 pub fn to_toml(builder: &ModelBuilder) -> String {
     export::to_toml(builder)
@@ -174,6 +195,11 @@ pub fn to_urdf(builder: &ModelBuilder) -> Result<String> {
 /// Writes a model as MJCF, or says what MJCF cannot express. Link frames are put where their joints are.
 pub fn to_mjcf(builder: &ModelBuilder) -> Result<String> {
     xml_export::to_mjcf(builder)
+}
+
+/// Writes a model as SDF, or says what SDF cannot express. A name is changed where SDF cannot have it; the file says which.
+pub fn to_sdf(builder: &ModelBuilder) -> Result<String> {
+    xml_export::to_sdf(builder)
 }
 
 /// Checks a model; errors of the model as a whole refer to the file.
@@ -211,6 +237,7 @@ fn read_builder(
     let tree = match format {
         Format::Urdf => return urdf::read(text, &lines, name, options),
         Format::Mjcf => return mjcf::read(text, &lines, name, options),
+        Format::Sdf => return sdf::read(text, &lines, name, options),
         Format::Toml => toml_tree::parse(text, &lines)?,
         Format::Json => json_tree::parse(text, &lines)?,
     };
@@ -230,15 +257,17 @@ fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
         Some("json") => Ok(Format::Json),
         Some("urdf") => Ok(Format::Urdf),
         Some("mjcf") => Ok(Format::Mjcf),
+        Some("sdf" | "world") => Ok(Format::Sdf),
         Some("xml") => match xml::root_tag(text) {
             Some("robot") => Ok(Format::Urdf),
+            Some("sdf") => Ok(Format::Sdf),
             Some("mujoco" | "mujocoinclude") | None => Ok(Format::Mjcf),
             Some(other) => Err(file_error(
                 ErrorKind::Unsupported,
                 file_name,
-                format!("this XML file is neither URDF nor MJCF: it starts with <{other}>"),
+                format!("this XML file is no URDF, MJCF or SDF: it starts with <{other}>"),
             )
-            .hint("URDF starts with <robot>, MJCF with <mujoco>")),
+            .hint("URDF starts with <robot>, MJCF with <mujoco>, SDF with <sdf>")),
         },
         Some("xacro") => Err(file_error(
             ErrorKind::Unsupported,
@@ -252,7 +281,7 @@ fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
             "the format of the file cannot be determined from its name",
         )
         .hint(
-            "supported are .toml and .json (catena's own format), .urdf, .mjcf, and .xml with URDF or MJCF in it",
+            "supported are .toml and .json (catena's own format), .urdf, .mjcf, .sdf, and .xml with URDF, MJCF or SDF in it",
         )),
     }
 }

@@ -1075,7 +1075,7 @@ fn tag<'n>(element: Node<'n, '_>) -> &'n str {
 }
 
 /// Does this name concern the motion?
-fn acts(name: &str) -> bool {
+pub(crate) fn acts(name: &str) -> bool {
     let lower = name.to_lowercase();
     ACTS.iter().any(|word| lower.contains(word))
 }

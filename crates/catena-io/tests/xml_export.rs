@@ -1,9 +1,18 @@
-//! Models written as URDF and MJCF and read again have the same dynamics; what cannot be written is named.
+//! Models written as URDF, MJCF and SDF and read again have the same dynamics; what cannot be written is named.
 
-use catena::model::embedded;
+use catena::algorithm::constrained::ClosedChain;
+use catena::model::{
+    AxisPair, ConstraintSpec, Dof, ForceAxes, ForceRule, ForceSpec, FrameSpec, Inertial, JointKind,
+    JointSpec, RuleSpec, embedded,
+};
+use catena::random::Random;
 use catena::residual::largest;
+use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use catena::{Dynamics, Model, ModelBuilder, State};
-use catena_io::{ReadOptions, builder_from_mjcf, builder_from_urdf, read_file, to_mjcf, to_urdf};
+use catena_io::{
+    ReadOptions, builder_from_mjcf, builder_from_sdf, builder_from_urdf, read_file, to_mjcf,
+    to_sdf, to_urdf,
+};
 use std::path::Path;
 
 fn from_mjcf(text: &str) -> ModelBuilder {
@@ -13,6 +22,11 @@ fn from_mjcf(text: &str) -> ModelBuilder {
 
 fn from_urdf(text: &str) -> ModelBuilder {
     builder_from_urdf(text, "x.urdf", &ReadOptions::default())
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn from_sdf(text: &str) -> ModelBuilder {
+    builder_from_sdf(text, "x.sdf", &ReadOptions::default())
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
@@ -172,4 +186,295 @@ fn what_cannot_be_written_is_named() {
         "{error}"
     );
     assert!(error.contains("hint: TOML and JSON"), "{error}");
+}
+
+fn drawn(random: &mut Random, reach: f64) -> Vec3<f64> {
+    Vec3::from_array([(); 3].map(|()| random.uniform(-reach, reach)))
+}
+
+fn drawn_pose(random: &mut Random) -> Pose<f64> {
+    let rotation = Mat3::from_quaternion(random.quaternion());
+    Pose::new(rotation, drawn(random, 0.5))
+}
+
+/// A tree with every kind of joint that SDF has, frames of links anywhere, springs, limits, and a link that gravity does not pull.
+fn random_tree(seed: u64) -> ModelBuilder {
+    let mut random = Random::new(seed);
+    let mut builder = ModelBuilder::new("tree");
+    if seed % 2 == 1 {
+        builder.gravity = drawn(&mut random, 10.0);
+    }
+    let kinds = [
+        JointKind::Revolute,
+        JointKind::Prismatic,
+        JointKind::Continuous,
+        JointKind::Spherical,
+        JointKind::Universal,
+        JointKind::Helical,
+        JointKind::Fixed,
+    ];
+    let count = 3 + seed as usize % 6;
+    for k in 0..count {
+        let name = format!("link{k}");
+        let [a, b, c] = [(); 3].map(|()| random.uniform(0.1, 0.2));
+        // any mass on three rods is possible
+        let tensor = Sym3::new(b + c, a + c, a + b, 0.0, 0.0, 0.0);
+        let turned = tensor.conjugate(drawn_pose(&mut random).rotation);
+        let inertial = Inertial {
+            mass: random.uniform(0.5, 2.0),
+            centre: drawn(&mut random, 0.2),
+            tensor: turned,
+        };
+        builder.link(&name, inertial);
+        let parent = match k {
+            0 => "world".into(),
+            _ => format!("link{}", random.below(k)),
+        };
+        let kind = match k == 0 && seed.is_multiple_of(3) {
+            true => JointKind::Free,
+            false => kinds[random.below(kinds.len())],
+        };
+        let axes = drawn_pose(&mut random).rotation;
+        // half of the joints have the name of their link, which SDF cannot have
+        let own = if k % 2 == 0 { "link" } else { "joint" };
+        let mut joint = JointSpec::new(&format!("{own}{k}"), kind, &parent, &name);
+        joint.axes = AxisPair {
+            first: axes.x,
+            second: axes.y,
+        };
+        if kind != JointKind::Free {
+            joint.parent_from_joint = drawn_pose(&mut random);
+            joint.joint_from_child = drawn_pose(&mut random);
+        }
+        if kind == JointKind::Helical {
+            joint.pitch = random.uniform(-0.2, 0.2);
+        }
+        if kind.has_axis() {
+            let dof = |random: &mut Random| Dof {
+                damping: random.uniform(0.0, 1.0),
+                friction: random.uniform(0.0, 1.0),
+                stiffness: random.uniform(0.0, 5.0),
+                rest: random.uniform(-1.0, 1.0),
+                limits: Some((-2.0, random.uniform(0.0, 2.0))),
+                max_effort: Some(random.uniform(1.0, 9.0)),
+                ..Dof::default()
+            };
+            joint.dofs = (0..kind.nv()).map(|_| dof(&mut random)).collect();
+        }
+        builder.joint(joint);
+    }
+    builder.frames.push(FrameSpec {
+        name: "tool::tip".into(),
+        link: format!("link{}", count - 1),
+        link_from_frame: drawn_pose(&mut random),
+        place: Default::default(),
+    });
+    let last = builder
+        .links
+        .last()
+        .and_then(|link| link.inertial)
+        .expect("mass");
+    let moves = builder
+        .joints
+        .iter()
+        .any(|joint| joint.kind == JointKind::Free);
+    if moves {
+        builder.force(ForceSpec {
+            name: format!("link{}_gravcomp", count - 1),
+            rule: ForceRule::Constant {
+                link: format!("link{}", count - 1),
+                point: last.centre,
+                force: builder.gravity * -last.mass,
+                torque: Vec3::zero(),
+                axes: ForceAxes::World,
+            },
+            place: Default::default(),
+        });
+    }
+    builder
+}
+
+#[test]
+fn random_trees_as_sdf() {
+    let mut moving = 0;
+    for seed in 0..60 {
+        let builder = random_tree(seed);
+        let what = format!("tree {seed}");
+        let text = to_sdf(&builder).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let again = from_sdf(&text);
+        if builder.build().expect("a model").nv() == 0 {
+            continue;
+        }
+        moving += 1;
+        same_dynamics(&what, &builder, &again);
+        assert_eq!(builder.gravity, again.gravity);
+        assert_eq!(builder.forces.len(), again.forces.len());
+        assert_eq!(again.frames[0].name, "tool__tip");
+        let limits = |builder: &ModelBuilder| -> Vec<_> {
+            let model = builder.build().expect("a model");
+            let dofs = model.tree().dofs.iter();
+            dofs.map(|dof| (dof.limits, dof.max_effort)).collect()
+        };
+        assert_eq!(limits(&builder), limits(&again), "{what}");
+    }
+    assert!(moving > 50, "{moving}");
+}
+
+#[test]
+fn models_as_sdf() {
+    for name in [
+        "stanford",
+        "chain-7",
+        "space-robot",
+        "floating-chain-4",
+        "spherical-chain-3",
+        "pendulum-3",
+        "planar3",
+    ] {
+        let builder = embedded::builder(name).expect("an embedded model");
+        let again = from_sdf(&to_sdf(&builder).unwrap_or_else(|error| panic!("{name}: {error}")));
+        same_dynamics(name, &builder, &again);
+    }
+    for name in [
+        "double_pendulum.urdf",
+        "two_link_arm.urdf",
+        "two_link_arm.sdf",
+    ] {
+        let builder = model_file(name);
+        let again = from_sdf(&to_sdf(&builder).expect("SDF"));
+        same_dynamics(name, &builder, &again);
+        let urdf = from_urdf(&to_urdf(&again).expect("URDF"));
+        same_dynamics(name, &builder, &urdf);
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdf");
+    for name in ["rules", "before", "merged", "placed", "world"] {
+        let path = folder.join(format!("{name}.sdf"));
+        let builder = read_file(&path, &ReadOptions::default()).expect("a model");
+        let again = from_sdf(&to_sdf(&builder).unwrap_or_else(|error| panic!("{name}: {error}")));
+        same_dynamics(name, &builder, &again);
+    }
+}
+
+/// Loops that are closed at zero, and couplings of two coordinates, come back as they were.
+#[test]
+fn loops_and_couplings_as_sdf() {
+    for kind in [
+        JointKind::Fixed,
+        JointKind::Revolute,
+        JointKind::Prismatic,
+        JointKind::Helical,
+        JointKind::Universal,
+        JointKind::Spherical,
+    ] {
+        let mut builder = random_tree(8);
+        let mut random = Random::new(5);
+        let place = |builder: &ModelBuilder, link: &str| {
+            let mut at = Pose::identity();
+            let mut link = link.to_owned();
+            while link != "world" {
+                let joint = builder.joints.iter().find(|joint| joint.child == link);
+                let joint = joint.expect("a joint");
+                at = joint.parent_from_joint * joint.joint_from_child * at;
+                link.clone_from(&joint.parent);
+            }
+            at
+        };
+        let mut joint = JointSpec::new("closure", kind, "link0", "link4");
+        joint.parent_from_joint = drawn_pose(&mut random);
+        joint.pitch = if kind == JointKind::Helical { 0.1 } else { 0.0 };
+        joint.axes = AxisPair {
+            first: Vec3::new(0.6, 0.8, 0.0),
+            second: Vec3::new(-0.8, 0.6, 0.0),
+        };
+        joint.joint_from_child = (place(&builder, "link0") * joint.parent_from_joint).inverse()
+            * place(&builder, "link4");
+        builder.constraint(ConstraintSpec::joint(joint));
+        let names: Vec<String> = builder
+            .joints
+            .iter()
+            .filter(|joint| joint.kind.nv() == 1)
+            .map(|joint| joint.name.clone())
+            .collect();
+        builder.constraint(ConstraintSpec {
+            name: "gear".into(),
+            rule: RuleSpec::Coupling {
+                terms: vec![(names[0].clone(), 2.0), (names[1].clone(), -3.0)],
+                offset: 0.5,
+            },
+            place: Default::default(),
+        });
+        let again = from_sdf(&to_sdf(&builder).unwrap_or_else(|error| panic!("{kind}: {error}")));
+        same_dynamics(kind.name(), &builder, &again);
+        let [one, other] = &again.constraints[..] else {
+            panic!("{:?}", again.constraints);
+        };
+        assert_eq!(one.name, "closure");
+        let RuleSpec::Joint(closure) = &one.rule else {
+            panic!("{one:?}");
+        };
+        assert_eq!(
+            (closure.kind, closure.pitch != 0.0),
+            (kind, kind == JointKind::Helical)
+        );
+        let RuleSpec::Coupling { terms, offset } = &other.rule else {
+            panic!("{other:?}");
+        };
+        assert_eq!((terms[0].1, terms[1].1, *offset), (1.0, -1.5, 0.25));
+        // rows and right-hand sides of the loop at a state are the same up to their scale: accelerations are
+        let accelerations = |builder: &ModelBuilder| {
+            let mut closed = builder.clone();
+            closed.constraints.truncate(1);
+            let model = closed.build().expect("a model");
+            let state = State::neutral(&model);
+            let tau = vec![0.1; model.nv()];
+            let mut chain = ClosedChain::new(&model);
+            let motion = chain.forward(0.0, &state, &tau, &[]);
+            motion.expect("accelerations").accelerations.to_vec()
+        };
+        let (a, b) = (accelerations(&builder), accelerations(&again));
+        for (a, b) in a.iter().zip(&b) {
+            assert!((a - b).abs() <= 1e-9 * a.abs().max(1.0), "{kind}: {a} {b}");
+        }
+    }
+}
+
+/// Mechanisms with loops move in the same way.
+#[test]
+fn mechanisms_as_sdf() {
+    for name in ["four-bar-1", "four-bar-2", "bricard"] {
+        let builder = embedded::builder(name).expect("an embedded model");
+        let again = from_sdf(&to_sdf(&builder).unwrap_or_else(|error| panic!("{name}: {error}")));
+        assert_eq!(builder.constraints.len(), again.constraints.len());
+        let accelerations = |builder: &ModelBuilder| {
+            let model = builder.build().expect("a model");
+            let tau: Vec<f64> = (0..model.nv()).map(|k| 1.0 + k as f64).collect();
+            let mut chain = ClosedChain::new(&model);
+            let motion = chain.forward(0.0, &State::neutral(&model), &tau, &[]);
+            motion.expect("accelerations").accelerations.to_vec()
+        };
+        let (a, b) = (accelerations(&builder), accelerations(&again));
+        for (a, b) in a.iter().zip(&b) {
+            assert!((a - b).abs() <= 1e-10 * a.abs().max(1.0), "{name}: {a} {b}");
+        }
+    }
+}
+
+#[test]
+fn what_sdf_cannot_express_is_named() {
+    let refused = |name: &str| {
+        let builder = embedded::builder(name).expect("an embedded model");
+        to_sdf(&builder).expect_err("inexpressible").to_string()
+    };
+    let error = refused("zoo");
+    assert!(error.starts_with("SDF cannot express "), "{error}");
+    assert!(error.contains("cylindrical joint `"), "{error}");
+    let error = refused("rolling-disk");
+    assert!(error.contains("constraint `"), "{error}");
+    let error = refused("squeezer");
+    assert!(error.contains("force `spring`"), "{error}");
+    let error = refused("slider-crank");
+    assert!(
+        error.contains("which is open where all joints are at zero"),
+        "{error}"
+    );
 }

@@ -17,16 +17,12 @@
 //! Each step reduces the error along a singular value σ of B by 1/(1 + μ σ²), and λ never leaves the span of the rows.
 
 use crate::dense::{
-    Metric, RANK_TOLERANCE, Solved, Unknowns, as_matrix, column, cost, hinges, inertia, lower,
-    refine, refine_damped, upper, vector,
+    Metric, RANK_TOLERANCE, Solved, Unknowns, column, hinges, inertia, refine, refine_damped,
 };
 use crate::equations::Equations;
-use catena::algorithm::constrained::CompleteOrthogonal;
+use crate::linear::{Mat, in_place, solve_lower, solve_upper};
 use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
-use catena::matrix::Matrix;
-use faer::linalg::solvers::Solve;
-use faer::{Col, Side};
 
 /// A solution by corrections is accepted if the equations hold to this, relative to their largest terms.
 pub(crate) const ACCEPTED: f64 = 1e-12;
@@ -34,42 +30,41 @@ pub(crate) const ACCEPTED: f64 = 1e-12;
 /// By a complete orthogonal decomposition from a pivoted QR.
 pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
     let metric = Metric::new(equations)?;
-    let mut b = metric.hinges.clone();
-    lower(metric.factor.L(), &mut b);
-    let (height, width) = (b.nrows(), b.ncols());
-    let mut transposed = Matrix::zeros(width, height);
-    for k in 0..width {
-        for i in 0..height {
-            transposed[(k, i)] = b[(i, k)];
+    let b = metric.factor.lower_of(&metric.hinges);
+    let across = b.transpose();
+    let width = b.ncols();
+    let qr = b.pivoted_qr();
+    let (r, rank) = (qr.r(), qr.rank(RANK_TOLERANCE));
+    let mut turned = Mat::zeros(width, rank); // (R Pᵀ)ᵀ
+    for i in 0..rank {
+        for (k, &original) in qr.order().iter().enumerate().skip(i) {
+            turned[(original, i)] = r[(i, k)];
         }
     }
-    let mut decomposition = CompleteOrthogonal::new(height, width);
-    decomposition.decompose(&transposed, RANK_TOLERANCE, usize::MAX);
+    let second = turned.qr();
+    let (z, t) = (second.thin_q(), second.r());
+    let (across_z, across_t) = (z.transpose(), t.transpose());
     let unknowns = refine(equations, 4, |u, right| {
-        let mut w = as_matrix(&metric.force(u, right));
-        lower(metric.factor.L(), &mut w);
-        let c = column(right) - b.transpose() * w.col(0);
-        let mut lambda = vector(&c);
-        decomposition.solve(&mut lambda);
-        let mut x = as_matrix(&(w.col(0) + &b * column(&lambda)));
-        upper(metric.factor.L().transpose(), &mut x);
-        (x.col(0).iter().copied().collect(), lambda)
+        let w = metric.factor.lower_of_column(metric.force(u, right));
+        let c = column(right) - &(&across * &w);
+        let y = in_place(&across_z * &c, |y| {
+            solve_upper(t, y);
+            solve_lower(&across_t, y);
+        });
+        let lambda = &z * &y;
+        let x = metric.factor.upper_of_column(w + &(&b * &lambda));
+        (x.0, lambda.0)
     });
     // pivots in the place of singular values: an estimate, without their iteration
-    let pivots: Vec<f64> = (0..decomposition.rank())
-        .map(|k| decomposition.pivot(k).1)
-        .collect();
+    let pivots: Vec<f64> = (0..rank).map(|k| r[(k, k)].abs()).collect();
     let mut assumptions = vec![];
     metric.note(&mut assumptions);
-    rank_note(width, decomposition.rank(), &mut assumptions);
+    rank_note(width, rank, &mut assumptions);
     Ok(Solved {
         unknowns,
-        rank: Some(decomposition.rank()),
+        rank: Some(rank),
         condition: ratio(&pivots),
         assumptions,
-        operations: metric.operations()
-            + cost::qr(width, height)
-            + cost::qr(width, height.min(width)),
         handed_over: false,
     })
 }
@@ -77,26 +72,25 @@ pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
 /// By the singular value decomposition.
 pub(crate) fn by_svd(equations: &Equations) -> Result<Solved> {
     let metric = Metric::new(equations)?;
-    let mut b = metric.hinges.clone();
-    lower(metric.factor.L(), &mut b);
-    let svd = b.thin_svd().map_err(|_| {
+    let b = metric.factor.lower_of(&metric.hinges);
+    let across = b.transpose();
+    let (all, v) = b.right_svd().map_err(|_| {
         Error::new(
             ErrorKind::Singular,
             "the singular values of the hinges do not converge",
         )
         .hint("use the decomposition by QR")
     })?;
-    let all: Vec<f64> = svd.S().column_vector().iter().copied().collect();
+    let across_v = v.transpose();
     let first = all.first().copied().unwrap_or(0.0);
     let rank = all
         .iter()
         .take_while(|&&s| s > RANK_TOLERANCE * first)
         .count();
     let unknowns = refine(equations, 4, |u, right| {
-        let mut w = as_matrix(&metric.force(u, right));
-        lower(metric.factor.L(), &mut w);
-        let c = column(right) - b.transpose() * w.col(0);
-        let mut y = svd.V().transpose() * c;
+        let w = metric.factor.lower_of_column(metric.force(u, right));
+        let c = column(right) - &(&across * &w);
+        let mut y = &across_v * &c;
         for k in 0..y.nrows() {
             y[k] = if k < rank {
                 y[k] / (all[k] * all[k])
@@ -104,10 +98,9 @@ pub(crate) fn by_svd(equations: &Equations) -> Result<Solved> {
                 0.0
             };
         }
-        let lambda: Col<f64> = svd.V() * y;
-        let mut x = as_matrix(&(w.col(0) + &b * &lambda));
-        upper(metric.factor.L().transpose(), &mut x);
-        (x.col(0).iter().copied().collect(), vector(&lambda))
+        let lambda = &v * &y;
+        let x = metric.factor.upper_of_column(w + &(&b * &lambda));
+        (x.0, lambda.0)
     });
     let mut assumptions = vec![];
     metric.note(&mut assumptions);
@@ -117,7 +110,6 @@ pub(crate) fn by_svd(equations: &Equations) -> Result<Solved> {
         rank: Some(rank),
         condition: ratio(&all[..rank]),
         assumptions,
-        operations: metric.operations() + cost::svd(b.nrows(), b.ncols()),
         handed_over: false,
     })
 }
@@ -126,31 +118,26 @@ pub(crate) fn by_svd(equations: &Equations) -> Result<Solved> {
 pub(crate) fn proximal(equations: &Equations) -> Result<Solved> {
     let h = hinges(equations);
     let j = inertia(equations);
-    let penalty = &h * h.transpose();
-    let (size, rows) = (h.nrows(), h.ncols());
-    let mut operations = cost::product(size, rows, size) / 2.0;
+    let across = h.transpose();
+    let penalty = &h * &across;
     let tried = damped(equations, |damping| {
         let weight = 1.0 / damping;
-        let factor = (&j + faer::Scale(weight) * &penalty)
-            .llt(Side::Lower)
-            .map_err(|_| {
-                Error::new(
-                    ErrorKind::Singular,
-                    "a freedom moves no inertia at this state",
-                )
-                .hint("give the bodies it moves a mass, or the freedom a rotor")
-            })?;
+        let mut stiffened = j.clone();
+        stiffened += &(weight * &penalty);
+        let factor = stiffened.cholesky().ok_or_else(|| {
+            Error::new(
+                ErrorKind::Singular,
+                "a freedom moves no inertia at this state",
+            )
+            .hint("give the bodies it moves a mass, or the freedom a rotor")
+        })?;
         let unknowns = refine_damped(equations, MOST_CORRECTIONS, damping, |u, right| {
             let right = column(right);
-            let x: Col<f64> = factor.solve(&column(u) + faer::Scale(weight) * (&h * &right));
-            let lambda = faer::Scale(weight) * (right - h.transpose() * &x);
-            (vector(&x), vector(&lambda))
+            let x = factor.solve(column(u) + &(weight * &(&h * &right)));
+            let lambda = weight * &(right - &(&across * &x));
+            (x.0, lambda.0)
         });
-        operations += cost::cholesky(size)
-            + (1 + unknowns.corrections) as f64
-                * (cost::substitution(size, 1) + 2.0 * cost::product(size, rows, 1));
-        let pivots: Vec<f64> = (0..size).map(|k| factor.L()[(k, k)].powi(2)).collect();
-        Ok((unknowns, ratio_of_extremes(&pivots)))
+        Ok((unknowns, ratio_of_extremes(&factor.pivots())))
     })?;
     let Damped {
         unknowns,
@@ -169,7 +156,6 @@ pub(crate) fn proximal(equations: &Equations) -> Result<Solved> {
         rank: None,
         condition,
         assumptions,
-        operations,
         handed_over: false,
     })
 }

@@ -22,8 +22,9 @@
 
 use crate::appendix::rank_note;
 use crate::barycentres::AugmentedBodies;
-use crate::dense::{Solved, cost, refine, vector};
+use crate::dense::{Solved, refine};
 use crate::equations::Equations;
+use crate::linear::{Col, Mat};
 use crate::null_space::from_the_leaves;
 use crate::saddle::Saddle;
 use catena::Model;
@@ -31,7 +32,6 @@ use catena::algorithm::kinematics::Kinematics;
 use catena::error::Result;
 use catena::model::JointKind;
 use catena::spatial::{Mat3, Vec3};
-use faer::{Col, Mat};
 
 /// The remaining unknowns.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ struct Slide {
 
 /// Z: motions of all bodies (six rows each, rotations first) per unit of ω̇ of all bodies and of all slides.
 struct Graph {
-    z: Mat<f64>,
+    z: Mat,
     slides: Vec<Slide>,
     /// Root of the tree a body belongs to, if that tree floats; 0 otherwise. Entry 0 is unused.
     floating: Vec<usize>,
@@ -166,20 +166,18 @@ impl Graph {
         mean
     }
 
-    /// K = Zᵀ J Z, and its multiply-adds.
-    fn product(&self, equations: &Equations) -> (Mat<f64>, f64) {
+    /// K = Zᵀ J Z.
+    fn product(&self, equations: &Equations) -> Mat {
         let size = equations.unknowns();
         let mut inertial = Mat::zeros(size, self.z.ncols()); // J Z
         let mut image = vec![0.0; size];
         for k in 0..self.z.ncols() {
-            let motion: Vec<f64> = self.z.col(k).iter().copied().collect();
-            equations.inertia_times(&motion, &mut image);
+            equations.inertia_times(&self.z.col(k).0, &mut image);
             for i in 0..size {
                 inertial[(i, k)] = image[i];
             }
         }
-        let operations = cost::product(self.z.ncols(), size, self.z.ncols()) / 2.0;
-        (self.z.transpose() * &inertial, operations)
+        &self.z.transpose() * &inertial
     }
 
     /// K of a floating tree without rotors and slides, in O(n²): Kᵢⱼ = m d̃ᵢⱼ d̃ⱼᵢ (35), and the whole mass for the root's slides.
@@ -188,7 +186,7 @@ impl Graph {
         model: &Model,
         equations: &Equations,
         kinematics: &Kinematics<f64>,
-    ) -> Option<Mat<f64>> {
+    ) -> Option<Mat> {
         let has_rotors = equations.freedoms.iter().any(|freedom| freedom.0 != 0.0);
         let bodies = AugmentedBodies::new(model, kinematics).ok();
         let bodies = bodies.filter(|_| !has_rotors)?;
@@ -217,7 +215,7 @@ impl Graph {
         model: &Model,
         equations: &Equations,
         kinematics: &Kinematics<f64>,
-    ) -> Mat<f64> {
+    ) -> Mat {
         let tree = model.tree();
         let n = model.body_count();
         let mut v = Mat::zeros(self.z.ncols(), model.nv());
@@ -275,8 +273,8 @@ pub(crate) fn solve(
 ) -> Result<Solved> {
     let graph = Graph::new(model, equations, kinematics);
     let size = equations.unknowns();
-    let (mut k, mut operations) = match graph.closed_form(model, equations, kinematics) {
-        Some(k) => (k, cost::product(graph.z.ncols(), 3, graph.z.ncols()) / 2.0),
+    let mut k = match graph.closed_form(model, equations, kinematics) {
+        Some(k) => k,
         None => graph.product(equations),
     };
     let mut z = graph.z.clone();
@@ -290,8 +288,7 @@ pub(crate) fn solve(
         }
         Unknown::JointRates => {
             let v = graph.of_joint_rates(model, equations, kinematics);
-            operations += cost::product(v.ncols(), v.nrows(), v.nrows());
-            k = v.transpose() * (&k * &v); // (61)
+            k = &v.transpose() * &(&k * &v); // (61)
             z = &z * &v;
         }
     }
@@ -306,7 +303,6 @@ pub(crate) fn solve(
         }
     }
     let saddle = Saddle::new(k, g)?;
-    operations += saddle.operations();
     // loads of the tree that balance given loads of the remaining rows
     let complete = |needed: &mut [f64], mu: &dyn Fn(usize) -> f64| {
         for (at, &row) in left.iter().enumerate() {
@@ -326,8 +322,8 @@ pub(crate) fn solve(
             idle[(i, c)] = x;
         }
     }
-    let idle = idle.qr().compute_thin_Q();
-    operations += cost::qr(idle.nrows(), idle.ncols());
+    let idle = idle.qr().thin_q();
+    let (across_idle, across) = (idle.transpose(), z.transpose());
     let mut first = true;
     let unknowns = refine(equations, 4, |u, right| {
         // b = Hᵀ x₀ for the tree; residuals of it are round-off
@@ -337,12 +333,12 @@ pub(crate) fn solve(
         };
         let mut force = vec![0.0; size];
         equations.inertia_times(&particular, &mut force);
-        let free = z.transpose() * Col::from_fn(size, |i| u[i] - force[i]); // ū₂
+        let free = &across * &Col::from_fn(size, |i| u[i] - force[i]); // ū₂
         let b = Col::from_fn(left.len(), |at| {
             right[left[at]] - equations.rows[left[at]].dot(&particular)
         });
         let (y, mu) = saddle.solve(free, &b);
-        let mut x = vector(&(&z * y));
+        let mut x = (&z * &y).0;
         for (x, before) in x.iter_mut().zip(&particular) {
             *x += before;
         }
@@ -352,9 +348,9 @@ pub(crate) fn solve(
             *needed -= u;
         }
         let lambda = complete(&mut needed, &|at| mu[at]); // (12), (56)
-        let lambda = Col::from_fn(lambda.len(), |i| lambda[i]);
-        let shortest = &lambda - &idle * (idle.transpose() * &lambda);
-        (x, vector(&shortest))
+        let lambda = Col(lambda);
+        let idling = &idle * &(&across_idle * &lambda);
+        (x, (lambda - &idling).0)
     });
     let rank = equations.rows.len() - null.ncols();
     let mut assumptions = Vec::new();
@@ -365,7 +361,6 @@ pub(crate) fn solve(
         rank: Some(rank),
         condition: saddle.condition(),
         assumptions,
-        operations,
         handed_over: false,
     })
 }
@@ -410,7 +405,7 @@ mod tests {
             let (equations, _, kinematics) = mechanism.parts();
             let graph = Graph::new(&model, equations, kinematics);
             let n = model.body_count();
-            let (product, _) = graph.product(equations);
+            let product = graph.product(equations);
             let closed = graph.closed_form(&model, equations, kinematics);
             let closed = closed.expect("floats, without rotors");
             let size = model.mass();
@@ -428,8 +423,7 @@ mod tests {
             let total: f64 = (1..=n).map(|k| equations.inertia[k].0).sum();
             let mut image = vec![0.0; 6 * n];
             let mut product = |i: usize, j: usize| {
-                let column: Vec<f64> = graph.z.col(j).iter().copied().collect();
-                equations.inertia_times(&column, &mut image);
+                equations.inertia_times(&graph.z.col(j).0, &mut image);
                 let along = graph.z.col(i);
                 (0..6 * n).map(|r| along[r] * image[r]).sum::<f64>()
             };

@@ -8,12 +8,11 @@
 //! them, as long as it is clear which of its eigenvalues are zero; otherwise the SVD of the appendix is used.
 
 use crate::appendix;
-use crate::dense::{Metric, Solved, column, cost, refine, vector};
+use crate::dense::{Metric, Solved, column, refine};
 use crate::equations::Equations;
+use crate::linear::{Col, SymmetricEigen};
 use catena::error::Result;
 use catena::residual::within;
-use faer::linalg::solvers::Solve;
-use faer::{Col, Side};
 
 /// Eigenvalues of Hᵀ J⁻¹ H below this fraction of the largest are round-off of its products.
 const ROUND_OFF: f64 = 1e-13;
@@ -27,23 +26,20 @@ const SOLVED: f64 = 1e-12;
 
 pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
     let metric = Metric::new(equations)?;
-    let flexible = metric.factor.solve(&metric.hinges); // J⁻¹ H
-    let compliance = metric.hinges.transpose() * &flexible;
-    let (size, rows) = (flexible.nrows(), compliance.nrows());
+    let flexible = metric.factor.solve_columns(&metric.hinges); // J⁻¹ H
+    let across = metric.hinges.transpose();
+    let compliance = &across * &flexible;
+    let rows = compliance.nrows();
     let mut assumptions = Vec::new();
     metric.note(&mut assumptions);
-    let mut operations = metric.operations()
-        + cost::substitution(size, rows) / 2.0
-        + cost::product(rows, size, rows) / 2.0
-        + cost::cholesky(rows);
-    let both = |u: &[f64], right: &[f64], multipliers: &dyn Fn(Col<f64>) -> Col<f64>| {
-        let free: Col<f64> = metric.factor.solve(metric.force(u, right));
-        let lambda = multipliers(column(right) - metric.hinges.transpose() * &free); // (14)
-        let x = free + &flexible * &lambda; // (12), (13)
-        (vector(&x), vector(&lambda))
+    let both = |u: &[f64], right: &[f64], multipliers: &dyn Fn(Col) -> Col| {
+        let free = metric.factor.solve(metric.force(u, right));
+        let lambda = multipliers(column(right) - &(&across * &free)); // (14)
+        let x = free + &(&flexible * &lambda); // (12), (13)
+        (x.0, lambda.0)
     };
-    if let Ok(factor) = compliance.llt(Side::Lower) {
-        let pivots: Vec<f64> = (0..rows).map(|k| factor.L()[(k, k)].powi(2)).collect();
+    if let Some(factor) = compliance.cholesky() {
+        let pivots = factor.pivots();
         if (0..rows).all(|k| pivots[k] > 1e-10 * compliance[(k, k)]) {
             let unknowns = refine(equations, 6, |u, right| {
                 both(u, right, &|c| factor.solve(c))
@@ -53,15 +49,12 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
                 rank: Some(rows),
                 condition: appendix::ratio_of_extremes(&pivots),
                 assumptions,
-                operations,
                 handed_over: false,
             });
         }
     }
     // dependent rows: C = Hᵀ J⁻¹ H = W Λ Wᵀ, and the minimum-norm λ has no component along eigenvectors of eigenvalue zero
-    operations += cost::svd(rows, rows);
-    if let Ok(eigen) = compliance.self_adjoint_eigen(Side::Lower) {
-        let values: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
+    if let Ok(SymmetricEigen { values, w }) = compliance.symmetric_eigen() {
         let largest = values.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         let positive = |x: f64| x > ROUND_OFF * largest;
         let clear = values
@@ -69,10 +62,10 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
             .all(|&x| x.abs() < ROUND_OFF * largest || x > DOUBTFUL * largest);
         if clear {
             let rank = values.iter().filter(|&&x| positive(x)).count();
-            let w = eigen.U();
+            let across_w = w.transpose();
             let unknowns = refine(equations, 6, |u, right| {
                 both(u, right, &|c| {
-                    let mut y = w.transpose() * c;
+                    let mut y = &across_w * &c;
                     for (y, &value) in y.iter_mut().zip(&values) {
                         *y = if positive(value) {
                             *y / (value * value)
@@ -81,7 +74,7 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
                         };
                     }
                     // C Λ⁻² instead of Λ⁻¹: a product with Hᵀ has no null-space component, however large the error of W
-                    metric.hinges.transpose() * (&flexible * (w * y))
+                    &across * &(&flexible * &(&w * &y))
                 })
             });
             if !within(unknowns.residual, SOLVED) {
@@ -101,7 +94,6 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
                 rank: Some(rank),
                 condition,
                 assumptions,
-                operations,
                 handed_over: false,
             });
         }

@@ -1,13 +1,9 @@
 //! Dense matrices of the equations, and refinement of their solutions.
 
 use crate::equations::Equations;
+use crate::linear::{Cholesky, Col, Mat, uncounted};
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::{larger, largest, largest_of, ratio};
-use faer::linalg::solvers::Llt;
-use faer::linalg::triangular_solve::{
-    solve_lower_triangular_in_place, solve_upper_triangular_in_place,
-};
-use faer::{Col, Mat, MatRef, Par, Side};
 
 /// Singular values below this fraction of the largest count as zero.
 pub(crate) const RANK_TOLERANCE: f64 = 1e-9;
@@ -32,67 +28,16 @@ pub(crate) struct Solved {
     pub rank: Option<usize>,
     pub condition: f64,
     pub assumptions: Vec<String>,
-    /// Multiply-adds of factorizations and substitutions.
-    pub operations: f64,
     /// Did another method have to take over?
     pub handed_over: bool,
 }
 
-/// Multiply-adds of dense factorizations, leading terms (Golub and Van Loan).
-pub(crate) mod cost {
-    /// Cholesky factor of n × n.
-    pub fn cholesky(n: usize) -> f64 {
-        (n as f64).powi(3) / 6.0
-    }
-
-    /// Substitution with both triangles of n × n, for this number of right-hand sides.
-    pub fn substitution(n: usize, sides: usize) -> f64 {
-        (n * n) as f64 * sides as f64
-    }
-
-    /// (m × n) · (n × k).
-    pub fn product(m: usize, n: usize, k: usize) -> f64 {
-        m as f64 * n as f64 * k as f64
-    }
-
-    /// Householder's triangle of m × n, any of them larger.
-    pub fn qr(m: usize, n: usize) -> f64 {
-        let (long, short) = (m.max(n) as f64, m.min(n) as f64);
-        short * short * (long - short / 3.0)
-    }
-
-    /// Singular values and both sets of vectors of m × n.
-    pub fn svd(m: usize, n: usize) -> f64 {
-        let (long, short) = (m.max(n) as f64, m.min(n) as f64);
-        3.0 * long * short * short + 10.0 * short.powi(3)
-    }
-}
-
-pub(crate) fn column(values: &[f64]) -> Col<f64> {
-    Col::from_fn(values.len(), |i| values[i])
-}
-
-pub(crate) fn vector(values: &Col<f64>) -> Vec<f64> {
-    values.iter().copied().collect()
-}
-
-/// T y = c in place for a lower triangular T.
-pub(crate) fn lower(t: MatRef<'_, f64>, c: &mut Mat<f64>) {
-    solve_lower_triangular_in_place(t, c.as_mut(), Par::Seq);
-}
-
-/// T y = c in place for an upper triangular T.
-pub(crate) fn upper(t: MatRef<'_, f64>, c: &mut Mat<f64>) {
-    solve_upper_triangular_in_place(t, c.as_mut(), Par::Seq);
-}
-
-/// One column as a matrix.
-pub(crate) fn as_matrix(c: &Col<f64>) -> Mat<f64> {
-    Mat::from_fn(c.nrows(), 1, |i, _| c[i])
+pub(crate) fn column(values: &[f64]) -> Col {
+    Col(values.to_vec())
 }
 
 /// H, one column per row of Hᵀ.
-pub(crate) fn hinges(equations: &Equations) -> Mat<f64> {
+pub(crate) fn hinges(equations: &Equations) -> Mat {
     let mut h = Mat::zeros(equations.unknowns(), equations.rows.len());
     for (k, row) in equations.rows.iter().enumerate() {
         for (body, entries) in &row.entries {
@@ -105,14 +50,14 @@ pub(crate) fn hinges(equations: &Equations) -> Mat<f64> {
 }
 
 /// J.
-pub(crate) fn inertia(equations: &Equations) -> Mat<f64> {
+pub(crate) fn inertia(equations: &Equations) -> Mat {
     let size = equations.unknowns();
     let mut j = Mat::zeros(size, size);
     let mut unit = vec![0.0; size];
     let mut image = vec![0.0; size];
     for k in 0..size {
         unit[k] = 1.0;
-        equations.inertia_times(&unit, &mut image);
+        uncounted(|| equations.inertia_times(&unit, &mut image));
         for i in 0..size {
             j[(i, k)] = image[i];
         }
@@ -123,8 +68,8 @@ pub(crate) fn inertia(equations: &Equations) -> Mat<f64> {
 
 /// J = L Lᵀ. Where a body has no inertia about some axis, ρ H Hᵀ is added to J and ρ H b to u, which changes neither x nor λ.
 pub(crate) struct Metric {
-    pub hinges: Mat<f64>,
-    pub factor: Llt<f64>,
+    pub hinges: Mat,
+    pub factor: Cholesky,
     /// ρ, if it was needed.
     pub added: f64,
 }
@@ -135,13 +80,13 @@ impl Metric {
         let mut j = inertia(equations);
         let size = j.nrows();
         let largest = (0..size).fold(0.0f64, |m, k| m.max(j[(k, k)]));
-        let sound = |factor: &Llt<f64>, j: &Mat<f64>| {
-            (0..size).all(|k| {
-                let pivot = factor.L()[(k, k)];
-                pivot * pivot > 1e-11 * j[(k, k)] && pivot * pivot > 1e-15 * largest
+        let sound = |factor: &Cholesky, j: &Mat| {
+            let pivots = factor.pivots().into_iter().enumerate();
+            pivots.fold(true, |sound, (k, pivot)| {
+                sound && pivot > 1e-11 * j[(k, k)] && pivot > 1e-15 * largest
             })
         };
-        if let Ok(factor) = j.llt(Side::Lower)
+        if let Some(factor) = j.cholesky()
             && sound(&factor, &j)
         {
             return Ok(Metric {
@@ -151,9 +96,9 @@ impl Metric {
             });
         }
         let added = largest;
-        j += faer::Scale(added) * (&hinges * hinges.transpose());
-        match j.llt(Side::Lower) {
-            Ok(factor) if sound(&factor, &j) => Ok(Metric {
+        j += &(added * &(&hinges * &hinges.transpose()));
+        match j.cholesky() {
+            Some(factor) if sound(&factor, &j) => Ok(Metric {
                 hinges,
                 factor,
                 added,
@@ -166,23 +111,12 @@ impl Metric {
         }
     }
 
-    /// Cost of the factorization and of L⁻¹ H.
-    pub fn operations(&self) -> f64 {
-        let (size, rows) = (self.hinges.nrows(), self.hinges.ncols());
-        let added = match self.added == 0.0 {
-            true => 0.0,
-            false => cost::product(size, rows, size) / 2.0,
-        };
-        cost::cholesky(size) + cost::substitution(size, rows) / 2.0 + added
-    }
-
     /// u with the term that corresponds to the addition to J.
-    pub fn force(&self, u: &[f64], b: &[f64]) -> Col<f64> {
-        let mut force = column(u);
-        if self.added != 0.0 {
-            force += faer::Scale(self.added) * (&self.hinges * column(b));
+    pub fn force(&self, u: &[f64], b: &[f64]) -> Col {
+        match self.added == 0.0 {
+            true => column(u),
+            false => column(u) + &(self.added * &(&self.hinges * &column(b))),
         }
-        force
     }
 
     pub fn note(&self, assumptions: &mut Vec<String>) {

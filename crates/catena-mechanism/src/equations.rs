@@ -12,6 +12,7 @@
 //! L̂ᵀ1 and Q̇ᵀCᵀω for every kind of joint, prismatic ones included, and the prescribed motion of the base (remark 3). Efforts and
 //! rotors act along a, the dual of a freedom's direction.
 
+use crate::linear::tally;
 use catena::Model;
 use catena::State;
 use catena::algorithm::constrained::{Rows, Stabilisation};
@@ -31,6 +32,7 @@ pub struct Row {
 impl Row {
     /// The row's product with the accelerations of all bodies (six numbers each, body 1 first).
     pub fn dot(&self, x: &[f64]) -> f64 {
+        tally(6 * self.entries.len());
         let mut sum = 0.0;
         for (body, entries) in &self.entries {
             let x = &x[6 * (body - 1)..6 * body];
@@ -43,6 +45,7 @@ impl Row {
 
     /// x += row · factor.
     pub fn add_to(&self, factor: f64, x: &mut [f64]) {
+        tally(6 * self.entries.len());
         for (body, entries) in &self.entries {
             let x = &mut x[6 * (body - 1)..6 * body];
             for k in 0..6 {
@@ -257,6 +260,7 @@ impl Equations {
 
     /// out = J x.
     pub fn inertia_times(&self, x: &[f64], out: &mut [f64]) {
+        tally(12 * (self.inertia.len() - 1));
         for body in 1..self.inertia.len() {
             let at = 6 * (body - 1);
             let (mass, tensor) = self.inertia[body];

@@ -1,9 +1,10 @@
 //! The entry point: one model, one state, many formulations of the same motion.
 
 use crate::augmented::{self, Unknown};
-use crate::dense::{Solved, cost, equations_residual};
+use crate::dense::{Solved, equations_residual};
 use crate::equations::Equations;
 use crate::lagrangian::Lagrangian;
+use crate::linear::multiplications;
 use crate::{appendix, constraint_forces, null_space, rotational};
 use catena::algorithm::constrained::closed_chain::{CLOSED, CONSISTENT};
 use catena::algorithm::constrained::{Axes, ClosedChain, Route, Rows, Sharing, Stabilisation};
@@ -131,8 +132,8 @@ pub struct Solution {
     pub residual: f64,
     /// Number of corrections with the residuals as right-hand sides.
     pub corrections: usize,
-    /// Multiply-adds of factorizations and substitutions, leading terms; setting up the equations
-    /// is not counted.
+    /// Multiplications and divisions of factorizations, substitutions and residuals, counted as they are made; estimated for cut loops and
+    /// along the tree. Setting up the equations is not counted.
     pub operations: f64,
     /// Did another formulation have to take over? Then `assumptions` says which, and why.
     pub handed_over: bool,
@@ -460,6 +461,7 @@ impl Mechanism {
                     .hint("lagrangian (sparse) and cut-loops take larger mechanisms"));
             }
         }
+        let before = multiplications();
         let solved = match formulation {
             Formulation::CutLoops => return self.on_the_tree(time, state, tau, external),
             Formulation::AlongTree => {
@@ -471,7 +473,7 @@ impl Mechanism {
             Formulation::Lagrangian => {
                 let lagrangian = match &mut self.lagrangian {
                     Some(lagrangian) => lagrangian,
-                    none => none.insert(Lagrangian::new(equations)?),
+                    none => none.insert(Lagrangian::new(equations)),
                 };
                 lagrangian.solve(equations)?
             }
@@ -492,10 +494,11 @@ impl Mechanism {
             Formulation::RankBySvd => appendix::by_svd(equations)?,
             Formulation::Proximal => appendix::proximal(equations)?,
         };
-        self.finish(state, solved)
+        let operations = (multiplications() - before) as f64;
+        self.finish(state, solved, operations)
     }
 
-    fn finish(&self, state: &State, solved: Solved) -> Result<Solution> {
+    fn finish(&self, state: &State, solved: Solved, operations: f64) -> Result<Solution> {
         let equations = &self.equations;
         let unknowns = solved.unknowns;
         if unknowns.residual.is_nan() || unknowns.residual > CONSISTENT {
@@ -529,7 +532,7 @@ impl Mechanism {
             condition: solved.condition,
             residual: unknowns.residual,
             corrections: unknowns.corrections,
-            operations: solved.operations,
+            operations,
             handed_over: solved.handed_over,
             assumptions: solved.assumptions,
         })
@@ -613,7 +616,10 @@ impl Mechanism {
         for block in self.rows.blocks() {
             sum += solution * (block.rows * block.support.len()) as f64;
         }
-        sum + cost::qr(self.model.nv(), self.rows.count())
+        // and Householder's triangle of them
+        let (long, short) = (self.model.nv() as f64, self.rows.count() as f64);
+        let (long, short) = (long.max(short), long.min(short));
+        sum + short * short * (long - short / 3.0)
     }
 }
 

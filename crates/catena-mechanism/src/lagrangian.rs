@@ -13,30 +13,20 @@
 use crate::appendix::{Damped, MOST_CORRECTIONS, damped, handed_over};
 use crate::dense::{Solved, Unknowns, refine_damped};
 use crate::equations::Equations;
-use catena::error::{Error, ErrorKind, Result};
+use crate::linear::SparseFactors;
+use catena::error::Result;
 use catena::spatial::Mat3;
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::cholesky::ldlt::factor::LdltRegularization;
-use faer::sparse::linalg::SymbolicSupernodalParams;
-use faer::sparse::linalg::cholesky::{
-    CholeskySymbolicParams, LdltRef, SymbolicCholesky, SymbolicCholeskyRaw, SymmetricOrdering,
-    factorize_symbolic_cholesky,
-};
-use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
-use faer::{Conj, MatMut, Par, Side};
 
 /// The sparsity pattern of the matrix, its order of elimination and workspace for its factors.
 pub(crate) struct Lagrangian {
     size: usize,
-    column_start: Vec<usize>,
-    row_index: Vec<usize>,
+    /// Row and column of every entry on and above the diagonal.
+    places: Vec<(usize, usize)>,
     /// Where each entry goes, in the order in which [`entries`] gives them.
     slot: Vec<usize>,
     values: Vec<f64>,
-    symbolic: SymbolicCholesky<usize>,
-    factors: Vec<f64>,
+    factors: SparseFactors,
     signs: Vec<i8>,
-    memory: MemBuffer,
 }
 
 /// δ relative to the inertia of a body.
@@ -119,77 +109,40 @@ fn shifts(equations: &Equations) -> Vec<[f64; 2]> {
     shifts
 }
 
-fn failed(what: &str) -> Error {
-    Error::new(
-        ErrorKind::Singular,
-        format!("the Lagrangian matrix cannot be factorized: {what}"),
-    )
-    .hint("use another formulation")
-}
-
 impl Lagrangian {
     /// Finds the order of elimination for matrices of this structure.
-    pub fn new(equations: &Equations) -> Result<Self> {
-        let mut places: Vec<(usize, usize)> = Vec::new(); // column, row
+    pub fn new(equations: &Equations) -> Self {
+        let mut given: Vec<(usize, usize)> = Vec::new();
         let none = vec![[0.0; 2]; equations.inertia.len()];
         entries(equations, &none, 0.0, |row, column, _| {
-            places.push((column, row));
+            given.push((row, column));
         });
-        let mut sorted = places.clone();
-        sorted.sort_unstable();
-        sorted.dedup();
+        let mut places = given.clone();
+        places.sort_unstable();
+        places.dedup();
         let size = equations.unknowns() + equations.rows.len();
-        let mut column_start = vec![0; size + 1];
-        for (column, _) in &sorted {
-            column_start[column + 1] += 1;
-        }
-        for k in 0..size {
-            column_start[k + 1] += column_start[k];
-        }
-        let row_index: Vec<usize> = sorted.iter().map(|place| place.1).collect();
-        let slot = places
+        let slot = given
             .iter()
-            .map(|place| sorted.partition_point(|other| other < place))
+            .map(|place| places.partition_point(|other| other < place))
             .collect();
-        let pattern =
-            SymbolicSparseColMatRef::new_checked(size, size, &column_start, None, &row_index);
-        let symbolic = factorize_symbolic_cholesky(
-            pattern,
-            Side::Upper,
-            SymmetricOrdering::Amd,
-            CholeskySymbolicParams {
-                supernodal_params: SymbolicSupernodalParams::default(),
-                ..Default::default()
-            },
-        )
-        .map_err(|error| failed(&format!("{error:?}")))?;
-        let need = symbolic
-            .factorize_numeric_ldlt_scratch::<f64>(Par::Seq, Default::default())
-            .or(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq));
         let signs = (0..size)
             .map(|k| if k < equations.unknowns() { 1 } else { -1 })
             .collect();
-        Ok(Lagrangian {
+        Lagrangian {
             size,
-            values: vec![0.0; row_index.len()],
-            factors: vec![0.0; symbolic.len_val()],
-            memory: MemBuffer::new(need),
-            column_start,
-            row_index,
+            values: vec![0.0; places.len()],
+            factors: SparseFactors::new(size, &places),
+            places,
             slot,
-            symbolic,
             signs,
-        })
+        }
     }
 
     /// Factorizes and solves; equations of another structure are not accepted.
     pub fn solve(&mut self, equations: &Equations) -> Result<Solved> {
         let delta = shifts(equations);
-        let mut solutions = 0;
         let tried = damped(equations, |epsilon| {
-            let found = self.attempt(equations, &delta, epsilon)?;
-            solutions += 1 + found.0.corrections;
-            Ok(found)
+            Ok(self.attempt(equations, &delta, epsilon))
         })?;
         let Damped {
             unknowns,
@@ -199,7 +152,6 @@ impl Lagrangian {
             Ok(tried) => tried,
             Err(residual) => return handed_over(equations, residual),
         };
-        let [factor, both_triangles] = self.operations();
         Ok(Solved {
             assumptions: vec![format!(
                 "λ damped by ε = {damping:.1e}, the damping removed by corrections"
@@ -207,31 +159,8 @@ impl Lagrangian {
             unknowns,
             rank: None,
             condition,
-            operations: factor + both_triangles * solutions as f64,
             handed_over: false,
         })
-    }
-
-    /// Multiplications of the factor, and of a solution with it.
-    fn operations(&self) -> [f64; 2] {
-        let mut factor = 0.0;
-        match self.symbolic.raw() {
-            SymbolicCholeskyRaw::Simplicial(own) => {
-                for column in own.col_ptr().windows(2) {
-                    factor += ((column[1] - column[0]) as f64).powi(2) / 2.0;
-                }
-            }
-            SymbolicCholeskyRaw::Supernodal(own) => {
-                let (begin, rows) = (own.supernode_begin(), own.col_ptr_for_row_idx());
-                for k in 0..own.n_supernodes() {
-                    let below = rows[k + 1] - rows[k];
-                    for column in 0..begin[k + 1] - begin[k] {
-                        factor += ((below + column + 1) as f64).powi(2) / 2.0;
-                    }
-                }
-            }
-        }
-        [factor, 2.0 * self.symbolic.len_val() as f64]
     }
 
     /// Factorizes with this damping, and corrects.
@@ -240,7 +169,7 @@ impl Lagrangian {
         equations: &Equations,
         delta: &[[f64; 2]],
         epsilon: f64,
-    ) -> Result<(Unknowns, f64)> {
+    ) -> (Unknowns, f64) {
         self.values.fill(0.0);
         let (values, slot) = (&mut self.values, &self.slot);
         let mut next = 0;
@@ -248,30 +177,9 @@ impl Lagrangian {
             values[slot[next]] += value;
             next += 1;
         });
-        let pattern = SymbolicSparseColMatRef::new_checked(
-            self.size,
-            self.size,
-            &self.column_start,
-            None,
-            &self.row_index,
-        );
-        self.symbolic
-            .factorize_numeric_ldlt(
-                &mut self.factors,
-                SparseColMatRef::new(pattern, &self.values),
-                Side::Upper,
-                LdltRegularization {
-                    dynamic_regularization_signs: Some(&self.signs),
-                    dynamic_regularization_delta: epsilon,
-                    dynamic_regularization_epsilon: 1e-6 * epsilon,
-                },
-                Par::Seq,
-                MemStack::new(&mut self.memory),
-                Default::default(),
-            )
-            .map_err(|error| failed(&format!("{error:?}")))?;
-        let factor = LdltRef::<'_, usize, f64>::new(&self.symbolic, &self.factors);
-        let memory = &mut self.memory;
+        // a pivot without its sign is round-off: ε stands for it
+        self.factors
+            .factorize(&self.values, &self.signs, 1e-6 * epsilon, epsilon);
         let unknown = equations.unknowns();
         let mut both = vec![0.0; self.size];
         let unknowns = refine_damped(equations, MOST_CORRECTIONS, epsilon, |u, right| {
@@ -279,57 +187,38 @@ impl Lagrangian {
             for (to, b) in both[unknown..].iter_mut().zip(right) {
                 *to = -b;
             }
-            let size = both.len();
-            factor.solve_in_place_with_conj(
-                Conj::No,
-                MatMut::from_column_major_slice_mut(&mut both, size, 1),
-                Par::Seq,
-                MemStack::new(memory),
-            );
+            self.factors.solve(&mut both);
             (both[..unknown].to_vec(), both[unknown..].to_vec())
         });
         let condition = self.condition();
-        Ok((unknowns, condition))
+        (unknowns, condition)
     }
 
     /// Hager's estimate of ‖K‖₁ ‖K⁻¹‖₁ of the damped matrix.
-    fn condition(&mut self) -> f64 {
+    fn condition(&self) -> f64 {
         let size = self.size;
         if size == 0 {
             return 1.0;
         }
         let mut sums = vec![0.0f64; size];
-        for column in 0..size {
-            for at in self.column_start[column]..self.column_start[column + 1] {
-                let (row, value) = (self.row_index[at], self.values[at].abs());
-                sums[column] += value;
-                if row != column {
-                    sums[row] += value;
-                }
+        for (&(row, column), value) in self.places.iter().zip(&self.values) {
+            sums[column] += value.abs();
+            if row != column {
+                sums[row] += value.abs();
             }
         }
         let norm = sums.iter().fold(0.0f64, |m, x| m.max(*x));
-        let factor = LdltRef::<'_, usize, f64>::new(&self.symbolic, &self.factors);
-        let memory = &mut self.memory;
-        let mut solve = |x: &mut Vec<f64>| {
-            factor.solve_in_place_with_conj(
-                Conj::No,
-                MatMut::from_column_major_slice_mut(x, size, 1),
-                Par::Seq,
-                MemStack::new(memory),
-            );
-        };
         let mut x = vec![1.0 / size as f64; size];
         let mut estimate = 0.0f64;
         let mut last = usize::MAX;
         for _ in 0..5 {
-            solve(&mut x);
+            self.factors.solve(&mut x);
             let length: f64 = x.iter().map(|x| x.abs()).sum();
             estimate = estimate.max(length);
             for x in &mut x {
                 *x = if *x < 0.0 { -1.0 } else { 1.0 };
             }
-            solve(&mut x);
+            self.factors.solve(&mut x);
             let mut at = 0;
             for k in 0..size {
                 if x[k].abs() > x[at].abs() {

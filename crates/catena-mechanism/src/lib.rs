@@ -39,6 +39,7 @@ pub mod equations;
 mod formulation;
 pub mod lagrangian;
 pub mod laws;
+mod linear;
 pub mod linearisation;
 pub mod made_again;
 pub mod null_space;

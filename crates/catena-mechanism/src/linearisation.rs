@@ -18,14 +18,14 @@
 //! those of A.
 
 use crate::dense::RANK_TOLERANCE;
+use crate::linear::{Mat, Svd};
 use catena::algorithm::constrained::ClosedChain;
+use catena::dense::Lu;
 use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::random::Random;
 use catena::residual::{larger, largest, largest_of, within};
 use catena::{Base, Dynamics, Matrix, Model, State};
-use faer::linalg::solvers::Solve;
-use faer::{Mat, Side};
 
 /// Newton's iterations from one guess.
 const ITERATIONS: usize = 100;
@@ -143,16 +143,16 @@ struct Local {
     vdot: Vec<f64>,
     derivatives: [Matrix; 3],
     inertia: Matrix,
-    spread: Mat<f64>,
+    spread: Mat,
     independent: Vec<usize>,
 }
 
 /// Efforts left at a state at rest, their slope ∂r/∂y, the diagonal of M, and the motions that the constraints allow.
 struct Statics {
     left: Vec<f64>,
-    slope: Mat<f64>,
+    slope: Mat,
     inertia: Vec<f64>,
-    spread: Mat<f64>,
+    spread: Mat,
     independent: Vec<usize>,
 }
 
@@ -214,7 +214,7 @@ impl Motion {
     }
 
     /// The state moved by δ = Z y, loops closed.
-    fn moved(&mut self, state: &State, spread: &Mat<f64>, y: &[f64]) -> Result<State> {
+    fn moved(&mut self, state: &State, spread: &Mat, y: &[f64]) -> Result<State> {
         let step: Vec<f64> = (0..spread.nrows())
             .map(|k| y.iter().enumerate().map(|(j, y)| spread[(k, j)] * y).sum())
             .collect();
@@ -239,7 +239,7 @@ impl Motion {
                     left,
                     slope: Mat::from_fn(nv, nv, |i, j| -slope[(i, j)]),
                     inertia,
-                    spread: Mat::identity(nv, nv),
+                    spread: Mat::identity(nv),
                     independent: (0..nv).collect(),
                 })
             }
@@ -251,7 +251,7 @@ impl Motion {
                     left: (0..f)
                         .map(|i| (0..f).map(|j| mass[(i, j)] * rates[j]).sum())
                         .collect(),
-                    slope: &mass * local.reduced(0),
+                    slope: &mass * &local.reduced(0),
                     inertia: (0..f).map(|k| mass[(k, k)]).collect(),
                     spread: local.spread,
                     independent: local.independent,
@@ -270,7 +270,7 @@ impl Motion {
                     vdot: found.vdot.clone(),
                     derivatives: [found.dq.clone(), found.dv.clone(), found.dtau.clone()],
                     inertia,
-                    spread: Mat::identity(nv, nv),
+                    spread: Mat::identity(nv),
                     independent: (0..nv).collect(),
                 })
             }
@@ -292,36 +292,23 @@ impl Motion {
 }
 
 /// Z with J Z = 0 and ones in the rows of the independent freedoms, and which these are.
-pub(crate) fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat<f64>, Vec<usize>)> {
+pub(crate) fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat, Vec<usize>)> {
     // rows that limit nothing: what already holds by the joints
     let least = RANK_TOLERANCE * largest(rows.as_slice()).max(1.0);
     let kept: Vec<usize> = (0..rows.rows())
         .filter(|&i| !within(largest(rows.row(i)), least))
         .collect();
     if kept.is_empty() {
-        return Ok((Mat::identity(nv, nv), (0..nv).collect()));
+        return Ok((Mat::identity(nv), (0..nv).collect()));
     }
     let transposed = Mat::from_fn(nv, kept.len(), |i, j| rows[(kept[j], i)]);
-    let decomposed = transposed.col_piv_qr();
-    let r = decomposed.thin_R();
-    let first = if r.nrows() > 0 && r.ncols() > 0 {
-        r[(0, 0)].abs()
-    } else {
-        0.0
-    };
-    let rank = (0..r.nrows().min(r.ncols()))
-        .take_while(|&k| r[(k, k)].abs() > RANK_TOLERANCE * first)
-        .count();
+    let decomposed = transposed.pivoted_qr();
+    let rank = decomposed.rank(RANK_TOLERANCE);
     let free = nv - rank;
-    let orthonormal = decomposed.compute_Q();
-    let z = orthonormal.subcols(rank, free).to_owned();
-    let pivoted = z.transpose().to_owned().col_piv_qr();
-    let mut independent: Vec<usize> = pivoted.P().arrays().0[..free].to_vec();
+    let z = decomposed.q().subcols(rank, free);
+    let mut independent = z.transpose().pivoted_qr().order()[..free].to_vec();
     independent.sort_unstable();
-    let own = Mat::from_fn(free, free, |i, j| z[(independent[i], j)]);
-    // Z own⁻¹ = (own⁻ᵀ Zᵀ)ᵀ
-    let spread = own.transpose().full_piv_lu().solve(z.transpose());
-    let spread = spread.transpose().to_owned();
+    let spread = with_ones_at(&z, &independent);
     let bad = (0..nv).any(|i| (0..free).any(|j| !spread[(i, j)].is_finite()));
     match bad {
         true => Err(Error::new(
@@ -333,9 +320,32 @@ pub(crate) fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat<f64>, Vec
     }
 }
 
+/// Z own⁻¹, where `own` are these rows of Z; non-finite numbers if they are dependent.
+pub(crate) fn with_ones_at(z: &Mat, rows: &[usize]) -> Mat {
+    let free = rows.len();
+    let mut lu = Lu::new(free);
+    for i in 0..free {
+        for j in 0..free {
+            lu.matrix_mut()[(i, j)] = z[(rows[j], i)]; // own⁻ᵀ Zᵀ
+        }
+    }
+    let is_regular = lu.factorize().is_ok();
+    let mut spread = Mat::zeros(z.nrows(), free);
+    let mut found = vec![f64::NAN; free];
+    for i in 0..z.nrows() {
+        if is_regular {
+            lu.solve(z.row(i), &mut found);
+        }
+        for (j, x) in found.iter().enumerate() {
+            spread[(i, j)] = *x;
+        }
+    }
+    spread
+}
+
 impl Local {
     /// The rows of the independent freedoms of ∂v̇/∂… Z.
-    fn reduced(&self, which: usize) -> Mat<f64> {
+    fn reduced(&self, which: usize) -> Mat {
         let (from, nv) = (&self.derivatives[which], self.vdot.len());
         Mat::from_fn(self.independent.len(), self.spread.ncols(), |i, j| {
             (0..nv)
@@ -345,10 +355,10 @@ impl Local {
     }
 
     /// M = Zᵀ I Z.
-    fn mass(&self) -> Mat<f64> {
+    fn mass(&self) -> Mat {
         let nv = self.vdot.len();
         let inertia = Mat::from_fn(nv, nv, |i, j| self.inertia[(i, j)]);
-        self.spread.transpose() * (&inertia * &self.spread)
+        &self.spread.transpose() * &(&inertia * &self.spread)
     }
 
     /// Accelerations of the independent freedoms.
@@ -478,7 +488,7 @@ impl Linearisation {
         let mut motion = Motion::new(model);
         let mut worst = 0.0f64;
         for block in 0..2 {
-            let mut differences = Mat::<f64>::zeros(f, f);
+            let mut differences = Mat::zeros(f, f);
             for j in 0..f {
                 for sign in [1.0, -1.0] {
                     let step: Vec<f64> = (0..model.nv())
@@ -540,17 +550,16 @@ impl Linearisation {
     fn symmetric_modes(&self) -> Result<Modes> {
         let f = self.freedoms();
         let mass = Mat::from_fn(f, f, |i, j| self.mass[(i, j)]);
-        let factor = mass.llt(Side::Lower).map_err(|_| no_inertia())?;
-        let mut k = Mat::from_fn(f, f, |i, j| {
+        let factor = mass.cholesky().ok_or_else(no_inertia)?;
+        let k = Mat::from_fn(f, f, |i, j| {
             0.5 * (self.stiffness[(i, j)] + self.stiffness[(j, i)])
         });
-        crate::dense::lower(factor.L(), &mut k);
-        let mut k = k.transpose().to_owned();
-        crate::dense::lower(factor.L(), &mut k);
-        let found = k.self_adjoint_eigen(Side::Lower).map_err(|_| diverged())?;
-        let mut shapes = found.U().to_owned();
-        crate::dense::upper(factor.L().transpose(), &mut shapes);
-        let squares: Vec<f64> = found.S().column_vector().iter().copied().collect();
+        let half = factor.lower_of(&k).transpose();
+        let whole = factor.lower_of(&half);
+        let whole = Mat::from_fn(f, f, |i, j| 0.5 * (whole[(i, j)] + whole[(j, i)]));
+        let found = whole.symmetric_eigen().map_err(|_| diverged())?;
+        let shapes = factor.upper_of(&found.w);
+        let squares = found.values;
         let zero = (FREE * largest(&squares)).max(ROUNDING * self.terms());
         let (mut list, mut residual) = (Vec::new(), 0.0f64);
         for (at, &square) in squares.iter().enumerate() {
@@ -585,19 +594,12 @@ impl Linearisation {
         let f = self.freedoms();
         let a = Mat::from_fn(2 * f, 2 * f, |i, j| self.a[(i, j)]);
         let found = a.eigen().map_err(|_| diverged())?;
-        let values: Vec<[f64; 2]> = found
-            .S()
-            .column_vector()
-            .iter()
-            .map(|x| [x.re, x.im])
-            .collect();
+        let values = found.values;
         let fastest = largest_of(values.iter().map(|x| elementary::hypot(x[0], x[1])));
         let size = largest(self.a.as_slice());
         let (mut list, mut residual) = (Vec::new(), 0.0f64);
         for (at, &[real, imaginary]) in values.iter().enumerate() {
-            let x: Vec<[f64; 2]> = (0..2 * f)
-                .map(|i| [found.U()[(i, at)].re, found.U()[(i, at)].im])
-                .collect();
+            let x = &found.vectors[at];
             let parts = [0, 1].map(|p| x.iter().map(|x| x[p]).collect::<Vec<f64>>());
             let images = parts.clone().map(|part| self.a.times(&part));
             for i in 0..2 * f {
@@ -734,8 +736,11 @@ fn search(motion: &mut Motion, start: State, effort: &[f64]) -> Result<Search> {
     for iteration in 0..ITERATIONS {
         iterations = iteration;
         let residual = largest(&here.left);
-        let decomposed = here.slope.thin_svd().map_err(|_| diverged())?;
-        let sizes: Vec<f64> = decomposed.S().column_vector().iter().copied().collect();
+        let Svd {
+            u,
+            values: sizes,
+            v,
+        } = here.slope.svd().map_err(|_| diverged())?;
         scale = largest(&sizes);
         if residual <= 1e-15 * scale || residual == 0.0 || scale == 0.0 {
             break;
@@ -748,12 +753,10 @@ fn search(motion: &mut Motion, start: State, effort: &[f64]) -> Result<Search> {
                 if size <= RANK_TOLERANCE * scale {
                     continue;
                 }
-                let along: f64 = (0..y.len())
-                    .map(|i| decomposed.U()[(i, k)] * here.left[i])
-                    .sum();
+                let along: f64 = (0..y.len()).map(|i| u[(i, k)] * here.left[i]).sum();
                 let factor = size / (size * size + damping * damping);
                 for (i, y) in y.iter_mut().enumerate() {
-                    *y -= decomposed.V()[(i, k)] * factor * along;
+                    *y -= v[(i, k)] * factor * along;
                 }
             }
             // not more than a step for which the linear equations say something
@@ -797,7 +800,7 @@ fn about(motion: &mut Motion, state: State, effort: &[f64]) -> Result<Linearisat
     let mass = local.mass();
     let [slope, rate] = [0, 1].map(|which| local.reduced(which));
     let (stiffness, damping) = (&mass * &slope, &mass * &rate);
-    let negative = |m: &Mat<f64>| matrix(m.nrows(), m.ncols(), |i, j| -m[(i, j)] + 0.0);
+    let negative = |m: &Mat| matrix(m.nrows(), m.ncols(), |i, j| -m[(i, j)] + 0.0);
     let a = matrix(2 * f, 2 * f, |i, j| match (i < f, j < f) {
         (true, _) => f64::from(u8::from(j == f + i)),
         (false, true) => slope[(i - f, j)],

@@ -9,16 +9,13 @@
 //! J need not be regular, only Zᵀ J Z.
 
 use crate::appendix::{rank_note, ratio_of_extremes};
-use crate::dense::{
-    RANK_TOLERANCE, Solved, as_matrix, column, cost, hinges, inertia, lower, refine, vector,
-};
+use crate::dense::{RANK_TOLERANCE, Solved, column, hinges, inertia, refine};
 use crate::equations::Equations;
+use crate::linear::{Cholesky, Col, Mat, in_place, solve_lower};
 use catena::Model;
 use catena::algorithm::kinematics::Kinematics;
 use catena::error::{Error, ErrorKind, Result};
 use catena::spatial::{Force, Vec3};
-use faer::linalg::solvers::{Llt, Solve};
-use faer::{Col, Mat, Side};
 
 fn no_inertia() -> Error {
     Error::new(
@@ -29,52 +26,47 @@ fn no_inertia() -> Error {
 }
 
 /// Zᵀ J Z = L Lᵀ, and the ratio of its pivots.
-fn projected(j: &Mat<f64>, z: &Mat<f64>) -> Result<(Llt<f64>, f64)> {
-    let reduced = z.transpose() * (j * z);
-    let factor = reduced.llt(Side::Lower).map_err(|_| no_inertia())?;
-    let pivots: Vec<f64> = (0..reduced.nrows())
-        .map(|k| factor.L()[(k, k)].powi(2))
-        .collect();
-    Ok((factor, ratio_of_extremes(&pivots)))
+fn projected(j: &Mat, z: &Mat) -> Result<(Cholesky, f64)> {
+    let reduced = &z.transpose() * &(j * z);
+    let factor = reduced.cholesky().ok_or_else(no_inertia)?;
+    let condition = ratio_of_extremes(&factor.pivots());
+    Ok((factor, condition))
 }
 
 /// Z from a pivoted QR decomposition of H.
 pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
     let (h, j) = (hinges(equations), inertia(equations));
     let (size, rows) = (h.nrows(), h.ncols());
-    let qr = h.col_piv_qr();
-    let r = qr.thin_R();
-    let first = if r.nrows() > 0 { r[(0, 0)].abs() } else { 0.0 };
-    let rank = (0..r.nrows())
-        .take_while(|&k| r[(k, k)].abs() > RANK_TOLERANCE * first)
-        .count();
-    let q = qr.compute_Q();
-    let z = q.subcols(rank, size - rank).to_owned();
+    let qr = h.pivoted_qr();
+    let (r, order) = (qr.r(), qr.order());
+    let rank = qr.rank(RANK_TOLERANCE);
+    let q = qr.q();
+    let z = q.subcols(rank, size - rank);
     let q = q.subcols(0, rank);
-    let triangle = r.submatrix(0, 0, rank, rank).to_owned();
+    let across_q = q.transpose();
+    // Rᵀ of the independent columns
+    let triangle = Mat::from_fn(rank, rank, |i, j| r[(j, i)]);
     // (R Pᵀ)ᵀ = W T for the minimum-norm λ
-    let (forward, _) = qr.P().arrays();
     let mut across = Mat::zeros(rows, rank);
     for i in 0..rank {
-        for (k, &original) in forward.iter().enumerate().skip(i) {
+        for (k, &original) in order.iter().enumerate().skip(i) {
             across[(original, i)] = r[(i, k)];
         }
     }
     let second = across.qr();
-    let (w, t) = (second.compute_thin_Q(), second.thin_R());
+    let (w, t) = (second.thin_q(), second.r().transpose());
     let (factor, condition) = projected(&j, &z)?;
+    let across_z = z.transpose();
     let unknowns = refine(equations, 4, |u, right| {
-        let mut y = Mat::from_fn(rank, 1, |i, _| right[forward[i]]);
-        lower(triangle.transpose(), &mut y);
-        let particular: Col<f64> = q * y.col(0);
-        let free: Col<f64> = factor.solve(z.transpose() * (column(u) - &j * &particular));
-        let x = particular + &z * free;
-        let needed: Col<f64> = &j * &x - column(u);
-        let mut c = as_matrix(&(q.transpose() * needed));
+        let y = Col::from_fn(rank, |i| right[order[i]]);
+        let y = in_place(y, |y| solve_lower(&triangle, y));
+        let particular = &q * &y;
+        let free = factor.solve(&across_z * &(column(u) - &(&j * &particular)));
+        let x = particular + &(&z * &free);
+        let needed = &j * &x - &column(u);
         // H = Q Tᵀ Wᵀ
-        lower(t.transpose(), &mut c);
-        let lambda: Col<f64> = &w * c.col(0);
-        (vector(&x), vector(&lambda))
+        let c = in_place(&across_q * &needed, |c| solve_lower(&t, c));
+        (x.0, (&w * &c).0)
     });
     let mut assumptions = Vec::new();
     rank_note(rows, rank, &mut assumptions);
@@ -83,11 +75,6 @@ pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
         rank: Some(rank),
         condition,
         assumptions,
-        operations: cost::qr(size, rows)
-            + cost::qr(rows, rank)
-            + cost::product(size, size, size - rank) / 6.0
-            + cost::product(size, size - rank, size - rank) / 2.0
-            + cost::cholesky(size - rank),
         handed_over: false,
     })
 }
@@ -128,6 +115,7 @@ pub(crate) fn by_graph(
         }
     }
     let (factor, condition) = projected(&j, &z)?;
+    let across = z.transpose();
     let mut first = true;
     let unknowns = refine(equations, 3, |u, right| {
         // b = Hᵀ x₀ of a tree; residuals of it are round-off
@@ -135,21 +123,18 @@ pub(crate) fn by_graph(
             true => column(&equations.still),
             false => Col::zeros(u.len()),
         };
-        let free: Col<f64> = factor.solve(z.transpose() * (column(u) - &j * &particular));
-        let x = particular + &z * free;
-        let needed = &j * &x - column(u);
-        let lambda = from_the_leaves(equations, model, kinematics, &vector(&needed));
+        let free = factor.solve(&across * &(column(u) - &(&j * &particular)));
+        let x = particular + &(&z * &free);
+        let needed = &j * &x - &column(u);
+        let lambda = from_the_leaves(equations, model, kinematics, &needed.0);
         debug_assert_eq!(lambda.len(), right.len());
-        (vector(&x), lambda)
+        (x.0, lambda)
     });
     Ok(Solved {
         unknowns,
         rank: Some(equations.rows.len()),
         condition,
         assumptions: vec!["Z from the paths of the tree".into()],
-        operations: cost::product(equations.unknowns(), 6, model.nv())
-            + cost::product(equations.unknowns(), model.nv(), model.nv()) / 2.0
-            + cost::cholesky(model.nv()),
         handed_over: false,
     })
 }

@@ -16,12 +16,12 @@
 //! orthogonal and a is unique, so that c of minimum norm gives λ of minimum norm. A rotor J is a row of its own, a·x + μ/J = 0.
 
 use crate::appendix::rank_note;
-use crate::dense::{RANK_TOLERANCE, Solved, cost, refine, vector};
+use crate::dense::{RANK_TOLERANCE, Solved, refine};
 use crate::equations::{Equations, Row};
+use crate::linear::{Col, Mat};
 use crate::saddle::Saddle;
 use catena::Model;
 use catena::error::{Error, ErrorKind, Result};
-use faer::{Col, Mat};
 
 pub(crate) fn solve(equations: &Equations, model: &Model) -> Result<Solved> {
     let n = equations.inertia.len() - 1;
@@ -61,26 +61,28 @@ pub(crate) fn solve(equations: &Equations, model: &Model) -> Result<Solved> {
             }
         }
     }
-    let svd = push.svd().map_err(|_| {
+    let (values, v) = push.right_svd().map_err(|_| {
         Error::new(
             ErrorKind::Singular,
             "the singular values of the forces do not converge",
         )
         .hint("use the decomposition by QR")
     })?;
-    let values: Vec<f64> = svd.S().column_vector().iter().copied().collect();
     let first = values.first().copied().unwrap_or(0.0);
     let pushing = values
         .iter()
         .take_while(|&&s| s > RANK_TOLERANCE * first)
         .count();
-    let w1 = svd.V().subcols(0, pushing);
-    let w2 = svd.V().subcols(pushing, rows - pushing);
+    let w1 = v.subcols(0, pushing);
+    let w2 = v.subcols(pushing, rows - pushing);
     let squares: Vec<f64> = values[..pushing].iter().map(|s| s * s).collect();
-    let turned = &turn * w1; // H_ω W₁
+    let turned = &turn * &w1; // H_ω W₁
     let scaled = Mat::from_fn(3 * n, pushing, |i, k| turned[(i, k)] / values[k]);
-    let reduced = inertia + &scaled * scaled.transpose(); // (16)
-    let saddle = Saddle::new(reduced, &turn * w2)?;
+    let mut reduced = inertia;
+    reduced += &(&scaled * &scaled.transpose()); // (16)
+    let saddle = Saddle::new(reduced, &turn * &w2)?;
+    let [across_1, across_2, across_push, across_turn] =
+        [&w1, &w2, &push, &turn].map(Mat::transpose);
     let unknowns = refine(equations, 6, |u, right| {
         let u2 = Col::from_fn(3 * n, |k| u[6 * (k / 3) + k % 3]);
         let pushed = Col::from_fn(push.nrows(), |k| match k < 3 * n {
@@ -88,24 +90,24 @@ pub(crate) fn solve(equations: &Equations, model: &Model) -> Result<Solved> {
             false => 0.0,
         });
         let b = Col::from_fn(rows, |k| if k < own { right[k] } else { 0.0 });
-        let e = push.transpose() * &pushed - &b; // H_rᵀ M⁻¹ u₁ − b
-        let mut along = w1.transpose() * &e;
+        let e = &across_push * &pushed - &b; // H_rᵀ M⁻¹ u₁ − b
+        let mut along = &across_1 * &e;
         for (x, s) in along.iter_mut().zip(&squares) {
             *x /= s;
         }
-        let (turns, c) = saddle.solve(u2 - &turned * along, &(w2.transpose() * &b));
-        let mut a = w1.transpose() * (e + turn.transpose() * &turns);
+        let (turns, c) = saddle.solve(u2 - &(&turned * &along), &(&across_2 * &b));
+        let mut a = &across_1 * &(e + &(&across_turn * &turns));
         for (x, s) in a.iter_mut().zip(&squares) {
             *x /= -s;
         }
-        let lambda: Col<f64> = w1 * a + w2 * c;
-        let moved = pushed + &push * &lambda; // M^(1/2) r̈                                      (12)
+        let lambda = &w1 * &a + &(&w2 * &c);
+        let moved = pushed + &(&push * &lambda); // M^(1/2) r̈                                   (12)
         let mut x = vec![0.0; u.len()];
         for k in 0..3 * n {
             x[6 * (k / 3) + k % 3] = turns[k];
             x[6 * (k / 3) + 3 + k % 3] = moved[k] / equations.inertia[1 + k / 3].0.sqrt();
         }
-        (x, vector(&lambda)[..own].to_vec())
+        (x, lambda.0[..own].to_vec())
     });
     let rank = pushing + saddle.rank - rotors.len();
     let mut assumptions = Vec::new();
@@ -116,10 +118,6 @@ pub(crate) fn solve(equations: &Equations, model: &Model) -> Result<Solved> {
         rank: Some(rank),
         condition: saddle.condition(),
         assumptions,
-        operations: cost::svd(push.nrows(), rows)
-            + cost::product(3 * n, rows, rows)
-            + cost::product(3 * n, pushing, 3 * n) / 2.0
-            + saddle.operations(),
         handed_over: false,
     })
 }

@@ -21,7 +21,10 @@
 //! ```
 
 use crate::dense::RANK_TOLERANCE;
-use crate::linearisation::{Mode, Modes, allowed_motions, diverged, matrix, normalised};
+use crate::linear::{Eigen, Mat};
+use crate::linearisation::{
+    Mode, Modes, allowed_motions, diverged, matrix, normalised, with_ones_at,
+};
 use catena::algorithm::constrained::{Axes, ClosedChain, CompleteOrthogonal, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::elementary;
@@ -30,8 +33,6 @@ use catena::model::Rule;
 use catena::residual::{difference, larger, largest, largest_of, within};
 use catena::scalar::{Dual, Scalar};
 use catena::{Base, Matrix, Model, State};
-use faer::Mat;
-use faer::linalg::solvers::Solve;
 
 /// Accelerations left in a steady motion, relative to those of the tree with its constraints removed.
 const STEADY: f64 = 1e-9;
@@ -69,8 +70,8 @@ pub struct SteadyMotion {
 
 /// One step of (4): Q and C.
 struct Split {
-    basis: Mat<f64>,
-    coupling: Mat<f64>,
+    basis: Mat,
+    coupling: Mat,
 }
 
 /// What (4) leaves.
@@ -176,7 +177,7 @@ impl SteadyMotion {
             .collect();
         let moved = &along * &z;
         let a = matrix(n, n, |i, j| moved[(independent[i], j)]);
-        let stays = &z * Mat::from_fn(n, n, |i, j| a[(i, j)]);
+        let stays = &z * &Mat::from_fn(n, n, |i, j| a[(i, j)]);
         let size = largest(a.as_slice()).max(f64::MIN_POSITIVE);
         let leaves = largest_of((0..2 * nv).flat_map(|i| {
             let (moved, stays) = (&moved, &stays);
@@ -204,6 +205,18 @@ impl SteadyMotion {
         &self.model
     }
 
+    /// The positions at the end of an oscillation of this amplitude, closed again; at rest, to be drawn.
+    pub fn displaced(&self, mode: &Mode, amplitude: f64) -> Result<State> {
+        let step: Vec<f64> = mode.shape.iter().map(|x| amplitude * x[0]).collect();
+        let mut state = self.state.clone();
+        state.v.fill(0.0);
+        state.step(&self.model, &step);
+        let positions = self.variables.iter().filter(|(_, is_rate)| !is_rate);
+        let kept: Vec<usize> = positions.map(|&(k, _)| k).collect();
+        let mut chain = ClosedChain::new(&self.model);
+        Ok(chain.assemble(0.0, &state, &kept)?.state)
+    }
+
     /// λ and eigenvectors of the regular part of A, and how it was split off.
     fn regular(&self) -> Result<Regular> {
         let n = self.variables.len();
@@ -212,22 +225,19 @@ impl SteadyMotion {
         let mut splits = Vec::new();
         loop {
             let size = a.nrows();
-            let decomposed = a.svd().map_err(|_| diverged())?;
-            let values: Vec<f64> = decomposed.S().column_vector().iter().copied().collect();
+            let (values, v) = a.right_svd().map_err(|_| diverged())?;
             let zeros = values.iter().filter(|&&x| x <= ZERO * scale).count();
             if zeros == 0 {
                 break;
             }
             // the right singular vectors, those of zero first
-            let basis = Mat::from_fn(size, size, |i, j| decomposed.V()[(i, size - 1 - j)]);
-            let turned = basis.transpose() * (&a * &basis);
+            let basis = Mat::from_fn(size, size, |i, j| v[(i, size - 1 - j)]);
+            let turned = &basis.transpose() * &(&a * &basis);
             splits.push(Split {
-                coupling: turned.submatrix(0, zeros, zeros, size - zeros).to_owned(),
+                coupling: turned.submatrix(0, zeros, zeros, size - zeros),
                 basis,
             });
-            a = turned
-                .submatrix(zeros, zeros, size - zeros, size - zeros)
-                .to_owned();
+            a = turned.submatrix(zeros, zeros, size - zeros, size - zeros);
             if a.nrows() == 0 {
                 break;
             }
@@ -239,17 +249,9 @@ impl SteadyMotion {
                 splits,
             });
         }
-        let found = a.eigen().map_err(|_| diverged())?;
-        let values = found.S().column_vector().iter().map(|x| [x.re, x.im]);
-        let vectors = (0..a.nrows())
-            .map(|j| {
-                (0..a.nrows())
-                    .map(|i| [found.U()[(i, j)].re, found.U()[(i, j)].im])
-                    .collect()
-            })
-            .collect();
+        let Eigen { values, vectors } = a.eigen().map_err(|_| diverged())?;
         Ok(Regular {
-            values: values.collect(),
+            values,
             vectors,
             splits,
         })
@@ -336,7 +338,7 @@ impl Split {
 }
 
 /// The matrix of (1).
-fn increments(model: &Model, state: &State, slopes: &[Matrix; 3]) -> Mat<f64> {
+fn increments(model: &Model, state: &State, slopes: &[Matrix; 3]) -> Mat {
     let nv = model.nv();
     let mut along = Mat::from_fn(2 * nv, 2 * nv, |i, j| match (i < nv, j < nv) {
         (true, _) => f64::from(u8::from(j == nv + i)),
@@ -363,7 +365,7 @@ fn directions(
     model: &Model,
     state: &State,
     chosen: Option<&[Variable]>,
-) -> Result<(Mat<f64>, Vec<Variable>)> {
+) -> Result<(Mat, Vec<Variable>)> {
     let nv = model.nv();
     let Rates { jacobian, slope } = Rates::new(model, state);
     let mut on_positions = Vec::new();
@@ -386,10 +388,7 @@ fn directions(
         if kept.len() != independent.len() {
             return Ok((z, independent));
         }
-        // Z own⁻¹ = (own⁻ᵀ Zᵀ)ᵀ
-        let own = Mat::from_fn(kept.len(), kept.len(), |i, j| z[(kept[i], j)]);
-        let changed = own.transpose().full_piv_lu().solve(z.transpose());
-        Ok::<_, Error>((changed.transpose().to_owned(), kept))
+        Ok::<_, Error>((with_ones_at(&z, &kept), kept))
     };
     let (positions, of_positions) = free(&own, false)?;
     let (rates, of_rates) = free(&jacobian, true)?;

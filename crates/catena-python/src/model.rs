@@ -390,7 +390,7 @@ impl PyModel {
         })
     }
 
-    /// Becomes the model of a text in `toml`, `json`, `urdf` or `mjcf`.
+    /// Becomes the model of a text in `toml`, `json`, `urdf`, `mjcf` or `sdf`.
     #[pyo3(signature = (text, format, base, strict, ignore_unknown, ignore))]
     fn _read_text(
         &self,
@@ -414,11 +414,12 @@ impl PyModel {
                 "json" => catena_io::builder_from_json(text, "text.json", &options),
                 "urdf" => catena_io::builder_from_urdf(text, "text.urdf", &options),
                 "mjcf" => catena_io::builder_from_mjcf(text, "text.xml", &options),
+                "sdf" => catena_io::builder_from_sdf(text, "text.sdf", &options),
                 other => {
                     return Err(refuse(
                         py,
                         &format!("format cannot be `{other}`"),
-                        "it is \"toml\", \"json\", \"urdf\" or \"mjcf\"",
+                        "it is \"toml\", \"json\", \"urdf\", \"mjcf\" or \"sdf\"",
                     ));
                 }
             };
@@ -490,6 +491,14 @@ impl PyModel {
         guarded(py, || {
             let builder = self.builder().map_err(|error| raise(py, &error))?;
             catena_io::to_mjcf(&builder).map_err(|error| raise(py, &error))
+        })
+    }
+
+    /// The model as SDF, where that can express it.
+    fn to_sdf(&self, py: Python<'_>) -> PyResult<String> {
+        guarded(py, || {
+            let builder = self.builder().map_err(|error| raise(py, &error))?;
+            catena_io::to_sdf(&builder).map_err(|error| raise(py, &error))
         })
     }
 

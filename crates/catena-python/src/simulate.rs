@@ -626,7 +626,11 @@ impl PyModel {
                 chosen,
             };
             let compiled = simulation.is_compiled();
-            for (key, _, value) in arithmetic(compiled) {
+            let source = match compiled {
+                true => "compiled",
+                false => "general",
+            };
+            for (key, _, value) in arithmetic(source) {
                 metadata[key] = value.into();
             }
             metadata["finished"] = finished.into();

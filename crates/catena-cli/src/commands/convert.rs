@@ -14,7 +14,7 @@ pub struct Arguments {
     #[command(flatten)]
     model: ModelArgument,
 
-    /// Write to this file: .toml or .json, .urdf, or .xml for MJCF [default: TOML to stdout; JSON with --json]
+    /// Write to this file: .toml or .json, .urdf, .sdf, or .xml for MJCF [default: TOML to stdout; JSON with --json]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -51,10 +51,11 @@ fn writer(path: &Path) -> Result<Writer> {
         "toml" => |builder| Ok(catena_io::to_toml(builder)),
         "urdf" => catena_io::to_urdf,
         "xml" | "mjcf" => catena_io::to_mjcf,
+        "sdf" => catena_io::to_sdf,
         _ => {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                "models are written as .toml, .json, .urdf or .xml (MJCF)",
+                "models are written as .toml, .json, .urdf, .sdf or .xml (MJCF)",
             )
             .at(Place {
                 file: Some(path.display().to_string().into()),

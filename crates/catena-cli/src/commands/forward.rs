@@ -40,13 +40,6 @@ pub struct Arguments {
     formulation: FormulationArgument,
 }
 
-impl Arguments {
-    /// Is a formulation asked for by name?
-    pub fn has_formulation(&self) -> bool {
-        self.formulation.is_given()
-    }
-}
-
 /// A situation with the accelerations found.
 struct Solved {
     situation: Situation,

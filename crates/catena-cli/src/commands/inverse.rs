@@ -70,13 +70,6 @@ struct Solved {
     by: Option<(Formulation, f64)>,
 }
 
-impl Arguments {
-    /// Is a formulation asked for by name?
-    pub fn has_formulation(&self) -> bool {
-        self.formulation.is_given()
-    }
-}
-
 /// Forward dynamics must return the accelerations at least this well. Where it does not, because the inertia matrix is
 /// ill-conditioned, efforts with a larger error make the exit code 1.
 const TOLERANCE: f64 = 1e-9;

@@ -107,10 +107,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     limits::memory("states", situations.len(), 12 * model.nv() * model.nv())?;
     if model.velocity_rows() > 0 {
-        if let Some(option) = steady::refused(arguments.hold, arguments.output.is_some()) {
-            return Err(option);
+        if arguments.hold {
+            return Err(steady::holds_nothing());
         }
-        return steady::run(&model, situations, as_json);
+        return steady::run(&model, situations, arguments.output.as_deref(), as_json);
     }
     let random = arguments.state.seed().is_some();
     let found = situations
@@ -131,7 +131,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         false => to_text(&model, &found),
     });
     if let (Some(path), [one]) = (&arguments.output, &found[..]) {
-        output::write_file(path, drawing(one)?)?;
+        let (linear, modes) = (&one.linear, &one.modes.list);
+        let displaced = |mode: &Mode, by| linear.displaced(mode, by);
+        output::write_file(path, drawing(&model, &linear.state, modes, displaced)?)?;
         outcome = outcome.note(format!("wrote {}", path.display()));
     }
     for (index, one) in found.iter().enumerate() {
@@ -382,11 +384,15 @@ fn matrices(model: &Model, linear: &Linearisation) -> String {
     )
 }
 
-/// Every mode at both ends of its oscillation.
-fn drawing(one: &Found) -> Result<String> {
-    let (linear, model) = (&one.linear, one.linear.model());
+/// Every mode at both ends of its oscillation: `displaced` puts the system there.
+fn drawing(
+    model: &Model,
+    state: &State,
+    modes: &[Mode],
+    displaced: impl Fn(&Mode, f64) -> Result<State>,
+) -> Result<String> {
     let mut dynamics = Dynamics::new(&model.clone().open_tree());
-    let kinematics = dynamics.kinematics(&linear.state, &vec![0.0; model.nv()])?;
+    let kinematics = dynamics.kinematics(state, &vec![0.0; model.nv()])?;
     let places = model.bodies().map(|i| kinematics.world_from_body[i]);
     let points: Vec<_> = places
         .zip(model.bodies())
@@ -400,7 +406,7 @@ fn drawing(one: &Found) -> Result<String> {
     }
     let reach = if size > 0.0 { size } else { 1.0 };
     let (mut states, mut labels): (Vec<State>, Vec<String>) = (Vec::new(), Vec::new());
-    for (k, mode) in one.modes.list.iter().enumerate().take(SHOWN) {
+    for (k, mode) in modes.iter().enumerate().take(SHOWN) {
         let mut amplitude = f64::INFINITY;
         for (x, dof) in mode.shape.iter().zip(&model.tree().dofs) {
             let most = match dof.force_unit {
@@ -412,7 +418,7 @@ fn drawing(one: &Found) -> Result<String> {
             }
         }
         for (sign, end) in [(1.0, "+"), (-1.0, "−")] {
-            states.push(linear.displaced(mode, sign * amplitude)?);
+            states.push(displaced(mode, sign * amplitude)?);
             labels.push(format!("mode {} {end}: λ = {}", k + 1, written(mode)));
         }
     }

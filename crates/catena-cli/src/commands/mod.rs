@@ -33,6 +33,7 @@ pub mod regressor;
 pub mod render;
 pub mod report;
 pub mod simulate;
+pub mod soak;
 pub mod space;
 pub mod study;
 pub mod sweep;

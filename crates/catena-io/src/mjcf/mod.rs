@@ -16,19 +16,18 @@ mod equality;
 mod geom;
 mod joint;
 mod links;
-mod mass;
 mod mesh;
 mod notes;
 mod orientation;
 mod schema;
-mod shape;
 mod springs;
 mod tree;
 
 use crate::ReadOptions;
+use crate::ignored::Ignored;
 use crate::lines::Lines;
-use crate::nearest::advice;
-use catena::error::{Error, ErrorKind, Result};
+use crate::{mass, shape};
+use catena::error::{ErrorKind, Result};
 use catena::model::ModelBuilder;
 use compiler::{Compiler, Dynamics};
 use defaults::Defaults;
@@ -68,7 +67,7 @@ pub(crate) fn read(
     name: &str,
     options: &ReadOptions,
 ) -> Result<ModelBuilder> {
-    let mut ignored = Ignored::new(options)?;
+    let mut ignored = Ignored::new(options, "MJCF", IGNORABLE)?;
     let tree = Tree::read(text, lines)?;
     let root = tree.root();
     if root.tag() != "mujoco" {
@@ -188,42 +187,4 @@ fn sections(root: Node<'_>, ignored: &mut Ignored, notes: &mut Notes) -> Result<
         }
     }
     Ok(())
-}
-
-/// What the user lets be left out, and what was.
-struct Ignored {
-    names: Vec<String>,
-    ignore_unknown: bool,
-    left_out: Vec<String>,
-}
-
-impl Ignored {
-    fn new(options: &ReadOptions) -> Result<Self> {
-        let known: Vec<&str> = IGNORABLE.iter().map(|(name, _)| *name).collect();
-        let names = &options.ignore;
-        if let Some(name) = names.iter().find(|name| !known.contains(&&name[..])) {
-            let message = format!("`{name}` is nothing of an MJCF file that can be ignored");
-            return Err(Error::new(ErrorKind::Input, message).hint(advice(name, &known)));
-        }
-        Ok(Ignored {
-            names: names.clone(),
-            ignore_unknown: options.ignore_unknown,
-            left_out: Vec::new(),
-        })
-    }
-
-    /// Are unknown elements and attributes left out?
-    fn unknown(&self) -> bool {
-        self.ignore_unknown
-    }
-
-    /// Leaves something out if the user asked for that; otherwise refuses the model because of it.
-    fn or_refuse(&mut self, name: &'static str, node: Node<'_>, what: String) -> Result<()> {
-        if self.names.iter().any(|ignored| ignored == name) {
-            self.left_out.push(format!("{what} ({})", node.place()));
-            return Ok(());
-        }
-        let error = node.error(ErrorKind::Unsupported, what);
-        Err(error.hint(format!("leave it out with `--ignore {name}`")))
-    }
 }

@@ -1,8 +1,8 @@
 //! What was left out or assumed, in a few lines.
 
-use super::Ignored;
 use super::actuator::some;
 use super::compiler::Dynamics;
+use crate::ignored::Ignored;
 use catena::model::ModelBuilder;
 use std::collections::BTreeMap;
 

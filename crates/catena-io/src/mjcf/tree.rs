@@ -1,78 +1,49 @@
 //! A model file and the files it includes, as one tree of elements.
 
 use crate::document::read_text;
+pub(super) use crate::element_tree::Node;
+use crate::element_tree::Tree as Elements;
 use crate::lines::Lines;
 use crate::xml;
-use catena::error::{Error, ErrorKind, Place, Result};
+use catena::error::{Error, ErrorKind, Result};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// Most levels of elements within each other.
 const MOST_LEVELS: usize = 20_000;
 
-/// An element of a file.
-struct Element {
-    tag: String,
-    attributes: Vec<(String, String)>,
-    parent: usize,
-    children: Vec<usize>,
-    place: Place,
-}
-
-/// All elements; the first is the root.
+/// A model file with what it includes.
 pub(super) struct Tree {
-    elements: Vec<Element>,
+    elements: Elements,
     /// Where the main file is: other files are named relative to it.
     folder: PathBuf,
     included: HashSet<PathBuf>,
 }
 
-/// One element of a tree.
-#[derive(Clone, Copy)]
-pub(super) struct Node<'t> {
-    tree: &'t Tree,
-    index: usize,
-}
-
 impl Tree {
-    /// The tree of a text and of what it includes.
+    /// The elements of a text and of what it includes.
     pub(super) fn read(text: &str, lines: &Lines) -> Result<Tree> {
         let main = PathBuf::from(&*lines.file());
         let mut tree = Tree {
-            elements: Vec::new(),
+            elements: Elements::default(),
             folder: main.parent().map(Path::to_path_buf).unwrap_or_default(),
             included: HashSet::from([main]),
         };
         let document = xml::parse(text, lines, "MJCF")?;
         let root = document.root_element();
-        tree.push(root, 0, lines);
+        tree.elements.push(root, 0, lines);
         tree.graft(root, 0, lines, 1)?;
         Ok(tree)
     }
 
     /// The root element.
     pub(super) fn root(&self) -> Node<'_> {
-        Node {
-            tree: self,
-            index: 0,
-        }
+        self.elements.root()
     }
 
     /// The folder of the main file.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
-    }
-
-    fn push(&mut self, node: roxmltree::Node<'_, '_>, parent: usize, lines: &Lines) -> usize {
-        let plain = node.attributes().filter(|a| a.namespace().is_none());
-        self.elements.push(Element {
-            tag: node.tag_name().name().into(),
-            attributes: plain.map(|a| (a.name().into(), a.value().into())).collect(),
-            parent,
-            children: Vec::new(),
-            place: lines.place(node.range().start),
-        });
-        self.elements.len() - 1
     }
 
     /// Copies what is inside `node` under the element `parent`, `level` levels down.
@@ -99,8 +70,8 @@ impl Tree {
             if child.tag_name().name() == "include" {
                 self.include(child, parent, lines, level)?;
             } else {
-                let index = self.push(child, parent, lines);
-                self.elements[parent].children.push(index);
+                let index = self.elements.push(child, parent, lines);
+                self.elements.adopt(parent, index);
                 let first = child.first_element_child();
                 next = first.map(|grandchild| (grandchild, index, level + 1));
             }
@@ -147,67 +118,5 @@ impl Tree {
         let lines = Lines::new(&file_name, text);
         let document = xml::parse(text, &lines, "MJCF")?;
         self.graft(document.root_element(), parent, &lines, level)
-    }
-}
-
-impl<'t> Node<'t> {
-    /// Name of the element.
-    pub(super) fn tag(self) -> &'t str {
-        &self.element().tag
-    }
-
-    /// Its children in their order.
-    pub(super) fn children(self) -> impl DoubleEndedIterator<Item = Node<'t>> + use<'t> {
-        let tree = self.tree;
-        let children = self.element().children.iter();
-        children.map(move |&index| Node { tree, index })
-    }
-
-    /// The children with this name.
-    pub(super) fn all(self, tag: &'static str) -> impl DoubleEndedIterator<Item = Node<'t>> {
-        self.children().filter(move |child| child.tag() == tag)
-    }
-
-    /// What an attribute is set to.
-    pub(super) fn attribute(self, key: &str) -> Option<&'t str> {
-        let mut attributes = self.attributes();
-        attributes.find(|(name, _)| *name == key).map(|(_, v)| v)
-    }
-
-    /// Names and values of its attributes.
-    pub(super) fn attributes(self) -> impl Iterator<Item = (&'t str, &'t str)> {
-        let attributes = self.element().attributes.iter();
-        attributes.map(|(name, value)| (&name[..], &value[..]))
-    }
-
-    /// File and line.
-    pub(super) fn place(self) -> &'t Place {
-        &self.element().place
-    }
-
-    /// "joint `elbow`", "<geom> of body `arm`".
-    pub(super) fn describe(self) -> String {
-        let tag = self.tag();
-        if let Some(name) = self.attribute("name") {
-            return format!("{tag} `{name}`");
-        }
-        let mut index = self.index;
-        while index != 0 {
-            index = self.tree.elements[index].parent;
-            let owner = Node { index, ..self };
-            if let Some(name) = owner.attribute("name").or(owner.attribute("class")) {
-                return format!("<{tag}> of {} `{name}`", owner.tag());
-            }
-        }
-        format!("<{tag}>")
-    }
-
-    /// An error about this element.
-    pub(super) fn error(self, kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error::new(kind, message).at(self.place().clone())
-    }
-
-    fn element(self) -> &'t Element {
-        &self.tree.elements[self.index]
     }
 }

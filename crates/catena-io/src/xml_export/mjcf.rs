@@ -4,12 +4,11 @@
 //! body that follows, because MuJoCo refuses moving bodies without mass. Constraints between points and frames are held by sites,
 //! couplings of more than two coordinates by a fixed tendon.
 
-use super::{Attributes, Refused, Xml, at_joints, numbers, vector};
+use super::{Attributes, Refused, Xml, at_joints, compensated_weights, numbers, vector};
 use crate::placement::to_quaternion;
 use catena::error::Result;
 use catena::model::{
-    ActuatorSpec, ConstraintSpec, Dof, ForceAxes, ForceRule, JointKind, JointSpec, LinkSpec,
-    ModelBuilder, RuleSpec,
+    ActuatorSpec, ConstraintSpec, Dof, JointKind, JointSpec, LinkSpec, ModelBuilder, RuleSpec,
 };
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use std::collections::{HashMap, HashSet};
@@ -24,7 +23,7 @@ pub(crate) fn to_mjcf(builder: &ModelBuilder) -> Result<String> {
         gravcomp: HashMap::new(),
     };
     writing.rotors();
-    writing.compensations();
+    writing.gravcomp = compensated_weights(&writing.model, &mut writing.refused);
     writing.sites();
     writing.everything();
     writing.refused.into_result("MJCF")?;
@@ -61,36 +60,6 @@ impl Writing {
                     joint.dofs.resize(joint.kind.nv(), Dof::default());
                     joint.dofs[k].armature += rotor;
                 }
-            }
-        }
-    }
-
-    /// Forces at mass centres against the weight are `gravcomp`; others have no counterpart.
-    fn compensations(&mut self) {
-        let gravity = self.model.gravity;
-        for force in &self.model.forces {
-            let part = match &force.rule {
-                ForceRule::Constant {
-                    link,
-                    point,
-                    force,
-                    torque,
-                    axes: ForceAxes::World,
-                } if *torque == Vec3::zero() => {
-                    let own = self.model.links.iter().find(|own| own.name == *link);
-                    own.and_then(|own| own.inertial).and_then(|inertial| {
-                        let weight = gravity * inertial.mass;
-                        let part = -weight.dot(*force) / weight.dot(weight);
-                        let off =
-                            (weight * part + *force).norm() + (inertial.centre - *point).norm();
-                        (off <= 1e-12 * (1.0 + force.norm())).then(|| (link.clone(), part))
-                    })
-                }
-                _ => None,
-            };
-            match part {
-                Some((link, part)) => *self.gravcomp.entry(link).or_default() += part,
-                None => self.refused.push(format!("force `{}`", force.name)),
             }
         }
     }

@@ -1,16 +1,20 @@
-//! Models written as URDF and as MJCF, where these can express them.
+//! Models written as URDF, MJCF and SDF, where these can express them.
 //!
-//! Both formats have the frame of a link where its joint moves it; [`at_joints`] makes it so. What a format cannot express is
+//! The first two have the frame of a link where its joint moves it; [`at_joints`] makes it so. What a format cannot express is
 //! collected in [`Refused`] and named in one error.
 
 mod mjcf;
+mod sdf;
 mod urdf;
 
 pub(crate) use mjcf::to_mjcf;
+pub(crate) use sdf::to_sdf;
 pub(crate) use urdf::to_urdf;
 
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::{Dof, ForceRule, Inertial, JointKind, JointSpec, ModelBuilder, RuleSpec};
+use catena::model::{
+    Dof, ForceAxes, ForceRule, Inertial, JointKind, JointSpec, ModelBuilder, RuleSpec,
+};
 use catena::spatial::{Pose, Vec3};
 use std::collections::HashMap;
 
@@ -132,6 +136,12 @@ impl Xml {
         self.element(tag, attributes, "/>");
     }
 
+    /// An element with a text.
+    fn text(&mut self, tag: &str, attributes: &[(&str, String)], text: &str) {
+        let end = format!(">{}</{tag}>", escaped(text));
+        self.element(tag, attributes, &end);
+    }
+
     /// An element in which others follow, until it is closed.
     fn open(&mut self, tag: &str, attributes: &[(&str, String)]) {
         self.element(tag, attributes, ">");
@@ -172,4 +182,34 @@ fn stop(dof: &Dof, name: &str, refused: &mut Refused) {
     if numbers.iter().any(|x| *x != 0.0) {
         refused.push(format!("restitution or stop of joint `{name}`"));
     }
+}
+
+/// Forces at mass centres against the weight, as the part of the weight of a link that they compensate; others have no counterpart.
+fn compensated_weights(model: &ModelBuilder, refused: &mut Refused) -> HashMap<String, f64> {
+    let mut compensated: HashMap<String, f64> = HashMap::new();
+    for force in &model.forces {
+        let part = match &force.rule {
+            ForceRule::Constant {
+                link,
+                point,
+                force,
+                torque,
+                axes: ForceAxes::World,
+            } if *torque == Vec3::zero() => {
+                let own = model.links.iter().find(|own| own.name == *link);
+                own.and_then(|own| own.inertial).and_then(|inertial| {
+                    let weight = model.gravity * inertial.mass;
+                    let part = -weight.dot(*force) / weight.dot(weight);
+                    let off = (weight * part + *force).norm() + (inertial.centre - *point).norm();
+                    (off <= 1e-12 * (1.0 + force.norm())).then(|| (link.clone(), part))
+                })
+            }
+            _ => None,
+        };
+        match part {
+            Some((link, part)) => *compensated.entry(link).or_default() += part,
+            None => refused.push(format!("force `{}`", force.name)),
+        }
+    }
+    compensated
 }

@@ -8,13 +8,13 @@
 
 use super::Added;
 use crate::equations::Equations;
+use crate::linear::{Mat, Svd};
 use catena::Model;
 use catena::algorithm::constrained::Rows;
 use catena::algorithm::kinematics::Kinematics;
 use catena::model::{JointKind, Rule};
 use catena::residual::{largest, largest_of};
 use catena::spatial::{Force, Mat3, Vec3};
-use faer::Mat;
 use std::ops::Range;
 
 /// A joint of the tree or a constraint.
@@ -192,7 +192,7 @@ impl View {
     }
 
     /// Combinations of a hinge's rows that do work on the twists a weaker joint adds, and which that joint therefore lacks.
-    pub fn lost(&self, hinge: usize, added: &[Added]) -> Mat<f64> {
+    pub fn lost(&self, hinge: usize, added: &[Added]) -> Mat {
         let range = self.range[hinge].clone();
         let powers = Mat::from_fn(range.len(), added.len(), |row, column| {
             let wrench = self.wrench[range.start + row];
@@ -201,18 +201,18 @@ impl View {
                 Added::Slide(k) => wrench.force.dot(self.axis(hinge, k)),
             }
         });
-        let qr = powers.col_piv_qr();
-        let r = qr.thin_R();
+        let qr = powers.pivoted_qr();
+        let r = qr.r();
         let rank = (0..r.nrows())
             .take_while(|&k| r[(k, k)].abs() > 1e-9)
             .count();
-        qr.compute_thin_Q().subcols(0, rank).to_owned()
+        qr.thin_q().subcols(0, rank)
     }
 
     /// All rows of a hinge.
-    pub fn whole(&self, hinge: usize) -> Mat<f64> {
+    pub fn whole(&self, hinge: usize) -> Mat {
         let rows = self.range[hinge].len();
-        Mat::identity(rows, rows)
+        Mat::identity(rows)
     }
 
     /// Directions in world axes of the indeterminate forces and torques in a hinge.
@@ -223,13 +223,12 @@ impl View {
                 part(&self.wrench[range.start + k]).to_array()[i]
             });
             let (_, seen) = self.null.seen(range.clone(), &of_rows);
-            let Ok(svd) = seen.thin_svd() else {
+            let Ok(Svd { u, values, .. }) = seen.svd() else {
                 return Vec::new();
             };
-            let values = svd.S().column_vector();
-            (0..values.nrows())
+            (0..values.len())
                 .filter(|&k| values[k] > self.null.tolerance)
-                .map(|k| Vec3::new(svd.U()[(0, k)], svd.U()[(1, k)], svd.U()[(2, k)]))
+                .map(|k| Vec3::new(u[(0, k)], u[(1, k)], u[(2, k)]))
                 .collect()
         };
         [directions(|w| w.force), directions(|w| w.moment)]
@@ -246,7 +245,7 @@ pub(super) struct Null {
 
 impl Null {
     /// Rᵀ N without its zero columns, and which they are; R has a row for each of the range.
-    pub fn seen(&self, range: Range<usize>, directions: &Mat<f64>) -> (Vec<usize>, Mat<f64>) {
+    pub fn seen(&self, range: Range<usize>, directions: &Mat) -> (Vec<usize>, Mat) {
         let mut active = Vec::new();
         let mut values = Vec::new();
         for (index, column) in self.columns.iter().enumerate() {
@@ -275,20 +274,20 @@ impl Null {
     }
 
     /// Can all these directions be removed without losing any load that affects the motion?
-    pub fn can_lose(&self, range: Range<usize>, directions: &Mat<f64>) -> bool {
+    pub fn can_lose(&self, range: Range<usize>, directions: &Mat) -> bool {
         let (active, seen) = self.seen(range, directions);
         if active.len() < directions.ncols() {
             return false;
         }
-        let qr = seen.transpose().to_owned().col_piv_qr();
-        let r = qr.thin_R();
+        let qr = seen.transpose().pivoted_qr();
+        let r = qr.r();
         (0..directions.ncols()).all(|k| r[(k, k)].abs() > self.tolerance)
     }
 
     /// Removes them: the remaining loads have no entries there.
-    pub fn lose(&mut self, range: Range<usize>, directions: &Mat<f64>) {
+    pub fn lose(&mut self, range: Range<usize>, directions: &Mat) {
         let (active, seen) = self.seen(range, directions);
-        let q = seen.transpose().to_owned().qr().compute_Q();
+        let q = seen.transpose().qr().q();
         let (lost, height) = (directions.ncols(), self.columns[active[0]].len());
         let mut left = Vec::new();
         for j in lost..active.len() {

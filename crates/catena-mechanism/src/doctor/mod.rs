@@ -454,7 +454,8 @@ fn dependent(hinges: &[Hinge], view: &View) -> Vec<DependentRow> {
             if null.columns.is_empty() {
                 break;
             }
-            let unit = faer::Mat::from_fn(range.len(), 1, |i, _| f64::from(u8::from(i == k)));
+            let unit =
+                crate::linear::Mat::from_fn(range.len(), 1, |i, _| f64::from(u8::from(i == k)));
             if null.can_lose(range.clone(), &unit) {
                 null.lose(range.clone(), &unit);
                 let wrench = view.wrench[range.start + k];

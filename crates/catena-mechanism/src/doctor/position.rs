@@ -10,13 +10,12 @@
 
 use super::skyline::Skyline;
 use crate::dense::RANK_TOLERANCE;
+use crate::linear::{Mat, Svd, solve_upper};
 use catena::algorithm::constrained::{Axes, Block, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::elementary;
 use catena::residual::largest;
 use catena::{Model, State, StateView};
-use faer::linalg::triangular_solve::solve_upper_triangular_in_place;
-use faer::{Mat, Par};
 
 /// A loop counts as closed within this, m or rad.
 const SHUT: f64 = 1e-10;
@@ -212,7 +211,7 @@ impl<'a> Loops<'a> {
 
 /// Singular value decomposition of the rows of one constraint.
 struct Part {
-    left: Mat<f64>,
+    left: Mat,
     values: Vec<f64>,
     /// Uᵀ J, row by row.
     rows: Vec<Vec<f64>>,
@@ -223,17 +222,11 @@ impl Part {
         let width = block.columns.len();
         let own = Mat::from_fn(block.rows, width, |i, j| rows.row(block, i)[j]);
         let (left, values) = match own.svd() {
-            _ if width == 0 => (Mat::identity(block.rows, block.rows), Vec::new()),
-            Ok(svd) => (
-                svd.U().to_owned(),
-                svd.S().column_vector().iter().copied().collect(),
-            ),
-            Err(_) => (
-                Mat::identity(block.rows, block.rows),
-                vec![f64::NAN; block.rows],
-            ),
+            _ if width == 0 => (Mat::identity(block.rows), Vec::new()),
+            Ok(Svd { u, values, .. }) => (u, values),
+            Err(_) => (Mat::identity(block.rows), vec![f64::NAN; block.rows]),
         };
-        let across = left.transpose() * &own;
+        let across = &left.transpose() * &own;
         let rows = (0..block.rows)
             .map(|k| (0..width).map(|j| across[(k, j)]).collect())
             .collect();
@@ -333,13 +326,9 @@ fn decomposed(rows: &[SparseRow<'_>], width: usize) -> (usize, f64, Vec<Vec<f64>
             transposed[(column, k)] = value;
         }
     }
-    let qr = transposed.col_piv_qr();
-    let r = qr.thin_R();
-    let largest = if r.nrows() > 0 { r[(0, 0)].abs() } else { 0.0 };
-    let rank = (0..r.nrows())
-        .take_while(|&k| r[(k, k)].abs() > RANK_TOLERANCE * largest)
-        .count();
-    let (order, _) = qr.P().arrays();
+    let qr = transposed.pivoted_qr();
+    let (r, order) = (qr.r(), qr.order());
+    let rank = qr.rank(RANK_TOLERANCE);
     let triangle = r.submatrix(0, 0, rank, rank);
     let values = triangle.singular_values().unwrap_or_default();
     let smallest = match (values.first(), values.last()) {
@@ -348,7 +337,7 @@ fn decomposed(rows: &[SparseRow<'_>], width: usize) -> (usize, f64, Vec<Vec<f64>
     };
     let free = rows.len() - rank;
     let mut solved = Mat::from_fn(rank, free, |i, j| -r[(i, rank + j)]);
-    solve_upper_triangular_in_place(triangle, solved.as_mut(), Par::Seq);
+    solve_upper(&triangle, &mut solved);
     let mut null = Mat::zeros(rows.len(), free);
     for j in 0..free {
         for i in 0..rank {
@@ -356,10 +345,8 @@ fn decomposed(rows: &[SparseRow<'_>], width: usize) -> (usize, f64, Vec<Vec<f64>
         }
         null[(order[rank + j], j)] = 1.0;
     }
-    let null = null.qr().compute_thin_Q();
-    let columns = (0..free)
-        .map(|j| null.col(j).iter().copied().collect())
-        .collect();
+    let null = null.qr().thin_q();
+    let columns = (0..free).map(|j| null.col(j).0).collect();
     (rank, smallest, columns)
 }
 

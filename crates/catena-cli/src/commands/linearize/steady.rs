@@ -1,19 +1,21 @@
 //! Linear equations about a steady motion of what rolls.
 
 use super::{
-    EIGENVECTORS, WIDE, freedoms_and_positions, mode_json, modes, names, refuse_wrenches, shown,
+    EIGENVECTORS, WIDE, drawing, freedoms_and_positions, mode_json, modes, names, refuse_wrenches,
+    shown,
 };
 use crate::commands::info::one_line;
-use crate::json;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::situation::{self, Moved, Situation};
 use crate::table;
+use crate::{json, output};
 use catena::Model;
 use catena::algorithm::constrained::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
-use catena_mechanism::{Modes, SteadyMotion};
+use catena_mechanism::{Mode, Modes, SteadyMotion};
 use serde_json::{Value, json};
+use std::path::Path;
 
 struct Found {
     situation: Situation,
@@ -23,19 +25,19 @@ struct Found {
     zeros: usize,
 }
 
-/// Options that a steady motion does not have.
-pub(super) fn refused(hold: bool, drawing: bool) -> Option<Error> {
-    let what = match (hold, drawing) {
-        (true, _) => "--hold: efforts that hold a position",
-        (_, true) => "-o: drawings of mode shapes",
-        _ => return None,
-    };
-    let message = format!("{what} are for equilibria; what rolls is linearized about a motion");
-    Some(Error::new(ErrorKind::Unsupported, message).hint("leave the option out"))
+/// No effort holds what moves.
+pub(super) fn holds_nothing() -> Error {
+    let message = "--hold: efforts that hold a position are for equilibria; what rolls is linearized about a motion";
+    Error::new(ErrorKind::Unsupported, message).hint("leave the option out")
 }
 
 /// States that do not roll are assembled first; velocities given by name are kept.
-pub(super) fn run(model: &Model, situations: Vec<Situation>, as_json: bool) -> Result<Outcome> {
+pub(super) fn run(
+    model: &Model,
+    situations: Vec<Situation>,
+    picture: Option<&Path>,
+    as_json: bool,
+) -> Result<Outcome> {
     let mut chain = ClosedChain::new(model);
     let mut found = Vec::new();
     for mut situation in situations {
@@ -55,6 +57,12 @@ pub(super) fn run(model: &Model, situations: Vec<Situation>, as_json: bool) -> R
         true => json::text(&to_json(model, &found)),
         false => to_text(model, &found),
     });
+    if let (Some(path), [one]) = (picture, &found[..]) {
+        let (linear, modes) = (&one.linear, &one.modes.list);
+        let displaced = |mode: &Mode, by| linear.displaced(mode, by);
+        output::write_file(path, drawing(model, &linear.state, modes, displaced)?)?;
+        outcome = outcome.note(format!("wrote {}", path.display()));
+    }
     for (index, one) in found.iter().enumerate() {
         let checks = [
             ("eigenvectors do not solve A x = λ x", one.modes.residual),

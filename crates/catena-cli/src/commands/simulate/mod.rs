@@ -19,6 +19,7 @@ pub use report::stored;
 pub use trial::{RunArguments, Started, Trial};
 
 use crate::formulation_argument::{FormulationArgument, described};
+use crate::interrupt;
 use crate::json;
 use crate::model_argument::{Loaded, ModelArgument};
 use crate::number::{counted, rough, six};
@@ -493,15 +494,11 @@ impl Arguments {
             handed_over,
         })
     }
-
-    /// Is a formulation asked for by name?
-    pub fn has_formulation(&self) -> bool {
-        self.formulation.is_given()
-    }
 }
 
 /// Simulates.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    interrupt::watch();
     let mut loaded = arguments.model.load()?;
     let start = arguments.start(&loaded)?;
     let compiler = arguments.compiler(&loaded.model);
@@ -623,6 +620,9 @@ fn to_the_end(simulation: &mut Simulation, recorder: &mut Recorder, end: f64) ->
     let mut progress = Progress::new(simulation.time(), end);
     while !simulation.finished() {
         recorder.advance(simulation)?;
+        if interrupt::asked() && !simulation.finished() {
+            return Err(recorder.stop(simulation, interrupt::error()));
+        }
         progress.show(simulation.time());
     }
     Ok(())

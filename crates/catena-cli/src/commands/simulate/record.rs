@@ -256,6 +256,18 @@ impl Recorder {
         Ok(())
     }
 
+    /// Writes what is left before the run ends unfinished for this reason, and adds what the file contains.
+    pub fn stop(&mut self, simulation: &Simulation, reason: Error) -> Error {
+        if let Err(error) = self.flush(simulation) {
+            return error;
+        }
+        let reason = match self.writer {
+            Some(_) => reason.hint("the same command with `--resume` goes on"),
+            None => reason,
+        };
+        self.kept(reason)
+    }
+
     /// Ends the file.
     pub fn finish(&mut self, audit: &Value) -> Result<()> {
         self.writer

@@ -1,5 +1,6 @@
 //! `catena study SUBJECT`: figures, tables, measurements and claims of the papers, repeated.
 
+mod accuracy;
 mod crossover;
 mod elimination;
 mod invertibility;
@@ -27,7 +28,7 @@ const BODIES: usize = 1000;
 /// What can be studied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Subject {
-    /// All figures and tables of the papers, and all studies below except work-precision.
+    /// All figures and tables of the papers, and all studies below except accuracy and work-precision.
     Papers,
     /// Chou's n-body pendulum: operations (Table 1), times (Figure 2), motions by implicit integration.
     Linpen,
@@ -41,6 +42,8 @@ enum Subject {
     SpaceRobot,
     /// Mufti's formulations on coupled mechanisms of growing size.
     Mechanisms,
+    /// Errors on badly conditioned systems: mass ratios, needles, close axes, long chains, dead points.
+    Accuracy,
     /// What accuracy costs: explicit and implicit methods on chains with loose and stiff joints; a Newton step in body coordinates.
     WorkPrecision,
 }
@@ -89,6 +92,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         Subject::Elimination => elimination::find(arguments),
         Subject::SpaceRobot => space_robot::find(),
         Subject::Mechanisms => mechanisms::find(arguments),
+        Subject::Accuracy => accuracy::find(),
         Subject::WorkPrecision => work_precision::find(arguments),
     }?;
     let mut outcome = Outcome::text(match as_json {

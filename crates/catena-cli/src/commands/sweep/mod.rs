@@ -9,7 +9,7 @@ pub use experiment::Simulations;
 
 use crate::number::counted;
 use crate::outcome::Outcome;
-use crate::{json, limits, output};
+use crate::{interrupt, json, limits, output};
 use catena::error::{Error, ErrorKind, Result};
 use catena_study::{Journal, ResultFormat, Sample, Study, carry_out, distributions, write_results};
 use clap::Args;
@@ -68,11 +68,15 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         (_, true) => Mode::Overwrite,
         _ => Mode::New,
     };
+    interrupt::watch();
     let mut progress = Progress::new(study.sample_count());
     let output = arguments.output.as_deref();
     let carried = experiment.carry_out(output, mode, threads, |before, sample| {
         progress.note(before, sample.measures.is_err());
-        Ok(())
+        match interrupt::asked() {
+            false => Ok(()),
+            true => Err(stopped(output)),
+        }
     })?;
     drop(progress);
     let samples = carried.samples;
@@ -114,6 +118,17 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         outcome.failures.push("all samples failed".into());
     }
     Ok(outcome)
+}
+
+/// A signal has ended the study.
+fn stopped(output: Option<&Path>) -> Error {
+    match output {
+        Some(path) => interrupt::error().hint(format!(
+            "{}.journal keeps what was computed; the same command with `--resume` goes on",
+            path.display()
+        )),
+        None => interrupt::error().hint("`-o FILE` keeps samples as they come"),
+    }
 }
 
 /// What is done with results that are there.

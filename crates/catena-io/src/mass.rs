@@ -6,17 +6,17 @@ use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
 /// Mass properties, with the inertia in axes of its own.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mass {
-    pub(super) mass: f64,
+pub(crate) struct Mass {
+    pub(crate) mass: f64,
     /// Mass centre and axes in the frame of the body.
-    pub(super) at: Pose<f64>,
+    pub(crate) at: Pose<f64>,
     /// Inertia about the mass centre, in those axes.
-    pub(super) tensor: Sym3<f64>,
+    pub(crate) tensor: Sym3<f64>,
 }
 
 impl Mass {
     /// The mass properties of several parts together; none if they have no mass.
-    pub(super) fn sum(parts: &[Mass]) -> Option<Mass> {
+    pub(crate) fn sum(parts: &[Mass]) -> Option<Mass> {
         if let [only] = parts {
             return Some(*only);
         }
@@ -48,14 +48,14 @@ impl Mass {
     }
 
     /// The mass properties with all masses multiplied.
-    pub(super) fn scaled(mut self, factor: f64) -> Mass {
+    pub(crate) fn scaled(mut self, factor: f64) -> Mass {
         self.mass *= factor;
         self.tensor = self.tensor.map(|entry| entry * factor);
         self
     }
 
     /// No less mass, and no smaller principal moment, than this.
-    pub(super) fn bounded(self, mass: f64, moment: f64) -> Mass {
+    pub(crate) fn bounded(self, mass: f64, moment: f64) -> Mass {
         let (moments, axes) = principal(self.tensor);
         let larger = Mass {
             mass: self.mass.max(mass),
@@ -68,7 +68,7 @@ impl Mass {
     }
 
     /// Where the moments break the triangle inequality: three equal ones with the same sum.
-    pub(super) fn balanced(self) -> Mass {
+    pub(crate) fn balanced(self) -> Mass {
         let ([large, middle, small], axes) = principal(self.tensor);
         if large <= middle + small {
             return self;
@@ -86,7 +86,7 @@ impl Mass {
     }
 
     /// Gives them to a link.
-    pub(super) fn put(&self, link: &mut LinkSpec) {
+    pub(crate) fn put(&self, link: &mut LinkSpec) {
         let inertial = Inertial {
             mass: self.mass,
             centre: self.at.translation,
@@ -102,12 +102,12 @@ impl Mass {
 }
 
 /// Principal moments, the largest first, and their axes as columns of a rotation, by Jacobi's method.
-pub(super) fn principal(tensor: Sym3<f64>) -> ([f64; 3], Mat3<f64>) {
+pub(crate) fn principal(tensor: Sym3<f64>) -> ([f64; 3], Mat3<f64>) {
     principal_within(tensor, 1e-17)
 }
 
 /// Principal moments and axes, up to products of inertia below a fraction of the largest entry.
-pub(super) fn principal_within(tensor: Sym3<f64>, fraction: f64) -> ([f64; 3], Mat3<f64>) {
+pub(crate) fn principal_within(tensor: Sym3<f64>, fraction: f64) -> ([f64; 3], Mat3<f64>) {
     let mut axes = Mat3::identity();
     let mut turned = tensor;
     for _ in 0..50 {

@@ -1,4 +1,4 @@
-//! Volumes, surfaces and inertias of the simple shapes of geoms.
+//! Volumes, surfaces and inertias of simple shapes.
 //!
 //! Moments are about the centre, divided by the mass. Sizes are half lengths, as in MJCF; z is the axis of capsules and cylinders.
 
@@ -7,7 +7,7 @@ use std::f64::consts::PI;
 
 /// A simple shape with its sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     Sphere { radius: f64 },
     Capsule { radius: f64, half: f64 },
     Cylinder { radius: f64, half: f64 },
@@ -17,7 +17,7 @@ pub(super) enum Shape {
 
 impl Shape {
     /// Volume of the solid.
-    pub(super) fn volume(self) -> f64 {
+    pub(crate) fn volume(self) -> f64 {
         match self {
             Shape::Sphere { radius } => 4.0 / 3.0 * PI * radius.powi(3),
             Shape::Capsule { radius, half } => {
@@ -30,7 +30,7 @@ impl Shape {
     }
 
     /// Principal moments of the solid, per mass.
-    pub(super) fn solid(self) -> [f64; 3] {
+    pub(crate) fn solid(self) -> [f64; 3] {
         match self {
             Shape::Sphere { radius } => [0.4 * radius * radius; 3],
             Shape::Capsule { radius, half } => {
@@ -61,7 +61,7 @@ impl Shape {
     }
 
     /// Area of the surface; that of an ellipsoid by Thomsen's approximation, which MuJoCo uses too.
-    pub(super) fn area(self) -> f64 {
+    pub(crate) fn area(self) -> f64 {
         match self {
             Shape::Sphere { radius } => 4.0 * PI * radius * radius,
             Shape::Capsule { radius, half } => 4.0 * PI * radius * (radius + half),
@@ -79,7 +79,7 @@ impl Shape {
     }
 
     /// Principal moments of a thin shell, per mass.
-    pub(super) fn shell(self) -> [f64; 3] {
+    pub(crate) fn shell(self) -> [f64; 3] {
         match self {
             Shape::Sphere { radius } => [2.0 / 3.0 * radius * radius; 3],
             Shape::Capsule { radius, half } => {

@@ -1,0 +1,151 @@
+//! Signals and full disks: what was computed is kept, and the message says so. Memory and open files of a long-lived process stay.
+#![cfg(unix)]
+
+mod common;
+
+use common::{Folder, good};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn start(folder: &Folder, arguments: &str) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_catena"))
+        .args(arguments.split(' '))
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts")
+}
+
+/// Waits until a condition holds, a minute at most.
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn signalled(child: Child, signal: &str) -> (Output, String) {
+    let sent = Command::new("kill")
+        .args(["-s", signal, &child.id().to_string()])
+        .status()
+        .expect("kill is there");
+    assert!(sent.success());
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, said)
+}
+
+#[test]
+fn a_signal_ends_a_run_that_can_be_resumed() {
+    for (signal, name) in [
+        ("INT", "run.csv"),
+        ("TERM", "run.mcap"),
+        ("HUP", "run.parquet"),
+    ] {
+        let folder = Folder::new(&format!("signal-{signal}"));
+        let command = format!("simulate pendulum-10 --duration 2000 -o {name}");
+        // bytes of the file, or of its parts
+        let written = || {
+            let length = |path: &Path| path.metadata().map_or(0, |data| data.len());
+            let parts = folder.path().join(format!("{name}.parts"));
+            let in_parts = std::fs::read_dir(parts).map_or(0, |all| {
+                all.flatten().map(|entry| length(&entry.path())).sum()
+            });
+            length(&folder.path().join(name)) + in_parts
+        };
+        let child = start(&folder, &command);
+        wait_until("rows", || written() > 100_000);
+        let (output, said) = signalled(child, signal);
+        assert_eq!(output.status.code(), Some(130), "{signal}: {said}");
+        assert!(said.contains("a signal has ended the command"), "{said}");
+        assert!(
+            said.contains("--resume") && said.contains("keeps"),
+            "{said}"
+        );
+        // it goes on from there, and can be ended again
+        let before = written();
+        let child = start(&folder, &format!("{command} --resume"));
+        wait_until("more rows", || written() > before + 100_000);
+        let (output, said) = signalled(child, signal);
+        assert_eq!(output.status.code(), Some(130), "{signal}: {said}");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_study_that_can_be_resumed() {
+    let folder = Folder::new("signal-study");
+    folder.write("study.toml", STUDY);
+    let written = || {
+        let names = folder.files();
+        let of_results = names.iter().filter(|name| name.contains("results.csv"));
+        let lengths = of_results.map(|name| folder.path().join(name).metadata());
+        lengths.flatten().map(|data| data.len()).sum::<u64>()
+    };
+    let child = start(&folder, "sweep study.toml --jobs 1 -o results.csv");
+    wait_until("samples", || written() > 10_000);
+    let (output, said) = signalled(child, "TERM");
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("a signal has ended the command"), "{said}");
+    assert!(said.contains("results.csv.journal keeps"), "{said}");
+    let child = start(
+        &folder,
+        "sweep study.toml --threads 1 -o results.csv --resume",
+    );
+    std::thread::sleep(Duration::from_millis(500));
+    let (output, said) = signalled(child, "INT");
+    assert_eq!(output.status.code(), Some(130), "{said}");
+}
+
+/// Some minutes of work.
+const STUDY: &str = r#"
+format = "catena-study/1"
+model = "pendulum-3"
+[design]
+kind = "random"
+samples = 20000
+seed = 1
+[[parameter]]
+name = "g"
+path = "gravity"
+uniform = [9, 10]
+[run]
+duration = 1
+rtol = "1e-10"
+audit = "report"
+[[measure]]
+name = "end"
+value = "last(kinetic)"
+"#;
+
+/// A file that must not grow beyond its limit stands for a disk that is full.
+#[test]
+fn a_full_disk_keeps_what_was_written() {
+    for name in ["run.csv", "run.mcap", "run.parquet"] {
+        let folder = Folder::new(&format!("full-{name}"));
+        let program = env!("CARGO_BIN_EXE_catena");
+        let line = format!(
+            "trap '' XFSZ; ulimit -f 600; exec '{program}' simulate pendulum-10 --duration 2000 -o {name}"
+        );
+        let output = Command::new("sh")
+            .args(["-c", &line])
+            .current_dir(folder.path())
+            .output()
+            .expect("sh is there");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("cannot be written: File too large"), "{said}");
+        assert!(said.contains("keeps") || said.contains("rows"), "{said}");
+    }
+}
+
+/// The same commands for some seconds in one process; hours by `catena soak --seconds 14400`.
+#[test]
+fn memory_and_open_files_stay() {
+    let told = good("soak --seconds 4 --json").json();
+    assert_eq!(told["format"], "catena-soak/1");
+    assert!(told["rounds"].as_u64().is_some_and(|rounds| rounds >= 1));
+    assert_eq!(told["handles"]["first"], told["handles"]["last"]);
+}

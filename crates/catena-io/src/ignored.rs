@@ -1,0 +1,55 @@
+//! What changes the dynamics and is not supported: refused, or left out on request.
+
+use crate::ReadOptions;
+use crate::element_tree::Node;
+use crate::nearest::advice;
+use catena::error::{Error, ErrorKind, Result};
+
+/// What the user lets be left out, and what was.
+pub(crate) struct Ignored {
+    names: Vec<String>,
+    ignore_unknown: bool,
+    /// What was left out, and where.
+    pub(crate) left_out: Vec<String>,
+}
+
+impl Ignored {
+    /// What the user asked for, of what can be left out of a file of this format.
+    pub(crate) fn new(
+        options: &ReadOptions,
+        format: &str,
+        ignorable: &[(&str, &str)],
+    ) -> Result<Self> {
+        let known: Vec<&str> = ignorable.iter().map(|(name, _)| *name).collect();
+        let names = &options.ignore;
+        if let Some(name) = names.iter().find(|name| !known.contains(&&name[..])) {
+            let message = format!("`{name}` is nothing of an {format} file that can be ignored");
+            return Err(Error::new(ErrorKind::Input, message).hint(advice(name, &known)));
+        }
+        Ok(Ignored {
+            names: names.clone(),
+            ignore_unknown: options.ignore_unknown,
+            left_out: Vec::new(),
+        })
+    }
+
+    /// Are unknown elements and attributes left out?
+    pub(crate) fn unknown(&self) -> bool {
+        self.ignore_unknown
+    }
+
+    /// Leaves something out if the user asked for that; otherwise refuses the model because of it.
+    pub(crate) fn or_refuse(
+        &mut self,
+        name: &'static str,
+        node: Node<'_>,
+        what: String,
+    ) -> Result<()> {
+        if self.names.iter().any(|ignored| ignored == name) {
+            self.left_out.push(format!("{what} ({})", node.place()));
+            return Ok(());
+        }
+        let error = node.error(ErrorKind::Unsupported, what);
+        Err(error.hint(format!("leave it out with `--ignore {name}`")))
+    }
+}
