@@ -1,4 +1,4 @@
-"""How fast are many simulations of one robot, beside `mujoco.rollout` and beside single runs?
+"""How fast are many simulations of one robot, beside `mujoco.rollout`, `mjbatch` and single runs?
 
 Steps per second and core of semi-implicit Euler and Runge–Kutta 4 at the same step size, contacts and limits off: a chain of seven
 revolute joints, a Panda, an ANYmal on a free base. MuJoCo gets the model that catena writes as MJCF, and both must come to the same states
@@ -21,6 +21,7 @@ import importlib.metadata  # noqa: E402
 import json  # noqa: E402
 import pathlib  # noqa: E402
 import subprocess  # noqa: E402
+import tempfile  # noqa: E402
 import time  # noqa: E402
 
 import mujoco  # noqa: E402
@@ -28,15 +29,16 @@ import mujoco.rollout  # noqa: E402
 import numpy as np  # noqa: E402
 
 import catena  # noqa: E402
+from mujoco_steps import free_model  # noqa: E402
 
+# mjbatch needs a MuJoCo of its own version
+MJBATCH = os.environ.get("MJBATCH") or str(report.ROOT / "peers" / "build" / "mjbatch" / "bin" / "python")
 STEP = 1e-3
 STEPS = 100
 MEMBERS = 512
 TURNS = 15
 FALLS = 20_000  # of the 100,000 that are asked for
 SINGLE = 300
-# what MuJoCo would do beside the motion of free bodies
-UNUSED = ("CONTACT", "LIMIT", "EQUALITY", "FRICTIONLOSS", "CONSTRAINT", "ACTUATION", "SENSOR", "CLAMPCTRL", "WARMSTART")
 METHODS = {"semi-implicit-euler": "EULER", "rk4": "RK4"}
 
 
@@ -85,11 +87,7 @@ class Rollout:
     """`mujoco.rollout` on one core, or on more."""
 
     def __init__(self, arm, method, threads=1):
-        self.model = mujoco.MjModel.from_xml_string(arm.to_mjcf())
-        self.model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{METHODS[method]}")
-        self.model.opt.timestep = STEP
-        for part in UNUSED:
-            self.model.opt.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{part}", 0)
+        self.model = free_model(arm.to_mjcf(), METHODS[method], STEP)
         self.data = [mujoco.MjData(self.model) for _ in range(threads)]
         self.kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
         self.size = mujoco.mj_stateSize(self.model, self.kind)
@@ -113,9 +111,27 @@ class Rollout:
         return last[:, : self.model.nq], last[:, self.model.nq : self.model.nq + self.model.nv]
 
 
+def by_mjbatch(arm, method, q, v):
+    """States at the end by `mjbatch`, processor seconds of the best turn, versions; in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "steps.npz")
+        np.savez(path, model=arm.to_mjcf(), integrator=METHODS[method], step=STEP, steps=STEPS, turns=TURNS, q=q, v=v)
+        script = pathlib.Path(__file__).with_name("mujoco_steps.py")
+        done = subprocess.run([MJBATCH, str(script), path], capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(report.fail(done.stderr))
+        found = np.load(path)
+        return found["q"], found["v"], float(found["seconds"]), str(found["version"])
+
+
+def apart_of(here, q, v):
+    """The largest difference of the states at the end."""
+    return max(np.abs(here.q - q).max(), np.abs(here.v - v).max() / np.abs(v).max())
+
+
 def fixed_steps():
     """Rows of steps per second, and their ratios."""
-    rows, ratios, own = [], [], []
+    rows, ratios, own, batch_ratios = [], [], [], []
     for name, arm in robots():
         q = np.array([arm.random(k)[0] for k in range(MEMBERS)])
         v = 0.3 * np.array([arm.random(k)[1] for k in range(MEMBERS)])
@@ -126,7 +142,8 @@ def fixed_steps():
             there, there_v = rollout.run()
             options = dict(duration=STEPS * STEP, method=method, step=STEP)
             here = arm.ensemble(q, v, **options)
-            apart = max(np.abs(here.q - there).max(), np.abs(here.v - there_v).max() / np.abs(there_v).max())
+            batch_q, batch_v, batch_time, batch_version = by_mjbatch(arm, method, q, v)
+            apart = max(apart_of(here, there, there_v), apart_of(here, batch_q, batch_v))
             if not apart < 1e-9 or here.one_by_one or here.failures:
                 raise SystemExit(report.fail(f"{name}, {method}: states are {apart:.1e} apart ({here!r})"))
             catena.set_threads(1)
@@ -139,16 +156,28 @@ def fixed_steps():
                 ]
             )
             catena.set_threads(0)
-            rates = [MEMBERS * STEPS / t for t in times]
+            rates = [MEMBERS * STEPS / t for t in (*times, batch_time)]
             ratios.append(rates[0] / rates[3])
+            batch_ratios.append(rates[0] / rates[4])
             own.append(rates[2] / rates[3])
             shown = [f"{rate / 1e6:.2f}" for rate in rates]
-            rows.append([name, method, *shown, f"{ratios[-1]:.1f} ×", report.rough(apart)])
+            rows.append([name, method, *shown, f"{ratios[-1]:.1f} ×", f"{batch_ratios[-1]:.1f} ×", report.rough(apart)])
             print(report.plain(HEAD, rows[-1:]), file=sys.stderr)
-    return rows, ratios, own
+    return rows, ratios, own, batch_ratios, batch_version
 
 
-HEAD = ["model", "method", "catena", "general recursion", "own masses", "mujoco.rollout", "catena ÷ MuJoCo", "apart"]
+HEAD = [
+    "model",
+    "method",
+    "catena",
+    "general recursion",
+    "own masses",
+    "mujoco.rollout",
+    "mjbatch",
+    "catena ÷ rollout",
+    "catena ÷ mjbatch",
+    "apart",
+]
 
 
 def falls():
@@ -194,7 +223,7 @@ def bench():
 
 def main():
     load = os.getloadavg()[0]
-    rows, ratios, own = fixed_steps()
+    rows, ratios, own, batch_ratios, batch_version = fixed_steps()
     each, cores, got, worst, one = falls()
     rust = bench()
     gain = rust["simulation"] / rust["lanes"]
@@ -209,6 +238,7 @@ def main():
     ]
     goals = [
         ["steps per second and core ÷ `mujoco.rollout`, least", f"{min(ratios):.1f}", "15", "yes" if min(ratios) >= 15 else "no"],
+        ["steps per second and core ÷ `mjbatch`, least", f"{min(batch_ratios):.1f}", "15", "yes" if min(batch_ratios) >= 15 else "no"],
         ["falls: `Simulation` ÷ ensemble, one core", f"{gain:.1f}", "6", "yes" if gain >= 6 else "no"],
         ["falls: one core ÷ two", f"{cores:.2f}", "1.8", "yes" if cores >= 1.8 else "no"],
     ]
@@ -221,7 +251,7 @@ def main():
 {report.markdown(HEAD, rows)}
 {MEMBERS} members with {STEPS} steps of {1e3 * STEP:g} ms from random states, without efforts, contacts, limits, damping and friction. *catena* runs code generated for
 the model, *general recursion* none, *own masses* has another mass of the last body in every member. MuJoCo reads the model as catena writes
-it in MJCF and records every step, which `mujoco.rollout` always does; catena records the end and balances the energy of every member. *apart* is the
+it in MJCF and records every step, which `mujoco.rollout` always does; {batch_version}, which needs that version and ran in a process of its own, keeps the end only. catena records the end and balances the energy of every member. *apart* is the
 largest difference of the states at the end. With masses of their own, for which no code is generated, members take {min(own):.1f} to {max(own):.1f} times MuJoCo's steps: the goal is missed there.
 
 ## Steps by tolerance: falls of the Stanford arm

@@ -9,6 +9,7 @@
 #   peers/run.sh closed-chains       speed of closed chains              -> docs/peers/closed-chains.md
 #   peers/run.sh python              speed from Python                   -> docs/peers/python.md
 #   peers/run.sh ensembles           many simulations                    -> docs/peers/ensembles.md
+#   peers/run.sh cluster             a study on a cluster of Ray         -> docs/peers/cluster.md
 #   peers/run.sh mjcf                MJCF files as MuJoCo reads them     -> docs/peers/mjcf.md
 #   peers/run.sh sdf                 SDF files as Drake reads them       -> docs/peers/sdf.md
 #   peers/run.sh all                 all of them
@@ -32,9 +33,10 @@ case $what in
     closed-chains) scripts=closed_chains ;;
     python) scripts=python_speed ;;
     ensembles) scripts=ensembles ;;
+    cluster) scripts=cluster ;;
     mjcf) scripts=mjcf_table ;;
     sdf) scripts=sdf_table ;;
-    all) scripts="agreement robots spherical_chain simulation speed generated closed_chains python_speed ensembles mjcf_table sdf_table" ;;
+    all) scripts="agreement robots spherical_chain simulation speed generated closed_chains python_speed ensembles cluster mjcf_table sdf_table" ;;
     *) usage ;;
 esac
 if [ ! -x "$here/build/venv/bin/python" ]; then
@@ -42,13 +44,13 @@ if [ ! -x "$here/build/venv/bin/python" ]; then
     echo "hint: run peers/setup.sh first" >&2
     exit 2
 fi
-if [ -z "${CATENA:-}" ] && [ "$scripts" != simulation ] && [ "$scripts" != speed ] && [ "$scripts" != closed_chains ] && [ "$scripts" != python_speed ] && [ "$scripts" != ensembles ]; then
+if [ -z "${CATENA:-}" ] && [ "$scripts" != simulation ] && [ "$scripts" != speed ] && [ "$scripts" != closed_chains ] && [ "$scripts" != python_speed ] && [ "$scripts" != ensembles ] && [ "$scripts" != cluster ]; then
     (cd "$here/.." && cargo build --release --quiet --package catena-cli)
     CATENA=${CARGO_TARGET_DIR:-$here/../target}/release/catena
     export CATENA
 fi
 case $scripts in
-    *python_speed* | *ensembles*) "$here/build/venv/bin/pip" install --quiet "$here/.." ;;
+    *python_speed* | *ensembles* | *cluster*) "$here/build/venv/bin/pip" install --quiet "$here/.." ;;
 esac
 failed=0
 for script in $scripts; do

@@ -12,6 +12,9 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
 fi
 [ -x build/venv/bin/python ] || "$python" -m venv build/venv
 build/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
+# mjbatch needs a MuJoCo of its own version
+[ -x build/mjbatch/bin/python ] || "$python" -m venv build/mjbatch
+build/mjbatch/bin/python -m pip install --quiet --disable-pip-version-check mjbatch==0.1.4
 
 install() {
     DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --quiet --no-install-recommends "$@" >/dev/null 2>&1

@@ -1,5 +1,6 @@
 """The `catena` program: `python -m catena`, or `catena` where the package is installed."""
 
+import os
 import signal
 import sys
 
@@ -10,6 +11,8 @@ def main() -> int:
     """Runs the program with the arguments of this process; gives the exit code."""
     # as a program of its own: Control-C ends it, and so does a closed pipe
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # `--engine ray` reaches a cluster through this interpreter
+    os.environ.setdefault("CATENA_PYTHON", sys.executable)
     return _catena.main(["catena", *sys.argv[1:]])
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import os
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -22,18 +24,63 @@ class Results(NamedTuple):
     failures: List[Optional[str]]
 
 
+class Sample(NamedTuple):
+    """A sample of a study, as measures in Python get it: the values of the parameters, and the columns of its run, by name; `columns["time"]` are the instants."""
+
+    values: Dict[str, float]
+    columns: Dict[str, Array]
+
+
+class _Measure:
+    """A function of a sample, as the engine calls it."""
+
+    def __init__(self, function: Callable[[Sample], float], parameters: List[str]) -> None:
+        self._function, self._parameters = function, parameters
+
+    def __call__(self, values: List[float], columns: List[str], rows: bytes) -> float:
+        table = np.frombuffer(rows).reshape(-1, len(columns))
+        named = {name: table[:, k] for k, name in enumerate(columns)}
+        return float(self._function(Sample(dict(zip(self._parameters, values)), named)))
+
+
+def _source(function: Callable[[Sample], float]) -> str:
+    """What a function is: its text, or its code where there is no text."""
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        code = getattr(function, "__code__", None)
+        if code is None:
+            return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+        return hashlib.sha256(repr((code.co_code, code.co_consts, code.co_names)).encode()).hexdigest()
+
+
 class Study:
     """A study file: what varies, what runs, what is measured (docs/studies.md).
 
     A sample is a function of its index alone, so that any process may compute any of them: `study.run(range(0, 100))`.
+
+    `measures` adds functions of a `Sample` to the measures of the file; `record` names columns that they need beside those that every run has.
     """
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        self._path = os.fspath(path)
-        self._data = _catena.StudyData(self._path)
+    def __init__(
+        self,
+        path: Union[str, "os.PathLike[str]"],
+        measures: Optional[Mapping[str, Callable[[Sample], float]]] = None,
+        record: Iterable[str] = (),
+    ) -> None:
+        self._path, self._functions, self._record = os.fspath(path), dict(measures or {}), list(record)
+        if not all(callable(function) for function in self._functions.values()):
+            raise InputError("a measure is not a function", hint="give functions of a sample, by name")
+        self._data = _catena.StudyData(self._path, [], [])
+        if self._functions or self._record:
+            self._data = _catena.StudyData(self._path, self._measures(), self._record)
+
+    def _measures(self) -> List[Tuple[str, str, _Measure]]:
+        parameters = [name for name, _ in self._data.parameters]
+        return [(name, _source(own), _Measure(own, parameters)) for name, own in self._functions.items()]
 
     def __reduce__(self) -> Any:
-        return (Study, (self._path,))
+        return (Study, (self._path, self._functions, self._record))
 
     def __repr__(self) -> str:
         return f"<Study {self.name}: {len(self)} samples of {', '.join(self.parameters)}>"
@@ -73,12 +120,35 @@ class Study:
         resume: bool = False,
         overwrite: bool = False,
         threads: int = 0,
+        engine: str = "threads",
+        address: Optional[str] = None,
     ) -> Results:
-        """Computes all samples and writes them to a file, .parquet or .csv, as `catena sweep` does."""
+        """Computes all samples and writes them to a file, .parquet or .csv, as `catena sweep` does.
+
+        `engine="ray"` computes them on a cluster of Ray: the one this process has joined (`ray.init`), else the one at
+        `address`, else one that Ray finds or starts. The file is the same.
+        """
         if resume and overwrite:
             raise InputError("resume and overwrite exclude each other", hint="choose one of them")
         mode = "resume" if resume else "overwrite" if overwrite else "new"
+        if engine == "ray":
+            if threads:
+                raise InputError("threads do not go with engine \"ray\"", hint="a cluster uses all its processors")
+            return self._on_cluster(os.fspath(output), mode, address)
+        if engine != "threads":
+            raise InputError(f"there is no engine {engine!r}", hint='use "threads" or "ray"')
+        if address is not None:
+            raise InputError("an address goes with engine \"ray\"", hint='give engine="ray" too')
         return self._results(self._data.sweep(os.fspath(output), mode, _threads(threads)))
+
+    def _on_cluster(self, output: str, mode: str, address: Optional[str]) -> Results:
+        from ._ray import Cluster
+
+        with Cluster(address) as cluster:
+            shipment = self._data.pack()
+            ledger = self._data.begin(output, mode)
+            cluster.carry_out(shipment, ledger.missing, ledger.take, self._measures(), self._record)
+        return self._results(ledger.finish())
 
     def _indices(self, samples: Optional[Iterable[int]]) -> List[int]:
         indices = [int(k) for k in (range(len(self)) if samples is None else samples)]
@@ -111,6 +181,10 @@ def sweep(
     resume: bool = False,
     overwrite: bool = False,
     threads: int = 0,
+    engine: str = "threads",
+    address: Optional[str] = None,
 ) -> Results:
-    """Carries a study file out and writes its results, .parquet or .csv."""
-    return Study(study).sweep(output, resume=resume, overwrite=overwrite, threads=threads)
+    """Carries a study file out and writes its results, .parquet or .csv; on a cluster with `engine="ray"`."""
+    return Study(study).sweep(
+        output, resume=resume, overwrite=overwrite, threads=threads, engine=engine, address=address
+    )

@@ -68,6 +68,44 @@ def test_results_are_written_once(study, tmp_path):
         study.sweep(output)
 
 
+def swing(sample):
+    """The widest angle of the first joint, per kilogram at the tip."""
+    if sample.values["tip"] > 1.9:
+        raise ValueError("too heavy")
+    return abs(sample.columns["q.joint1"]).max() / sample.values["tip"]
+
+
+def test_measures_in_python(study, tmp_path):
+    path = tmp_path / "study.toml"
+    own = catena.Study(path, measures={"swing": swing, "load": lambda sample: sample.columns["joint.joint1.fx"][-1]}, record=["joint.joint1.fx"])
+    assert list(own.measures) == ["speed", "swing", "load"]
+    found = pickle.loads(pickle.dumps(catena.Study(path, {"swing": swing}))).run(threads=2)
+    whole = study.run()
+    failed = whole.values["tip"] > 1.9
+    assert failed.any() and not failed.all()
+    assert [failure is not None for failure in found.failures] == failed.tolist()
+    assert {failure for failure in found.failures if failure} == {"measure `swing`: ValueError: too heavy"}
+    assert found.measures["speed"][~failed].tolist() == whole.measures["speed"][~failed].tolist()
+    assert (found.measures["swing"][~failed] >= abs(whole.values["angle"] / whole.values["tip"])[~failed] * (1 - 1e-12)).all()
+    assert (own.run([0]).measures["load"] != 0).all()
+
+    # the file has them as columns, and a study is not resumed with other functions
+    output = tmp_path / "own.csv"
+    catena.Study(path, {"swing": lambda sample: 0.0})._data.begin(str(output), "new")
+    with pytest.raises(catena.InputError, match="begun with another measure swing"):
+        catena.Study(path, {"swing": swing}).sweep(output, resume=True)
+    catena.Study(path, {"swing": swing}).sweep(output, overwrite=True)
+    assert output.read_text().splitlines()[0] == "sample,tip,angle,speed,swing,failure"
+
+    with pytest.raises(catena.InputError, match="a measure cannot be named `speed`"):
+        catena.Study(path, {"speed": swing})
+    with pytest.raises(catena.InputError, match="a measure is not a function"):
+        catena.Study(path, {"swing": 3})
+    with pytest.raises(catena.InputError, match="the run has no column `joint.joint1.fw`") as caught:
+        catena.Study(path, {"swing": swing}, record=["joint.joint1.fw"])
+    assert "did you mean" in caught.value.hint
+
+
 def test_mistakes(study, tmp_path):
     with pytest.raises(catena.InputError, match="there is no sample 16"):
         study.run([16])

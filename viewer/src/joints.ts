@@ -30,7 +30,9 @@ export class JointsPanel {
     this.q = [...(subject.state?.q ?? [])];
     const table = h("div", { class: "sliders" });
     const MOST = 60;
-    model.freedoms.slice(0, MOST).forEach((freedom, k) => table.append(this.slider(freedom, k)));
+    // what all names begin with tells nothing
+    const common = commonBegin(model.freedoms.map((f) => f.name));
+    model.freedoms.slice(0, MOST).forEach((freedom, k) => table.append(this.slider(freedom, k, freedom.name.slice(common))));
     this.element.append(
       h("p", { class: "soft" }, "Move a joint; poses and the efforts that hold the weight come from the engine."),
       h("div", { class: "row" }, h("button", { onclick: () => this.reset() }, "Reset"),
@@ -41,8 +43,8 @@ export class JointsPanel {
     this.ask(null);
   }
 
-  private slider(freedom: Freedom, k: number): HTMLElement {
-    const reach = freedom.turns ? Math.PI : 1;
+  private slider(freedom: Freedom, k: number, name: string): HTMLElement {
+    const reach = Math.max(freedom.turns ? Math.PI : 1, 2 * Math.abs(this.get(k)));
     let [low, high] = freedom.limits ?? [-reach, reach];
     low = Math.max(low, -4 * reach);
     high = Math.min(high, 4 * reach);
@@ -57,7 +59,7 @@ export class JointsPanel {
       this.ask(k);
     });
     return h("div", { class: "slider" },
-      h("label", { for: `freedom-${k}` }, freedom.name), input, value, h("span", { class: "effort-cell" }, bar, effort));
+      h("label", { for: `freedom-${k}`, title: freedom.name }, name), input, value, h("span", { class: "effort-cell" }, bar, effort));
   }
 
   /** Where the quaternion of a freedom begins in q, and which of its three turns the freedom is. */
@@ -158,4 +160,13 @@ export class JointsPanel {
       this.findings.replaceChildren(h("p", { class: "bad" }, String(error)));
     }
   }
+}
+
+/** How many letters all names share at their beginning, up to a mark between words. */
+function commonBegin(names: string[]): number {
+  const [first, ...others] = names;
+  if (!others.length) return 0;
+  let count = 0;
+  while (count < first.length && others.every((name) => name[count] === first[count])) count++;
+  return Math.max(first.lastIndexOf("_", count - 1), first.lastIndexOf(".", count - 1)) + 1;
 }

@@ -25,12 +25,14 @@ const HELP: [string, string][] = [
   ["Esc", "choose no body"],
   ["f", "whole mechanism into view"],
   ["1 2 3", "from the front, the side, the top"],
+  ["[ ] page up, down", "turn and tilt the view"],
   ["+ −", "nearer, farther"],
   ["o", "parallel or perspective view"],
   ["b", "bodies as ellipsoids, boxes, links, visuals"],
   ["x c r t l g", "axes, mass centres, frames, trails, loops, floor"],
   ["m", "camera follows the mass centre"],
   ["d", "dark or light"],
+  ["Shift + arrows", "pull the chosen body of a live run"],
 ];
 
 class Page {
@@ -49,6 +51,7 @@ class Page {
   private stale = true;
   private lastTick = 0;
   private lastText = 0;
+  private lastSlide = 0;
   private slow = 0;
   /** Pixels per pixel while it plays. */
   private moving = Infinity;
@@ -195,7 +198,7 @@ class Page {
     const { shown } = this.stage;
     const layer = (name: "axes" | "centres" | "frames" | "trails" | "loops") => [() => shown[name], (on: boolean) => this.stage.show({ [name]: on })] as const;
     add("x", "Axes", "joint axes (x)", ...layer("axes"));
-    add("c", "Centres", "mass centres (c)", ...layer("centres"));
+    add("c", "Centres", "mass centres of the bodies and, larger, of all (c)", ...layer("centres"));
     add("r", "Frames", "frames of the bodies (r)", ...layer("frames"));
     if (this.stage.mechanisms[0].motion) add("t", "Trails", "trails of the tips (t)", ...layer("trails"));
     if (this.scene.subjects[0].model.constraints.length) add("l", "Loops", "cut joints (l)", ...layer("loops"));
@@ -311,7 +314,12 @@ class Page {
   }
 
   private tellTime(exact: boolean) {
-    this.slider.value = String(this.time);
+    // a slider that is painted anew for every picture costs as much as the plots
+    const now = performance.now();
+    if (exact || now - this.lastSlide > 40) {
+      this.lastSlide = now;
+      this.slider.value = String(this.time);
+    }
     this.plots.moveTo(this.time, exact);
     this.moveTexts(exact);
   }
@@ -389,6 +397,12 @@ class Page {
       this.choose(this.chosen ? ((this.chosen - 1 + step + count) % count) + 1 : step > 0 ? 1 : count);
       this.showTab("Bodies");
     };
+    const arrows: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    if (this.live && event.shiftKey && arrows[event.key]) {
+      event.preventDefault();
+      if (this.chosen) this.live.pullBy(this.chosen, ...arrows[event.key]);
+      return;
+    }
     const actions: Record<string, () => void> = {
       " ": () => this.toggle(),
       ArrowLeft: () => (event.shiftKey ? this.seek(this.time - 1) : this.stepFrames(-1)),
@@ -404,6 +418,10 @@ class Page {
       "1": () => this.stage.look("front"),
       "2": () => this.stage.look("side"),
       "3": () => this.stage.look("top"),
+      "[": () => this.stage.turn(-0.15, 0),
+      "]": () => this.stage.turn(0.15, 0),
+      PageUp: () => this.stage.turn(0, 0.12),
+      PageDown: () => this.stage.turn(0, -0.12),
       "+": () => this.stage.zoom(1.2),
       "=": () => this.stage.zoom(1.2),
       "-": () => this.stage.zoom(1 / 1.2),
@@ -420,6 +438,20 @@ class Page {
     action();
   }
 
+  /** Milliseconds that a picture of the motion takes, drawn one after the other without waiting for the screen. */
+  private cost(count: number): number {
+    const begun = performance.now();
+    for (let k = 0; k < count; k++) {
+      this.stage.moveTo(this.start + ((this.end - this.start) * k) / count);
+      this.plots.moveTo(this.time);
+      this.stage.render();
+      this.stage.finish();
+    }
+    const each = (performance.now() - begun) / count;
+    this.seek(this.time);
+    return each;
+  }
+
   /** For the console, for pictures and for tests. */
   private expose() {
     Object.assign(window, {
@@ -430,9 +462,11 @@ class Page {
         },
         time: () => this.time,
         span: () => [this.start, this.end],
+        rows: () => this.scene.subjects[0].motion?.rows ?? 0,
         play: () => this.playing || this.live?.running || this.toggle(),
         pause: () => (this.playing || this.live?.running) && this.toggle(),
         pictures: () => this.stage.pictures,
+        cost: (count: number) => this.cost(count),
         choose: (body: number) => this.choose(body),
         chosen: () => this.chosen,
         isolate: (body: number | null) => {
@@ -454,6 +488,7 @@ class Page {
         floor: (on: boolean) => (this.stage.floorShown = on),
         tab: (name: string) => this.showTab(name),
         sharpness: () => this.stage.sharpness,
+        visuals: () => this.stage.mechanisms[0].visualCount,
         ready: true,
       },
     });
@@ -467,15 +502,23 @@ function wantedDetail(): Detail | null {
 
 async function begin() {
   const app = document.getElementById("app")!;
+  // a browser without a window prints the page when it has loaded: a frame that is still open makes it wait for the pictures
+  const gate = h("iframe", { hidden: true });
   try {
     app.replaceChildren(h("p", { class: "loading" }, "loading …"));
     const scene = await loadScene();
-    if (scene.render) renderAll(app, scene, scene.render);
-    else new Page(app, scene);
+    if (scene.render) {
+      document.body.append(gate);
+      gate.contentDocument!.open();
+      await renderAll(app, scene, scene.render);
+    } else new Page(app, scene);
   } catch (error) {
     console.error(error);
     const text = error instanceof Error ? error.message : String(error);
     app.replaceChildren(h("p", { class: "loading bad" }, `The scene cannot be shown: ${text}`));
+  } finally {
+    gate.contentDocument?.close();
+    gate.remove();
   }
 }
 

@@ -1,14 +1,15 @@
 // A mechanism in the scene: bodies, links, joints, axes, frames, mass centres, cut joints, trails.
 //
-// What repeats is drawn as instances, so that a thousand bodies take no more calls than ten.
+// What repeats is drawn as instances or in one piece, so that a thousand bodies take no more calls than ten.
 
 import {
-  BoxGeometry, BufferAttribute, BufferGeometry, Color, ConeGeometry, CylinderGeometry, DoubleSide, DynamicDrawUsage, EdgesGeometry,
-  Group, InstancedMesh, Line, LineBasicMaterial, LineSegments, type Material, Matrix4, Mesh, MeshLambertMaterial,
+  BoxGeometry, BufferAttribute, BufferGeometry, CapsuleGeometry, Color, ConeGeometry, CylinderGeometry, DoubleSide, DynamicDrawUsage, EdgesGeometry,
+  Group, InstancedMesh, Line, LineBasicMaterial, LineSegments, type Material, Matrix4, Mesh, MeshBasicMaterial, MeshLambertMaterial,
   OctahedronGeometry, Quaternion, type Raycaster, SphereGeometry, Vector3,
 } from "three";
+import { litAtCorners, Merged } from "./merged";
 import { colourOf } from "./page";
-import { floats, integers, lastNotAfter, type Motion, type Pose, POSE, type Subject, type Visual } from "./scene";
+import { type Body, floats, integers, lastNotAfter, type Motion, type Pose, POSE, type Subject, type Visual } from "./scene";
 
 /** How bodies are drawn. */
 export type Style = "ellipsoids" | "boxes" | "links" | "visuals";
@@ -22,23 +23,37 @@ export interface Shown {
   loops: boolean;
 }
 
-/** Most points of a trail. */
+/** Most points of a trail, and where lines are dear. */
 const TRAIL = 400;
+const SHORT_TRAIL = 120;
 
 /** How finely round things are drawn: for a graphics card, for many bodies or none, for many bodies and none. */
 export type Detail = "fine" | "plain" | "rough";
 
-const BALLS: Record<Detail, () => BufferGeometry> = {
-  fine: () => new SphereGeometry(1, 28, 18),
-  plain: () => new SphereGeometry(1, 10, 6),
-  rough: () => new OctahedronGeometry(1.2, 0),
-};
+/** Triangles of all balls together, with a graphics card and without. */
+const TRIANGLES = [60_000, 3000];
 
-const TUBES: Record<Detail, () => BufferGeometry> = {
-  fine: () => new CylinderGeometry(1, 1, 1, 16),
-  plain: () => new CylinderGeometry(1, 1, 1, 6),
-  rough: () => new CylinderGeometry(1, 1, 1, 4, 1, true),
-};
+/** A ball, one of so many; `merged` is without a graphics card. */
+function ball(detail: Detail, count: number, merged: boolean): BufferGeometry {
+  if (detail === "fine") return new SphereGeometry(1, 28, 18);
+  if (detail === "rough") return octahedron();
+  // one of n parts around and 0.6 n along has about 1.2 n² triangles
+  const around = Math.min(24, Math.max(7, Math.floor(Math.sqrt(TRIANGLES[Number(merged)] / (1.2 * count)))));
+  return new SphereGeometry(around < 10 ? 1.06 : 1, around, Math.round(0.6 * around));
+}
+
+/** Sides of a tube. */
+const SIDES: Record<Detail, number> = { fine: 16, plain: 6, rough: 4 };
+
+/** Six corners and eight faces, lit as a ball. */
+function octahedron(): BufferGeometry {
+  const corners = new Float32Array([1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1]);
+  const geometry = new BufferGeometry();
+  geometry.setAttribute("position", new BufferAttribute(corners.map((x) => 1.2 * x), 3));
+  geometry.setAttribute("normal", new BufferAttribute(corners, 3));
+  geometry.setIndex([0, 2, 4, 2, 1, 4, 1, 3, 4, 3, 0, 4, 2, 0, 5, 1, 2, 5, 3, 1, 5, 0, 3, 5]);
+  return geometry;
+}
 
 const UP = new Vector3(0, 1, 0);
 const ZERO = new Vector3();
@@ -47,15 +62,22 @@ const quaternion = (r: ArrayLike<number>, at = 0) => new Quaternion(r[at + 1], r
 const matrixOf = (pose: Pose, scale = new Vector3(1, 1, 1)) =>
   new Matrix4().compose(new Vector3(...pose.p), quaternion(pose.r), scale);
 
-/** Copies of a shape, each fixed in a body. */
-class Copies {
+/** A copy of a shape, fixed in a body. */
+export interface Part {
+  body: number;
+  local: Matrix4;
+  colour: Color;
+}
+
+/** Copies of a shape, each fixed in a body, as instances. */
+class Instances {
   readonly mesh: InstancedMesh;
   private readonly product = new Matrix4();
 
   constructor(
     geometry: BufferGeometry,
     material: Material,
-    readonly parts: { body: number; local: Matrix4; colour: Color }[],
+    readonly parts: Part[],
   ) {
     this.mesh = new InstancedMesh(geometry, material, parts.length);
     this.mesh.instanceMatrix.setUsage(DynamicDrawUsage);
@@ -70,14 +92,22 @@ class Copies {
     this.mesh.instanceMatrix.needsUpdate = true;
     this.mesh.boundingSphere = null;
   }
+
+  /** The part that was hit. */
+  partOf(hit: { instanceId?: number }): Part {
+    return this.parts[hit.instanceId!];
+  }
 }
+
+type Copies = Instances | Merged;
 
 /** Lines between points fixed in bodies. */
 class Lines {
   readonly lines: LineSegments;
   private readonly point = new Vector3();
 
-  constructor(private readonly ends: { body: number; at: Vector3; colour: Color }[], opacity = 1) {
+  /** `inside` draws lines through what is before them. */
+  constructor(private readonly ends: { body: number; at: Vector3; colour: Color }[], inside = false) {
     const geometry = new BufferGeometry();
     const places = new BufferAttribute(new Float32Array(3 * ends.length), 3);
     places.setUsage(DynamicDrawUsage);
@@ -85,8 +115,9 @@ class Lines {
     const colours = new Float32Array(3 * ends.length);
     ends.forEach((end, k) => end.colour.toArray(colours, 3 * k));
     geometry.setAttribute("color", new BufferAttribute(colours, 3));
-    this.lines = new LineSegments(geometry, new LineBasicMaterial({ vertexColors: true, transparent: opacity < 1, opacity }));
+    this.lines = new LineSegments(geometry, new LineBasicMaterial({ vertexColors: true, transparent: inside, depthTest: !inside }));
     this.lines.frustumCulled = false;
+    if (inside) this.lines.renderOrder = 1;
   }
 
   place(world: Matrix4[]) {
@@ -126,6 +157,8 @@ export class Mechanism {
   private readonly axes: Lines;
   private readonly frames: Lines;
   private readonly trails: { line: Line; body: number; at: Vector3 }[] = [];
+  /** The mass centre of all bodies. */
+  private readonly whole: Mesh;
   private readonly mark: LineSegments;
   /** Corners of the boxes about the visuals of each body. */
   private readonly corners: number[][][] = [];
@@ -134,7 +167,7 @@ export class Mechanism {
   private only: number | null = null;
   private shown!: Shown;
 
-  constructor(readonly subject: Subject, readonly motion: Motion | null, index: number, private readonly detail: Detail) {
+  constructor(readonly subject: Subject, readonly motion: Motion | null, index: number, private readonly detail: Detail, merged: boolean) {
     const { bodies, constraints, frames } = subject.model;
     this.world = bodies.map(() => new Matrix4());
     this.poses = subject.poses ? floats(subject.poses) : new Float32Array(POSE * bodies.length).map((_, i) => (i % POSE === 3 ? 1 : 0));
@@ -142,8 +175,10 @@ export class Mechanism {
     const overlaid = index > 0;
     // thin things are still to be seen in a large mechanism
     const thick = Math.max(0.055 * this.unit, 0.004 * extentOf(this.poses));
-    const material = () =>
-      new MeshLambertMaterial({ transparent: overlaid, opacity: overlaid ? 0.35 : 1, depthWrite: !overlaid });
+    const copies = (geometry: BufferGeometry, parts: Part[], opacity = overlaid ? 0.35 : 1, depthTest = true): Copies =>
+      merged
+        ? new Merged(geometry, litAtCorners(opacity, depthTest), parts)
+        : new Instances(geometry, new MeshLambertMaterial({ transparent: opacity < 1, opacity, depthWrite: opacity === 1, depthTest }), parts);
     const colourAt = (body: number) => new Color(colourOf(body - 1));
 
     const solid = (half: number) =>
@@ -153,17 +188,18 @@ export class Mechanism {
         const size = body.shape.spread.map((x) => Math.max(half * x, 0.62 * thick));
         return [{ body: k, local: matrixOf(body.shape, new Vector3(...size)), colour: colourAt(k) }];
       });
-    const ball = BALLS[detail]();
+    const round = ball(detail, bodies.length, merged);
     this.solids = {
-      ellipsoids: new Copies(ball, material(), solid(Math.sqrt(5))),
-      boxes: new Copies(new BoxGeometry(2, 2, 2), material(), solid(Math.sqrt(3))),
+      ellipsoids: copies(round, solid(Math.sqrt(5))),
+      boxes: copies(new BoxGeometry(2, 2, 2), solid(Math.sqrt(3))),
     };
 
-    const tube = TUBES[detail]();
+    // the ends of links are inside of joints
+    const tube = new CylinderGeometry(1, 1, 1, SIDES[detail], 1, true);
+    const barrel = new CylinderGeometry(1, 1, 1, SIDES[detail], 1, detail === "rough");
     const bone = (body: number) => new Color("#8b95a3").lerp(colourAt(body), 0.55);
-    this.links = new Copies(
+    this.links = copies(
       tube,
-      material(),
       bodies.flatMap((body, k) =>
         k === 0 ? [] : body.reaches.map((end) => ({ body: k, local: between(ZERO, new Vector3(...end), 0.5 * thick), colour: bone(k) })),
       ),
@@ -171,9 +207,9 @@ export class Mechanism {
 
     // joints: barrels about their axis, blocks for slides, balls for ball joints
     const steel = new Color("#4a5361");
-    const barrels: Copies["parts"] = [];
-    const blocks: Copies["parts"] = [];
-    const balls: Copies["parts"] = [];
+    const barrels: Part[] = [];
+    const blocks: Part[] = [];
+    const balls: Part[] = [];
     const axisEnds: { body: number; at: Vector3; colour: Color }[] = [];
     bodies.forEach((body, k) => {
       if (k === 0 || !body.axes) return;
@@ -197,11 +233,11 @@ export class Mechanism {
       });
     });
     this.joints = [
-      new Copies(tube, material(), barrels),
-      new Copies(new BoxGeometry(2, 2, 2), material(), blocks),
-      new Copies(ball, material(), balls),
+      copies(barrel, barrels),
+      copies(new BoxGeometry(2, 2, 2), blocks),
+      copies(round, balls),
     ];
-    this.axes = new Lines(axisEnds);
+    this.axes = new Lines(axisEnds, true);
 
     // where the ground holds the mechanism: a foot that points at the joint
     const gravity = new Vector3(...subject.model.gravity);
@@ -213,11 +249,11 @@ export class Mechanism {
       const at = new Vector3(...body.placement!.p).addScaledVector(down, size / 2);
       return [{ body: 0, local: new Matrix4().compose(at, turn, new Vector3(size, size, size)), colour: new Color("#6b7582") }];
     });
-    this.feet = new Copies(new ConeGeometry(0.75, 1, 4), material(), feet);
+    this.feet = copies(new ConeGeometry(0.75, 1, 4), feet);
 
     // cut joints: where the two bodies should meet, and what is between them
     const orange = new Color("#d55e00");
-    const cuts: Copies["parts"] = [];
+    const cuts: Part[] = [];
     const gapEnds: { body: number; at: Vector3; colour: Color }[] = [];
     for (const constraint of constraints) {
       constraint.bodies?.forEach((body, side) => {
@@ -227,18 +263,22 @@ export class Mechanism {
         gapEnds.push({ body, at: new Vector3(...constraint.poses![side].p), colour: orange });
       });
     }
-    this.loops = new Copies(new OctahedronGeometry(1), material(), cuts);
+    this.loops = copies(new OctahedronGeometry(1), cuts);
     this.gaps = new Lines(gapEnds);
 
+    const sizes = bodies.map(sizeOf);
+    // a large body hides a small dot
+    const dot = Math.max(0.6 * thick, 0.012 * Math.max(...sizes));
     const dark = new Color("#f2c14e");
-    this.centres = new Copies(
-      BALLS[detail === "fine" ? "plain" : "rough"](),
-      new MeshLambertMaterial({ depthTest: false, transparent: true, opacity: 0.95 }),
+    this.centres = copies(
+      detail === "fine" ? new SphereGeometry(1, 10, 6) : octahedron(),
       bodies.flatMap((body, k) =>
         body.shape
-          ? [{ body: k, local: new Matrix4().makeTranslation(...body.shape.p).scale(new Vector3().setScalar(0.4 * thick)), colour: dark }]
+          ? [{ body: k, local: new Matrix4().makeTranslation(...body.shape.p).scale(new Vector3().setScalar(dot)), colour: dark }]
           : [],
       ),
+      0.95,
+      false,
     );
 
     const axisColours = ["#d55e00", "#009e73", "#0072b2"].map((c) => new Color(c));
@@ -250,11 +290,19 @@ export class Mechanism {
       triads.flatMap(({ body, pose }) =>
         axisColours.flatMap((c, axis) => {
           const matrix = matrixOf(pose);
-          const tip = new Vector3().setComponent(axis, 0.28 * this.unit);
+          const tip = new Vector3().setComponent(axis, 0.28 * Math.max(this.unit, 0.5 * sizes[body]));
           return [ZERO.clone(), tip].map((at) => ({ body, at: at.applyMatrix4(matrix), colour: c }));
         }),
       ),
+      true,
     );
+
+    this.whole = new Mesh(
+      new SphereGeometry(1, 12, 8),
+      new MeshBasicMaterial({ color: "#e3178a", depthTest: false, transparent: true, opacity: 0.9 }),
+    );
+    this.whole.scale.setScalar(1.5 * dot);
+    this.whole.renderOrder = 2;
 
     this.mark = new LineSegments(
       new EdgesGeometry(new BoxGeometry(2, 2, 2)),
@@ -270,7 +318,7 @@ export class Mechanism {
 
     this.group.add(
       this.solids.ellipsoids.mesh, this.solids.boxes.mesh, this.visuals, this.links.mesh, ...this.joints.map((j) => j.mesh),
-      this.feet.mesh, this.loops.mesh, this.gaps.lines, this.centres.mesh, this.axes.lines, this.frames.lines, this.mark,
+      this.feet.mesh, this.loops.mesh, this.gaps.lines, this.centres.mesh, this.axes.lines, this.frames.lines, this.whole, this.mark,
       ...this.trails.map((t) => t.line),
     );
   }
@@ -279,7 +327,7 @@ export class Mechanism {
   makeShadow(material: Material): Group {
     const group = new Group();
     for (const copies of [this.solids.ellipsoids, this.solids.boxes, this.links]) {
-      if (!copies.parts.length || this.detail !== "fine") continue;
+      if (!copies.parts.length || this.detail !== "fine" || copies instanceof Merged) continue;
       const shadow = new InstancedMesh(copies.mesh.geometry, material, copies.parts.length);
       shadow.instanceMatrix = copies.mesh.instanceMatrix;
       shadow.frustumCulled = false;
@@ -293,15 +341,25 @@ export class Mechanism {
     return this.visualBodies.length > 0;
   }
 
+  get visualCount() {
+    return this.visualBodies.length;
+  }
+
   private addVisual(visual: Visual, overlaid: boolean) {
-    const { box, cylinder, sphere, mesh } = visual.geometry;
+    const { box, cylinder, capsule, sphere, ellipsoid, mesh } = visual.geometry;
+    const [around, along] = this.detail === "fine" ? [32, 20] : [12, 8];
     let geometry: BufferGeometry;
     let own = new Matrix4();
     if (box) geometry = new BoxGeometry(...box);
-    else if (cylinder) {
-      geometry = new CylinderGeometry(cylinder[0], cylinder[0], cylinder[1], 32);
-      own = new Matrix4().makeRotationX(Math.PI / 2); // URDF: along z
-    } else if (sphere) geometry = new SphereGeometry(sphere, 32, 20);
+    else if (cylinder || capsule) {
+      const [radius, length] = (cylinder ?? capsule)!;
+      geometry = cylinder ? new CylinderGeometry(radius, radius, length, around) : new CapsuleGeometry(radius, length, along >> 1, around);
+      own = new Matrix4().makeRotationX(Math.PI / 2); // their axis is z
+    } else if (sphere) geometry = new SphereGeometry(sphere, around, along);
+    else if (ellipsoid) {
+      geometry = new SphereGeometry(1, around, along);
+      own = new Matrix4().makeScale(...ellipsoid);
+    }
     else if (mesh) {
       const indexed = new BufferGeometry();
       indexed.setAttribute("position", new BufferAttribute(floats(mesh.vertices), 3));
@@ -311,8 +369,9 @@ export class Mechanism {
       geometry.computeVertexNormals();
       own = new Matrix4().makeScale(...mesh.scale);
     } else return;
-    const [r, g, b, a] = visual.colour ?? [...new Color(colourOf(visual.body - 1)).toArray(), 1];
-    const material = new MeshLambertMaterial({ color: new Color().setRGB(r, g, b, "srgb"), side: DoubleSide });
+    const [r, g, b, a] = visual.colour ?? [0, 0, 0, 1];
+    const colour = visual.colour ? new Color().setRGB(r, g, b, "srgb") : new Color(visual.body ? colourOf(visual.body - 1) : "#8b95a3");
+    const material = new MeshLambertMaterial({ color: colour, side: DoubleSide });
     material.opacity = overlaid ? 0.35 : a;
     material.transparent = material.opacity < 1;
     const drawn = new Mesh(geometry, material);
@@ -358,7 +417,7 @@ export class Mechanism {
     for (const joint of this.joints) joint.mesh.visible = style !== "visuals" && !alone && (this.detail !== "rough" || style === "links");
     this.feet.mesh.visible = style !== "visuals" && !alone;
     this.loops.mesh.visible = this.gaps.lines.visible = shown.loops && !alone;
-    this.centres.mesh.visible = shown.centres && !alone;
+    this.centres.mesh.visible = this.whole.visible = shown.centres && !alone;
     this.axes.lines.visible = shown.axes && !alone;
     this.frames.lines.visible = shown.frames && !alone;
     for (const trail of this.trails) trail.line.visible = shown.trails && !alone;
@@ -405,6 +464,7 @@ export class Mechanism {
     if (this.visuals.visible) {
       for (const { mesh, body, local } of this.visualBodies) mesh.matrix.multiplyMatrices(world[body], local);
     }
+    if (this.whole.visible) this.massCentre(this.whole.position);
     if (this.marked) this.placeMark();
   }
 
@@ -429,12 +489,13 @@ export class Mechanism {
     const colours = line.geometry.attributes.color as BufferAttribute;
     const tint = new Color(colourOf(body - 1));
     const last = lastNotAfter(motion.time, t);
-    const first = Math.max(0, last - TRAIL + 2);
+    const first = Math.max(0, last - (this.detail === "fine" ? TRAIL : SHORT_TRAIL) + 2);
     const p = new Vector3();
+    const turn = new Quaternion();
     let n = 0;
     for (let frame = first; frame <= last; frame++) {
       const pose = motion.pose(frame, body);
-      p.copy(at).applyQuaternion(quaternion(pose, 3));
+      p.copy(at).applyQuaternion(turn.set(pose[4], pose[5], pose[6], pose[3]));
       places.setXYZ(n, p.x + pose[0], p.y + pose[1], p.z + pose[2]);
       colours.setXYZW(n, tint.r, tint.g, tint.b, 0.75 * ((frame - first + 1) / (last - first + 1)) ** 1.5);
       n++;
@@ -452,7 +513,7 @@ export class Mechanism {
     const found: { body: number; at: Vector3; distance: number }[] = [];
     for (const copies of targets) {
       const [hit] = ray.intersectObject(copies.mesh, false);
-      if (hit) found.push({ body: copies.parts[hit.instanceId!].body, at: hit.point, distance: hit.distance });
+      if (hit) found.push({ body: copies.partOf(hit).body, at: hit.point, distance: hit.distance });
     }
     if (this.visuals.visible) {
       for (const { mesh, body } of this.visualBodies) {
@@ -532,14 +593,15 @@ function extentOf(poses: Float32Array): number {
   return Number.isFinite(extent) ? extent : 0;
 }
 
+/** How far a body reaches, m. */
+function sizeOf(body: Body): number {
+  const reach = Math.max(0, ...body.reaches.map((end) => Math.hypot(...end)));
+  return Math.max(reach, body.shape ? Math.sqrt(12) * Math.max(...body.shape.spread) : 0);
+}
+
 /** The median size of the bodies: how thick lines and joints are drawn. */
 function unitOf(subject: Subject): number {
-  const sizes = subject.model.bodies.flatMap((body) => {
-    const reach = Math.max(0, ...body.reaches.map((end) => Math.hypot(...end)));
-    const spread = body.shape ? Math.sqrt(12) * Math.max(...body.shape.spread) : 0;
-    const size = Math.max(reach, spread);
-    return size > 0 ? [size] : [];
-  });
+  const sizes = subject.model.bodies.map(sizeOf).filter((size) => size > 0);
   sizes.sort((a, b) => a - b);
   return sizes.length ? sizes[sizes.length >> 1] : 1;
 }

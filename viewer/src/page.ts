@@ -26,8 +26,8 @@ export function short(x: number | null | undefined, digits = 4): string {
   if (x == null || !Number.isFinite(x)) return "–";
   if (x === 0) return "0";
   const size = Math.abs(x);
-  const text = size < 1e-3 || size >= 1e5 ? x.toExponential(Math.max(0, digits - 2)) : String(Number(x.toPrecision(digits)));
-  return text.replace("-", "−").replace("e+", "e");
+  const text = size < 1e-3 || size >= 1e5 ? Number(x.toPrecision(Math.max(1, digits - 1))).toExponential() : String(Number(x.toPrecision(digits)));
+  return text.replaceAll("-", "−").replace("e+", "e");
 }
 
 /** A value of a style variable. */

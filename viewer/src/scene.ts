@@ -99,8 +99,13 @@ export interface Audit {
 
 export interface Geometry {
   box?: Vector;
+  /** Radius and length. */
   cylinder?: [number, number];
+  /** Radius, and length without the half spheres. */
+  capsule?: [number, number];
   sphere?: number;
+  /** Semi-axes. */
+  ellipsoid?: Vector;
   mesh?: { vertices: string; faces: string; scale: Vector };
 }
 
@@ -153,8 +158,13 @@ export interface Render {
   height: number;
   times: number[];
   view: "corner" | "front" | "side" | "top";
+  /** Instead of a view: from which direction, in world axes. */
+  from: Vector | null;
+  zoom: number;
   dark: boolean;
   clock: boolean;
+  /** Pictures per second of a movie in H.264; null asks for pictures. */
+  movie: number | null;
 }
 
 export interface Scene {

@@ -5,6 +5,7 @@ import {
   PerspectiveCamera, Quaternion, Raycaster, Scene as World, Vector2, Vector3, WebGLRenderer,
 } from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
+import { BRIGHTNESS, FROM_BELOW, light } from "./merged";
 import { type Detail, Mechanism, type Shown, type Style } from "./mechanism";
 import { Motion, type Scene } from "./scene";
 import { colour } from "./page";
@@ -46,7 +47,7 @@ export class Stage {
   private readonly perspective = new PerspectiveCamera(FIELD_OF_VIEW, 1, 0.01, 1000);
   private readonly orthographic = new OrthographicCamera(-1, 1, 1, -1, -1000, 1000);
   private readonly controls: OrbitControls;
-  private readonly sun = new DirectionalLight(0xffffff, 2.1);
+  private readonly sun = new DirectionalLight(0xffffff, BRIGHTNESS);
   private readonly up: Vector3;
   private floor: GridHelper | null = null;
   private readonly pull = new Line(new BufferGeometry(), new LineBasicMaterial({ color: "#d55e00", depthTest: false }));
@@ -58,9 +59,11 @@ export class Stage {
   private ratio: number;
 
   constructor(holder: HTMLElement, scene: Scene, wanted: Detail | null = null) {
-    const many = scene.subjects.some((subject) => subject.model.bodies.length > MANY);
-    const detail = wanted ?? (drawsInSoftware() ? (many ? "rough" : "plain") : many ? "plain" : "fine");
-    this.mechanisms = scene.subjects.map((subject, k) => new Mechanism(subject, subject.motion ? new Motion(subject) : null, k, detail));
+    const most = Math.max(...scene.subjects.map((subject) => subject.model.bodies.length));
+    const slow = drawsInSoftware();
+    const detail = wanted ?? (most <= MANY ? (slow ? "plain" : "fine") : slow ? "rough" : "plain");
+    const merged = slow && detail !== "fine";
+    this.mechanisms = scene.subjects.map((subject, k) => new Mechanism(subject, subject.motion ? new Motion(subject) : null, k, detail, merged));
     const first = this.mechanisms[0];
     this.shown = {
       style: first.hasVisuals ? "visuals" : "ellipsoids",
@@ -79,7 +82,10 @@ export class Stage {
     holder.append(this.canvas);
 
     this.pull.visible = this.pull.frustumCulled = false;
-    this.world.add(this.pull, new HemisphereLight(0xffffff, 0x98a2b3, 2.1), this.sun, this.sun.target);
+    const sky = new HemisphereLight(0xffffff, FROM_BELOW, BRIGHTNESS);
+    sky.position.copy(this.up);
+    light.up.value.copy(this.up);
+    this.world.add(this.pull, sky, this.sun, this.sun.target);
     for (const mechanism of this.mechanisms) {
       this.world.add(mechanism.group);
       mechanism.show(this.shown);
@@ -214,7 +220,8 @@ export class Stage {
     if (from === "corner" && this.mechanisms[0].motion && this.isFlat()) eye.copy(this.flatNormal());
     const target = this.target();
     const wide = Math.min(1, this.perspective.aspect || 1);
-    const distance = (1.02 * this.radius) / Math.sin((FIELD_OF_VIEW * Math.PI) / 360) / wide;
+    // a little air, and room for the bar at the top
+    const distance = (1.15 * this.radius) / Math.sin((FIELD_OF_VIEW * Math.PI) / 360) / wide;
     for (const camera of [this.perspective, this.orthographic]) {
       camera.position.copy(target).addScaledVector(eye.normalize(), distance);
     }
@@ -334,8 +341,15 @@ export class Stage {
     const left = this.up.clone().cross(view).normalize();
     this.sun.position.copy(eye).addScaledVector(left, 0.6 * this.radius * 4).addScaledVector(this.up, 0.9 * this.radius * 4);
     this.sun.target.position.copy(this.controls.target);
+    light.sun.value.copy(this.sun.position).sub(this.controls.target).normalize();
     this.renderer.render(this.world, this.camera);
     this.pictures++;
+  }
+
+  /** Waits until the picture is drawn. */
+  finish() {
+    const gl = this.renderer.getContext();
+    gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
   }
 
   /** Fewer pixels where drawing is slow, more again where it is not. */
@@ -377,6 +391,10 @@ export class Stage {
     return ray.origin.clone().addScaledVector(ray.direction, reach);
   }
 
+  /** To the right and upwards in the picture. */
+  sideways = () => new Vector3().setFromMatrixColumn(this.camera.matrixWorld, 0);
+  upwards = () => new Vector3().setFromMatrixColumn(this.camera.matrixWorld, 1);
+
   /** Steps back where the mechanism has grown out of the picture. */
   makeRoom() {
     if (this.follows) return;
@@ -412,6 +430,18 @@ export class Stage {
     const eye = new Vector3(...direction).normalize();
     const distance = this.perspective.position.distanceTo(this.controls.target);
     for (const camera of [this.perspective, this.orthographic]) camera.position.copy(this.controls.target).addScaledVector(eye, -distance);
+    this.controls.update();
+    this.onchange();
+  }
+
+  /** Turns the view about the upward axis, and tilts it, by angles in radians. */
+  turn(around: number, over: number) {
+    for (const camera of [this.perspective, this.orthographic]) {
+      const eye = camera.position.clone().sub(this.controls.target);
+      const tilt = Math.min(3.1, Math.max(0.04, eye.angleTo(this.up) - over)) - eye.angleTo(this.up);
+      eye.applyAxisAngle(this.up.clone().cross(eye).normalize(), tilt).applyAxisAngle(this.up, around);
+      camera.position.copy(this.controls.target).add(eye);
+    }
     this.controls.update();
     this.onchange();
   }

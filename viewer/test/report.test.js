@@ -119,7 +119,7 @@ test("the cursor of the plots follows the time, and a plot moves the time", asyn
   const rows = readFileSync(join(folder, "arm.csv"), "utf8").split("\n").filter((l) => /^\d/.test(l));
   await page.evaluate(() => catena.seek(2));
   const shown = await page.locator(".legend .value").first().textContent();
-  assert.ok(Math.abs(Number(shown.replace("−", "-")) - Number(rows[200].split(",")[1])) < 1e-3, shown);
+  assert.ok(Math.abs(Number(shown.replaceAll("−", "-")) - Number(rows[200].split(",")[1])) < 1e-3, shown);
   await page.context().close();
 });
 
@@ -184,16 +184,28 @@ test("a phone shows the stage above the panels, without sideways scrolling", asy
 
 test("dark and light, and keys without a mouse", async () => {
   const page = await open(browser, fileUrl("arm.html"), { colorScheme: "dark" });
-  const back = () => page.evaluate(() => getComputedStyle(document.querySelector("header")).backgroundColor);
-  const dark = await back();
+  const ground = () => page.evaluate(() => getComputedStyle(document.querySelector("header")).backgroundColor);
+  const dark = await ground();
   await page.keyboard.press("d");
-  assert.notEqual(await back(), dark);
+  assert.notEqual(await ground(), dark);
   await page.keyboard.press("End");
   assert.equal(await page.evaluate(() => catena.time()), 3);
   await page.keyboard.press("Home");
   await page.keyboard.press("ArrowRight");
   const t = await page.evaluate(() => catena.time());
   assert.ok(t > 0.005 && t < 0.02, String(t));
+  // the view turns and tilts by keys, and comes back
+  const corner = () => page.evaluate(() => catena.project([0.5, 0.3, 0.4]));
+  const [x0, y0] = await corner();
+  await page.keyboard.press("]");
+  const [x1] = await corner();
+  assert.ok(Math.abs(x1 - x0) > 3, `${x0} ${x1}`);
+  await page.keyboard.press("[");
+  await page.keyboard.press("PageUp");
+  assert.ok(Math.abs((await corner())[1] - y0) > 1);
+  await page.keyboard.press("PageDown");
+  const back = await corner();
+  assert.ok(Math.hypot(back[0] - x0, back[1] - y0) < 0.01, `${back}`);
   // from one tab to the next by arrow keys
   await page.locator("#tab-0").focus();
   await page.keyboard.press("ArrowRight");

@@ -37,6 +37,22 @@ await shot("model", server.url, async (page) => {
 });
 server.kill();
 
+const live = await serve("pendulum-5", "--live");
+await shot("live", live.url, async (page) => {
+  await page.waitForFunction(() => document.querySelector("[role=status]").textContent === "paused");
+  await page.evaluate(() => catena.zoom(1.6));
+  const [x, y] = await page.evaluate(() => catena.project(catena.poses().slice(35, 38)));
+  await page.keyboard.down("Shift");
+  await page.mouse.move(x, y + 4);
+  await page.mouse.down();
+  await page.mouse.move(x + 180, y - 160, { steps: 5 });
+  for (let step = 1; step <= 40; step++) {
+    await page.getByRole("button", { name: "Step 20 ms" }).evaluate((button) => button.click());
+    await page.waitForFunction((t) => Math.abs(catena.time() - t) < 1e-6, 0.02 * step);
+  }
+});
+live.kill();
+
 run("simulate", "four-bar-3", "--random", "1", "--duration", "4", "--audit", "report", "-o", "bars.parquet");
 run("report", "bars.parquet");
 await shot("loops", fileUrl("bars.html"), (page) => page.evaluate(() => catena.seek(0.45)), { colorScheme: "dark" });

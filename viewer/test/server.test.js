@@ -1,8 +1,10 @@
 // A served page: sliders, matrices, live runs, and strangers.
 
 import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { launch, open, run, serve } from "./browser.js";
+import { folder, launch, open, root, run, serve } from "./browser.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -39,7 +41,7 @@ test("sliders move the model, and the efforts are the engine's gravity torques",
   await page.keyboard.press("ArrowLeft");
   const [{ inertia }] = JSON.parse(run("evaluate", "stanford", "--q", q.join(), "--json"));
   const entry = (await page.locator(".entry").first().textContent()).split(": ")[1];
-  assert.ok(Math.abs(Number(entry.replace("−", "-")) - inertia[0][0]) < 1e-5 * Math.abs(inertia[0][0]), entry);
+  assert.ok(Math.abs(Number(entry.replaceAll("−", "-")) - inertia[0][0]) < 1e-5 * Math.abs(inertia[0][0]), entry);
   assert.deepEqual(page.errors, []);
   await page.context().close();
   server.kill();
@@ -81,6 +83,69 @@ test("a page of another site gets nothing", async () => {
   server.kill();
 });
 
+test("a long run is thinned out by the server, and keeps its peaks", async () => {
+  run("simulate", "planar3", "--q", "1,0.5,0.3", "--gravity", "0,-9.81,0", "--duration", "40", "--interval", "0.001", "--rtol", "1e-6",
+    "--audit", "report", "-o", "long.parquet");
+  run("simulate", "planar3", "--q", "1,0.5,0.3", "--gravity", "0,-9.81,0", "--duration", "40", "--interval", "0.001", "--rtol", "1e-6",
+    "--audit", "report", "-o", "long.csv");
+  const server = await serve("long.parquet");
+  const { motion } = (await (await fetch(server.url + "scene.json")).json()).subjects[0];
+  assert.equal(motion.rows, 40_001);
+  assert.ok(motion.frames <= 20_000);
+  const numbers = ({ values, bits }) => {
+    const bytes = Buffer.from(values, "base64");
+    return bits === 64 ? new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8) : new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+  };
+  const lines = readFileSync(join(folder, "long.csv"), "utf8").split("\n").filter((line) => line && !line.startsWith("#"));
+  const names = lines[0].split(",");
+  for (const name of ["kinetic", "v.joint3"]) {
+    const column = motion.columns.find((c) => c.name === name);
+    const thin = numbers(column);
+    assert.ok(thin.length <= 6000, `${thin.length} points`);
+    const k = names.findIndex((n) => n.startsWith(name));
+    const all = lines.slice(1).map((line) => Number(line.split(",")[k]));
+    const [low, high] = [Math.min(...all), Math.max(...all)];
+    assert.ok(Math.abs(Math.max(...thin) - high) < 1e-6 * (high - low), name);
+    assert.ok(Math.abs(Math.min(...thin) - low) < 1e-6 * (high - low), name);
+  }
+  const page = await open(browser, server.url);
+  await page.evaluate(() => catena.tab("Audit"));
+  assert.match(await page.locator("[role=tabpanel]:visible").textContent(), /40001, 20000 in the animation/);
+  assert.deepEqual(page.errors, []);
+  await page.context().close();
+  server.kill();
+});
+
+test("shapes and meshes of MJCF and URDF files are drawn", async () => {
+  const corners = Buffer.from(new Float32Array([0, 0, 0, 1, 0, 0, 0, 1, 0]).buffer).toString("base64");
+  writeFileSync(join(folder, "sail.gltf"), JSON.stringify({
+    asset: { version: "2.0" }, scenes: [{ nodes: [0] }], nodes: [{ mesh: 0 }],
+    meshes: [{ primitives: [{ attributes: { POSITION: 0 } }] }],
+    accessors: [{ bufferView: 0, componentType: 5126, count: 3, type: "VEC3" }],
+    bufferViews: [{ buffer: 0, byteLength: 36 }], buffers: [{ byteLength: 36, uri: `data:application/octet-stream;base64,${corners}` }],
+  }));
+  writeFileSync(join(folder, "boat.urdf"), `<robot name="boat"><link name="base"/><link name="mast"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial><visual><geometry><mesh filename="sail.gltf"/></geometry></visual>
+    <visual><geometry><mesh filename="lost.stl"/></geometry></visual></link>
+    <joint name="j" type="continuous"><parent link="base"/><child link="mast"/><axis xyz="0 0 1"/></joint></robot>`);
+  for (const [model, count] of [[join(root, "models/two_legs.xml"), 7], ["boat.urdf", 1]]) {
+    const server = await serve(model);
+    const page = await open(browser, server.url);
+    assert.equal(await page.locator("#style").inputValue(), "visuals");
+    assert.equal(await page.evaluate(() => catena.visuals()), count, model);
+    if (count === 1) {
+      // the middle of the triangle is under the pointer
+      const [x, y] = await page.evaluate(() => (catena.look("top"), catena.project([0.3, 0.3, 0])));
+      await page.mouse.click(x, y);
+      assert.equal(await page.evaluate(() => catena.chosen()), 1);
+      assert.match(server.complaints(), /lost\.stl is not there/);
+    }
+    assert.deepEqual(page.errors, []);
+    await page.context().close();
+    server.kill();
+  }
+});
+
 test("a live run moves, pauses and steps", async () => {
   const server = await serve("pendulum-3", "--live", "--random", "2");
   const page = await open(browser, server.url);
@@ -94,6 +159,20 @@ test("a live run moves, pauses and steps", async () => {
   assert.equal(await page.evaluate(() => catena.time()), paused);
   await page.getByRole("button", { name: "Step 20 ms" }).click();
   await page.waitForFunction((t) => Math.abs(catena.time() - t - 0.02) < 1e-6, paused);
+  // what cannot be done is said, and stays to be read
+  await page.locator("#drive").selectOption("hold");
+  await page.waitForFunction(() => /take the brakes/.test(document.querySelector("[role=status]").textContent));
+  await page.waitForTimeout(200);
+  assert.match(await page.locator("[role=status]").first().textContent(), /take the brakes/);
+  // friction that no weight overcomes holds it
+  await page.locator("#dry").fill("1");
+  await page.locator("#viscous").fill("1");
+  await page.keyboard.press("Escape");
+  await page.evaluate(() => catena.play());
+  await page.waitForFunction(() => {
+    const energy = [...document.querySelectorAll(".facts dt")].find((dt) => dt.textContent === "kinetic").nextSibling.textContent;
+    return Number(energy.split(" ")[0].replaceAll("−", "-")) < 1e-9;
+  });
   assert.deepEqual(page.errors, []);
   await page.context().close();
   server.kill();
@@ -125,6 +204,20 @@ test("Shift and the pointer pull a body along", async () => {
     { timeout: 20_000 },
   );
   await page.mouse.up();
+  await page.keyboard.up("Shift");
+  // the same by keys
+  await page.getByRole("button", { name: "Start anew" }).click();
+  await page.waitForFunction(() => catena.time() < 0.3);
+  await page.keyboard.press("n");
+  await page.keyboard.press("n");
+  await page.keyboard.press("n");
+  assert.equal(await page.evaluate(() => catena.chosen()), 3);
+  const [before] = await place();
+  await page.locator("canvas").first().focus();
+  await page.keyboard.down("Shift");
+  await page.keyboard.down("ArrowRight");
+  await page.waitForFunction((x) => catena.project(catena.poses().slice(21, 24))[0] > x + 15, before, { timeout: 20_000 });
+  await page.keyboard.up("ArrowRight");
   await page.keyboard.up("Shift");
   assert.deepEqual(page.errors, []);
   await page.context().close();

@@ -28,7 +28,7 @@ mod words;
 use std::ffi::OsString;
 
 /// The experiment of a study file, for whoever else computes its samples.
-pub use commands::sweep::{Carried, Mode, Simulations};
+pub use commands::sweep::{Engine, Function, Shipment, Simulations};
 
 /// What a run file holds, for whoever else writes one: its columns, its audit with the events, and how its numbers were computed.
 pub use commands::simulate::{Chosen, Layout, arithmetic, stops_description, stored};

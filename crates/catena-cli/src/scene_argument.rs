@@ -40,10 +40,11 @@ impl Sight {
             return Sight::of_run(path, budget, visuals);
         }
         let model = options.of(name).whole_model()?;
-        let is_urdf = path
-            .extension()
-            .is_some_and(|e| e.eq_ignore_ascii_case("urdf"));
-        let visuals = visuals.or(is_urdf.then_some(path));
+        let shows = path.extension().is_some_and(|extension| {
+            let extension = extension.to_string_lossy().to_lowercase();
+            ["urdf", "xml", "mjcf"].contains(&extension.as_str())
+        });
+        let visuals = visuals.or(shows.then_some(path));
         let subject = with_equations(Subject::of_model(model.name(), &model), &model);
         Sight::with_visuals(subject, model, None, visuals)
     }
@@ -69,7 +70,7 @@ impl Sight {
         visuals: Option<&Path>,
     ) -> Result<Self> {
         let (shapes, notes) = match visuals {
-            Some(path) => visual::of_urdf(path, &model)?,
+            Some(path) => visual::of_file(path, &model)?,
             None => Default::default(),
         };
         Ok(Sight {

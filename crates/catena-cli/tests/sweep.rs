@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, numbers, run_in};
+use common::{Folder, numbers, run_in, run_with};
 use std::path::Path;
 
 /// A study of the two-link arm; what differs between tests is put in place of the words in capitals.
@@ -523,6 +523,68 @@ fn mistakes() {
         assert!(run.stderr.starts_with(message), "{new}\n{}", run.stderr);
         assert!(!folder.path().join("x.parquet.journal").exists(), "{new}");
     }
+}
+
+/// A cluster is reached through an interpreter; what it lacks is named, and a helper that dies leaves a study that can be resumed.
+#[cfg(unix)]
+#[test]
+fn a_cluster_that_cannot_be_reached() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder("sweep-no-cluster");
+    let on_cluster = |python: &str, more: &[&str]| {
+        let words = ["sweep", "study.toml", "-o", "x.csv", "--engine", "ray"];
+        let words = [&words[..], more].concat();
+        let run = run_with(folder.path(), &words, &[("CATENA_PYTHON", python)]);
+        assert_eq!(run.code, 2);
+        run.stderr
+    };
+    let journal = folder.path().join("x.csv.journal");
+    let said = on_cluster("./no-such-python", &[]);
+    let wanted = "error: --engine ray: `./no-such-python` cannot be started: ";
+    assert!(said.starts_with(wanted), "{said}");
+    assert!(said.contains("pip install 'catena[ray]'"), "{said}");
+    for (script, wanted) in [
+        (
+            "echo \"$0: No module named catena\" >&2; exit 1",
+            "error: --engine ray: `./python` does not have the package catena\nhint: install it with `pip install 'catena[ray]'`",
+        ),
+        (
+            "echo 'error {\"message\": \"no cluster\", \"hint\": \"start one\"}'",
+            "error: --engine ray: no cluster\nhint: start one\n",
+        ),
+        (
+            "echo hello",
+            "error: --engine ray: the process says `hello`\n",
+        ),
+        (
+            "echo out of memory >&2",
+            "error: --engine ray: the process that speaks with Ray has ended: out of memory\n",
+        ),
+    ] {
+        folder.write("python", &format!("#!/bin/sh\n{script}\n"));
+        let path = folder.path().join("python");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("a script");
+        let said = on_cluster("./python", &["--address", "127.0.0.1:6379"]);
+        assert!(said.starts_with(wanted), "{said}");
+        assert!(!journal.exists(), "{script}");
+    }
+    folder.write(
+        "python",
+        "#!/bin/sh\necho ready\necho samples 9\necho 12345678\ncat > sent\n",
+    );
+    let said = on_cluster("./python", &[]);
+    let wanted = "error: samples have arrived damaged: a checksum is wrong\n";
+    assert!(said.starts_with(wanted), "{said}");
+    assert!(journal.exists());
+    // what was sent: the study with its model, and what is missing
+    let sent = String::from_utf8(bytes(&folder, "sent")).expect("UTF-8");
+    let arm = String::from_utf8(bytes(&folder, "arm.urdf")).expect("UTF-8");
+    assert!(
+        sent.starts_with("{\"address\":null,\"shipment\":"),
+        "{sent}"
+    );
+    assert!(sent.contains(&arm) && sent.contains(STUDY), "{sent}");
+    assert!(sent.ends_with("{\"missing\":[[0,40]]}\n"), "{sent}");
 }
 
 #[cfg(unix)]

@@ -7,13 +7,14 @@ pub use crate::nearest::advice;
 pub use crate::toml_tree::parse as parse_toml;
 pub use crate::tree::{Entry, Node, Value};
 
+use crate::files;
 use catena::error::{Error, ErrorKind, Place, Result};
 use std::io;
 use std::path::Path;
 
 /// The text of a file; the name appears in messages.
 pub fn read_text(path: &Path, file_name: &str) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+    let bytes = files::read(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             file_error(ErrorKind::File, file_name, "the file does not exist")
         }

@@ -561,3 +561,41 @@ fn the_first_element_decides() {
     }
     std::fs::remove_file(&path).expect("it was there");
 }
+
+/// Geoms are drawn where MuJoCo has them: the numbers are those of `geom_xpos` of MuJoCo 4.0 for `shapes.xml`.
+#[test]
+fn geoms_are_drawn_where_they_are() {
+    let path = folder().join("shapes.xml");
+    let drawing = catena_io::drawing::of_mjcf(&path).expect("a drawing");
+    assert_eq!((drawing.shapes.len(), drawing.notes.len()), (12, 0));
+    let model = read_model(&path, &ReadOptions::default()).expect("a model");
+    let state = State::start(&model);
+    let mut dynamics = Dynamics::new(&model);
+    let still = vec![0.0; model.nv()];
+    let world = dynamics
+        .kinematics(&state, &still)
+        .expect("poses")
+        .world_from_body
+        .clone();
+    let places: Vec<[f64; 3]> = drawing
+        .shapes
+        .iter()
+        .map(|shape| {
+            let link = shape.link.as_deref().expect("a link");
+            let frame = model.tree().frame(link).expect("a frame");
+            let pose = world[frame.body] * frame.body_from_frame * shape.link_from_shape;
+            pose.translation.to_array()
+        })
+        .collect();
+    let expected = [
+        (1, [0.070447979334, 0.283838664359, 1.045801271085]),
+        (4, [0.709064487129, 0.354608623837, 1.059158144406]),
+        (6, [0.658471663852, 0.322083265724, 1.390979676795]),
+        (11, [0.794514802959, 0.430806986175, 1.122332292826]),
+    ];
+    for (k, wanted) in expected {
+        for (found, wanted) in places[k].iter().zip(wanted) {
+            assert!((found - wanted).abs() < 1e-9, "geom {k}: {:?}", places[k]);
+        }
+    }
+}

@@ -2,10 +2,13 @@
 
 use crate::error::{guarded, raise, refuse};
 use catena::error::{Error, ErrorKind, Result};
-use catena_cli::{Mode, Simulations};
-use catena_study::{Sample, Study, carry_out};
+use catena_cli::{Engine, Function, Shipment, Simulations};
+use catena_study::{Ledger, Mode, Sample, carry_out, lines_of};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long signals wait.
@@ -22,10 +25,43 @@ fn row(sample: Sample) -> Row {
     (sample.index, sample.values, measures, failure)
 }
 
+/// A measure in Python: its name, what it is, and a function of values, names of columns, and numbers of a run as bytes.
+type Measure = (String, String, Py<PyAny>);
+
+fn function((name, text, function): Measure) -> Function {
+    let call = move |values: &[f64], columns: &[String], rows: &[f64]| {
+        Python::attach(|py| {
+            let bytes: Vec<u8> = rows.iter().flat_map(|x| x.to_ne_bytes()).collect();
+            let arguments = (values.to_vec(), columns.to_vec(), PyBytes::new(py, &bytes));
+            let found = function.call1(py, arguments);
+            found
+                .and_then(|found| found.extract::<f64>(py))
+                .map_err(|error| Error::new(ErrorKind::Input, error.to_string()))
+        })
+    };
+    Function {
+        name,
+        text,
+        call: Box::new(call),
+    }
+}
+
+fn functions(measures: Vec<Measure>) -> Vec<Function> {
+    measures.into_iter().map(function).collect()
+}
+
 /// The simulations of a study file.
 #[pyclass(module = "catena._catena", frozen)]
 pub struct StudyData {
-    simulations: Simulations,
+    simulations: Arc<Simulations>,
+}
+
+/// The books of a study whose samples somebody else computes.
+#[pyclass(module = "catena._catena", frozen)]
+pub struct LedgerData {
+    simulations: Arc<Simulations>,
+    /// None once it is finished.
+    ledger: Mutex<Option<Ledger>>,
 }
 
 /// Looks at signals now and then; the exception of one ends the study.
@@ -69,17 +105,138 @@ fn threads(wanted: usize) -> usize {
     }
 }
 
+fn mode_of(name: &str) -> Mode {
+    match name {
+        "resume" => Mode::Resume,
+        "overwrite" => Mode::Overwrite,
+        _ => Mode::New,
+    }
+}
+
+#[pymethods]
+impl LedgerData {
+    /// Samples that are not there, as pairs of the first and the one after the last.
+    #[getter]
+    fn missing(&self, py: Python<'_>) -> PyResult<Vec<(usize, usize)>> {
+        self.with(py, |_, ledger| {
+            let ranges = ledger.missing().into_iter();
+            Ok(ranges.map(|range| (range.start, range.end)).collect())
+        })
+    }
+
+    /// Takes samples, as lines of a journal; gives how many were not there yet.
+    fn take(&self, py: Python<'_>, lines: &[u8]) -> PyResult<usize> {
+        self.with(py, |simulations, ledger| {
+            let new = ledger.take_lines(simulations.study(), lines)?;
+            Ok(new.len())
+        })
+    }
+
+    /// Writes the results, once all samples are there.
+    fn finish(&self, py: Python<'_>) -> PyResult<Vec<Row>> {
+        let ledger = self.lock().take();
+        let ledger = ledger.ok_or_else(|| finished(py))?;
+        guarded(py, || {
+            let done = py.detach(|| ledger.finish(self.simulations.study()));
+            let carried = done.map_err(|error| raise(py, &error))?;
+            Ok(carried.samples.into_iter().map(row).collect())
+        })
+    }
+}
+
+fn finished(py: Python<'_>) -> PyErr {
+    refuse(py, "the study is finished", "begin it again")
+}
+
+impl LedgerData {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Ledger>> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(
+        &self,
+        py: Python<'_>,
+        what: impl FnOnce(&Simulations, &mut Ledger) -> Result<T>,
+    ) -> PyResult<T> {
+        guarded(py, || match self.lock().as_mut() {
+            None => Err(finished(py)),
+            Some(ledger) => what(&self.simulations, ledger).map_err(|error| raise(py, &error)),
+        })
+    }
+}
+
 #[pymethods]
 impl StudyData {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        measures: Vec<Measure>,
+        record: Vec<String>,
+    ) -> PyResult<Self> {
         guarded(py, || {
-            let made = Study::read(&path).and_then(|study| {
-                study.expect_design()?;
-                Simulations::new(study)
+            let opened = Simulations::open(&path)
+                .and_then(|simulations| simulations.with_functions(functions(measures), &record));
+            let simulations = opened.map_err(|error| raise(py, &error))?;
+            Ok(StudyData {
+                simulations: Arc::new(simulations),
+            })
+        })
+    }
+
+    /// A study that another machine has sent.
+    #[staticmethod]
+    fn unpack(
+        py: Python<'_>,
+        shipment: &[u8],
+        measures: Vec<Measure>,
+        record: Vec<String>,
+    ) -> PyResult<Self> {
+        guarded(py, || {
+            let functions = functions(measures);
+            let simulations = py.detach(|| Shipment::unpack(shipment, functions, &record));
+            let simulations = simulations.map_err(|error| raise(py, &error))?;
+            Ok(StudyData {
+                simulations: Arc::new(simulations),
+            })
+        })
+    }
+
+    /// The study with its files, for another machine.
+    fn pack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        guarded(py, || {
+            let shipment = Shipment::pack(&self.simulations).map_err(|error| raise(py, &error))?;
+            Ok(PyBytes::new(py, &shipment.to_bytes()))
+        })
+    }
+
+    /// Computes the samples from `first` to before `end` on one thread: as lines of a journal.
+    fn lines<'py>(
+        &self,
+        py: Python<'py>,
+        first: usize,
+        end: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let samples: Vec<usize> = (first..end).collect();
+        self.expect(py, &samples)?;
+        guarded(py, || {
+            let found = self.compute(py, &samples, 1)?;
+            Ok(PyBytes::new(py, lines_of(&found).as_bytes()))
+        })
+    }
+
+    /// Opens the books of the study; `mode` is new, overwrite or resume.
+    fn begin(&self, py: Python<'_>, output: PathBuf, mode: &str) -> PyResult<LedgerData> {
+        guarded(py, || {
+            let simulations = Arc::clone(&self.simulations);
+            let opened = simulations.origin().and_then(|origin| {
+                Ledger::open(simulations.study(), origin, Some(&output), mode_of(mode))
             });
-            let simulations = made.map_err(|error| raise(py, &error))?;
-            Ok(StudyData { simulations })
+            let ledger = opened.map_err(|error| raise(py, &error))?;
+            Ok(LedgerData {
+                simulations,
+                ledger: Mutex::new(Some(ledger)),
+            })
         })
     }
 
@@ -119,18 +276,10 @@ impl StudyData {
     fn run(&self, py: Python<'_>, samples: Vec<usize>, jobs: usize) -> PyResult<Vec<Row>> {
         self.expect(py, &samples)?;
         guarded(py, || {
-            let mut watch = Watch::new();
-            let mut found = Vec::new();
-            let done = py.detach(|| {
-                let (study, jobs) = (self.simulations.study(), threads(jobs));
-                carry_out(study, &self.simulations, &samples, jobs, |sample| {
-                    found.push(sample);
-                    watch.look()
-                })
-            });
-            watch.outcome(py, done)?;
-            let place = |index: usize| samples.iter().position(|&wanted| wanted == index);
-            found.sort_by_key(|sample| place(sample.index));
+            let mut found = self.compute(py, &samples, threads(jobs))?;
+            let places = samples.iter().enumerate().rev();
+            let places: HashMap<usize, usize> = places.map(|(k, index)| (*index, k)).collect();
+            found.sort_by_key(|sample| places.get(&sample.index).copied());
             Ok(found.into_iter().map(row).collect())
         })
     }
@@ -143,24 +292,41 @@ impl StudyData {
         mode: &str,
         jobs: usize,
     ) -> PyResult<Vec<Row>> {
-        let mode = match mode {
-            "resume" => Mode::Resume,
-            "overwrite" => Mode::Overwrite,
-            _ => Mode::New,
-        };
         guarded(py, || {
             let mut watch = Watch::new();
+            let engine = Engine::Threads(threads(jobs));
             let done = py.detach(|| {
                 let simulations = &self.simulations;
-                simulations.carry_out(Some(&output), mode, threads(jobs), |_, _| watch.look())
+                simulations.carry_out(Some(&output), mode_of(mode), &engine, |_, _| watch.look())
             });
-            let carried = watch.outcome(py, done)?;
+            let (carried, _) = watch.outcome(py, done)?;
             Ok(carried.samples.into_iter().map(row).collect())
         })
     }
 }
 
 impl StudyData {
+    /// Computes samples on so many threads; in any order.
+    fn compute(&self, py: Python<'_>, samples: &[usize], threads: usize) -> PyResult<Vec<Sample>> {
+        let mut watch = Watch::new();
+        let mut found = Vec::new();
+        let done = py.detach(|| {
+            let simulations = &*self.simulations;
+            carry_out(
+                simulations.study(),
+                simulations,
+                samples,
+                threads,
+                |sample| {
+                    found.push(sample);
+                    watch.look()
+                },
+            )
+        });
+        watch.outcome(py, done)?;
+        Ok(found)
+    }
+
     fn expect(&self, py: Python<'_>, samples: &[usize]) -> PyResult<()> {
         let count = self.simulations.study().sample_count();
         match samples.iter().find(|index| **index >= count) {

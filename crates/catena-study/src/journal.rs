@@ -82,6 +82,27 @@ fn from_json(value: &Value) -> Option<Sample> {
     })
 }
 
+/// Samples as the lines that a journal has of them: as they travel from one machine to another.
+pub fn lines_of(samples: &[Sample]) -> String {
+    samples
+        .iter()
+        .map(|sample| line(&to_json(sample)))
+        .collect()
+}
+
+/// The samples of such lines; an error if a line is damaged.
+pub fn samples_of(lines: &[u8]) -> Result<Vec<Sample>> {
+    let damaged = || {
+        let message = "samples have arrived damaged: a checksum is wrong";
+        Error::new(ErrorKind::Syntax, message)
+            .hint("give the command again with --resume: finished samples are kept")
+    };
+    let text = std::str::from_utf8(lines).map_err(|_| damaged())?;
+    let sample = |line: &str| value(line).as_ref().and_then(from_json);
+    let samples = text.lines().map(sample).collect::<Option<Vec<Sample>>>();
+    samples.ok_or_else(damaged)
+}
+
 impl Journal {
     /// Begins the journal of a study whose results will be in this file. If there are results, or a journal of some, that is an error of the kind
     /// [`ErrorKind::Exists`] unless they may be overwritten; results stay until the new ones are complete.
@@ -111,7 +132,9 @@ impl Journal {
             .file
             .set_len(0)
             .map_err(|error| journal.failed(&error))?;
-        journal.write(&json!({ "format": "catena-journal/1", "origin": entries }))?;
+        journal.write(&line(
+            &json!({ "format": "catena-journal/1", "origin": entries }),
+        ))?;
         Ok(journal)
     }
 
@@ -208,14 +231,14 @@ impl Journal {
             .hint("remove the cause, then give the command again with --resume: finished samples are kept")
     }
 
-    fn write(&mut self, value: &Value) -> Result<()> {
-        let written = self.file.write_all(line(value).as_bytes());
+    fn write(&mut self, lines: &str) -> Result<()> {
+        let written = self.file.write_all(lines.as_bytes());
         written.map_err(|error| self.failed(&error))
     }
 
-    /// Keeps a sample. When this returns, the operating system has it: a kill of the process cannot take it back.
-    pub fn note(&mut self, sample: &Sample) -> Result<()> {
-        self.write(&to_json(sample))
+    /// Keeps samples. When this returns, the operating system has them: a kill of the process cannot take them back.
+    pub fn note(&mut self, samples: &[Sample]) -> Result<()> {
+        self.write(&lines_of(samples))
     }
 
     /// Removes the journal, once the results are in their file.
@@ -225,6 +248,18 @@ impl Journal {
 }
 
 impl Origin {
+    /// The first entry that differs from another origin: its name, the text here, the text there. A text that is missing is empty.
+    pub fn difference<'a>(&'a self, other: &'a Origin) -> Option<(&'a str, &'a str, &'a str)> {
+        let text = |origin: &'a Origin, name: &str| {
+            let entry = origin.entries.iter().find(|(own, _)| own == name);
+            entry.map_or("", |(_, text)| text.as_str())
+        };
+        let names = self.entries.iter().chain(&other.entries);
+        names
+            .map(|(name, _)| (name.as_str(), text(self, name), text(other, name)))
+            .find(|(_, here, there)| here != there)
+    }
+
     fn refuse_another(&self, results: &Path, old: &Value) -> Result<()> {
         let differs = |(name, text): &&(String, String)| old[name].as_str() != Some(text);
         let names: Vec<&str> = self

@@ -8,8 +8,8 @@
 //! study file → Study → index → values → Experiment → measures → Journal → results, Summary, sensitivity
 //! ```
 //!
-//! [`optimize`] searches values for which a measure is least. [`carry_out`] runs the samples that are missing on several threads; a [`Journal`] keeps each as soon as it is there, and survives
-//! a kill; [`write_results`] sorts them into one file. What an experiment is, this crate does not know: the program makes one from the
+//! [`optimize`] searches values for which a measure is least. A [`Ledger`] knows which samples are missing; [`carry_out`] runs them on several threads, and others may do
+//! it elsewhere. A [`Journal`] keeps each as soon as it is there, and survives a kill; [`write_results`] sorts them into one file. What an experiment is, this crate does not know: the program makes one from the
 //! options of `catena simulate`.
 
 pub mod accelerations;
@@ -17,6 +17,7 @@ mod csv_list;
 mod design;
 mod distribution;
 mod journal;
+mod ledger;
 mod model_path;
 mod optimum;
 mod pictures;
@@ -28,7 +29,8 @@ mod summary;
 
 pub use design::{Design, Points};
 pub use distribution::Spread;
-pub use journal::{Journal, Origin};
+pub use journal::{Journal, Origin, lines_of, samples_of};
+pub use ledger::{Carried, Ledger, Mode};
 pub use model_path::{ModelText, Pointer as ModelPointer};
 pub use optimum::{Evaluation, Optimum, optimize};
 pub use pictures::distributions;

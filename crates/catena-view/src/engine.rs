@@ -134,9 +134,10 @@ fn tell(diagnosis: &Diagnosis, say: &mut impl FnMut(&str, String)) {
     say(
         "note",
         format!(
-            "{} of the tree − {} rows = {} by counting; {} here.",
+            "{} of the tree − {} {} = {} by counting; {} here.",
             freedoms(diagnosis.tree_freedoms),
             diagnosis.rows,
+            if diagnosis.rows == 1 { "row" } else { "rows" },
             diagnosis.counted,
             freedoms(diagnosis.here.freedoms),
         ),

@@ -1,10 +1,10 @@
 //! The viewer of catena: what the page shows, reports that open offline, and the server on loopback.
 //!
 //! * [`scene`]: a model and its motion as the page needs them, poses computed by the engine;
-//! * [`visual`]: the shapes and meshes of URDF files;
+//! * [`visual`]: the shapes and meshes of URDF and MJCF files;
 //! * [`page`]: the page with a scene inside, one self-contained file;
 //! * [`engine`]: what the page asks the engine while it is open: poses, gravity, matrices, findings;
-//! * [`server`]: HTTP and WebSocket on loopback, for one page only;
+//! * [`server`]: HTTP and WebSocket on loopback or an address that was asked for, for one page only;
 //! * [`live`]: a simulation that the page drives;
 //! * [`render`]: pictures and movies of a scene, drawn by a browser without a window.
 //!
@@ -24,12 +24,15 @@
 mod encode;
 pub mod engine;
 pub mod live;
+mod mesh;
 mod motion;
+mod mp4;
 pub mod page;
 pub mod render;
 pub mod scene;
 pub mod server;
 mod shape;
 pub mod visual;
+mod xml;
 
 pub use motion::Budget;

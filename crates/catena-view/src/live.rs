@@ -9,7 +9,8 @@
 //! | `{"step": 0.02}` | move on by so many seconds and stop |
 //! | `{"speed": 0.5}` | seconds of motion per second |
 //! | `{"gravity": [0, 0, -9.81]}` | m/s² |
-//! | `{"drive": "hold", "stiffness": 50, "damping": 5}` | `none`, `gravity` (hold the weight), `brake` (damping alone) or `hold` (spring and damper to the present position) |
+//! | `{"viscous": 0.5, "dry": 0.1}` | friction in the joints beside the model's own, N·m·s/rad (or N·s/m) and N·m (or N) |
+//! | `{"drive": "hold", "stiffness": 50, "damping": 5}` | `none`, `gravity` (hold the weight), `brake` (damping alone) or `hold` (spring and damper to the present position; joints with a quaternion, ball joints and floating bases, are left free) |
 //! | `{"pull": {"body": 3, "point": [0, 0, 0.1], "to": [1, 0, 0], "stiffness": 40}}` | a spring from a point of a body to a point of the world; `null` lets go |
 //! | `{"reset": true}` | back to the start |
 //!
@@ -18,6 +19,7 @@
 use crate::motion;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{Method, Tolerances};
+use catena::model::JointKind;
 use catena::simulate::{
     Controller, Gains, Inputs, Integrator, LineSpring, Simulation, SimulationOptions,
 };
@@ -94,7 +96,7 @@ fn talk(socket: &mut WebSocket<TcpStream>, run: &mut Live) -> tungstenite::Resul
                     }
                     moved = true;
                     if let Err(error) = run.wish(text.as_str()) {
-                        let complaint = json!({ "error": error.message() });
+                        let complaint = complaint(&error, run);
                         socket.send(Message::text(complaint.to_string()))?;
                     }
                 }
@@ -116,7 +118,7 @@ fn talk(socket: &mut WebSocket<TcpStream>, run: &mut Live) -> tungstenite::Resul
             if let Err(error) = run.advance() {
                 run.running = false;
                 run.owed = 0.0;
-                let complaint = json!({ "error": error.message() });
+                let complaint = complaint(&error, run);
                 socket.send(Message::text(complaint.to_string()))?;
             }
         }
@@ -130,6 +132,11 @@ fn talk(socket: &mut WebSocket<TcpStream>, run: &mut Live) -> tungstenite::Resul
         }
         std::thread::sleep(PICTURE.saturating_sub(begun.elapsed()));
     }
+}
+
+/// What went wrong, and whether the run goes on.
+fn complaint(error: &Error, run: &Live) -> Value {
+    json!({ "error": error.message(), "running": run.running })
 }
 
 /// A spring that pulls a body.
@@ -153,6 +160,11 @@ struct Live {
     /// Seconds of motion still to go when it does not run.
     owed: f64,
     controller: Controller,
+    gravity: [f64; 3],
+    /// Viscous and dry friction beside the model's own.
+    friction: [f64; 2],
+    /// Viscous friction of the brakes.
+    brake: f64,
     pull: Option<Pull>,
     energies: [f64; 3],
 }
@@ -169,6 +181,9 @@ impl Live {
             running: false,
             owed: 0.0,
             controller: Controller::None,
+            gravity: start.model.gravity().to_array(),
+            friction: [0.0; 2],
+            brake: 0.0,
             pull: None,
             energies: [0.0; 3],
         }
@@ -196,16 +211,22 @@ impl Live {
         if let Some(speed) = number("speed", 0.001, 100.0)? {
             self.speed = speed;
         }
+        let world = (self.gravity, self.friction, self.brake);
         if !wish["gravity"].is_null() {
-            let gravity =
+            self.gravity =
                 vector(&wish["gravity"]).ok_or_else(|| bad("gravity is three numbers"))?;
-            self.model = self.model.clone().with_gravity(gravity);
-            self.dynamics = Dynamics::new(&self.model);
+        }
+        for (own, key) in self.friction.iter_mut().zip(["viscous", "dry"]) {
+            *own = number(key, 0.0, 1e6)?.unwrap_or(*own);
         }
         if let Some(drive) = wish["drive"].as_str() {
             let stiffness = number("stiffness", 0.0, 1e6)?.unwrap_or(50.0);
             let damping = number("damping", 0.0, 1e6)?.unwrap_or(5.0);
             self.controller = self.drive(drive, stiffness, damping)?;
+            self.brake = if drive == "brake" { damping } else { 0.0 };
+        }
+        if world != (self.gravity, self.friction, self.brake) {
+            self.change_world();
         }
         if wish.get("pull").is_some() {
             self.pull = match &wish["pull"] {
@@ -220,20 +241,46 @@ impl Live {
         Ok(())
     }
 
+    /// Takes gravity and friction. A floating base is free of friction: nothing holds it.
+    fn change_world(&mut self) {
+        let tree = self.start.model.tree();
+        let is_held = |k: usize| tree.bodies[tree.dofs[k].body].kind != JointKind::Free;
+        let [viscous, dry] = self.friction;
+        self.model = self
+            .start
+            .model
+            .clone()
+            .with_gravity(self.gravity)
+            .with_friction(|k, [damping, friction]| match is_held(k) {
+                true => [damping + viscous + self.brake, friction + dry],
+                false => [damping, friction],
+            });
+        self.dynamics = Dynamics::new(&self.model);
+    }
+
     fn drive(&self, name: &str, stiffness: f64, damping: f64) -> Result<Controller> {
         Ok(match name {
-            "none" => Controller::None,
+            "none" | "brake" => Controller::None,
             "gravity" => Controller::GravityCompensation,
-            "hold" | "brake" => {
+            "hold" => {
                 let positions = crate::scene::position_of_freedom(&self.model);
-                let here: Vec<f64> = positions
-                    .iter()
-                    .map(|q| q.map_or(0.0, |q| self.state.q[q]))
+                let tree = self.model.tree();
+                let has_position =
+                    |k: &usize| tree.bodies[tree.dofs[*k].body].kind.quaternion().is_none();
+                let here: Vec<f64> = (0..positions.len())
+                    .filter(has_position)
+                    .filter_map(|k| positions[k].map(|q| self.state.q[q]))
                     .collect();
+                if here.is_empty() {
+                    return Err(Error::new(
+                        ErrorKind::Unsupported,
+                        "ball joints and floating bases have no position to hold: take the brakes",
+                    ));
+                }
                 let motion = PointToPoint::new(Profile::Cycloid, &here, &here, 1.0)?;
                 Controller::ProportionalDerivative {
                     motion: Reference::PointToPoint(motion),
-                    stiffness: Gains::Same(if name == "hold" { stiffness } else { 0.0 }),
+                    stiffness: Gains::Same(stiffness),
                     damping: Gains::Same(damping),
                 }
             }
@@ -420,6 +467,39 @@ mod tests {
         assert!(after[1] > before[1] + 0.05, "{before:?} {after:?}");
     }
 
+    /// Motors work with every kind of joint, or say why not.
+    #[test]
+    fn motors_with_ball_joints_and_a_floating_base() {
+        let of = |name: &str| {
+            let model = embedded::model(name).expect("an embedded model");
+            let state = State::random(&model, 1);
+            Live::new(&Start { model, state })
+        };
+        let mut balls = of("pendulum-3");
+        let refusal = balls.wish(r#"{"drive": "hold"}"#).expect_err("no position");
+        assert!(refusal.message().contains("take the brakes"), "{refusal}");
+        balls
+            .wish(r#"{"run": true, "gravity": [0, 0, 0], "drive": "brake", "damping": 5}"#)
+            .expect("a wish");
+        balls.advance().expect("a picture");
+        let first = balls.energies[0];
+        for _ in 0..30 {
+            balls.advance().expect("a picture");
+        }
+        assert!(
+            balls.energies[0] < 0.5 * first,
+            "{first} {:?}",
+            balls.energies
+        );
+        let mut robot = of("space-robot");
+        for drive in ["hold", "gravity", "brake", "none"] {
+            robot
+                .wish(&format!(r#"{{"run": true, "drive": "{drive}"}}"#))
+                .expect("a wish");
+            robot.advance().expect("a picture");
+        }
+    }
+
     /// Brakes take energy, and change nothing else.
     #[test]
     fn brakes_bring_it_to_rest() {
@@ -435,6 +515,32 @@ mod tests {
         assert!(run.energies[0] < 0.2 * first, "{first} {:?}", run.energies);
     }
 
+    /// Viscous friction takes energy; dry friction that is stronger than gravity holds what is at rest.
+    #[test]
+    fn friction_can_be_changed_while_it_runs() {
+        let mut run = pendulum();
+        run.state.v.fill(1.0);
+        run.wish(r#"{"run": true, "gravity": [0, 0, 0], "viscous": 2}"#)
+            .expect("a wish");
+        run.advance().expect("a picture");
+        let first = run.energies[0];
+        for _ in 0..60 {
+            run.advance().expect("a picture");
+        }
+        assert!(run.energies[0] < 0.5 * first, "{first} {:?}", run.energies);
+        run.wish(r#"{"reset": true, "gravity": [0, -9.81, 0], "viscous": 0, "dry": 1000}"#)
+            .expect("a wish");
+        let rest = pendulum().state;
+        run.state = rest.clone();
+        for _ in 0..5 {
+            run.advance().expect("a picture");
+        }
+        assert_eq!(run.state.q, rest.q);
+        run.wish(r#"{"dry": 0}"#).expect("a wish");
+        run.advance().expect("a picture");
+        assert_ne!(run.state.q, rest.q);
+    }
+
     #[test]
     fn wishes_that_make_no_sense_are_told() {
         let mut run = pendulum();
@@ -443,6 +549,8 @@ mod tests {
             r#"{"speed": 1e9}"#,
             r#"{"step": -1}"#,
             r#"{"gravity": [1, 2]}"#,
+            r#"{"viscous": -1}"#,
+            r#"{"dry": "much"}"#,
             r#"{"drive": "fly"}"#,
             r#"{"pull": {"body": 99, "point": [0,0,0], "to": [0,0,0], "stiffness": 1}}"#,
             r#"{"pull": {"body": 1, "point": [0,0,0], "to": [0,0,0], "stiffness": -1}}"#,

@@ -3,6 +3,7 @@
 //! The scene carries the wanted instants (`render`); the page draws them all before it has loaded and leaves them in its document, which
 //! the browser prints. So one start of the browser makes a whole movie, and nothing has to be said to it while it runs.
 
+use crate::mp4::{Encoded, Movie};
 use crate::page;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -31,6 +32,10 @@ pub struct Picture {
     pub times: Vec<f64>,
     /// `corner`, `front`, `side` or `top`.
     pub view: String,
+    /// Instead of a view: the direction from which it is looked at, in world axes.
+    pub from: Option<[f64; 3]>,
+    /// How much larger than the whole mechanism in view.
+    pub zoom: f64,
     /// Light on dark.
     pub dark: bool,
     /// Write the time into the picture.
@@ -50,8 +55,22 @@ pub fn browser() -> Option<PathBuf> {
     })
 }
 
-/// The pictures as PNG, one for each instant.
-pub fn by_browser(browser: &Path, scene: &Value, picture: &Picture) -> Result<Vec<Vec<u8>>> {
+/// What a browser has drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Drawn {
+    /// Pictures in PNG, one for each instant.
+    Pictures(Vec<Vec<u8>>),
+    /// A movie in MP4.
+    Movie(Vec<u8>),
+}
+
+/// The pictures, drawn by a browser. Where `movie` gives a rate and the browser can encode H.264, they are a movie.
+pub fn by_browser(
+    browser: &Path,
+    scene: &Value,
+    picture: &Picture,
+    movie: Option<f64>,
+) -> Result<Drawn> {
     let failed = |what: String| {
         Error::new(
             ErrorKind::Unsupported,
@@ -63,7 +82,8 @@ pub fn by_browser(browser: &Path, scene: &Value, picture: &Picture) -> Result<Ve
     let [width, height] = picture.size;
     scene["render"] = json!({
         "width": width, "height": height, "times": picture.times,
-        "view": picture.view, "dark": picture.dark, "clock": picture.clock,
+        "view": picture.view, "from": picture.from, "zoom": picture.zoom,
+        "dark": picture.dark, "clock": picture.clock, "movie": movie,
     });
     let folder = Temporary::new().map_err(|error| failed(error.to_string()))?;
     let file = folder.0.join("scene.html");
@@ -99,6 +119,13 @@ pub fn by_browser(browser: &Path, scene: &Value, picture: &Picture) -> Result<Ve
         .output()
         .map_err(|error| failed(error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
+    if let (Some(rate), Some((_, told))) = (movie, text.split_once("<i class=\"movie\">")) {
+        let told = told.split('<').next().unwrap_or_default();
+        let movie = movie_of(told, picture.size, rate)
+            .filter(|movie| movie.pictures.len() == picture.times.len())
+            .ok_or_else(|| failed("what it says of the movie is damaged".into()))?;
+        return Ok(Drawn::Movie(movie.file()));
+    }
     let pictures = text
         .split("<i class=\"picture\">data:image/png;base64,")
         .skip(1)
@@ -106,7 +133,7 @@ pub fn by_browser(browser: &Path, scene: &Value, picture: &Picture) -> Result<Ve
         .collect::<std::result::Result<Vec<_>, _>>()
         .map_err(|error| failed(error.to_string()))?;
     match pictures.len() == picture.times.len() {
-        true => Ok(pictures),
+        true => Ok(Drawn::Pictures(pictures)),
         false => Err(failed(format!(
             "it drew {} of {} ({})",
             pictures.len(),
@@ -114,6 +141,25 @@ pub fn by_browser(browser: &Path, scene: &Value, picture: &Picture) -> Result<Ve
             output.status
         ))),
     }
+}
+
+/// The movie that the page tells.
+fn movie_of(told: &str, size: [u32; 2], rate: f64) -> Option<Movie> {
+    let told: Value = serde_json::from_str(told).ok()?;
+    let bytes = |value: &Value| STANDARD.decode(value.as_str()?).ok();
+    let pictures = told["pictures"].as_array()?.iter();
+    let pictures = pictures.map(|picture| {
+        Some(Encoded {
+            key: picture["key"].as_bool()?,
+            data: bytes(&picture["data"])?,
+        })
+    });
+    Some(Movie {
+        size,
+        rate,
+        description: bytes(&told["description"])?,
+        pictures: pictures.collect::<Option<_>>()?,
+    })
 }
 
 /// A movie in GIF of pictures in PNG, all of one size, repeated for ever.
@@ -152,14 +198,22 @@ pub fn gif(pictures: &[Vec<u8>], rate: f64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A movie in MP4 (H.264) of pictures in PNG, by ffmpeg.
+/// A movie in MP4 (H.264) of pictures in PNG, by ffmpeg: where there is no browser, or it cannot encode.
 pub fn mp4(pictures: &[Vec<u8>], rate: f64, path: &Path) -> Result<()> {
     let failed = |what: String| {
         Error::new(
             ErrorKind::Unsupported,
-            format!("MP4 is made by ffmpeg, which failed: {what}"),
+            format!("ffmpeg cannot make the MP4: {what}"),
         )
-        .hint("install ffmpeg, or write a .gif")
+        .hint("write a .gif")
+    };
+    let missing = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::new(
+            ErrorKind::Unsupported,
+            "MP4 needs a browser that encodes H.264, or ffmpeg; neither is there",
+        )
+        .hint("install chromium or ffmpeg (`apt install ffmpeg`), or write a .gif"),
+        _ => failed(error.to_string()),
     };
     let mut child = Command::new("ffmpeg")
         .args([
@@ -190,7 +244,7 @@ pub fn mp4(pictures: &[Vec<u8>], rate: f64, path: &Path) -> Result<()> {
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(missing)?;
     if let Some(mut input) = child.stdin.take() {
         for picture in pictures {
             // what ffmpeg dislikes it says itself

@@ -1,16 +1,16 @@
-//! A server for one page, on loopback.
+//! A server for one page, on loopback unless another address is asked for.
 //!
 //! It serves the page, the scene, the answers of the [`engine`] and a [`live`] simulation, and no file. A page of
 //! another site can reach a loopback server through the reader's browser: it may send requests, or give a name of its own the address
-//! 127.0.0.1 (DNS rebinding). So every request must name this server in `Host`, and where a browser tells the page that asks
-//! (`Origin`, `Sec-Fetch-Site`), it must be this page.
+//! 127.0.0.1 (DNS rebinding). So every request must name this server in `Host`, by the address that it came to and not by a name, and where
+//! a browser tells the page that asks (`Origin`, `Sec-Fetch-Site`), it must be this page.
 
 use crate::{engine, live, page};
 use catena::Model;
 use catena::error::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -38,37 +38,37 @@ pub struct Content {
     pub live: Option<live::Start>,
 }
 
-/// A server that listens on loopback.
+/// A server that listens.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
+    at: SocketAddr,
     shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
 struct Shared {
     content: Content,
-    port: u16,
     connections: AtomicUsize,
 }
 
 impl Server {
-    /// Listens on this port of 127.0.0.1; port 0 is any that is free.
-    pub fn bind(port: u16, content: Content) -> Result<Self> {
+    /// Listens on this port of an address; port 0 is any that is free.
+    pub fn bind(address: IpAddr, port: u16, content: Content) -> Result<Self> {
         let refused = |error: io::Error| {
             Error::new(
                 ErrorKind::File,
-                format!("port {port} of 127.0.0.1 cannot be used: {error}"),
+                format!("port {port} of {address} cannot be used: {error}"),
             )
             .hint("give another by --port, or 0 for any that is free")
         };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(refused)?;
-        let port = listener.local_addr().map_err(refused)?.port();
+        let listener = TcpListener::bind((address, port)).map_err(refused)?;
+        let at = listener.local_addr().map_err(refused)?;
         Ok(Server {
             listener,
+            at,
             shared: Arc::new(Shared {
                 content,
-                port,
                 connections: AtomicUsize::new(0),
             }),
         })
@@ -76,7 +76,7 @@ impl Server {
 
     /// Where the page is.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/", self.shared.port)
+        format!("http://{}/", self.at)
     }
 
     /// Serves until the process ends.
@@ -119,7 +119,7 @@ impl Shared {
             Ok(request) => request,
             Err(reply) => return reply.send(&mut stream),
         };
-        if let Err(reply) = request.check(self.port) {
+        if let Err(reply) = request.check(stream.local_addr()?) {
             return reply.send(&mut stream);
         }
         if request.path == "/live" {
@@ -273,11 +273,12 @@ impl Request {
         self.headers.iter().any(|(n, _)| n == name)
     }
 
-    /// Is it for this server, and from its own page?
-    fn check(&self, port: u16) -> std::result::Result<(), Reply> {
-        let hosts = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
+    /// Is it for this server, which it reached at this address, and from its own page?
+    fn check(&self, reached: SocketAddr) -> std::result::Result<(), Reply> {
         let host = self.header("host").unwrap_or_default();
-        if !hosts.iter().any(|known| known == host) {
+        let is_own_name =
+            reached.ip().is_loopback() && host == format!("localhost:{}", reached.port());
+        if host != reached.to_string() && !is_own_name {
             return Err(Reply::refusal(403, "this server has another name"));
         }
         if self.has("origin") {

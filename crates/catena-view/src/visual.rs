@@ -1,18 +1,16 @@
-//! Shapes of URDF files: boxes, cylinders, spheres, and meshes (STL, OBJ, COLLADA) where their files are present.
+//! Shapes of URDF and MJCF files: boxes, cylinders, spheres, capsules, ellipsoids, and meshes where their files are present.
 
 use crate::encode;
+use crate::mesh::{self, MOST_TRIANGLES, Part};
+use crate::xml::{child, children};
 use catena::Model;
 use catena::error::{Error, ErrorKind, Place, Result};
 use catena::spatial::{Mat3, Pose, Vec3};
+use catena_io::drawing::{self, Outline};
 use roxmltree::{Document, Node};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-
-/// Larger mesh files are not read.
-const MOST_BYTES: u64 = 64 << 20;
-/// Triangles of all meshes together.
-const MOST_TRIANGLES: usize = 2_000_000;
 
 /// A shape on a body.
 #[derive(Clone, Debug)]
@@ -23,14 +21,23 @@ pub struct Visual {
     colour: Option<[f64; 4]>,
 }
 
+/// Round shapes have their axis along z.
 #[derive(Clone, Debug)]
 enum Geometry {
+    /// Sides.
     Box([f64; 3]),
     Cylinder {
         radius: f64,
         length: f64,
     },
     Sphere(f64),
+    /// Semi-axes.
+    Ellipsoid([f64; 3]),
+    /// The length without the half spheres on its ends.
+    Capsule {
+        radius: f64,
+        length: f64,
+    },
     Mesh {
         vertices: Vec<[f32; 3]>,
         faces: Vec<[u32; 3]>,
@@ -44,6 +51,8 @@ impl Visual {
             Geometry::Box(size) => json!({ "box": size }),
             Geometry::Cylinder { radius, length } => json!({ "cylinder": [radius, length] }),
             Geometry::Sphere(radius) => json!({ "sphere": radius }),
+            Geometry::Ellipsoid(semi) => json!({ "ellipsoid": semi }),
+            Geometry::Capsule { radius, length } => json!({ "capsule": [radius, length] }),
             Geometry::Mesh {
                 vertices,
                 faces,
@@ -61,8 +70,83 @@ impl Visual {
     }
 }
 
-/// The shapes of a URDF file on the bodies of its model, and what could not be shown.
-pub fn of_urdf(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)> {
+/// The shapes of a URDF or MJCF file on the bodies of its model, and what could not be shown.
+pub fn of_file(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)> {
+    match drawing::is_mjcf(path) {
+        true => of_mjcf(path, model),
+        false => of_urdf(path, model),
+    }
+}
+
+/// The geoms of an MJCF file.
+fn of_mjcf(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)> {
+    let mut drawing = drawing::of_mjcf(path)?;
+    let mut visuals = Vec::new();
+    let mut triangles = 0;
+    let mut strangers = BTreeSet::new();
+    for shape in drawing.shapes {
+        let (body, body_from_link) = match &shape.link {
+            None => (0, Pose::identity()),
+            Some(link) => match model.tree().frame(link) {
+                Some(frame) => (frame.body, frame.body_from_frame),
+                None => {
+                    strangers.insert(link.clone());
+                    continue;
+                }
+            },
+        };
+        let geometry = match shape.outline {
+            Outline::Box(half) => Geometry::Box(half.map(|x| 2.0 * x)),
+            Outline::Sphere(radius) => Geometry::Sphere(radius),
+            Outline::Ellipsoid(semi) => Geometry::Ellipsoid(semi),
+            Outline::Cylinder { radius, half } => Geometry::Cylinder {
+                radius,
+                length: 2.0 * half,
+            },
+            Outline::Capsule { radius, half } => Geometry::Capsule {
+                radius,
+                length: 2.0 * half,
+            },
+            Outline::Mesh { vertices, faces } => {
+                triangles += faces.len();
+                if triangles > MOST_TRIANGLES {
+                    drawing.notes.push(too_many());
+                    break;
+                }
+                Geometry::Mesh {
+                    vertices,
+                    faces,
+                    scale: [1.0; 3],
+                }
+            }
+        };
+        visuals.push(Visual {
+            body,
+            body_from_shape: body_from_link * shape.link_from_shape,
+            geometry,
+            colour: shape.colour,
+        });
+    }
+    drawing.notes.extend(unknown(path, &strangers));
+    Ok((visuals, drawing.notes))
+}
+
+/// The note about links of a file that the model has not got.
+fn unknown(path: &Path, links: &BTreeSet<String>) -> Option<String> {
+    let first = links.first()?;
+    let file = path.display();
+    Some(match links.len() {
+        1 => format!("link `{first}` of {file} is not in the model and not shown"),
+        n => format!("{n} links of {file} are not in the model and not shown, such as `{first}`"),
+    })
+}
+
+fn too_many() -> String {
+    format!("all meshes together have more than {MOST_TRIANGLES} triangles")
+}
+
+/// The visuals of a URDF file.
+fn of_urdf(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)> {
     let name = path.display().to_string();
     let place = || Place {
         file: Some(name.clone().into()),
@@ -91,43 +175,52 @@ pub fn of_urdf(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)>
         notes: Vec::new(),
     };
     let mut visuals = Vec::new();
+    let mut strangers = BTreeSet::new();
     for link in children(robot, "link") {
         let link_name = link.attribute("name").unwrap_or_default();
         let Some(frame) = model.tree().frame(link_name) else {
+            if child(link, "visual").is_some() {
+                strangers.insert(link_name.to_string());
+            }
             continue;
         };
         for visual in children(link, "visual") {
-            let Some(geometry) =
-                child(visual, "geometry").and_then(|g| reader.geometry(g, link_name))
-            else {
+            let Some(geometry) = child(visual, "geometry") else {
                 continue;
             };
-            let material = child(visual, "material");
-            visuals.push(Visual {
-                body: frame.body,
-                body_from_shape: frame.body_from_frame * origin(visual),
-                geometry,
-                colour: material.and_then(|m| {
-                    colour_of(m).or_else(|| colours.get(m.attribute("name")?).copied())
-                }),
+            let own = child(visual, "material").and_then(|material| {
+                colour_of(material).or_else(|| colours.get(material.attribute("name")?).copied())
             });
+            for (geometry, colour) in reader.geometry(geometry, link_name) {
+                visuals.push(Visual {
+                    body: frame.body,
+                    body_from_shape: frame.body_from_frame * origin(visual),
+                    geometry,
+                    colour: own.or(colour),
+                });
+            }
         }
     }
+    reader.notes.extend(unknown(path, &strangers));
     Ok((visuals, reader.notes))
 }
-
-type Triangles = (Vec<[f32; 3]>, Vec<[u32; 3]>);
 
 struct Reader {
     folder: PathBuf,
     triangles: usize,
-    meshes: HashMap<PathBuf, Option<Triangles>>,
+    /// None are those that cannot be shown.
+    meshes: HashMap<PathBuf, Option<Vec<Part>>>,
     notes: Vec<String>,
 }
 
+/// A shape, and its own colour if a mesh has one.
+type Shape = (Geometry, Option<[f64; 4]>);
+
 impl Reader {
-    fn geometry(&mut self, geometry: Node<'_, '_>, link: &str) -> Option<Geometry> {
-        let shape = geometry.children().find(Node::is_element)?;
+    fn geometry(&mut self, geometry: Node<'_, '_>, link: &str) -> Vec<Shape> {
+        let Some(shape) = geometry.children().find(Node::is_element) else {
+            return Vec::new();
+        };
         let positive = |name: &str| number(shape.attribute(name)?).filter(|x| *x > 0.0);
         let found = match shape.tag_name().name() {
             "box" => shape
@@ -138,6 +231,9 @@ impl Reader {
             "cylinder" => positive("radius")
                 .zip(positive("length"))
                 .map(|(radius, length)| Geometry::Cylinder { radius, length }),
+            "capsule" => positive("radius")
+                .zip(positive("length"))
+                .map(|(radius, length)| Geometry::Capsule { radius, length }),
             "sphere" => positive("radius").map(Geometry::Sphere),
             "mesh" => return self.mesh(shape, link),
             _ => None,
@@ -148,10 +244,10 @@ impl Reader {
                 "link `{link}`: its <{name}> is not understood and not shown"
             ));
         }
-        found
+        found.into_iter().map(|found| (found, None)).collect()
     }
 
-    fn mesh(&mut self, shape: Node<'_, '_>, link: &str) -> Option<Geometry> {
+    fn mesh(&mut self, shape: Node<'_, '_>, link: &str) -> Vec<Shape> {
         let name = shape.attribute("filename").unwrap_or_default();
         let scale = shape
             .attribute("scale")
@@ -160,59 +256,39 @@ impl Reader {
         let Some(path) = self.find(name) else {
             self.notes
                 .push(format!("link `{link}`: the mesh {name} is not there"));
-            return None;
+            return Vec::new();
         };
         if !self.meshes.contains_key(&path) {
-            let mesh = self.read(&path, link);
-            self.meshes.insert(path.clone(), mesh);
-        }
-        let (vertices, faces) = self.meshes.get(&path)?.clone()?;
-        Some(Geometry::Mesh {
-            vertices,
-            faces,
-            scale,
-        })
-    }
-
-    fn read(&mut self, path: &Path, link: &str) -> Option<Triangles> {
-        let mut refuse = |why: String| {
-            self.notes.push(format!(
-                "link `{link}`: the mesh {} is not shown: {why}",
-                path.display()
-            ));
-            None
-        };
-        let known = path.extension().is_some_and(|e| {
-            ["stl", "obj", "dae"].contains(&e.to_string_lossy().to_lowercase().as_str())
-        });
-        if !known {
-            return refuse("only STL, OBJ and COLLADA files are read".into());
-        }
-        match std::fs::metadata(path) {
-            Ok(file) if file.len() > MOST_BYTES => {
-                return refuse(format!("it is larger than {MOST_BYTES} bytes"));
+            let read = mesh::read(&path);
+            if let Err(why) = &read {
+                self.notes.push(format!(
+                    "link `{link}`: the mesh {} is not shown: {why}",
+                    path.display()
+                ));
             }
-            Ok(_) => {}
-            Err(error) => return refuse(error.to_string()),
+            self.meshes.insert(path.clone(), read.ok());
         }
-        let scene = match mesh_loader::Loader::default().merge_meshes(true).load(path) {
-            Ok(scene) => scene,
-            Err(error) => return refuse(error.to_string()),
+        let Some(Some(parts)) = self.meshes.get(&path) else {
+            return Vec::new();
         };
-        let mesh = scene.meshes.into_iter().next().unwrap_or_default();
-        let count = mesh.vertices.len();
-        let is_whole = mesh.faces.iter().flatten().all(|&i| (i as usize) < count)
-            && mesh.vertices.iter().flatten().all(|x| x.is_finite());
-        if !is_whole {
-            return refuse("its numbers are damaged".into());
-        }
-        if self.triangles + mesh.faces.len() > MOST_TRIANGLES {
-            return refuse(format!(
-                "all meshes together have more than {MOST_TRIANGLES} triangles"
+        let count: usize = parts.iter().map(|part| part.faces.len()).sum();
+        if self.triangles + count > MOST_TRIANGLES {
+            self.notes.push(format!(
+                "link `{link}`: the mesh {name} is not shown: {}",
+                too_many()
             ));
+            return Vec::new();
         }
-        self.triangles += mesh.faces.len();
-        Some((mesh.vertices, mesh.faces))
+        self.triangles += count;
+        let shapes = parts.iter().map(|part| {
+            let geometry = Geometry::Mesh {
+                vertices: part.vertices.clone(),
+                faces: part.faces.clone(),
+                scale,
+            };
+            (geometry, part.colour)
+        });
+        shapes.collect()
     }
 
     /// The file of a mesh: beside the URDF file, or in the package, which is looked for in the folders above.
@@ -228,15 +304,6 @@ impl Reader {
         let name = name.strip_prefix("file://").unwrap_or(name);
         is_file(self.folder.join(name))
     }
-}
-
-fn children<'a, 'i>(node: Node<'a, 'i>, name: &'a str) -> impl Iterator<Item = Node<'a, 'i>> {
-    node.children()
-        .filter(move |child| child.has_tag_name(name))
-}
-
-fn child<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
-    node.children().find(|child| child.has_tag_name(name))
 }
 
 fn number(text: &str) -> Option<f64> {

@@ -7,10 +7,14 @@ use catena_view::scene::{Subject, scene};
 use catena_view::server::{Content, Server};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 
 /// A server of the Stanford arm in a thread of its own; its port.
 fn served(live: bool) -> u16 {
+    served_on(Ipv4Addr::LOCALHOST, live)
+}
+
+fn served_on(address: Ipv4Addr, live: bool) -> u16 {
     let model = embedded::model("stanford").expect("an embedded model");
     let scene = scene(vec![Subject::of_model("stanford", &model)], &["pose"]);
     let state = State::neutral(&model);
@@ -22,7 +26,7 @@ fn served(live: bool) -> u16 {
         }),
         models: vec![model],
     };
-    let server = Server::bind(0, content).expect("a port");
+    let server = Server::bind(address.into(), 0, content).expect("a port");
     let url = server.url();
     let port = url.trim_end_matches('/').rsplit(':').next();
     let port = port.expect("a port").parse().expect("a number");
@@ -114,6 +118,17 @@ fn strangers_are_refused() {
     let link = format!("{host}Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n");
     assert_eq!(get(port, "/", &link).0, 200);
     assert_eq!(get(port, "/scene.json", &link).0, 403);
+}
+
+/// On all addresses of the machine, each request still has to name the address that it came to.
+#[test]
+fn another_address_keeps_the_checks() {
+    let port = served_on(Ipv4Addr::UNSPECIFIED, false);
+    let host = |name: &str| get(port, "/scene.json", &format!("Host: {name}:{port}\r\n")).0;
+    assert_eq!(host("127.0.0.1"), 200);
+    for name in ["0.0.0.0", "127.0.0.2", "10.1.2.3", "evil.example"] {
+        assert_eq!(host(name), 403, "{name}");
+    }
 }
 
 #[test]
@@ -236,7 +251,48 @@ fn a_live_run_moves_and_is_left_when_it_is_flooded() {
             break;
         }
     }
-    let ended =
-        (0..100_000).any(|_| matches!(socket.read(), Err(_) | Ok(tungstenite::Message::Close(_))));
-    assert!(ended);
+    assert!(ends(&mut socket));
+    // and a wish that is far too long
+    let (mut socket, _) = connect(&format!("http://127.0.0.1:{port}")).expect("a socket");
+    let long = format!(r#"{{"speed": 1, "x": "{}"}}"#, "x".repeat(5000));
+    let _ = socket.send(tungstenite::Message::text(long));
+    assert!(ends(&mut socket));
+    // one of the allowed length is taken
+    let (mut socket, _) = connect(&format!("http://127.0.0.1:{port}")).expect("a socket");
+    let short = format!(r#"{{"step": 0.02, "x": "{}"}}"#, "x".repeat(4000));
+    socket
+        .send(tungstenite::Message::text(short))
+        .expect("a wish");
+    let moved = (0..20).any(|_| match socket.read() {
+        Ok(tungstenite::Message::Binary(bytes)) => bytes[..8] != [0; 8],
+        _ => false,
+    });
+    assert!(moved);
+}
+
+/// More connections than a page needs are refused, and taken again when others have gone.
+#[test]
+fn connections_are_limited() {
+    let port = served(false);
+    let idle: Vec<TcpStream> = (0..32)
+        .map(|_| TcpStream::connect(("127.0.0.1", port)).expect("a connection"))
+        .collect();
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    // those that wait are counted as they are taken, one after the other
+    let refused = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        get(port, "/", &host).0 == 503
+    });
+    assert!(refused);
+    drop(idle);
+    let taken = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        get(port, "/", &host).0 == 200
+    });
+    assert!(taken);
+}
+
+/// Does the other side end the conversation?
+fn ends(socket: &mut tungstenite::WebSocket<TcpStream>) -> bool {
+    (0..100_000).any(|_| matches!(socket.read(), Err(_) | Ok(tungstenite::Message::Close(_))))
 }

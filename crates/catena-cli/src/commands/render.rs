@@ -1,11 +1,13 @@
 //! `catena render RUN -o FILE`: a still or a movie of a run.
 
-use crate::number::six;
+use crate::number::{self, six};
 use crate::outcome::Outcome;
 use crate::scene_argument::Sight;
 use crate::{json, limits, output};
 use catena::error::{Error, ErrorKind, Result};
-use catena_view::render::{self, Picture};
+#[cfg(feature = "png")]
+use catena::spatial::Vec3;
+use catena_view::render::{self, Drawn, Picture};
 use catena_view::{Budget, scene};
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -21,7 +23,7 @@ pub struct Arguments {
     #[arg(value_name = "RUN")]
     run: PathBuf,
 
-    /// The picture (.png) or movie (.gif; .mp4 where ffmpeg is installed)
+    /// The picture (.png) or movie (.gif, .mp4)
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -36,6 +38,19 @@ pub struct Arguments {
     /// From where
     #[arg(long, value_enum, value_name = "NAME", default_value = "corner")]
     view: Standpoint,
+
+    /// From this direction instead, in world axes
+    #[arg(
+        long,
+        value_name = "X,Y,Z",
+        allow_hyphen_values = true,
+        conflicts_with = "view"
+    )]
+    from: Option<String>,
+
+    /// How much larger than the whole mechanism in view
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    zoom: f64,
 
     /// Pictures per second of a movie
     #[arg(long, value_name = "N", default_value_t = 25.0)]
@@ -53,8 +68,8 @@ pub struct Arguments {
     #[arg(long)]
     no_clock: bool,
 
-    /// URDF file whose shapes and meshes are shown
-    #[arg(long, value_name = "FILE.urdf")]
+    /// URDF or MJCF file whose shapes and meshes are shown
+    #[arg(long, value_name = "FILE")]
     visuals: Option<PathBuf>,
 
     /// Who draws
@@ -98,7 +113,12 @@ enum Format {
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let format = format_of(&arguments.output)?;
     output::expect_folder(&arguments.output)?;
-    let size = size(&arguments.size)?;
+    let mut size = size(&arguments.size)?;
+    if format == Format::Mp4 {
+        // H.264 has colours for every second pixel
+        size = size.map(|side| side.next_multiple_of(2));
+    }
+    limits::positive("--zoom", arguments.zoom)?;
     limits::positive("--rate", arguments.rate)?;
     limits::positive("--speed", arguments.speed)?;
     let sight = Sight::of_run(&arguments.run, Budget::SERVED, arguments.visuals.as_deref())?;
@@ -138,6 +158,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         size,
         times,
         view: format!("{:?}", arguments.view).to_lowercase(),
+        from: arguments.from.as_deref().map(direction).transpose()?,
+        zoom: arguments.zoom,
         dark: arguments.dark,
         clock: !arguments.no_clock,
     };
@@ -145,10 +167,14 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         Drawer::Sticks => None,
         Drawer::Best | Drawer::Browser => render::browser(),
     };
-    let (pictures, who) = match browser {
+    let mut outcome = Outcome::default();
+    outcome.notes.extend(sight.notes.clone());
+    let (drawn, who) = match browser {
         Some(browser) => {
             let scene = scene::scene(vec![sight.subject.clone()], &[]);
-            (render::by_browser(&browser, &scene, &picture)?, "browser")
+            let movie = (format == Format::Mp4).then_some(arguments.rate);
+            let drawn = render::by_browser(&browser, &scene, &picture, movie)?;
+            (drawn, "browser")
         }
         None if arguments.with == Drawer::Browser => {
             return Err(
@@ -156,24 +182,32 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
                     .hint("install chromium, name one in CATENA_BROWSER, or give --with sticks"),
             );
         }
-        None => (sticks(&sight, &picture)?, "sticks"),
-    };
-    match format {
-        Format::Png => output::write_file(&arguments.output, &pictures[0])?,
-        Format::Gif => {
-            output::write_file(&arguments.output, render::gif(&pictures, arguments.rate)?)?
+        None => {
+            if arguments.dark || arguments.zoom != 1.0 {
+                outcome = outcome.note(
+                    "sticks are drawn on white and fill the picture: --dark and --zoom do nothing",
+                );
+            }
+            (Drawn::Pictures(sticks(&sight, &picture)?), "sticks")
         }
-        Format::Mp4 => {
+    };
+    match (format, &drawn) {
+        (_, Drawn::Movie(bytes)) => output::write_file(&arguments.output, bytes)?,
+        (Format::Png, Drawn::Pictures(pictures)) => {
+            output::write_file(&arguments.output, &pictures[0])?
+        }
+        (Format::Gif, Drawn::Pictures(pictures)) => {
+            output::write_file(&arguments.output, render::gif(pictures, arguments.rate)?)?
+        }
+        (Format::Mp4, Drawn::Pictures(pictures)) => {
             output::refuse_input(&arguments.output)?;
-            render::mp4(&pictures, arguments.rate, &arguments.output)?;
+            render::mp4(pictures, arguments.rate, &arguments.output)?;
         }
     }
     let name = arguments.output.display().to_string();
-    let mut outcome = Outcome::default();
-    outcome.notes.extend(sight.notes);
     if as_json {
         outcome.text = json::text(&json!({
-            "format": "catena-render/1", "file": name, "pictures": pictures.len(),
+            "format": "catena-render/1", "file": name, "pictures": picture.times.len(),
             "drawn_by": who, "width": size[0], "height": size[1],
         }));
         return Ok(outcome);
@@ -223,6 +257,18 @@ fn size(text: &str) -> Result<[u32; 2]> {
     }
 }
 
+/// A direction that has a length.
+fn direction(text: &str) -> Result<[f64; 3]> {
+    let direction = number::vector::<3>("--from", text)?;
+    match direction.iter().any(|x| *x != 0.0) {
+        true => Ok(direction),
+        false => Err(Error::new(
+            ErrorKind::Input,
+            "--from: the direction has no length",
+        )),
+    }
+}
+
 fn within(at: f64, start: f64, end: f64) -> Result<f64> {
     match (start..=end).contains(&at) {
         true => Ok(at),
@@ -230,6 +276,24 @@ fn within(at: f64, start: f64, end: f64) -> Result<f64> {
             ErrorKind::Input,
             format!("--at: the run goes from {} to {} s", six(start), six(end)),
         )),
+    }
+}
+
+/// The viewing direction of a view, where it is not the usual one.
+#[cfg(feature = "png")]
+fn along(view: &str, up: [f64; 3]) -> Option<[f64; 3]> {
+    let up = Vec3::from_array(up);
+    let axis = if up.x.abs() < 0.9 * up.norm() {
+        Vec3::new(1.0, 0.0, 0.0)
+    } else {
+        Vec3::new(0.0, 1.0, 0.0)
+    };
+    let side = axis - up * (axis.dot(up) / up.dot(up));
+    match view {
+        "front" => Some(up.cross(side).to_array()),
+        "side" => Some((-side).to_array()),
+        "top" => Some((up.cross(side) * 1e-3 - up).to_array()),
+        _ => None,
     }
 }
 
@@ -248,10 +312,16 @@ fn sticks(sight: &Sight, picture: &Picture) -> Result<Vec<Vec<u8>>> {
         .map(|k| state(k * (time.len() - 1) / 19))
         .collect::<Result<_>>()?;
     let [width, height] = picture.size;
+    let usual = View::of(&sight.model, &all)?;
+    let direction = match (picture.from, picture.view.as_str()) {
+        (Some(from), _) => from.map(|x| -x),
+        (None, view) => along(view, usual.up).unwrap_or(usual.direction),
+    };
     let view = View {
         width,
         height,
-        ..View::of(&sight.model, &all)?
+        direction,
+        ..usual
     };
     picture
         .times

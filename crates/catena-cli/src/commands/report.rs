@@ -21,8 +21,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
 
-    /// URDF file whose shapes and meshes are shown
-    #[arg(long, value_name = "FILE.urdf")]
+    /// URDF or MJCF file whose shapes and meshes are shown
+    #[arg(long, value_name = "FILE")]
     visuals: Option<PathBuf>,
 }
 

@@ -13,6 +13,7 @@ use catena_view::server::{Content, Server};
 use catena_view::{Budget, engine, live, scene};
 use clap::Args;
 use serde_json::json;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -54,11 +55,15 @@ pub struct Arguments {
     #[arg(long, value_name = "SEED", requires = "live")]
     random: Option<u64>,
 
-    /// URDF file whose shapes and meshes are shown [default: the model, if it is one]
-    #[arg(long, value_name = "FILE.urdf")]
+    /// URDF or MJCF file whose shapes and meshes are shown [default: the model, if it is one]
+    #[arg(long, value_name = "FILE")]
     visuals: Option<PathBuf>,
 
-    /// Port of 127.0.0.1; 0 is any that is free
+    /// Address to listen on; others than 127.0.0.1 let every machine that reaches it see the page and drive it
+    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    address: IpAddr,
+
+    /// Port; 0 is any that is free
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
 
@@ -108,6 +113,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         .unzip();
     let scene = scene::scene(subjects, abilities);
     let server = Server::bind(
+        arguments.address,
         arguments.port,
         Content {
             scene: scene.to_string(),
@@ -116,6 +122,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         },
     )?;
     let url = server.url();
+    if !arguments.address.is_loopback() {
+        let who = "everyone who reaches this address sees the page and can drive it";
+        output::complain(&format!("note: {who}"));
+    }
     output::print(&match as_json {
         true => json::text(&json!({ "format": "catena-view/1", "url": url })),
         false => format!("{url}  (Ctrl-C ends)\n"),

@@ -10,6 +10,7 @@ use crate::output;
 use crate::situation::Situation;
 use catena::Model;
 use catena::error::{Error, ErrorKind, Place, Result};
+use catena_io::files;
 use catena_io::run::read_csv_text;
 use std::path::Path;
 
@@ -58,18 +59,21 @@ fn some(situations: Vec<Situation>, path: &Path) -> Result<Vec<Situation>> {
 
 fn text_of(path: &Path) -> Result<String> {
     output::note_input(path);
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let what = match error.kind() {
+    let refuse = |what: String| Error::new(ErrorKind::File, what).at(whole(path));
+    let bytes = files::read(path).map_err(|error| {
+        refuse(match error.kind() {
             std::io::ErrorKind::NotFound => "the file does not exist".to_string(),
-            std::io::ErrorKind::InvalidData => "the file is not UTF-8 text".to_string(),
             _ => format!("the file cannot be read: {}", output::reason(&error)),
-        };
-        Error::new(ErrorKind::File, what).at(whole(path))
+        })
     })?;
-    if !csv::is_run(&text) {
+    let text =
+        String::from_utf8(bytes).map_err(|_| refuse("the file is not UTF-8 text".to_string()))?;
+    // a run that was carried here has been cut after its last complete block
+    if !csv::is_run(&text) || files::are_carried() {
         return Ok(text);
     }
     let (text, dropped) = read_csv_text(path)?;
+    files::note(path, text.as_bytes());
     if dropped > 0 {
         output::complain(&output::left_out(path, dropped));
     }

@@ -219,15 +219,14 @@ fn contents<'t>(
             "inertial" => inertial = Some(read_inertial(file, node)?),
             "geom" => {
                 file.notes.geoms += 1;
+                let attributes = file.defaults.of(node, "geom", class)?;
                 // what is fixed to the world needs no mass; meshes are read only where they count
                 if index != 0
                     && (file.compiler.from_geoms == FromGeoms::Always || !has_inertial(body))
                 {
-                    let attributes = file.defaults.of(node, "geom", class)?;
                     parts.extend(geom::mass(file, &attributes, at, geoms)?);
-                } else {
-                    file.defaults.of(node, "geom", class)?;
                 }
+                file.geoms.push((index, at, attributes));
             }
             "site" => {
                 let attributes = file.defaults.of(node, "site", class)?;

@@ -4,13 +4,14 @@ use super::File;
 use super::attributes::Attributes;
 use super::compiler::Compiler;
 use super::mass::{Mass, principal_within};
-use super::mesh::{self, Enclosed};
+use super::mesh::{self, Enclosed, Surface};
 use super::orientation::{pose, turn_z_to};
 use super::shape::Shape;
 use super::tree::Node;
 use catena::error::{ErrorKind, Result};
 use catena::spatial::{Pose, Sym3, Vec3};
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 /// Density of water, kg/m³.
 const DENSITY: f64 = 1000.0;
@@ -21,7 +22,7 @@ const MESH_PRODUCTS: f64 = 1e-7;
 
 /// The kinds of geoms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Plane,
     HeightField,
     Sphere,
@@ -32,7 +33,7 @@ enum Kind {
     Mesh,
 }
 
-const KINDS: [(&str, Kind); 9] = [
+pub(super) const KINDS: [(&str, Kind); 9] = [
     ("plane", Kind::Plane),
     ("hfield", Kind::HeightField),
     ("sphere", Kind::Sphere),
@@ -72,11 +73,13 @@ impl<'t> Geoms<'t> {
         })
     }
 
-    /// What the mesh of a geom encloses.
-    fn enclosed(&mut self, file: &File<'t>, geom: &Attributes<'_>, name: &str) -> Result<Enclosed> {
-        if let Some(known) = self.known.get(name) {
-            return Ok(*known);
-        }
+    /// The element of a mesh, and its file if it has one.
+    fn asset(
+        &self,
+        file: &File<'t>,
+        geom: &Attributes<'_>,
+        name: &str,
+    ) -> Result<(Attributes<'t>, Option<PathBuf>)> {
         let Some(&asset) = self.assets.get(name) else {
             let message = format!("{}: there is no mesh `{name}`", geom.node.describe());
             return Err(geom.node.error(ErrorKind::Model, message));
@@ -85,6 +88,31 @@ impl<'t> Geoms<'t> {
         let path = asset
             .text("file")
             .map(|path| file.compiler.mesh_file(file.tree.folder(), path));
+        Ok((asset, path))
+    }
+
+    /// The surface of the mesh of a geom.
+    pub(super) fn surface(
+        &self,
+        file: &File<'t>,
+        geom: &Attributes<'_>,
+        name: &str,
+    ) -> Result<Surface> {
+        let (asset, path) = self.asset(file, geom, name)?;
+        mesh::surface(&asset, path.as_deref())
+    }
+
+    /// What the mesh of a geom encloses.
+    pub(super) fn enclosed(
+        &mut self,
+        file: &File<'t>,
+        geom: &Attributes<'_>,
+        name: &str,
+    ) -> Result<Enclosed> {
+        if let Some(known) = self.known.get(name) {
+            return Ok(*known);
+        }
+        let (asset, path) = self.asset(file, geom, name)?;
         let enclosed = mesh::enclosed(&asset, path.as_deref(), file.compiler.exact_meshes)?;
         self.known.insert(name.into(), enclosed);
         Ok(enclosed)
@@ -133,15 +161,8 @@ pub(super) fn mass<'t>(
             (inside.volume, Sym3::new(x, y, z, 0.0, 0.0, 0.0))
         }
         (_, fitted) => {
-            let sizes = match fitted {
-                Some(inside) => {
-                    let (sizes, shift) = fit(file, geom, kind, &inside)?;
-                    own = own * shift;
-                    sizes
-                }
-                None => geom.list("size")?.unwrap_or_default(),
-            };
-            let shape = shape(geom, kind, &sizes, length)?;
+            let (shape, shift) = simple(file, geom, kind, fitted, length)?;
+            own = own * shift;
             let (volume, [x, y, z]) = match is_shell {
                 true => (shape.area(), shape.shell()),
                 false => (shape.volume(), shape.solid()),
@@ -175,6 +196,21 @@ pub(super) fn placement(
     let rotation = turn_z_to(along).filter(|_| along.norm() > 1e-15);
     let rotation = rotation.ok_or_else(|| element.error("fromto", "has no length"))?;
     Ok((Pose::new(rotation, (from + to) * 0.5), Some(along.norm())))
+}
+
+/// The shape of a geom of a simple kind, and where it is in the frame of the geom: elsewhere if it is fitted to a mesh.
+pub(super) fn simple(
+    file: &File<'_>,
+    geom: &Attributes<'_>,
+    kind: Kind,
+    fitted: Option<Enclosed>,
+    length: Option<f64>,
+) -> Result<(Shape, Pose<f64>)> {
+    let (sizes, shift) = match fitted {
+        Some(inside) => fit(file, geom, kind, &inside)?,
+        None => (geom.list("size")?.unwrap_or_default(), Pose::identity()),
+    };
+    Ok((shape(geom, kind, &sizes, length)?, shift))
 }
 
 /// The shape of a geom, from `size` and, where its ends are given, the distance between them.

@@ -7,6 +7,7 @@
 
 use super::attributes::Attributes;
 use super::tree::Node;
+use crate::files;
 use catena::error::{Error, ErrorKind, Place, Result};
 use catena::spatial::{Sym3, Vec3};
 use std::path::Path;
@@ -35,9 +36,9 @@ pub(super) struct Enclosed {
 
 /// Triangles: indices of their vertices.
 #[derive(Default)]
-struct Surface {
-    vertices: Vec<Vec3<f64>>,
-    triangles: Vec<[usize; 3]>,
+pub(super) struct Surface {
+    pub(super) vertices: Vec<Vec3<f64>>,
+    pub(super) triangles: Vec<[usize; 3]>,
 }
 
 /// Reads a mesh and integrates over it. `asset` is its element in `<asset>`.
@@ -60,11 +61,7 @@ pub(super) fn enclosed(
             .error("inertia", "is not supported")
             .hint("give the body an <inertial>, or the mesh of the convex hull itself"));
     }
-    let surface = match file {
-        Some(path) => read_file(node, path)?,
-        None => inline(asset)?,
-    };
-    let surface = placed(asset, surface)?;
+    let surface = surface(asset, file)?;
     let found = match mode {
         Mode::Shell => shell(&surface),
         Mode::Exact => solid(&surface, |volume| volume),
@@ -75,6 +72,15 @@ pub(super) fn enclosed(
         node.error(ErrorKind::Physics, message)
             .hint("its triangles may face inwards; inertia=\"shell\" takes the mass as spread over the surface")
     })
+}
+
+/// Reads a mesh: its file, or the vertices that the model file has itself.
+pub(super) fn surface(asset: &Attributes<'_>, file: Option<&Path>) -> Result<Surface> {
+    let surface = match file {
+        Some(path) => read_file(asset.node, path)?,
+        None => inline(asset)?,
+    };
+    placed(asset, surface)
 }
 
 /// The vertices after `refpos`, `refquat` and `scale`.
@@ -148,9 +154,9 @@ fn read_file(node: Node<'_>, path: &Path) -> Result<Surface> {
         line: None,
     };
     let fail = |message: &str| Error::new(ErrorKind::File, message).at(place.clone());
-    let size = match path.metadata() {
-        Ok(about) if about.is_file() => about.len(),
-        _ => {
+    let size = match files::size(path) {
+        Some(size) => size,
+        None => {
             let message = format!(
                 "{}: the file `{}` does not exist",
                 node.describe(),
@@ -165,7 +171,7 @@ fn read_file(node: Node<'_>, path: &Path) -> Result<Surface> {
         return Err(fail("the mesh is larger than 1 GB"));
     }
     let bytes =
-        std::fs::read(path).map_err(|error| fail(&format!("the file cannot be read: {error}")))?;
+        files::read(path).map_err(|error| fail(&format!("the file cannot be read: {error}")))?;
     let extension = path
         .extension()
         .unwrap_or_default()

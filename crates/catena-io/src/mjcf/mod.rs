@@ -12,6 +12,7 @@ mod attributes;
 mod body;
 mod compiler;
 mod defaults;
+mod drawing;
 mod equality;
 mod geom;
 mod joint;
@@ -24,11 +25,15 @@ mod springs;
 mod tree;
 
 use crate::ReadOptions;
+use crate::drawing::Drawing;
 use crate::ignored::Ignored;
 use crate::lines::Lines;
 use crate::{mass, shape};
+use attributes::Attributes;
+use body::Bodies;
 use catena::error::{ErrorKind, Result};
 use catena::model::ModelBuilder;
+use catena::spatial::Pose;
 use compiler::{Compiler, Dynamics};
 use defaults::Defaults;
 use notes::Notes;
@@ -67,6 +72,42 @@ pub(crate) fn read(
     name: &str,
     options: &ReadOptions,
 ) -> Result<ModelBuilder> {
+    with_bodies(text, lines, options, |mut file, mut bodies| {
+        if let Some(base) = options.base {
+            links::set_base(&mut bodies, base)?;
+        }
+        let mut builder = ModelBuilder::new(file.root.attribute("model").unwrap_or(name));
+        builder.gravity = file.dynamics.gravity;
+        builder.strict = options.strict;
+        builder.allow_immobile = true;
+        links::emit(&bodies, &mut builder);
+        equality::read(&mut file, &bodies, &mut builder)?;
+        actuator::read(&mut file, &bodies, &mut builder)?;
+        springs::automatic(&bodies, &mut builder)?;
+        file.notes.write(&file.ignored, file.dynamics, &mut builder);
+        Ok(builder)
+    })
+}
+
+/// The shapes that an MJCF text shows, whatever else is in it.
+pub(crate) fn drawing(text: &str, lines: &Lines) -> Result<Drawing> {
+    let options = ReadOptions {
+        ignore: IGNORABLE.iter().map(|(name, _)| (*name).into()).collect(),
+        ignore_unknown: true,
+        ..ReadOptions::default()
+    };
+    with_bodies(text, lines, &options, |file, bodies| {
+        drawing::read(&file, &bodies)
+    })
+}
+
+/// Reads an MJCF text up to its bodies, and goes on with them.
+fn with_bodies<T>(
+    text: &str,
+    lines: &Lines,
+    options: &ReadOptions,
+    go_on: impl FnOnce(File<'_>, Bodies) -> Result<T>,
+) -> Result<T> {
     let mut ignored = Ignored::new(options, "MJCF", IGNORABLE)?;
     let tree = Tree::read(text, lines)?;
     let root = tree.root();
@@ -94,23 +135,12 @@ pub(crate) fn read(
         compiler: &compiler,
         dynamics: &dynamics,
         defaults: &defaults,
+        geoms: Vec::new(),
         ignored,
         notes,
     };
-    let mut bodies = body::read(&mut file)?;
-    if let Some(base) = options.base {
-        links::set_base(&mut bodies, base)?;
-    }
-    let mut builder = ModelBuilder::new(root.attribute("model").unwrap_or(name));
-    builder.gravity = dynamics.gravity;
-    builder.strict = options.strict;
-    builder.allow_immobile = true;
-    links::emit(&bodies, &mut builder);
-    equality::read(&mut file, &bodies, &mut builder)?;
-    actuator::read(&mut file, &bodies, &mut builder)?;
-    springs::automatic(&bodies, &mut builder)?;
-    file.notes.write(&file.ignored, &dynamics, &mut builder);
-    Ok(builder)
+    let bodies = body::read(&mut file)?;
+    go_on(file, bodies)
 }
 
 /// What all parts of the reader share.
@@ -120,6 +150,8 @@ struct File<'t> {
     compiler: &'t Compiler,
     dynamics: &'t Dynamics,
     defaults: &'t Defaults,
+    /// All geoms: on which body, in which frame of it.
+    geoms: Vec<(usize, Pose<f64>, Attributes<'t>)>,
     ignored: Ignored,
     notes: Notes,
 }

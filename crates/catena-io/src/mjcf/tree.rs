@@ -3,6 +3,7 @@
 use crate::document::read_text;
 pub(super) use crate::element_tree::Node;
 use crate::element_tree::Tree as Elements;
+use crate::files;
 use crate::lines::Lines;
 use crate::xml;
 use catena::error::{Error, ErrorKind, Result};
@@ -97,7 +98,9 @@ impl Tree {
             .parent()
             .map(|folder| folder.join(file));
         let path = match beside_this {
-            Some(path) if !beside_main.exists() && path.exists() => path,
+            Some(path) if files::size(&beside_main).is_none() && files::size(&path).is_some() => {
+                path
+            }
             _ => beside_main,
         };
         if !self.included.insert(path.clone()) {
@@ -107,7 +110,7 @@ impl Tree {
                 .hint("a file can be included once in a model"));
         }
         let file_name = path.display().to_string();
-        if !path.is_file() {
+        if files::size(&path).is_none() {
             let message = format!("the included file `{file}` does not exist");
             return Err(Error::new(ErrorKind::File, message)
                 .at(place)

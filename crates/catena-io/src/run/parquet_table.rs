@@ -163,11 +163,13 @@ impl Seal {
         };
         let mut bytes = Hashing::new(io::sink());
         file.rewind()?;
-        io::copy(&mut Read::take(&mut *file, place), &mut bytes)?;
+        // half a gigabyte is read in large pieces
+        let mut file = io::BufReader::with_capacity(1 << 18, file);
+        io::copy(&mut Read::take(&mut file, place), &mut bytes)?;
         let mut found = [0; NO_DIGITS.len()];
         file.read_exact(&mut found)?;
         bytes.write_all(NO_DIGITS.as_bytes())?;
-        io::copy(file, &mut bytes)?;
+        io::copy(&mut file, &mut bytes)?;
         let expected = format!("{:08x}", bytes.check.finalize());
         Ok(match found == expected.as_bytes() {
             true => Seal::Whole,
@@ -179,12 +181,15 @@ impl Seal {
 /// A table in a file.
 pub(super) struct Table {
     reader: SerializedFileReader<File>,
+    /// Bytes of the file.
+    length: u64,
 }
 
 impl Table {
     pub(super) fn open(file: File) -> Result<Self> {
+        let length = file.metadata()?.len();
         let reader = SerializedFileReader::new(file)?;
-        Ok(Table { reader })
+        Ok(Table { reader, length })
     }
 
     /// The number of rows.
@@ -217,6 +222,12 @@ impl Table {
 
     /// Appends the numbers of each column, group of rows by group of rows.
     pub(super) fn read_into(&self, columns: &mut [Vec<f64>]) -> Result<()> {
+        // room for all of them, if the file is as long as it says
+        let rows = usize::try_from(self.rows()).unwrap_or(usize::MAX);
+        let most = usize::try_from(self.length / 8).unwrap_or(usize::MAX) / columns.len().max(1);
+        columns
+            .iter_mut()
+            .for_each(|column| column.reserve(rows.min(most)));
         for index in 0..self.reader.num_row_groups() {
             let group = self.reader.get_row_group(index)?;
             let rows = usize::try_from(group.metadata().num_rows())

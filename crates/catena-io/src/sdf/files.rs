@@ -213,5 +213,5 @@ fn model_file(path: PathBuf) -> Result<Option<PathBuf>> {
 }
 
 fn is_file(path: &Path) -> bool {
-    path.is_file()
+    crate::files::size(path).is_some()
 }

@@ -596,6 +596,21 @@ impl Model<f64> {
         self
     }
 
+    /// A copy with other friction in the joints: for every freedom of the tree, `of` makes its damping and its dry friction of those
+    /// that it has. Neither may be negative.
+    #[must_use]
+    pub fn with_friction(mut self, of: impl Fn(usize, [f64; 2]) -> [f64; 2]) -> Self {
+        for (k, dof) in self.dofs.iter_mut().enumerate() {
+            [dof.damping, dof.friction] = of(k, [dof.damping, dof.friction]);
+        }
+        let has_some = |dof: &DofNumbers<f64>| {
+            dof.damping != 0.0 || dof.friction != 0.0 || dof.stiffness != 0.0
+        };
+        let has_passive_forces = self.dofs.iter().any(has_some);
+        Arc::make_mut(&mut self.tree).has_passive_forces = has_passive_forces;
+        self
+    }
+
     /// A copy without springs, damping and friction in the joints; rotor inertia stays.
     #[must_use]
     pub fn without_passive_forces(mut self) -> Self {

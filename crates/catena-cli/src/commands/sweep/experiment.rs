@@ -11,16 +11,31 @@ use catena::model::embedded;
 use catena::native::{Compiled, Compiler, Kernel};
 use catena::simulate::{Simulation, advance_together};
 use catena::{Cpu, Model, State};
-use catena_io::document::advice;
+use catena_io::document::{advice, read_text};
+use catena_io::files::Parcel;
 use catena_study::{
-    Experiment, ModelPointer, ModelText, Origin, Parameter, PathText, SettingValue, Study,
+    Experiment, Measure, ModelPointer, ModelText, Origin, Parameter, PathText, SettingValue, Study,
 };
 use catena_symbolic::native::{self, NativeOptions};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Settings that name files.
 const FILES: &[&str] = &["state", "efforts", "trajectory"];
+
+/// Gives a measure of values of the parameters, the names of the columns of a run, and its numbers, row by row.
+type Call = dyn Fn(&[f64], &[String], &[f64]) -> Result<f64> + Send + Sync;
+
+/// A measure that is no formula.
+pub struct Function {
+    /// Its name in the results.
+    pub name: String,
+    /// What it is: a study is not resumed with another.
+    pub text: String,
+    /// The function: of values of the parameters, names of columns, and the run's numbers, row by row.
+    pub call: Box<Call>,
+}
 
 /// What a parameter sets.
 enum Target {
@@ -38,12 +53,18 @@ pub struct Simulations {
     common: Option<(RunArguments, Loaded)>,
     /// Columns that the measures need.
     record: Vec<String>,
+    /// The last measures of the study, which are no formulas.
+    functions: Vec<Function>,
     /// Does the model stay the same? Then machine code is generated for it once.
     is_same_model: bool,
     /// May samples run in lanes? Then options are common to all, and no measure counts events, which lanes do not look for.
     lanes: bool,
     /// Samples that ran in lanes.
     ran_in_lanes: AtomicUsize,
+    /// The study file.
+    path: PathBuf,
+    /// Files that came with the study from another machine; those of the disk where there are none.
+    files: Option<Arc<Parcel>>,
 }
 
 /// The options with the values of a sample, as they are typed.
@@ -161,6 +182,87 @@ fn kept(
 }
 
 impl Simulations {
+    /// Those of a study file that has a design.
+    pub fn open(path: &Path) -> Result<Self> {
+        let study = Study::read(path)?;
+        study.expect_design()?;
+        let simulations = Simulations::new(study)?;
+        Ok(Simulations {
+            path: path.to_path_buf(),
+            ..simulations
+        })
+    }
+
+    /// Those of a study file that has come with its files from another machine.
+    pub(super) fn open_parcel(path: &Path, files: Parcel) -> Result<Self> {
+        let files = Arc::new(files);
+        let simulations = files.open(|| Simulations::open(path))?;
+        Ok(Simulations {
+            files: Some(files),
+            ..simulations
+        })
+    }
+
+    /// Adds measures that are no formulas, and columns that they need beside those of every run.
+    pub fn with_functions(mut self, functions: Vec<Function>, record: &[String]) -> Result<Self> {
+        let refuse = |message: String, hint: &str| {
+            let error = Error::new(ErrorKind::Input, message);
+            Err(error.hint(hint))
+        };
+        let known = self.with_files(|| self.known_columns())?;
+        if let Some(name) = record.iter().find(|name| !known.contains(name)) {
+            let message = format!("the run has no column `{name}`");
+            let hint = match names::nearest(name, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "docs/run-files.md lists columns".to_string(),
+            };
+            return refuse(message, &hint);
+        }
+        self.record.extend_from_slice(record);
+        for function in functions {
+            let study = &mut self.study;
+            let taken = study.parameters.iter().map(|p| p.name.as_str());
+            let taken = taken.chain(study.measures.iter().map(|m| m.name.as_str()));
+            let is_taken = taken
+                .chain(["", "sample", "failure"])
+                .any(|taken| taken == function.name);
+            if is_taken {
+                let message = format!("a measure cannot be named `{}`", function.name);
+                return refuse(message, "columns of the results have names of their own");
+            }
+            study.measures.push(Measure {
+                name: function.name.clone(),
+                unit: String::new(),
+                formula: String::new(),
+                place: study.model_place.clone(),
+            });
+            self.functions.push(function);
+        }
+        Ok(self)
+    }
+
+    /// Columns that the run of the first sample may have.
+    fn known_columns(&self) -> Result<Vec<String>> {
+        let values = self.study.values(0);
+        let arguments = RunArguments::read(&words(&self.study, &values))?;
+        let nominal = arguments.load()?;
+        let loaded = self.changed(nominal.clone(), &values).unwrap_or(nominal);
+        arguments.columns(loaded)
+    }
+
+    /// Does something that reads the study's files.
+    fn with_files<T>(&self, what: impl FnOnce() -> T) -> T {
+        match &self.files {
+            Some(files) => files.open(what),
+            None => what(),
+        }
+    }
+
+    /// The study file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Those of a study. What is wrong with the study is found here, by a first sample if need be.
     pub fn new(study: Study) -> Result<Self> {
         expect_settings(&study)?;
@@ -204,6 +306,9 @@ impl Simulations {
         let simulations = Simulations {
             lanes: !varies && !counts_events,
             ran_in_lanes: AtomicUsize::new(0),
+            path: PathBuf::new(),
+            files: None,
+            functions: Vec::new(),
             targets,
             model,
             common: (!varies).then_some((arguments, loaded)),
@@ -251,6 +356,10 @@ impl Simulations {
 
     /// Everything that decides the results.
     pub fn origin(&self) -> Result<Origin> {
+        self.with_files(|| self.origin_of_files())
+    }
+
+    fn origin_of_files(&self) -> Result<Origin> {
         let study = &self.study;
         let mut entries = vec![
             ("study file".to_string(), study.text.clone()),
@@ -268,10 +377,7 @@ impl Simulations {
             .chain(own.map(|name| study.file(&name)));
         for path in files {
             let name = path.display().to_string();
-            let text = std::fs::read_to_string(&path).map_err(|error| {
-                let message = format!("the file cannot be read: {error}");
-                catena_io::document::file_error(ErrorKind::File, &name, message)
-            })?;
+            let text = read_text(&path, &name)?;
             let file = path
                 .file_name()
                 .unwrap_or_default()
@@ -279,6 +385,9 @@ impl Simulations {
                 .into_owned();
             entries.push((format!("file {file}"), text));
         }
+        let functions = self.functions.iter();
+        let functions = functions.map(|own| (format!("measure {}", own.name), own.text.clone()));
+        entries.extend(functions);
         let source = match self.is_same_model {
             true => "compiled",
             false => "general",
@@ -318,10 +427,17 @@ impl Simulations {
     fn measures(&self, values: &[f64], trial: &Trial) -> Result<Vec<f64>> {
         let study = &self.study;
         let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
-        let measures = study.measures.iter();
-        measures
-            .map(|measure| measure::value(measure, &names, values, trial))
-            .collect()
+        let formulas = study.measures.len() - self.functions.len();
+        let (formulas, others) = study.measures.split_at(formulas);
+        let formulas = formulas
+            .iter()
+            .map(|measure| measure::value(measure, &names, values, trial));
+        let others = others.iter().zip(&self.functions);
+        let others = others.map(|(measure, function)| {
+            (function.call)(values, &trial.columns, &trial.rows)
+                .map_err(|error| measure::about(measure, &error))
+        });
+        formulas.chain(others).collect()
     }
 
     /// May the run of a sample be computed in lanes? That depends on the sample alone, so that its bits do, too.
@@ -468,7 +584,7 @@ impl Experiment for Simulations {
     }
 
     fn measure_all(&self, values: &[Vec<f64>]) -> Vec<Result<Vec<f64>>> {
-        output::quietly(|| self.measure_together(values))
+        self.with_files(|| output::quietly(|| self.measure_together(values)))
     }
 
     fn together(&self) -> usize {

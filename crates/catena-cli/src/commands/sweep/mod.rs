@@ -3,16 +3,19 @@
 mod experiment;
 mod measure;
 mod progress;
+mod ray;
 mod report;
+mod shipment;
 
-pub use experiment::Simulations;
+pub use experiment::{Function, Simulations};
+pub use shipment::Shipment;
 
 use crate::number::counted;
 use crate::outcome::Outcome;
 use crate::{interrupt, json, limits, output};
 use catena::error::{Error, ErrorKind, Result};
-use catena_study::{Journal, ResultFormat, Sample, Study, carry_out, distributions, write_results};
-use clap::Args;
+use catena_study::{Carried, Ledger, Mode, ResultFormat, Sample, carry_out, distributions};
+use clap::{Args, ValueEnum};
 use progress::Progress;
 use report::Report;
 use std::path::{Path, PathBuf};
@@ -32,8 +35,16 @@ pub struct Arguments {
     output: Option<PathBuf>,
 
     /// Threads [default: all cores]; the results do not depend on them
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "engine")]
     jobs: Option<u64>,
+
+    /// Who computes the samples [default: threads of this process]; the results do not depend on it
+    #[arg(long, value_enum, value_name = "ENGINE")]
+    engine: Option<EngineName>,
+
+    /// The cluster of Ray, HOST:PORT [default: the one that Ray finds, else a new one on this machine]
+    #[arg(long, value_name = "HOST:PORT", requires = "engine")]
+    address: Option<String>,
 
     /// Draw the distributions of the measures, and the measures over the parameters
     #[arg(long, value_name = "FILE.svg")]
@@ -48,10 +59,17 @@ pub struct Arguments {
     resume: bool,
 }
 
+/// Engines beside threads.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum EngineName {
+    /// A cluster of Ray, through the Python package `catena[ray]`
+    Ray,
+}
+
 /// Carries the study out.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     output::note_input(&arguments.study);
-    let threads = arguments.threads()?;
+    let engine = arguments.engine()?;
     if let Some(path) = &arguments.output {
         ResultFormat::from_path(path)?;
         output::refuse_input(path)?;
@@ -59,9 +77,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     if let Some(path) = &arguments.plot {
         expect_svg(path)?;
     }
-    let study = Study::read(&arguments.study)?;
-    study.expect_design()?;
-    let experiment = Simulations::new(study)?;
+    let experiment = Simulations::open(&arguments.study)?;
     let study = experiment.study();
     let mode = match (arguments.resume, arguments.overwrite) {
         (true, _) => Mode::Resume,
@@ -71,7 +87,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     interrupt::watch();
     let mut progress = Progress::new(study.sample_count());
     let output = arguments.output.as_deref();
-    let carried = experiment.carry_out(output, mode, threads, |before, sample| {
+    let (carried, work) = experiment.carry_out(output, mode, &engine, |before, sample| {
         progress.note(before, sample.measures.is_err());
         match interrupt::asked() {
             false => Ok(()),
@@ -94,6 +110,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         notes.push(note);
     }
     notes.extend(experiment.lanes_used(samples.len() - carried.before));
+    notes.extend(work.map(|work| work.in_words()));
     if let Some(path) = output {
         let rows = counted(samples.len(), "row", "rows");
         notes.push(format!("wrote {rows} to {}", path.display()));
@@ -131,25 +148,13 @@ fn stopped(output: Option<&Path>) -> Error {
     }
 }
 
-/// What is done with results that are there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// They are refused.
-    New,
-    /// They are replaced.
-    Overwrite,
-    /// What is missing is computed.
-    Resume,
-}
-
-/// A study that was carried out.
-pub struct Carried {
-    /// All samples, in order.
-    pub samples: Vec<Sample>,
-    /// How many were there before.
-    pub before: usize,
-    /// Bytes of an incomplete line of the journal that were left out.
-    pub cut: usize,
+/// Who computes samples. The results do not depend on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// So many threads of this process.
+    Threads(usize),
+    /// The cluster of Ray at this address; without one, the cluster that Ray finds, or a new one on this machine.
+    Ray(Option<String>),
 }
 
 impl Simulations {
@@ -159,60 +164,33 @@ impl Simulations {
         &self,
         output: Option<&Path>,
         mode: Mode,
-        threads: usize,
+        engine: &Engine,
         mut noted: impl FnMut(usize, &Sample) -> Result<()>,
-    ) -> Result<Carried> {
+    ) -> Result<(Carried, Option<ray::Work>)> {
         let study = self.study();
-        let origin = self.origin()?;
-        let (mut journal, mut samples, cut) = match output {
-            None => (None, Vec::new(), 0),
-            Some(path) => {
-                ResultFormat::from_path(path)?;
-                match mode {
-                    Mode::Resume => {
-                        let (journal, samples, cut) = Journal::resume(path, &origin)?;
-                        (Some(journal), samples, cut)
-                    }
-                    _ => {
-                        let overwrite = mode == Mode::Overwrite;
-                        let journal = Journal::create(path, &origin, overwrite)?;
-                        (Some(journal), Vec::new(), 0)
-                    }
-                }
-            }
+        // what could refuse the study does so before its journal is begun
+        let cluster = match engine {
+            Engine::Threads(_) => None,
+            Engine::Ray(address) => Some(ray::Cluster::join(self, address.as_deref())?),
         };
-        let before = samples.len();
-        let missing = missing(study, &samples);
-        carry_out(study, self, &missing, threads, |sample| {
-            if let Some(journal) = &mut journal {
-                journal.note(&sample)?;
+        let mut ledger = Ledger::open(study, self.origin()?, output, mode)?;
+        let (before, missing) = (ledger.before(), ledger.missing());
+        let mut note_all = |new: &[Sample]| new.iter().try_for_each(|new| noted(before, new));
+        let work = match (engine, cluster) {
+            (_, Some(cluster)) => Some(
+                cluster.carry_out(&missing, |lines| note_all(ledger.take_lines(study, lines)?))?,
+            ),
+            (Engine::Threads(threads), None) => {
+                let indices: Vec<usize> = missing.into_iter().flatten().collect();
+                carry_out(study, self, &indices, *threads, |sample| {
+                    note_all(ledger.take(study, vec![sample])?)
+                })?;
+                None
             }
-            noted(before, &sample)?;
-            samples.push(sample);
-            Ok(())
-        })?;
-        samples.sort_by_key(|sample| sample.index);
-        if let (Some(path), Some(journal)) = (output, journal) {
-            write_results(path, study, &origin, &samples)?;
-            journal.remove()?;
-        }
-        Ok(Carried {
-            samples,
-            before,
-            cut,
-        })
+            (Engine::Ray(_), None) => None,
+        };
+        Ok((ledger.finish(study)?, work))
     }
-}
-
-/// Indices of the samples that are not there.
-fn missing(study: &Study, samples: &[Sample]) -> Vec<usize> {
-    let mut is_there = vec![false; study.sample_count()];
-    for sample in samples {
-        if let Some(there) = is_there.get_mut(sample.index) {
-            *there = true;
-        }
-    }
-    (0..is_there.len()).filter(|&k| !is_there[k]).collect()
 }
 
 fn expect_svg(path: &Path) -> Result<()> {
@@ -228,13 +206,17 @@ fn expect_svg(path: &Path) -> Result<()> {
 }
 
 impl Arguments {
-    fn threads(&self) -> Result<usize> {
-        match self.jobs {
-            Some(jobs) => {
+    fn engine(&self) -> Result<Engine> {
+        match (self.engine, self.jobs) {
+            (Some(EngineName::Ray), _) => Ok(Engine::Ray(self.address.clone())),
+            (None, Some(jobs)) => {
                 limits::count("--jobs", jobs, 1024)?;
-                Ok(jobs as usize)
+                Ok(Engine::Threads(jobs as usize))
             }
-            None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+            (None, None) => {
+                let cores = std::thread::available_parallelism().map_or(1, usize::from);
+                Ok(Engine::Threads(cores))
+            }
         }
     }
 }
