@@ -1,162 +1,227 @@
-"""How fast is forward dynamics of closed chains?
+"""How fast is forward dynamics of closed chains, and how right?
 
-catena's `ClosedChain::forward` (example `closed_speed`) beside Pinocchio's `constraintDynamics`, on the same mechanisms at the same
-states: a ring of twelve revolute joints with one loop, and rows of four-bar linkages closed at points. The accelerations must agree
-before anything is timed. Pinocchio is called through its Python module; what such a call costs by itself is measured and taken
-off. Goals: as fast for one loop, five times as fast for a hundred. Writes
-docs/peers/closed-chains.md, and ends with code 1 when a goal is missed.
+catena (bench `closed`) and Pinocchio (peers/speed/pinocchio_closed.cpp, compiled with gcc and with clang where they are) are programs that
+stay alive, load the same mechanism and the same states, and time one call at a time on request. catena finds the states, which satisfy the
+constraints. Every method is compared with the accelerations in double-double arithmetic; those of Pinocchio that are right to
+1e-10 are what catena is held to: half of the time of the fastest for one state, 0.12 of it per state of a batch. Writes
+docs/peers/closed-chains.md (with --quick: into peers/build/speed), and ends with code 1 when catena is not right or a goal is missed.
 """
 
-import json
+import argparse
 import os
-import re
-import subprocess
 import sys
-import time
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
+import report
 
-import report  # noqa: E402
-
-report.need("numpy", "pinocchio")
+report.need("numpy", "mujoco", "pinocchio")
 
 import numpy as np  # noqa: E402
-import pinocchio as pin  # noqa: E402
 
-SAME = 1e-9  # relative difference of accelerations that is allowed
-GOALS = {"ring": 1.0, "four-bar-100": 5.0}
-ROUNDS, SECONDS = 20, 0.02
+import closed_models  # noqa: E402
+import speed_models  # noqa: E402
+from coordinates import Coordinates  # noqa: E402
+from program import Joint  # noqa: E402
+from speed import BUILD, SCRATCH, Engine, Timing, Trouble, bench_program  # noqa: E402
+from speed_results import Point, from_pinocchio, to_pinocchio  # noqa: E402
 
-
-def shift(x, y, z):
-    """A pose without rotation."""
-    return pin.SE3(np.eye(3), np.array([x, y, z], dtype=float))
-
-
-def ring():
-    """catena's `chain-12`; the place where its tip is held is where the tip is."""
-    model = pin.Model()
-    body = pin.Inertia(1.0, np.array([0, 0, 0.1]), np.diag([0.01, 0.02, 0.015]))
-    kinds = [pin.JointModelRZ, pin.JointModelRY, pin.JointModelRX]
-    joint = 0
-    for k in range(12):
-        joint = model.addJoint(joint, kinds[k % 3](), shift(0, 0, 0.2 if k else 0), f"joint{k + 1}")
-        model.appendBodyToJoint(joint, body, pin.SE3.Identity())
-    return model, lambda data: [(joint, shift(0, 0, 0.2), 0, shift(*(data.oMi[joint] * shift(0, 0, 0.2)).translation))]
-
-
-def four_bars(n):
-    """catena's `four-bar-N`, closed at points."""
-    model = pin.Model()
-    model.gravity.linear = np.array([0, -9.81, 0])
-    rod = pin.Inertia(1.0, np.array([0.5, 0, 0]), np.diag([0, 1 / 12, 1 / 12]))
-    uprights, levels = [], []
-    for k in range(n + 1):
-        uprights.append(model.addJoint(0, pin.JointModelRZ(), shift(k, 0, 0), f"foot{k}"))
-        model.appendBodyToJoint(uprights[-1], rod, pin.SE3.Identity())
-        if k < n:
-            levels.append(model.addJoint(uprights[-1], pin.JointModelRZ(), shift(1, 0, 0), f"top{k}"))
-            model.appendBodyToJoint(levels[-1], rod, pin.SE3.Identity())
-    end = shift(1, 0, 0)
-    return model, lambda data: [(levels[k], end, uprights[k + 1], end) for k in range(n)]
-
-
-def peer(name):
-    """The mechanism of this name."""
-    return ring() if name == "ring" else four_bars(int(name.rsplit("-", 1)[1]))
-
-
-def best_of(call):
-    """Seconds of one call, the best of several rounds."""
-    calls, best = 1, np.inf
-    for _ in range(ROUNDS):
-        before = time.perf_counter()
-        for _ in range(calls):
-            call()
-        best = min(best, (time.perf_counter() - before) / calls)
-        calls = max(1, int(SECONDS / best))
-    return best
-
-
-def measure(problem):
-    """Pinocchio's accelerations and seconds of a problem."""
-    model, closing = peer(problem["name"])
-    data = model.createData()
-    q, v = np.array(problem["q"]), np.array(problem["v"])
-    pin.forwardKinematics(model, data, q, v)
-    models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-    for one, one_from, two, two_from in closing(data):
-        constraint = pin.RigidConstraintModel(
-            pin.ContactType.CONTACT_3D, model, one, one_from, two, two_from, pin.ReferenceFrame.LOCAL
-        )
-        models.append(constraint)
-        datas.append(constraint.createData())
-    pin.initConstraintDynamics(model, data, models, datas)
-    tau = np.zeros(model.nv)
-    settings = pin.ProximalSettings(1e-12, 1e-8, 20)
-    a = pin.constraintDynamics(model, data, q, v, tau, models, datas, settings).copy()
-    seconds = best_of(lambda: pin.constraintDynamics(model, data, q, v, tau, models, datas, settings))
-    return a, seconds
-
-
-def call_alone():
-    """What a call through Python costs by itself: forward dynamics of one pendulum, which is next to nothing."""
-    model = pin.Model()
-    joint = model.addJoint(0, pin.JointModelRZ(), pin.SE3.Identity(), "joint")
-    model.appendBodyToJoint(joint, pin.Inertia.Random(), pin.SE3.Identity())
-    data = model.createData()
-    x = np.zeros(1)
-    return best_of(lambda: pin.aba(model, data, x, x, x))
+RIGHT = 1e-10  # relative error of accelerations up to which a method takes part
+GOALS = {"single": 0.5, "batch": 0.12}
+OURS = ("single", "single-general", "batch", "batch-general")
+STATES = 16
 
 
 class Ours:
     """What the page calls catena."""
 
-    @staticmethod
-    def version():
-        text = (report.ROOT / "Cargo.toml").read_text(encoding="utf-8")
-        return "catena " + re.search(r'^version = "(.*)"', text, re.MULTILINE).group(1)
+    def __init__(self, engine):
+        self.told = engine.ask("version")
+
+    def version(self):
+        number, cpu = self.told.split()
+        return f"catena {number} ({cpu})"
+
+
+def start(core):
+    """All programs, catena first."""
+    engines = [Engine("catena", bench_program("closed"), core)]
+    for key in ("closed-clang", "closed-gcc"):
+        if (BUILD / "bin" / key).is_file():
+            engines.append(Engine(key, BUILD / "bin" / key, core))
+    if len(engines) == 1:
+        raise Trouble("the programs of the peers are not built\nhint: run peers/speed/build.sh closed first")
+    return engines
+
+
+def prepare(engines, mechanism):
+    """Has catena find closed states, and loads them everywhere. Returns what is needed to compare."""
+    tree, ours = SCRATCH / f"{mechanism.name}.tree", SCRATCH / f"{mechanism.name}.states"
+    theirs = SCRATCH / f"{mechanism.name}.pinocchio.states"
+    closed_models.write_tree(mechanism, tree)
+    engines[0].ask(f"states {mechanism.name} {STATES} {ours}")
+    words = [word.split(":") for word in engines[0].ask(f"joints {mechanism.name}").split()]
+    joints = [Joint(name, kind, int(q), int(v)) for name, kind, q, v in words]
+    coordinates = Coordinates(joints, closed_models.python_model(mechanism.bodies))
+    count, nq, nv = np.fromfile(ours, dtype="<i8", count=3)
+    numbers = np.fromfile(ours, dtype="<f8", offset=24)
+    q, rest = numbers[: count * nq].reshape(count, nq), numbers[count * nq :].reshape(3, count, nv)
+    v, vdot, tau = rest[0], rest[1], mechanism.efforts(joints, q, rest[2])
+    points = [Point(*point) for point in zip(q, v, vdot, tau)]
+    converted = [to_pinocchio(coordinates, point) for point in points]
+    speed_models.write_states(theirs, *map(np.array, zip(*converted)))
+    for engine in engines:
+        engine.load(tree, ours if engine is engines[0] else theirs)
+    for path in (tree, ours, theirs):
+        path.unlink()
+    return coordinates, points
+
+
+def errors(engines, mechanism, coordinates, points):
+    """How far every method is from the exact accelerations, relative to their largest: the worst of all states."""
+    nv = sum(joint.nv for joint in coordinates.model.joints)
+    exact = [parts[0] for parts in engines[0].results("forward/exact", STATES, "forward", nv)]
+    found = {}
+    for engine in engines:
+        for call in engine.calls:
+            results = engine.results(call, STATES, "forward", nv)
+            if engine is not engines[0]:
+                pairs = zip(results, points)
+                results = [from_pinocchio("forward", parts, coordinates, point, {}) for parts, point in pairs]
+            apart = [np.max(np.abs(parts[0] - a)) / np.max(np.abs(a)) for parts, a in zip(results, exact)]
+            found[engine.key, call] = float(np.max(apart))  # NaN stays
+    return found
+
+
+def measure(engines, error, rounds, seconds):
+    """Turns: every method once, in every round."""
+    ways = [(engine, Timing(engine.key, call)) for engine in engines for call in engine.calls]
+    ways = [(engine, timing) for engine, timing in ways if np.isfinite(error[engine.key, timing.call])]
+    for _ in range(rounds):
+        for engine, timing in ways:
+            timing.add(*engine.time(timing.call, seconds))
+    return {(timing.engine, timing.call): timing for _, timing in ways}
+
+
+def fastest(timings, error):
+    """Pinocchio's fastest method that is right."""
+    fitting = [t for key, t in timings.items() if key[0] != "catena" and error[key] <= RIGHT]
+    return min(fitting, key=lambda t: t.best, default=None)
+
+
+def micro(timing):
+    return "–" if timing is None else f"{timing.best / 1e3:.2f}"
 
 
 TEXT = """# Closed chains compared with Pinocchio
 
-Forward dynamics of closed chains, one state at a time: `ClosedChain::forward` here, `constraintDynamics` there (proximal settings of its
-own, called through Python, of which the {alone:.2f} µs of an empty call are subtracted). *ring*: twelve revolute joints, the tip held at a point of
-the ground; *four-bar-N*: N rhombuses in a row, neighbours sharing an upright, closed at points. *ratio*: how many times as fast catena is. *difference*: relative difference
-of the accelerations. Goals: Pinocchio's speed for the ring, five times its speed for a hundred loops. Missed: {missed}.
+Forward dynamics of closed chains, µs per state, the best of {rounds} turns of {seconds} s on one core. Both are compiled programs at the same
+{states} states, which satisfy the constraints. *one state*: `CompiledChain::forward`, code made for the mechanism; *general*:
+`ClosedChain::forward`, without it. *batch*: `Batch` with that code, and without it, per state, on one thread. *Pinocchio*: its fastest method
+that is right to 1e-10, and which one that is. *ratio*: catena's time over that, for one state and in a batch; the goals are {single} and {batch}.
+Missed: {missed}. Without code no goal is set: the general algorithm, which finds the rank at every state, takes about as long as Pinocchio where
+loops are few.
 
-{origin}
+{origin}{flags}
 
-{table}"""
+{table}
+
+{mechanisms}
+
+## How right every method is
+
+Largest relative error of the accelerations, against double-double arithmetic, and µs. `constraintDynamics` takes one exact step (zero rows
+make it singular), or proximal steps with 1e-8 until its residual is below 1e-12; `lcaba` takes such steps with 1e-6, 1e-8 and 1e-10, at most 20;
+`pv` takes one exact step, `constrainedABA` steps with 1e-6, both with loops to the ground only. Where there are two compilers the faster is listed.
+
+{methods}"""
+
+
+def row(mechanism, timings, error):
+    """A line of the table, and the ratios."""
+    ours = {way: timings.get(("catena", f"forward/{way}")) for way in OURS}
+    best = fastest(timings, error)
+    ratios = {way: ours[way].best / best.best if best else None for way in GOALS}
+    told = ["–" if not ratio else f"{ratio:.2f}" if ratio >= 0.01 else f"{ratio:.4f}" for ratio in ratios.values()]
+    method = f"{best.route}, {best.engine.split('-')[1]}" if best else "none is right"
+    cells = [mechanism.name, *(micro(ours[way]) for way in OURS), micro(best), method, *told]
+    return cells, ratios
+
+
+def methods(mechanisms, all_timings, all_errors):
+    """Every method of both on every mechanism: error, and time."""
+    calls = list(dict.fromkeys((key[0] == "catena", key[1]) for error in all_errors for key in error))
+    rows = []
+    for is_ours, call in calls:
+        cells = []
+        for timings, error in zip(all_timings, all_errors):
+            fitting = [key for key in timings if key[1] == call and (key[0] == "catena") == is_ours]
+            best = min(fitting, key=lambda key: timings[key].best, default=None)
+            cells.append("–" if best is None else f"{report.rough(error[best])}, {micro(timings[best])}")
+        rows.append([("catena " if is_ours else "Pinocchio ") + call.split("/")[1], *cells])
+    return report.markdown(["method", *(m.name for m in mechanisms)], rows)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="peers/run.sh closed-chains", description="Closed chains beside Pinocchio.")
+    parser.add_argument("--quick", action="store_true", help="short turns; the page goes to peers/build/speed")
+    parser.add_argument("--models", help="only these, separated by commas; the page goes to peers/build/speed")
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the core to run on (default: the last)")
+    return parser.parse_args()
 
 
 def main():
     """Runs both and compares."""
-    command = ["cargo", "run", "--release", "--quiet", "--package", "catena", "--example", "closed_speed"]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True, cwd=report.ROOT).stdout.splitlines()
-    alone = call_alone()
-    rows, missed = [], []
-    for problem in map(json.loads, lines):
-        name = problem["name"]
-        a, seconds = measure(problem)
-        ours = np.array(problem["a"])
-        difference = np.max(np.abs(a - ours)) / max(1.0, np.max(np.abs(ours)))
-        if not difference < SAME:
-            return report.fail(f"{name}: accelerations differ by {difference:.1e}, relative")
-        ratio = (seconds - alone) / problem["seconds"]
-        rows.append([name, f"{1e6 * problem['seconds']:.2f}", f"{1e6 * (seconds - alone):.2f}", f"{ratio:.1f}", report.rough(difference)])
-        if ratio < GOALS.get(name, 0.0):
-            missed.append(f"{name}: {ratio:.2f} times as fast, the goal is {GOALS[name]}")
-    head = ["mechanism", "catena µs", "Pinocchio µs", "ratio", "difference"]
+    wishes = arguments()
+    rounds, seconds = (3, 0.02) if wishes.quick else (15, 0.05)
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    mechanisms = closed_models.mechanisms()
+    if wishes.models:
+        mechanisms = [m for m in mechanisms if m.name in wishes.models.split(",")]
+    engines, rows, missed, all_timings, all_errors = [], [], [], [], []
+    head = ["mechanism", "one state", "general", "batch", "batch, general", "Pinocchio", "by", "ratio", "ratio in a batch"]
+    try:
+        engines = start(wishes.core)
+        for mechanism in mechanisms:
+            error = errors(engines, mechanism, *prepare(engines, mechanism))
+            wrong = [f"{key[1]}: {value:.1e}" for key, value in error.items() if key[0] == "catena" and not value <= RIGHT]
+            if wrong:
+                raise Trouble(f"{mechanism.name}: catena is not right: {', '.join(wrong)}")
+            timings = measure(engines, error, rounds, seconds)
+            cells, ratios = row(mechanism, timings, error)
+            print("  ".join(cells), flush=True)
+            for way, goal in GOALS.items():
+                if ratios[way] and ratios[way] > goal:
+                    where = "one state" if way == "single" else "a batch"
+                    missed.append(f"{mechanism.name}, {where}: {ratios[way]:.2f} (goal {goal})")
+            rows.append(cells)
+            all_timings.append(timings)
+            all_errors.append(error)
+        program = Ours(engines[0])
+    except (Trouble, OSError) as problem:
+        return report.fail(problem)
+    finally:
+        for engine in engines:
+            engine.close()
     print(report.plain(head, rows))
-    print(f"a call through Python alone, taken off: {1e6 * alone:.2f} µs")
     for goal in missed:
         print(f"missed: {goal}")
-    page = report.DOCS / "closed-chains.md"
-    page.write_text(TEXT.format(origin=report.origin("peers/run.sh closed-chains", Ours, "pin", "numpy"), alone=1e6 * alone,
-                                table=report.markdown(head, rows), missed=", ".join(missed) or "nothing"), encoding="utf-8")  # fmt: skip
-    print(f"wrote {page.relative_to(report.ROOT)}")
+    flags = "".join("\n" + one.read_text(encoding="utf-8").strip() + "." for one in sorted((BUILD / "bin").glob("closed-*.flags")))
+    page = (SCRATCH if wishes.quick or wishes.models else report.DOCS) / "closed-chains.md"
+    page.write_text(
+        TEXT.format(
+            rounds=rounds,
+            seconds=seconds,
+            states=STATES,
+            **GOALS,
+            missed=", ".join(missed) or "nothing",
+            origin=report.origin("peers/run.sh closed-chains", program, "pin", "numpy"),
+            flags=flags,
+            table=report.markdown(head, rows),
+            mechanisms="\n".join(f"* *{m.name}*: {m.title}" for m in mechanisms),
+            methods=methods(mechanisms, all_timings, all_errors),
+        ),
+        encoding="utf-8",
+    )
+    print(f"wrote {page}")
     return 1 if missed else 0
 
 

@@ -2,6 +2,7 @@
 
                       catena                                   Pinocchio
 revolute, prismatic   position                                 the same
+universal             two angles                               the same
 continuous            angle                                    (cos, sin)
 spherical             quaternion (w, x, y, z), ω child axes    quaternion (x, y, z, w), ω child axes
 free                  x, y, z, quaternion (w, x, y, z);        x, y, z, quaternion (x, y, z, w);
@@ -18,6 +19,8 @@ import numpy as np
 import pinocchio as pin
 
 SCALAR_KINDS = ("revolute", "continuous", "prismatic")
+POSITIONS = {"spherical": 4, "free": 7, "universal": 2}  # the others have one
+FREEDOMS = {"spherical": 3, "free": 6, "universal": 2}
 
 
 class Mismatch(Exception):
@@ -57,14 +60,14 @@ class Coordinates:
     """Conversions between the coordinates of one mechanism, joints matched by name (the free base by its kind)."""
 
     def __init__(self, joints, model):
-        self.nq = sum({"spherical": 4, "free": 7}.get(joint.kind, 1) for joint in joints)
+        self.nq = sum(POSITIONS.get(joint.kind, 1) for joint in joints)
         self.model = model
         self.pairs = [self._pair(joint) for joint in joints]
         if len(self.pairs) != model.njoints - 1:
             raise Mismatch(f"catena has {len(self.pairs)} moving joints, Pinocchio {model.njoints - 1}")
 
     def _pair(self, joint):
-        if joint.kind not in (*SCALAR_KINDS, "spherical", "free"):
+        if joint.kind not in (*SCALAR_KINDS, *FREEDOMS):
             raise Mismatch(f"joint `{joint.name}`: no conversion for kind {joint.kind}")
         name = joint.name
         if not self.model.existJointName(name) and joint.kind == "free":
@@ -72,7 +75,7 @@ class Coordinates:
         if not self.model.existJointName(name):
             raise Mismatch(f"Pinocchio has no joint `{name}`")
         other = self.model.joints[self.model.getJointId(name)]
-        if other.nv != {"spherical": 3, "free": 6}.get(joint.kind, 1):
+        if other.nv != FREEDOMS.get(joint.kind, 1):
             raise Mismatch(f"joint `{name}` has {other.nv} freedoms in Pinocchio, but is {joint.kind} in catena")
         return Pair(joint.kind, joint.q, joint.v, other.idx_q, other.idx_v, other.nq)
 
@@ -85,6 +88,9 @@ class Coordinates:
                 q[pair.cat_q] = rng.uniform(-reach, reach)
                 continue
             start = pair.cat_q
+            if pair.kind == "universal":
+                q[start : start + 2] = rng.uniform(-np.pi, np.pi, 2)
+                continue
             if pair.kind == "free":
                 q[start : start + 3] = rng.uniform(-1, 1, 3)
                 start += 3
@@ -102,6 +108,8 @@ class Coordinates:
                 here, there = here + 3, there + 3
             if pair.kind in ("free", "spherical"):
                 out[there : there + 4] = np.roll(q[here : here + 4], -1)
+            elif pair.kind == "universal":
+                out[there : there + 2] = q[here : here + 2]
             elif pair.pin_nq == 2:
                 out[there : there + 2] = np.cos(q[here]), np.sin(q[here])
             else:
@@ -116,7 +124,7 @@ class Coordinates:
             if pair.kind == "free":
                 matrix[there : there + 3, here : here + 3] = self._free_rotation(pair, q).T
                 here, there = here + 3, there + 3
-            size = 3 if pair.kind in ("free", "spherical") else 1
+            size = 3 if pair.kind == "free" else FREEDOMS.get(pair.kind, 1)
             matrix[there : there + size, here : here + size] = np.eye(size)
         return matrix
 

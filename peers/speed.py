@@ -129,9 +129,9 @@ class Row:
     operations: tuple | None  # of catena's recursion: plain ones, and pairs of sine and cosine
 
 
-def bench_program():
-    """Builds catena's bench, as any user would, and says where it is."""
-    build = ["cargo", "bench", "--quiet", "--package", "catena", "--bench", "peers", "--no-run", "--message-format=json"]
+def bench_program(name):
+    """Builds a bench of catena, as any user would, and says where it is."""
+    build = ["cargo", "bench", "--quiet", "--package", "catena", "--bench", name, "--no-run", "--message-format=json"]
     done = subprocess.run(build, cwd=report.ROOT, stdout=subprocess.PIPE, text=True)
     messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     programs = [message["executable"] for message in messages if message.get("executable")]
@@ -141,7 +141,7 @@ def bench_program():
 
 
 def start(core):
-    engines = {"catena": Engine("catena", bench_program(), core)}
+    engines = {"catena": Engine("catena", bench_program("peers"), core)}
     for key in ("pinocchio-clang", "pinocchio-gcc", "mujoco"):
         program = BUILD / "bin" / key
         if program.is_file():

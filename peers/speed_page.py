@@ -12,6 +12,8 @@ from pathlib import Path
 
 import report
 
+BIN = report.ROOT / "peers" / "build" / "bin"
+
 TITLES = {
     "inverse": "Inverse dynamics",
     "forward": "Forward dynamics",
@@ -167,7 +169,7 @@ def origin(record):
     """Machine, compilers, versions, date, commit and command."""
     number, cpu = record.version.split()
     date = os.environ.get("REPORT_DATE") or datetime.date.today().isoformat()
-    flags = sorted((report.ROOT / "peers" / "build" / "bin").glob("*.flags"))
+    flags = sorted(path for path in BIN.glob("*.flags") if not path.name.startswith("closed-"))
     versions = [f"{package} {importlib.metadata.version(package)}" for package in ("pin", "cmeel-eigen", "mujoco", "example-robot-data")]
     facts = [
         f"Command: `{record.command}`, {date}, commit {commit()}",

@@ -2,6 +2,7 @@
 # Compiles the engines of the speed comparison into peers/build/bin: Pinocchio header-only with clang and with gcc, MuJoCo's driver,
 # and the measurement of the processor's peak. Called by peers/setup.sh. Takes about 4 minutes and 5 GB of memory the first time; what
 # is up to date is left alone.
+#   peers/speed/build.sh [closed]     with `closed`: only Pinocchio's closed chains
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$here/../build
@@ -50,10 +51,12 @@ boost="-DBOOST_MPL_LIMIT_LIST_SIZE=30 -DBOOST_MPL_LIMIT_VECTOR_SIZE=30 -DBOOST_M
 boost="$boost -DBOOST_FUSION_INVOKE_MAX_ARITY=12"
 fast="-O3 -march=native -DNDEBUG -ffp-contract=fast -fno-math-errno -fno-trapping-math"
 
-# pinocchio NAME COMPILER
+# pinocchio NAME COMPILER PART…
 pinocchio() {
-    name=pinocchio-$1 compiler=$2
-    sources="$here/pinocchio_main.cpp $here/pinocchio_dynamics.cpp $here/pinocchio_derivatives.cpp"
+    name=$1 compiler=$2
+    shift 2
+    sources=
+    for part in "$@"; do sources="$sources $here/pinocchio_$part.cpp"; done
     version="$("$compiler" --version | head -n 1), $fast"
     packages=$(cd "$site" && ls -d libpinocchio-* cmeel_eigen-*)
     # shellcheck disable=SC2086
@@ -61,7 +64,7 @@ pinocchio() {
         echo "compiling $name" >&2
         objects=
         for source in $sources; do
-            object=$build/objects/$1-$(basename "$source" .cpp).o
+            object=$build/objects/$name-$(basename "$source" .cpp).o
             # shellcheck disable=SC2086
             "$compiler" -std=c++17 -w $fast $boost -isystem "$build/overlay" -isystem "$headers" -isystem "$headers/eigen3" \
                 -c "$source" -o "$object"
@@ -74,10 +77,23 @@ pinocchio() {
     echo "$name: $version" > "$bin/$name.flags"
 }
 
-rm -f "$bin"/*.flags
+what=${1:-all}
 waiting=
-if [ -n "$clang" ]; then pinocchio clang "$clang" & waiting="$waiting $!"; fi
-if [ -n "$gcc" ]; then pinocchio gcc "$gcc" & waiting="$waiting $!"; fi
+for family in clang gcc; do
+    eval "compiler=\$$family"
+    if [ -z "$compiler" ]; then
+        rm -f "$bin/pinocchio-$family.flags" "$bin/closed-$family.flags"
+        continue
+    fi
+    pinocchio "closed-$family" "$compiler" main closed & waiting="$waiting $!"
+    if [ "$what" = all ]; then
+        pinocchio "pinocchio-$family" "$compiler" main trees dynamics derivatives & waiting="$waiting $!"
+    fi
+done
+if [ "$what" = closed ]; then
+    for job in $waiting; do wait "$job"; done
+    exit 0
+fi
 
 simple="-O3 -march=native -DNDEBUG"
 library=$(echo "$site"/mujoco/libmujoco.so.*)

@@ -37,6 +37,7 @@ bool joint_of(const std::string &kind, const Eigen::Vector3d &axis, pin::JointMo
     const bool x = axis == Eigen::Vector3d::UnitX(), y = axis == Eigen::Vector3d::UnitY(), z = axis == Eigen::Vector3d::UnitZ();
     if (kind == "free") joint = pin::JointModelFreeFlyer();
     else if (kind == "spherical") joint = pin::JointModelSpherical();
+    else if (kind == "universal" && x) joint = pin::JointModelUniversal(axis, Eigen::Vector3d(0, 1, 0));
     else if (kind == "revolute" && x) joint = pin::JointModelRX();
     else if (kind == "revolute" && y) joint = pin::JointModelRY();
     else if (kind == "revolute" && z) joint = pin::JointModelRZ();
@@ -73,6 +74,49 @@ bool add_body(const std::string &line, pin::Model &model)
     return true;
 }
 
+pin::SE3 read_pose(std::istringstream &words)
+{
+    Eigen::Matrix3d rotation;
+    Eigen::Vector3d place;
+    for (int i = 0; i < 9; i++) words >> rotation(i / 3, i % 3);
+    for (int i = 0; i < 3; i++) words >> place[i];
+    return pin::SE3(rotation, place);
+}
+
+// A line that begins with `loop`.
+bool add_loop(const std::string &line, std::vector<Loop> &loops)
+{
+    std::istringstream words(line);
+    std::string word, kind;
+    Loop loop{};
+    words >> word >> kind >> loop.one;
+    loop.on_one = read_pose(words);
+    words >> loop.two;
+    loop.on_two = read_pose(words);
+    loop.whole = kind == "frame";
+    loops.push_back(loop);
+    return words && (kind == "frame" || kind == "point");
+}
+
+// A line that begins with `gravity`.
+bool set_gravity(const std::string &line, pin::Model &model)
+{
+    std::istringstream words(line);
+    std::string word;
+    Eigen::Vector3d gravity;
+    words >> word >> gravity[0] >> gravity[1] >> gravity[2];
+    model.gravity.linear() = gravity;
+    return (bool)words;
+}
+
+bool add_line(const std::string &line)
+{
+    if (line.empty() || line[0] == '#') return true;
+    if (line.rfind("loop ", 0) == 0) return add_loop(line, engine.loops);
+    if (line.rfind("gravity ", 0) == 0) return set_gravity(line, engine.model);
+    return add_body(line, engine.model);
+}
+
 std::vector<Eigen::VectorXd> vectors(const double *numbers, long count, long size)
 {
     std::vector<Eigen::VectorXd> all;
@@ -86,11 +130,10 @@ const char *load(const char *tree, const char *path)
     if (!file) return "the tree cannot be opened";
     engine.data.reset();
     engine.model = pin::Model();
+    engine.loops.clear();
     std::string line;
-    while (std::getline(file, line)) {
-        if (line.empty() || line[0] == '#') continue;
-        if (!add_body(line, engine.model)) return "a line of the tree is wrong";
-    }
+    while (std::getline(file, line))
+        if (!add_line(line)) return "a line of the tree is wrong";
     States &states = engine.states;
     if (const char *problem = read_states(path, &states)) return problem;
     if (states.nq != engine.model.nq || states.nv != engine.model.nv) return "tree and states do not fit";
@@ -100,6 +143,7 @@ const char *load(const char *tree, const char *path)
     engine.vdot = vectors(states.vdot, states.count, states.nv);
     engine.tau = vectors(states.tau, states.count, states.nv);
     engine.x.resize(states.nv);
+    engine_loaded();
     return nullptr;
 }
 
@@ -107,8 +151,7 @@ const char *load(const char *tree, const char *path)
 
 int main()
 {
-    std::vector<Call> calls = dynamics_calls();
-    for (const Call &call : derivative_calls()) calls.push_back(call);
+    const std::vector<Call> calls = engine_calls();
     const Program program{load, &engine.states, calls.data(), (int)calls.size()};
     return serve(&program);
 }

@@ -299,3 +299,16 @@ def test_what_rolls():
     # a push of 1 N at the centre: a = F / (m + I/r²)
     a = ball.forward([0, 0, 0.1, 1, 0, 0, 0], np.zeros(6), [1, 0, 0, 0, 0, 0])
     np.testing.assert_allclose(a[:3], [1 / 0.7, 0, 0], atol=1e-12)
+
+
+def test_many_states_of_closed_chains_are_as_one():
+    angles = np.linspace(0.4, 1.5, 21)
+    for name in ["four-bar-1", "four-bar-3"]:
+        bar = catena.model(name)
+        signs = (-1.0) ** np.arange(bar.nv)
+        q, v = np.outer(angles, signs), np.outer(np.cos(angles), signs)
+        tau = np.random.default_rng(2).uniform(-1, 1, v.shape)
+        close(bar.forward(q, v, tau), np.array([bar.forward(*row) for row in zip(q, v, tau)]))
+        q[4, 0] += 1e-3
+        with pytest.raises(catena.InputError, match="row 4: .* is open by"):
+            bar.forward(q, v, tau)

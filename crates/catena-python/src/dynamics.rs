@@ -32,15 +32,17 @@ enum Way {
 }
 
 impl PyModel {
-    /// Both dynamics of trees.
+    /// Both dynamics of trees, and the forward dynamics of closed chains.
     fn dynamics<'py>(
         py: Python<'py>,
         built: &Built,
         way: Way,
         numbers: [Numbers<'py>; 3],
         wrenches: Option<&Bound<'py, PyAny>>,
+        time: f64,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
+        let is_closed = !built.model.constraints().is_empty();
         let nv = built.model.nv();
         let wrenches = Wrenches::new(py, built, wrenches)?;
         let [q, v, input] = &numbers;
@@ -58,6 +60,15 @@ impl PyModel {
                 let input = or(input.slice(), &work.zeros);
                 let result = match way {
                     Way::Inverse => work.dynamics.inverse(&work.state, input, &external)?,
+                    Way::Forward if is_closed => {
+                        let mut chain = built.chain();
+                        let found = chain.forward(time, &work.state, input, &external);
+                        let found = found.map(|motion| {
+                            writable(&array).copy_from_slice(motion.accelerations);
+                        });
+                        built.keep_chain(chain);
+                        return found;
+                    }
                     Way::Forward => work.dynamics.forward(&work.state, input, &external)?,
                 };
                 writable(&array).copy_from_slice(result);
@@ -79,7 +90,10 @@ impl PyModel {
             };
             match way {
                 Way::Inverse => batch.inverse_loaded(q, v, input, external, out),
-                Way::Forward => batch.forward_loaded(q, v, input, external, out),
+                Way::Forward => {
+                    batch.set_time(time);
+                    batch.forward_loaded(q, v, input, external, out)
+                }
             }
         })?;
         Ok(array)
@@ -183,7 +197,7 @@ impl PyModel {
                 Numbers::or_zero(py, "a", a, nv)?,
             ];
             if built.model.constraints().is_empty() && actuators.is_none() {
-                return Self::dynamics(py, &built, Way::Inverse, numbers, wrenches, out);
+                return Self::dynamics(py, &built, Way::Inverse, numbers, wrenches, time, out);
             }
             if built.model.couplings().is_some() {
                 return Err(refuse(
@@ -256,25 +270,7 @@ impl PyModel {
                 Numbers::or_zero(py, "v", v, nv)?,
                 Numbers::or_zero(py, "tau", tau, nv)?,
             ];
-            if built.model.constraints().is_empty() {
-                return Self::dynamics(py, &built, Way::Forward, numbers, wrenches, out);
-            }
-            let wrenches = Wrenches::new(py, &built, wrenches)?;
-            let [q, v, tau] = &numbers;
-            let arguments = [q, v, tau].into_iter().chain(wrenches.numbers()).collect();
-            let call = Call::new(py, &built, arguments)?;
-            let (pushes, built) = (wrenches.view(&built), &*built);
-            let (q, v, tau) = (q.view(), v.view(), tau.view());
-            filled(&call, &[nv], out, |work, k, out| {
-                built.put(work, q.row(k), v.row(k));
-                let external = pushes.single(work, k)?;
-                let mut chain = built.chain();
-                let tau = or(tau.row(k), &work.zeros);
-                let found = chain.forward(time, &work.state, tau, &external);
-                let found = found.map(|motion| out.copy_from_slice(motion.accelerations));
-                built.keep_chain(chain);
-                found
-            })
+            Self::dynamics(py, &built, Way::Forward, numbers, wrenches, time, out)
         })
     }
 
@@ -370,7 +366,7 @@ impl PyModel {
                 Numbers::or_zero(py, "v", None, nv)?,
                 Numbers::or_zero(py, "a", None, nv)?,
             ];
-            Self::dynamics(py, &built, Way::Inverse, numbers, None, out)
+            Self::dynamics(py, &built, Way::Inverse, numbers, None, 0.0, out)
         })
     }
 

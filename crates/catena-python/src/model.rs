@@ -92,7 +92,9 @@ impl Built {
     /// Code of the model, unless the processor or the size of the model forbids it; then the general recursions answer.
     fn compiled(&self, lanes: bool) -> Option<&Compiled> {
         let made = || {
-            if self.model.nv() > MOST_COMPILED || !self.model.constraints().is_empty() {
+            // one state of a closed chain is a matter for the chain
+            let is_closed = !self.model.constraints().is_empty();
+            if self.model.nv() > MOST_COMPILED || is_closed && !lanes {
                 return None;
             }
             let options = native::NativeOptions {

@@ -5,6 +5,8 @@
 //! [`Dynamics`] (variant `single`) and [`Batch`] (variant `batch`, time per state) with code compiled for the model, and of the same
 //! without it (`single-general`, `batch-general`), checks of their input included, in a plain release build.
 
+mod serving;
+
 use catena::algorithm::factorization::Factorization;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
@@ -15,19 +17,13 @@ use catena::scalar::Count;
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use catena::{Base, Batch, Cpu, Dynamics, Matrix, Model, State, StateView};
 use catena_symbolic::native::{self, NativeOptions};
-use std::error::Error;
+use serving::{Done, Table, measure, serve};
 use std::hint::black_box;
-use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-type Done<T> = Result<T, Box<dyn Error>>;
 /// A result: a vector, or up to three matrices by rows.
 type Parts<'a> = [&'a [f64]; 3];
 
-/// Length of a repetition, as in engine.h.
-const REPETITION: Duration = Duration::from_micros(200);
-const MOST_REPETITIONS: usize = 20_000;
 /// A batch writes about so many numbers at most, 1 MB, unless one register of states has more: a single state's results stay in the
 /// caches, and so may a batch's.
 const MOST_RESULTS: usize = 1 << 17;
@@ -215,45 +211,6 @@ struct Inputs<'a> {
     tau: &'a [f64],
 }
 
-/// Numbers of all states, one state after another.
-#[derive(Default)]
-struct Table {
-    count: usize,
-    q: Vec<f64>,
-    v: Vec<f64>,
-    vdot: Vec<f64>,
-    tau: Vec<f64>,
-}
-
-impl Table {
-    fn read(path: &str, model: &Model) -> Done<Self> {
-        let bytes = std::fs::read(path)?;
-        let words: Vec<[u8; 8]> = bytes
-            .chunks_exact(8)
-            .map(|word| word.try_into().expect("eight bytes"))
-            .collect();
-        if words.len() < 3 {
-            return Err("the file of states is too short".into());
-        }
-        let [count, nq, nv] = [0, 1, 2].map(|k| i64::from_le_bytes(words[k]) as usize);
-        let numbers: Vec<f64> = words[3..].iter().map(|w| f64::from_le_bytes(*w)).collect();
-        if [nq, nv] != [model.nq(), model.nv()] || numbers.len() != count * (nq + 3 * nv) {
-            return Err("tree and states do not fit".into());
-        }
-        let (q, rest) = numbers.split_at(count * nq);
-        let (v, rest) = rest.split_at(count * nv);
-        let (vdot, tau) = rest.split_at(count * nv);
-        let [q, v, vdot, tau] = [q, v, vdot, tau].map(<[f64]>::to_vec);
-        Ok(Table {
-            count,
-            q,
-            v,
-            vdot,
-            tau,
-        })
-    }
-}
-
 /// One model, its states, and the entry points to its dynamics.
 struct Bench {
     /// General, and with code for the model.
@@ -413,41 +370,6 @@ fn mirror(matrix: &mut [f64], nv: usize) {
     }
 }
 
-/// Runs `work` again and again and tells best and median time per state, and how many states were computed.
-fn measure(
-    seconds: f64,
-    warm_up: usize,
-    states_per_call: usize,
-    mut work: impl FnMut() -> catena::Result<()>,
-) -> Done<String> {
-    let start = Instant::now();
-    let mut warm = 0;
-    while warm == 0 || (warm < warm_up && start.elapsed().as_secs_f64() < 0.1 * seconds) {
-        work()?;
-        warm += 1;
-    }
-    let guess = start.elapsed().as_secs_f64() / warm as f64;
-    let calls = ((REPETITION.as_secs_f64() / guess) as usize).max(1);
-    let mut times = Vec::with_capacity(MOST_REPETITIONS);
-    let end = Instant::now() + Duration::from_secs_f64(seconds);
-    let mut before = Instant::now();
-    while times.is_empty() || (before < end && times.len() < MOST_REPETITIONS) {
-        for _ in 0..calls {
-            work()?;
-        }
-        let after = Instant::now();
-        times.push((after - before).as_secs_f64() * 1e9 / (calls * states_per_call) as f64);
-        before = after;
-    }
-    times.sort_by(f64::total_cmp);
-    Ok(format!(
-        "times {:.3} {:.3} {}",
-        times[0],
-        times[times.len() / 2],
-        calls * states_per_call * times.len()
-    ))
-}
-
 enum Call {
     Single(&'static Single),
     Many(&'static Many),
@@ -583,20 +505,6 @@ fn answer(bench: &mut Option<Bench>, line: &str) -> Done<String> {
 }
 
 fn main() -> Done<()> {
-    if std::io::stdin().is_terminal() {
-        println!("this bench takes orders from `peers/run.sh speed`; peers/README.md tells more");
-        return Ok(());
-    }
     let mut bench = None;
-    for line in std::io::stdin().lock().lines() {
-        let line = line?;
-        if line == "quit" {
-            break;
-        }
-        let told = answer(&mut bench, &line)
-            .unwrap_or_else(|problem| format!("error {}", problem.to_string().replace('\n', " ")));
-        println!("{told}");
-        std::io::stdout().flush()?;
-    }
-    Ok(())
+    serve("speed", |line| answer(&mut bench, line))
 }

@@ -40,7 +40,7 @@ pub mod text;
 pub mod trajectory;
 
 pub use arch::Cpu;
-pub use doors::{Batch, Drive, Dynamics, Failure, Feedback, native};
+pub use doors::{Batch, CompiledChain, Drive, Dynamics, Failure, Feedback, native};
 pub use error::{Error, ErrorKind, Place, Result, Warning};
 pub use matrix::Matrix;
 pub use model::{Model, ModelBuilder};

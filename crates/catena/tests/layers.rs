@@ -88,6 +88,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
 /// Names that the crate's root gives to items of its modules.
 const AT_ROOT: &[(&str, &str)] = &[
     ("Batch", "doors"),
+    ("CompiledChain", "doors"),
     ("Cpu", "arch"),
     ("Drive", "doors"),
     ("Dynamics", "doors"),

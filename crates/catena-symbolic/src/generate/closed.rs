@@ -13,7 +13,9 @@ use super::sample::{LIMIT, ROUNDINGS, SMALLEST, Sample};
 use super::{CodeOptions, Function, Question};
 use crate::derive::Keep;
 use crate::{Expr, Program, jacobian, scope};
-use catena::algorithm::constrained::chosen_rows::{Closing, RowsAt, forward_dynamics_closed};
+use catena::algorithm::constrained::chosen_rows::{
+    Closing, RowsAt, forward_dynamics_closed, forward_dynamics_signed,
+};
 use catena::algorithm::constrained::{ClosedChain, ClosedDerivatives};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{Reduced, Rule};
@@ -39,8 +41,35 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// Examines closed positions of a model with constraints; a tree has none.
+    /// Examines closed positions of a model with constraints; a tree has none. A mechanism whose rank differs between them is refused.
     pub fn new(model: &Model) -> Result<Option<Self>> {
+        let Some(loops) = Loops::examined(model)? else {
+            return Ok(None);
+        };
+        let mut chain = ClosedChain::new(model);
+        for (time, state) in &loops.states {
+            let rank = chain.rank(*time, state)?.0;
+            let rows = RowsAt::new(model, &loops.chosen, *time, state.view());
+            let mut factors = chain.tree().factorization(state)?;
+            let closing = Closing::new(rows.jacobian, |x| factors.solve(model, x));
+            let pivots = closing.pivots();
+            let least = INDEPENDENT * largest(pivots);
+            if rank != loops.chosen.len() || !pivots.iter().all(|&pivot| pivot >= least) {
+                let message = format!(
+                    "the independent constraints of `{}` differ between its positions: straight-line code cannot choose among them",
+                    model.name()
+                );
+                return Err(Error::new(ErrorKind::Unsupported, message).hint(
+                    "write constraints without redundant rows (a spherical or a universal joint instead of a revolute one)",
+                ));
+            }
+        }
+        Ok(Some(loops))
+    }
+
+    /// Finds closed positions of a model with constraints, and chooses rows where their rank is highest. For code that tells by itself
+    /// where these rows are not enough.
+    pub(crate) fn examined(model: &Model) -> Result<Option<Self>> {
         if model.constraints().is_empty() {
             return Ok(None);
         }
@@ -63,23 +92,11 @@ impl Loops {
             return Err(Error::new(ErrorKind::Model, message)
                 .hint("give its joints a `start` near a closed position"));
         }
-        let (time, first) = &states[0];
-        let chosen = chain.freedoms(*time, first)?.rows;
+        let mut chosen = Vec::new();
         for (time, state) in &states {
-            let rank = chain.rank(*time, state)?.0;
-            let rows = RowsAt::new(model, &chosen, *time, state.view());
-            let mut factors = chain.tree().factorization(state)?;
-            let closing = Closing::new(rows.jacobian, |x| factors.solve(model, x));
-            let pivots = closing.pivots();
-            let least = INDEPENDENT * largest(pivots);
-            if rank != chosen.len() || !pivots.iter().all(|&pivot| pivot >= least) {
-                let message = format!(
-                    "the independent constraints of `{}` differ between its positions: straight-line code cannot choose among them",
-                    model.name()
-                );
-                return Err(Error::new(ErrorKind::Unsupported, message).hint(
-                    "write constraints without redundant rows (a spherical or a universal joint instead of a revolute one)",
-                ));
+            let found = chain.freedoms(*time, state)?.rows;
+            if found.len() > chosen.len() {
+                chosen = found;
             }
         }
         Ok(Some(Loops {
@@ -246,6 +263,65 @@ impl Loops {
             ));
         }
         Ok(ways)
+    }
+
+    /// Closed states of the model, with their times: those at which its rows were examined.
+    pub(crate) fn states(&self) -> &[(f64, State)] {
+        &self.states
+    }
+
+    /// The program of [`Kernel::Closed`](catena::native::Kernel::Closed): v̇, a multiplier for every row (zero for those that are left
+    /// out), and the numbers that are positive where these are right. Of several variants the cheapest is taken.
+    pub(crate) fn kernel(&self, options: &CodeOptions) -> Result<Program> {
+        self.expect_possible(Question::Forward, options)?;
+        let tree = self.model.clone().open_tree();
+        let mut ways = vec![scope(|| {
+            let model = self.model.map(Expr::constant);
+            let [v, tau] = ["v", "tau"].map(|name| Expr::symbols(name, model.nv()));
+            let (q, time) = (Expr::symbols("q", model.nq()), Expr::symbols("time", 1)[0]);
+            let state = StateView {
+                q: &q,
+                v: &v,
+                base: &Base::fixed(),
+            };
+            let [vdot, lambda, signs] =
+                forward_dynamics_signed(&model, &self.chosen, time, state, &tau);
+            Program::new(&self.outputs_of_code(vdot, &lambda, signs))
+        })];
+        if !passed_over(self.model.nv()) {
+            for reduced in [tree.reduced(options.dust), unchanged(&tree, options)] {
+                ways.push(scope(|| {
+                    let t = Traced::new(&reduced, &tree, options);
+                    let given = self.model.map(Expr::constant);
+                    let (q, time) = (Expr::symbols("q", given.nq()), Expr::symbols("time", 1)[0]);
+                    let state = StateView {
+                        q: &q,
+                        v: &t.v(),
+                        base: &Base::fixed(),
+                    };
+                    let rows = RowsAt::new(&given, &self.chosen, time, state);
+                    let (free, factors) = t.forward();
+                    let closing = Closing::new(rows.jacobian.clone(), |x| solve(&factors, x));
+                    let mut vdot = free.clone();
+                    let lambda = closing.apply(&rows.right, &mut vdot);
+                    let mut signs: Vec<Expr> = factors.1.iter().map(|d| d.recip()).collect();
+                    signs.extend(rows.signs(&closing, &free, &vdot));
+                    Program::new(&self.outputs_of_code(vdot, &lambda, signs))
+                }));
+            }
+        }
+        Ok(ways
+            .into_iter()
+            .min_by_key(cost)
+            .expect("there is at least one way"))
+    }
+
+    fn outputs_of_code(&self, vdot: Vec<Expr>, lambda: &[Expr], signs: Vec<Expr>) -> Vec<Expr> {
+        let mut all = vec![Expr::zero(); self.model.constraint_rows()];
+        for (&row, &lambda) in self.chosen.iter().zip(lambda) {
+            all[row] = lambda;
+        }
+        [vdot, all, signs].concat()
     }
 
     fn traced(&self, question: Question, reduced: &Reduced, options: &CodeOptions) -> Program {

@@ -268,7 +268,8 @@ pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &CodeO
     let ways = match kernel {
         Kernel::Inverse => vec![traced(&|t| t.inverse(&t.v(), &t.x("vdot")))],
         Kernel::Inertia => vec![traced(&|t| t.inertia().as_slice().to_vec())],
-        Kernel::Forward => {
+        // a tree has no loops to keep closed
+        Kernel::Forward | Kernel::Closed => {
             let ways = forward_ways(&|| Traced::new(&reduced, model, options), true).into_iter();
             ways.map(|(program, _)| program).collect()
         }

@@ -24,6 +24,7 @@ mod lower;
 
 use crate::Program;
 use crate::generate;
+use catena::algorithm::constrained::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::native::{Code, Compiled, Kernel, MadeFor, Width};
 use catena::residual::{self, difference, ratio, within};
@@ -66,13 +67,14 @@ pub fn for_simulation(model: &Model) -> Result<Compiled> {
         lanes: false,
         ..NativeOptions::default()
     };
+    model.expect_tree()?;
     compile(model, &options)
 }
 
 /// Freedoms beyond which the general algorithm is faster anyway. Derivatives of an expression grow with the depth of the tree.
 fn most_freedoms(kernel: Kernel) -> usize {
     match kernel {
-        Kernel::Inverse | Kernel::Forward => usize::MAX,
+        Kernel::Inverse | Kernel::Forward | Kernel::Closed => usize::MAX,
         Kernel::Inertia => 64,
         Kernel::InverseDerivatives | Kernel::ForwardDerivatives => 24,
     }
@@ -82,7 +84,7 @@ fn most_freedoms(kernel: Kernel) -> usize {
 /// outer caches; the loops of the general algorithms stay in the first-level cache, with a column in every lane. Measured: docs/speed.md.
 fn largest(kernel: Kernel, lanes: bool) -> usize {
     match (kernel, lanes) {
-        (Kernel::Inverse | Kernel::Forward, _) => 4 << 20,
+        (Kernel::Inverse | Kernel::Forward | Kernel::Closed, _) => 4 << 20,
         (Kernel::Inertia, false) => 96 << 10,
         (Kernel::Inertia, true) => 256 << 10,
         (Kernel::InverseDerivatives, false) => 24 << 10,
@@ -100,7 +102,8 @@ const AGREEMENT: f64 = 1e-9;
 const STATES: u64 = 3;
 
 /// Traces, assembles and checks the code of a model. Where the general algorithm is faster, there is no code: [`Compiled::code`] returns
-/// what there is.
+/// what there is. For a model with loops there is code for [`Kernel::Closed`] alone, which [`CompiledChain`](catena::CompiledChain)
+/// and [`Batch`](catena::Batch) run.
 pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
     model.expect_no_forces("compiled code")?;
     let start = Instant::now();
@@ -125,6 +128,23 @@ pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
     };
     let mut codes = Vec::new();
     let made_for = model.fingerprint();
+    if let Some(loops) = generate::Loops::examined(model)? {
+        let program = loops.kernel(&traced)?;
+        let kernel = Kernel::Closed;
+        for &width in &widths {
+            let made_for = MadeFor {
+                kernel,
+                model: made_for,
+            };
+            let code = assemble(&program, width, 0, made_for)?;
+            if code.bytes() <= largest(kernel, width.lanes() > 1) {
+                codes.push((kernel, code));
+            }
+        }
+        let compiled = Compiled::new(model, codes, start.elapsed())?;
+        agree_closed(model, &loops, &compiled, &widths)?;
+        return Ok(compiled);
+    }
     for &kernel in &options.kernels {
         for &width in &widths {
             let lanes = width.lanes() > 1;
@@ -229,16 +249,70 @@ fn agree(
             }
         }
     }
-    if within(worst.0, AGREEMENT) {
+    judge(model, worst)
+}
+
+/// Compares the code of a closed chain with the general algorithm at the closed states at which its rows were examined, as far as it
+/// says that it is right there. Code that never does is of no use.
+fn agree_closed(
+    model: &Model,
+    loops: &generate::Loops,
+    compiled: &Compiled,
+    widths: &[Width],
+) -> Result<()> {
+    let mut general = ClosedChain::new(model);
+    let mut worst = (0.0, Kernel::Closed);
+    let mut useful = codes_of(compiled, widths) == 0;
+    let results = model.nv() + model.constraint_rows();
+    for (k, (_, state)) in loops.states().iter().enumerate() {
+        let tau = State::random(model, !(k as u64)).v;
+        let wanted = general.forward(0.0, state, &tau, &[])?.accelerations;
+        for &width in widths {
+            let Some(code) = compiled.code(Kernel::Closed, width) else {
+                continue;
+            };
+            let found = code.try_out(&state.q, &state.v, &tau);
+            if !found[results..].iter().all(|&sign| sign > 0.0) {
+                continue;
+            }
+            useful = true;
+            let apart = difference(&found[..wanted.len()], wanted);
+            let error = ratio(apart, residual::largest(wanted));
+            if error.is_nan() || error > worst.0 {
+                worst = (error, Kernel::Closed);
+            }
+        }
+    }
+    if !useful {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "the constraints of `{}` lose rank at every position that was tried: code for it would be of no use",
+                model.name()
+            ),
+        )
+        .hint("leave compilation out; the general algorithm is not affected"));
+    }
+    judge(model, worst)
+}
+
+/// How many of these widths have code for a closed chain.
+fn codes_of(compiled: &Compiled, widths: &[Width]) -> usize {
+    let with_code = |width: &&Width| compiled.code(Kernel::Closed, **width).is_some();
+    widths.iter().filter(with_code).count()
+}
+
+/// Refuses code that differs.
+fn judge(model: &Model, (worst, kernel): (f64, Kernel)) -> Result<()> {
+    if within(worst, AGREEMENT) {
         return Ok(());
     }
     Err(Error::new(
         ErrorKind::Unsupported,
         format!(
-            "the code compiled for {} of `{}` differs from the general recursion by {:.1e}",
-            worst.1.name(),
+            "the code compiled for {} of `{}` differs from the general recursion by {worst:.1e}",
+            kernel.name(),
             model.name(),
-            worst.0
         ),
     )
     .hint("leave compilation out; the general recursions are not affected"))

@@ -1,6 +1,7 @@
 //! Many states at once: one state per lane, the lanes of a register computed together, registers distributed to threads.
 
 mod advance;
+mod closed;
 mod coupled;
 mod derivatives;
 mod lanes;
@@ -161,6 +162,8 @@ pub struct Batch {
     compiled: Option<Compiled>,
     /// For models with couplings.
     coupled: Option<Box<coupled::Coupled>>,
+    /// For models with loops.
+    closed: Option<Box<closed::Closed>>,
 }
 
 impl Batch {
@@ -189,6 +192,7 @@ impl Batch {
             failures: Vec::new(),
             compiled: None,
             coupled: (model.couplings()).map(|_| Box::new(coupled::Coupled::new(model, cpu))),
+            closed: (!model.constraints().is_empty()).then(|| Box::new(closed::Closed::new())),
         }
     }
 
@@ -244,6 +248,13 @@ impl Batch {
             .kinematics(&state, &vec![0.0; self.model.nv()])?;
         self.base = base;
         Ok(())
+    }
+
+    /// Sets the time at which drivers of closed chains are evaluated, in s; 0 unless set.
+    pub fn set_time(&mut self, time: f64) {
+        if let Some(closed) = &mut self.closed {
+            closed.time = time;
+        }
     }
 
     /// The model.
@@ -306,6 +317,9 @@ impl Batch {
     }
 
     /// Accelerations v̇ for every state under external wrenches, given as for [`inverse_loaded`](Self::inverse_loaded).
+    ///
+    /// Loops of the model are kept closed, as [`ClosedChain::forward`](crate::algorithm::constrained::ClosedChain::forward) does for one
+    /// state, with the same results: to the last bit, or to round-off where there is code for the model. States with open loops fail.
     pub fn forward_loaded(
         &mut self,
         q: &[f64],
@@ -314,13 +328,15 @@ impl Batch {
         external: &[Force<f64>],
         vdot: &mut [f64],
     ) -> Result<()> {
-        self.model.expect_tree()?;
         let given = Given {
             q,
             v,
             input: tau,
             external,
         };
+        if self.closed.is_some() {
+            return self.closed_forward(given, vdot);
+        }
         if self.is_coupled() {
             return self.coupled_dynamics(What::Forward, given, vdot);
         }
@@ -552,6 +568,23 @@ impl Batch {
         size: usize,
     ) -> Result<()> {
         self.failures.clear();
+        let states = self.count_states::<Q>(given, output.len(), size)?;
+        let job = Job {
+            given,
+            output,
+            states,
+        };
+        self.run(question, job);
+        self.explain(question, given)
+    }
+
+    /// Checks the lengths and counts the states, with `size` results for each.
+    fn count_states<Q: Question>(
+        &self,
+        given: Given<'_>,
+        results: usize,
+        size: usize,
+    ) -> Result<usize> {
         let Given {
             q,
             v,
@@ -559,8 +592,8 @@ impl Batch {
             external,
         } = given;
         let (nq, nv) = (self.model.nq(), self.model.nv());
-        let states = output.len() / size.max(1);
-        check_length("results of a batch", output.len(), states * size)?;
+        let states = results / size.max(1);
+        check_length("results of a batch", results, states * size)?;
         check_length("positions of a batch", q.len(), states * nq)?;
         if Q::NEEDS_VELOCITIES {
             check_length("velocities of a batch", v.len(), states * nv)?;
@@ -570,13 +603,7 @@ impl Batch {
             let wrenches = states * (self.model.body_count() + 1);
             check_length("external wrenches of a batch", external.len(), wrenches)?;
         }
-        let job = Job {
-            given,
-            output,
-            states,
-        };
-        self.run(question, job);
-        self.explain(question, given)
+        Ok(states)
     }
 
     fn run<Q: Question>(&mut self, question: Q, job: Job<'_>) {

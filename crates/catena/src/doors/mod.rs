@@ -2,10 +2,12 @@
 //! non-finite number leaves.
 
 mod batch;
+mod compiled_chain;
 mod dynamics;
 pub mod native;
 
 pub use batch::{Batch, Drive, Failure, Feedback};
 pub(crate) use batch::{Stepping, Trajectories, each};
+pub use compiled_chain::CompiledChain;
 pub use dynamics::Dynamics;
 pub(crate) use dynamics::{all_finite, too_large};

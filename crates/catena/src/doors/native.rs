@@ -29,10 +29,13 @@ pub enum Kernel {
     InverseDerivatives,
     /// ∂v̇/∂q, ∂v̇/∂v, I⁻¹, v̇ and the pivots D.
     ForwardDerivatives,
+    /// v̇ and λ of a closed chain from q, v, τ, and numbers that are positive where they are right
+    /// ([`RowsAt::signs`](crate::algorithm::constrained::chosen_rows::RowsAt::signs)).
+    Closed,
 }
 
 impl Kernel {
-    /// All of them.
+    /// All those of trees.
     pub const ALL: [Kernel; 5] = [
         Kernel::Inverse,
         Kernel::Forward,
@@ -49,6 +52,7 @@ impl Kernel {
             Kernel::Inertia => "the inertia matrix",
             Kernel::InverseDerivatives => "derivatives of inverse dynamics",
             Kernel::ForwardDerivatives => "derivatives of forward dynamics",
+            Kernel::Closed => "forward dynamics of the closed chain",
         }
     }
 
@@ -56,16 +60,19 @@ impl Kernel {
     /// several equal ones; entries that are always zero have none.
     pub fn matrices(self, nv: usize) -> usize {
         match self {
-            Kernel::Inverse | Kernel::Forward => 0,
+            Kernel::Inverse | Kernel::Forward | Kernel::Closed => 0,
             Kernel::Inertia => nv * nv,
             Kernel::InverseDerivatives => 2 * nv * nv,
             Kernel::ForwardDerivatives => 3 * nv * nv,
         }
     }
 
-    /// How many numbers it computes for a model of nv freedoms, and how many inverse pivots follow them.
-    fn results(self, nv: usize, width: Width) -> (usize, usize) {
+    /// How many numbers it computes for a model, and how many inverse pivots and other numbers that must be positive follow them,
+    /// at least.
+    fn results(self, model: &Model, width: Width) -> (usize, usize) {
+        let (nv, rows) = (model.nv(), model.constraint_rows());
         match self {
+            Kernel::Closed => (nv + rows, nv + 3 * rows),
             Kernel::Inverse => (nv, 0),
             Kernel::Forward => (nv, nv),
             Kernel::Inertia => (nv * nv, 0),
@@ -75,12 +82,12 @@ impl Kernel {
         }
     }
 
-    /// The results by the general recursions, without pivots.
+    /// The results by the general recursions, without pivots. A closed chain is asked with its loops open.
     pub fn general(self, dynamics: &mut Dynamics, state: &State, x: &[f64]) -> Result<Vec<f64>> {
         let flat = |parts: [&Matrix; 3]| parts.iter().flat_map(|m| m.as_slice()).copied().collect();
         Ok(match self {
             Kernel::Inverse => dynamics.inverse(state, x, &[])?.to_vec(),
-            Kernel::Forward => dynamics.forward(state, x, &[])?.to_vec(),
+            Kernel::Forward | Kernel::Closed => dynamics.forward(state, x, &[])?.to_vec(),
             Kernel::Inertia => dynamics.inertia(state)?.as_slice().to_vec(),
             Kernel::InverseDerivatives => {
                 let of_tau = dynamics.inverse_derivatives(state, x, &[])?;
@@ -320,9 +327,12 @@ impl Compiled {
                 kernel: *kernel,
                 model: fingerprint,
             };
-            let (results, pivots) = kernel.results(model.nv(), code.width);
-            let fits = code.places.len() == results + pivots
-                && code.angles.iter().all(|a| a.position < model.nq());
+            let (results, pivots) = kernel.results(model, code.width);
+            let count = code.places.len();
+            let fits = match kernel {
+                Kernel::Closed => count >= results + pivots,
+                _ => count == results + pivots,
+            } && code.angles.iter().all(|a| a.position < model.nq());
             if code.made_for != wanted || !fits {
                 return Err(foreign(model, kernel.name()));
             }
@@ -365,10 +375,10 @@ impl Compiled {
             let mut codes = self.codes.iter();
             let found = codes.find(|(k, code)| *k == kernel && code.width.lanes == 1);
             found.map(|(_, code)| {
-                Box::new(Single::new(
-                    code,
-                    kernel.results(self.model.nv(), code.width).1,
-                ))
+                let (results, pivots) = kernel.results(&self.model, code.width);
+                let signs = code.outputs.saturating_sub(results);
+                let pivots = if pivots > 0 { signs } else { 0 };
+                Box::new(Single::new(code, pivots))
             })
         };
         Singles {
@@ -377,6 +387,7 @@ impl Compiled {
             inertia: find(Kernel::Inertia),
             inverse_derivatives: find(Kernel::InverseDerivatives),
             forward_derivatives: find(Kernel::ForwardDerivatives),
+            closed: find(Kernel::Closed),
         }
     }
 
@@ -397,6 +408,7 @@ impl Compiled {
             inertia: find(Kernel::Inertia),
             inverse_derivatives: find(Kernel::InverseDerivatives),
             forward_derivatives: find(Kernel::ForwardDerivatives),
+            closed: find(Kernel::Closed),
         }
     }
 }
@@ -423,6 +435,7 @@ pub(crate) struct Singles {
     pub inertia: Option<Box<Single>>,
     pub inverse_derivatives: Option<Box<Single>>,
     pub forward_derivatives: Option<Box<Single>>,
+    pub closed: Option<Box<Single>>,
 }
 
 /// Code for one state, with its memory.
@@ -509,6 +522,7 @@ pub(crate) struct Lanes {
     pub inertia: Option<Wides>,
     pub inverse_derivatives: Option<Wides>,
     pub forward_derivatives: Option<Wides>,
+    pub closed: Option<Wides>,
 }
 
 /// Code for a register of states, with its memory.

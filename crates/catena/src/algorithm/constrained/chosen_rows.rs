@@ -11,6 +11,7 @@
 //! [`Freedoms::rows`](super::Freedoms::rows) has such a choice. [`ClosedChain`](super::ClosedChain) takes dependent rows too, and loses
 //! fewer digits near singular positions, because it never forms S.
 
+use super::closed_chain::{CLOSED, NOTHING};
 use super::rows::{Axes, Rows, Stabilisation};
 use crate::algorithm::Card;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
@@ -39,6 +40,8 @@ pub struct Closing<S> {
     response: Matrix<S>,
     u: Matrix<S>,
     d: Vec<S>,
+    /// The diagonal of S.
+    size: Vec<S>,
 }
 
 impl<S: Scalar> Closing<S> {
@@ -55,6 +58,7 @@ impl<S: Scalar> Closing<S> {
                 s[(i, k)] = dot(jacobian.row(i), response.row(k)); // (2)
             }
         }
+        let size = (0..m).map(|k| s[(k, k)]).collect();
         let mut u = Matrix::identity(m);
         for k in (0..m).rev() {
             let inverse = s[(k, k)].recip();
@@ -72,6 +76,7 @@ impl<S: Scalar> Closing<S> {
             jacobian,
             response,
             u,
+            size,
         }
     }
 
@@ -124,6 +129,8 @@ pub struct RowsAt<S> {
     pub jacobian: Matrix<S>,
     /// b of J v̇ = b.
     pub right: Vec<S>,
+    /// b of all rows.
+    pub all_right: Vec<S>,
     /// All rows.
     pub all: Rows<S>,
 }
@@ -152,10 +159,49 @@ impl<S: Scalar> RowsAt<S> {
         RowsAt {
             jacobian,
             right: chosen.iter().map(|&row| b[row]).collect(),
+            all_right: b,
             all,
         }
     }
+
+    /// Numbers that are all positive where `vdot` is the motion of the closed chain, whichever rows were chosen: the loops are
+    /// closed, the chosen rows are independent enough to keep ten digits, and every row, chosen or not, is satisfied. `free` are
+    /// the accelerations with the loops open.
+    pub fn signs(&self, closing: &Closing<S>, free: &[S], vdot: &[S]) -> Vec<S> {
+        let squared = |x: f64| S::constant(x * x);
+        let mut signs = Vec::new();
+        let mut sizes = S::zero();
+        for &size in &closing.size {
+            sizes += size;
+        }
+        let least = S::constant(STRONG * STRONG) * sizes;
+        for (&pivot, &size) in closing.d.iter().zip(&closing.size) {
+            signs.push(pivot - S::constant(INDEPENDENT) * size - least);
+        }
+        for &x in self.all.residual.iter().chain(&self.all.rate) {
+            signs.push(squared(CLOSED) - x * x);
+        }
+        let mut reach = vec![S::zero(); self.all_right.len()];
+        self.all.times(free, &mut reach);
+        let scale = dot(&reach, &reach) + dot(&self.all_right, &self.all_right);
+        let allowed = squared(SATISFIED).mul_add(scale, squared(NOTHING));
+        self.all.times(vdot, &mut reach);
+        for (&reach, &b) in reach.iter().zip(&self.all_right) {
+            signs.push(allowed - (b - reach) * (b - reach));
+        }
+        signs
+    }
 }
+
+/// A pivot of S below this fraction of its diagonal entry calls for the orthogonal decomposition.
+const INDEPENDENT: f64 = 1e-6;
+
+/// A row shorter than this fraction of all rows (in the metric of I⁻¹) too: it may be a zero row with round-off. The general algorithm
+/// drops rows a thousand times shorter.
+const STRONG: f64 = 1e-6;
+
+/// A row counts as satisfied when its remainder is below this fraction of b and of J a₀.
+const SATISFIED: f64 = 1e-12;
 
 /// v̇ and λ of the chosen rows.
 pub fn forward_dynamics_closed<S: Scalar, P: Parameter<S>>(
@@ -166,11 +212,58 @@ pub fn forward_dynamics_closed<S: Scalar, P: Parameter<S>>(
     tau: &[S],
     external: &[Force<S>],
 ) -> (Vec<S>, Vec<S>) {
-    let mut vdot = vec![S::zero(); state.v.len()];
-    let mut tree = ForwardDynamics::new(model);
-    forward_dynamics(model, state, tau, external, &mut tree, &mut vdot); // (1)
-    let rows = RowsAt::new(model, chosen, time, state);
-    let closing = Closing::new(rows.jacobian, |x| tree.factors.solve(model, x));
-    let lambda = closing.apply(&rows.right, &mut vdot); // (3), (4)
+    let Solution { vdot, lambda, .. } = Solution::new(model, chosen, time, state, tau, external);
     (vdot, lambda)
+}
+
+/// v̇ and λ of the chosen rows, and numbers that are all positive where they are those of all rows: the inverse pivots of I, then
+/// [`RowsAt::signs`].
+pub fn forward_dynamics_signed<S: Scalar, P: Parameter<S>>(
+    model: &Model<P>,
+    chosen: &[usize],
+    time: S,
+    state: StateView<'_, S>,
+    tau: &[S],
+) -> [Vec<S>; 3] {
+    let found = Solution::new(model, chosen, time, state, tau, &[]);
+    let mut signs = found.tree.factors.inverse_pivots().to_vec();
+    signs.extend(found.rows.signs(&found.closing, &found.free, &found.vdot));
+    [found.vdot, found.lambda, signs]
+}
+
+/// The steps (1) to (4).
+struct Solution<S: Scalar> {
+    tree: ForwardDynamics<S>,
+    rows: RowsAt<S>,
+    closing: Closing<S>,
+    free: Vec<S>,
+    vdot: Vec<S>,
+    lambda: Vec<S>,
+}
+
+impl<S: Scalar> Solution<S> {
+    fn new<P: Parameter<S>>(
+        model: &Model<P>,
+        chosen: &[usize],
+        time: S,
+        state: StateView<'_, S>,
+        tau: &[S],
+        external: &[Force<S>],
+    ) -> Self {
+        let mut free = vec![S::zero(); state.v.len()];
+        let mut tree = ForwardDynamics::new(model);
+        forward_dynamics(model, state, tau, external, &mut tree, &mut free); // (1)
+        let rows = RowsAt::new(model, chosen, time, state);
+        let closing = Closing::new(rows.jacobian.clone(), |x| tree.factors.solve(model, x)); // (2)
+        let mut vdot = free.clone();
+        let lambda = closing.apply(&rows.right, &mut vdot); // (3), (4)
+        Solution {
+            tree,
+            rows,
+            closing,
+            free,
+            vdot,
+            lambda,
+        }
+    }
 }

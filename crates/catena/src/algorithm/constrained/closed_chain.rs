@@ -21,7 +21,7 @@ pub const CLOSED: f64 = 1e-6;
 pub const CONSISTENT: f64 = 1e-6;
 
 /// A contradiction smaller than this is round-off, m/s² or rad/s², where all rows ask for no acceleration.
-const NOTHING: f64 = 1e-14;
+pub(super) const NOTHING: f64 = 1e-14;
 
 /// Dynamics of a model with constraints, in `f64`.
 ///

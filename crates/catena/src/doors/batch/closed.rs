@@ -1,0 +1,192 @@
+//! Many states of a closed chain: code made for the model answers in the lanes, where there is some. The general algorithm answers for
+//! every other state, one by one on all threads: those that the code leaves to it (open loops, dead points, a change of rank),
+//! and all of them where there is no code.
+
+use super::lanes::{Given, Job, LaneWork, Place, not_positive};
+use super::question::Question;
+use super::{Batch, Failure, Path, each};
+use crate::Dynamics;
+use crate::algorithm::constrained::ClosedChain;
+use crate::doors::native::Wides;
+use crate::error::Result;
+use crate::model::Model;
+use crate::scalar::{Vector, Wide};
+use crate::spatial::Force;
+use crate::state::{Base, State};
+
+/// What a batch of a closed chain has besides.
+#[derive(Clone, Debug)]
+pub(super) struct Closed {
+    /// One per thread, made when first needed.
+    works: Vec<ClosedWork>,
+    /// The time of drivers.
+    pub time: f64,
+}
+
+#[derive(Clone, Debug)]
+struct ClosedWork {
+    chain: ClosedChain,
+    state: State,
+}
+
+impl Closed {
+    pub fn new() -> Self {
+        Closed {
+            works: Vec::new(),
+            time: 0.0,
+        }
+    }
+}
+
+/// Code for the lanes. Those for which it has no answer are reported as failed.
+#[derive(Clone, Copy)]
+struct ByCode;
+
+impl Question for ByCode {
+    const NEEDS_VELOCITIES: bool = true;
+
+    fn prepare<V: Vector>(self, _model: &Model, work: &mut LaneWork<V>, _groups: usize) {
+        work.make_room(work.native.closed.as_ref().map_or(0, Wides::outputs));
+    }
+
+    #[inline(always)]
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        _base: &Base<Wide<V>>,
+        _loaded: bool,
+        work: &mut LaneWork<V>,
+        mut bad: Wide<V>,
+        place: &mut Place<'_>,
+    ) -> Wide<V> {
+        if let Some(code) = &mut work.native.closed {
+            code.run(&work.q, &work.v, &work.input, &mut work.output);
+            let signs = model.nv() + model.constraint_rows()..code.outputs();
+            bad = not_positive(&work.output[signs], bad);
+        }
+        work.hand_out(place, bad)
+    }
+
+    fn diagnose(
+        self,
+        _dynamics: &mut Dynamics,
+        _state: &State,
+        _input: &[f64],
+        _external: &[Force<f64>],
+    ) -> Result<()> {
+        Ok(()) // the general algorithm has the reason
+    }
+}
+
+/// The states of one thread, and their results, which begin at state `first`.
+struct Share<'a> {
+    work: &'a mut ClosedWork,
+    states: &'a [usize],
+    first: usize,
+    vdot: &'a mut [f64],
+    failures: Vec<Failure>,
+}
+
+impl Batch {
+    pub(super) fn closed_forward(&mut self, given: Given<'_>, vdot: &mut [f64]) -> Result<()> {
+        self.failures.clear();
+        let states = self.count_states::<ByCode>(given, vdot.len(), self.model.nv())?;
+        let by_code =
+            self.has_closed_code() && given.external.is_empty() && self.base == Base::fixed();
+        let left: Vec<usize> = match by_code {
+            true => {
+                let job = Job {
+                    given,
+                    output: &mut *vdot,
+                    states,
+                };
+                self.run(ByCode, job);
+                self.failed()
+            }
+            false => (0..states).collect(),
+        };
+        if !left.is_empty() {
+            self.one_by_one(&left, given, vdot);
+        }
+        self.first_failure()
+    }
+
+    fn has_closed_code(&self) -> bool {
+        fn any<V: Vector>(works: &[LaneWork<V>]) -> bool {
+            works.iter().all(|work| work.native.closed.is_some())
+        }
+        match &self.path {
+            Path::Baseline(works) => any(works),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(works) => any(works),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(works) => any(works),
+        }
+    }
+
+    /// Number of workspaces.
+    fn thread_count(&self) -> usize {
+        match &self.path {
+            Path::Baseline(works) => works.len(),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2(works) => works.len(),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512(works) => works.len(),
+        }
+    }
+
+    /// The general algorithm at these states, ascending, shared among the threads.
+    fn one_by_one(&mut self, left: &[usize], given: Given<'_>, vdot: &mut [f64]) {
+        let threads = self.thread_count();
+        let Some(closed) = &mut self.closed else {
+            return;
+        };
+        let (model, time, base) = (&self.model, closed.time, self.base);
+        let chunk = left.len().div_ceil(threads);
+        let count = left.len().div_ceil(chunk);
+        if closed.works.len() < count {
+            let work = ClosedWork {
+                chain: ClosedChain::new(model),
+                state: State::neutral(model),
+            };
+            closed.works.resize(count, work);
+        }
+        let (nq, nv, bodies) = (model.nq(), model.nv(), model.body_count() + 1);
+        let (mut rest, mut begun) = (vdot, 0);
+        let mut shares = Vec::with_capacity(count);
+        for (states, work) in left.chunks(chunk).zip(&mut closed.works) {
+            let end = states[states.len() - 1] + 1;
+            let (vdot, others) = std::mem::take(&mut rest).split_at_mut((end - begun) * nv);
+            shares.push(Share {
+                work,
+                states,
+                first: begun,
+                vdot,
+                failures: Vec::new(),
+            });
+            (rest, begun) = (others, end);
+        }
+        each(&mut shares, |share| {
+            let ClosedWork { chain, state } = &mut *share.work;
+            state.base = base;
+            for &k in share.states {
+                state.q.copy_from_slice(&given.q[k * nq..(k + 1) * nq]);
+                state.v.copy_from_slice(&given.v[k * nv..(k + 1) * nv]);
+                let tau = &given.input[k * nv..(k + 1) * nv];
+                let external = match given.external.is_empty() {
+                    true => &[],
+                    false => &given.external[k * bodies..(k + 1) * bodies],
+                };
+                let out = &mut share.vdot[(k - share.first) * nv..(k - share.first + 1) * nv];
+                match chain.forward(time, state, tau, external) {
+                    Ok(motion) => out.copy_from_slice(motion.accelerations),
+                    Err(error) => share.failures.push(Failure { state: k, error }),
+                }
+            }
+        });
+        // shares are in the order of the states
+        for share in &mut shares {
+            self.failures.append(&mut share.failures);
+        }
+    }
+}
