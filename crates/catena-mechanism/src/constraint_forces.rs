@@ -10,7 +10,7 @@
 use crate::appendix;
 use crate::dense::{Metric, Solved, column, refine};
 use crate::equations::Equations;
-use crate::linear::{Col, SymmetricEigen};
+use crate::linear::Col;
 use catena::error::Result;
 use catena::residual::within;
 
@@ -54,7 +54,8 @@ pub(crate) fn solve(equations: &Equations) -> Result<Solved> {
         }
     }
     // dependent rows: C = Hᵀ J⁻¹ H = W Λ Wᵀ, and the minimum-norm λ has no component along eigenvectors of eigenvalue zero
-    if let Ok(SymmetricEigen { values, w }) = compliance.symmetric_eigen() {
+    // (it has no negative eigenvalues: they are its singular values)
+    if let Ok((values, w)) = compliance.right_svd() {
         let largest = values.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         let positive = |x: f64| x > ROUND_OFF * largest;
         let clear = values

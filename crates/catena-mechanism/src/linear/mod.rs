@@ -15,7 +15,6 @@ pub(crate) use eigen::Eigen;
 pub(crate) use qr::Qr;
 pub(crate) use sparse::SparseFactors;
 pub(crate) use svd::Svd;
-pub(crate) use symmetric::SymmetricEigen;
 
 use std::cell::Cell;
 use std::ops::{Add, AddAssign, Index, IndexMut, Mul, Sub};
