@@ -625,7 +625,9 @@ impl Derivation {
         for (at, formula) in e.psi.iter().flatten().enumerate() {
             let part = ["nx", "ny", "nz", "fx", "fy", "fz"][at % 6];
             let left = name(format!("psi[{}].{part}", at / 6));
-            match short(&e.psi, at, &format!("d[{}]", at / 6)) {
+            // of small systems in full, as textbooks have them
+            let whole = (n <= WHOLE).then(|| self.terms(formula));
+            match short(&e.psi, at, &format!("d[{}]", at / 6)).or(whole) {
                 Some(right) if !formula.is_zero() => lines.push(Line { left, right }),
                 Some(_) => {}
                 None => left_out = true,
@@ -853,6 +855,9 @@ impl Derivation {
         }
     }
 }
+
+/// Up to this many freedoms ψ is written out whatever its length.
+const WHOLE: usize = 3;
 
 /// Does it have few terms, and no pivots but its own?
 fn is_short(formula: &Formula, own: &str) -> bool {
