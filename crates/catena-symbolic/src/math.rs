@@ -47,10 +47,11 @@ pub enum Accent {
 }
 
 /// Greek letters by name.
-const GREEK: [(&str, &str); 12] = [
+const GREEK: [(&str, &str); 13] = [
     ("alpha", "α"),
     ("omega", "ω"),
     ("psi", "ψ"),
+    ("rho", "ρ"),
     ("tau", "τ"),
     ("eta", "η"),
     ("mu", "μ"),

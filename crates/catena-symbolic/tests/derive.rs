@@ -5,11 +5,11 @@ use catena::algorithm::inertia_matrix::{
     CompositeBodies, CoriolisMatrix, coriolis_matrix, inertia_matrix,
 };
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
-use catena::model::{Inertial, JointKind, JointSpec, embedded};
+use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State, StateView};
 use catena_symbolic::Formula;
-use catena_symbolic::derive::{Derivation, Equations, Keep, Recursion, Style, verify};
+use catena_symbolic::derive::{Derivation, Equations, Keep, Recursion, Style, Symbols, verify};
 use catena_symbolic::{Expr, scope};
 
 const ALL: Keep = Keep::ALL;
@@ -64,8 +64,8 @@ fn three_links() -> Model {
 }
 
 /// Compares every formula there is with numbers; tells how many groups there were.
-fn compare(model: &Model, keep: Keep, seed: u64) -> usize {
-    let equations = Equations::new(model, keep).unwrap();
+fn compare(model: &Model, symbols: impl Into<Symbols>, seed: u64) -> usize {
+    let equations = Equations::new(model, symbols).unwrap();
     let model = model.clone().without_passive_forces();
     let (nv, state) = (model.nv(), State::random(&model, seed));
     let vdot: Vec<f64> = (0..nv).map(|k| 0.7 - 0.3 * k as f64).collect();
@@ -154,6 +154,45 @@ fn formulas_evaluate_to_numbers() {
         assert!(compare(&embedded::model("stanford").unwrap(), none, seed) > 0);
         assert!(compare(&embedded::model("chain-3").unwrap(), ALL, seed) > 2);
     }
+}
+
+/// Every number on its own, a rotor among them, and all of them together.
+#[test]
+fn single_numbers_may_be_symbols() {
+    let mut builder = embedded::builder("planar3").expect("embedded");
+    builder.joints[1].dofs = vec![Dof {
+        armature: 0.02,
+        ..Dof::default()
+    }];
+    let model = builder.build().expect("sound");
+    let known = Symbols::known(&model);
+    let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+    for name in [
+        "link2.mass",
+        "joint2.length",
+        "joint2.rotor",
+        "link3.inertia",
+    ] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    // where the first joint is, is zero
+    assert!(!names.contains(&"joint1.length"));
+    for (name, single) in &known {
+        let symbols = Symbols {
+            single: single.clone(),
+            ..Symbols::default()
+        };
+        assert_eq!(compare(&model, symbols.clone(), 1), 9, "{name}");
+        let equations = Equations::new(&model, symbols).expect("it is small");
+        let kept: Vec<&String> = equations.values.iter().map(|(symbol, _)| symbol).collect();
+        assert_eq!(kept, single.iter().collect::<Vec<_>>(), "{name}");
+    }
+    let rotor = Symbols {
+        single: vec!["rotor[1]".into()],
+        ..Symbols::default()
+    };
+    let page = Derivation::new(&model, rotor, Style::Closed, false).expect("it is small");
+    assert!(page.document().markdown().contains("\\rho_{2}"));
 }
 
 /// I, C, g of the two-link arm as every textbook has them.

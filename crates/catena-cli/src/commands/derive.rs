@@ -3,8 +3,9 @@
 use crate::model_argument::ModelArgument;
 use crate::outcome::Outcome;
 use crate::{json, names, output};
+use catena::Model;
 use catena::error::{Error, ErrorKind, Result};
-use catena_symbolic::derive::{Derivation, Keep, Style};
+use catena_symbolic::derive::{Derivation, Keep, Style, Symbols};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -43,7 +44,8 @@ pub struct Arguments {
     #[command(flatten)]
     model: ModelArgument,
 
-    /// Numbers that stay symbols, with commas between them: masses, lengths, inertias, gravity, or all
+    /// Numbers that stay symbols, with commas between them: masses, lengths, inertias, gravity or all; single ones as LINK.mass, LINK.centre,
+    /// LINK.inertia, JOINT.length, JOINT.rotor
     #[arg(short, long, value_name = "NAMES", default_value = "")]
     symbols: String,
 
@@ -76,8 +78,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     if let Some(path) = &arguments.output {
         output::expect_folder(path)?;
     }
-    let keep = kept("--symbols", &arguments.symbols, false)?;
-    let derivation = Derivation::new(&model, keep, style, arguments.elimination)?;
+    let symbols = symbols(&model, &arguments.symbols)?;
+    let derivation = Derivation::new(&model, symbols, style, arguments.elimination)?;
     let text = match (as_json, arguments.format) {
         (true, _) => json::text(&record(&derivation)),
         (_, Format::Markdown) => derivation.document().markdown(),
@@ -100,6 +102,33 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         outcome.failures.push(words);
     }
     Ok(outcome)
+}
+
+/// The numbers named by `--symbols`: kinds, and single ones by a name with a dot.
+fn symbols(model: &Model, text: &str) -> Result<Symbols> {
+    let is_single = |name: &&str| name.contains('.');
+    let list: Vec<&str> = text.split(',').map(str::trim).collect();
+    let (single, kinds): (Vec<&str>, Vec<&str>) = list.into_iter().partition(is_single);
+    let keep = kept("--symbols", &kinds.join(","), false)?;
+    let known = Symbols::known(model);
+    let mut symbols = Symbols::from(keep);
+    for name in single {
+        let found = known.iter().find(|(known, _)| known == name);
+        let Some((_, own)) = found else {
+            let names = || known.iter().map(|(known, _)| known.as_str());
+            let hint = match names::nearest(name, names()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("numbers that are not zero: {}", names::first_few(names())),
+            };
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("--symbols: `{name}` is not known, or zero"),
+            )
+            .hint(hint));
+        };
+        symbols.single.extend(own.iter().cloned());
+    }
+    Ok(symbols)
 }
 
 /// The kinds of numbers named by an option; for generated code there are more of them.

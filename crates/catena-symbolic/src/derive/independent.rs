@@ -1,7 +1,7 @@
 //! The equations of a model with couplings in its independent freedoms: q_tree = G q + c is put into the equations of the tree.
 
 use super::symbolic::symbolic;
-use super::{Keep, expect_usable, formulas};
+use super::{Symbols, expect_usable, formulas};
 use crate::{Expr, Formula, scope};
 use catena::algorithm::inertia_matrix::{
     CompositeBodies, CoriolisMatrix, coriolis_matrix, inertia_matrix,
@@ -29,16 +29,16 @@ pub struct Independent {
 
 impl Independent {
     /// Derives them from the tree of a model and its couplings.
-    pub fn new(tree: &Model, couplings: &Couplings, keep: Keep) -> Result<Self> {
+    pub fn new(tree: &Model, couplings: &Couplings, symbols: &Symbols) -> Result<Self> {
         expect_usable(tree)?;
         let tree = tree.clone().without_passive_forces().swept(1e-14);
-        Ok(scope(|| derived(&tree, couplings, keep)))
+        Ok(scope(|| derived(&tree, couplings, symbols)))
     }
 }
 
-fn derived(tree: &Model, couplings: &Couplings, keep: Keep) -> Independent {
+fn derived(tree: &Model, couplings: &Couplings, symbols: &Symbols) -> Independent {
     let (nq, nv) = (tree.nq(), tree.nv());
-    let symbolic = symbolic(tree, keep, &mut Vec::new());
+    let symbolic = symbolic(tree, symbols, &mut Vec::new());
     let numbers = couplings.map(&Expr::constant);
     let rates = |name: &str| {
         let own = Expr::symbols(name, nv);

@@ -74,6 +74,64 @@ impl Keep {
     };
 }
 
+/// The numbers of a model that stay symbols in its formulas: kinds of them, and single ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Symbols {
+    /// Kinds.
+    pub keep: Keep,
+    /// Single ones, by their symbols: `m[2]`, `a[1].x`, `rotor[0]`.
+    pub single: Vec<String>,
+}
+
+impl From<Keep> for Symbols {
+    fn from(keep: Keep) -> Self {
+        Symbols {
+            keep,
+            single: Vec::new(),
+        }
+    }
+}
+
+impl Symbols {
+    /// What the names of single numbers mean, and the symbols of each: `LINK.mass`, `LINK.centre` and `LINK.inertia`, `JOINT.length` (where the joint is in
+    /// the link before) and `JOINT.rotor`. Numbers that are zero have no symbol and are left out.
+    pub fn known(model: &Model) -> Vec<(String, Vec<String>)> {
+        let mut known = Vec::new();
+        let xyz = ["x", "y", "z"];
+        let axes = |letter: &str, i: usize, x: [f64; 3]| -> Vec<String> {
+            let parts = x.into_iter().zip(xyz).filter(|(x, _)| *x != 0.0);
+            parts
+                .map(|(_, axis)| format!("{letter}[{i}].{axis}"))
+                .collect()
+        };
+        for i in model.bodies() {
+            let info = &model.tree().bodies[i];
+            let at = axes("a", i, model.placement(i).translation.to_array());
+            known.push((format!("{}.length", info.joint), at));
+            let rotors = (0..info.kind.nv()).map(|k| info.v + k);
+            let rotors = rotors.filter(|&k| model.dof(k).armature != 0.0);
+            let rotors = rotors.map(|k| format!("rotor[{k}]")).collect();
+            known.push((format!("{}.rotor", info.joint), rotors));
+            let own = model.inertial(i);
+            if own.mass == 0.0 {
+                continue;
+            }
+            known.push((format!("{}.mass", info.name), vec![format!("m[{i}]")]));
+            let centre = axes("c", i, own.centre.to_array());
+            known.push((format!("{}.centre", info.name), centre));
+            let t = own.tensor;
+            let largest = t.xx.abs().max(t.yy.abs()).max(t.zz.abs());
+            let tensor = ["xx", "yy", "zz", "xy", "xz", "yz"];
+            let tensor = tensor.into_iter().zip([t.xx, t.yy, t.zz, t.xy, t.xz, t.yz]);
+            let tensor = tensor.filter(|(_, x)| x.abs() > 1e-13 * largest);
+            let tensor = tensor.map(|(part, _)| format!("J[{i}].{part}")).collect();
+            known.push((format!("{}.inertia", info.name), tensor));
+        }
+        known.retain(|(_, symbols)| !symbols.is_empty());
+        known
+    }
+}
+
 /// Formulas with more terms are too long to read.
 const READABLE: usize = 150;
 
@@ -121,11 +179,12 @@ pub struct Equations {
 impl Equations {
     /// Derives them. Springs, damping and friction are left out, rotor inertias are not. Couplings are left open: the equations are
     /// those of the tree.
-    pub fn new(model: &Model, keep: Keep) -> Result<Self> {
+    pub fn new(model: &Model, symbols: impl Into<Symbols>) -> Result<Self> {
+        let symbols = symbols.into();
         let model = &model.clone().with_couplings(None);
         expect_usable(model)?;
         let model = model.clone().without_passive_forces().swept(1e-14);
-        Ok(scope(|| derived(&model, keep)))
+        Ok(scope(|| derived(&model, &symbols)))
     }
 }
 
@@ -200,10 +259,10 @@ fn pivot_formulas(pivots: &[Expr], names: &[(Expr, Expr)]) -> Option<Vec<Formula
     Some(all)
 }
 
-fn derived(model: &Model, keep: Keep) -> Equations {
+fn derived(model: &Model, symbols: &Symbols) -> Equations {
     let nv = model.nv();
     let mut values = Vec::new();
-    let symbolic = symbolic(model, keep, &mut values);
+    let symbolic = symbolic(model, symbols, &mut values);
     let [v, vdot] = ["v", "vdot"].map(|name| Expr::symbols(name, nv));
     let q = Expr::symbols("q", model.nq());
     let rest = vec![Expr::zero(); nv];

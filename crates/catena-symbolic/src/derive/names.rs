@@ -26,9 +26,9 @@ pub(super) fn parts(symbol: &str) -> Parts<'_> {
 }
 
 /// Indices of these count freedoms, from 0 internally and from 1 in print; those of the others count bodies, from 1.
-const FREEDOMS: [&str; 16] = [
+const FREEDOMS: [&str; 17] = [
     "p", "q", "v", "vdot", "tau", "d", "phi", "bias", "tauhat", "psihat", "alpha", "I", "Ihat",
-    "l", "C", "gravity",
+    "l", "C", "gravity", "rotor",
 ];
 
 /// The indices as they are printed.
@@ -74,6 +74,7 @@ fn letter(name: &str, plain: bool) -> Math {
         ("Ap", _) => one("A").accent(Accent::Bar),
         ("Bp", _) => one("B").accent(Accent::Bar),
         ("Cp", _) => one("C").accent(Accent::Bar),
+        ("rotor", _) => one("rho"),
         ("eta", _) => one("eta"),
         ("mu", _) => one("mu"),
         (name, _) => one(name),

@@ -2,8 +2,8 @@
 
 use super::document::{Block, Document, Line, Span, spans};
 use super::{
-    Complement, ConstraintRows, Equations, Independent, Keep, Part, Recursion, Verification, names,
-    verify,
+    Complement, ConstraintRows, Equations, Independent, Part, Recursion, Symbols, Verification,
+    names, verify,
 };
 use crate::Formula;
 use crate::formula::rounded;
@@ -84,21 +84,31 @@ const CONVENTIONS: &str = "SI units and radians. $a_i$ is joint $i$ in the frame
 
 impl Derivation {
     /// Derives and verifies the equations of a model.
-    pub fn new(model: &Model, keep: Keep, style: Style, elimination: bool) -> Result<Self> {
+    pub fn new(
+        model: &Model,
+        symbols: impl Into<Symbols>,
+        style: Style,
+        elimination: bool,
+    ) -> Result<Self> {
+        let symbols = symbols.into();
         let couplings = model.couplings().cloned();
         let constraints = ConstraintRows::new(model)?;
         let model = &model.clone().open_tree();
         let verification = verify(model)?;
         let closed = style == Style::Closed;
         let independent = match &couplings {
-            Some(couplings) if closed => Some(Independent::new(model, couplings, keep)?),
+            Some(couplings) if closed => Some(Independent::new(model, couplings, &symbols)?),
             _ => None,
         };
         Ok(Derivation {
             independent,
             name: model.name().into(),
-            equations: closed.then(|| Equations::new(model, keep)).transpose()?,
-            recursion: (!closed).then(|| Recursion::new(model, keep)).transpose()?,
+            equations: closed
+                .then(|| Equations::new(model, symbols.clone()))
+                .transpose()?,
+            recursion: (!closed)
+                .then(|| Recursion::new(model, symbols))
+                .transpose()?,
             elimination,
             verification,
             couplings,

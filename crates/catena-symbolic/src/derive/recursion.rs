@@ -5,7 +5,7 @@
 //! quantities that the library's own recursions do not expose; the tests compare the two.
 
 use super::symbolic::symbolic;
-use super::{Keep, expect_usable};
+use super::{Symbols, expect_usable};
 use crate::generate::direction;
 use crate::{Expr, Formula, rates, scope};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
@@ -65,12 +65,13 @@ pub struct Recursion {
 
 impl Recursion {
     /// Derives them. Springs, damping and friction are left out, rotor inertias are not.
-    pub fn new(model: &Model, keep: Keep) -> Result<Self> {
+    pub fn new(model: &Model, symbols: impl Into<Symbols>) -> Result<Self> {
+        let symbols = symbols.into();
         expect_usable(model)?;
         let model = model.clone().without_passive_forces().swept(1e-14);
         scope(|| {
             let mut values = Vec::new();
-            let symbolic = symbolic(&model, keep, &mut values);
+            let symbolic = symbolic(&model, &symbols, &mut values);
             let mut notebook = Notebook::new(&model, symbolic);
             notebook.inverse();
             notebook.composite();

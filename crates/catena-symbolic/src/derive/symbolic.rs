@@ -1,6 +1,6 @@
 //! A model whose numbers are symbols.
 
-use super::Keep;
+use super::{Keep, Symbols};
 use crate::{Expr, evaluate, scope};
 use catena::elementary;
 use catena::spatial::Mat3;
@@ -8,9 +8,13 @@ use catena::{Model, Scalar};
 use std::cell::Cell;
 
 /// The model with symbols for the selected numbers.
-pub(super) fn symbolic(model: &Model, keep: Keep, values: &mut Vec<(String, f64)>) -> Model<Expr> {
+pub(super) fn symbolic(
+    model: &Model,
+    symbols: &Symbols,
+    values: &mut Vec<(String, f64)>,
+) -> Model<Expr> {
     let symbol = |name: &str, _: usize| Expr::symbol(name);
-    with_symbols(model, keep, Purpose::Formulas, &symbol, values).0
+    with_symbols(model, symbols, Purpose::Formulas, &symbol, values).0
 }
 
 /// What the symbols are for.
@@ -31,7 +35,7 @@ pub(crate) fn parametric(
     values: &mut Vec<(String, f64)>,
 ) -> (Model<Expr>, Vec<Expr>) {
     let symbol = |_: &str, k: usize| Expr::symbol(&format!("p[{k}]"));
-    with_symbols(model, keep, Purpose::Code, &symbol, values)
+    with_symbols(model, &keep.into(), Purpose::Code, &symbol, values)
 }
 
 /// The model with other values of the numbers that may be symbols, in their order.
@@ -56,7 +60,13 @@ pub(super) fn general(model: &Model) -> (Model<Expr>, Vec<Expr>) {
         rotations: true,
         ..Keep::ALL
     };
-    with_symbols(model, keep, Purpose::Proof, &symbol, &mut Vec::new())
+    with_symbols(
+        model,
+        &keep.into(),
+        Purpose::Proof,
+        &symbol,
+        &mut Vec::new(),
+    )
 }
 
 /// The angles of R = Rz(first) Rx(second) Rz(third), with as few and as small ones about z as possible.
@@ -86,12 +96,14 @@ fn angles(rotation: Mat3<f64>) -> [f64; 3] {
 
 fn with_symbols(
     model: &Model,
-    keep: Keep,
+    symbols: &Symbols,
     purpose: Purpose,
     symbol: &dyn Fn(&str, usize) -> Expr,
     values: &mut Vec<(String, f64)>,
 ) -> (Model<Expr>, Vec<Expr>) {
+    let Symbols { keep, single } = symbols;
     let mut kept = |is_kept: bool, name: String, value: f64| {
+        let is_kept = is_kept || single.contains(&name);
         // the rest position of a spring is a parameter even if it is zero
         if is_kept && (value != 0.0 || name.starts_with("rest")) {
             let made = symbol(&name, values.len());
@@ -137,7 +149,8 @@ fn with_symbols(
             numbers.push(kept(keep.lengths && i > 0, format!("a[{i}].{axis}"), x));
         }
         let second = moments.second;
-        if i == 0 || moments.mass == 0.0 || !(keep.masses || keep.lengths || keep.inertias) {
+        let none = single.is_empty() && !(keep.masses || keep.lengths || keep.inertias);
+        if i == 0 || moments.mass == 0.0 || none {
             numbers.push(Expr::constant(moments.mass));
             numbers.extend(moments.first.to_array().map(Expr::constant));
             let s = second;
