@@ -90,10 +90,7 @@ fn a_signal_ends_a_study_that_can_be_resumed() {
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("a signal has ended the command"), "{said}");
     assert!(said.contains("results.csv.journal keeps"), "{said}");
-    let child = start(
-        &folder,
-        "sweep study.toml --threads 1 -o results.csv --resume",
-    );
+    let child = start(&folder, "sweep study.toml --jobs 1 -o results.csv --resume");
     std::thread::sleep(Duration::from_millis(500));
     let (output, said) = signalled(child, "INT");
     assert_eq!(output.status.code(), Some(130), "{said}");

@@ -6,8 +6,6 @@
 //! BᵀB = Z T Tᵀ Zᵀ,   (BᵀB)⁺ = Z T⁻ᵀ T⁻¹ Zᵀ                                   (Mufti A-11, A-12 with S² → T Tᵀ)
 //! ```
 //!
-//! Where all columns are independent the second factorization is left out: (BᵀB)⁻¹ = P R⁻¹ R⁻ᵀ Pᵀ, and T is R.
-//!
 //! λ = (BᵀB)⁺ c is the minimum-norm solution of BᵀB λ = c, if there is one; the component of c outside the range of Z is its distance
 //! from consistency. The product BᵀB is never formed, so small singular values of B keep their digits.
 
@@ -92,9 +90,6 @@ impl CompleteOrthogonal {
             }
             self.rank += 1;
         }
-        if self.is_whole() {
-            return;
-        }
         // Rᵀ, its rows in the original order of B's columns
         let rank = self.rank;
         for i in 0..rank {
@@ -112,25 +107,6 @@ impl CompleteOrthogonal {
             for column in tail.chunks_exact_mut(width).take(rank - j - 1) {
                 apply(reflection, &mut column[j..]);
             }
-        }
-    }
-
-    /// Are all columns independent?
-    fn is_whole(&self) -> bool {
-        self.rank == self.width
-    }
-
-    /// Column j of T above its diagonal, and the entry on it.
-    fn upper(&self, j: usize) -> (&[f64], f64) {
-        match self.is_whole() {
-            true => (
-                &self.b[j * self.height..j * self.height + j],
-                self.diagonal[j],
-            ),
-            false => (
-                &self.t[j * self.width..j * self.width + j],
-                self.t_diagonal[j],
-            ),
         }
     }
 
@@ -152,52 +128,29 @@ impl CompleteOrthogonal {
     /// λ = (BᵀB)⁺ c in place; returns the distance of c from the range of BᵀB.
     pub fn solve(&mut self, c: &mut [f64]) -> f64 {
         let (width, rank) = (self.width, self.rank);
-        let mut y = std::mem::take(&mut self.y);
-        if self.is_whole() {
-            // R λ' = R⁻ᵀ c' with the columns in the order of the pivots
-            for (y, &k) in y.iter_mut().zip(&self.pivot) {
-                *y = c[k];
-            }
-            self.forward(&mut y);
-            self.backward(&mut y);
-            for (y, &k) in y.iter().zip(&self.pivot) {
-                c[k] = *y;
-            }
-            self.y = y;
-            return 0.0;
-        }
-        y.copy_from_slice(c);
+        self.y.copy_from_slice(c);
         for j in 0..rank {
-            apply(&self.t[j * width + j..(j + 1) * width], &mut y[j..]);
+            apply(&self.t[j * width + j..(j + 1) * width], &mut self.y[j..]);
         }
-        let outside = norm(&y[rank..]);
-        self.backward(&mut y[..rank]);
-        self.forward(&mut y[..rank]);
-        c.copy_from_slice(&y);
-        self.y = y;
+        let outside = norm(&self.y[rank..]);
+        for i in (0..rank).rev() {
+            let mut sum = self.y[i];
+            for j in i + 1..rank {
+                sum -= self.t[j * width + i] * self.y[j];
+            }
+            self.y[i] = sum / self.t_diagonal[i];
+        }
+        for i in 0..rank {
+            let mut sum = self.y[i];
+            for j in 0..i {
+                sum -= self.t[i * width + j] * self.y[j];
+            }
+            self.y[i] = sum / self.t_diagonal[i];
+        }
+        c.copy_from_slice(&self.y);
         c[rank..].fill(0.0);
         self.back(c);
         outside
-    }
-
-    /// T⁻¹ y in place.
-    fn backward(&self, y: &mut [f64]) {
-        for j in (0..y.len()).rev() {
-            let (above, diagonal) = self.upper(j);
-            y[j] /= diagonal;
-            let (left, right) = y.split_at_mut(j);
-            for (y, above) in left.iter_mut().zip(above) {
-                *y -= above * right[0];
-            }
-        }
-    }
-
-    /// T⁻ᵀ y in place.
-    fn forward(&self, y: &mut [f64]) {
-        for j in 0..y.len() {
-            let (above, diagonal) = self.upper(j);
-            y[j] = (y[j] - dot(above, &y[..j])) / diagonal;
-        }
     }
 
     /// Column k of an orthonormal basis of the null space of B, 0 ≤ k < columns − rank.
@@ -220,10 +173,9 @@ impl CompleteOrthogonal {
         let rank = self.rank;
         let mut columns: Vec<Vec<f64>> = (0..rank)
             .map(|j| {
-                let (above, diagonal) = self.upper(j);
                 let mut column = vec![0.0; rank];
-                column[..j].copy_from_slice(above);
-                column[j] = diagonal;
+                column[..j].copy_from_slice(&self.t[j * self.width..j * self.width + j]);
+                column[j] = self.t_diagonal[j];
                 column
             })
             .collect();
@@ -258,21 +210,8 @@ impl CompleteOrthogonal {
     }
 }
 
-/// x·y, in four sums that do not wait for each other.
 fn dot(x: &[f64], y: &[f64]) -> f64 {
-    let (fours, rest) = x.as_chunks::<4>();
-    let (others, rest_of_other) = y.as_chunks::<4>();
-    let mut sums = [0.0; 4];
-    for (x, y) in fours.iter().zip(others) {
-        for k in 0..4 {
-            sums[k] += x[k] * y[k];
-        }
-    }
-    let mut sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    for (x, y) in rest.iter().zip(rest_of_other) {
-        sum += x * y;
-    }
-    sum
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
 pub(super) fn norm(x: &[f64]) -> f64 {

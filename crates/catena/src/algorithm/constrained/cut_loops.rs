@@ -81,8 +81,6 @@ pub struct CutLoops {
     /// Part of b − J a₀ that no motion can produce (length), and the length of the larger of b and J a₀.
     pub inconsistency: [f64; 2],
     half: Matrix,
-    /// √m̂ per freedom.
-    roots: Vec<f64>,
     /// Held freedoms: the last rows.
     held: Vec<usize>,
     /// Positions at which the factors were computed, while they are valid for the rows.
@@ -119,7 +117,6 @@ impl CutLoops {
             right_side: vec![0.0; m],
             inconsistency: [0.0; 2],
             half: Matrix::zeros(0, 0),
-            roots: vec![0.0; nv],
             held: held.to_vec(),
             made_at: None,
             inverse: InverseDynamics::new(model),
@@ -274,19 +271,14 @@ impl CutLoops {
             self.decomposition = CompleteOrthogonal::new(nv, m);
         }
         self.half.clear();
-        self.tree.factors.roots(&mut self.roots);
         for block in self.rows.blocks() {
             for k in 0..block.rows {
                 let x = self.half.row_mut(block.first + k);
                 for (&column, &entry) in block.columns.iter().zip(self.rows.row(block, k)) {
                     x[column] = entry;
                 }
+                self.tree.factors.half_solve(model, &block.support, x);
             }
-            let range = block.first * nv..(block.first + block.rows) * nv;
-            let x = &mut self.half.as_mut_slice()[range];
-            self.tree
-                .factors
-                .half_solve(model, &block.support, &self.roots, x);
         }
         self.decomposition
             .decompose(&self.half, self.tolerance, self.most);

@@ -57,8 +57,6 @@ pub struct Factorization<S> {
     /// 1/m̂ₖ per freedom.
     pub(crate) inverse: Vec<S>,
     eta: Vec<Force<S>>,
-    /// The same for several right-hand sides, those of a body together.
-    etas: Vec<Force<S>>,
     mu: Vec<Motion<S>>,
     freed: Vec<S>,
 }
@@ -74,7 +72,6 @@ impl<S: Scalar> Factorization<S> {
             psi: vec![Force::zero(); nv],
             inverse: vec![S::zero(); nv],
             eta: vec![Force::zero(); n],
-            etas: Vec::new(),
             mu: vec![Motion::zero(); n],
             freed: vec![S::zero(); nv],
         }
@@ -184,51 +181,25 @@ impl<S: Scalar> Factorization<S> {
         }
     }
 
-    /// √m̂ per freedom: the square roots of D.
-    pub fn roots(&self, roots: &mut [S]) {
-        for (root, inverse) in roots.iter_mut().zip(&self.inverse) {
-            *root = inverse.sqrt().recip();
-        }
-    }
-
-    /// x ← D^(−1/2) U⁻¹ x for every x of some, nv numbers each, whose entries belong to these bodies only: ascending, each with all
-    /// bodies below it. Then xᵀ y is the product of two such x in the metric of I⁻¹ (Mufti A-3). `roots` are those of
-    /// [`roots`](Self::roots).
-    pub fn half_solve<P: Parameter<S>>(
-        &mut self,
-        model: &Model<P>,
-        bodies: &[usize],
-        roots: &[S],
-        x: &mut [S],
-    ) {
+    /// x ← D^(−1/2) U⁻¹ x for an x whose entries belong to these bodies only: ascending, each with all bodies below it. Then
+    /// xᵀ y is the product of two such x in the metric of I⁻¹ (Mufti A-3).
+    pub fn half_solve<P: Parameter<S>>(&mut self, model: &Model<P>, bodies: &[usize], x: &mut [S]) {
         let tree = model.tree();
-        let nv = model.nv();
-        let count = x.len() / nv.max(1);
-        if self.etas.len() < count * self.eta.len() {
-            self.etas.resize(count * self.eta.len(), Force::zero());
-        }
         for &i in bodies {
-            self.etas[i * count..(i + 1) * count].fill(Force::zero());
+            self.eta[i] = Force::zero();
         }
         for &i in bodies.iter().rev() {
             let info = tree.nodes[i];
-            let pose = self.pose[i];
-            let joint = model.joint_at(i, &self.angles, &pose);
+            let joint = model.joint_at(i, &self.angles, &self.pose[i]);
             let range = info.v..info.v + info.kind.nv();
             let pivots = Pivots::of(range.clone(), &self.psi, &self.inverse, &model.dofs);
-            for (k, x) in x.chunks_exact_mut(nv).enumerate() {
-                let freed = &mut self.freed[range.clone()];
-                let eta = self.etas[i * count + k];
-                let through = joint.inward(eta, &x[range.clone()], pivots, freed);
-                for (x, (freed, root)) in x[range.clone()]
-                    .iter_mut()
-                    .zip(freed.iter().zip(&roots[range.clone()]))
-                {
-                    *x = *freed * *root;
-                }
-                if info.parent != 0 {
-                    self.etas[info.parent * count + k] += pose.force_out(through);
-                }
+            let freed = &mut self.freed[range.clone()];
+            let through = joint.inward(self.eta[i], &x[range.clone()], pivots, freed);
+            for k in range {
+                x[k] = self.freed[k] / self.inverse[k].sqrt();
+            }
+            if info.parent != 0 {
+                self.eta[info.parent] += self.pose[i].force_out(through);
             }
         }
     }
