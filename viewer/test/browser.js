@@ -1,7 +1,7 @@
 // A browser without a window, with software GL, and the program's answers.
 
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, statSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -12,7 +12,10 @@ export const root = dirname(viewer);
 
 /** The program: CATENA names it, else the newest build. */
 export const catena =
-  process.env.CATENA ?? ["release", "debug"].map((profile) => join(root, "target", profile, "catena")).find(existsSync);
+  process.env.CATENA ?? ["release", "debug"]
+    .map((profile) => join(root, "target", profile, "catena"))
+    .filter(existsSync)
+    .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)[0]; // the one built last
 
 const browsers = [process.env.CATENA_BROWSER, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
