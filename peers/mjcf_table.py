@@ -11,12 +11,12 @@ import re
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections import Counter
 from pathlib import Path
 
 from program import Program, Refused
 from report import DOCS, ROOT, fail, need, origin, rough
+from wheels import unpack
 
 need("mujoco", "numpy")
 
@@ -28,22 +28,6 @@ STATES = 5
 ALLOWED = 1e-9
 WANTED_SHARE = 0.8
 FILES = Path(os.environ.get("MJCF_FILES", ROOT / "peers" / "build" / "mjcf"))
-
-
-def unpack():
-    """The files of the packages, downloaded once; their names with versions."""
-    FILES.mkdir(parents=True, exist_ok=True)
-    wheels = sorted(FILES.glob("*.whl"))
-    if len(wheels) < len(PACKAGES):
-        download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(FILES), *PACKAGES]
-        subprocess.run(download, check=True)
-        wheels = sorted(FILES.glob("*.whl"))
-    for wheel in wheels:
-        folder = FILES / "files" / wheel.name.split("-")[0]
-        if not folder.exists():
-            with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(folder)
-    return [" ".join(wheel.name.split("-")[:2]) for wheel in wheels]
 
 
 def read_by_mujoco(path):
@@ -152,7 +136,7 @@ def first_line(refusal):
 def main():
     try:
         program = Program()
-        versions = unpack()
+        versions = unpack(FILES, PACKAGES)
     except (Refused, OSError, subprocess.CalledProcessError) as problem:
         return fail(problem)
     rows, counts, wrong = [], Counter(), []

@@ -12,12 +12,12 @@ import re
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections import Counter
 from pathlib import Path
 
 from program import Program, Refused
 from report import DOCS, ROOT, fail, need, origin, rough
+from wheels import unpack
 
 need("pydrake", "numpy")
 
@@ -32,22 +32,6 @@ STATES = 5
 ALLOWED = 1e-10
 FILES = Path(os.environ.get("SDF_FILES", ROOT / "peers" / "build" / "sdf"))
 ROBOTS = "example-robot-data"
-
-
-def unpack():
-    """The files of the packages, downloaded once; their names with versions."""
-    FILES.mkdir(parents=True, exist_ok=True)
-    wanted = [*PACKAGES, ROBOTS]
-    if len(list(FILES.glob("*.whl"))) < len(wanted):
-        download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(FILES), *wanted]
-        subprocess.run(download, check=True)
-    wheels = sorted(FILES.glob("*.whl"))
-    for wheel in wheels:
-        folder = FILES / "files" / wheel.name.split("-")[0]
-        if not folder.exists():
-            with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(folder)
-    return [" ".join(wheel.name.split("-")[:2]) for wheel in wheels]
 
 
 def read_by_drake(path):
@@ -213,7 +197,7 @@ def row(program, name, path, counts, wrong):
 def main():
     try:
         program = Program()
-        versions = unpack()
+        versions = unpack(FILES, [*PACKAGES, ROBOTS])
     except (Refused, OSError, subprocess.CalledProcessError) as problem:
         return fail(problem)
     wrong = []

@@ -18,7 +18,7 @@ pub fn watch() {
                 std::process::exit(EXIT_CODE.into());
             }
         });
-        // where another handler is in place, as in a Python process, that one decides
+        // where the system refuses a handler, signals end the process as they did before
         drop(noted);
     });
 }

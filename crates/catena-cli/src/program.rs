@@ -119,7 +119,8 @@ enum Command {
 impl Command {
     /// Does everything this command prints or writes come from arithmetic that `--portable` fixes?
     ///
-    /// Studies draw normal samples with the functions of the system, pictures are made of its fonts and clocks measure time.
+    /// Studies draw normal samples with the functions of the system, `check` compares the paths of this processor, `compare` and `benchmark`
+    /// measure time; bytes of pictures are not compared with those of other machines.
     fn is_portable(&self) -> bool {
         matches!(
             self,

@@ -1,15 +1,15 @@
 //! Where two methods in `f64` disagree, the recursions in double-double arithmetic decide which of them is right.
 
-use crate::situation::Situation;
-use catena::Model;
 use catena::algorithm::coupled::CoupledDynamics;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
-use catena::residual::{largest, relative};
+use catena::residual::larger;
 use catena::scalar::DoubleDouble;
 use catena::spatial::Force;
+use catena::{Model, State};
 
-fn lifted(numbers: &[f64]) -> Vec<DoubleDouble> {
+/// The same numbers with more digits to come.
+pub fn lifted(numbers: &[f64]) -> Vec<DoubleDouble> {
     numbers.iter().map(|&x| x.into()).collect()
 }
 
@@ -18,14 +18,15 @@ fn loads(external: &[Force<f64>]) -> Vec<Force<DoubleDouble>> {
     external.iter().map(load).collect()
 }
 
-/// The accelerations of a tree under the efforts of a situation.
+/// The accelerations of a tree under these efforts.
 pub fn accelerations(
     model: &Model,
-    situation: &Situation,
+    state: &State,
+    effort: &[f64],
     external: &[Force<f64>],
 ) -> Vec<DoubleDouble> {
-    let state = situation.state.lift();
-    let mut vdot = lifted(&situation.effort);
+    let state = state.lift();
+    let mut vdot = lifted(effort);
     if let Some(couplings) = model.couplings() {
         let tree = model.clone().open_tree();
         let tau = vdot.clone();
@@ -44,7 +45,7 @@ pub fn accelerations(
     forward_dynamics(
         model,
         state.view(),
-        &lifted(&situation.effort),
+        &lifted(effort),
         &loads(external),
         &mut work,
         &mut vdot,
@@ -52,10 +53,15 @@ pub fn accelerations(
     vdot
 }
 
-/// The efforts of a tree that give it the accelerations of a situation.
-pub fn efforts(model: &Model, situation: &Situation, external: &[Force<f64>]) -> Vec<DoubleDouble> {
-    let state = situation.state.lift();
-    let mut tau = lifted(&situation.acceleration);
+/// The efforts of a tree that give it these accelerations.
+pub fn efforts(
+    model: &Model,
+    state: &State,
+    acceleration: &[f64],
+    external: &[Force<f64>],
+) -> Vec<DoubleDouble> {
+    let state = state.lift();
+    let mut tau = lifted(acceleration);
     if let Some(couplings) = model.couplings() {
         let tree = model.clone().open_tree();
         let vdot = tau.clone();
@@ -74,7 +80,7 @@ pub fn efforts(model: &Model, situation: &Situation, external: &[Force<f64>]) ->
     inverse_dynamics(
         model,
         state.view(),
-        &lifted(&situation.acceleration),
+        &lifted(acceleration),
         &loads(external),
         &mut work,
         &mut tau,
@@ -84,6 +90,10 @@ pub fn efforts(model: &Model, situation: &Situation, external: &[Force<f64>]) ->
 
 /// Error of `f64` results, relative to the largest of the exact ones.
 pub fn error(found: &[f64], right: &[DoubleDouble]) -> f64 {
-    let right: Vec<f64> = right.iter().map(|x| x.value()).collect();
-    relative(found, &right, largest(&right))
+    let scale = right.iter().fold(0.0, |m, x| larger(m, x.value().abs()));
+    let off = found.iter().zip(right).fold(0.0, |m, (x, right)| {
+        larger(m, (DoubleDouble::from(*x) - *right).value().abs())
+    });
+    // all numbers may be zero
+    if off == 0.0 { 0.0 } else { off / scale }
 }

@@ -121,7 +121,7 @@ fn solve(
     let twin = found.as_ref().map(|a| relative(a, own, largest(own)));
     let agreed = within(returned, TOLERANCE) && twin.is_none_or(|apart| within(apart, TOLERANCE));
     let sharp = (!agreed).then(|| {
-        let right = referee::accelerations(model, &situation, &external);
+        let right = referee::accelerations(model, state, &situation.effort, &external);
         Sharp {
             own: referee::error(own, &right),
             twin: found.map(|a| referee::error(&a, &right)),

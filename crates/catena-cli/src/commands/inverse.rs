@@ -229,7 +229,8 @@ fn solve(
     };
     let sharp = match returned {
         Some(returned) if !within(returned, TOLERANCE) => {
-            let right = referee::efforts(dynamics.model(), &situation, &external);
+            let right =
+                referee::efforts(dynamics.model(), state, &situation.acceleration, &external);
             Some(referee::error(&situation.effort, &right))
         }
         _ => None,

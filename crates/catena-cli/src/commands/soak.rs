@@ -38,11 +38,12 @@ struct Use {
 
 impl Use {
     fn now() -> Self {
-        let pages = std::fs::read_to_string("/proc/self/statm").ok();
-        let pages = pages.and_then(|text| text.split_whitespace().nth(1)?.parse::<f64>().ok());
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = resident.and_then(|text| text.trim().strip_suffix(" kB")?.parse().ok());
         let handles = std::fs::read_dir("/proc/self/fd").ok();
         Use {
-            memory: pages.map(|pages| 4096.0 * pages),
+            memory: kilobytes.map(|kilobytes: f64| 1024.0 * kilobytes),
             // the folder that is read is one of them
             handles: handles.map(|all| all.count().saturating_sub(1)),
         }

@@ -671,6 +671,7 @@ impl TreeSystem {
     /// Accelerations from the current efforts and friction.
     fn forward(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         self.resist();
+        // with other equations, too: it projects the state, and leaves the rows that violations and power are judged by
         if let Some(closing) = &mut self.closing {
             closing.accelerate(t, &mut self.state, &self.resisted, &self.external, vdot)?;
         }

@@ -425,7 +425,7 @@ struct Begun {
     layout: Layout,
     moved: Option<Moved>,
     /// The formulation asked for, how often another had to take over, and of how many times.
-    handed_over: Option<(Formulation, Arc<[AtomicUsize; 2]>)>,
+    by: Option<(Formulation, Arc<[AtomicUsize; 2]>)>,
 }
 
 impl Arguments {
@@ -458,7 +458,7 @@ impl Arguments {
         let names: Vec<String> = names.collect();
         let drift = self.drift(&options)?;
         let (state, inputs) = (&start.state, drive.inputs.clone());
-        let mut handed_over = None;
+        let mut by = None;
         let simulation = match self.formulation.formulation()? {
             None => {
                 let options = options.clone();
@@ -466,7 +466,7 @@ impl Arguments {
             }
             Some(formulation) => {
                 let equations = ByFormulation::new(model, formulation, drift);
-                handed_over = Some((formulation, equations.counts()));
+                by = Some((formulation, equations.counts()));
                 let (options, equations) = (options.clone(), Box::new(equations));
                 Simulation::with_equations(model, state, inputs, events, options, drift, equations)
             }
@@ -491,7 +491,7 @@ impl Arguments {
             events: names,
             layout,
             moved,
-            handed_over,
+            by,
         })
     }
 }
@@ -512,12 +512,12 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         events,
         layout,
         moved,
-        handed_over,
+        by,
     } = arguments.begin(&mut loaded, &start, "--record", &arguments.record, compiler)?;
     let model = &loaded.model;
     let inputs = drive.inputs.clone();
     let nudged = simulation.start_moved();
-    let source = match (&handed_over, simulation.is_compiled()) {
+    let source = match (&by, simulation.is_compiled()) {
         (Some((formulation, _)), _) => formulation.name(),
         (None, true) => "compiled",
         (None, false) => "general",
@@ -570,7 +570,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             rough(damping.rate.recip())
         ));
     }
-    if let Some((formulation, counts)) = &handed_over {
+    if let Some((formulation, counts)) = &by {
         let [others, all] = [0, 1].map(|k| counts[k].load(Ordering::Relaxed));
         let handed_over = match others {
             0 => String::new(),

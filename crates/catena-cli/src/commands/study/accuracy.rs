@@ -2,11 +2,11 @@
 
 use super::{FORMAT, Found, markdown_table};
 use crate::number::rough;
+use crate::referee;
 use catena::algorithm::constrained::{Axes, ClosedChain, Rows};
 use catena::algorithm::forward_dynamics::{
     ForwardDynamics, WalkerOrin, forward_dynamics, forward_dynamics_walker_orin,
 };
-use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::dense::Lu;
 use catena::error::{Error, ErrorKind, Result};
@@ -254,24 +254,13 @@ fn measure(model: &Model) -> Result<Errors> {
         let mut draw =
             |size: f64| -> Vec<f64> { (0..nv).map(|_| random.uniform(-size, size)).collect() };
         let (tau, given) = (draw(5.0), draw(5.0));
-        let exact_state = state.lift::<DoubleDouble>();
-
         let found = dynamics.inverse(&state, &given, &[])?;
-        let mut exact = vec![DoubleDouble::zero(); nv];
-        let mut work = InverseDynamics::new(model);
-        inverse_dynamics(
-            model,
-            exact_state.view(),
-            &lifted(&given),
-            &[],
-            &mut work,
-            &mut exact,
-        );
-        errors.inverse = larger(errors.inverse, apart(found, &exact));
+        let exact = referee::efforts(model, &state, &given, &[]);
+        errors.inverse = larger(errors.inverse, referee::error(found, &exact));
 
         let found = dynamics.forward(&state, &tau, &[])?.to_vec();
-        let exact = exact_accelerations(model, &exact_state, &tau);
-        errors.forward = larger(errors.forward, apart(&found, &exact));
+        let exact = referee::accelerations(model, &state, &tau, &[]);
+        errors.forward = larger(errors.forward, referee::error(&found, &exact));
 
         let nothing = vec![0.0; nv];
         let bias = largest(dynamics.inverse(&state, &nothing, &[])?);
@@ -285,7 +274,7 @@ fn measure(model: &Model) -> Result<Errors> {
             let mut other = vec![0.0; nv];
             let mut work = WalkerOrin::new(model);
             forward_dynamics_walker_orin(model, state.view(), &tau, &[], &mut work, &mut other);
-            *worst = larger(*worst, apart(&other, &exact));
+            *worst = larger(*worst, referee::error(&other, &exact));
         }
         if let Some(worst) = &mut errors.condition {
             let [whole, inverse] = [
@@ -302,30 +291,6 @@ fn row_sum(entries: &[f64], n: usize) -> f64 {
     let rows = entries.chunks_exact(n);
     rows.map(|row| row.iter().map(|x| x.abs()).sum())
         .fold(0.0, larger)
-}
-
-fn lifted(numbers: &[f64]) -> Vec<DoubleDouble> {
-    numbers.iter().map(|&x| x.into()).collect()
-}
-
-/// Relative to the largest exact number.
-fn apart(found: &[f64], exact: &[DoubleDouble]) -> f64 {
-    let scale = exact.iter().fold(0.0, |m, x| larger(m, x.value().abs()));
-    let differences = found.iter().zip(exact);
-    differences.fold(0.0, |m, (x, exact)| {
-        larger(m, (DoubleDouble::from(*x) - *exact).value().abs() / scale)
-    })
-}
-
-fn exact_accelerations(
-    model: &Model,
-    state: &State<DoubleDouble>,
-    tau: &[f64],
-) -> Vec<DoubleDouble> {
-    let mut vdot = vec![DoubleDouble::zero(); model.nv()];
-    let mut work = ForwardDynamics::new(model);
-    forward_dynamics(model, state.view(), &lifted(tau), &[], &mut work, &mut vdot);
-    vdot
 }
 
 /// A plate on two rods at a distance from each other.
@@ -346,7 +311,7 @@ fn close_rods() -> Result<Vec<CloseRods>> {
             let tau = [1.0, -0.5, 0.3];
             let motion = chain.forward(0.0, &state, &tau, &[])?;
             let exact = exact_closed(&model, &state, &tau)?;
-            let error = (motion.rank == 2).then(|| apart(motion.accelerations, &exact));
+            let error = (motion.rank == 2).then(|| referee::error(motion.accelerations, &exact));
             Ok(CloseRods { distance, error })
         })
         .into_iter()
@@ -397,7 +362,7 @@ fn exact_closed(model: &Model, state: &State, tau: &[f64]) -> Result<Vec<DoubleD
         forward_dynamics(model, exact_state.view(), tau, &[], &mut work, &mut vdot);
         vdot
     };
-    let tau = lifted(tau);
+    let tau = referee::lifted(tau);
     let free = accelerate(&tau);
     let mut columns = Vec::new();
     let mut lu = Lu::new(count);
