@@ -112,15 +112,15 @@ impl Batch {
     }
 
     fn has_closed_code(&self) -> bool {
-        fn any<V: Vector>(works: &[LaneWork<V>]) -> bool {
+        fn have_code<V: Vector>(works: &[LaneWork<V>]) -> bool {
             works.iter().all(|work| work.native.closed.is_some())
         }
         match &self.path {
-            Path::Baseline(works) => any(works),
+            Path::Baseline(works) => have_code(works),
             #[cfg(target_arch = "x86_64")]
-            Path::Avx2(works) => any(works),
+            Path::Avx2(works) => have_code(works),
             #[cfg(target_arch = "x86_64")]
-            Path::Avx512(works) => any(works),
+            Path::Avx512(works) => have_code(works),
         }
     }
 
