@@ -314,6 +314,7 @@ fn flat(lines: &mut [Line]) -> &mut [f64] {
 #[derive(Clone, Debug)]
 pub struct Compiled {
     model: Model,
+    fingerprint: u64,
     codes: Vec<(Kernel, Code)>,
     time: Duration,
 }
@@ -339,6 +340,7 @@ impl Compiled {
         }
         Ok(Compiled {
             model: model.clone(),
+            fingerprint,
             codes,
             time,
         })
@@ -346,7 +348,7 @@ impl Compiled {
 
     /// Is this the code of that model?
     pub(crate) fn expect_model(&self, model: &Model) -> Result<()> {
-        match self.model.fingerprint() == model.fingerprint() {
+        match self.fingerprint == model.fingerprint() {
             true => Ok(()),
             false => Err(foreign(model, "the equations of motion")),
         }

@@ -168,6 +168,11 @@ impl Chosen {
         })
     }
 
+    /// Are there any?
+    pub fn any(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
     /// Names and units.
     pub fn columns(&self) -> impl Iterator<Item = Column> + '_ {
         self.columns.iter().map(|(column, ..)| column.clone())

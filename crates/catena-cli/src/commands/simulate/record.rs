@@ -90,7 +90,7 @@ impl Layout {
     }
 
     /// Appends the numbers of a sample without those that are chosen.
-    fn append_common(&self, model: &Model, sample: &Sample, rows: &mut Vec<f64>) {
+    pub fn append_common(&self, model: &Model, sample: &Sample, rows: &mut Vec<f64>) {
         rows.push(sample.time);
         rows.extend_from_slice(&sample.state.q);
         rows.extend_from_slice(&sample.state.v);

@@ -191,10 +191,15 @@ impl Started {
             return Err(Error::new(ErrorKind::Input, message));
         }
         let layout = &self.columns.layout;
-        let mut dynamics = Dynamics::new(&self.model.open_tree());
+        let tree = self.model.open_tree();
         let mut rows = Vec::new();
+        // a column that was chosen may need dynamics, others are in the sample
+        let mut dynamics = layout.chosen.any().then(|| Dynamics::new(&tree));
         for sample in samples {
-            layout.append_row(&mut dynamics, sample, &mut rows)?;
+            match &mut dynamics {
+                Some(dynamics) => layout.append_row(dynamics, sample, &mut rows)?,
+                None => layout.append_common(&tree, sample, &mut rows),
+            }
         }
         Ok(Trial {
             columns: self.columns,
