@@ -599,3 +599,88 @@ fn geoms_are_drawn_where_they_are() {
         }
     }
 }
+
+/// Files of meshes that are none, each with what is said about it.
+#[test]
+fn files_that_are_no_meshes() {
+    let folder = std::env::temp_dir().join(format!("catena-meshes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let counts = |counts: [i32; 4]| -> Vec<u8> {
+        let numbers = counts.into_iter().flat_map(i32::to_le_bytes);
+        numbers.collect()
+    };
+    let mut far = vec![0; 84];
+    far[80] = 1;
+    far.extend([0; 12]);
+    far.extend(f32::INFINITY.to_le_bytes());
+    far.extend([0; 34]);
+    let mut unknown = counts([1, 0, 0, 1]);
+    unknown.extend([0; 12]);
+    unknown.extend([0, 5, 0].into_iter().flat_map(i32::to_le_bytes));
+    let mut points = counts([1, 0, 0, 0]);
+    points.extend([0; 12]);
+    let files: [(&str, Vec<u8>, &str); 13] = [
+        ("short.stl", vec![0; 10], "this is not a binary STL file"),
+        ("empty.stl", vec![0; 84], "this is not a binary STL file"),
+        ("far.stl", far, "a vertex is not finite"),
+        ("short.msh", vec![1; 3], "this is not an MSH file"),
+        (
+            "negative.msh",
+            counts([-1, 0, 0, 0]),
+            "this is not an MSH file",
+        ),
+        ("cut.msh", counts([1, 0, 0, 1]), "this is not an MSH file"),
+        ("points.msh", points, "it has no faces"),
+        (
+            "unknown.msh",
+            unknown,
+            "a face names a vertex that is not there",
+        ),
+        (
+            "word.obj",
+            b"v 1 2 x".into(),
+            "a vertex is not three numbers",
+        ),
+        ("points.obj", b"v 1 2 3".into(), "it has no faces"),
+        (
+            "pair.obj",
+            b"v 1 2 3\nf 1 1".into(),
+            "a face has fewer than three vertices",
+        ),
+        (
+            "face.obj",
+            b"v 1 2 3\nf a b c".into(),
+            "a face is not a list of vertices",
+        ),
+        (
+            "beyond.obj",
+            b"v 1 2 3\nf 1 2 3".into(),
+            "a face names a vertex that is not there",
+        ),
+    ];
+    let of = |name: &str| {
+        let text = format!(
+            "<mujoco><compiler meshdir=\"{}\"/><asset><mesh name=\"m\" file=\"{name}\"/></asset><worldbody><body><joint/>\
+             <geom type=\"mesh\" mesh=\"m\"/></body></worldbody></mujoco>",
+            folder.display()
+        );
+        refusal(&text)
+    };
+    for (name, bytes, told) in &files {
+        std::fs::write(folder.join(name), bytes).expect("a temporary file");
+        let found = of(name);
+        assert!(
+            found.starts_with(told) && found.contains(name),
+            "{name}: {found}"
+        );
+    }
+    std::fs::write(folder.join("mesh.ply"), "ply").expect("a temporary file");
+    let found = of("mesh.ply");
+    assert!(
+        found.starts_with("mesh `m`: meshes are read from .obj, .stl and .msh files"),
+        "{found}"
+    );
+    let found = of("missing.stl");
+    assert!(found.contains("missing.stl` does not exist"), "{found}");
+    let _ = std::fs::remove_dir_all(&folder);
+}

@@ -151,6 +151,9 @@ fn of_sample(seed: u64, index: usize) -> Random {
     Random::new(mixed)
 }
 
+/// The least number of a design in the unit cube; one minus it is the largest.
+pub(crate) const LEAST_SHARE: f64 = 0.5 / (1u64 << 52) as f64;
+
 /// A number in (0, 1): both ends would be infinite quantiles of some distributions.
 fn inside(bits: u64) -> f64 {
     ((bits >> 12) as f64 + 0.5) / (1u64 << 52) as f64
