@@ -684,3 +684,47 @@ fn files_that_are_no_meshes() {
     assert!(found.contains("missing.stl` does not exist"), "{found}");
     let _ = std::fs::remove_dir_all(&folder);
 }
+
+/// What MuJoCo does with a model and catena does not is said among the assumptions.
+#[test]
+fn what_is_different_is_noted() {
+    let builder = read(
+        r#"<mujoco>
+        <compiler settotalmass="4" alignfree="true"/>
+        <option integrator="RK4"><flag actuation="disable"/></option>
+        <worldbody>
+          <body name="target" mocap="true"><geom size="0.1"/></body>
+          <body name="a"><joint name="ja" range="-1 1" limited="true" frictionloss="0.1"/><geom size="0.1"/>
+            <body name="b"><joint name="jb"/><geom size="0.1"/>
+              <body name="c"><joint name="wrist" type="ball" range="0 1" limited="true"/><geom size="0.1"/></body>
+            </body>
+          </body>
+        </worldbody>
+        <tendon><fixed name="string" limited="true" range="0 1"><joint joint="ja" coef="1"/></fixed></tendon>
+        <equality><joint joint1="ja" joint2="jb" active="false"/></equality>
+        <actuator><motor name="one" joint="ja"/><motor name="two" joint="ja"/></actuator>
+        </mujoco>"#,
+    );
+    let lines = builder.assumptions.join("\n");
+    for said in [
+        "all masses are multiplied by ",
+        "settotalmass is 4 kg",
+        "actuators `one` and `two` both drive `ja`: they are one input",
+        "actuation is switched off in the file; the actuators are inputs here all the same",
+        "MuJoCo treats joint limits (1), dry friction of joints (1) softly",
+        "ignored: integrator of <option> (MuJoCo's numerical method)",
+        "1 equality constraints are not active and left out",
+        "bodies that MuJoCo's user moves stand still: `target`",
+        "limits of ball joints are not kept: joint `wrist`",
+        "limits of tendons are not kept: ",
+        "free bodies keep the frame of the file (alignfree is not applied)",
+    ] {
+        assert!(lines.contains(said), "{said}: {lines}");
+    }
+    let mass: f64 = builder
+        .links
+        .iter()
+        .filter_map(|link| Some(link.inertial?.mass))
+        .sum();
+    near(&[mass], &[4.0]);
+}

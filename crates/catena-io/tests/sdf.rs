@@ -849,3 +849,43 @@ fn lifted_links_keep_their_weight_in_the_force() {
     };
     assert_eq!(force.to_array(), [0.0, 0.0, 9.81]);
 }
+
+/// What SDFormat's defaults and Gazebo's engines make of a file is said among the assumptions.
+#[test]
+fn what_is_assumed_is_noted() {
+    let joint = |name: &str, child: &str, more: &str| {
+        format!(
+            "<joint name=\"{name}\" type=\"revolute\"><parent>a</parent><child>{child}</child>\
+             <axis><xyz>0 0 1</xyz><limit><lower>-1</lower><upper>1</upper>{more}</limit></axis></joint>"
+        )
+    };
+    let builder = read(&model(&format!(
+        "<link name=\"a\"/><link name=\"b\"/>{}{}",
+        joint(
+            "j",
+            "b",
+            "<stiffness>1e8</stiffness><dissipation>1</dissipation>"
+        ),
+        joint("k", "b", ""),
+    )));
+    let lines = builder.assumptions.join("\n");
+    for said in [
+        "links without <inertial> have 1 kg and 1 kg·m² about every axis, as SDFormat says: `a`, `b`",
+        "<stiffness> and <dissipation> of 1 joint limits are not used: stops are rigid here",
+        "joints that close loops were cut: ",
+        "limits of joints that close loops are not kept: ",
+    ] {
+        assert!(lines.contains(said), "{said}: {lines}");
+    }
+    let world = "<world name=\"w\"><model name=\"m\"><static>true</static><link name=\"floor\"/></model>\
+                 <model name=\"n\"><link name=\"a\"/></model><state world_name=\"w\"/></world>";
+    let text = format!("<sdf version=\"1.9\">{world}</sdf>");
+    let lines = read(&text).assumptions.join("\n");
+    for said in [
+        "the world has no <gravity>: it is ",
+        "<state> is not read ",
+        "models that do not move (<static>): ",
+    ] {
+        assert!(lines.contains(said), "{said}: {lines}");
+    }
+}
