@@ -600,6 +600,20 @@ fn geoms_are_drawn_where_they_are() {
     }
 }
 
+/// A drawing needs no dynamics: what a model is refused for is shown all the same.
+#[test]
+fn what_cannot_move_is_drawn() {
+    let path = std::env::temp_dir().join(format!("catena-drawn-{}.xml", std::process::id()));
+    let text = world(
+        "<body><joint damping=\"1 2\"/><geom size=\"0.1\"/><plugin plugin=\"cable\"/><unknown/></body>",
+    );
+    std::fs::write(&path, &text).expect("a temporary file");
+    let drawing = catena_io::drawing::of_mjcf(&path);
+    let _ = std::fs::remove_file(&path);
+    assert_eq!(drawing.expect("a drawing").shapes.len(), 1);
+    assert!(refusal(&text).contains("unknown"));
+}
+
 /// Files of meshes that are none, each with what is said about it.
 #[test]
 fn files_that_are_no_meshes() {
