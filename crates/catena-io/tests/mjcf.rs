@@ -4,6 +4,7 @@
 
 use catena::model::{JointKind, RuleSpec};
 use catena::{Dynamics, Model, ModelBuilder, State};
+use catena_io::drawing::Outline;
 use catena_io::{BaseOption, ReadOptions, builder_from_mjcf, model_from_mjcf, read_model};
 use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
@@ -598,6 +599,47 @@ fn geoms_are_drawn_where_they_are() {
             assert!((found - wanted).abs() < 1e-9, "geom {k}: {:?}", places[k]);
         }
     }
+}
+
+/// Meshes, colours of geoms and of their materials, and what is not to be seen.
+#[test]
+fn meshes_and_colours_are_drawn() {
+    let path = std::env::temp_dir().join(format!("catena-colours-{}.xml", std::process::id()));
+    let text = r#"<mujoco><asset><material name="red" rgba="1 0 0 2"/>
+        <mesh name="m" vertex="0 0 0  1 0 0  0 1.5 0  0 0 0.7" face="0 2 1  0 1 3  0 3 2  1 2 3"/></asset>
+        <worldbody><geom type="plane" size="1 1 1"/><body name="a"><joint/>
+        <geom type="mesh" mesh="m" material="red"/><geom size="0.1" rgba="0 0.5 1 1"/><geom size="0.1" material="lost"/>
+        <geom size="0.1" rgba="1 1 1 0"/><geom size="0.1" group="4"/><geom type="capsule" size="0.1 0.2"/>
+        <geom type="box" size="1 2 3"/><geom type="mesh" mesh="lost"/></body></worldbody></mujoco>"#;
+    std::fs::write(&path, text).expect("a temporary file");
+    let drawing = catena_io::drawing::of_mjcf(&path).expect("a drawing");
+    let _ = std::fs::remove_file(&path);
+    let found: Vec<_> = drawing.shapes.iter().map(|shape| shape.colour).collect();
+    let (red, blue) = (Some([1.0, 0.0, 0.0, 1.0]), Some([0.0, 0.5, 1.0, 1.0]));
+    assert_eq!(found, [red, blue, None, None, None]);
+    assert!(
+        drawing
+            .shapes
+            .iter()
+            .all(|shape| shape.link.as_deref() == Some("a"))
+    );
+    let Outline::Mesh { vertices, faces } = &drawing.shapes[0].outline else {
+        panic!("{:?}", drawing.shapes[0]);
+    };
+    assert_eq!(vertices[2], [0.0, 1.5, 0.0]);
+    assert_eq!(faces[3], [1, 2, 3]);
+    let capsule = Outline::Capsule {
+        radius: 0.1,
+        half: 0.2,
+    };
+    assert_eq!(drawing.shapes[3].outline, capsule);
+    assert_eq!(drawing.shapes[4].outline, Outline::Box([1.0, 2.0, 3.0]));
+    assert_eq!(drawing.notes.len(), 1);
+    assert!(
+        drawing.notes[0].contains("there is no mesh `lost`"),
+        "{:?}",
+        drawing.notes
+    );
 }
 
 /// A drawing needs no dynamics: what a model is refused for is shown all the same.
