@@ -614,29 +614,25 @@ fn loops_are_closed_by_joints_of_their_names() {
 
 #[test]
 fn friction_of_a_joint_keeps_it_in_the_tree() {
-    let pin = |name: &str, damping: f64| {
-        format!(
-            "<joint name=\"{name}\" type=\"revolute\"><parent>world</parent><child>a</child>\
-             <axis><xyz>0 1 0</xyz><dynamics><damping>{damping}</damping></dynamics><limit><lower>-1</lower></limit></axis></joint>"
-        )
-    };
-    let builder = read(&model(&format!(
-        "<link name=\"a\"/>{}{}",
-        pin("x", 0.0),
-        pin("y", 1.0)
-    )));
-    assert_eq!(builder.joints[0].name, "y");
-    assert_eq!(builder.constraints[0].name, "x");
-    let lost =
-        |line: &String| line.contains("limits of joints that close loops") && line.contains("`x`");
-    assert!(builder.assumptions.iter().any(lost));
-    let both = model(&format!(
-        "<link name=\"a\"/>{}{}",
-        pin("x", 1.0),
-        pin("y", 1.0)
-    ));
-    let error = refusal(&both);
-    assert!(error.contains("closes a loop and has damping"), "{error}");
+    for force in ["damping", "friction", "spring_stiffness"] {
+        let pin = |name: &str, size: f64| {
+            format!(
+                "<joint name=\"{name}\" type=\"revolute\"><parent>world</parent><child>a</child>\
+                 <axis><xyz>0 1 0</xyz><dynamics><{force}>{size}</{force}></dynamics><limit><lower>-1</lower></limit></axis></joint>"
+            )
+        };
+        let two =
+            |x: f64, y: f64| model(&format!("<link name=\"a\"/>{}{}", pin("x", x), pin("y", y)));
+        let builder = read(&two(0.0, 1.0));
+        assert_eq!(builder.joints[0].name, "y", "{force}");
+        assert_eq!(builder.constraints[0].name, "x", "{force}");
+        let lost = |line: &String| {
+            line.contains("limits of joints that close loops") && line.contains("`x`")
+        };
+        assert!(builder.assumptions.iter().any(lost));
+        let error = refusal(&two(1.0, 1.0));
+        assert!(error.contains("closes a loop and has damping"), "{error}");
+    }
 }
 
 /// A joint that leads from a carried link to its carrier is turned around; its coordinate keeps its value.
