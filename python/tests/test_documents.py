@@ -59,6 +59,7 @@ PAGES = [
     "docs/start.md",
     "docs/python.md",
     "docs/coming-from.md",
+    "docs/tutorials/own-controller.md",
     "docs/how-to/change-a-parameter.md",
     "docs/how-to/linearize.md",
     "README.md",

@@ -482,6 +482,6 @@ mod own_controller;
 fn the_example_is_that_of_the_page() {
     own_controller::main().expect("the example runs");
     let example = include_str!("../examples/own_controller.rs");
-    let page = include_str!("../../../docs/simulate-your-robot.md");
+    let page = include_str!("../../../docs/tutorials/own-controller.md");
     assert!(page.contains(&format!("```rust\n{example}```")));
 }

@@ -15,6 +15,7 @@ use catena_io::run::{Column, Header, RunWriter, read_run};
 use catena_io::{
     ReadOptions, model_from_json, model_from_mjcf, model_from_sdf, model_from_toml, model_from_urdf,
 };
+use catena_study::Study;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target {
         name: "toml",
         seeds: toml_models,
@@ -66,6 +67,12 @@ pub const TARGETS: [Target; 10] = [
         },
         is_text: true,
         run: |input| model(input, "x.sdf", model_from_sdf),
+    },
+    Target {
+        name: "study",
+        seeds: study_files,
+        is_text: true,
+        run: study,
     },
     Target {
         name: "conformance",
@@ -127,6 +134,11 @@ fn toml_models() -> Vec<Vec<u8>> {
         models.push(catena_io::to_toml(&builder).into_bytes());
     }
     models
+}
+
+/// A study with every distribution, and a search.
+fn study_files() -> Vec<Vec<u8>> {
+    files("fuzz/corpus/study", &["every-distribution", "search"])
 }
 
 /// Cases that are computed in milliseconds; motions take longer.
@@ -252,6 +264,26 @@ fn conformance(input: &[u8]) -> bool {
         return false;
     };
     catena_conformance::verify_text(text, "case.json").is_ok()
+}
+
+/// The values of the samples of an accepted study are finite, the last ones too.
+fn study(input: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(input) else {
+        return false;
+    };
+    match Study::parse(text, Path::new("study.toml")) {
+        Ok(study) => {
+            let count = study.sample_count();
+            for index in (0..count.min(8)).chain(count.saturating_sub(8)..count) {
+                finite(&study.values(index));
+            }
+            true
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty(), "an error says what is wrong");
+            false
+        }
+    }
 }
 
 fn run(input: &[u8], format: &str) -> bool {

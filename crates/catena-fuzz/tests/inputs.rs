@@ -84,6 +84,11 @@ fn sdf() {
 }
 
 #[test]
+fn study() {
+    damage("study", 500);
+}
+
+#[test]
 fn conformance() {
     damage("conformance", 400);
 }

@@ -4,6 +4,7 @@
 
 use catena::model::{JointKind, RuleSpec};
 use catena::{Dynamics, Model, ModelBuilder, State};
+use catena_io::drawing::Outline;
 use catena_io::{BaseOption, ReadOptions, builder_from_mjcf, model_from_mjcf, read_model};
 use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
@@ -598,4 +599,188 @@ fn geoms_are_drawn_where_they_are() {
             assert!((found - wanted).abs() < 1e-9, "geom {k}: {:?}", places[k]);
         }
     }
+}
+
+/// Meshes, colours of geoms and of their materials, and what is not to be seen.
+#[test]
+fn meshes_and_colours_are_drawn() {
+    let path = std::env::temp_dir().join(format!("catena-colours-{}.xml", std::process::id()));
+    let text = r#"<mujoco><asset><material name="red" rgba="1 0 0 2"/>
+        <mesh name="m" vertex="0 0 0  1 0 0  0 1.5 0  0 0 0.7" face="0 2 1  0 1 3  0 3 2  1 2 3"/></asset>
+        <worldbody><geom type="plane" size="1 1 1"/><body name="a"><joint/>
+        <geom type="mesh" mesh="m" material="red"/><geom size="0.1" rgba="0 0.5 1 1"/><geom size="0.1" material="lost"/>
+        <geom size="0.1" rgba="1 1 1 0"/><geom size="0.1" group="4"/><geom type="capsule" size="0.1 0.2"/>
+        <geom type="box" size="1 2 3"/><geom type="mesh" mesh="lost"/></body></worldbody></mujoco>"#;
+    std::fs::write(&path, text).expect("a temporary file");
+    let drawing = catena_io::drawing::of_mjcf(&path).expect("a drawing");
+    let _ = std::fs::remove_file(&path);
+    let found: Vec<_> = drawing.shapes.iter().map(|shape| shape.colour).collect();
+    let (red, blue) = (Some([1.0, 0.0, 0.0, 1.0]), Some([0.0, 0.5, 1.0, 1.0]));
+    assert_eq!(found, [red, blue, None, None, None]);
+    assert!(
+        drawing
+            .shapes
+            .iter()
+            .all(|shape| shape.link.as_deref() == Some("a"))
+    );
+    let Outline::Mesh { vertices, faces } = &drawing.shapes[0].outline else {
+        panic!("{:?}", drawing.shapes[0]);
+    };
+    assert_eq!(vertices[2], [0.0, 1.5, 0.0]);
+    assert_eq!(faces[3], [1, 2, 3]);
+    let capsule = Outline::Capsule {
+        radius: 0.1,
+        half: 0.2,
+    };
+    assert_eq!(drawing.shapes[3].outline, capsule);
+    assert_eq!(drawing.shapes[4].outline, Outline::Box([1.0, 2.0, 3.0]));
+    assert_eq!(drawing.notes.len(), 1);
+    assert!(
+        drawing.notes[0].contains("there is no mesh `lost`"),
+        "{:?}",
+        drawing.notes
+    );
+}
+
+/// A drawing needs no dynamics: what a model is refused for is shown all the same.
+#[test]
+fn what_cannot_move_is_drawn() {
+    let path = std::env::temp_dir().join(format!("catena-drawn-{}.xml", std::process::id()));
+    let text = world(
+        "<body><joint damping=\"1 2\"/><geom size=\"0.1\"/><plugin plugin=\"cable\"/><unknown/></body>",
+    );
+    std::fs::write(&path, &text).expect("a temporary file");
+    let drawing = catena_io::drawing::of_mjcf(&path);
+    let _ = std::fs::remove_file(&path);
+    assert_eq!(drawing.expect("a drawing").shapes.len(), 1);
+    assert!(refusal(&text).contains("unknown"));
+}
+
+/// Files of meshes that are none, each with what is said about it.
+#[test]
+fn files_that_are_no_meshes() {
+    let folder = std::env::temp_dir().join(format!("catena-meshes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let counts = |counts: [i32; 4]| -> Vec<u8> {
+        let numbers = counts.into_iter().flat_map(i32::to_le_bytes);
+        numbers.collect()
+    };
+    let mut far = vec![0; 84];
+    far[80] = 1;
+    far.extend([0; 12]);
+    far.extend(f32::INFINITY.to_le_bytes());
+    far.extend([0; 34]);
+    let mut unknown = counts([1, 0, 0, 1]);
+    unknown.extend([0; 12]);
+    unknown.extend([0, 5, 0].into_iter().flat_map(i32::to_le_bytes));
+    let mut points = counts([1, 0, 0, 0]);
+    points.extend([0; 12]);
+    let files: [(&str, Vec<u8>, &str); 13] = [
+        ("short.stl", vec![0; 10], "this is not a binary STL file"),
+        ("empty.stl", vec![0; 84], "this is not a binary STL file"),
+        ("far.stl", far, "a vertex is not finite"),
+        ("short.msh", vec![1; 3], "this is not an MSH file"),
+        (
+            "negative.msh",
+            counts([-1, 0, 0, 0]),
+            "this is not an MSH file",
+        ),
+        ("cut.msh", counts([1, 0, 0, 1]), "this is not an MSH file"),
+        ("points.msh", points, "it has no faces"),
+        (
+            "unknown.msh",
+            unknown,
+            "a face names a vertex that is not there",
+        ),
+        (
+            "word.obj",
+            b"v 1 2 x".into(),
+            "a vertex is not three numbers",
+        ),
+        ("points.obj", b"v 1 2 3".into(), "it has no faces"),
+        (
+            "pair.obj",
+            b"v 1 2 3\nf 1 1".into(),
+            "a face has fewer than three vertices",
+        ),
+        (
+            "face.obj",
+            b"v 1 2 3\nf a b c".into(),
+            "a face is not a list of vertices",
+        ),
+        (
+            "beyond.obj",
+            b"v 1 2 3\nf 1 2 3".into(),
+            "a face names a vertex that is not there",
+        ),
+    ];
+    let of = |name: &str| {
+        let text = format!(
+            "<mujoco><compiler meshdir=\"{}\"/><asset><mesh name=\"m\" file=\"{name}\"/></asset><worldbody><body><joint/>\
+             <geom type=\"mesh\" mesh=\"m\"/></body></worldbody></mujoco>",
+            folder.display()
+        );
+        refusal(&text)
+    };
+    for (name, bytes, told) in &files {
+        std::fs::write(folder.join(name), bytes).expect("a temporary file");
+        let found = of(name);
+        assert!(
+            found.starts_with(told) && found.contains(name),
+            "{name}: {found}"
+        );
+    }
+    std::fs::write(folder.join("mesh.ply"), "ply").expect("a temporary file");
+    let found = of("mesh.ply");
+    assert!(
+        found.starts_with("mesh `m`: meshes are read from .obj, .stl and .msh files"),
+        "{found}"
+    );
+    let found = of("missing.stl");
+    assert!(found.contains("missing.stl` does not exist"), "{found}");
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// What MuJoCo does with a model and catena does not is said among the assumptions.
+#[test]
+fn what_is_different_is_noted() {
+    let builder = read(
+        r#"<mujoco>
+        <compiler settotalmass="4" alignfree="true"/>
+        <option integrator="RK4"><flag actuation="disable"/></option>
+        <worldbody>
+          <body name="target" mocap="true"><geom size="0.1"/></body>
+          <body name="a"><joint name="ja" range="-1 1" limited="true" frictionloss="0.1"/><geom size="0.1"/>
+            <body name="b"><joint name="jb"/><geom size="0.1"/>
+              <body name="c"><joint name="wrist" type="ball" range="0 1" limited="true"/><geom size="0.1"/></body>
+            </body>
+          </body>
+        </worldbody>
+        <tendon><fixed name="string" limited="true" range="0 1"><joint joint="ja" coef="1"/></fixed></tendon>
+        <equality><joint joint1="ja" joint2="jb" active="false"/></equality>
+        <actuator><motor name="one" joint="ja"/><motor name="two" joint="ja"/></actuator>
+        </mujoco>"#,
+    );
+    let lines = builder.assumptions.join("\n");
+    for said in [
+        "all masses are multiplied by ",
+        "settotalmass is 4 kg",
+        "actuators `one` and `two` both drive `ja`: they are one input",
+        "actuation is switched off in the file; the actuators are inputs here all the same",
+        "MuJoCo treats joint limits (1), dry friction of joints (1) softly",
+        "ignored: integrator of <option> (MuJoCo's numerical method)",
+        "1 equality constraints are not active and left out",
+        "bodies that MuJoCo's user moves stand still: `target`",
+        "limits of ball joints are not kept: joint `wrist`",
+        "limits of tendons are not kept: ",
+        "free bodies keep the frame of the file (alignfree is not applied)",
+    ] {
+        assert!(lines.contains(said), "{said}: {lines}");
+    }
+    let mass: f64 = builder
+        .links
+        .iter()
+        .filter_map(|link| Some(link.inertial?.mass))
+        .sum();
+    near(&[mass], &[4.0]);
 }

@@ -614,29 +614,25 @@ fn loops_are_closed_by_joints_of_their_names() {
 
 #[test]
 fn friction_of_a_joint_keeps_it_in_the_tree() {
-    let pin = |name: &str, damping: f64| {
-        format!(
-            "<joint name=\"{name}\" type=\"revolute\"><parent>world</parent><child>a</child>\
-             <axis><xyz>0 1 0</xyz><dynamics><damping>{damping}</damping></dynamics><limit><lower>-1</lower></limit></axis></joint>"
-        )
-    };
-    let builder = read(&model(&format!(
-        "<link name=\"a\"/>{}{}",
-        pin("x", 0.0),
-        pin("y", 1.0)
-    )));
-    assert_eq!(builder.joints[0].name, "y");
-    assert_eq!(builder.constraints[0].name, "x");
-    let lost =
-        |line: &String| line.contains("limits of joints that close loops") && line.contains("`x`");
-    assert!(builder.assumptions.iter().any(lost));
-    let both = model(&format!(
-        "<link name=\"a\"/>{}{}",
-        pin("x", 1.0),
-        pin("y", 1.0)
-    ));
-    let error = refusal(&both);
-    assert!(error.contains("closes a loop and has damping"), "{error}");
+    for force in ["damping", "friction", "spring_stiffness"] {
+        let pin = |name: &str, size: f64| {
+            format!(
+                "<joint name=\"{name}\" type=\"revolute\"><parent>world</parent><child>a</child>\
+                 <axis><xyz>0 1 0</xyz><dynamics><{force}>{size}</{force}></dynamics><limit><lower>-1</lower></limit></axis></joint>"
+            )
+        };
+        let two =
+            |x: f64, y: f64| model(&format!("<link name=\"a\"/>{}{}", pin("x", x), pin("y", y)));
+        let builder = read(&two(0.0, 1.0));
+        assert_eq!(builder.joints[0].name, "y", "{force}");
+        assert_eq!(builder.constraints[0].name, "x", "{force}");
+        let lost = |line: &String| {
+            line.contains("limits of joints that close loops") && line.contains("`x`")
+        };
+        assert!(builder.assumptions.iter().any(lost));
+        let error = refusal(&two(1.0, 1.0));
+        assert!(error.contains("closes a loop and has damping"), "{error}");
+    }
 }
 
 /// A joint that leads from a carried link to its carrier is turned around; its coordinate keeps its value.
@@ -848,4 +844,44 @@ fn lifted_links_keep_their_weight_in_the_force() {
         panic!("{:?}", builder.forces);
     };
     assert_eq!(force.to_array(), [0.0, 0.0, 9.81]);
+}
+
+/// What SDFormat's defaults and Gazebo's engines make of a file is said among the assumptions.
+#[test]
+fn what_is_assumed_is_noted() {
+    let joint = |name: &str, child: &str, more: &str| {
+        format!(
+            "<joint name=\"{name}\" type=\"revolute\"><parent>a</parent><child>{child}</child>\
+             <axis><xyz>0 0 1</xyz><limit><lower>-1</lower><upper>1</upper>{more}</limit></axis></joint>"
+        )
+    };
+    let builder = read(&model(&format!(
+        "<link name=\"a\"/><link name=\"b\"/>{}{}",
+        joint(
+            "j",
+            "b",
+            "<stiffness>1e8</stiffness><dissipation>1</dissipation>"
+        ),
+        joint("k", "b", ""),
+    )));
+    let lines = builder.assumptions.join("\n");
+    for said in [
+        "links without <inertial> have 1 kg and 1 kg·m² about every axis, as SDFormat says: `a`, `b`",
+        "<stiffness> and <dissipation> of 1 joint limits are not used: stops are rigid here",
+        "joints that close loops were cut: ",
+        "limits of joints that close loops are not kept: ",
+    ] {
+        assert!(lines.contains(said), "{said}: {lines}");
+    }
+    let world = "<world name=\"w\"><model name=\"m\"><static>true</static><link name=\"floor\"/></model>\
+                 <model name=\"n\"><link name=\"a\"/></model><state world_name=\"w\"/></world>";
+    let text = format!("<sdf version=\"1.9\">{world}</sdf>");
+    let lines = read(&text).assumptions.join("\n");
+    for said in [
+        "the world has no <gravity>: it is ",
+        "<state> is not read ",
+        "models that do not move (<static>): ",
+    ] {
+        assert!(lines.contains(said), "{said}: {lines}");
+    }
 }

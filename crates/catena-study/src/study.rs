@@ -1,7 +1,7 @@
 //! The study file: what varies, what runs, what is measured. The format is described in docs/studies.md.
 
 use crate::csv_list;
-use crate::design::{Design, MOST_DIMENSIONS, Points};
+use crate::design::{Design, LEAST_SHARE, MOST_DIMENSIONS, Points};
 use crate::distribution::Spread;
 use catena::error::{Error, ErrorKind, Place, Result};
 use catena_io::document::{
@@ -62,6 +62,9 @@ const MEASURE_KEYS: &[&str] = &["name", "unit", "value"];
 const OWN_COLUMNS: &[&str] = &["sample", "failure"];
 /// Most samples of a study.
 const MOST_SAMPLES: f64 = 1e8;
+
+/// Most values of a `range`: few words must not take much memory.
+const MOST_VALUES: f64 = 1e4;
 
 /// A place in the model or in its state, as it is written.
 #[derive(Clone, Debug, PartialEq)]
@@ -808,7 +811,11 @@ fn spread(table: &Table<'_>) -> Result<Spread> {
         }
         _ => {
             let [low, high, count]: [Item<'_>; 3] = item.list_of("[LOW, HIGH, COUNT]")?;
-            let (low, high, count) = (low.angle()?, high.angle()?, whole(&count, 2.0, 1e6)?);
+            let (low, high, count) = (
+                low.angle()?,
+                high.angle()?,
+                whole(&count, 2.0, MOST_VALUES)?,
+            );
             let share = |k: f64| k / (count - 1.0);
             let values = (0..count as usize).map(|k| k as f64);
             Spread::Values(
@@ -834,6 +841,12 @@ fn spread(table: &Table<'_>) -> Result<Spread> {
                 format!("{} has no room between `low` and `high`", table.owner),
             ));
         }
+    }
+    let ends = [LEAST_SHARE, 0.5, 1.0 - LEAST_SHARE];
+    let mut samples = ends.into_iter().filter_map(|share| spread.quantile(share));
+    if samples.any(|value| !value.is_finite()) {
+        let error = item.error("has samples that are not finite");
+        return Err(error.hint("choose numbers that are closer to zero and to each other"));
     }
     Ok(spread)
 }

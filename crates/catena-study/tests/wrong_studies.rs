@@ -175,3 +175,123 @@ fn messages() {
         "nothing is measured: there is no [[measure]]"
     );
 }
+
+/// What is said of a study after a replacement in the good one.
+fn message(old: &str, new: &str) -> String {
+    assert!(GOOD.contains(old), "{old}");
+    let text = GOOD.replace(old, new);
+    let read = Study::parse(&text, Path::new("study.toml"));
+    read.expect_err(new).message().into()
+}
+
+#[test]
+fn wrong_distributions() {
+    for (spread, told) in [
+        ("low = 1", "`low` of parameter `payload` bounds nothing"),
+        ("loguniform = [0, 1]", "must be positive"),
+        ("lognormal = [-1, 0.1]", "must have a positive median"),
+        ("normal = [1, -0.1]", "must have a positive deviation"),
+        (
+            "normal = [1, 0.1]\nlow = 2\nhigh = 1",
+            "parameter `payload` has no room between `low` and `high`",
+        ),
+        ("values = []", "must have at least one number"),
+        ("range = [0, 1, 1]", "a whole number from 2 to 1e4"),
+        ("range = [0, 1, 100000]", "a whole number from 2 to 1e4"),
+        (
+            "uniform = [-1e308, 1e308]",
+            "has samples that are not finite",
+        ),
+        ("lognormal = [1e300, 50]", "has samples that are not finite"),
+    ] {
+        let found = message("uniform = [0.5, 2]", spread);
+        assert!(found.contains(told), "{spread}: {found}");
+    }
+}
+
+#[test]
+fn wrong_designs() {
+    for (design, told) in [
+        (
+            "kind = \"list\"\nfile = \"a.csv\"",
+            "parameter `payload` has values of its own",
+        ),
+        ("kind = \"sobol\"\nsamples = 0\nseed = 1", "from 1 to 1e8"),
+        ("kind = \"random\"\nsamples = 8\nseed = -1", "`design.seed`"),
+    ] {
+        let found = message("kind = \"sobol\"\nsamples = 8\nseed = 1", design);
+        assert!(found.contains(told), "{design}: {found}");
+    }
+    let levels = "name = \"b\"\nvalues = [1, 2]\n";
+    let many = format!("[[parameter]]\nrange = [0, 1, 10000]\n{levels}");
+    let many = many.replace("values = [1, 2]", "path = \"link.link1.mass\"");
+    let third = many.replace("\"b\"", "\"c\"").replace("link1", "link2");
+    let text = GOOD
+        .replace("kind = \"sobol\"\nsamples = 8\nseed = 1", "kind = \"grid\"")
+        .replace("uniform = [0.5, 2]", "range = [0.5, 2, 10000]")
+        .replace("[run]", &format!("{many}{third}[run]"));
+    let error = Study::parse(&text, Path::new("study.toml")).expect_err("a large grid");
+    assert_eq!(
+        error.message(),
+        "the grid has 1.0e12 samples, more than 1e8"
+    );
+}
+
+#[test]
+fn wrong_searches() {
+    for (search, told) in [
+        (
+            "[[constraint]]\nmeasure = \"peak\"\nhigh = 1",
+            "a [[constraint]] needs an [optimize]",
+        ),
+        (
+            "[optimize]\nevaluations = 9",
+            "[optimize] has one of `minimise` and `maximise`",
+        ),
+        ("[optimize]\nminimise = \"paek\"", "is no measure"),
+        (
+            "[optimize]\nminimise = \"peak\"\n[[constraint]]\nmeasure = \"peak\"",
+            "a constraint has no bound",
+        ),
+        (
+            "[optimize]\nminimise = \"peak\"\n[[constraint]]\nmeasure = \"peak\"\nlow = 2\nhigh = 1",
+            "no number satisfies a constraint whose `low` is above `high`",
+        ),
+        (
+            "[optimize]\nminimise = \"peak\"\nstart = { payload = 9 }",
+            "the start of parameter `payload` is 9, outside of its bounds",
+        ),
+        (
+            "[optimize]\nminimise = \"peak\"\ntolerance = 0.5",
+            "must be a part of the ranges from 1e-12 to 0.1",
+        ),
+        (
+            "[optimize]\nminimise = \"peak\"\nevaluations = 2",
+            "must be a whole number from 3 to 1e6",
+        ),
+    ] {
+        let found = message("[run]", &format!("{search}\n[run]"));
+        assert!(found.contains(told), "{search}: {found}");
+    }
+    let (head, tail) = GOOD.split_once("[[parameter]]").expect("a parameter");
+    let (_, tail) = tail.split_once("[run]").expect("a run");
+    for extra in ["", "[optimize]\nminimise = \"peak\"\n"] {
+        let text = format!("{head}{extra}[run]{tail}");
+        let error = Study::parse(&text, Path::new("study.toml")).expect_err("no parameter");
+        assert_eq!(error.message(), "nothing varies: there is no [[parameter]]");
+    }
+    let unbounded = GOOD
+        .replace("uniform = [0.5, 2]", "normal = [1, 0.1]")
+        .replace("[run]", "[optimize]\nminimise = \"peak\"\n[run]");
+    let error = Study::parse(&unbounded, Path::new("study.toml")).expect_err("no bounds");
+    assert_eq!(error.message(), "parameter `payload` has no bounds");
+}
+
+#[test]
+fn a_study_that_is_no_toml() {
+    let path = std::env::temp_dir().join(format!("catena-study-{}.json", std::process::id()));
+    std::fs::write(&path, "{}").expect("a temporary file");
+    let error = Study::read(&path).expect_err("JSON");
+    let _ = std::fs::remove_file(&path);
+    assert_eq!(error.message(), "a study file is written in TOML");
+}

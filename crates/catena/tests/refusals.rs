@@ -1,8 +1,11 @@
 //! The checked entry points refuse what they cannot compute, with the reason; nothing panics.
 
+use catena::algorithm::pendulum::{Pendulum, Rod};
+use catena::integrate::{Fixed, FixedMethod};
 use catena::model::{Inertial, JointKind, JointSpec, embedded};
+use catena::simulate::BaseTable;
 use catena::spatial::{Force, Sym3, Vec3};
-use catena::{Batch, Dynamics, ModelBuilder, State, laws};
+use catena::{Batch, Drive, Dynamics, ModelBuilder, State, laws};
 
 fn message<T>(result: catena::Result<T>) -> String {
     result
@@ -155,4 +158,101 @@ fn the_order_of_coordinates_is_told() {
         "{:?}",
         model.tree().assumptions
     );
+}
+
+#[test]
+fn pendulums_must_be_physical() {
+    let rod = Rod {
+        mass: 1.0,
+        inertia: Sym3::new(0.1, 0.1, 0.01, 0.0, 0.0, 0.0),
+        a: Vec3::new(0.0, 0.0, 1.0),
+        r: Vec3::new(0.0, 0.0, 0.5),
+    };
+    let down = Vec3::new(0.0, 0.0, -9.81);
+    let with = |change: &dyn Fn(&mut Rod)| {
+        let mut second = rod.clone();
+        change(&mut second);
+        message(Pendulum::new(down, Vec3::zero(), &[rod.clone(), second]))
+    };
+    assert_eq!(with(&|_| {}), "");
+    assert_eq!(
+        with(&|rod| rod.mass = 0.0),
+        "mass of body 2 of the pendulum is 0 kg, it must be positive"
+    );
+    assert_eq!(
+        with(&|rod| rod.a.x = f64::NAN),
+        "vectors of body 2 of the pendulum must be finite"
+    );
+    let indefinite = "inertia tensor of body 2 of the pendulum is not positive definite";
+    assert_eq!(with(&|rod| rod.inertia.xx = -0.1), indefinite);
+    assert_eq!(with(&|rod| rod.inertia.xy = 0.2), indefinite);
+    assert_eq!(with(&|rod| rod.inertia.yz = 0.05), indefinite);
+    let up = Vec3::new(0.0, 0.0, f64::INFINITY);
+    assert_eq!(
+        message(Pendulum::new(up, Vec3::zero(), &[rod])),
+        "gravity and pivot of a pendulum must be finite"
+    );
+}
+
+#[test]
+fn tables_of_the_base_must_be_motions() {
+    let still = ([0.0; 3], [1.0, 0.0, 0.0, 0.0]);
+    let table = |times: &[f64], poses: &[([f64; 3], [f64; 4])]| {
+        message(BaseTable::new(times.to_vec(), poses))
+    };
+    assert_eq!(table(&[0.0, 1.0], &[still; 2]), "");
+    assert_eq!(
+        table(&[0.0], &[still]),
+        "a motion of the base needs at least two rows, one per time: 1 times, 1 poses"
+    );
+    assert_eq!(
+        table(&[0.0, 1.0, 1.0], &[still; 3]),
+        "times of the base must increase: 1 s is followed by 1 s"
+    );
+    assert_eq!(
+        table(&[0.5, 1.0], &[still; 2]),
+        "the motion of the base begins at 0.5 s"
+    );
+    let far = ([0.0, f64::INFINITY, 0.0], still.1);
+    assert_eq!(
+        table(&[0.0, 1.0], &[still, far]),
+        "the pose of the base at 1 s is not finite"
+    );
+    let long = (still.0, [1.1, 0.0, 0.0, 0.0]);
+    assert_eq!(
+        table(&[0.0, 1.0], &[still, long]),
+        "the quaternion of the base at 1 s has length 1.100000, not 1"
+    );
+}
+
+#[test]
+fn steps_must_go_forward() {
+    let model = embedded::model("planar3").unwrap();
+    let mut batch = Batch::new(&model);
+    let (mut q, mut v) = ([0.1; 3], [0.0; 3]);
+    for step in [0.0, -1e-3, f64::NAN, f64::INFINITY] {
+        let told = format!("the step of the integrator cannot be {step} s");
+        let method = FixedMethod::RungeKutta4;
+        assert_eq!(message(Fixed::new(method, 3, 3, step)), told);
+        let drive = Drive::Efforts(&[0.0; 3]);
+        let advanced = batch.advance(method, step, 1, drive, &mut q, &mut v);
+        assert_eq!(message(advanced), told);
+    }
+    let drive = Drive::Efforts(&[0.0; 3]);
+    let method = FixedMethod::ImplicitMidpoint;
+    assert_eq!(
+        message(batch.advance(method, 1e-3, 1, drive, &mut q, &mut v)),
+        "the implicit midpoint rule does not run in lanes"
+    );
+    let hold = Drive::Hold {
+        targets: &[0.0; 3],
+        stiffness: f64::NAN,
+        damping: 1.0,
+    };
+    let method = FixedMethod::RungeKutta4;
+    assert_eq!(
+        message(batch.advance(method, 1e-3, 1, hold, &mut q, &mut v)),
+        "stiffness and damping must be finite numbers"
+    );
+    assert_eq!((q, v), ([0.1; 3], [0.0; 3]), "refused steps change nothing");
 }

@@ -126,6 +126,9 @@ fn inline(asset: &Attributes<'_>) -> Result<Surface> {
         .chunks_exact(3)
         .map(|v| single([v[0] as f32, v[1] as f32, v[2] as f32]))
         .collect();
+    if !vertices.iter().all(is_finite) {
+        return Err(asset.error("vertex", "has numbers that single precision does not hold"));
+    }
     if faces.len() % 3 != 0 {
         return Err(asset.error("face", "must be groups of three numbers"));
     }
@@ -146,6 +149,10 @@ fn inline(asset: &Attributes<'_>) -> Result<Surface> {
 /// Files hold single precision, and so does MuJoCo.
 fn single(vertex: [f32; 3]) -> Vec3<f64> {
     Vec3::from_array(vertex.map(f64::from))
+}
+
+fn is_finite(vertex: &Vec3<f64>) -> bool {
+    vertex.to_array().iter().all(|x| x.is_finite())
 }
 
 fn read_file(node: Node<'_>, path: &Path) -> Result<Surface> {
@@ -190,8 +197,7 @@ fn read_file(node: Node<'_>, path: &Path) -> Result<Surface> {
         }
     };
     let surface = surface.map_err(fail)?;
-    let finite = |v: &Vec3<f64>| v.to_array().iter().all(|x| x.is_finite());
-    match surface.vertices.iter().all(finite) {
+    match surface.vertices.iter().all(is_finite) {
         true => Ok(surface),
         false => Err(fail("a vertex is not finite")),
     }

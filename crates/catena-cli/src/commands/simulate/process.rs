@@ -1,6 +1,6 @@
 //! A controller in another process, which speaks JSON lines: a request on its stdin, an answer on its stdout.
 //!
-//! The protocol is described in docs/simulate-your-robot.md.
+//! The protocol is described in docs/tutorials/own-controller.md.
 
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Sensor;
