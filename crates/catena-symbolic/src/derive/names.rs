@@ -124,6 +124,7 @@ fn letter(name: &str, letters: Letters) -> Math {
         ("rest", _) => one("q").accent(Accent::Bar),
         ("damping", _) => one("b"),
         ("passive", _) => one("s"),
+        ("lead", _) => one("d"),
         ("cdot", _) => one("c").accent(Accent::Dot),
         ("tautilde", _) => one("tau").accent(Accent::Tilde),
         ("etab", _) => one("eta").accent(Accent::Bar),

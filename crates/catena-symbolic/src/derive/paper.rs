@@ -132,7 +132,7 @@ impl Notebook<'_> {
                 arm = arm - self.outward(i, slide);
                 d += slide;
             }
-            let d = self.constant_vector(&format!("d[{i}]"), d);
+            let d = self.constant_vector(&format!("lead[{i}]"), d);
             let r = match j {
                 0 => Vec3::zero(),
                 _ => self.constant_vector(&format!("r[{j},{i}]"), arm - self.central[j].centre),
@@ -404,7 +404,7 @@ const fn step(step: &'static str, equations: &'static str, here: &'static str) -
 /// What the page begins with.
 pub(super) const NOTATION: [&str; 2] = [
     "The variables are those of S. K. Saha's papers: 1999 is \"Dynamics of serial multibody systems using the decoupled natural orthogonal complement \
-     matrices\", 1995 \"The U D U^T decomposition of manipulator inertia matrix\", space \"Symbolic factorization of inertia matrix for space robot \
+     matrices\", 1995 \"The $U D U^T$ decomposition of manipulator inertia matrix\", space \"Symbolic factorization of inertia matrix for space robot \
      simulation\". Numbers after these are those of their equations; misprints are corrected. Hats are those of 1999: $\\psi$ and $\\hat{\\psi}$ change places \
      in the other two. The last column of a table is what the page of the same model without the papers' notation calls the same thing.",
     "$j$ is the body before body $i$, the papers' $i - 1$, and $c$ are the bodies beyond it, the papers' $i + 1$: a tree may have several. $k$ is a freedom of the joint of body $i$; a joint of \
