@@ -1,8 +1,8 @@
 """How fast is catena from Python, beside Pinocchio and MuJoCo from Python?
 
 One call of inverse and forward dynamics of arms with seven joints; ten thousand states in one call beside a Python loop over
-Pinocchio; a simulation beside the Rust program; and a controller written in Python at 1 kHz beside a loop over MuJoCo's steps. All run
-in one process, taking turns; the best of many turns counts. Writes docs/peers/python.md, and ends with code 1 when a bar is missed.
+Pinocchio and beside Pinocchio compiled for this processor; a simulation beside the Rust program; and a controller written in Python at
+1 kHz beside a loop over MuJoCo's steps by the same method. All take turns; the best of many turns counts. Writes docs/peers/python.md, and ends with code 1 when a bar is missed.
 """
 
 import os
@@ -24,6 +24,8 @@ import numpy as np  # noqa: E402
 import pinocchio as pin  # noqa: E402
 
 import catena  # noqa: E402
+import speed_models  # noqa: E402
+from speed import BUILD, SCRATCH, SEED, Engine  # noqa: E402
 from simulation import MuJoCo, chain  # noqa: E402
 
 STATES = 10_000
@@ -66,7 +68,7 @@ def pinocchio_chain(links):
 
 def robots():
     """Models of catena and of Pinocchio with the same coordinates."""
-    yield "chain of seven revolute joints", catena.model("chain-7"), pinocchio_chain(chain(7))
+    yield "chain of seven revolute joints", "chain-7", catena.model("chain-7"), pinocchio_chain(chain(7))
     folder = pathlib.Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
     text = (folder / "panda_description/urdf/panda.urdf").read_text()
     text = re.sub(r"<mimic\b[^>]*?/>", "", text)
@@ -75,7 +77,7 @@ def robots():
     there = pin.buildModelFromXML(text)
     here = catena.loads(text, "urdf")
     still = {joint.name: 0.0 for joint in here.joints}
-    yield "Panda, fingers fixed", here.replace(damping=still, friction=still), there
+    yield "Panda, fingers fixed", "panda", here.replace(damping=still, friction=still), there
 
 
 def same(here, there, q, v, a):
@@ -90,10 +92,41 @@ def same(here, there, q, v, a):
             raise SystemExit("error: catena and Pinocchio do not compute the same")
 
 
+class Compiled:
+    """Pinocchio's C++ programs (peers/speed), with a model of their list at its random states."""
+
+    def __init__(self, key):
+        self.engines = []
+        entry = next(entry for entry in speed_models.entries() if entry.name == key)
+        SCRATCH.mkdir(parents=True, exist_ok=True)
+        tree, states = SCRATCH / "python.tree", SCRATCH / "python.states"
+        speed_models.write_tree(entry, tree)
+        # one coordinate a joint, in any order: only the time is asked for
+        numbers = np.random.default_rng(SEED).uniform(-1, 1, (4, 64, entry.nv))
+        speed_models.write_states(states, *numbers)
+        for compiler in ("clang", "gcc"):
+            program = BUILD / "bin" / f"pinocchio-{compiler}"
+            if program.is_file():
+                self.engines.append(Engine(f"pinocchio-{compiler}", program, max(os.sched_getaffinity(0))))
+                self.engines[-1].load(tree, states)
+        if not self.engines:
+            raise SystemExit("error: Pinocchio's programs are not built\nhint: run peers/setup.sh first")
+
+    def time(self, quantity):
+        """Seconds per state by the fastest way."""
+        ways = [(engine, call) for engine in self.engines for call in engine.of(quantity)]
+        return min(engine.time(call, 0.05)[0] for _ in range(5) for engine, call in ways) * 1e-9
+
+    def close(self):
+        for engine in self.engines:
+            engine.close()
+
+
 def calls():
     """Rows of the two tables of dynamics, and the bars: (words, value, bar)."""
     single, many, bars = [], [], []
-    for name, here, there in robots():
+    for name, key, here, there in robots():
+        compiled = Compiled(key)
         if here.nv != 7 or there.nv != 7:
             raise SystemExit(f"error: {name} has {here.nv} and {there.nv} freedoms, not 7")
         rng = np.random.default_rng(1)
@@ -123,6 +156,7 @@ def calls():
 
             looped = best([loop], turns=5)[0]
             on_one, on_two = best([threads(1), threads(2)], turns=4 * TURNS)
+            program = compiled.time(question.split()[0])
             many.append(
                 [
                     name,
@@ -131,11 +165,15 @@ def calls():
                     f"{on_two / STATES * 1e9:.0f}",
                     f"{looped / STATES * 1e9:.0f}",
                     f"{looped / on_one:.0f} ×",
+                    f"{program * 1e9:.0f}",
+                    f"{program / on_one * STATES:.1f} ×",
                     f"{on_one / on_two:.2f} ×",
                 ]
             )
             bars.append((f"{STATES} states on one core, {question}, {name}: times a Python loop over Pinocchio", looped / on_one, 40.0, True))
+            bars.append((f"{STATES} states on one core, {question}, {name}: times Pinocchio in C++", program / on_one * STATES, 12.0, True))
             bars.append((f"two cores, {question}, {name}: times one", on_one / on_two, 1.8, True))
+        compiled.close()
     catena.set_threads(0)
     return single, many, bars
 
@@ -160,7 +198,6 @@ def simulations():
 
     target, mj = np.full(7, 0.3), MuJoCo(chain(7))
     mj.model.opt.timestep = 1 / RATE
-    mj.model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
     steps = int(SECONDS * RATE)
 
     def control(t, q, v):
@@ -172,7 +209,8 @@ def simulations():
     def catena_euler():
         return here.simulate(start, duration=SECONDS, control=control, rate=RATE, method="semi-implicit-euler")
 
-    def mujoco_run():
+    def mujoco_run(integrator):
+        mj.model.opt.integrator = integrator
         mujoco.mj_resetData(mj.model, mj.data)
         data = mj.data
         data.qpos[:] = start
@@ -180,18 +218,19 @@ def simulations():
             data.qfrc_applied[:] = control(k / RATE, data.qpos, data.qvel)
             mujoco.mj_step(mj.model, data)
 
-    q = start.copy()
-    runge, euler, theirs, alone = best([catena_run, catena_euler, mujoco_run, lambda: control(0.0, q, q)], turns=12)
+    q, kinds = start.copy(), mujoco.mjtIntegrator
+    ways = [catena_run, catena_euler, lambda: mujoco_run(kinds.mjINT_RK4), lambda: mujoco_run(kinds.mjINT_EULER)]
+    runge, euler, their_runge, their_euler = best(ways, turns=12)
     alone = best([lambda: control(0.0, q, q)], calls=1000)[0] * steps
-    mujoco_run()
+    mujoco_run(kinds.mjINT_RK4)
     apart = np.abs(catena_run().q[-1] - mj.data.qpos).max()
-    if apart > 1e-2:
+    if apart > 1e-6:
         raise SystemExit(f"error: catena and MuJoCo end {apart:.1e} apart")
     words = f"{SECONDS:.0f} s with a controller in Python at 1 kHz"
-    rows.append([f"{words}, Runge–Kutta 4, audited", f"{runge * 1e3:.1f} ms", "loop over `mj_step`, Euler", f"{theirs * 1e3:.1f} ms"])
-    rows.append([f"{words}, semi-implicit Euler, audited", f"{euler * 1e3:.1f} ms", "loop over `mj_step`, Euler", f"{theirs * 1e3:.1f} ms"])
+    for method, ours, theirs in (("Runge–Kutta 4", runge, their_runge), ("semi-implicit Euler", euler, their_euler)):
+        rows.append([f"{words}, {method}, audited", f"{ours * 1e3:.1f} ms", "loop over `mj_step`, same method", f"{theirs * 1e3:.1f} ms"])
+        bars.append((f"a controller in Python at 1 kHz, {method}: times MuJoCo's loop", theirs / ours, 3.0, True))
     rows.append(["the controller alone takes", f"{alone * 1e3:.1f} ms", "of either", ""])
-    bars.append(("a controller in Python at 1 kHz: times MuJoCo's loop", theirs / runge, 3.0, True))
     return rows, bars
 
 
@@ -216,9 +255,9 @@ def main():
         report.markdown(["model", "question", "catena", "Pinocchio", "ratio"], single),
         f"\n## {STATES:,} states, ns per state\n",
         report.markdown(
-            ["model", "question", "one core", "two cores", "Python loop over Pinocchio", "loop ÷ one core", "one core ÷ two"], many
+            ["model", "question", "one core", "two cores", "Python loop over Pinocchio", "loop ÷ one core", "Pinocchio in C++", "C++ ÷ one core", "one core ÷ two"], many
         ),
-        "\nArrays of float64 in, `out=` given. The loop stores its results in rows of an array.\n",
+        "\nArrays of float64 in, `out=` given. The loop stores its results in rows of an array. Pinocchio in C++ is its fastest way, compiled for this processor, as in [speed.md](speed.md).\n",
         "## Motion in time\n",
         report.markdown(["catena from Python", "time", "beside", "time"], runs),
         "\n## Bars\n",

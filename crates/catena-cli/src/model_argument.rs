@@ -9,6 +9,7 @@ use catena::{Model, ModelBuilder};
 use catena_io::{BaseOption, ReadOptions};
 use clap::Args;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The model, and what may be changed about it.
 #[derive(Args, Debug)]
@@ -71,7 +72,7 @@ pub struct ModelOptions {
 #[derive(Clone)]
 pub struct Loaded {
     /// The links and joints as they were named.
-    pub builder: ModelBuilder,
+    pub builder: Arc<ModelBuilder>,
     /// The model.
     pub model: Model,
 }
@@ -132,6 +133,7 @@ impl ModelArgument {
             false => builder.build()?,
         };
         warn(&model);
+        let builder = Arc::new(builder);
         Ok(Loaded { builder, model })
     }
 

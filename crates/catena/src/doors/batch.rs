@@ -742,23 +742,25 @@ fn share<Q: Question, V: Looped>(
     });
 }
 
-/// Runs the function on every task, each on a thread of its own.
+/// Runs the function on every task, each on a thread of its own; this thread takes the first and need not be woken for it.
 pub(crate) fn each<T: Send>(tasks: &mut [T], run: impl Fn(&mut T) + Sync) {
     let run = &run;
     match tasks {
         [] => {}
         [task] => run(task),
         #[cfg(feature = "rayon")]
-        tasks => rayon::scope(|scope| {
-            for task in tasks {
+        [first, others @ ..] => rayon::in_place_scope(|scope| {
+            for task in others {
                 scope.spawn(move |_| run(task));
             }
+            run(first);
         }),
         #[cfg(not(feature = "rayon"))]
-        tasks => std::thread::scope(|scope| {
-            for task in tasks {
+        [first, others @ ..] => std::thread::scope(|scope| {
+            for task in others {
                 scope.spawn(move || run(task));
             }
+            run(first);
         }),
     }
 }

@@ -625,7 +625,8 @@ impl Model<f64> {
     }
 }
 
-/// Fowler, Noll and Vo's hash (FNV-1a) of words, byte by byte.
+/// A hash of words in the manner of Fowler, Noll and Vo (FNV-1a), a word at a time. The product carries bits upward only, so that two changed
+/// signs would undo each other; the shift brings high bits down again.
 struct Fingerprint(u64);
 
 impl Fingerprint {
@@ -635,13 +636,14 @@ impl Fingerprint {
 
     fn bytes(&mut self, bytes: &[u8]) {
         for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            self.words([u64::from(byte)]);
         }
     }
 
     fn words<const N: usize>(&mut self, words: [u64; N]) {
         for word in words {
-            self.bytes(&word.to_le_bytes());
+            self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            self.0 ^= self.0 >> 29;
         }
     }
 }

@@ -16,7 +16,7 @@ pub use limits::description as stops_description;
 pub use origin::arithmetic;
 pub use record::Layout;
 pub use report::stored;
-pub use trial::{RunArguments, Started, Trial};
+pub use trial::{Columns, RunArguments, Started, Trial};
 
 use crate::formulation_argument::{FormulationArgument, described};
 use crate::interrupt;
@@ -422,7 +422,6 @@ struct Begun {
     options: SimulationOptions,
     drive: Drive,
     events: Vec<String>,
-    layout: Layout,
     moved: Option<Moved>,
     /// The formulation asked for, how often another had to take over, and of how many times.
     by: Option<(Formulation, Arc<[AtomicUsize; 2]>)>,
@@ -435,8 +434,6 @@ impl Arguments {
         &self,
         loaded: &mut Loaded,
         start: &Situation,
-        option: &str,
-        record: &[String],
         compiler: Option<Compiler>,
     ) -> Result<Begun> {
         let mut start = start.of_tree(&loaded.model);
@@ -471,16 +468,6 @@ impl Arguments {
                 Simulation::with_equations(model, state, inputs, events, options, drift, equations)
             }
         }?;
-        let layout = Layout {
-            momentum: simulation.knows_momentum(),
-            base: !drive.base.is_null() || start.state.base != catena::Base::fixed(),
-            stopped: drive.inputs.stops.iter().map(|stop| stop.freedom).collect(),
-            chosen: Chosen::default(),
-        };
-        let layout = Layout {
-            chosen: Chosen::new(model, &layout.columns(model), option, record)?,
-            ..layout
-        };
         Ok(Begun {
             simulation,
             start,
@@ -489,9 +476,25 @@ impl Arguments {
             options,
             drive,
             events: names,
-            layout,
             moved,
             by,
+        })
+    }
+}
+
+impl Begun {
+    /// The columns of the run; `record` chooses some beside those that every run has, and `option` names it in messages.
+    fn layout(&self, model: &Model, option: &str, record: &[String]) -> Result<Layout> {
+        let stops = self.drive.inputs.stops.iter();
+        let layout = Layout {
+            momentum: self.simulation.knows_momentum(),
+            base: !self.drive.base.is_null() || self.start.state.base != catena::Base::fixed(),
+            stopped: stops.map(|stop| stop.freedom).collect(),
+            chosen: Chosen::default(),
+        };
+        Ok(Layout {
+            chosen: Chosen::new(model, &layout.columns(model), option, record)?,
+            ..layout
         })
     }
 }
@@ -502,6 +505,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let mut loaded = arguments.model.load()?;
     let start = arguments.start(&loaded)?;
     let compiler = arguments.compiler(&loaded.model);
+    let begun = arguments.begin(&mut loaded, &start, compiler)?;
+    let model = &loaded.model;
+    let layout = begun.layout(model, "--record", &arguments.record)?;
     let Begun {
         mut simulation,
         start,
@@ -510,11 +516,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         options,
         drive,
         events,
-        layout,
         moved,
         by,
-    } = arguments.begin(&mut loaded, &start, "--record", &arguments.record, compiler)?;
-    let model = &loaded.model;
+    } = begun;
     let inputs = drive.inputs.clone();
     let nudged = simulation.start_moved();
     let source = match (&by, simulation.is_compiled()) {

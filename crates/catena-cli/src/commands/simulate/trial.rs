@@ -8,6 +8,7 @@ use catena::native::Compiler;
 use catena::simulate::{Audit, Sample, Simulation};
 use catena::{Dynamics, Model, State};
 use clap::{CommandFactory, Parser};
+use std::sync::Arc;
 
 /// The options of `catena simulate`, on their own.
 #[derive(Parser, Debug)]
@@ -17,10 +18,31 @@ pub struct RunArguments {
     arguments: Arguments,
 }
 
+/// The columns of a run. Runs of one model with the same options share them.
+pub struct Columns {
+    layout: Layout,
+    names: Vec<String>,
+}
+
+impl Columns {
+    fn new(layout: Layout, model: &Model) -> Self {
+        let columns = layout.columns(model).into_iter();
+        Columns {
+            names: columns.map(|column| column.name).collect(),
+            layout,
+        }
+    }
+
+    /// Their names.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+}
+
 /// What a run gave.
 pub struct Trial {
-    /// Names of the columns.
-    pub columns: Vec<String>,
+    /// What its columns are.
+    pub columns: Arc<Columns>,
     /// The numbers, row by row.
     pub rows: Vec<f64>,
     /// The audit.
@@ -70,29 +92,36 @@ impl RunArguments {
     pub fn columns(&self, mut loaded: Loaded) -> Result<Vec<String>> {
         let start = self.arguments.start(&loaded)?;
         let every = ["*".to_string()];
-        let begun = self
-            .arguments
-            .begin(&mut loaded, &start, "value", &every, None)?;
-        let columns = begun.layout.columns(&loaded.model).into_iter();
-        Ok(columns.map(|column| column.name).collect())
+        let begun = self.arguments.begin(&mut loaded, &start, None)?;
+        let layout = begun.layout(&loaded.model, "value", &every)?;
+        Ok(Columns::new(layout, &loaded.model).names)
     }
 
-    /// Sets a run of a model up, after `adjust` has changed the initial state. `record` chooses columns beside those that every run has.
+    /// Sets a run of a model up, after `adjust` has changed the initial state. `record` chooses columns beside those that every run has;
+    /// `columns` are those of an earlier run of the same model, if there was one.
     pub fn begin(
         &self,
         mut loaded: Loaded,
         adjust: impl FnOnce(&Model, &mut State) -> Result<()>,
         record: &[String],
+        columns: Option<Arc<Columns>>,
         compiler: Option<Compiler>,
     ) -> Result<Started> {
         let arguments = &self.arguments;
         let mut start = arguments.start(&loaded)?;
         adjust(&loaded.model, &mut start.state)?;
-        let begun = arguments.begin(&mut loaded, &start, "value", record, compiler)?;
+        let begun = arguments.begin(&mut loaded, &start, compiler)?;
+        let columns = match columns {
+            Some(columns) => columns,
+            None => {
+                let layout = begun.layout(&loaded.model, "value", record)?;
+                Arc::new(Columns::new(layout, &loaded.model))
+            }
+        };
         Ok(Started {
             model: loaded.model,
             simulation: begun.simulation,
-            layout: begun.layout,
+            columns,
             is_strict: arguments.audit == Strictness::Strict,
         })
     }
@@ -103,14 +132,15 @@ pub struct Started {
     model: Model,
     /// The run.
     pub simulation: Simulation,
-    layout: Layout,
+    /// What is recorded.
+    pub columns: Arc<Columns>,
     is_strict: bool,
 }
 
 /// What is left of a run without its simulation.
 pub struct Rest {
     model: Model,
-    layout: Layout,
+    columns: Arc<Columns>,
     is_strict: bool,
 }
 
@@ -120,7 +150,7 @@ impl Rest {
         Started {
             model: self.model,
             simulation,
-            layout: self.layout,
+            columns: self.columns,
             is_strict: self.is_strict,
         }
     }
@@ -131,7 +161,7 @@ impl Started {
     pub fn split(self) -> (Simulation, Rest) {
         let rest = Rest {
             model: self.model,
-            layout: self.layout,
+            columns: self.columns,
             is_strict: self.is_strict,
         };
         (self.simulation, rest)
@@ -160,14 +190,14 @@ impl Started {
             );
             return Err(Error::new(ErrorKind::Input, message));
         }
-        let mut dynamics = Dynamics::new(&self.model.clone().open_tree());
+        let layout = &self.columns.layout;
+        let mut dynamics = Dynamics::new(&self.model.open_tree());
         let mut rows = Vec::new();
         for sample in samples {
-            self.layout.append_row(&mut dynamics, sample, &mut rows)?;
+            layout.append_row(&mut dynamics, sample, &mut rows)?;
         }
-        let columns = self.layout.columns(&self.model).into_iter();
         Ok(Trial {
-            columns: columns.map(|column| column.name).collect(),
+            columns: self.columns,
             rows,
             audit,
             events,

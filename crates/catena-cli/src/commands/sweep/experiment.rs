@@ -1,7 +1,7 @@
 //! The experiment of a study: the model with its values, a simulation, and the measures.
 
 use super::measure;
-use crate::commands::simulate::{RunArguments, Started, Trial, arithmetic};
+use crate::commands::simulate::{Columns, RunArguments, Started, Trial, arithmetic};
 use crate::coordinates::Quantity;
 use crate::model_argument::Loaded;
 use crate::number::counted;
@@ -19,7 +19,7 @@ use catena_study::{
 use catena_symbolic::native::{self, NativeOptions};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Settings that name files.
 const FILES: &[&str] = &["state", "efforts", "trajectory"];
@@ -61,6 +61,8 @@ pub struct Simulations {
     lanes: bool,
     /// Samples that ran in lanes.
     ran_in_lanes: AtomicUsize,
+    /// The columns of all runs, where they are the same.
+    columns: OnceLock<Arc<Columns>>,
     /// The study file.
     path: PathBuf,
     /// Files that came with the study from another machine; those of the disk where there are none.
@@ -306,6 +308,7 @@ impl Simulations {
         let simulations = Simulations {
             lanes: !varies && !counts_events,
             ran_in_lanes: AtomicUsize::new(0),
+            columns: OnceLock::new(),
             path: PathBuf::new(),
             files: None,
             functions: Vec::new(),
@@ -420,7 +423,14 @@ impl Simulations {
             false => None,
         };
         let adjust = |model: &Model, state: &mut State| self.place(model, state, values);
-        arguments.begin(loaded, adjust, &self.record, compiler)
+        // where the model and the options are those of all samples, so are the columns
+        let shared = self.is_same_model && self.common.is_some();
+        let columns = self.columns.get().filter(|_| shared).cloned();
+        let started = arguments.begin(loaded, adjust, &self.record, columns, compiler)?;
+        if shared {
+            self.columns.get_or_init(|| Arc::clone(&started.columns));
+        }
+        Ok(started)
     }
 
     /// The measures of a run.
@@ -434,7 +444,7 @@ impl Simulations {
             .map(|measure| measure::value(measure, &names, values, trial));
         let others = others.iter().zip(&self.functions);
         let others = others.map(|(measure, function)| {
-            (function.call)(values, &trial.columns, &trial.rows)
+            (function.call)(values, trial.columns.names(), &trial.rows)
                 .map_err(|error| measure::about(measure, &error))
         });
         formulas.chain(others).collect()
@@ -543,6 +553,7 @@ impl Simulations {
         };
         let builder = own.as_ref().unwrap_or(&self.model).with(&changes)?;
         let model = builder.build()?;
+        let builder = Arc::new(builder);
         Ok(Loaded { builder, model })
     }
 

@@ -185,9 +185,9 @@ pub fn counts_events(measure: &Measure, parameters: &[&str]) -> Result<bool> {
 
 /// The value of a measure of a run.
 pub fn value(measure: &Measure, parameters: &[&str], values: &[f64], trial: &Trial) -> Result<f64> {
-    let mut words = Words::new(parameters, Some(&trial.columns));
+    let mut words = Words::new(parameters, Some(trial.columns.names()));
     let outside = words.read(measure)?;
-    let width = trial.columns.len();
+    let width = trial.columns.names().len();
     let times: Vec<f64> = trial.rows.chunks(width).map(|row| row[0]).collect();
     let findings = || trial.audit.findings.iter().filter(|finding| finding.seen);
     let figures = [
