@@ -269,8 +269,8 @@ impl Notebook<'_> {
                 let about = own.shifted(d);
                 let about = Rigid {
                     mass: about.mass,
-                    first: self.vector(&format!("hj[{i}]"), about.first),
-                    tensor: self.symmetric(&format!("Aj[{i}]"), about.tensor),
+                    first: self.vector(&format!("htj[{i}]"), about.first),
+                    tensor: self.symmetric(&format!("Atj[{i}]"), about.tensor),
                 };
                 let out = self.rigid_out(i, about, r);
                 let to = &mut composite[j];
@@ -493,7 +493,7 @@ pub(super) fn law(part: Part) -> (&'static str, &'static str, &'static [PaperSte
         ),
         Part::Composite => (
             "Inertia matrix: composite bodies $\\tilde{M}_i$",
-            "$\\tilde{M}_i$ has the mass $\\tilde{m}_i$, the first moment $\\tilde{h}_i$ and the tensor $\\tilde{A}_i$ of body $i$ and all beyond it, about $C_i$. $B^T \\tilde{M} B$ goes by way of the joint: $h'_i$ and $A'_i$ are about the \
+            "$\\tilde{M}_i$ has the mass $\\tilde{m}_i$, the first moment $\\tilde{h}_i$ and the tensor $\\tilde{A}_i$ of body $i$ and all beyond it, about $C_i$. $B^T \\tilde{M} B$ goes by way of the joint: $\\tilde{h}'_i$ and $\\tilde{A}'_i$ are about the \
              joint, $\\bar{h}_i$ and $\\bar{A}_i$ the same in the axes of the body before. $(N_{ki}; F_{ki})$ is $\\tilde{M} p_k$ carried to $C_i$ by $B^T$. Rotor inertias are added to the diagonal.",
             const {
                 &[
