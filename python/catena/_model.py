@@ -775,13 +775,15 @@ class Model(_catena.Model):
         *,
         symbols: Union[str, Sequence[str]] = (),
         style: Optional[str] = None,
+        notation: str = "catena",
         elimination: bool = False,
     ) -> "Equations":
         """The equations of motion as text: "markdown", "latex", "html" or "sympy". `symbols` are the kinds of numbers that stay
-        symbols: "masses", "lengths", "inertias", "gravity", "all". `style` is "closed" or "recursive".
+        symbols: "masses", "lengths", "inertias", "gravity", "rotors", "passive" (springs and dampers), "all"; or single ones, as "link2.mass", "joint1.damping". `style` is "closed" or
+        "recursive"; the latter has the `notation` "catena" or "paper", the variables of Saha's papers.
         """
         names = [symbols] if isinstance(symbols, str) else list(symbols)
-        return Equations(self._derive(format, names, style, elimination), format)
+        return Equations(self._derive(format, names, style, notation, elimination), format)
 
     def generate(
         self,

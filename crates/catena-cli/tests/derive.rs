@@ -30,11 +30,116 @@ fn every_format() {
     assert!(steps.iter().any(|step| step[0] == "Ihat6_6"));
 }
 
+/// The papers' own steps, in every format, for chains, trees, free bases and loops; every page is checked against the library.
+#[test]
+fn the_papers_notation() {
+    let page = good("derive planar3 --notation paper --symbols all").stdout;
+    for part in [
+        "\\xi_{i} = B_{ij} \\xi_{j} + \\dot{B}_{ij} \\nu_{j}",
+        "| 1999: 32 |",
+        "\\tau_{3} &= c_{3x} \\gamma_{3fy} + \\gamma_{3nz}",
+        "d_{2x} &= c_{2x}",
+        "give the library's",
+    ] {
+        assert!(page.contains(part), "{part}\n{page}");
+    }
+    let latex = good("derive planar3 --notation paper --format latex").stdout;
+    assert!(latex.contains("\\ddot{\\theta}_{1}"), "{latex}");
+    let html = good("derive stanford --notation paper --format html").stdout;
+    assert!(html.contains("<mi>ξ</mi>") && html.contains("<mi>Ω</mi>"));
+    assert!(
+        good("derive stanford --notation paper --format sympy")
+            .stdout
+            .contains("gamma6nz")
+    );
+    for model in [
+        "stanford",
+        "zoo",
+        "space-robot",
+        "random-7-3",
+        "four-bar-1",
+        "chain-12",
+    ] {
+        let record = good(&format!(
+            "derive {model} --style recursive --notation paper --json"
+        ))
+        .json();
+        assert_eq!(record["notation"], "paper");
+        let difference = record["difference"].as_f64().expect("a number");
+        assert!(difference < 1e-13, "{model}: {difference}");
+        let steps = record["steps"].as_array().expect("steps");
+        let has = |name: &str| steps.iter().any(|step| step[0] == name);
+        assert!(has("tautilde1") && has("phi1"), "{model}");
+        let free = ["space-robot", "zoo", "random-7-3"].contains(&model);
+        assert_eq!(has("Ihat6_6"), free, "{model}");
+    }
+    assert_eq!(good("derive stanford --json").json()["notation"], "catena");
+}
+
+/// Springs and dampers of a file are part of the equations, as numbers and as symbols.
+#[test]
+fn springs_and_dampers_are_symbols() {
+    let folder = Folder::new("derive-springs");
+    let file = r#"
+        format = "catena/1"
+        name = "door"
+        [[link]]
+        name = "leaf"
+        mass = 2
+        centre = [0.4, 0, 0]
+        inertia = [0.1, 0.1, 0.2]
+        [[joint]]
+        name = "hinge"
+        type = "revolute"
+        parent = "world"
+        child = "leaf"
+        damping = 0.3
+        friction = 0.1
+        stiffness = 1.5
+        rest = 0.2
+    "#;
+    std::fs::write(folder.path().join("door.toml"), file).expect("it can be written");
+    let page = |options: &str| {
+        let run = folder.run(&format!("derive door.toml {options}"));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stdout
+    };
+    let numbers = page("");
+    assert!(
+        numbers.contains("s_{1} &= - 0.3 + \\frac{3}{2} q_{1} + 0.3 \\dot{q}_{1}"),
+        "{numbers}"
+    );
+    for style in ["closed", "recursive", "recursive --notation paper"] {
+        let symbols = page(&format!(
+            "--style {style} --symbols hinge.damping,hinge.stiffness"
+        ));
+        assert!(
+            symbols.contains("b_{1} \\dot{") && symbols.contains("k_{1}"),
+            "{symbols}"
+        );
+    }
+    let wrong = folder.run("derive door.toml --symbols hinge.dampin");
+    assert_eq!(wrong.code, 2);
+    assert!(
+        wrong.stderr.contains("did you mean `hinge.damping`?"),
+        "{}",
+        wrong.stderr
+    );
+}
+
 #[test]
 fn mistakes() {
     for (command, message) in [
         ("derive planar3 --symbols mases", "did you mean `masses`?"),
         ("derive planar3 --style open", "recursive"),
+        (
+            "derive planar3 --notation mine",
+            "[possible values: catena, paper]",
+        ),
+        (
+            "derive planar3 --style closed --notation paper",
+            "--notation paper is for the recursions",
+        ),
     ] {
         let run = run(command);
         assert_eq!(run.code, 2, "{command}: {}", run.stdout);
@@ -57,6 +162,7 @@ fn sympy_reads_the_modules() {
         ("closed", "derive planar3 --symbols all --elimination"),
         ("named", "derive planar3 --symbols all --style recursive"),
         ("arm", "derive stanford"),
+        ("papers", "derive stanford --notation paper"),
     ];
     for (name, command) in modules {
         let text = good(&format!("{command} --format sympy")).stdout;
@@ -65,7 +171,7 @@ fn sympy_reads_the_modules() {
     let script = r#"
 import random
 from sympy import simplify
-import closed, named, arm
+import closed, named, arm, papers
 random.seed(3)
 numbers = lambda m, n: {getattr(m, f"{a}{k}"): random.uniform(-1, 1) for a in ("q", "v", "vdot", "tau", "bias") for k in range(1, n + 1) if hasattr(m, f"{a}{k}")}
 # closed form: tau = I vdot + C v + g, I = U D U^T, L_2 = D U^T
@@ -94,6 +200,13 @@ known = arm.evaluate(state)
 for k in range(1, 7):
     s = getattr(arm, f"vdot{k}")
     assert abs(known[s] - state[s]) < 1e-10, (s, known[s], state[s])
+# the papers' steps give the same numbers
+given = {getattr(papers, str(s)): x for s, x in state.items() if hasattr(papers, str(s))}
+theirs = papers.evaluate(given)
+for k in range(1, 7):
+    for name in (f"vdot{k}", f"tau{k}", f"d{k}", f"tauhat{k}"):
+        a, b = known[getattr(arm, name)], theirs[getattr(papers, name)]
+        assert abs(a - b) < 1e-10 * max(1, abs(a)), (name, a, b)
 print("ok")
 "#;
     std::fs::write(folder.path().join("check.py"), script).expect("it can be written");

@@ -258,10 +258,13 @@ fn formulations_are_compared() {
                 "{name} {key}"
             );
         }
-        assert!(
-            answer["operations"].as_f64().expect("a number") > 1000.0,
-            "{name}"
-        );
+        let operations = answer["operations"].as_f64().expect("a number");
+        match name.as_str() {
+            // on the tree: three bodies and five rows, counted in the scalar that counts
+            "cut-loops" => assert!((250.0..450.0).contains(&operations), "{operations}"),
+            "along-tree" => assert!((350.0..650.0).contains(&operations), "{operations}"),
+            _ => assert!(operations > 1000.0, "{name}: {operations}"),
+        }
     }
     let folder = Folder::new("cost");
     let run = folder.run("compare stanford --random 1 --sizes 1,2 -o cost.svg --json");

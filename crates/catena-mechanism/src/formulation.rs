@@ -132,9 +132,9 @@ pub struct Solution {
     pub residual: f64,
     /// Number of corrections with the residuals as right-hand sides.
     pub corrections: usize,
-    /// Multiplications and divisions of factorizations, substitutions and residuals, counted as they are made; estimated for cut loops and
-    /// along the tree. Setting up the equations is not counted.
-    pub operations: f64,
+    /// Multiplications and divisions of factorizations, substitutions and residuals, counted as they are made. Setting up the equations
+    /// is not counted. None for cut loops and along the tree, unless [`Mechanism::counted`] was asked.
+    pub operations: Option<f64>,
     /// Did another formulation have to take over? Then `assumptions` says which, and why.
     pub handed_over: bool,
     /// What was assumed or handed over.
@@ -436,6 +436,29 @@ impl Mechanism {
         Ok(efforts)
     }
 
+    /// [`accelerations`](Self::accelerations) with the operations of every formulation: those of cut loops and along the tree are counted by
+    /// a second run in the scalar [`Count`](catena::scalar::Count). The recursions of the tree are among them, the rows of the constraints
+    /// are given.
+    pub fn counted(
+        &mut self,
+        formulation: Formulation,
+        time: f64,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<Solution> {
+        let mut solution = self.accelerations(formulation, time, state, tau, external)?;
+        if solution.operations.is_none() {
+            if formulation == Formulation::AlongTree {
+                self.chain.choose_route(Route::AlongTree);
+            }
+            let counted = self.chain.count(state, tau, external);
+            self.chain.choose_route(Route::CutLoops);
+            solution.operations = Some((counted.multiplications + counted.divisions) as f64);
+        }
+        Ok(solution)
+    }
+
     /// Accelerations and loads by one formulation.
     pub fn accelerations(
         &mut self,
@@ -532,7 +555,7 @@ impl Mechanism {
             condition: solved.condition,
             residual: unknowns.residual,
             corrections: unknowns.corrections,
-            operations,
+            operations: Some(operations),
             handed_over: solved.handed_over,
             assumptions: solved.assumptions,
         })
@@ -584,10 +607,6 @@ impl Mechanism {
         lambda.extend(&loads.multipliers);
         let (mut newton, mut hinges) = (vec![0.0; x.len()], vec![0.0; rows]);
         let residual = equations_residual(&self.equations, &x, &lambda, &mut newton, &mut hinges);
-        let operations = match self.chain.route() {
-            Route::CutLoops => self.cut_loops_operations(),
-            Route::AlongTree => self.chain.route_costs()[1],
-        };
         Ok(Solution {
             bodies: self.body_accelerations(state, &x),
             accelerations,
@@ -600,26 +619,10 @@ impl Mechanism {
             condition,
             residual,
             corrections: 0,
-            operations,
+            operations: None,
             handed_over: false,
             assumptions,
         })
-    }
-}
-
-impl Mechanism {
-    /// Factors of the tree, D^(−1/2) U⁻¹ Jᵀ along the loops, and their orthogonal decomposition.
-    fn cut_loops_operations(&self) -> f64 {
-        // per body: U D Uᵀ with the forces (articulated inertia shifted and reduced), and one solution
-        let (factor, solution) = (250.0, 30.0);
-        let mut sum = factor * self.model.body_count() as f64;
-        for block in self.rows.blocks() {
-            sum += solution * (block.rows * block.support.len()) as f64;
-        }
-        // and Householder's triangle of them
-        let (long, short) = (self.model.nv() as f64, self.rows.count() as f64);
-        let (long, short) = (long.max(short), long.min(short));
-        sum + short * short * (long - short / 3.0)
     }
 }
 

@@ -1,15 +1,18 @@
 //! Every formulation agrees with every other: motion of joints and bodies, loads in all hinges, rank.
 
 use catena::algorithm::constrained::ClosedChain;
+use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::model::embedded::{self, random_closed};
 use catena::model::{AxisPair, ConstraintSpec, Inertial, JointKind, JointSpec, RuleSpec};
 use catena::random::Random;
 use catena::residual::larger;
+use catena::scalar::Count;
 use catena::spatial::{Force, Mat3, Motion, Pose, Sym3, Vec3};
-use catena::{Model, ModelBuilder, State};
+use catena::{Base, Model, ModelBuilder, State, StateView};
 use catena_mechanism::{Formulation, Mechanism, Solution};
 use catena_testing::draw::{numbers, wrenches};
+use catena_testing::parallelogram;
 
 /// Largest difference of two solutions: motions relative to the largest acceleration, loads relative to the largest load.
 fn difference(a: &Solution, b: &Solution) -> [f64; 2] {
@@ -348,6 +351,55 @@ fn on_planar_redundant_mechanisms() {
             }
         }
     }
+}
+
+/// Operations of every formulation are counted: along the tree each further loop takes the same number, all rows together take more
+/// and more. A tree alone costs what its forward dynamics costs.
+#[test]
+fn operations_are_counted() {
+    let counted = |model: &Model, formulation: Formulation| {
+        let state = match model.constraints().is_empty() {
+            true => State::random(model, 1),
+            false => parallelogram(model, 1.1, -0.8),
+        };
+        let (mut mechanism, tau) = (Mechanism::new(model), vec![0.3; model.nv()]);
+        let solution = mechanism.counted(formulation, 0.0, &state, &tau, &[]);
+        solution.expect("closed").operations.expect("counted")
+    };
+    let rows =
+        [1usize, 2, 3, 4].map(|n| embedded::model(&format!("four-bar-{n}")).expect("embedded"));
+    let steps = |formulation: Formulation| -> Vec<f64> {
+        let counts: Vec<f64> = rows
+            .iter()
+            .map(|model| counted(model, formulation))
+            .collect();
+        counts.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    };
+    let along = steps(Formulation::AlongTree);
+    assert!(
+        along[0] > 100.0 && along.iter().all(|step| *step == along[0]),
+        "{along:?}"
+    );
+    let together = steps(Formulation::CutLoops);
+    assert!(
+        together[2] > 1.2 * together[1] && together[1] > 1.2 * together[0],
+        "{together:?}"
+    );
+    let arm = embedded::model("stanford").expect("embedded");
+    let (q, v) = ([0.1; 6].map(Count::variable), [0.2; 6].map(Count::variable));
+    let (base, mut vdot, mut work) = (Base::fixed(), v, ForwardDynamics::new(&arm));
+    let ((), alone) = Count::measure(|| {
+        let state = StateView {
+            q: &q,
+            v: &v,
+            base: &base,
+        };
+        forward_dynamics(&arm, state, &v, &[], &mut work, &mut vdot);
+    });
+    let alone = (alone.multiplications + alone.divisions) as f64;
+    let found = counted(&arm, Formulation::CutLoops);
+    // and one more solution with the factors, for multipliers that are none
+    assert!((alone..1.3 * alone).contains(&found), "{alone} {found}");
 }
 
 /// The default reports its choice and the reason, and is one of the formulations; names are unique.

@@ -85,7 +85,9 @@ fn advice_is_true() {
             joint.kind = closing;
         }
         let joint = builder.joints.iter_mut().find(|j| j.name == "foot0");
-        joint.expect("there").kind = foot;
+        let joint = joint.expect("there");
+        joint.kind = foot;
+        joint.start.clear(); // it is that of a hinge
         let model = builder.build().expect("sound");
         let q = match foot {
             JointKind::Revolute => vec![1.2, -1.2, 1.2],

@@ -4,9 +4,9 @@ use crate::array::Numbers;
 use crate::call::Call;
 use crate::error::{guarded, raise, refuse};
 use crate::model::PyModel;
-use catena::State;
+use catena::{Model, State};
 use catena_plot::{Layout, View, strip};
-use catena_symbolic::derive::{Derivation, Keep, Style};
+use catena_symbolic::derive::{Derivation, Keep, Notation, Style, Symbols};
 use catena_symbolic::generate::{CodeOptions, Language, Module, Question};
 use pyo3::prelude::*;
 
@@ -22,26 +22,44 @@ fn kept(py: Python<'_>, names: &[String], code: bool) -> PyResult<Keep> {
             "lengths" => keep.lengths = true,
             "inertias" => keep.inertias = true,
             "gravity" => keep.gravity = true,
-            "rotors" if code => keep.rotors = true,
-            "passive" if code => keep.passive = true,
+            "rotors" => keep.rotors = true,
+            "passive" => keep.passive = true,
             "rotations" if code => keep.rotations = true,
             "all" if code => keep = Keep::EVERYTHING,
             "all" => keep = Keep::ALL,
             other => {
-                let more = if code {
-                    ", rotors, passive, rotations"
-                } else {
-                    ""
-                };
+                let more = if code { ", rotations" } else { "" };
                 return Err(refuse(
                     py,
                     &format!("there are no symbols called `{other}`"),
-                    &format!("known are masses, lengths, inertias, gravity, all{more}"),
+                    &format!(
+                        "known are masses, lengths, inertias, gravity, rotors, passive, all{more}"
+                    ),
                 ));
             }
         }
     }
     Ok(keep)
+}
+
+/// The kinds of numbers that stay symbols, and single ones, whose names have a dot.
+fn symbols(py: Python<'_>, model: &Model, names: Vec<String>) -> PyResult<Symbols> {
+    let (single, kinds): (Vec<String>, Vec<String>) =
+        names.into_iter().partition(|name| name.contains('.'));
+    let mut symbols = Symbols::from(kept(py, &kinds, false)?);
+    let known = Symbols::known(model);
+    for name in single {
+        let Some((_, own)) = known.iter().find(|(known, _)| *known == name) else {
+            let all: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(refuse(
+                py,
+                &format!("there is no number called `{name}`, or it is zero"),
+                &format!("numbers that are not zero: {}", all.join(", ")),
+            ));
+        };
+        symbols.single.extend(own.iter().cloned());
+    }
+    Ok(symbols)
 }
 
 /// The thing of this name.
@@ -67,22 +85,31 @@ fn chosen<T: Copy>(
 #[pymethods]
 impl PyModel {
     /// The equations of motion as text.
-    #[pyo3(signature = (format, symbols, style, elimination))]
+    #[pyo3(signature = (format, symbols, style, notation, elimination))]
     fn _derive(
         &self,
         py: Python<'_>,
         format: &str,
         symbols: Vec<String>,
         style: Option<&str>,
+        notation: &str,
         elimination: bool,
     ) -> PyResult<String> {
         let built = self.built(py)?;
         guarded(py, || {
+            let names = [("catena", Notation::Catena), ("paper", Notation::Paper)];
+            let notation = chosen(py, "notation", notation, &names)?;
             let style = match style {
+                Some("closed") if notation == Notation::Paper => {
+                    return Err(refuse(
+                        py,
+                        "the papers' notation is for recursions: the closed form has no steps",
+                        "leave `style` out, or take \"recursive\"",
+                    ));
+                }
                 Some("closed") => Style::Closed,
-                Some("recursive") => Style::Recursive,
-                None if built.model.nv() <= SMALL => Style::Closed,
-                None => Style::Recursive,
+                None if built.model.nv() <= SMALL && notation == Notation::Catena => Style::Closed,
+                None | Some("recursive") => Style::Recursive(notation),
                 Some(other) => {
                     return Err(refuse(
                         py,
@@ -104,8 +131,9 @@ impl PyModel {
                     ));
                 }
             };
-            let keep = kept(py, &symbols, false)?;
-            py.detach(|| Derivation::new(&built.model, keep, style, elimination).map(|d| write(&d)))
+            let symbols = self::symbols(py, &built.model, symbols)?;
+            let derived = || Derivation::new(&built.model, symbols, style, elimination);
+            py.detach(|| derived().map(|d| write(&d)))
                 .map_err(|error| raise(py, &error))
         })
     }

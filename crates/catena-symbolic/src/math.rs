@@ -47,9 +47,11 @@ pub enum Accent {
 }
 
 /// Greek letters by name.
-const GREEK: [(&str, &str); 13] = [
+const GREEK: [(&str, &str); 15] = [
     ("alpha", "α"),
     ("omega", "ω"),
+    ("Omega", "Ω"),
+    ("theta", "θ"),
     ("psi", "ψ"),
     ("rho", "ρ"),
     ("tau", "τ"),

@@ -5,7 +5,7 @@ use catena::native::Kernel;
 use catena::residual::{largest, relative};
 use catena::{Base, Batch, Cpu, Dynamics, Model, State};
 use catena_symbolic::Formula;
-use catena_symbolic::derive::{Derivation, Keep, Style};
+use catena_symbolic::derive::{Derivation, Keep, Notation, Style};
 use catena_symbolic::generate::{self, Module, Question};
 use catena_symbolic::native::{NativeOptions, compile};
 use catena_testing::{entry, skipped_on_baseline};
@@ -142,7 +142,12 @@ fn compiled_code_is_the_library() {
 #[test]
 fn derivations_tell_the_couplings() {
     let model = coupled_arm();
-    let derivation = Derivation::new(&model, Keep::default(), Style::Recursive, false);
+    let derivation = Derivation::new(
+        &model,
+        Keep::default(),
+        Style::Recursive(Notation::Catena),
+        false,
+    );
     let derivation = derivation.expect("derived");
     let page = derivation.document().markdown();
     assert!(

@@ -9,8 +9,11 @@ use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State, StateView};
 use catena_symbolic::Formula;
-use catena_symbolic::derive::{Derivation, Equations, Keep, Recursion, Style, Symbols, verify};
+use catena_symbolic::derive::{
+    Derivation, Equations, Keep, Notation, Recursion, Style, Symbols, verify,
+};
 use catena_symbolic::{Expr, scope};
+use std::collections::HashMap;
 
 const ALL: Keep = Keep::ALL;
 
@@ -63,10 +66,16 @@ fn three_links() -> Model {
     planar("3R", &links)
 }
 
+fn without_dry_friction(model: &Model) -> Model {
+    model
+        .clone()
+        .with_friction(|_, [damping, _]| [damping, 0.0])
+}
+
 /// Compares every formula there is with numbers; tells how many groups there were.
 fn compare(model: &Model, symbols: impl Into<Symbols>, seed: u64) -> usize {
     let equations = Equations::new(model, symbols).unwrap();
-    let model = model.clone().without_passive_forces();
+    let model = without_dry_friction(model);
     let (nv, state) = (model.nv(), State::random(&model, seed));
     let vdot: Vec<f64> = (0..nv).map(|k| 0.7 - 0.3 * k as f64).collect();
     let mut inertia = vec![0.0; nv * nv];
@@ -128,7 +137,14 @@ fn compare(model: &Model, symbols: impl Into<Symbols>, seed: u64) -> usize {
     };
     check("I", &equations.inertia, &inertia);
     check("C", &equations.coriolis, coriolis.as_slice());
-    check("g", &equations.gravity, &inverse(&rest, &rest));
+    let bare = model.clone().without_passive_forces();
+    let gravity = efforts(&bare, &state.q, &rest, &rest);
+    check("g", &equations.gravity, &gravity);
+    let moving = efforts(&bare, &state.q, &state.v, &vdot);
+    let passive: Vec<f64> = (inverse(&state.v, &vdot).iter().zip(&moving))
+        .map(|(with, without)| with - without)
+        .collect();
+    check("s", &equations.passive, &passive);
     check("tau", &equations.effort, &inverse(&state.v, &vdot));
     check("D", &equations.pivots, &d);
     check("U", &equations.u, factors.u(&model).as_slice());
@@ -191,8 +207,94 @@ fn single_numbers_may_be_symbols() {
         single: vec!["rotor[1]".into()],
         ..Symbols::default()
     };
-    let page = Derivation::new(&model, rotor, Style::Closed, false).expect("it is small");
-    assert!(page.document().markdown().contains("\\rho_{2}"));
+    for style in [
+        Style::Closed,
+        Style::Recursive(Notation::Catena),
+        Style::Recursive(Notation::Paper),
+    ] {
+        let page = Derivation::new(&model, rotor.clone(), style, false).expect("it is small");
+        assert!(
+            page.document().markdown().contains("\\rho_{2}"),
+            "{style:?}"
+        );
+    }
+}
+
+/// The planar arm with a spring and dampers, and friction that no formula has.
+fn sprung() -> Model {
+    let mut builder = embedded::builder("planar3").expect("embedded");
+    builder.joints[0].dofs = vec![Dof {
+        damping: 0.3,
+        friction: 0.1,
+        ..Dof::default()
+    }];
+    builder.joints[2].dofs = vec![Dof {
+        stiffness: 2.5,
+        rest: 0.4,
+        damping: 0.7,
+        armature: 0.01,
+        ..Dof::default()
+    }];
+    builder.build().expect("sound")
+}
+
+/// Springs and dampers are part of τ in every style, as numbers, as single symbols and all together.
+#[test]
+fn springs_and_dampers() {
+    let model = sprung();
+    let known = Symbols::known(&model);
+    let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+    for name in [
+        "joint1.damping",
+        "joint3.stiffness",
+        "joint3.rest",
+        "joint3.damping",
+        "joint3.rotor",
+    ] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(!names.contains(&"joint2.damping") && !names.contains(&"joint1.rest"));
+    let single = |list: &[&str]| Symbols {
+        single: list.iter().map(ToString::to_string).collect(),
+        ..Symbols::default()
+    };
+    let choices = [
+        Symbols::default(),
+        single(&["stiffness[2]"]),
+        single(&["stiffness[2]", "rest[2]", "damping[0]"]),
+        ALL.into(),
+    ];
+    for symbols in choices {
+        // with every number a symbol some entries of the factors are too long
+        let fewest = if symbols.single.is_empty() && symbols.keep == ALL {
+            8
+        } else {
+            10
+        };
+        assert!(compare(&model, symbols.clone(), 1) >= fewest, "{symbols:?}");
+        for notation in [Notation::Catena, Notation::Paper] {
+            compare_recursion(&model, symbols.clone(), notation);
+        }
+    }
+    let symbols = single(&["stiffness[2]", "rest[2]", "damping[2]"]);
+    let equations = Equations::new(&model, symbols.clone()).expect("it is small");
+    let passive = equations.passive.as_ref().expect("short");
+    let text = |k: usize| passive[k].sympy(|name| name.replace(['[', ']', '.'], ""));
+    assert_eq!([text(0), text(1)], ["0.3*v0".to_string(), "0".into()]);
+    assert_eq!(text(2), "damping2*v2 + q2*stiffness2 - rest2*stiffness2");
+    for style in [
+        Style::Closed,
+        Style::Recursive(Notation::Catena),
+        Style::Recursive(Notation::Paper),
+    ] {
+        let page = Derivation::new(&model, symbols.clone(), style, false).expect("it is small");
+        let markdown = page.document().markdown();
+        assert!(
+            markdown.contains("k_{3}") && markdown.contains("b_{3}"),
+            "{markdown}"
+        );
+        assert!(page.sympy().contains("stiffness3"));
+    }
 }
 
 /// I, C, g of the two-link arm as every textbook has them.
@@ -349,13 +451,18 @@ fn recursions_evaluate_to_numbers() {
         ("random-6-8", Keep::default()),
         ("pendulum-2", ALL),
     ] {
-        compare_recursion(&embedded::model(name).unwrap(), keep);
+        for notation in [Notation::Catena, Notation::Paper] {
+            compare_recursion(&embedded::model(name).unwrap(), keep, notation);
+        }
     }
 }
 
-fn compare_recursion(model: &Model, keep: Keep) {
-    let recursion = Recursion::new(model, keep).unwrap();
-    let model = model.clone().without_passive_forces();
+fn compare_recursion(model: &Model, symbols: impl Into<Symbols>, notation: Notation) {
+    let recursion = Recursion::new(model, symbols, notation).unwrap();
+    // the check that a page is held to
+    let difference = recursion.difference(model);
+    assert!(difference < 1e-13, "{}: {difference:e}", model.name());
+    let model = without_dry_friction(model);
     let (nv, state) = (model.nv(), State::random(&model, 5));
     let vdot: Vec<f64> = (0..nv).map(|k| 0.7 - 0.3 * k as f64).collect();
     let inverse = |v: &[f64], vdot: &[f64]| efforts(&model, &state.q, v, vdot);
@@ -417,6 +524,97 @@ fn compare_recursion(model: &Model, keep: Keep) {
     }
 }
 
+/// The values of all names of a recursion at a state.
+fn evaluated(
+    recursion: &Recursion,
+    state: &State,
+    vdot: &[f64],
+    bias: &[f64],
+) -> HashMap<String, f64> {
+    recursion.evaluate(|name| {
+        let (array, index) = name.trim_end_matches(']').split_once('[').unwrap();
+        let index: usize = index.parse().unwrap();
+        match array {
+            "q" => state.q[index],
+            "v" => state.v[index],
+            "vdot" => vdot[index],
+            "bias" => bias[index],
+            _ => panic!("{name} is used before it is defined"),
+        }
+    })
+}
+
+/// What the page of the papers says about the same thing in both notations: ξ, γ, ψ and η are those of the joints, seen from the mass
+/// centres, and τ̂ is the same number. Components without a name of their own are left out.
+#[test]
+fn the_steps_of_the_papers_are_ours_about_the_mass_centres() {
+    for name in ["planar3", "stanford", "random-5-3", "random-6-8", "zoo"] {
+        let model = embedded::model(name).unwrap();
+        let ours = Recursion::new(&model, Keep::default(), Notation::Catena).unwrap();
+        let papers = Recursion::new(&model, Keep::default(), Notation::Paper).unwrap();
+        let smooth = without_dry_friction(&model);
+        let (nv, state) = (model.nv(), State::random(&model, 6));
+        let vdot: Vec<f64> = (0..nv).map(|k| 0.4 - 0.2 * k as f64).collect();
+        let bias = efforts(&smooth, &state.q, &state.v, &vec![0.0; nv]);
+        let [ours, papers] = [&ours, &papers].map(|it| evaluated(it, &state, &vdot, &bias));
+        let mut compared = 0;
+        // three components under one name, or under two in the papers
+        let vector = |of: &HashMap<String, f64>, name: &str, prefix: &str| {
+            let part = |axis: &str| of.get(&format!("{name}.{prefix}{axis}")).copied();
+            Some(Vec3::new(part("x")?, part("y")?, part("z")?))
+        };
+        let mut same = |what: String, a: Option<Vec3<f64>>, b: Option<Vec3<f64>>| {
+            let (Some(a), Some(b)) = (a, b) else { return };
+            compared += 1;
+            let (a, b) = (a.to_array(), b.to_array());
+            let size = b.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+            for (a, b) in a.iter().zip(b) {
+                assert!((a - b).abs() < 1e-11 * size, "{name}, {what}: {a} and {b}");
+            }
+        };
+        for i in 1..=model.body_count() {
+            let c = match model.moments(i).mass == 0.0 {
+                true => Vec3::zero(),
+                false => model.inertial(i).centre,
+            };
+            let own = |quantity: &str| vector(&ours, &format!("{quantity}[{i}]"), "");
+            let of_paper =
+                |quantity: &str, part: &str| vector(&papers, &format!("{quantity}[{i}]"), part);
+            let (omega, alpha, acceleration) = (own("omega"), own("domega"), own("acc"));
+            same(format!("ν {i}"), of_paper("nu", "w"), omega);
+            same(format!("ξ {i}"), of_paper("xi", "w"), alpha);
+            let at_centre = match (omega, alpha, acceleration) {
+                (Some(w), Some(a), Some(r)) => Some(r + a.cross(c) + w.cross(w.cross(c))),
+                _ => None,
+            };
+            same(format!("ξ {i}, linear"), of_paper("xi", "v"), at_centre);
+            let (n, f) = (own("n"), own("f"));
+            same(format!("γ {i}, force"), of_paper("gamma", "f"), f);
+            let about = n.zip(f).map(|(n, f)| n - c.cross(f));
+            same(format!("γ {i}, moment"), of_paper("gamma", "n"), about);
+            for k in model.tree().dof_range(i) {
+                for what in ["psihat", "psi"] {
+                    let of = |all| {
+                        let name = format!("{what}[{k}]");
+                        vector(all, &name, "n").zip(vector(all, &name, "f"))
+                    };
+                    let moved = of(&ours).map(|(n, f)| n - c.cross(f));
+                    same(format!("{what} {k}"), of(&papers).map(|(n, _)| n), moved);
+                }
+                let (a, b) = (
+                    ours[&format!("tauhat[{k}]")],
+                    papers[&format!("tauhat[{k}]")],
+                );
+                assert!(
+                    (a - b).abs() < 1e-10 * a.abs().max(1.0),
+                    "{name} {k}: {a} {b}"
+                );
+            }
+        }
+        assert!(name == "planar3" || compared > 5, "{name}: {compared}");
+    }
+}
+
 /// Pages say what they should, in every format.
 #[test]
 fn pages() {
@@ -437,7 +635,7 @@ fn pages() {
     let page = Derivation::new(
         &embedded::model("stanford").unwrap(),
         Keep::default(),
-        Style::Recursive,
+        Style::Recursive(Notation::Catena),
         true,
     )
     .unwrap();

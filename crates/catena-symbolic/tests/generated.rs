@@ -1,10 +1,12 @@
 //! Generated code is compiled and run: its own test compares it with the library to 1e-12 of the largest number.
 
-use catena::model::{Inertial, JointKind, JointSpec, dh, embedded, modified_dh};
+use catena::model::{
+    ConstraintSpec, Inertial, JointKind, JointSpec, Law, RuleSpec, dh, embedded, modified_dh,
+};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder};
 use catena_symbolic::derive::Keep;
-use catena_symbolic::generate::{CodeOptions, Language, Module, Question};
+use catena_symbolic::generate::{CodeOptions, Function, Language, Module, Question};
 use catena_testing::entry;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -147,6 +149,21 @@ fn model(name: &str) -> Model {
             let mut builder = embedded::builder("planar3").expect("the model is embedded");
             builder.name = "tilted".into();
             builder.gravity = Vec3::new(2.0, 0.0, -9.0);
+            return builder.build().expect("the model is sound");
+        }
+        "driven" => {
+            // a parallelogram whose crank swings to and fro
+            let mut builder = embedded::builder("four-bar-1").expect("the model is embedded");
+            builder.name = "driven".into();
+            let law = Law::Sine {
+                offset: 1.0,
+                amplitude: 0.2,
+                frequency: 3.0,
+                phase: 0.1,
+            };
+            let coordinate = "foot0".into();
+            let motor = RuleSpec::Driver { coordinate, law };
+            builder.constraint(ConstraintSpec::new("motor", motor));
             return builder.build().expect("the model is sound");
         }
         _ => {}
@@ -584,6 +601,7 @@ fn closed_chains_agree_with_the_library() {
         ("slider-crank", true),
         ("stewart", false),
         ("bicycle", false),
+        ("driven", false),
     ] {
         let mut questions = vec![Inverse, Forward, Inertia];
         if more {
@@ -592,6 +610,9 @@ fn closed_chains_agree_with_the_library() {
         }
         let module = module(name, &questions);
         assert!(module.loops.is_some());
+        let takes_time = |f: &Function| f.inputs.iter().any(|input| input.name == "time");
+        let forward = module.functions.iter().find(|f| f.question == Forward);
+        assert_eq!(forward.map(takes_time), Some(name == "driven"));
         write(&folder.0, &module, Language::C);
         let file = &module.name;
         let (source, test) = (format!("{file}.c"), format!("{file}_test.c"));
@@ -606,6 +627,21 @@ fn closed_chains_agree_with_the_library() {
     let four_bar = model("four-bar-1");
     let error = Module::new(&four_bar, &slopes, &CodeOptions::default()).expect_err("redundant");
     assert!(error.message().contains("3 of its 5"), "{error}");
+}
+
+/// Assembled code is given no time: a model with drivers is refused.
+#[test]
+fn drivers_have_no_assembled_code() {
+    let options = catena_symbolic::native::NativeOptions::default();
+    let Err(error) = catena_symbolic::native::compile(&model("driven"), &options) else {
+        panic!("there is code for drivers");
+    };
+    let message = error.message();
+    // or there is no code at all on this processor
+    assert!(
+        message.contains("drivers of `driven`") || message.contains("AVX2"),
+        "{error}"
+    );
 }
 
 /// Every variant of the accelerations of a hundred random closed mechanisms is right to 1e-9.

@@ -169,11 +169,11 @@ fn answers(
     timed: bool,
 ) -> Result<Vec<Answer>> {
     // cut loops on the tree first: a state that cannot be used is refused here
-    let mut solve = |f: Formulation| mechanism.accelerations(f, time, state, tau, external);
-    let reference = solve(Formulation::CutLoops)?;
+    let reference = mechanism.accelerations(Formulation::CutLoops, time, state, tau, external)?;
     let answers = Formulation::ALL.into_iter().map(|formulation| {
-        let solution = solve(formulation);
-        let seconds = (timed && solution.is_ok()).then(|| best_of(|| drop(solve(formulation))));
+        let solution = mechanism.counted(formulation, time, state, tau, external);
+        let mut solve = || mechanism.accelerations(formulation, time, state, tau, external);
+        let seconds = (timed && solution.is_ok()).then(|| best_of(|| drop(solve())));
         let differences = match &solution {
             Ok(solution) => differences(solution, &reference),
             Err(_) => [0.0; 2],
@@ -237,12 +237,13 @@ fn measured(
                 cost.of.push(None);
                 continue;
             }
+            let counted = mechanism.counted(formulation, time, &state, &tau, &loads);
+            let answer = counted.ok().filter(|solution| !solution.handed_over);
             let mut solve = || mechanism.accelerations(formulation, time, &state, &tau, &loads);
-            let answer = solve().ok().filter(|solution| !solution.handed_over);
-            cost.of.push(answer.map(|solution| {
+            cost.of.push(answer.and_then(|solution| {
                 let seconds = best_of(|| drop(solve()));
                 *long = seconds > LONG;
-                [solution.operations, seconds]
+                Some([solution.operations?, seconds])
             }));
         }
         costs.push(cost);
@@ -372,7 +373,10 @@ fn table(answers: &[Answer]) -> Table {
                 None => String::new(),
             }),
         )
-        .written("operations", of(&|_, s| rough(s.operations)));
+        .written(
+            "operations",
+            of(&|_, s| s.operations.map_or(String::new(), rough)),
+        );
     if answers.iter().any(|a| a.seconds.is_some()) {
         table = table.numbers(
             "time µs",

@@ -5,7 +5,8 @@ use crate::outcome::Outcome;
 use crate::{json, names, output};
 use catena::Model;
 use catena::error::{Error, ErrorKind, Result};
-use catena_symbolic::derive::{Derivation, Keep, Style, Symbols};
+use catena::residual::{larger, within};
+use catena_symbolic::derive::{Derivation, Keep, Notation, Style, Symbols};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -32,10 +33,20 @@ enum StyleName {
     Recursive,
 }
 
+/// Whose variables the recursions are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum NotationName {
+    /// Those of this library, about the joints.
+    Catena,
+    /// Those of Saha's papers, about the mass centres, with the numbers of their equations.
+    Paper,
+}
+
 /// Up to this many freedoms the closed form is the default.
 const SMALL: usize = 3;
 
-/// Largest difference between I and U D Uᵀ, relative to the largest entry, per ten freedoms: longer chains are worse conditioned.
+/// Largest difference between I and U D Uᵀ, and between the steps and the library, relative to the largest entry, per ten freedoms: longer chains are worse
+/// conditioned.
 const ALLOWED: f64 = 1e-13;
 
 /// Which model, what stays a symbol, and how to write.
@@ -44,14 +55,18 @@ pub struct Arguments {
     #[command(flatten)]
     model: ModelArgument,
 
-    /// Numbers that stay symbols, with commas between them: masses, lengths, inertias, gravity or all; single ones as LINK.mass, LINK.centre,
-    /// LINK.inertia, JOINT.length, JOINT.rotor
+    /// Numbers that stay symbols, with commas between them: masses, lengths, inertias, gravity, rotors, passive (springs and dampers) or all; single ones
+    /// as LINK.mass, LINK.centre, LINK.inertia, JOINT.length, JOINT.rotor, JOINT.stiffness, JOINT.rest, JOINT.damping
     #[arg(short, long, value_name = "NAMES", default_value = "")]
     symbols: String,
 
     /// How the equations are written [default: closed up to three freedoms, recursive beyond]
     #[arg(long, value_name = "NAME")]
     style: Option<StyleName>,
+
+    /// Whose variables recursions are written in; `paper` takes the recursive style
+    #[arg(long, value_name = "NAME", default_value = "catena")]
+    notation: NotationName,
 
     /// How formulas are written
     #[arg(short, long, value_name = "NAME", default_value = "markdown")]
@@ -69,11 +84,16 @@ pub struct Arguments {
 /// Derives the equations.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let model = arguments.model.model()?;
-    let style = match arguments.style {
-        Some(StyleName::Closed) => Style::Closed,
-        Some(StyleName::Recursive) => Style::Recursive,
-        None if model.nv() <= SMALL => Style::Closed,
-        None => Style::Recursive,
+    let style = match (arguments.style, arguments.notation) {
+        (Some(StyleName::Closed), NotationName::Paper) => {
+            let message = "--notation paper is for the recursions: the closed form has no steps";
+            return Err(Error::new(ErrorKind::Input, message)
+                .hint("leave --style out, or take --style recursive"));
+        }
+        (_, NotationName::Paper) => Style::Recursive(Notation::Paper),
+        (Some(StyleName::Closed), _) => Style::Closed,
+        (None, _) if model.nv() <= SMALL => Style::Closed,
+        _ => Style::Recursive(Notation::Catena),
     };
     if let Some(path) = &arguments.output {
         output::expect_folder(path)?;
@@ -95,10 +115,15 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         }
     };
     let found = derivation.verification;
-    let difference = found.product.max(found.meaning);
+    let difference = larger(found.product, found.meaning);
     let allowed = ALLOWED * (model.nv() as f64 / 10.0).max(1.0);
-    if found.proved == Some(false) || difference.is_nan() || difference > allowed {
+    if found.proved == Some(false) || !within(difference, allowed) {
         let words = format!("I = U D Uᵀ does not hold: differences up to {difference:.1e}");
+        outcome.failures.push(words);
+    }
+    if let Some(steps) = found.steps.filter(|steps| !within(*steps, allowed)) {
+        let words =
+            format!("the steps do not give the library's values: differences up to {steps:.1e}");
         outcome.failures.push(words);
     }
     Ok(outcome)
@@ -141,15 +166,17 @@ pub fn kept(option: &str, text: &str, code: bool) -> Result<Keep> {
             "lengths" => keep.lengths = true,
             "inertias" => keep.inertias = true,
             "gravity" => keep.gravity = true,
-            "rotors" if code => keep.rotors = true,
-            "passive" if code => keep.passive = true,
+            "rotors" => keep.rotors = true,
+            "passive" => keep.passive = true,
             "rotations" if code => keep.rotations = true,
             "all" if code => keep = Keep::EVERYTHING,
             "all" => keep = Keep::ALL,
             _ => {
-                let mut known = vec!["masses", "lengths", "inertias", "gravity", "all"];
+                let mut known = vec![
+                    "masses", "lengths", "inertias", "gravity", "rotors", "passive", "all",
+                ];
                 if code {
-                    known.extend(["rotors", "passive", "rotations"]);
+                    known.push("rotations");
                 }
                 let hint = match names::nearest(name, known.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
@@ -178,7 +205,7 @@ fn record(derivation: &Derivation) -> Value {
         "model": derivation.name,
         "values": values,
         "proved": derivation.verification.proved,
-        "difference": derivation.verification.product.max(derivation.verification.meaning),
+        "difference": derivation.verification.difference(),
     });
     for (name, rows) in derivation.python_matrices() {
         record[name] = json!(rows);
@@ -197,6 +224,12 @@ fn record(derivation: &Derivation) -> Value {
         for (name, rows) in groups {
             record["constraints"][name] = json!(rows);
         }
+    }
+    if let Some(recursion) = &derivation.recursion {
+        record["notation"] = json!(match recursion.notation {
+            Notation::Catena => "catena",
+            Notation::Paper => "paper",
+        });
     }
     if let Some(steps) = derivation.python_steps() {
         record["steps"] = json!(steps);

@@ -190,9 +190,12 @@ impl Document {
                         let cells: Vec<String> = row.iter().map(|cell| write(cell)).collect();
                         format!("{} \\\\\n", cells.join(" & "))
                     };
-                    // the last column holds sentences
+                    // the last column holds sentences, of three all may be long
                     let columns = match head.len() {
                         0 | 1 => "l".to_string(),
+                        3 => ["0.3", "0.27", "0.36"]
+                            .map(|width| format!("p{{{width}\\textwidth}}"))
+                            .concat(),
                         n => format!("{}p{{0.7\\textwidth}}", "l".repeat(n - 1)),
                     };
                     let _ = writeln!(text, "\n\\begin{{tabular}}{{{columns}}}");

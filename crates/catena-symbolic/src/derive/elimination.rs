@@ -33,6 +33,17 @@ pub struct Verification {
     /// Largest difference between the eliminated matrices and (46), and the elimination's U and D and those of the recursion, relative
     /// to the largest of each.
     pub meaning: f64,
+    /// Of recursions: [`Recursion::difference`](super::Recursion::difference).
+    pub steps: Option<f64>,
+}
+
+impl Verification {
+    /// The largest difference of all.
+    pub fn difference(&self) -> f64 {
+        [self.meaning, self.steps.unwrap_or(0.0)]
+            .into_iter()
+            .fold(self.product, larger)
+    }
 }
 
 impl Verification {
@@ -69,6 +80,7 @@ impl Verification {
             proved,
             product,
             meaning,
+            steps: None,
         }
     }
 }

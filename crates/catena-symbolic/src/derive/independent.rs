@@ -1,7 +1,9 @@
 //! The equations of a model with couplings in its independent freedoms: q_tree = G q + c is put into the equations of the tree.
 
 use super::symbolic::symbolic;
-use super::{Symbols, expect_usable, formulas};
+use super::{
+    Symbols, expect_usable, formulas, has_passive_forces, passive_efforts, without_dry_friction,
+};
 use crate::{Expr, Formula, scope};
 use catena::algorithm::inertia_matrix::{
     CompositeBodies, CoriolisMatrix, coriolis_matrix, inertia_matrix,
@@ -23,6 +25,8 @@ pub struct Independent {
     pub coriolis: Option<Vec<Formula>>,
     /// Gᵀ g.
     pub gravity: Option<Vec<Formula>>,
+    /// Gᵀ s of springs and dampers; none where the model has neither.
+    pub passive: Option<Vec<Formula>>,
     /// Gᵀ τ.
     pub effort: Option<Vec<Formula>>,
 }
@@ -31,14 +35,14 @@ impl Independent {
     /// Derives them from the tree of a model and its couplings.
     pub fn new(tree: &Model, couplings: &Couplings, symbols: &Symbols) -> Result<Self> {
         expect_usable(tree)?;
-        let tree = tree.clone().without_passive_forces().swept(1e-14);
+        let tree = without_dry_friction(tree);
         Ok(scope(|| derived(&tree, couplings, symbols)))
     }
 }
 
 fn derived(tree: &Model, couplings: &Couplings, symbols: &Symbols) -> Independent {
     let (nq, nv) = (tree.nq(), tree.nv());
-    let symbolic = symbolic(tree, symbols, &mut Vec::new());
+    let symbolic = symbolic(tree, symbols, &mut Vec::new()).model;
     let numbers = couplings.map(&Expr::constant);
     let rates = |name: &str| {
         let own = Expr::symbols(name, nv);
@@ -80,11 +84,26 @@ fn derived(tree: &Model, couplings: &Couplings, symbols: &Symbols) -> Independen
         &mut work,
         &mut coriolis,
     );
+    let contracted = |list: &[Expr]| {
+        let mut own = vec![Expr::zero(); couplings.nv()];
+        numbers.contract(list, &mut own);
+        own
+    };
+    // efforts at rest, springs aside
+    let mut gravity = inverse(&rest, &rest);
+    let springs = contracted(&passive_efforts(&symbolic, q, &rest));
+    for (g, s) in gravity.iter_mut().zip(springs) {
+        *g -= s;
+    }
     Independent {
         freedoms: couplings.freedoms().to_vec(),
         inertia: formulas(numbers.congruence(&inertia).as_slice()),
         coriolis: formulas(numbers.congruence(&coriolis).as_slice()),
-        gravity: formulas(&inverse(&rest, &rest)),
+        gravity: formulas(&gravity),
+        passive: match has_passive_forces(tree) {
+            true => formulas(&contracted(&passive_efforts(&symbolic, q, v))),
+            false => None,
+        },
         effort: formulas(&inverse(v, &vdot)),
     }
 }

@@ -9,7 +9,9 @@ use catena::algorithm::inertia_matrix::{
     CompositeBodies, CoriolisMatrix, coriolis_matrix, inertia_matrix,
 };
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use catena::algorithm::passive::passive_force;
 use catena::error::{Error, ErrorKind, Result};
+use catena::model::Dof;
 use catena::{Base, Matrix, Model, Scalar, StateView};
 
 mod complement;
@@ -19,6 +21,7 @@ mod elimination;
 mod independent;
 mod names;
 mod page;
+mod paper;
 mod recursion;
 mod symbolic;
 mod sympy;
@@ -29,7 +32,7 @@ pub use document::{Block, Document, Line, Span};
 pub use elimination::Verification;
 pub use independent::Independent;
 pub use page::{Derivation, Style};
-pub use recursion::{Definition, Part, Recursion, Section};
+pub use recursion::{Definition, Notation, Part, Recursion, Section};
 use symbolic::symbolic;
 pub(crate) use symbolic::{parametric, with_parameters};
 
@@ -44,12 +47,12 @@ pub struct Keep {
     pub inertias: bool,
     /// The acceleration of gravity `g`, where it is along an axis of the world.
     pub gravity: bool,
-    /// Rotor inertias `rotor[k]` of the freedoms. This and what follows is for generated code; formulas have the numbers.
+    /// Rotor inertias `rotor[k]` of the freedoms.
     pub rotors: bool,
-    /// `damping[k]`, `friction[k]`, `stiffness[k]` and, where there is a spring, `rest[k]`.
+    /// `damping[k]`, `stiffness[k]`, where there is a spring `rest[k]`, and in generated code `friction[k]`.
     pub passive: bool,
     /// Rotations between a joint and the body before it that are more than right angles, by the three angles of Rz Rx Rz:
-    /// `angle[i].first`, `.second`, `.third`, those that are not zero.
+    /// `angle[i].first`, `.second`, `.third`, those that are not zero. For generated code; formulas have the numbers.
     pub rotations: bool,
 }
 
@@ -60,15 +63,13 @@ impl Keep {
         lengths: true,
         inertias: true,
         gravity: true,
-        rotors: false,
-        passive: false,
+        rotors: true,
+        passive: true,
         rotations: false,
     };
 
     /// Everything that generated code can be given.
     pub const EVERYTHING: Keep = Keep {
-        rotors: true,
-        passive: true,
         rotations: true,
         ..Keep::ALL
     };
@@ -94,7 +95,8 @@ impl From<Keep> for Symbols {
 
 impl Symbols {
     /// What the names of single numbers mean, and the symbols of each: `LINK.mass`, `LINK.centre` and `LINK.inertia`, `JOINT.length` (where the joint is in
-    /// the link before) and `JOINT.rotor`. Numbers that are zero have no symbol and are left out.
+    /// the link before), `JOINT.rotor`, `JOINT.stiffness`, `JOINT.rest` (where its spring is at rest) and `JOINT.damping`. Numbers that are zero have no
+    /// symbol and are left out, but for the rest position of a spring.
     pub fn known(model: &Model) -> Vec<(String, Vec<String>)> {
         let mut known = Vec::new();
         let xyz = ["x", "y", "z"];
@@ -108,10 +110,18 @@ impl Symbols {
             let info = &model.tree().bodies[i];
             let at = axes("a", i, model.placement(i).translation.to_array());
             known.push((format!("{}.length", info.joint), at));
-            let rotors = (0..info.kind.nv()).map(|k| info.v + k);
-            let rotors = rotors.filter(|&k| model.dof(k).armature != 0.0);
-            let rotors = rotors.map(|k| format!("rotor[{k}]")).collect();
-            known.push((format!("{}.rotor", info.joint), rotors));
+            let mut at_joint = |what: &str, has: &dyn Fn(&Dof) -> bool| {
+                let freedoms = (0..info.kind.nv()).map(|k| info.v + k);
+                let freedoms = freedoms.filter(|&k| has(&model.dof(k)));
+                let symbols = freedoms.map(|k| format!("{what}[{k}]")).collect();
+                known.push((format!("{}.{what}", info.joint), symbols));
+            };
+            // a joint with a quaternion has no spring
+            let springs = info.kind.quaternion().is_none();
+            at_joint("rotor", &|dof| dof.armature != 0.0);
+            at_joint("stiffness", &|dof| springs && dof.stiffness != 0.0);
+            at_joint("rest", &|dof| springs && dof.stiffness != 0.0);
+            at_joint("damping", &|dof| dof.damping != 0.0);
             let own = model.inertial(i);
             if own.mass == 0.0 {
                 continue;
@@ -157,7 +167,9 @@ pub struct Equations {
     pub coriolis: Option<Vec<Formula>>,
     /// Efforts at rest.
     pub gravity: Option<Vec<Formula>>,
-    /// τ = I v̇ + C v + g.
+    /// Efforts of springs and dampers: k (q − q̄) + b v; none where the model has neither.
+    pub passive: Option<Vec<Formula>>,
+    /// τ = I v̇ + C v + g, and the efforts of springs and dampers.
     pub effort: Option<Vec<Formula>>,
     /// m̂ₖ: the diagonal of D; pivots of later freedoms are symbols `d[k]`.
     pub pivots: Option<Vec<Formula>>,
@@ -177,13 +189,13 @@ pub struct Equations {
 }
 
 impl Equations {
-    /// Derives them. Springs, damping and friction are left out, rotor inertias are not. Couplings are left open: the equations are
-    /// those of the tree.
+    /// Derives them. Dry friction is left out; springs, dampers and rotor inertias are not. Couplings are left open: the equations
+    /// are those of the tree.
     pub fn new(model: &Model, symbols: impl Into<Symbols>) -> Result<Self> {
         let symbols = symbols.into();
         let model = &model.clone().with_couplings(None);
         expect_usable(model)?;
-        let model = model.clone().without_passive_forces().swept(1e-14);
+        let model = without_dry_friction(model);
         Ok(scope(|| derived(&model, &symbols)))
     }
 }
@@ -221,6 +233,24 @@ fn expect_usable(model: &Model) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// The model without dry friction, which has no formula, and with dust swept away.
+fn without_dry_friction(model: &Model) -> Model {
+    let smooth = |_: usize, [damping, _]: [f64; 2]| [damping, 0.0];
+    model.clone().with_friction(smooth).swept(1e-14)
+}
+
+/// Has a joint a spring or a damper?
+fn has_passive_forces(model: &Model) -> bool {
+    let mut dofs = (0..model.nv()).map(|k| model.dof(k));
+    dofs.any(|dof| dof.stiffness != 0.0 || dof.damping != 0.0)
+}
+
+/// Efforts of springs and dampers, for every freedom.
+fn passive_efforts(symbolic: &Model<Expr>, q: &[Expr], v: &[Expr]) -> Vec<Expr> {
+    let effort = |k: usize| passive_force(symbolic, q, v, k);
+    (0..symbolic.nv()).map(effort).collect()
 }
 
 /// The formulas, if all of them are short enough to read.
@@ -262,7 +292,7 @@ fn pivot_formulas(pivots: &[Expr], names: &[(Expr, Expr)]) -> Option<Vec<Formula
 fn derived(model: &Model, symbols: &Symbols) -> Equations {
     let nv = model.nv();
     let mut values = Vec::new();
-    let symbolic = symbolic(model, symbols, &mut values);
+    let symbolic = symbolic(model, symbols, &mut values).model;
     let [v, vdot] = ["v", "vdot"].map(|name| Expr::symbols(name, nv));
     let q = Expr::symbols("q", model.nq());
     let rest = vec![Expr::zero(); nv];
@@ -284,6 +314,14 @@ fn derived(model: &Model, symbols: &Symbols) -> Equations {
         );
         tau
     };
+    // efforts at rest, springs aside
+    let mut gravity = inverse(&rest, &rest);
+    for (g, s) in gravity
+        .iter_mut()
+        .zip(passive_efforts(&symbolic, &q, &rest))
+    {
+        *g -= s;
+    }
     let mut inertia = Matrix::zeros(nv, nv);
     let mut work = CompositeBodies::new(&symbolic);
     inertia_matrix(&symbolic, &q, &mut work, inertia.as_mut_slice());
@@ -350,7 +388,11 @@ fn derived(model: &Model, symbols: &Symbols) -> Equations {
         nv,
         inertia: formulas(inertia.as_slice()),
         coriolis: formulas(coriolis.as_slice()),
-        gravity: formulas(&inverse(&rest, &rest)),
+        gravity: formulas(&gravity),
+        passive: match has_passive_forces(model) {
+            true => formulas(&passive_efforts(&symbolic, &q, &v)),
+            false => None,
+        },
         effort: formulas(&inverse(&v, &vdot)),
         pivots: pivot_formulas(&d, &names),
         u: replaced(u.as_slice()),

@@ -26,9 +26,29 @@ pub(super) fn parts(symbol: &str) -> Parts<'_> {
 }
 
 /// Indices of these count freedoms, from 0 internally and from 1 in print; those of the others count bodies, from 1.
-const FREEDOMS: [&str; 17] = [
-    "p", "q", "v", "vdot", "tau", "d", "phi", "bias", "tauhat", "psihat", "alpha", "I", "Ihat",
-    "l", "C", "gravity", "rotor",
+const FREEDOMS: [&str; 22] = [
+    "p",
+    "q",
+    "v",
+    "vdot",
+    "tau",
+    "d",
+    "phi",
+    "bias",
+    "tauhat",
+    "tautilde",
+    "psihat",
+    "alpha",
+    "I",
+    "Ihat",
+    "l",
+    "C",
+    "gravity",
+    "passive",
+    "rotor",
+    "stiffness",
+    "rest",
+    "damping",
 ];
 
 /// The indices as they are printed.
@@ -45,10 +65,31 @@ fn printed(parts: &Parts<'_>) -> Vec<usize> {
     indices
 }
 
-/// Letter and accents of a name; `plain`: velocities are rates of positions.
-fn letter(name: &str, plain: bool) -> Math {
+/// Whose letters they are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Letters {
+    /// Velocities are v, because they are not the rates of the positions.
+    Velocities,
+    /// Velocities are the rates of the positions.
+    Rates,
+    /// Those of the papers: θ for positions.
+    Paper,
+}
+
+/// Letter and accents of a name.
+fn letter(name: &str, letters: Letters) -> Math {
     let one = Math::letter;
-    match (name, plain) {
+    if letters == Letters::Paper {
+        match name {
+            "q" => return one("theta"),
+            "v" => return one("theta").accent(Accent::Dot),
+            "vdot" => return one("theta").accent(Accent::TwoDots),
+            "rest" => return one("theta").accent(Accent::Bar),
+            "I" => return one("i"),
+            _ => {}
+        }
+    }
+    match (name, letters == Letters::Rates) {
         ("v", true) => one("q").accent(Accent::Dot),
         ("vdot", true) => one("q").accent(Accent::TwoDots),
         ("vdot", false) => one("v").accent(Accent::Dot),
@@ -74,17 +115,29 @@ fn letter(name: &str, plain: bool) -> Math {
         ("Ap", _) => one("A").accent(Accent::Bar),
         ("Bp", _) => one("B").accent(Accent::Bar),
         ("Cp", _) => one("C").accent(Accent::Bar),
+        ("htj", _) => one("h").accent(Accent::Tilde).accent(Accent::Prime),
+        ("Atj", _) => one("A").accent(Accent::Tilde).accent(Accent::Prime),
+        ("Aj", _) => one("A").accent(Accent::Prime),
+        ("Bj", _) => one("B").accent(Accent::Prime),
+        ("Cj", _) => one("C").accent(Accent::Prime),
         ("rotor", _) => one("rho"),
-        ("eta", _) => one("eta"),
-        ("mu", _) => one("mu"),
+        ("stiffness", _) => one("k"),
+        ("rest", _) => one("q").accent(Accent::Bar),
+        ("damping", _) => one("b"),
+        ("passive", _) => one("s"),
+        ("lead", _) => one("d"),
+        ("cdot", _) => one("c").accent(Accent::Dot),
+        ("tautilde", _) => one("tau").accent(Accent::Tilde),
+        ("etab", _) => one("eta").accent(Accent::Bar),
+        ("mub", _) => one("mu").accent(Accent::Bar),
         (name, _) => one(name),
     }
 }
 
 /// A symbol in print.
-pub(super) fn math(symbol: &str, plain: bool) -> Math {
+pub(super) fn math(symbol: &str, letters: Letters) -> Math {
     let parts = parts(symbol);
-    let letter = letter(parts.name, plain);
+    let letter = letter(parts.name, letters);
     let indices = printed(&parts);
     let mut subscript: Vec<Math> = Vec::new();
     for (k, index) in indices.iter().enumerate() {
@@ -93,8 +146,14 @@ pub(super) fn math(symbol: &str, plain: bool) -> Math {
         }
         subscript.push(Math::number(index));
     }
-    if !parts.part.is_empty() {
-        subscript.push(Math::letter(parts.part));
+    match parts.part {
+        "" => {}
+        // the angular part of a twist
+        "wx" | "wy" | "wz" => {
+            subscript.push(Math::letter("omega"));
+            subscript.push(Math::letter(&parts.part[1..]));
+        }
+        part => subscript.push(Math::letter(part)),
     }
     match subscript.len() {
         0 => letter,

@@ -1,9 +1,10 @@
 //! The contents of a page of equations.
 
 use super::document::{Block, Document, Line, Span, spans};
+use super::names::Letters;
 use super::{
-    Complement, ConstraintRows, Equations, Independent, Part, Recursion, Symbols, Verification,
-    names, verify,
+    Complement, ConstraintRows, Equations, Independent, Notation, Part, Recursion, Symbols,
+    Verification, has_passive_forces, names, paper, verify,
 };
 use crate::Formula;
 use crate::formula::rounded;
@@ -30,7 +31,7 @@ pub enum Style {
     /// Every entry as one formula: for small systems, as in textbooks.
     Closed,
     /// The recursions of the papers, step by step, with names for intermediate quantities.
-    Recursive,
+    Recursive(Notation),
 }
 
 /// The equations of a model in one style.
@@ -79,8 +80,10 @@ const CLOSED: &str = "Constraints close loops. The equations below are those of 
     $J \\dot{v} + \\gamma = 0$. Lengths in these rows are numbers.";
 
 const CONVENTIONS: &str = "SI units and radians. $a_i$ is joint $i$ in the frame of the body before it, $c_i$ the mass centre and $J_i$ the \
-    inertia tensor about it, in the axes of body $i$, whose z is the axis of its joint. Springs, damping and friction are left out. \
+    inertia tensor about it, in the axes of body $i$, whose z is the axis of its joint. Dry friction is left out. \
     Coefficients are rounded to twelve digits.";
+
+const PASSIVE: &str = "Joints have springs of stiffness $k$, at rest at $\\bar{q}$, or dampers of coefficient $b$: their effort $s = k (q - \\bar{q}) + b v$ is part of $\\tau$.";
 
 impl Derivation {
     /// Derives and verifies the equations of a model.
@@ -94,8 +97,13 @@ impl Derivation {
         let couplings = model.couplings().cloned();
         let constraints = ConstraintRows::new(model)?;
         let model = &model.clone().open_tree();
-        let verification = verify(model)?;
+        let mut verification = verify(model)?;
         let closed = style == Style::Closed;
+        let recursion = match style {
+            Style::Closed => None,
+            Style::Recursive(notation) => Some(Recursion::new(model, symbols.clone(), notation)?),
+        };
+        verification.steps = recursion.as_ref().map(|steps| steps.difference(model));
         let independent = match &couplings {
             Some(couplings) if closed => Some(Independent::new(model, couplings, &symbols)?),
             _ => None,
@@ -103,12 +111,8 @@ impl Derivation {
         Ok(Derivation {
             independent,
             name: model.name().into(),
-            equations: closed
-                .then(|| Equations::new(model, symbols.clone()))
-                .transpose()?,
-            recursion: (!closed)
-                .then(|| Recursion::new(model, symbols))
-                .transpose()?,
+            equations: closed.then(|| Equations::new(model, symbols)).transpose()?,
+            recursion,
             elimination,
             verification,
             couplings,
@@ -131,8 +135,18 @@ impl Derivation {
         self.model.nq() == self.model.nv()
     }
 
+    fn is_of_the_papers(&self) -> bool {
+        let recursion = self.recursion.as_ref();
+        recursion.is_some_and(|it| it.notation == Notation::Paper)
+    }
+
     fn symbol(&self, name: &str) -> Math {
-        names::math(name, self.plain())
+        let letters = match (self.plain(), self.is_of_the_papers()) {
+            (true, true) => Letters::Paper,
+            (true, false) => Letters::Rates,
+            (false, _) => Letters::Velocities,
+        };
+        names::math(name, letters)
     }
 
     fn terms(&self, formula: &Formula) -> Vec<(bool, Math)> {
@@ -142,6 +156,9 @@ impl Derivation {
     /// The page.
     pub fn document(&self) -> Document {
         let mut blocks = vec![Block::Paragraph(spans(CONVENTIONS))];
+        if has_passive_forces(&self.model) {
+            blocks.push(Block::Paragraph(spans(PASSIVE)));
+        }
         self.coordinates(&mut blocks);
         self.followers(&mut blocks);
         self.loops(&mut blocks);
@@ -181,9 +198,10 @@ impl Derivation {
             proved,
             product,
             meaning,
+            steps,
         } = self.verification;
         let size = product.max(meaning).max(1e-16);
-        match proved {
+        let identity = match proved {
             Some(true) => format!(
                 "$I = U D U^T$ holds identically, whatever the numbers of the model are: recursion and elimination have the same $U$ and $D$, and every \
                  eliminated entry is $p_i^T \\hat{{M}}_{{ik}} B_{{ij}} p_j$ (zero test of expressions). In numbers at random states: to {size:.0e} of \
@@ -193,6 +211,13 @@ impl Derivation {
                 "$I = U D U^T$, recursion and elimination having the same $U$ and $D$, and every eliminated entry being \
                  $p_i^T \\hat{{M}}_{{ik}} B_{{ij}} p_j$, were verified in numbers at random states: to {size:.0e} of the largest entry."
             ),
+        };
+        match steps {
+            Some(steps) => format!(
+                "{identity} The steps above, evaluated in order at random states, give the library's $\\tau$, $I$, $U$, $D$ and $\\dot{{v}}$: to {:.0e} of the largest of each.",
+                steps.max(1e-16)
+            ),
+            None => identity,
         }
     }
 
@@ -272,7 +297,8 @@ impl Derivation {
         };
         let (i_entry, c_entry) = (two("\\bar{I}"), two("\\bar{C}"));
         let (g_entry, tau_entry) = (one("\\bar{g}"), one("\\bar{\\tau}"));
-        let groups: [Group<'_>; 4] = [
+        let s_entry = one("\\bar{s}");
+        let groups: [Group<'_>; 5] = [
             (
                 "Independent freedoms: inertia matrix $\\bar{I} = G^T I G$",
                 Math::parse("\\bar{I}"),
@@ -298,6 +324,14 @@ impl Derivation {
                 false,
             ),
             (
+                "Independent freedoms: springs and dampers $\\bar{s} = G^T s$",
+                Math::parse("\\bar{s}"),
+                &s_entry,
+                1,
+                &it.passive,
+                false,
+            ),
+            (
                 "Independent freedoms: efforts $\\bar{\\tau} = G^T \\tau$",
                 Math::parse("\\bar{\\tau}"),
                 &tau_entry,
@@ -306,7 +340,11 @@ impl Derivation {
                 false,
             ),
         ];
+        let passive = has_passive_forces(&self.model);
         for (title, letter, entry, columns, formulas, symmetric) in groups {
+            if letter == Math::parse("\\bar{s}") && !passive {
+                continue;
+            }
             blocks.push(Block::Heading(spans(title)));
             blocks.push(match formulas {
                 Some(list) => self.matrix(letter, entry, columns, list, symmetric),
@@ -440,15 +478,21 @@ impl Derivation {
     fn closed(&self, e: &Equations, blocks: &mut Vec<Block>) {
         let n = e.nv;
         let two = |name: &'static str| {
-            move |i: usize, j: usize| names::math(&format!("{name}[{i},{j}]"), true)
+            move |i: usize, j: usize| names::math(&format!("{name}[{i},{j}]"), Letters::Rates)
         };
         let one = |name: &'static str| {
-            move |i: usize, _: usize| names::math(&format!("{name}[{i}]"), true)
+            move |i: usize, _: usize| names::math(&format!("{name}[{i}]"), Letters::Rates)
         };
         let tex = |text: &str| Math::parse(text);
         let (i_entry, c_entry) = (two("I"), two("C"));
         let (g_entry, tau_entry) = (one("gravity"), one("tau"));
-        let groups: [Group<'_>; 4] = [
+        let s_entry = one("passive");
+        let passive = has_passive_forces(&self.model);
+        let efforts = match passive {
+            true => "Efforts: $\\tau = I \\dot{v} + C v + g + s$",
+            false => "Efforts: $\\tau = I \\dot{v} + C v + g$",
+        };
+        let groups: [Group<'_>; 5] = [
             (
                 "Inertia matrix $I$",
                 tex("I"),
@@ -467,15 +511,19 @@ impl Derivation {
             ),
             ("Gravity", tex("g"), &g_entry, 1, &e.gravity, false),
             (
-                "Efforts: $\\tau = I \\dot{v} + C v + g$",
-                tex("\\tau"),
-                &tau_entry,
+                "Springs and dampers",
+                tex("s"),
+                &s_entry,
                 1,
-                &e.effort,
+                &e.passive,
                 false,
             ),
+            (efforts, tex("\\tau"), &tau_entry, 1, &e.effort, false),
         ];
         for (title, letter, entry, columns, formulas, symmetric) in groups {
+            if letter == tex("s") && !passive {
+                continue;
+            }
             blocks.push(Block::Heading(spans(title)));
             blocks.push(match formulas {
                 Some(list) => self.matrix(letter, entry, columns, list, symmetric),
@@ -520,7 +568,7 @@ impl Derivation {
         )));
         let block = |i: usize, j: usize| match i == j {
             true => Math::number(1),
-            false => names::math(&format!("B[{i},{j}]"), true),
+            false => names::math(&format!("B[{i},{j}]"), Letters::Rates),
         };
         let carries = |j: usize, i: usize| tree.path_to_ground(i).any(|body| body == j);
         let lower = (1..=n).map(|i| {
@@ -532,7 +580,7 @@ impl Derivation {
         });
         let columns = (1..=n).map(|i| {
             let row = (0..self.model.nv()).map(|k| match tree.dof_range(i).contains(&k) {
-                true => names::math(&format!("p[{k}]"), true),
+                true => names::math(&format!("p[{k}]"), Letters::Rates),
                 false => Math::number(0),
             });
             row.collect()
@@ -550,7 +598,7 @@ impl Derivation {
             for (axis, formula) in ["x", "y", "z"].into_iter().zip(arm) {
                 if !formula.is_zero() {
                     lines.push(Line {
-                        left: names::math(&format!("c[{i},{j}].{axis}"), true),
+                        left: names::math(&format!("c[{i},{j}].{axis}"), Letters::Rates),
                         right: self.terms(formula),
                     });
                 }
@@ -582,7 +630,7 @@ impl Derivation {
             let formula = &list.as_ref()?[at];
             is_short(formula, own).then(|| self.terms(formula))
         };
-        let name = |text: String| names::math(&text, true);
+        let name = |text: String| names::math(&text, Letters::Rates);
         blocks.push(Block::Heading(spans(
             "Factors $I = U D U^T$: pivots $\\hat{m}_k$, the diagonal of $D$, and the entries $\\alpha_{ik}$ of $U$ above its diagonal of ones",
         )));
@@ -596,8 +644,9 @@ impl Derivation {
                     .rev()
                     .filter(move |&l| self.coupled(i, l) && self.coupled(k, l))
                     .map(move |l| {
-                        let mut parts = vec![names::math(&format!("d[{l}]"), true)];
-                        let alpha = |i: usize| names::math(&format!("alpha[{i},{l}]"), true);
+                        let mut parts = vec![names::math(&format!("d[{l}]"), Letters::Rates)];
+                        let alpha =
+                            |i: usize| names::math(&format!("alpha[{i},{l}]"), Letters::Rates);
                         match i == k {
                             true => parts.push(alpha(i).with_power(Math::number(2))),
                             false => parts.extend([alpha(i), alpha(k)]),
@@ -661,6 +710,16 @@ impl Derivation {
     }
 
     fn recursive(&self, recursion: &Recursion, blocks: &mut Vec<Block>) {
+        if self.is_of_the_papers() {
+            for paragraph in paper::NOTATION {
+                blocks.push(Block::Paragraph(spans(paragraph)));
+            }
+            if !self.plain() {
+                blocks.push(Block::Paragraph(spans(
+                    "Velocities $v$ and their rates stand for the papers' $\\dot{\\theta}$ and $\\ddot{\\theta}$: they are not the rates of the positions.",
+                )));
+            }
+        }
         blocks.push(Block::Paragraph(spans(
             "Components that are zero, a number, or one symbol times a number have no name of their own and stand where they are used.",
         )));
@@ -670,10 +729,15 @@ impl Derivation {
                 continue;
             }
             if last != Some(section.part) {
-                let (title, laws) = law(section.part);
-                blocks.push(Block::Heading(spans(title)));
-                for law in laws {
-                    blocks.push(Block::Paragraph(spans(law)));
+                match recursion.notation {
+                    Notation::Catena => {
+                        let (title, laws) = law(section.part);
+                        blocks.push(Block::Heading(spans(title)));
+                        for law in laws {
+                            blocks.push(Block::Paragraph(spans(law)));
+                        }
+                    }
+                    Notation::Paper => self.steps_of_the_papers(section.part, blocks),
                 }
                 last = Some(section.part);
             }
@@ -690,9 +754,23 @@ impl Derivation {
         }
     }
 
+    /// A part of the papers' recursions: each step with the numbers of its equations and the library's name for the same thing.
+    fn steps_of_the_papers(&self, part: Part, blocks: &mut Vec<Block>) {
+        let (title, explanation, steps) = paper::law(part);
+        blocks.push(Block::Heading(spans(title)));
+        blocks.push(Block::Paragraph(spans(explanation)));
+        let is_free = self.model.tree().is_free_floating();
+        let steps = steps.iter().filter(|step| is_free || !step.of_free_base);
+        let rows = steps.map(|step| [step.step, step.equations, step.here].map(spans).to_vec());
+        blocks.push(Block::Table(
+            ["step", "equations", "here"].map(spans).to_vec(),
+            rows.collect(),
+        ));
+    }
+
     /// l with its indices and the step.
     fn reduced(&self, i: usize, j: usize, k: usize) -> Math {
-        let place = names::math(&format!("l[{i},{j}]"), true);
+        let place = names::math(&format!("l[{i},{j}]"), Letters::Rates);
         place.with_power(Math::Parentheses(Box::new(Math::number(k + 1))))
     }
 
@@ -706,7 +784,7 @@ impl Derivation {
             return;
         }
         let steps = self.equations.as_ref().and_then(|e| e.elimination.as_ref());
-        let alpha = |i: usize, k: usize| names::math(&format!("alpha[{i},{k}]"), true);
+        let alpha = |i: usize, k: usize| names::math(&format!("alpha[{i},{k}]"), Letters::Rates);
         for k in (1..n).rev() {
             let mut heading = spans(&format!("Step $k = {}$: ", k + 1));
             heading.push(Span::Text(tree.dofs[k].name.clone()));
@@ -714,7 +792,7 @@ impl Derivation {
             let step = steps.and_then(|steps| steps.iter().find(|step| step.k == k));
             let before = |i: usize, j: usize| match k + 1 == n {
                 // the matrix itself
-                true => names::math(&format!("I[{i},{j}]"), true),
+                true => names::math(&format!("I[{i},{j}]"), Letters::Rates),
                 false => self.reduced(i, j, k + 1),
             };
             let mut lines = Vec::new();
@@ -724,7 +802,7 @@ impl Derivation {
                         self.terms(&step.alpha[i])
                     }
                     _ => {
-                        let pivot = names::math(&format!("d[{k}]"), true);
+                        let pivot = names::math(&format!("d[{k}]"), Letters::Rates);
                         let above = Box::new(before(k, i));
                         vec![(false, Math::Fraction(above, Box::new(pivot)))]
                     }
@@ -827,7 +905,7 @@ impl Derivation {
             _ if i == j => Math::number(1),
             (i, j) if j == k && i < k => Math::Row(vec![
                 Math::operator("-"),
-                names::math(&format!("alpha[{i},{k}]"), true),
+                names::math(&format!("alpha[{i},{k}]"), Letters::Rates),
             ]),
             _ => Math::number(0),
         };
@@ -846,10 +924,10 @@ impl Derivation {
                 // a row of D Uᵀ
                 return match j {
                     j if j > i => Math::number(0),
-                    j if j == i => names::math(&format!("d[{i}]"), true),
+                    j if j == i => names::math(&format!("d[{i}]"), Letters::Rates),
                     j => Math::Row(vec![
-                        names::math(&format!("d[{i}]"), true),
-                        names::math(&format!("alpha[{j},{i}]"), true),
+                        names::math(&format!("d[{i}]"), Letters::Rates),
+                        names::math(&format!("alpha[{j},{i}]"), Letters::Rates),
                     ]),
                 };
             }

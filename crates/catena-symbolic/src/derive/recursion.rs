@@ -2,18 +2,34 @@
 //!
 //! Newton–Euler for τ, composite bodies for I, articulated bodies for U and D, and the two substitutions for v̇ (Saha 1999, sections 4
 //! and 5), about body origins in body axes. They are written here a second time, step by step, because a page needs intermediate
-//! quantities that the library's own recursions do not expose; the tests compare the two.
+//! quantities that the library's own recursions do not expose; [`Recursion::difference`] compares the two. The same in the papers'
+//! variables, about mass centres, is in `paper.rs`.
 
-use super::symbolic::symbolic;
-use super::{Symbols, expect_usable};
+use super::symbolic::{Central, Symbolic, symbolic};
+use super::{Symbols, expect_usable, without_dry_friction};
 use crate::generate::direction;
 use crate::{Expr, Formula, rates, scope};
+use catena::algorithm::factorization::Factorization;
+use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
+use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::algorithm::passive::passive_force;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::JointKind;
+use catena::residual::larger;
 use catena::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Sym3, Vec3};
-use catena::{Base, Model, Scalar, StateView};
+use catena::{Base, Matrix, Model, Scalar, State, StateView};
 use std::collections::HashMap;
+
+/// Whose variables the recursions are written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Notation {
+    /// Those of this library: loads, accelerations and inertias about the joints.
+    #[default]
+    Catena,
+    /// Those of Saha's papers: B, p and M, twists and wrenches of the mass centres.
+    Paper,
+}
 
 /// A name and its definition.
 #[derive(Clone, Debug)]
@@ -38,7 +54,7 @@ pub struct Section {
 /// The recursions of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// First moments and inertia tensors about the joints.
+    /// First moments and inertia tensors about the joints; in the papers' notation what B, p and M are made of.
     Constants,
     /// Velocities and accelerations, base to tips.
     Motion,
@@ -61,22 +77,30 @@ pub struct Recursion {
     pub sections: Vec<Section>,
     /// The symbols of the model's numbers, with their values.
     pub values: Vec<(String, f64)>,
+    /// Whose variables they are written in.
+    pub notation: Notation,
 }
 
 impl Recursion {
-    /// Derives them. Springs, damping and friction are left out, rotor inertias are not.
-    pub fn new(model: &Model, symbols: impl Into<Symbols>) -> Result<Self> {
+    /// Derives them. Dry friction is left out; springs, dampers and rotor inertias are not.
+    pub fn new(model: &Model, symbols: impl Into<Symbols>, notation: Notation) -> Result<Self> {
         let symbols = symbols.into();
         expect_usable(model)?;
-        let model = model.clone().without_passive_forces().swept(1e-14);
+        let model = without_dry_friction(model);
         scope(|| {
             let mut values = Vec::new();
             let symbolic = symbolic(&model, &symbols, &mut values);
             let mut notebook = Notebook::new(&model, symbolic);
-            notebook.inverse();
-            notebook.composite();
-            notebook.articulated();
-            notebook.forward();
+            match notation {
+                Notation::Catena => {
+                    notebook.constants();
+                    notebook.inverse();
+                    notebook.composite();
+                    notebook.articulated();
+                    notebook.forward();
+                }
+                Notation::Paper => notebook.papers(),
+            }
             match notebook.too_long {
                 Some(name) => Err(Error::new(
                     ErrorKind::Unsupported,
@@ -89,9 +113,98 @@ impl Recursion {
                 None => Ok(Recursion {
                     sections: notebook.sections,
                     values,
+                    notation,
                 }),
             }
         })
+    }
+
+    /// Largest difference between what the steps give at random states and the library's own τ, I, U, D, each relative to its
+    /// largest entry, and what v̇ misses of I v̇ = τ − bias, relative to the largest effort.
+    pub fn difference(&self, model: &Model) -> f64 {
+        let model = &without_dry_friction(model);
+        let nv = model.nv();
+        let base = Base::fixed();
+        let mut worst = 0.0f64;
+        for seed in [7, 8] {
+            let state = State::random(model, seed);
+            let (q, v) = (&state.q, &state.v);
+            let vdot = State::random(model, seed + 2).v;
+            let efforts = |vdot: &[f64]| {
+                let mut tau = vec![0.0; nv];
+                let state = StateView { q, v, base: &base };
+                let mut work = InverseDynamics::new(model);
+                inverse_dynamics(model, state, vdot, &[], &mut work, &mut tau);
+                tau
+            };
+            let (tau, bias) = (efforts(&vdot), efforts(&vec![0.0; nv]));
+            let mut inertia = Matrix::zeros(nv, nv);
+            let mut work = CompositeBodies::new(model);
+            inertia_matrix(model, q, &mut work, inertia.as_mut_slice());
+            let mut factors = Factorization::new(model);
+            factors.factorize(model, q);
+            let (u, d) = (factors.u(model), factors.d());
+            let found = self.evaluate(|name| match self.values.iter().find(|(n, _)| n == name) {
+                Some((_, value)) => *value,
+                None => {
+                    let (array, index) = name
+                        .trim_end_matches(']')
+                        .split_once('[')
+                        .unwrap_or((name, ""));
+                    let list = match array {
+                        "q" => q,
+                        "v" => v,
+                        "vdot" => &vdot,
+                        "bias" => &bias,
+                        _ => return f64::NAN, // used before it is defined: the difference is no number
+                    };
+                    index
+                        .parse()
+                        .ok()
+                        .and_then(|k: usize| list.get(k).copied())
+                        .unwrap_or(f64::NAN)
+                }
+            });
+            // zero where one freedom is not on the path of the other
+            let entry = |name: String| found.get(&name).copied().unwrap_or(0.0);
+            let mut compare = |pairs: Vec<(f64, f64)>| {
+                let size = pairs
+                    .iter()
+                    .fold(f64::MIN_POSITIVE, |m, (_, x)| m.max(x.abs()));
+                let far = pairs.iter().map(|(a, b)| (a - b).abs()).fold(0.0, larger);
+                worst = larger(worst, far / size);
+            };
+            let upper = || (0..nv).flat_map(|k| (0..=k).map(move |i| (i, k)));
+            compare(
+                (0..nv)
+                    .map(|k| (entry(format!("tau[{k}]")), tau[k]))
+                    .collect(),
+            );
+            compare((0..nv).map(|k| (entry(format!("d[{k}]")), d[k])).collect());
+            compare(
+                upper()
+                    .map(|(i, k)| (entry(format!("I[{i},{k}]")), inertia[(i, k)]))
+                    .collect(),
+            );
+            let alpha = |i: usize, k: usize| match i == k {
+                true => 1.0,
+                false => entry(format!("alpha[{i},{k}]")),
+            };
+            compare(upper().map(|(i, k)| (alpha(i, k), u[(i, k)])).collect());
+            let solved: Vec<f64> = (0..nv).map(|k| entry(format!("vdot[{k}]"))).collect();
+            let row = |i: usize, x: &[f64]| (0..nv).map(|k| inertia[(i, k)] * x[k]).sum::<f64>();
+            let reach = |i: usize| {
+                (0..nv)
+                    .map(|k| (inertia[(i, k)] * vdot[k]).abs())
+                    .sum::<f64>()
+            };
+            let size = (0..nv).fold(f64::MIN_POSITIVE, |m, i| {
+                m.max(reach(i)).max(tau[i].abs()).max(bias[i].abs())
+            });
+            let missed = (0..nv).map(|i| (row(i, &solved) - row(i, &vdot)).abs());
+            worst = larger(worst, missed.fold(0.0, larger) / size);
+        }
+        worst
     }
 
     /// The values of all names, given those of q, v, vdot, tau, bias and the model's symbols.
@@ -119,35 +232,82 @@ const AXES: [&str; 3] = ["x", "y", "z"];
 const PAIRS: [&str; 6] = ["xx", "yy", "zz", "xy", "xz", "yz"];
 
 /// From a body to its parent: rotation about z, then a constant placement; or any pose.
-struct Way {
-    turn: Option<(Expr, Expr)>,
-    placement: Pose<Expr>,
+pub(super) struct Way {
+    pub turn: Option<(Expr, Expr)>,
+    pub placement: Pose<Expr>,
 }
 
-/// A rigid body about the origin of its frame.
+/// A rigid body about a point of it: the joint here, the mass centre in the papers.
 #[derive(Clone, Copy)]
-struct Rigid {
-    mass: Expr,
-    first: Vec3<Expr>,
-    tensor: Sym3<Expr>,
+pub(super) struct Rigid {
+    pub mass: Expr,
+    pub first: Vec3<Expr>,
+    pub tensor: Sym3<Expr>,
 }
 
-struct Notebook<'a> {
-    model: &'a Model,
-    symbolic: Model<Expr>,
-    sections: Vec<Section>,
-    too_long: Option<String>,
-    kinematics: Kinematics<Expr>,
-    ways: Vec<Way>,
-    rigid: Vec<Rigid>,
-    v: Vec<Expr>,
-    vdot: Vec<Expr>,
+impl Rigid {
+    /// About another point, from which the present one is at `arm`: J + 2 (r·h) 1 − r hᵀ − h rᵀ + m (r·r 1 − r rᵀ).
+    pub fn shifted(self, arm: Vec3<Expr>) -> Self {
+        let Rigid {
+            mass,
+            first,
+            tensor,
+        } = self;
+        let two = Expr::constant(2.0);
+        let isotropic = arm.dot(first) * two + mass * arm.dot(arm);
+        let dyads = Sym3::from_upper(Mat3 {
+            x: arm * first.x + first * arm.x + arm * (mass * arm.x),
+            y: arm * first.y + first * arm.y + arm * (mass * arm.y),
+            z: arm * first.z + first * arm.z + arm * (mass * arm.z),
+        });
+        Rigid {
+            mass,
+            first: first + arm * mass,
+            tensor: tensor + Sym3::isotropic(isotropic) - dyads,
+        }
+    }
+
+    /// The wrench that it needs for a unit of an acceleration.
+    pub fn times(self, m: Motion<Expr>) -> Force<Expr> {
+        Force::new(
+            self.tensor * m.angular + self.first.cross(m.linear),
+            m.linear * self.mass + m.angular.cross(self.first),
+        )
+    }
+
+    pub fn articulated(self) -> ArticulatedInertia<Expr> {
+        ArticulatedInertia {
+            rotational: self.tensor,
+            coupling: Mat3::skew(self.first),
+            translational: Sym3::isotropic(self.mass),
+        }
+    }
+}
+
+pub(super) struct Notebook<'a> {
+    pub model: &'a Model,
+    pub symbolic: Model<Expr>,
+    pub rotors: Vec<Expr>,
+    /// The bodies about their mass centres.
+    pub central: Vec<Central>,
+    pub sections: Vec<Section>,
+    pub too_long: Option<String>,
+    pub kinematics: Kinematics<Expr>,
+    pub ways: Vec<Way>,
+    pub rigid: Vec<Rigid>,
+    pub v: Vec<Expr>,
+    pub vdot: Vec<Expr>,
     /// ψ of every freedom, once they are known.
-    psi: Vec<Force<Expr>>,
+    pub psi: Vec<Force<Expr>>,
 }
 
 impl<'a> Notebook<'a> {
-    fn new(model: &'a Model, symbolic: Model<Expr>) -> Self {
+    fn new(model: &'a Model, symbolic: Symbolic) -> Self {
+        let Symbolic {
+            model: symbolic,
+            rotors,
+            bodies: central,
+        } = symbolic;
         let (nv, tree) = (model.nv(), model.tree());
         let q = Expr::symbols("q", model.nq());
         let rest = vec![Expr::zero(); nv];
@@ -192,8 +352,10 @@ impl<'a> Notebook<'a> {
         let ways = std::iter::once(nowhere)
             .chain((1..=model.body_count()).map(way))
             .collect();
-        let mut notebook = Notebook {
+        Notebook {
             model,
+            rotors,
+            central,
             sections: Vec::new(),
             too_long: None,
             kinematics,
@@ -203,12 +365,10 @@ impl<'a> Notebook<'a> {
             vdot: Expr::symbols("vdot", nv),
             psi: vec![Force::zero(); nv],
             symbolic,
-        };
-        notebook.constants();
-        notebook
+        }
     }
 
-    fn open(&mut self, part: Part, body: usize) {
+    pub(super) fn open(&mut self, part: Part, body: usize) {
         self.sections.push(Section {
             part,
             body,
@@ -217,7 +377,7 @@ impl<'a> Notebook<'a> {
     }
 
     /// Records a definition.
-    fn write(&mut self, name: &str, value: Expr) -> Option<Formula> {
+    pub(super) fn write(&mut self, name: &str, value: Expr) -> Option<Formula> {
         let formula = Formula::of(&[value]).map(|mut list| list.remove(0));
         if formula.is_none() {
             self.too_long.get_or_insert(name.into());
@@ -225,7 +385,7 @@ impl<'a> Notebook<'a> {
         formula
     }
 
-    fn push(&mut self, name: &str, formula: Formula) {
+    pub(super) fn push(&mut self, name: &str, formula: Formula) {
         let section = self.sections.last_mut().expect("one is open");
         section.definitions.push(Definition {
             name: name.into(),
@@ -234,7 +394,7 @@ impl<'a> Notebook<'a> {
     }
 
     /// A result: it is always recorded.
-    fn result(&mut self, name: &str, value: Expr) -> Expr {
+    pub(super) fn result(&mut self, name: &str, value: Expr) -> Expr {
         if let Some(formula) = self.write(name, value) {
             self.push(name, formula);
         }
@@ -242,7 +402,7 @@ impl<'a> Notebook<'a> {
     }
 
     /// An intermediate quantity: numbers and single symbols need no name.
-    fn named(&mut self, name: &str, value: Expr) -> Expr {
+    pub(super) fn named(&mut self, name: &str, value: Expr) -> Expr {
         match self.write(name, value) {
             Some(formula) if formula.is_zero() => Expr::zero(),
             Some(formula) if formula.is_plain() => value,
@@ -254,7 +414,7 @@ impl<'a> Notebook<'a> {
         }
     }
 
-    fn vector(&mut self, name: &str, value: Vec3<Expr>) -> Vec3<Expr> {
+    pub(super) fn vector(&mut self, name: &str, value: Vec3<Expr>) -> Vec3<Expr> {
         let mut made = value.to_array();
         for (x, axis) in made.iter_mut().zip(AXES) {
             *x = self.named(&format!("{name}.{axis}"), *x);
@@ -262,7 +422,7 @@ impl<'a> Notebook<'a> {
         Vec3::from_array(made)
     }
 
-    fn symmetric(&mut self, name: &str, s: Sym3<Expr>) -> Sym3<Expr> {
+    pub(super) fn symmetric(&mut self, name: &str, s: Sym3<Expr>) -> Sym3<Expr> {
         let mut made = [s.xx, s.yy, s.zz, s.xy, s.xz, s.yz];
         for (x, pair) in made.iter_mut().zip(PAIRS) {
             *x = self.named(&format!("{name}.{pair}"), *x);
@@ -281,7 +441,7 @@ impl<'a> Notebook<'a> {
         Mat3::from_rows(rows)
     }
 
-    fn wrench(&mut self, names: [&str; 2], index: &str, f: Force<Expr>) -> Force<Expr> {
+    pub(super) fn wrench(&mut self, names: [&str; 2], index: &str, f: Force<Expr>) -> Force<Expr> {
         Force::new(
             self.vector(&format!("{}[{index}]", names[0]), f.moment),
             self.vector(&format!("{}[{index}]", names[1]), f.force),
@@ -289,7 +449,7 @@ impl<'a> Notebook<'a> {
     }
 
     /// ψ̂, ψ, η: six components under one letter.
-    fn screw(&mut self, name: &str, f: Force<Expr>) -> Force<Expr> {
+    pub(super) fn screw(&mut self, name: &str, f: Force<Expr>) -> Force<Expr> {
         let mut parts = f.to_array();
         for (x, part) in parts.iter_mut().zip(["nx", "ny", "nz", "fx", "fy", "fz"]) {
             *x = self.named(&format!("{name}.{part}"), *x);
@@ -298,7 +458,7 @@ impl<'a> Notebook<'a> {
         Force::new(Vec3::new(a, b, c), Vec3::new(d, e, f))
     }
 
-    fn operator(
+    pub(super) fn operator(
         &mut self,
         letters: [&str; 3],
         index: &str,
@@ -311,7 +471,7 @@ impl<'a> Notebook<'a> {
         }
     }
 
-    fn columns(&self, body: usize) -> Vec<Motion<Expr>> {
+    pub(super) fn columns(&self, body: usize) -> Vec<Motion<Expr>> {
         let range = self.model.tree().dof_range(body);
         (0..range.len())
             .map(|k| self.kinematics.joint_column(&self.symbolic, body, k))
@@ -337,7 +497,7 @@ impl<'a> Notebook<'a> {
     }
 
     /// A vector of the parent in the axes of the body.
-    fn inward(&self, body: usize, x: Vec3<Expr>) -> Vec3<Expr> {
+    pub(super) fn inward(&self, body: usize, x: Vec3<Expr>) -> Vec3<Expr> {
         let way = &self.ways[body];
         let placed = way.placement.rotation.transpose_times(x);
         match way.turn {
@@ -347,7 +507,7 @@ impl<'a> Notebook<'a> {
     }
 
     /// A vector of the body in the axes of the parent.
-    fn outward(&self, body: usize, x: Vec3<Expr>) -> Vec3<Expr> {
+    pub(super) fn outward(&self, body: usize, x: Vec3<Expr>) -> Vec3<Expr> {
         let way = &self.ways[body];
         let turned = match way.turn {
             Some((sin, cos)) => x.turned_z(sin, cos),
@@ -360,6 +520,43 @@ impl<'a> Notebook<'a> {
         let (moment, force) = (self.outward(body, f.moment), self.outward(body, f.force));
         let arm = self.ways[body].placement.translation;
         Force::new(moment + arm.cross(force), force)
+    }
+
+    /// The rates of the positions of a body's joint.
+    pub(super) fn position_rates(&self, body: usize) -> Vec<(Expr, Expr)> {
+        let tree = self.model.tree();
+        let q: Vec<Expr> = Expr::symbols("q", self.model.nq());
+        let mut seeds: Vec<(Expr, Expr)> = Vec::new();
+        let info = &tree.bodies[body];
+        for (k, l) in tree.dof_range(body).enumerate() {
+            for (at, from) in direction(info.kind, k) {
+                let rate = match from {
+                    None => self.v[l],
+                    Some((from, half)) => q[info.q + from] * Expr::constant(half) * self.v[l],
+                };
+                let place = q[info.q + at];
+                match seeds.iter_mut().find(|(known, _)| *known == place) {
+                    Some((_, sum)) => *sum += rate,
+                    None => seeds.push((place, rate)),
+                }
+            }
+        }
+        seeds
+    }
+
+    /// How a column changes, seen from its body.
+    pub(super) fn change(column: Motion<Expr>, seeds: &[(Expr, Expr)]) -> Motion<Expr> {
+        let changing = rates(&column.to_array(), seeds);
+        Motion::new(
+            Vec3::new(changing[0], changing[1], changing[2]),
+            Vec3::new(changing[3], changing[4], changing[5]),
+        )
+    }
+
+    /// What a freedom's effort has to move besides the bodies: its rotor, its spring, its damper.
+    pub(super) fn at_joint(&self, l: usize) -> Expr {
+        let q = Expr::symbols("q", self.model.nq());
+        self.rotors[l] * self.vdot[l] + passive_force(&self.symbolic, &q, &self.v, l)
     }
 
     /// Newton–Euler.
@@ -383,31 +580,11 @@ impl<'a> Notebook<'a> {
             let range = tree.dof_range(i);
             let columns = self.columns(i);
             // the joint's own motion: P v, and P v̇ + Ṗ v with Ṗ in the axes of the body
-            let q: Vec<Expr> = Expr::symbols("q", self.model.nq());
-            let mut seeds: Vec<(Expr, Expr)> = Vec::new();
-            for (k, l) in range.clone().enumerate() {
-                for (at, from) in direction(tree.bodies[i].kind, k) {
-                    let rate = match from {
-                        None => self.v[l],
-                        Some((from, half)) => {
-                            q[tree.bodies[i].q + from] * Expr::constant(half) * self.v[l]
-                        }
-                    };
-                    let place = q[tree.bodies[i].q + at];
-                    match seeds.iter_mut().find(|(known, _)| *known == place) {
-                        Some((_, sum)) => *sum += rate,
-                        None => seeds.push((place, rate)),
-                    }
-                }
-            }
+            let seeds = self.position_rates(i);
             let (mut own, mut rate) = (Motion::zero(), Motion::zero());
             for (column, l) in columns.iter().zip(range) {
                 own = own + *column * self.v[l];
-                let changing = rates(&column.to_array(), &seeds);
-                let changing = Motion::new(
-                    Vec3::new(changing[0], changing[1], changing[2]),
-                    Vec3::new(changing[3], changing[4], changing[5]),
-                );
+                let changing = Self::change(*column, &seeds);
                 rate = rate + *column * self.vdot[l] + changing * self.v[l];
             }
             let two = Expr::constant(2.0);
@@ -435,8 +612,8 @@ impl<'a> Notebook<'a> {
             let total = Force::new(moment, force) + load[i];
             let total = self.wrench(["n", "f"], &i.to_string(), total);
             for (column, l) in self.columns(i).into_iter().zip(tree.dof_range(i)) {
-                let rotor = Expr::constant(self.model.dof(l).armature) * self.vdot[l];
-                self.result(&format!("tau[{l}]"), total.dot(column) + rotor);
+                let more = self.at_joint(l);
+                self.result(&format!("tau[{l}]"), total.dot(column) + more);
             }
             let parent = tree.parent(i);
             if parent != 0 {
@@ -445,31 +622,23 @@ impl<'a> Notebook<'a> {
         }
     }
 
-    /// J' = R J Rᵀ, then about the parent's origin; named after the rotation.
-    fn rigid_out(&mut self, body: usize, own: Rigid) -> Rigid {
+    /// J' = R J Rᵀ with names, then about a point of the parent, from which the present one is at `arm`.
+    pub(super) fn rigid_out(&mut self, body: usize, own: Rigid, arm: Vec3<Expr>) -> Rigid {
         let way = &self.ways[body];
         let mut tensor = own.tensor;
         if let Some((sin, cos)) = way.turn {
             tensor = tensor.turned_z(sin, cos);
         }
         let tensor = tensor.conjugate(way.placement.rotation);
-        let arm = way.placement.translation;
         let first = self.outward(body, own.first);
         let first = self.vector(&format!("hb[{body}]"), first);
         let tensor = self.symmetric(&format!("Ab[{body}]"), tensor);
-        // parallel axes: J + 2 (r·h) 1 − r hᵀ − h rᵀ + m (r·r 1 − r rᵀ)
-        let two = Expr::constant(2.0);
-        let isotropic = arm.dot(first) * two + own.mass * arm.dot(arm);
-        let dyads = Sym3::from_upper(Mat3 {
-            x: arm * first.x + first * arm.x + arm * (own.mass * arm.x),
-            y: arm * first.y + first * arm.y + arm * (own.mass * arm.y),
-            z: arm * first.z + first * arm.z + arm * (own.mass * arm.z),
-        });
-        Rigid {
+        let turned = Rigid {
             mass: own.mass,
-            first: first + arm * own.mass,
-            tensor: tensor + Sym3::isotropic(isotropic) - dyads,
-        }
+            first,
+            tensor,
+        };
+        turned.shifted(arm)
     }
 
     /// Composite bodies.
@@ -489,10 +658,7 @@ impl<'a> Notebook<'a> {
                 false => sum,
             };
             for (column, l) in self.columns(i).into_iter().zip(tree.dof_range(i)) {
-                let mut wrench = Force::new(
-                    own.tensor * column.angular + own.first.cross(column.linear),
-                    column.linear * own.mass + column.angular.cross(own.first),
-                );
+                let mut wrench = own.times(column);
                 let mut j = i;
                 loop {
                     wrench = self.wrench(["N", "F"], &format!("{l},{j}"), wrench);
@@ -500,7 +666,7 @@ impl<'a> Notebook<'a> {
                         if m <= l {
                             let mut entry = wrench.dot(at);
                             if m == l {
-                                entry += Expr::constant(self.model.dof(l).armature);
+                                entry += self.rotors[l];
                             }
                             self.result(&format!("I[{m},{l}]"), entry);
                         }
@@ -514,7 +680,7 @@ impl<'a> Notebook<'a> {
             }
             let parent = tree.parent(i);
             if parent != 0 {
-                let out = self.rigid_out(i, own);
+                let out = self.rigid_out(i, own, self.ways[i].placement.translation);
                 let to = &mut composite[parent];
                 to.mass += out.mass;
                 to.first += out.first;
@@ -523,19 +689,29 @@ impl<'a> Notebook<'a> {
         }
     }
 
+    /// R M Rᵀ with names, then about a point of the parent, from which the present one is at `arm`.
+    pub(super) fn operator_out(
+        &mut self,
+        body: usize,
+        own: ArticulatedInertia<Expr>,
+        arm: Vec3<Expr>,
+    ) -> ArticulatedInertia<Expr> {
+        let way = &self.ways[body];
+        let turned = match way.turn {
+            Some((sin, cos)) => own.turned_z(sin, cos),
+            None => own,
+        };
+        let turned = turned.turned(way.placement.rotation);
+        let turned = self.operator(["Ap", "Bp", "Cp"], &body.to_string(), turned);
+        turned.shifted(arm)
+    }
+
     /// Articulated bodies: U and D.
     fn articulated(&mut self) {
         let n = self.model.body_count();
         let tree = self.model.tree().clone();
-        let mut inertia: Vec<ArticulatedInertia<Expr>> = self
-            .rigid
-            .iter()
-            .map(|rigid| ArticulatedInertia {
-                rotational: rigid.tensor,
-                coupling: Mat3::skew(rigid.first),
-                translational: Sym3::isotropic(rigid.mass),
-            })
-            .collect();
+        let mut inertia: Vec<ArticulatedInertia<Expr>> =
+            self.rigid.iter().map(|rigid| rigid.articulated()).collect();
         for i in (1..=n).rev() {
             self.open(Part::Articulated, i);
             let mut own = self.operator(["Ah", "Bh", "Ch"], &i.to_string(), inertia[i]);
@@ -548,7 +724,7 @@ impl<'a> Notebook<'a> {
                     let wrench = own.times(columns[l]);
                     for m in range.clone().take(l + 1) {
                         let rotor = match m == l {
-                            true => Expr::constant(self.model.dof(l).armature),
+                            true => self.rotors[l],
                             false => Expr::zero(),
                         };
                         self.result(&format!("Ihat[{m},{l}]"), wrench.dot(columns[m]) + rotor);
@@ -559,8 +735,8 @@ impl<'a> Notebook<'a> {
                 let column = columns[l - range.start];
                 let hat = own.times(column);
                 let hat = self.screw(&format!("psihat[{l}]"), hat);
-                let rotor = Expr::constant(self.model.dof(l).armature);
-                let pivot = self.result(&format!("d[{l}]"), hat.dot(column) + rotor);
+                let pivot = hat.dot(column) + self.rotors[l];
+                let pivot = self.result(&format!("d[{l}]"), pivot);
                 let mut psi = self.screw(&format!("psi[{l}]"), hat * pivot.recip());
                 self.psi[l] = psi;
                 if !last || l > range.start {
@@ -586,16 +762,9 @@ impl<'a> Notebook<'a> {
                 }
             }
             if !last {
-                let way = &self.ways[i];
-                let mut turned = own;
-                if let Some((sin, cos)) = way.turn {
-                    turned = turned.turned_z(sin, cos);
-                }
-                let turned = turned.turned(way.placement.rotation);
-                let arm = way.placement.translation;
-                let turned = self.operator(["Ap", "Bp", "Cp"], &i.to_string(), turned);
+                let arm = self.ways[i].placement.translation;
                 let parent = tree.parent(i);
-                inertia[parent] = inertia[parent] + turned.shifted(arm);
+                inertia[parent] = inertia[parent] + self.operator_out(i, own, arm);
             }
         }
     }

@@ -3,18 +3,35 @@
 use super::{Keep, Symbols};
 use crate::{Expr, evaluate, scope};
 use catena::elementary;
-use catena::spatial::Mat3;
+use catena::spatial::{Mat3, Sym3, Vec3};
 use catena::{Model, Scalar};
 use std::cell::Cell;
+
+/// A model whose numbers are symbols.
+pub(super) struct Symbolic {
+    pub model: Model<Expr>,
+    /// Rotor inertias of the freedoms.
+    pub rotors: Vec<Expr>,
+    /// The bodies about their mass centres; entry 0 is the ground.
+    pub bodies: Vec<Central>,
+}
+
+/// A body about its mass centre, in its axes. Without mass it has its origin in place of a mass centre.
+#[derive(Clone, Copy)]
+pub(super) struct Central {
+    pub mass: Expr,
+    pub centre: Vec3<Expr>,
+    pub tensor: Sym3<Expr>,
+}
 
 /// The model with symbols for the selected numbers.
 pub(super) fn symbolic(
     model: &Model,
     symbols: &Symbols,
     values: &mut Vec<(String, f64)>,
-) -> Model<Expr> {
+) -> Symbolic {
     let symbol = |name: &str, _: usize| Expr::symbol(name);
-    with_symbols(model, symbols, Purpose::Formulas, &symbol, values).0
+    with_symbols(model, symbols, Purpose::Formulas, &symbol, values)
 }
 
 /// What the symbols are for.
@@ -35,7 +52,8 @@ pub(crate) fn parametric(
     values: &mut Vec<(String, f64)>,
 ) -> (Model<Expr>, Vec<Expr>) {
     let symbol = |_: &str, k: usize| Expr::symbol(&format!("p[{k}]"));
-    with_symbols(model, &keep.into(), Purpose::Code, &symbol, values)
+    let made = with_symbols(model, &keep.into(), Purpose::Code, &symbol, values);
+    (made.model, made.rotors)
 }
 
 /// The model with other values of the numbers that may be symbols, in their order.
@@ -60,13 +78,14 @@ pub(super) fn general(model: &Model) -> (Model<Expr>, Vec<Expr>) {
         rotations: true,
         ..Keep::ALL
     };
-    with_symbols(
+    let made = with_symbols(
         model,
         &keep.into(),
         Purpose::Proof,
         &symbol,
         &mut Vec::new(),
-    )
+    );
+    (made.model, made.rotors)
 }
 
 /// The angles of R = Rz(first) Rx(second) Rz(third), with as few and as small ones about z as possible.
@@ -100,7 +119,7 @@ fn with_symbols(
     purpose: Purpose,
     symbol: &dyn Fn(&str, usize) -> Expr,
     values: &mut Vec<(String, f64)>,
-) -> (Model<Expr>, Vec<Expr>) {
+) -> Symbolic {
     let Symbols { keep, single } = symbols;
     let mut kept = |is_kept: bool, name: String, value: f64| {
         let is_kept = is_kept || single.contains(&name);
@@ -116,6 +135,7 @@ fn with_symbols(
     let xyz = ["x", "y", "z"];
     // in the order in which `Model::map` traverses a model
     let mut numbers: Vec<Expr> = Vec::new();
+    let mut bodies = Vec::new();
     for i in 0..=model.body_count() {
         let (placement, moments) = (model.placement(i), model.moments(i));
         let r = placement.rotation;
@@ -150,26 +170,35 @@ fn with_symbols(
         }
         let second = moments.second;
         let none = single.is_empty() && !(keep.masses || keep.lengths || keep.inertias);
+        let inertial = model.inertial(i);
+        let t = inertial.tensor;
+        let largest = t.xx.abs().max(t.yy.abs()).max(t.zz.abs());
+        let clean = |x: f64| if x.abs() <= 1e-13 * largest { 0.0 } else { x };
         if i == 0 || moments.mass == 0.0 || none {
             numbers.push(Expr::constant(moments.mass));
             numbers.extend(moments.first.to_array().map(Expr::constant));
             let s = second;
             numbers.extend([s.xx, s.yy, s.zz, s.xy, s.xz, s.yz].map(Expr::constant));
+            bodies.push(Central {
+                mass: Expr::constant(moments.mass),
+                centre: inertial.centre.map(Expr::constant),
+                tensor: t.map(|x| Expr::constant(clean(x))),
+            });
         } else {
-            let inertial = model.inertial(i);
             let mass = kept(keep.masses, format!("m[{i}]"), moments.mass);
             let mut c = [Expr::zero(); 3];
             for ((c, x), axis) in c.iter_mut().zip(inertial.centre.to_array()).zip(xyz) {
                 *c = kept(keep.lengths, format!("c[{i}].{axis}"), x);
             }
-            let t = inertial.tensor;
-            let largest = t.xx.abs().max(t.yy.abs()).max(t.zz.abs());
-            let mut tensor = |name: &str, x: f64| {
-                let x = if x.abs() <= 1e-13 * largest { 0.0 } else { x };
-                kept(keep.inertias, format!("J[{i}].{name}"), x)
-            };
+            let mut tensor =
+                |name: &str, x: f64| kept(keep.inertias, format!("J[{i}].{name}"), clean(x));
             let (xx, yy, zz) = (tensor("xx", t.xx), tensor("yy", t.yy), tensor("zz", t.zz));
             let (xy, xz, yz) = (tensor("xy", t.xy), tensor("xz", t.xz), tensor("yz", t.yz));
+            bodies.push(Central {
+                mass,
+                centre: Vec3::from_array(c),
+                tensor: Sym3::new(xx, yy, zz, xy, xz, yz),
+            });
             // second moments: Σ = ½ tr J − J about the mass centre, and m c cᵀ
             let half = Expr::constant(0.5);
             numbers.push(mass);
@@ -185,11 +214,10 @@ fn with_symbols(
         numbers.push(kept(pitch, format!("pitch[{i}]"), model.pitch(i)));
     }
     let mut rotors = Vec::new();
-    let passive = keep.passive && purpose == Purpose::Code;
+    let passive = keep.passive && purpose != Purpose::Proof;
     for k in 0..model.nv() {
         let dof = model.dof(k);
-        let rotor = keep.rotors && purpose != Purpose::Formulas;
-        rotors.push(kept(rotor, format!("rotor[{k}]"), dof.armature));
+        rotors.push(kept(keep.rotors, format!("rotor[{k}]"), dof.armature));
         numbers.push(rotors[k]);
         numbers.push(kept(passive, format!("damping[{k}]"), dof.damping));
         numbers.push(kept(passive, format!("friction[{k}]"), dof.friction));
@@ -213,5 +241,9 @@ fn with_symbols(
         numbers[at]
     });
     debug_assert_eq!(next.get(), numbers.len());
-    (mapped, rotors)
+    Symbolic {
+        model: mapped,
+        rotors,
+        bodies,
+    }
 }

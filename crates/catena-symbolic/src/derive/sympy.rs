@@ -1,6 +1,6 @@
 //! Equations as a Python module for SymPy.
 
-use super::{Derivation, Equations, Recursion, names};
+use super::{Derivation, Equations, Recursion, has_passive_forces, names};
 use crate::Formula;
 use catena::text::shown;
 use std::fmt::Write;
@@ -86,27 +86,30 @@ impl Derivation {
         text
     }
 
-    /// The matrices in the independent freedoms as Python expressions, row by row: I, C, gravity, tau; None for one that is too
-    /// long. Empty without couplings.
+    /// The matrices in the independent freedoms as Python expressions, row by row: I, C, gravity, passive where joints have springs
+    /// or dampers, tau; None for one that is too long. Empty without couplings.
     pub fn python_independent(&self) -> Vec<(&'static str, Option<Vec<Vec<String>>>)> {
         let Some(it) = &self.independent else {
             return Vec::new();
         };
         let n = it.freedoms.len().max(1);
-        let groups = [
+        let mut groups = vec![
             ("I", &it.inertia, n),
             ("C", &it.coriolis, n),
             ("gravity", &it.gravity, 1),
             ("tau", &it.effort, 1),
         ];
+        if has_passive_forces(&self.model) {
+            groups.insert(3, ("passive", &it.passive, 1));
+        }
         let rows = |list: &Vec<Formula>, columns: usize| -> Vec<Vec<String>> {
             let rows = list.chunks(columns);
             rows.map(|row| row.iter().map(python).collect()).collect()
         };
-        let written = groups.map(|(name, formulas, columns)| {
+        let written = groups.into_iter().map(|(name, formulas, columns)| {
             (name, formulas.as_ref().map(|list| rows(list, columns)))
         });
-        written.to_vec()
+        written.collect()
     }
 
     /// ξ, J and γ of a closed chain as Python expressions, by rows.
@@ -206,15 +209,23 @@ impl Derivation {
                 formulas.as_deref(),
             )
         };
+        let passive = has_passive_forces(&self.model);
+        let efforts = match passive {
+            true => "efforts: I vdot + C v + g_q + passive",
+            false => "efforts: I vdot + C v + g_q",
+        };
         let mut groups = vec![
             group("I", "inertia matrix", n, &e.inertia),
             group("C", "Coriolis and centrifugal terms: C v", n, &e.coriolis),
             group("g_q", "gravity", 1, &e.gravity),
-            group("tau", "efforts: I vdot + C v + g_q", 1, &e.effort),
+            group("tau", efforts, 1, &e.effort),
             group("d", "diagonal of D", 1, &e.pivots),
             group("U", "unit upper triangular: I = U D U^T", n, &e.u),
             group("psi", "row k: psi of freedom k", 6, &e.psi),
         ];
+        if passive {
+            groups.insert(3, group("passive", "springs and dampers", 1, &e.passive));
+        }
         if let Some([rigid, articulated]) = &e.base {
             groups.push(group("I_e", "base block, joints locked", 6, rigid));
             groups.push(group("Ihat_e", "base block, joints free", 6, articulated));

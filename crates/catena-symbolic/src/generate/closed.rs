@@ -140,7 +140,7 @@ impl Loops {
         lines
     }
 
-    fn has_drivers(&self) -> bool {
+    pub(crate) fn has_drivers(&self) -> bool {
         let mut rules = self.model.constraints().iter().map(|c| &c.rule);
         rules.any(|rule| matches!(rule, Rule::Driver { .. }))
     }

@@ -129,6 +129,15 @@ pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
     let mut codes = Vec::new();
     let made_for = model.fingerprint();
     if let Some(loops) = generate::Loops::examined(model)? {
+        if loops.has_drivers() {
+            let message = format!(
+                "compiled code is given no time, which the drivers of `{}` follow",
+                model.name()
+            );
+            return Err(Error::new(ErrorKind::Unsupported, message).hint(
+                "the general algorithm takes it: leave compilation out; source code (`catena generate`) takes it, too",
+            ));
+        }
         let program = loops.kernel(&traced)?;
         let kernel = Kernel::Closed;
         for &width in &widths {

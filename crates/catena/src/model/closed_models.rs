@@ -20,9 +20,12 @@ fn rod() -> Inertial {
     }
 }
 
+/// Angle of the rods of a row of four-bars at the start, rad.
+const ASLANT: f64 = std::f64::consts::FRAC_PI_3;
+
 /// 2N+1 equal rods: N+1 upright ones hinged to the ground 1 m apart, N level ones joining their tops; every hinge is a revolute
-/// joint about z. With all coordinates zero the rods lie along x; upright rods have the angle φ, level ones −φ on the
-/// parallelogram branch.
+/// joint about z. With all coordinates zero the rods lie along x, where two branches meet; upright rods have the angle φ, level ones
+/// −φ on the parallelogram branch. They begin hanging aslant, from where they swing without passing that position.
 pub(super) fn four_bar(n: usize) -> ModelBuilder {
     let mut builder = ModelBuilder::new(&format!("four-bar-{n}"));
     builder.gravity = Vec3::new(0.0, -9.81, 0.0);
@@ -32,6 +35,7 @@ pub(super) fn four_bar(n: usize) -> ModelBuilder {
         builder.link(&upright, rod());
         builder.joint(JointSpec {
             parent_from_joint: at(k as f64),
+            start: vec![-ASLANT],
             ..JointSpec::new(&format!("foot{k}"), JointKind::Revolute, "world", &upright)
         });
         if k < n {
@@ -39,6 +43,7 @@ pub(super) fn four_bar(n: usize) -> ModelBuilder {
             builder.link(&level, rod());
             builder.joint(JointSpec {
                 parent_from_joint: at(1.0),
+                start: vec![ASLANT],
                 ..JointSpec::new(&format!("top{k}"), JointKind::Revolute, &upright, &level)
             });
         }

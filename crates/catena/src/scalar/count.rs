@@ -136,6 +136,13 @@ impl Count {
     }
 }
 
+/// Numbers are equal by their values, whatever is known of them.
+impl PartialEq for Count {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
 impl Add for Count {
     type Output = Self;
     #[inline(never)]

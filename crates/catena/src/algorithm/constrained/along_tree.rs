@@ -30,6 +30,7 @@ use crate::algorithm::Card;
 use crate::algorithm::factorization::Factorization;
 use crate::model::Model;
 use crate::model::joint::{Pivots, any};
+use crate::scalar::Scalar;
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, Sym3, Vec3};
 
 /// Elimination along the tree.
@@ -53,73 +54,73 @@ const REFINEMENTS: usize = 3;
 
 /// Factors of I and of all loops at one configuration, and the last solution.
 #[derive(Clone, Debug)]
-pub(super) struct AlongTree {
+pub(super) struct AlongTree<S = f64> {
     plan: Plan,
-    pub factors: Factorization<f64>,
-    eta: Vec<Force<f64>>,
-    freed: Vec<f64>,
-    matrix: Vec<f64>,
+    pub factors: Factorization<S>,
+    eta: Vec<Force<S>>,
+    freed: Vec<S>,
+    matrix: Vec<S>,
     /// G, in the place of each constraint's own block.
     rank: Vec<usize>,
     most: Vec<usize>,
     /// Σ x m̂ x of each row, before eliminations.
-    size: Vec<f64>,
+    size: Vec<S>,
     /// Smallest pivot that was kept, relative to the largest row of its kind in its constraint.
-    weakest: f64,
+    weakest: S,
     /// Solution: a and λ.
-    pub a: Vec<f64>,
-    pub lambda: Vec<f64>,
-    bottom: Vec<Force<f64>>,
-    mu: Vec<Motion<f64>>,
-    free: Vec<f64>,
-    beta: Vec<f64>,
-    y: Vec<f64>,
-    still: Vec<f64>,
-    residual: Vec<f64>,
-    sum: [Vec<f64>; 2],
-    small: Small,
+    pub a: Vec<S>,
+    pub lambda: Vec<S>,
+    bottom: Vec<Force<S>>,
+    mu: Vec<Motion<S>>,
+    free: Vec<S>,
+    beta: Vec<S>,
+    y: Vec<S>,
+    still: Vec<S>,
+    residual: Vec<S>,
+    sum: [Vec<S>; 2],
+    small: Small<S>,
 }
 
 /// Workspace for one constraint.
 #[derive(Clone, Debug)]
-struct Small {
-    f: Vec<f64>,
-    r: Vec<f64>,
-    column: Vec<f64>,
+struct Small<S> {
+    f: Vec<S>,
+    r: Vec<S>,
+    column: Vec<S>,
     done: Vec<bool>,
 }
 
-impl AlongTree {
-    pub fn new(model: &Model, rows: &Rows<f64>) -> Self {
+impl<S: Scalar<Mask = bool> + PartialEq> AlongTree<S> {
+    pub fn new(model: &Model, rows: &Rows<S>) -> Self {
         AlongTree::of(model, rows, Plan::new(model.tree(), rows))
     }
 
-    pub fn of(model: &Model, rows: &Rows<f64>, plan: Plan) -> Self {
+    pub fn of(model: &Model, rows: &Rows<S>, plan: Plan) -> Self {
         let (n, nv, m) = (model.body_count() + 1, model.nv(), rows.count());
         let widest = plan.widest;
         AlongTree {
             factors: Factorization::new(model),
             eta: vec![Force::zero(); plan.eta],
-            freed: vec![0.0; plan.freed],
-            matrix: vec![0.0; plan.matrix],
+            freed: vec![S::zero(); plan.freed],
+            matrix: vec![S::zero(); plan.matrix],
             rank: vec![0; plan.steps.len()],
             most: vec![usize::MAX; plan.steps.len()],
-            size: vec![0.0; m],
-            weakest: 1.0,
-            a: vec![0.0; nv],
-            lambda: vec![0.0; m],
+            size: vec![S::zero(); m],
+            weakest: S::one(),
+            a: vec![S::zero(); nv],
+            lambda: vec![S::zero(); m],
             bottom: vec![Force::zero(); n],
             mu: vec![Motion::zero(); n],
-            free: vec![0.0; nv],
-            beta: vec![0.0; m],
-            y: vec![0.0; m],
-            still: vec![0.0; nv],
-            residual: vec![0.0; m],
-            sum: [vec![0.0; nv], vec![0.0; m]],
+            free: vec![S::zero(); nv],
+            beta: vec![S::zero(); m],
+            y: vec![S::zero(); m],
+            still: vec![S::zero(); nv],
+            residual: vec![S::zero(); m],
+            sum: [vec![S::zero(); nv], vec![S::zero(); m]],
             small: Small {
-                f: vec![0.0; widest * widest],
-                r: vec![0.0; widest * widest],
-                column: vec![0.0; widest],
+                f: vec![S::zero(); widest * widest],
+                r: vec![S::zero(); widest * widest],
+                column: vec![S::zero(); widest],
                 done: vec![false; widest],
             },
             plan,
@@ -147,12 +148,12 @@ impl AlongTree {
     }
 
     /// How close the rows are to losing rank: approximately a ratio of singular values.
-    pub fn weakest(&self) -> f64 {
+    pub fn weakest(&self) -> S {
         self.weakest.sqrt()
     }
 
     /// Factors of I and of the loops, whose rows must have been evaluated.
-    pub fn factorize(&mut self, model: &Model, q: &[f64], rows: &Rows<f64>) {
+    pub fn factorize(&mut self, model: &Model, q: &[S], rows: &Rows<S>) {
         let tree = model.tree();
         let n = model.body_count();
         let factors = &mut self.factors;
@@ -161,11 +162,11 @@ impl AlongTree {
             let info = tree.nodes[i];
             let setting = model.setting(i, &factors.angles);
             factors.pose[i] = any::pose(info.kind, setting, &q[info.q..]);
-            factors.articulated[i] = model.inertia::<f64>(i).articulated();
+            factors.articulated[i] = model.inertia::<S>(i).articulated();
         }
-        self.matrix.fill(0.0);
-        self.size.fill(0.0);
-        self.weakest = 1.0;
+        self.matrix.fill(S::zero());
+        self.size.fill(S::zero());
+        self.weakest = S::one();
         for i in (1..=n).rev() {
             for step in self.plan.closing_at[i].clone() {
                 let gained = self.close(step, rows);
@@ -185,7 +186,7 @@ impl AlongTree {
     }
 
     /// All rows open at body i pass its joint, (1) and (2).
-    fn pass(&mut self, model: &Model, i: usize, rows: &Rows<f64>) {
+    fn pass(&mut self, model: &Model, i: usize, rows: &Rows<S>) {
         let info = model.tree().nodes[i];
         let factors = &self.factors;
         let pose = factors.pose[i];
@@ -211,7 +212,7 @@ impl AlongTree {
             }
             for r in 0..open.rows {
                 let values = rows.row(block, r);
-                let mut own = [0.0; 6];
+                let mut own = [S::zero(); 6];
                 for k in 0..nv {
                     if entry[k] != NOWHERE {
                         own[k] = values[entry[k]];
@@ -237,14 +238,14 @@ impl AlongTree {
         for pair in &self.plan.pairs[self.plan.pairs_at[i].clone()] {
             let (c, d) = (&open[pair.earlier], &open[pair.later]);
             for r in 0..c.rows {
-                let mut scaled = [0.0; 6];
+                let mut scaled = [S::zero(); 6];
                 for k in 0..nv {
                     scaled[k] = self.freed[c.freed + r * nv + k] / pivots.inverse[k];
                 }
                 let own = pair.earlier == pair.later;
                 let out = &mut self.matrix[pair.at + r * d.rows..pair.at + (r + 1) * d.rows];
                 for s in if own { r } else { 0 }..d.rows {
-                    let mut sum = 0.0;
+                    let mut sum = S::zero();
                     for k in 0..nv {
                         sum += scaled[k] * self.freed[d.freed + s * nv + k];
                     }
@@ -258,7 +259,7 @@ impl AlongTree {
     }
 
     /// Eliminates the multipliers of a constraint, (3) to (5); returns the inertia that the body gains.
-    fn close(&mut self, step: usize, rows: &Rows<f64>) -> ArticulatedInertia<f64> {
+    fn close(&mut self, step: usize, rows: &Rows<S>) -> ArticulatedInertia<S> {
         let Plan {
             steps,
             later,
@@ -273,7 +274,7 @@ impl AlongTree {
         let (rank, weakest) =
             pseudo_factor(diagonal, m, size, wrench, self.most[step], &mut self.small);
         self.rank[step] = rank;
-        self.weakest = self.weakest.min(weakest);
+        self.weakest = least(self.weakest, weakest);
         let g = diagonal;
         let offset = own.diagonal + m * m;
         let column = &mut self.small.column;
@@ -285,7 +286,7 @@ impl AlongTree {
                     column[r] = block[r * d.rows + s];
                 }
                 for j in 0..rank {
-                    let mut sum = 0.0;
+                    let mut sum = S::zero();
                     for r in 0..m {
                         sum += g[r * m + j] * column[r];
                     }
@@ -308,7 +309,7 @@ impl AlongTree {
                     let we = &left[e.at - offset + j * e.rows..];
                     for r in 0..d.rows {
                         let x = wd[r];
-                        if x == 0.0 {
+                        if x == S::zero() {
                             continue;
                         }
                         let out = &mut right[r * e.rows..(r + 1) * e.rows];
@@ -325,7 +326,7 @@ impl AlongTree {
         // h in the place of η
         let mut h = [Force::zero(); 6];
         let mut many = Vec::new();
-        let h: &mut [Force<f64>] = if m <= 6 {
+        let h: &mut [Force<S>] = if m <= 6 {
             &mut h[..m]
         } else {
             many.resize(m, Force::zero());
@@ -352,7 +353,7 @@ impl AlongTree {
     }
 
     /// a and λ of I a = f + Jᵀ λ, J a = b, refined with the residual of the rows. Returns the norm of the remaining residual.
-    pub fn solve(&mut self, model: &Model, rows: &Rows<f64>, f: &[f64], b: &[f64]) -> f64 {
+    pub fn solve(&mut self, model: &Model, rows: &Rows<S>, f: &[S], b: &[S]) -> S {
         self.sweep(model, f, b);
         let [mut sum, mut multipliers] = std::mem::take(&mut self.sum);
         let mut residual = std::mem::take(&mut self.residual);
@@ -361,22 +362,23 @@ impl AlongTree {
         let mut left = remaining(rows, &sum, b, &mut residual);
         for _ in 0..REFINEMENTS {
             let reach = rows_reach(rows, &sum, b);
-            if left <= 16.0 * f64::EPSILON * reach {
+            if !(S::constant(16.0 * f64::EPSILON) * reach).less(left) {
                 break;
             }
             let still = std::mem::take(&mut self.still);
             self.sweep(model, &still, &residual);
             self.still = still;
             for (x, d) in self.a.iter_mut().zip(&sum) {
-                *x += d;
+                *x += *d;
             }
             for (x, d) in self.lambda.iter_mut().zip(&multipliers) {
-                *x += d;
+                *x += *d;
             }
             let next = remaining(rows, &self.a, b, &mut residual);
-            if next.is_nan() || next > 0.5 * left {
+            let half = S::constant(0.5) * left;
+            if !(next.less(half) || next == half) {
                 // no improvement: the remainder is inconsistent with the rows, or round-off
-                if next < left {
+                if next.less(left) {
                     sum.copy_from_slice(&self.a);
                     multipliers.copy_from_slice(&self.lambda);
                     left = next;
@@ -395,7 +397,7 @@ impl AlongTree {
     }
 
     /// One solution, (6) and (7).
-    pub fn sweep(&mut self, model: &Model, f: &[f64], b: &[f64]) {
+    pub fn sweep(&mut self, model: &Model, f: &[S], b: &[S]) {
         let tree = model.tree();
         let n = model.body_count();
         self.beta.copy_from_slice(b);
@@ -414,13 +416,13 @@ impl AlongTree {
             let joint = model.joint_at(i, &factors.angles, &factors.pose[i]);
             let free = &mut self.free[range.clone()];
             let through = joint.inward(self.bottom[i], &f[range], pivots, free);
-            let mut effort = [0.0; 6];
+            let mut effort = [S::zero(); 6];
             for k in 0..nv {
                 effort[k] = free[k] / pivots.inverse[k];
             }
             for open in open {
                 for r in 0..open.rows {
-                    let mut sum = 0.0;
+                    let mut sum = S::zero();
                     for k in 0..nv {
                         sum += self.freed[open.freed + r * nv + k] * effort[k];
                     }
@@ -464,13 +466,13 @@ impl AlongTree {
     }
 
     /// (6); returns the wrench that the body gains.
-    fn gather(&mut self, step: usize) -> Force<f64> {
+    fn gather(&mut self, step: usize) -> Force<S> {
         let own = &self.plan.steps[step];
         let (m, rank) = (own.rows, self.rank[step]);
         let g = &self.matrix[own.diagonal..own.diagonal + m * m];
         let mut gained = Force::zero();
         for j in 0..rank {
-            let mut y = 0.0;
+            let mut y = S::zero();
             for r in 0..m {
                 y += g[r * m + j] * self.beta[own.first + r];
             }
@@ -481,7 +483,7 @@ impl AlongTree {
             for d in &self.plan.later[own.later.clone()] {
                 let w = &self.matrix[d.at + j * d.rows..d.at + (j + 1) * d.rows];
                 for (s, w) in w.iter().enumerate() {
-                    self.beta[d.first + s] -= w * y;
+                    self.beta[d.first + s] -= *w * y;
                 }
             }
         }
@@ -489,12 +491,12 @@ impl AlongTree {
     }
 
     /// λ of a constraint, (7).
-    fn spread(&mut self, step: usize, mu: Motion<f64>) {
+    fn spread(&mut self, step: usize, mu: Motion<S>) {
         let own = &self.plan.steps[step];
         let (m, rank) = (own.rows, self.rank[step]);
         let g = &self.matrix[own.diagonal..own.diagonal + m * m];
         for r in 0..m {
-            self.lambda[own.first + r] = 0.0;
+            self.lambda[own.first + r] = S::zero();
         }
         for j in 0..rank {
             let mut t = self.y[own.first + j];
@@ -504,7 +506,7 @@ impl AlongTree {
             for d in &self.plan.later[own.later.clone()] {
                 let w = &self.matrix[d.at + j * d.rows..d.at + (j + 1) * d.rows];
                 for (s, w) in w.iter().enumerate() {
-                    t -= w * self.lambda[d.first + s];
+                    t -= *w * self.lambda[d.first + s];
                 }
             }
             for r in 0..m {
@@ -514,35 +516,50 @@ impl AlongTree {
     }
 }
 
+/// The larger of two numbers.
+fn most<S: Scalar>(a: S, b: S) -> S {
+    S::select(a.less(b), b, a)
+}
+
+/// The smaller of two numbers.
+fn least<S: Scalar>(a: S, b: S) -> S {
+    S::select(b.less(a), b, a)
+}
+
+/// |x|.
+fn size_of<S: Scalar>(x: S) -> S {
+    S::select(x.less(S::zero()), -x, x)
+}
+
 /// residual = b − J a; its length.
-fn remaining(rows: &Rows<f64>, a: &[f64], b: &[f64], residual: &mut [f64]) -> f64 {
+fn remaining<S: Scalar>(rows: &Rows<S>, a: &[S], b: &[S], residual: &mut [S]) -> S {
     rows.times(a, residual);
-    let mut sum = 0.0;
+    let mut sum = S::zero();
     for (r, b) in residual.iter_mut().zip(b) {
-        *r = b - *r;
+        *r = *b - *r;
         sum += *r * *r;
     }
     sum.sqrt()
 }
 
 /// The larger of the norms of b and of the sums |J| |a|: the scale of round-off of the residual.
-pub(super) fn rows_reach(rows: &Rows<f64>, a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0f64; 2];
+pub(super) fn rows_reach<S: Scalar<Mask = bool>>(rows: &Rows<S>, a: &[S], b: &[S]) -> S {
+    let mut sums = [S::zero(); 2];
     for block in rows.blocks() {
         for k in 0..block.rows {
-            let mut sum = 0.0;
+            let mut sum = S::zero();
             for (&column, entry) in block.columns.iter().zip(rows.row(block, k)) {
-                sum += (entry * a[column]).abs();
+                sum += size_of(*entry * a[column]);
             }
             sums[0] += sum * sum;
             sums[1] += b[block.first + k] * b[block.first + k];
         }
     }
-    sums[0].max(sums[1]).sqrt()
+    most(sums[0], sums[1]).sqrt()
 }
 
 /// h hᵀ as an inertia.
-fn square(h: Force<f64>) -> ArticulatedInertia<f64> {
+fn square<S: Scalar>(h: Force<S>) -> ArticulatedInertia<S> {
     let Vec3 { x, y, z } = h.force;
     ArticulatedInertia {
         rotational: Sym3::outer(h.moment),
@@ -560,30 +577,30 @@ fn square(h: Force<f64>) -> ArticulatedInertia<f64> {
 ///
 /// Pivots are chosen and judged relative to the magnitude of the row before elimination, which is the scale of
 /// round-off.
-fn pseudo_factor(
-    a: &mut [f64],
+fn pseudo_factor<S: Scalar<Mask = bool>>(
+    a: &mut [S],
     m: usize,
-    size: &[f64],
-    wrench: &[Force<f64>],
-    most: usize,
-    small: &mut Small,
-) -> (usize, f64) {
+    size: &[S],
+    wrench: &[Force<S>],
+    limit: usize,
+    small: &mut Small<S>,
+) -> (usize, S) {
     let Small { f, r, done, .. } = small;
-    let largest = size.iter().fold(0.0f64, |x, &s| x.max(s));
+    let largest = size.iter().fold(S::zero(), |x, &s| most(x, s));
     for i in 0..m {
-        done[i] = size[i] <= NOTHING * largest;
+        done[i] = !(S::constant(NOTHING) * largest).less(size[i]);
         for j in 0..i {
             a[i * m + j] = a[j * m + i];
         }
     }
-    let is_force = |i: usize| wrench[i].force.dot(wrench[i].force) > 0.5;
+    let is_force = |i: usize| S::constant(0.5).less(wrench[i].force.dot(wrench[i].force));
     let mut rank = 0;
-    let mut weakest = 1.0f64;
-    while rank < m.min(most) {
-        let mut best = (m, DEPENDENT);
+    let mut weakest = S::one();
+    while rank < m.min(limit) {
+        let mut best = (m, S::constant(DEPENDENT));
         for i in 0..m {
             let ratio = a[i * m + i] / size[i];
-            if !done[i] && ratio > best.1 {
+            if !done[i] && best.1.less(ratio) {
                 best = (i, ratio);
             }
         }
@@ -594,10 +611,10 @@ fn pseudo_factor(
         let mut kind = size[p];
         for i in 0..m {
             if is_force(i) == is_force(p) {
-                kind = kind.max(size[i]);
+                kind = most(kind, size[i]);
             }
         }
-        weakest = weakest.min(a[p * m + p] / kind);
+        weakest = least(weakest, a[p * m + p] / kind);
         done[p] = true;
         let root = a[p * m + p].sqrt();
         for i in 0..m {
@@ -611,39 +628,40 @@ fn pseudo_factor(
             }
         }
         for i in 0..m {
-            a[i * m + p] = 0.0;
-            a[p * m + i] = 0.0;
+            a[i * m + p] = S::zero();
+            a[p * m + i] = S::zero();
         }
         rank += 1;
     }
     // F = Q R by Gram and Schmidt, twice; G = Q R⁻ᵀ
     for j in 0..rank {
         for i in 0..rank {
-            r[j * m + i] = 0.0;
+            r[j * m + i] = S::zero();
         }
         for _ in 0..2 {
             for k in 0..j {
-                let mut dot = 0.0;
+                let mut dot = S::zero();
                 for i in 0..m {
                     dot += f[i * m + k] * f[i * m + j];
                 }
                 r[k * m + j] += dot;
                 for i in 0..m {
-                    f[i * m + j] -= dot * f[i * m + k];
+                    let part = dot * f[i * m + k];
+                    f[i * m + j] -= part;
                 }
             }
         }
-        let mut norm = 0.0;
+        let mut norm = S::zero();
         for i in 0..m {
             norm += f[i * m + j] * f[i * m + j];
         }
         let norm = norm.sqrt();
         r[j * m + j] = norm;
         for i in 0..m {
-            f[i * m + j] /= norm;
+            f[i * m + j] = f[i * m + j] / norm;
         }
     }
-    a[..m * m].fill(0.0);
+    a[..m * m].fill(S::zero());
     for i in 0..m {
         // row i of G: g Rᵀ = q
         for j in (0..rank).rev() {

@@ -10,8 +10,9 @@ use crate::doors::{all_finite, too_large};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 use crate::residual::larger;
+use crate::scalar::{Count, Operations};
 use crate::spatial::Force;
-use crate::state::State;
+use crate::state::{State, StateView};
 use std::sync::Arc;
 
 /// Residuals (m, rad, m/s, rad/s) below which a loop counts as closed.
@@ -347,7 +348,7 @@ impl ClosedChain {
     ) -> Result<()> {
         self.work.solve(
             &self.model,
-            state,
+            state.view(),
             tau,
             external,
             self.stabilisation,
@@ -365,6 +366,30 @@ impl ClosedChain {
             .hint("a loop may be turned by 180° against its joint, a wheel may lie flat, or a state is too large for double precision"));
         }
         Ok(())
+    }
+
+    /// The operations of the accelerations at a state, counted: those of the route in use with the rows of the last evaluation, which are
+    /// given. Forward dynamics of the tree is among them, or its inverse dynamics where loops are eliminated along it.
+    pub fn count(&self, state: &State, tau: &[f64], external: &[Force<f64>]) -> Operations {
+        let list = |x: &[f64]| -> Vec<Count> { x.iter().copied().map(Count::variable).collect() };
+        let (q, v, tau) = (list(&state.q), list(&state.v), list(tau));
+        let load = |w: &Force<f64>| {
+            Force::new(w.moment.map(Count::variable), w.force.map(Count::variable))
+        };
+        let external: Vec<Force<Count>> = external.iter().map(load).collect();
+        let mut work = self.work.map(&self.model, Count::variable);
+        // numbers of a base at rest are zeros that cost nothing
+        let base = state.lift::<Count>().base;
+        let state = StateView {
+            q: &q,
+            v: &v,
+            base: &base,
+        };
+        let model = &self.model;
+        let ((), operations) = Count::measure(|| {
+            work.solve(model, state, &tau, &external, self.stabilisation, true);
+        });
+        operations
     }
 
     pub(crate) fn motion(&self) -> ClosedMotion<'_> {

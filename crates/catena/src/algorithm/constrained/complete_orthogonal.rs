@@ -10,29 +10,30 @@
 //! from consistency. The product BᵀB is never formed, so small singular values of B keep their digits.
 
 use crate::matrix::Matrix;
+use crate::scalar::Scalar;
 
 /// Singular values below this fraction of the largest count as zero.
 pub const RANK_TOLERANCE: f64 = 1e-9;
 
 /// The decomposition, with a workspace for matrices of one size.
 #[derive(Clone, Debug)]
-pub struct CompleteOrthogonal {
+pub struct CompleteOrthogonal<S = f64> {
     height: usize,
     width: usize,
     rank: usize,
     /// B by columns, then reflections and R.
-    b: Vec<f64>,
+    b: Vec<S>,
     pivot: Vec<usize>,
-    diagonal: Vec<f64>,
+    diagonal: Vec<S>,
     /// Largest column that was dropped.
-    dropped: f64,
+    dropped: S,
     /// Rᵀ by columns of length `width`, then reflections and T.
-    t: Vec<f64>,
-    t_diagonal: Vec<f64>,
-    y: Vec<f64>,
+    t: Vec<S>,
+    t_diagonal: Vec<S>,
+    y: Vec<S>,
 }
 
-impl CompleteOrthogonal {
+impl<S: Scalar<Mask = bool> + PartialEq> CompleteOrthogonal<S> {
     /// A workspace for matrices with these numbers of rows and columns.
     pub fn new(height: usize, width: usize) -> Self {
         let most = height.min(width);
@@ -40,31 +41,31 @@ impl CompleteOrthogonal {
             height,
             width,
             rank: 0,
-            b: vec![0.0; height * width],
+            b: vec![S::zero(); height * width],
             pivot: (0..width).collect(),
-            diagonal: vec![0.0; most],
-            dropped: 0.0,
-            t: vec![0.0; width * most],
-            t_diagonal: vec![0.0; most],
-            y: vec![0.0; width],
+            diagonal: vec![S::zero(); most],
+            dropped: S::zero(),
+            t: vec![S::zero(); width * most],
+            t_diagonal: vec![S::zero(); most],
+            y: vec![S::zero(); width],
         }
     }
 
     /// Decomposes Bᵀ, given by rows: row i of `transposed` is column i of B. The rank is at most `most`.
-    pub fn decompose(&mut self, transposed: &Matrix, tolerance: f64, most: usize) {
+    pub fn decompose(&mut self, transposed: &Matrix<S>, tolerance: f64, most: usize) {
         let (height, width) = (self.height, self.width);
         self.b.copy_from_slice(transposed.as_slice());
         for (k, pivot) in self.pivot.iter_mut().enumerate() {
             *pivot = k;
         }
         self.rank = 0;
-        self.dropped = 0.0;
-        let mut first = 0.0f64;
+        self.dropped = S::zero();
+        let mut first = S::zero();
         for j in 0..height.min(width) {
-            let mut best = (j, -1.0f64);
+            let mut best = (j, S::constant(-1.0));
             for c in j..width {
                 let length = norm(&self.b[c * height + j..(c + 1) * height]);
-                if length > best.1 {
+                if best.1.less(length) {
                     best = (c, length);
                 }
             }
@@ -72,7 +73,7 @@ impl CompleteOrthogonal {
                 first = best.1;
             }
             // a NaN column is never chosen; the right-hand side then shows it
-            if j >= most || best.1 <= tolerance * first {
+            if j >= most || !(S::constant(tolerance) * first).less(best.1) {
                 self.dropped = best.1;
                 break;
             }
@@ -94,7 +95,7 @@ impl CompleteOrthogonal {
         let rank = self.rank;
         for i in 0..rank {
             let column = &mut self.t[i * width..(i + 1) * width];
-            column.fill(0.0);
+            column.fill(S::zero());
             column[self.pivot[i]] = self.diagonal[i];
             for c in i + 1..width {
                 column[self.pivot[c]] = self.b[c * height + i];
@@ -116,17 +117,18 @@ impl CompleteOrthogonal {
     }
 
     /// Which column was pivot k, and the norm of its remainder.
-    pub fn pivot(&self, k: usize) -> (usize, f64) {
-        (self.pivot[k], self.diagonal[k].abs())
+    pub fn pivot(&self, k: usize) -> (usize, S) {
+        let d = self.diagonal[k];
+        (self.pivot[k], S::select(d.less(S::zero()), -d, d))
     }
 
     /// Norm of the largest column that counts as dependent: approximately the distance of B from a matrix of this rank.
-    pub fn dropped(&self) -> f64 {
+    pub fn dropped(&self) -> S {
         self.dropped
     }
 
     /// λ = (BᵀB)⁺ c in place; returns the distance of c from the range of BᵀB.
-    pub fn solve(&mut self, c: &mut [f64]) -> f64 {
+    pub fn solve(&mut self, c: &mut [S]) -> S {
         let (width, rank) = (self.width, self.rank);
         self.y.copy_from_slice(c);
         for j in 0..rank {
@@ -148,26 +150,28 @@ impl CompleteOrthogonal {
             self.y[i] = sum / self.t_diagonal[i];
         }
         c.copy_from_slice(&self.y);
-        c[rank..].fill(0.0);
+        c[rank..].fill(S::zero());
         self.back(c);
         outside
     }
 
     /// Column k of an orthonormal basis of the null space of B, 0 ≤ k < columns − rank.
-    pub fn null_vector(&self, k: usize, out: &mut [f64]) {
-        out.fill(0.0);
-        out[self.rank + k] = 1.0;
+    pub fn null_vector(&self, k: usize, out: &mut [S]) {
+        out.fill(S::zero());
+        out[self.rank + k] = S::one();
         self.back(out);
     }
 
     /// Q x of the second factorization.
-    fn back(&self, x: &mut [f64]) {
+    fn back(&self, x: &mut [S]) {
         let width = self.width;
         for j in (0..self.rank).rev() {
             apply(&self.t[j * width + j..(j + 1) * width], &mut x[j..]);
         }
     }
+}
 
+impl CompleteOrthogonal {
     /// The nonzero singular values of B, largest first, by one-sided Jacobi rotations of T.
     pub fn singular_values(&self) -> Vec<f64> {
         let rank = self.rank;
@@ -210,33 +214,37 @@ impl CompleteOrthogonal {
     }
 }
 
-fn dot(x: &[f64], y: &[f64]) -> f64 {
-    x.iter().zip(y).map(|(x, y)| x * y).sum()
+fn dot<S: Scalar>(x: &[S], y: &[S]) -> S {
+    let mut sum = S::zero();
+    for (x, y) in x.iter().zip(y) {
+        sum += *x * *y;
+    }
+    sum
 }
 
-pub(super) fn norm(x: &[f64]) -> f64 {
+pub(super) fn norm<S: Scalar>(x: &[S]) -> S {
     dot(x, x).sqrt()
 }
 
 /// Replaces x by the vector u of the reflection E − u uᵀ, |u|² = 2, that takes x to a multiple of its first axis; returns that
 /// multiple. A zero vector gives the identity.
-fn reflect(x: &mut [f64]) -> f64 {
+fn reflect<S: Scalar<Mask = bool> + PartialEq>(x: &mut [S]) -> S {
     let length = norm(x);
-    if length == 0.0 {
-        return 0.0;
+    if length == S::zero() {
+        return S::zero();
     }
-    let image = if x[0] > 0.0 { -length } else { length };
+    let image = S::select(S::zero().less(x[0]), -length, length);
     x[0] -= image;
     // |x − image e₁|² = 2 (length² + |x₀| length)
-    let scale = std::f64::consts::SQRT_2 / norm(x);
+    let scale = S::constant(std::f64::consts::SQRT_2) / norm(x);
     x.iter_mut().for_each(|x| *x *= scale);
     image
 }
 
-fn apply(reflection: &[f64], x: &mut [f64]) {
+fn apply<S: Scalar>(reflection: &[S], x: &mut [S]) {
     let product = dot(reflection, x);
     for (x, u) in x.iter_mut().zip(reflection) {
-        *x -= product * u;
+        *x -= product * *u;
     }
 }
 

@@ -29,6 +29,7 @@ use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
 use crate::matrix::Matrix;
 use crate::model::Model;
+use crate::scalar::Scalar;
 use crate::spatial::Force;
 use crate::state::{Base, State, StateView};
 
@@ -53,17 +54,17 @@ pub enum Route {
 
 /// Workspace and result.
 #[derive(Clone, Debug)]
-pub struct CutLoops {
+pub struct CutLoops<S: Scalar = f64> {
     /// The rows at the last state.
-    pub rows: Rows<f64>,
+    pub rows: Rows<S>,
     /// Poses and velocities at the last state, accelerations at v̇ = 0.
-    pub kinematics: Kinematics<f64>,
+    pub kinematics: Kinematics<S>,
     /// Forward dynamics of the tree; its factors are those of the last state.
-    pub tree: ForwardDynamics<f64>,
+    pub tree: ForwardDynamics<S>,
     /// B of the last state, decomposed; empty while loops are eliminated along the tree.
-    pub decomposition: CompleteOrthogonal,
+    pub decomposition: CompleteOrthogonal<S>,
     /// Elimination along the tree, if in use.
-    pub(super) along: Option<Box<AlongTree>>,
+    pub(super) along: Option<Box<AlongTree<S>>>,
     /// Approximate number of multiplications of each method.
     pub(super) costs: [f64; 2],
     /// Singular values below this fraction of the largest count as zero.
@@ -71,25 +72,25 @@ pub struct CutLoops {
     /// Upper limit of the rank.
     pub most: usize,
     /// Accelerations of the tree with every loop open; along the tree: efforts minus those of the tree at v̇ = 0.
-    pub free: Vec<f64>,
+    pub free: Vec<S>,
     /// Accelerations.
-    pub vdot: Vec<f64>,
+    pub vdot: Vec<S>,
     /// Multipliers.
-    pub lambda: Vec<f64>,
+    pub lambda: Vec<S>,
     /// b of J v̇ = b.
-    pub right_side: Vec<f64>,
+    pub right_side: Vec<S>,
     /// Part of b − J a₀ that no motion can produce (length), and the length of the larger of b and J a₀.
-    pub inconsistency: [f64; 2],
-    half: Matrix,
+    pub inconsistency: [S; 2],
+    half: Matrix<S>,
     /// Held freedoms: the last rows.
     held: Vec<usize>,
     /// Positions at which the factors were computed, while they are valid for the rows.
-    made_at: Option<Vec<f64>>,
-    inverse: InverseDynamics<f64>,
-    still: Vec<f64>,
-    correction: Vec<f64>,
+    made_at: Option<Vec<S>>,
+    inverse: InverseDynamics<S>,
+    still: Vec<S>,
+    correction: Vec<S>,
     /// Multipliers of the last correction.
-    change: Vec<f64>,
+    change: Vec<S>,
 }
 
 impl CutLoops {
@@ -97,11 +98,42 @@ impl CutLoops {
     /// freedoms.
     pub(super) fn new(model: &Model, axes: Axes, more: &[usize], held: &[usize]) -> Self {
         let rows = Rows::with_more(model, axes, more, held);
-        let (m, nv) = (rows.count(), model.nv());
         let plan = Plan::new(model.tree(), &rows);
-        let costs = [dense_cost(&rows, model.body_count(), nv), plan.cost];
-        let along = (m > FEW_ROWS && costs[1] < costs[0])
+        let costs = [dense_cost(&rows, model.body_count(), model.nv()), plan.cost];
+        let along = (rows.count() > FEW_ROWS && costs[1] < costs[0])
             .then(|| Box::new(AlongTree::of(model, &rows, plan)));
+        CutLoops::of(model, rows, along, costs, held)
+    }
+
+    /// Workspace in another scalar for the same rows, by the same route and with the same limits of rank. Nothing is factorized.
+    pub(super) fn map<T: Scalar<Mask = bool> + PartialEq>(
+        &self,
+        model: &Model,
+        to: impl Fn(f64) -> T,
+    ) -> CutLoops<T> {
+        let rows = self.rows.map(to);
+        let along = self.along.as_ref().map(|along| {
+            let mut made = AlongTree::new(model, &rows);
+            made.limit(along.limits());
+            Box::new(made)
+        });
+        CutLoops {
+            tolerance: self.tolerance,
+            most: self.most,
+            ..CutLoops::of(model, rows, along, self.costs, &self.held)
+        }
+    }
+}
+
+impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
+    fn of(
+        model: &Model,
+        rows: Rows<S>,
+        along: Option<Box<AlongTree<S>>>,
+        costs: [f64; 2],
+        held: &[usize],
+    ) -> Self {
+        let (m, nv, zero) = (rows.count(), model.nv(), S::zero());
         CutLoops {
             rows,
             kinematics: Kinematics::new(model),
@@ -111,21 +143,23 @@ impl CutLoops {
             costs,
             tolerance: RANK_TOLERANCE,
             most: usize::MAX,
-            free: vec![0.0; nv],
-            vdot: vec![0.0; nv],
-            lambda: vec![0.0; m],
-            right_side: vec![0.0; m],
-            inconsistency: [0.0; 2],
+            free: vec![zero; nv],
+            vdot: vec![zero; nv],
+            lambda: vec![zero; m],
+            right_side: vec![zero; m],
+            inconsistency: [zero; 2],
             half: Matrix::zeros(0, 0),
             held: held.to_vec(),
             made_at: None,
             inverse: InverseDynamics::new(model),
-            still: vec![0.0; nv],
-            correction: vec![0.0; nv],
-            change: vec![0.0; m],
+            still: vec![zero; nv],
+            correction: vec![zero; nv],
+            change: vec![zero; m],
         }
     }
+}
 
+impl CutLoops {
     /// The route in use.
     pub(super) fn route(&self) -> Route {
         match self.along {
@@ -184,10 +218,12 @@ impl CutLoops {
         };
         factors.singular_freedom().map(|k| (k, factors.inverse[k]))
     }
+}
 
+impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
     /// Factors at a configuration whose rows are evaluated. J of the model's constraints depends on q alone, so that its factors
     /// stay valid; `others` says that there are rows that may depend on more.
-    pub(super) fn factorize(&mut self, model: &Model, q: &[f64], others: bool) {
+    pub(super) fn factorize(&mut self, model: &Model, q: &[S], others: bool) {
         if !others && self.made_at.as_deref() == Some(q) {
             return;
         }
@@ -199,7 +235,7 @@ impl CutLoops {
     }
 
     /// Records the positions of the factors.
-    fn made(&mut self, q: &[f64]) {
+    fn made(&mut self, q: &[S]) {
         let made_at = self.made_at.get_or_insert_default();
         made_at.clear();
         made_at.extend_from_slice(q);
@@ -212,7 +248,7 @@ impl CutLoops {
 
     /// The tree's own factors and the decomposition of all rows, whatever the route. The factors are those that forward dynamics
     /// leaves, as in [`solve`](Self::solve), to the last bit: results must not depend on which of the two came first.
-    pub(super) fn factorize_dense(&mut self, model: &Model, q: &[f64]) {
+    pub(super) fn factorize_dense(&mut self, model: &Model, q: &[S]) {
         self.made_at = None;
         let (still, base) = (&self.still, Base::fixed());
         articulated_bodies::kernel(
@@ -229,7 +265,9 @@ impl CutLoops {
         );
         self.decompose(model);
     }
+}
 
+impl CutLoops {
     /// Limits the rank to its present value.
     pub(super) fn keep_rank(&mut self) {
         self.made_at = None;
@@ -262,7 +300,9 @@ impl CutLoops {
         self.rows
             .evaluate(model, time, &state.q, &state.v, &self.kinematics);
     }
+}
 
+impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
     /// B = D^(−1/2) U⁻¹ Jᵀ of the rows evaluated and the factors made, decomposed.
     fn decompose(&mut self, model: &Model) {
         let (m, nv) = (self.rows.count(), model.nv());
@@ -288,38 +328,32 @@ impl CutLoops {
     pub(super) fn solve(
         &mut self,
         model: &Model,
-        state: &State,
-        tau: &[f64],
-        external: &[Force<f64>],
+        state: StateView<'_, S>,
+        tau: &[S],
+        external: &[Force<S>],
         stabilisation: Stabilisation,
         others: bool,
     ) {
         self.rows.right_side(stabilisation, &mut self.right_side);
         if self.along.is_some() {
-            self.factorize(model, &state.q, others);
+            self.factorize(model, state.q, others);
             self.solve_along(model, state, tau, external);
             return;
         }
-        forward_dynamics(
-            model,
-            state.view(),
-            tau,
-            external,
-            &mut self.tree,
-            &mut self.free,
-        ); // (68); it leaves the factors of the tree
-        if others || self.made_at.as_deref() != Some(&state.q) {
+        forward_dynamics(model, state, tau, external, &mut self.tree, &mut self.free); // (68); it leaves the factors of the tree
+        if others || self.made_at.as_deref() != Some(state.q) {
             self.decompose(model);
-            self.made(&state.q);
+            self.made(state.q);
         }
         self.rows.times(&self.free, &mut self.lambda);
-        let scale = norm(&self.lambda).max(norm(&self.right_side));
+        let [reach, scale] = [norm(&self.lambda), norm(&self.right_side)];
+        let scale = S::select(scale.less(reach), reach, scale);
         for (lambda, b) in self.lambda.iter_mut().zip(&self.right_side) {
-            *lambda = b - *lambda;
+            *lambda = *b - *lambda;
         }
         let outside = self.decomposition.solve(&mut self.lambda);
         self.inconsistency = [outside, scale];
-        self.correction.fill(0.0);
+        self.correction.fill(S::zero());
         self.rows
             .add_transpose_times(&self.lambda, &mut self.correction);
         self.tree.factors.solve(model, &mut self.correction); // (73)
@@ -330,17 +364,23 @@ impl CutLoops {
     }
 
     /// Accelerations and multipliers, by elimination along the tree.
-    fn solve_along(&mut self, model: &Model, state: &State, tau: &[f64], external: &[Force<f64>]) {
+    fn solve_along(
+        &mut self,
+        model: &Model,
+        state: StateView<'_, S>,
+        tau: &[S],
+        external: &[Force<S>],
+    ) {
         inverse_dynamics(
             model,
-            state.view(),
+            state,
             &self.still,
             external,
             &mut self.inverse,
             &mut self.free,
         );
         for (f, tau) in self.free.iter_mut().zip(tau) {
-            *f = tau - *f;
+            *f = *tau - *f;
         }
         let Some(along) = &mut self.along else {
             return;
@@ -352,6 +392,16 @@ impl CutLoops {
         self.drive_held();
     }
 
+    /// Held freedoms have the accelerations of their rows, zero unless they are driven, without round-off.
+    fn drive_held(&mut self) {
+        let first = self.rows.count() - self.held.len();
+        for (&k, bias) in self.held.iter().zip(&self.rows.bias[first..]) {
+            self.vdot[k] = S::zero() - *bias;
+        }
+    }
+}
+
+impl CutLoops {
     /// The smallest step (in the metric of I) that removes `c` to first order, x = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ c, from factors already made; it is
     /// kept as [`correction`](Self::correction). Returns the norm of the part of c that no step can remove.
     pub(super) fn remove(&mut self, model: &Model, c: &[f64]) -> f64 {
@@ -393,14 +443,6 @@ impl CutLoops {
         self.rows
             .add_transpose_times(&self.change, &mut self.correction);
         self.tree.factors.solve(model, &mut self.correction);
-    }
-
-    /// Held freedoms have the accelerations of their rows, zero unless they are driven, without round-off.
-    fn drive_held(&mut self) {
-        let first = self.rows.count() - self.held.len();
-        for (&k, bias) in self.held.iter().zip(&self.rows.bias[first..]) {
-            self.vdot[k] = 0.0 - bias;
-        }
     }
 
     /// The last answer, or the last correction and its multipliers.

@@ -181,6 +181,23 @@ impl<S: Scalar> Rows<S> {
         }
     }
 
+    /// The same rows in another scalar.
+    pub(super) fn map<T: Scalar>(&self, to: impl Fn(S) -> T) -> Rows<T> {
+        let list = |list: &[S]| list.iter().map(|x| to(*x)).collect();
+        let force = |f: &Force<S>| Force::new(f.moment.map(&to), f.force.map(&to));
+        Rows {
+            axes: self.axes,
+            blocks: self.blocks.clone(),
+            values: list(&self.values),
+            residual: list(&self.residual),
+            rate: list(&self.rate),
+            bias: list(&self.bias),
+            wrench: self.wrench.iter().map(force).collect(),
+            point: self.point.iter().map(|x| x.map(&to)).collect(),
+            gap: self.gap.iter().map(|x| x.map(&to)).collect(),
+        }
+    }
+
     /// Number of rows m.
     pub fn count(&self) -> usize {
         self.residual.len()
