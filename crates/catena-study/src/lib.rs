@@ -32,10 +32,12 @@ pub use distribution::Spread;
 pub use journal::{Journal, Origin, lines_of, samples_of};
 pub use ledger::{Carried, Ledger, Mode};
 pub use model_path::{ModelText, Pointer as ModelPointer};
-pub use optimum::{Evaluation, Optimum, optimize};
+pub use optimum::{Evaluation, Gradients, Optimum, optimize};
 pub use pictures::distributions;
 pub use results::{ResultFormat, write_results};
 pub use runner::{Experiment, Sample, carry_out};
 pub use sensitivity::{Influence, Method, influences, rank_correlation, sobol_indices};
-pub use study::{Goal, Limit, Measure, Parameter, PathText, Setting, SettingValue, Study};
+pub use study::{
+    Goal, Limit, Measure, Parameter, PathText, Search, Setting, SettingValue, Study,
+};
 pub use summary::Summary;

@@ -185,6 +185,7 @@ impl Audit {
 }
 
 /// Audits a run, sample by sample.
+#[derive(Clone)]
 pub(crate) struct Auditor {
     model: Model,
     /// Free-floating with gravity as the only external force: momentum is known.

@@ -528,6 +528,20 @@ impl Simulation {
         Ok(())
     }
 
+    /// The samples of a motion (q, v, W and D at their times) that is not that of the run. The run has not begun, and does not by this.
+    pub(super) fn look_along(&mut self, motion: &[f64], samples: &mut Vec<Sample>) -> Result<()> {
+        let auditor = self.auditor.clone();
+        let mut looked = Ok(());
+        for (k, y) in motion.chunks_exact(self.y.len()).enumerate() {
+            looked = self.emit(self.sample_time(k as u64), y, samples);
+            if looked.is_err() {
+                break;
+            }
+        }
+        (self.samples, self.auditor) = (0, auditor);
+        looked
+    }
+
     /// When samples are taken, s.
     pub(crate) fn sample_times(options: &SimulationOptions) -> Vec<f64> {
         let last = (options.duration / options.interval * (1.0 - 1e-12)).ceil() as u64;

@@ -124,6 +124,22 @@ impl Rest {
             is_strict: self.is_strict,
         }
     }
+
+    /// Names of the columns.
+    pub fn columns(&self) -> Vec<String> {
+        let columns = self.layout.columns(&self.model).into_iter();
+        columns.map(|column| column.name).collect()
+    }
+
+    /// The numbers of samples, row by row.
+    pub fn rows(&self, samples: &[Sample]) -> Result<Vec<f64>> {
+        let mut dynamics = Dynamics::new(&self.model.clone().open_tree());
+        let mut rows = Vec::new();
+        for sample in samples {
+            self.layout.append_row(&mut dynamics, sample, &mut rows)?;
+        }
+        Ok(rows)
+    }
 }
 
 impl Started {
@@ -148,9 +164,10 @@ impl Started {
 
     /// The table of a run that has ended with these samples.
     pub fn finish(self, samples: &[Sample]) -> Result<Trial> {
-        let events = self.simulation.events().len();
-        let audit = self.simulation.finish();
-        if let (true, Some(breach)) = (self.is_strict, audit.breaches().next()) {
+        let (simulation, rest) = self.split();
+        let events = simulation.events().len();
+        let audit = simulation.finish();
+        if let (true, Some(breach)) = (rest.is_strict, audit.breaches().next()) {
             let message = format!(
                 "audit: {} is off by {} at {} s, allowed {}",
                 breach.name,
@@ -160,15 +177,9 @@ impl Started {
             );
             return Err(Error::new(ErrorKind::Input, message));
         }
-        let mut dynamics = Dynamics::new(&self.model.clone().open_tree());
-        let mut rows = Vec::new();
-        for sample in samples {
-            self.layout.append_row(&mut dynamics, sample, &mut rows)?;
-        }
-        let columns = self.layout.columns(&self.model).into_iter();
         Ok(Trial {
-            columns: columns.map(|column| column.name).collect(),
-            rows,
+            columns: rest.columns(),
+            rows: rest.rows(samples)?,
             audit,
             events,
         })

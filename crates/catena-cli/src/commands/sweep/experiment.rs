@@ -398,7 +398,7 @@ impl Simulations {
     }
 
     /// Sets the run of a sample up.
-    fn begin(&self, values: &[f64]) -> Result<Started> {
+    pub(super) fn begin(&self, values: &[f64]) -> Result<Started> {
         let read;
         let loaded;
         let arguments = match &self.common {
@@ -421,6 +421,11 @@ impl Simulations {
         };
         let adjust = |model: &Model, state: &mut State| self.place(model, state, values);
         arguments.begin(loaded, adjust, &self.record, compiler)
+    }
+
+    /// Is this measure no formula?
+    pub(super) fn is_function(&self, measure: usize) -> bool {
+        measure >= self.study.measures.len() - self.functions.len()
     }
 
     /// The measures of a run.
@@ -585,6 +590,10 @@ impl Experiment for Simulations {
 
     fn measure_all(&self, values: &[Vec<f64>]) -> Vec<Result<Vec<f64>>> {
         self.with_files(|| output::quietly(|| self.measure_together(values)))
+    }
+
+    fn slopes(&self, values: &[f64], wanted: &[usize]) -> Result<Vec<Vec<f64>>> {
+        self.with_files(|| output::quietly(|| self.slopes_at(values, wanted)))
     }
 
     fn together(&self) -> usize {

@@ -1,0 +1,610 @@
+//! Derivatives of a motion with respect to parameters of its set-up: numbers of the model, the initial state, gains and other inputs.
+//!
+//! ```text
+//! ẏ = f(t, y; p),   y = (q, v, W, D)
+//! S = ∂y/∂p,        Ṡ = ∂f/∂y S + ∂f/∂p,   S(0) = ∂y₀/∂p                                  (1)
+//! ∂x/∂p = Σ wᵢ (x(pᵢ) − x(p))                                                              (2)
+//! ```
+//!
+//! S is integrated together with y, by the method of the run. The right-hand side of (1) is forward dynamics in dual numbers, one
+//! direction for each parameter. For fixed steps S is the derivative of the discrete motion itself: a Runge–Kutta step in dual
+//! numbers is the step of (1).
+//!
+//! Numbers of the set-up, the efforts of controllers among them, are differentiated by (2) from set-ups with neighbouring values
+//! of the parameter. Weights of fourth order make that exact for the polynomials that most of them are; no motion is differentiated
+//! that way. How efforts depend on the state is found likewise, from states along S.
+
+use super::inputs::Controller;
+use super::run::{Integrator, Sample, Simulation};
+use super::tree_system::TreeSystem;
+use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
+use crate::algorithm::passive;
+use crate::error::{Error, ErrorKind, Result};
+use crate::integrate::{Adaptive, Fixed, FixedMethod, IntegratorOptions, Mechanical, System};
+use crate::model::Model;
+use crate::scalar::{Dual, Scalar};
+use crate::state::{Base, StateView, position_rates, step_kernel};
+
+type Number = Dual<f64, 1>;
+
+/// A run set up with another value of a parameter, and its weight in (2): ∂x/∂p = Σ weight · (x there − x).
+pub struct Neighbour {
+    /// Its weight.
+    pub weight: f64,
+    /// The run, not begun.
+    pub run: Simulation,
+}
+
+/// Offsets and weights of the central difference of fourth order: x′ ≈ Σ weight · (x(p + offset h) − x(p)) / h.
+pub const CENTRAL: [(f64, f64); 4] = [
+    (-2.0, 1.0 / 12.0),
+    (-1.0, -2.0 / 3.0),
+    (1.0, 2.0 / 3.0),
+    (2.0, -1.0 / 12.0),
+];
+
+/// Those of the difference of fourth order to one side.
+pub const ONE_SIDED: [(f64, f64); 4] = [(1.0, 4.0), (2.0, -3.0), (3.0, 4.0 / 3.0), (4.0, -0.25)];
+
+/// Largest change of a coordinate or velocity in differences along the motion: truncation is of its fourth power, round-off of its
+/// reciprocal.
+const REACH: f64 = 1e-3;
+
+/// A motion and its derivatives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensitivities {
+    /// q, v, the work done and the energy dissipated at the times of the samples, one after the other.
+    pub motion: Vec<f64>,
+    /// The derivatives of these numbers with respect to each parameter.
+    pub slopes: Vec<Vec<f64>>,
+    /// Numbers per sample.
+    pub width: usize,
+}
+
+impl Sensitivities {
+    /// States beside the motion in the direction of a parameter, and the weights with which numbers there, less those of the motion, add up
+    /// to a derivative. The weights differ from sample to sample.
+    pub fn beside(&self, parameter: usize) -> [(Vec<f64>, Vec<f64>); 4] {
+        let slopes = &self.slopes[parameter];
+        CENTRAL.map(|(offset, weight)| {
+            let mut motion = self.motion.clone();
+            let mut weights = Vec::new();
+            for (y, slope) in motion
+                .chunks_mut(self.width)
+                .zip(slopes.chunks(self.width))
+            {
+                let h = reach(&slope[..self.width - 2]);
+                for (y, slope) in y.iter_mut().zip(slope) {
+                    *y += offset * h * slope;
+                }
+                weights.push(weight / h);
+            }
+            (motion, weights)
+        })
+    }
+}
+
+/// The step along a direction.
+fn reach(direction: &[f64]) -> f64 {
+    let largest = direction.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    match largest > 0.0 {
+        true => REACH / largest,
+        false => REACH,
+    }
+}
+
+impl Simulation {
+    /// Why the motion of this run has no derivatives with respect to parameters; none if it has.
+    pub fn obstacle_to_sensitivities(&self) -> Option<String> {
+        let (system, options, _) = self.parts();
+        let (model, inputs) = (system.model(), system.inputs());
+        let name = model.name();
+        if !model.constraints().is_empty() {
+            return Some(format!("`{name}` has loops, couplings or other constraints"));
+        }
+        if !model.forces().is_empty() {
+            return Some(format!("`{name}` has force elements"));
+        }
+        if let Some(k) = model.dofs.iter().position(|dof| dof.friction != 0.0) {
+            let dof = &model.tree().dofs[k].name;
+            return Some(format!("`{dof}` has dry friction, which sticks and slips"));
+        }
+        let pushed =
+            !inputs.wrenches.is_empty() || !inputs.loads.is_empty() || !inputs.springs.is_empty();
+        let reasons = [
+            (model.nv() == 0, "the model has no freedoms"),
+            (
+                matches!(options.integrator, Integrator::Bdf { .. }),
+                "the method has steps and orders that depend on the past",
+            ),
+            (
+                system.has_own_equations(),
+                "its accelerations come from other equations of motion",
+            ),
+            (system.is_sampled(), "the controller is sampled"),
+            (pushed, "wrenches act on bodies"),
+            (!inputs.stops.is_empty(), "joint limits stop the motion"),
+            (!inputs.base.is_fixed(), "the base has a motion or a pose"),
+        ];
+        let found = reasons.iter().find(|(applies, _)| *applies);
+        found.map(|(_, reason)| (*reason).to_string())
+    }
+
+    /// The motion of this run, which has not begun, with its derivatives with respect to parameters. Each parameter has its set-ups with
+    /// neighbouring values, which differ from this one in numbers only.
+    pub fn sensitivities(&self, parameters: &[Vec<Neighbour>]) -> Result<Sensitivities> {
+        let (system, options, start) = self.parts();
+        let refuse = |reason: String| {
+            let message = format!("the motion has no derivatives: {reason}");
+            Err(Error::new(ErrorKind::Unsupported, message))
+        };
+        if let Some(reason) = self.obstacle_to_sensitivities() {
+            return refuse(reason);
+        }
+        let neighbours = parameters.iter().flatten();
+        for Neighbour { run, .. } in neighbours {
+            let (other, own, _) = run.parts();
+            if own != options {
+                return refuse("a parameter changes how time is stepped".into());
+            }
+            if !system.model().is_alike(other.model()) {
+                return refuse("a parameter changes bodies or joints".into());
+            }
+            if let Some(reason) = run.obstacle_to_sensitivities() {
+                return refuse(reason);
+            }
+        }
+        if parameters.is_empty() {
+            return refuse("there is no parameter".into());
+        }
+        let mut variational = Variational::new(system, parameters);
+        let start = variational.start(start, parameters);
+        let times = Simulation::sample_times(options);
+        let records = match options.integrator {
+            Integrator::Fixed { method, step } => {
+                variational.follow_fixed(method, step, &times, start)?
+            }
+            Integrator::Adaptive {
+                method,
+                tolerances,
+                max_step,
+            } => {
+                let options = IntegratorOptions {
+                    tolerances,
+                    max_step,
+                    ..IntegratorOptions::default()
+                };
+                let dimension = System::dimension(&variational);
+                let engine = Adaptive::new(method, dimension, options)?;
+                variational.follow_adaptive(engine, &times, start)?
+            }
+            Integrator::Bdf { .. } => return refuse("the method is implicit".into()),
+        };
+        Ok(variational.sorted(&records))
+    }
+
+    /// The samples that this run, which has not begun, would have if this were its motion: q, v, work and dissipated energy at the
+    /// times of its samples. It stays as it was.
+    pub fn samples_along(&mut self, motion: &[f64]) -> Result<Vec<Sample>> {
+        let mut samples = Vec::new();
+        self.look_along(motion, &mut samples)?;
+        Ok(samples)
+    }
+}
+
+/// A parameter of the set-up.
+struct Varied {
+    /// The model with the derivatives of its numbers.
+    model: Model<Number>,
+    /// Set-ups with neighbouring values, and their weights.
+    neighbours: Vec<(f64, TreeSystem)>,
+}
+
+/// The system (1). A vector has the number of the motion first, then its derivatives with respect to each parameter.
+struct Variational {
+    system: TreeSystem,
+    parameters: Vec<Varied>,
+    /// Do efforts depend on the state?
+    feeds_back: bool,
+    /// Where quaternions begin.
+    quaternions: Vec<usize>,
+    forward: ForwardDynamics<Number>,
+    base: Base<Number>,
+    /// In dual numbers, in the direction of one parameter.
+    q: Vec<Number>,
+    v: Vec<Number>,
+    rates: Vec<Number>,
+    tau: Vec<Number>,
+    vdot: Vec<Number>,
+}
+
+/// A number and its derivative.
+fn dual(value: f64, slope: f64) -> Number {
+    Dual {
+        value,
+        derivative: [slope],
+    }
+}
+
+/// Σ weight · (x there − x here), number by number.
+fn add_differences(slopes: &mut [f64], weight: f64, there: &[f64], here: &[f64]) {
+    for ((slope, there), here) in slopes.iter_mut().zip(there).zip(here) {
+        *slope += weight * (there - here);
+    }
+}
+
+impl Variational {
+    fn new(system: &TreeSystem, parameters: &[Vec<Neighbour>]) -> Self {
+        let model = system.model();
+        let (nq, nv) = (model.nq(), model.nv());
+        let numbers = model.numbers();
+        let varied = parameters.iter().map(|neighbours| {
+            let mut slopes = vec![0.0; numbers.len()];
+            for Neighbour { weight, run } in neighbours {
+                add_differences(&mut slopes, *weight, &run.model().numbers(), &numbers);
+            }
+            let systems = neighbours.iter();
+            Varied {
+                model: Model::varied(model, &slopes),
+                neighbours: systems
+                    .map(|neighbour| (neighbour.weight, neighbour.run.parts().0.clone()))
+                    .collect(),
+            }
+        });
+        let bodies = model.bodies().map(|i| &model.tree().bodies[i]);
+        Variational {
+            parameters: varied.collect(),
+            feeds_back: !matches!(
+                system.inputs().controller,
+                Controller::None
+                    | Controller::Constant(_)
+                    | Controller::Sine { .. }
+                    | Controller::Table(_)
+            ),
+            quaternions: bodies
+                .filter_map(|body| body.kind.quaternion().map(|k| body.q + k))
+                .collect(),
+            forward: ForwardDynamics::new(model),
+            base: Base::fixed(),
+            q: vec![Number::zero(); nq],
+            v: vec![Number::zero(); nv],
+            rates: vec![Number::zero(); nq],
+            tau: vec![Number::zero(); nv],
+            vdot: vec![Number::zero(); nv],
+            system: system.clone(),
+        }
+    }
+
+    fn sizes(&self) -> (usize, usize) {
+        (self.q.len(), self.v.len())
+    }
+
+    /// Blocks of a vector: the motion, and each parameter.
+    fn blocks(&self) -> usize {
+        1 + self.parameters.len()
+    }
+
+    /// q, v, W, D of the start, block after block.
+    fn start(&mut self, y: &[f64], parameters: &[Vec<Neighbour>]) -> Vec<f64> {
+        let mut all = y.to_vec();
+        for neighbours in parameters {
+            let mut slopes = vec![0.0; y.len()];
+            for Neighbour { weight, run } in neighbours {
+                add_differences(&mut slopes, *weight, run.parts().2, y);
+            }
+            all.extend(slopes);
+        }
+        all
+    }
+
+    /// Puts positions and velocities into dual numbers, in the direction of a parameter.
+    fn load(&mut self, parameter: usize, q: &[f64], v: &[f64]) {
+        let (nq, nv) = self.sizes();
+        let (dq, dv) = (&q[(1 + parameter) * nq..], &v[(1 + parameter) * nv..]);
+        for (k, number) in self.q.iter_mut().enumerate() {
+            *number = dual(q[k], dq[k]);
+        }
+        for (k, number) in self.v.iter_mut().enumerate() {
+            *number = dual(v[k], dv[k]);
+        }
+    }
+
+    /// Efforts in the direction of the parameter that is loaded.
+    fn drive(&mut self, parameter: usize, t: f64) -> Result<()> {
+        if matches!(self.system.inputs().controller, Controller::None) {
+            self.tau.fill(Number::zero());
+            return Ok(());
+        }
+        let values = |x: &[Number]| x.iter().map(|x| x.value).collect::<Vec<f64>>();
+        let slopes = |x: &[Number]| x.iter().map(|x| x.derivative[0]).collect::<Vec<f64>>();
+        let (q, v) = (values(&self.q), values(&self.v));
+        let tau = self.system.efforts_at(t, &q, &v)?.to_vec();
+        let mut change = vec![0.0; tau.len()];
+        for (weight, neighbour) in &mut self.parameters[parameter].neighbours {
+            add_differences(&mut change, *weight, neighbour.efforts_at(t, &q, &v)?, &tau);
+        }
+        if self.feeds_back {
+            let (dq, dv) = (slopes(&self.q), slopes(&self.v));
+            let h = reach(&[&dq[..], &dv].concat());
+            let moved = |x: &[f64], dx: &[f64], by: f64| -> Vec<f64> {
+                x.iter().zip(dx).map(|(x, dx)| x + by * dx).collect()
+            };
+            for (offset, weight) in CENTRAL {
+                let (q, v) = (moved(&q, &dq, offset * h), moved(&v, &dv, offset * h));
+                let there = self.system.efforts_at(t, &q, &v)?;
+                add_differences(&mut change, weight / h, there, &tau);
+            }
+        }
+        for ((number, tau), change) in self.tau.iter_mut().zip(tau).zip(change) {
+            *number = dual(tau, change);
+        }
+        Ok(())
+    }
+
+    /// v̇ in the direction of the parameter that is loaded.
+    fn accelerate(&mut self, parameter: usize, t: f64) -> Result<()> {
+        self.drive(parameter, t)?;
+        for &k in &self.quaternions {
+            let p = &mut self.q[k..k + 4];
+            let mut squared = Number::zero();
+            for x in &*p {
+                squared += *x * *x;
+            }
+            let scale = squared.sqrt().recip();
+            p.iter_mut().for_each(|x| *x *= scale);
+        }
+        let state = StateView {
+            q: &self.q,
+            v: &self.v,
+            base: &self.base,
+        };
+        let model = &self.parameters[parameter].model;
+        let (forward, vdot) = (&mut self.forward, &mut self.vdot);
+        forward_dynamics(model, state, &self.tau, &[], forward, vdot);
+        Ok(())
+    }
+
+    /// Ẇ and Ḋ in the direction of the parameter that is loaded, under the efforts that [`drive`](Self::drive) found.
+    fn powers(&self, parameter: usize) -> [Number; 2] {
+        let model = &self.parameters[parameter].model;
+        let (mut work, mut lost) = (Number::zero(), Number::zero());
+        for (k, (tau, v)) in self.tau.iter().zip(&self.v).enumerate() {
+            work += *tau * *v;
+            lost += passive::dissipative_force(model, &self.v, k) * *v;
+        }
+        [work, lost]
+    }
+
+    /// Ẇ and Ḋ at an instant, block after block.
+    fn powers_at(&mut self, t: f64, q: &[f64], v: &[f64]) -> Result<Vec<f64>> {
+        let mut powers = vec![0.0; 2 * self.blocks()];
+        for parameter in 0..self.parameters.len() {
+            self.load(parameter, q, v);
+            self.drive(parameter, t)?;
+            let found = self.powers(parameter);
+            spread(&found, parameter, &mut powers);
+        }
+        Ok(powers)
+    }
+
+    /// Quaternions of unit length, and directions that keep it.
+    fn normalise(&self, q: &mut [f64]) {
+        let nq = self.q.len();
+        for &k in &self.quaternions {
+            let norm = q[k..k + 4].iter().map(|x| x * x).sum::<f64>().sqrt();
+            q[k..k + 4].iter_mut().for_each(|x| *x /= norm);
+            for block in 1..q.len() / nq {
+                let at = block * nq + k;
+                let along: f64 = (0..4).map(|i| q[k + i] * q[at + i]).sum();
+                for i in 0..4 {
+                    q[at + i] = (q[at + i] - along * q[k + i]) / norm;
+                }
+            }
+        }
+    }
+
+    /// Positions, velocities and integrals, block after block, of records q, v, W, D.
+    fn parted(&self, records: &[f64]) -> [Vec<f64>; 3] {
+        let (nq, nv) = self.sizes();
+        let mut parts = [Vec::new(), Vec::new(), Vec::new()];
+        for record in records.chunks(nq + nv + 2) {
+            parts[0].extend_from_slice(&record[..nq]);
+            parts[1].extend_from_slice(&record[nq..nq + nv]);
+            parts[2].extend_from_slice(&record[nq + nv..]);
+        }
+        parts
+    }
+
+    /// The opposite of [`parted`](Self::parted), appended.
+    fn append(&self, parts: [&[f64]; 3], records: &mut Vec<f64>) {
+        let (nq, nv) = self.sizes();
+        let [q, v, integrals] = parts;
+        for block in 0..self.blocks() {
+            records.extend_from_slice(&q[block * nq..(block + 1) * nq]);
+            records.extend_from_slice(&v[block * nv..(block + 1) * nv]);
+            records.extend_from_slice(&integrals[2 * block..2 * block + 2]);
+        }
+    }
+
+    /// Records of all times by variable steps.
+    fn follow_adaptive(
+        &mut self,
+        mut engine: Adaptive,
+        times: &[f64],
+        start: Vec<f64>,
+    ) -> Result<Vec<f64>> {
+        let (nq, nv) = self.sizes();
+        let mut y = Vec::new();
+        for block in start.chunks(nq + nv + 2) {
+            y.extend_from_slice(&block[..nq + nv]);
+        }
+        y.extend(self.parted(&start)[2].iter());
+        self.project(0.0, &mut y);
+        engine.start(self, 0.0, &y)?;
+        let end = times.last().copied().unwrap_or_default();
+        let mut records = Vec::new();
+        for &time in times {
+            while engine.time() < time {
+                engine.step(self, end)?;
+            }
+            if time > 0.0 {
+                engine.interpolate(self, time, &mut y)?;
+            }
+            let motion = self.blocks() * (nq + nv);
+            for (block, integrals) in y[..motion].chunks(nq + nv).zip(y[motion..].chunks(2)) {
+                records.extend_from_slice(block);
+                records.extend_from_slice(integrals);
+            }
+        }
+        Ok(records)
+    }
+
+    /// Records of all times by fixed steps; W and D by the trapezoidal rule.
+    fn follow_fixed(
+        &mut self,
+        method: FixedMethod,
+        step: f64,
+        times: &[f64],
+        start: Vec<f64>,
+    ) -> Result<Vec<f64>> {
+        let [mut q, mut v, mut integrals] = self.parted(&start);
+        self.normalise(&mut q);
+        let mut engine = Fixed::new(method, q.len(), v.len(), step)?;
+        engine.start(0.0, &q, &v)?;
+        let mut rates = self.powers_at(0.0, &q, &v)?;
+        let mut before = (0.0, integrals.clone(), rates.clone());
+        let advanced = |(begin, start, rates): &(f64, Vec<f64>, Vec<f64>), t: f64, now: &[f64]| {
+            let numbers = start.iter().zip(rates).zip(now);
+            let trapezoid = |((x, old), new): ((&f64, &f64), &f64)| x + 0.5 * (t - begin) * (old + new);
+            numbers.map(trapezoid).collect::<Vec<f64>>()
+        };
+        let mut records = Vec::new();
+        for &time in times {
+            while engine.time() < time {
+                before = (engine.time(), integrals, rates);
+                engine.step(self)?;
+                rates = self.powers_at(engine.time(), engine.q(), engine.v())?;
+                integrals = advanced(&before, engine.time(), &rates);
+            }
+            if time == engine.time() {
+                self.append([engine.q(), engine.v(), &integrals], &mut records);
+                continue;
+            }
+            engine.interpolate(self, time, &mut q, &mut v)?;
+            let now = self.powers_at(time, &q, &v)?;
+            let within = advanced(&before, time, &now);
+            self.append([&q, &v, &within], &mut records);
+        }
+        Ok(records)
+    }
+
+    /// Records of all times and blocks, by block.
+    fn sorted(&self, records: &[f64]) -> Sensitivities {
+        let (nq, nv) = self.sizes();
+        let width = nq + nv + 2;
+        let of = |block: usize| -> Vec<f64> {
+            let times = records.chunks(self.blocks() * width);
+            times
+                .flat_map(|all| &all[block * width..(block + 1) * width])
+                .copied()
+                .collect()
+        };
+        Sensitivities {
+            motion: of(0),
+            slopes: (1..self.blocks()).map(of).collect(),
+            width,
+        }
+    }
+}
+
+/// Values into the first block, derivatives into that of the parameter.
+fn spread(numbers: &[Number], parameter: usize, blocks: &mut [f64]) {
+    let size = numbers.len();
+    for (k, number) in numbers.iter().enumerate() {
+        blocks[k] = number.value;
+        blocks[(1 + parameter) * size + k] = number.derivative[0];
+    }
+}
+
+/// y = (q, v) of each block, then W and D of each block.
+impl System for Variational {
+    fn dimension(&self) -> usize {
+        let (nq, nv) = self.sizes();
+        self.blocks() * (nq + nv + 2)
+    }
+
+    fn integrals(&self) -> usize {
+        2 * self.blocks()
+    }
+
+    fn derivative(&mut self, t: f64, y: &[f64], dy: &mut [f64]) -> Result<()> {
+        let (nq, nv) = self.sizes();
+        let (motion, integrals) = dy.split_at_mut(self.blocks() * (nq + nv));
+        let blocks = y[..motion.len()].chunks(nq + nv);
+        let (mut q, mut v) = (Vec::new(), Vec::new());
+        for block in blocks {
+            q.extend_from_slice(&block[..nq]);
+            v.extend_from_slice(&block[nq..]);
+        }
+        for parameter in 0..self.parameters.len() {
+            self.load(parameter, &q, &v);
+            position_rates(self.system.model(), &self.q, &self.v, &mut self.rates);
+            self.accelerate(parameter, t)?;
+            let numbers: Vec<Number> = self.rates.iter().chain(&self.vdot).copied().collect();
+            spread(&numbers, parameter, motion);
+            spread(&self.powers(parameter), parameter, integrals);
+        }
+        Ok(())
+    }
+
+    fn project(&mut self, _t: f64, y: &mut [f64]) {
+        if self.quaternions.is_empty() {
+            return;
+        }
+        let (nq, nv) = self.sizes();
+        let motion = self.blocks() * (nq + nv);
+        let mut q = Vec::new();
+        for block in y[..motion].chunks(nq + nv) {
+            q.extend_from_slice(&block[..nq]);
+        }
+        self.normalise(&mut q);
+        for (block, q) in y[..motion].chunks_mut(nq + nv).zip(q.chunks(nq)) {
+            block[..nq].copy_from_slice(q);
+        }
+    }
+
+    fn next_kink(&self, t: f64) -> f64 {
+        self.system.next_kink(t)
+    }
+}
+
+impl Mechanical for Variational {
+    fn position_count(&self) -> usize {
+        self.blocks() * self.q.len()
+    }
+
+    fn velocity_count(&self) -> usize {
+        self.blocks() * self.v.len()
+    }
+
+    fn acceleration(&mut self, t: f64, q: &[f64], v: &[f64], vdot: &mut [f64]) -> Result<()> {
+        for parameter in 0..self.parameters.len() {
+            self.load(parameter, q, v);
+            self.accelerate(parameter, t)?;
+            spread(&self.vdot, parameter, vdot);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, q: &mut [f64], delta: &[f64]) {
+        let nq = self.q.len();
+        let start = q[..nq].to_vec();
+        for parameter in 0..self.parameters.len() {
+            q[..nq].copy_from_slice(&start);
+            // a displacement has the components of a velocity
+            self.load(parameter, q, delta);
+            step_kernel(self.system.model(), &mut self.q, &self.v);
+            spread(&self.q, parameter, q);
+        }
+    }
+}
