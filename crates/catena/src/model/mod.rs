@@ -9,6 +9,7 @@ mod closed_models;
 pub mod constraint;
 pub mod couplings;
 pub mod embedded;
+mod family;
 mod force;
 mod graph;
 pub(crate) mod joint;
@@ -27,6 +28,7 @@ pub use constraint::{
     Closure, Constraint, ConstraintSpec, ContactSpec, Coordinate, Law, Rule, RuleSpec, Surface,
 };
 pub use couplings::{Cluster, Couplings, Follower};
+pub use family::Family;
 pub use force::{
     BodyPoint, ConstantForce, Drag, ForceAxes, ForceElement, ForceLaw, ForceRule, ForceSpec,
     GravityGradient, Spring, Torsion,

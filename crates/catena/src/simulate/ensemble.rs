@@ -13,7 +13,7 @@ use super::run::{Integrator, Sample, Simulation, SimulationOptions, check};
 use crate::Cpu;
 use crate::algorithm::energy::mechanical_state;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
-use crate::doors::native::Compiled;
+use crate::doors::native::{Compiled, FamilyCode};
 use crate::doors::{Failure, Feedback, Stepping, Trajectories, each};
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{FixedMethod, IntegratorOptions, Statistics};
@@ -69,6 +69,7 @@ pub struct Ensemble {
     threads: usize,
     cpu: Cpu,
     code: Option<Compiled>,
+    family: Option<FamilyCode>,
     /// Why no member runs in lanes, whatever its own model.
     alone: Option<String>,
 }
@@ -143,6 +144,7 @@ impl Ensemble {
             threads: 1,
             cpu: Cpu::detect(),
             code: None,
+            family: None,
             alone: None,
         })
     }
@@ -177,6 +179,21 @@ impl Ensemble {
     pub fn with_code(mut self, code: &Compiled) -> Result<Self> {
         code.expect_model(&self.model)?;
         self.code = Some(code.clone());
+        Ok(self)
+    }
+
+    /// Uses the forward dynamics of this code, generated for a family of models in lanes, where members have models of their own. A run refuses
+    /// members that the code was not made for.
+    pub fn with_family_code(mut self, code: &FamilyCode) -> Result<Self> {
+        if code.family().nominal().fingerprint() != self.model.fingerprint() {
+            let name = self.model.name();
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("the code was made for a family of another model than `{name}`"),
+            )
+            .hint("a model that was changed must be compiled again"));
+        }
+        self.family = Some(code.clone());
         Ok(self)
     }
 
@@ -216,6 +233,7 @@ impl Ensemble {
         let alone = self.alone.clone().map_or(Ok(()), Err);
         match alone.and_then(|()| in_lanes(&self.options, &self.model, &models)) {
             Ok(stepping) => {
+                let parameters = self.parameters(&models)?;
                 let trajectories = Trajectories {
                     model: &self.model,
                     models: &models,
@@ -225,6 +243,7 @@ impl Ensemble {
                     stepping,
                     times: &run.times,
                     code: self.code.as_ref(),
+                    family: self.family.as_ref().zip(parameters.as_deref()),
                     cpu: self.cpu,
                     threads: self.threads,
                 };
@@ -237,6 +256,26 @@ impl Ensemble {
         }
         self.audit(members, &mut run);
         Ok(run)
+    }
+
+    /// The parameters of members with models of their own, where there is code for these.
+    fn parameters(&self, models: &[&Model]) -> Result<Option<Vec<f64>>> {
+        let Some(code) = self.family.as_ref().filter(|_| !models.is_empty()) else {
+            return Ok(None);
+        };
+        let mut parameters = Vec::new();
+        for (member, model) in models.iter().enumerate() {
+            let own = code.family().parameters(model).map_err(|error| {
+                let message = format!("member {member}: {}", error.message());
+                let new = Error::new(error.kind(), message);
+                match error.advice() {
+                    Some(hint) => new.hint(hint),
+                    None => new,
+                }
+            })?;
+            parameters.extend(own);
+        }
+        Ok(Some(parameters))
     }
 
     /// Lengths and numbers of the members; returns how many there are.
@@ -660,6 +699,7 @@ pub fn advance_together(
         stepping,
         times: &times,
         code,
+        family: None,
         cpu: Cpu::detect(),
         threads,
     };

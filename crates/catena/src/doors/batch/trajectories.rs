@@ -16,7 +16,7 @@ use super::{Failure, each};
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{Avx2Register, Avx512Register};
-use crate::doors::native::{Compiled, Wides};
+use crate::doors::native::{Compiled, FamilyCode, Wides};
 use crate::error::{Error, ErrorKind};
 use crate::integrate::{FixedMethod, Method, Statistics, Tolerances, at_time};
 use crate::model::Model;
@@ -73,7 +73,10 @@ pub(crate) struct Trajectories<'a> {
     pub stepping: Stepping,
     /// When states are recorded, increasing from 0 or later; the last is the end.
     pub times: &'a [f64],
+    /// Forward dynamics of the model, where it is the same for all.
     pub code: Option<&'a Compiled>,
+    /// Forward dynamics of models that differ, and the parameters of each trajectory, one after the other.
+    pub family: Option<(&'a FamilyCode, &'a [f64])>,
     pub cpu: Cpu,
     pub threads: usize,
 }
@@ -183,7 +186,8 @@ struct Runs<'a, V: Vector> {
     feedback: [Vec<Wide<V>>; 4],
     /// Damping of the joints.
     viscous: Vec<Wide<V>>,
-    tau: Vec<Wide<V>>,
+    /// Efforts, and then the parameters that code of a family reads.
+    input: Vec<Wide<V>>,
     /// Positions with quaternions of unit length.
     q: Vec<Wide<V>>,
 }
@@ -195,8 +199,11 @@ impl<'a, V: Vector> Runs<'a, V> {
         let bodies = &model.tree().bodies[1..];
         let code = match all.models.is_empty() {
             true => all.code.and_then(|code| code.lanes::<V>().forward),
-            false => None,
+            false => all.family.and_then(|(code, _)| code.lanes::<V>()),
         };
+        let parameters = all
+            .family
+            .map_or(0, |(code, _)| code.family().parameter_count());
         let mut coordinates = vec![None; model.nv()];
         for body in bodies
             .iter()
@@ -209,7 +216,7 @@ impl<'a, V: Vector> Runs<'a, V> {
         let outputs = code.as_ref().map_or(0, Wides::outputs);
         Runs {
             all,
-            models: (!all.models.is_empty()).then(|| Model::in_lanes(model)),
+            models: (!all.models.is_empty() && code.is_none()).then(|| Model::in_lanes(model)),
             forward: ForwardDynamics::new(model),
             code,
             code_output: vec![Wide::zero(); outputs.max(2 * model.nv())],
@@ -228,7 +235,7 @@ impl<'a, V: Vector> Runs<'a, V> {
                 .iter()
                 .map(|dof| Wide::constant(dof.damping))
                 .collect(),
-            tau: zeros,
+            input: vec![Wide::zero(); model.nv() + parameters],
             q: vec![Wide::zero(); model.nq()],
         }
     }
@@ -255,12 +262,18 @@ impl<'a, V: Vector> Runs<'a, V> {
                 set(into, of(from));
             }
         }
-        if let Some(models) = &mut self.models {
-            let model = self.all.models[trajectory];
-            models.set_lane(lane, model);
+        if let Some(model) = self.all.models.get(trajectory) {
             for (into, dof) in self.viscous.iter_mut().zip(&model.dofs) {
                 into.0.lanes_mut()[lane] = dof.damping;
             }
+            if let Some(models) = &mut self.models {
+                models.set_lane(lane, model);
+            }
+        }
+        if let Some((_, parameters)) = self.all.family {
+            let count = self.input.len() - nv;
+            let own = &parameters[trajectory * count..(trajectory + 1) * count];
+            set(&mut self.input[nv..], own);
         }
     }
 
@@ -268,7 +281,7 @@ impl<'a, V: Vector> Runs<'a, V> {
     #[inline(always)]
     fn drive(&mut self, q: &[Wide<V>], v: &[Wide<V>]) {
         let [efforts, targets, stiffness, damping] = &self.feedback;
-        for k in 0..self.tau.len() {
+        for k in 0..self.viscous.len() {
             let mut tau = match efforts.is_empty() {
                 true => Wide::zero(),
                 false => efforts[k],
@@ -285,7 +298,7 @@ impl<'a, V: Vector> Runs<'a, V> {
                     tau -= damping[k] * v[k];
                 }
             }
-            self.tau[k] = tau;
+            self.input[k] = tau;
         }
     }
 
@@ -293,8 +306,8 @@ impl<'a, V: Vector> Runs<'a, V> {
     #[inline(always)]
     fn powers(&self, v: &[Wide<V>]) -> [Wide<V>; 2] {
         let (mut work, mut lost) = (Wide::zero(), Wide::zero());
-        for k in 0..self.tau.len() {
-            work = self.tau[k].mul_add(v[k], work);
+        for k in 0..self.viscous.len() {
+            work = self.input[k].mul_add(v[k], work);
             lost = (self.viscous[k] * v[k]).mul_add(v[k], lost);
         }
         [work, lost]
@@ -368,13 +381,13 @@ impl<V: Vector> Task for Accelerate<'_, '_, V> {
         } = self;
         let nv = vdot.len();
         if let Some(code) = &mut runs.code {
-            code.run(q, v, &runs.tau, &mut runs.code_output);
+            code.run(q, v, &runs.input, &mut runs.code_output);
             vdot.copy_from_slice(&runs.code_output[..nv]);
             return not_positive(&runs.code_output[nv..2 * nv], bad);
         }
         let base = &runs.base;
         let state = StateView { q, v, base };
-        let (tau, forward) = (&runs.tau, &mut runs.forward);
+        let (tau, forward) = (&runs.input[..nv], &mut runs.forward);
         match &runs.models {
             None => forward_dynamics(runs.all.model, state, tau, &[], forward, vdot),
             Some(models) => forward_dynamics(models, state, tau, &[], forward, vdot),

@@ -119,7 +119,7 @@ impl<V: Vector> Uneven<V> {
                 continue;
             }
             let (q, rest) = self.y.split_at_mut(nq);
-            let (v, integrals) = rest.split_at_mut(runs.tau.len());
+            let (v, integrals) = rest.split_at_mut(runs.viscous.len());
             runs.place(lane, piece.first + taken, q, v);
             integrals
                 .iter_mut()
