@@ -46,7 +46,10 @@ const FUNCTIONS: &[(&str, Of1)] = &[
         "tan",
         Of1(elementary::tan, |x| 1.0 + elementary::tan(x).powi(2)),
     ),
-    ("asin", Of1(elementary::asin, |x| 1.0 / (1.0 - x * x).sqrt())),
+    (
+        "asin",
+        Of1(elementary::asin, |x| 1.0 / (1.0 - x * x).sqrt()),
+    ),
     (
         "acos",
         Of1(elementary::acos, |x| -1.0 / (1.0 - x * x).sqrt()),
@@ -63,20 +66,23 @@ const FUNCTIONS: &[(&str, Of1)] = &[
     ("ln", Of1(elementary::ln, |x| 1.0 / x)),
     ("abs", Of1(f64::abs, sign)),
     ("sign", Of1(sign, |_| 0.0)),
-    (
-        "step",
-        Of1(|x| if x < 0.0 { 0.0 } else { 1.0 }, |_| 0.0),
-    ),
+    ("step", Of1(|x| if x < 0.0 { 0.0 } else { 1.0 }, |_| 0.0)),
 ];
 
 const FUNCTIONS_OF_TWO: &[(&str, Of2)] = &[
     (
         "min",
-        Of2(f64::min, |x, y| if x <= y { [1.0, 0.0] } else { [0.0, 1.0] }),
+        Of2(
+            f64::min,
+            |x, y| if x <= y { [1.0, 0.0] } else { [0.0, 1.0] },
+        ),
     ),
     (
         "max",
-        Of2(f64::max, |x, y| if x >= y { [1.0, 0.0] } else { [0.0, 1.0] }),
+        Of2(
+            f64::max,
+            |x, y| if x >= y { [1.0, 0.0] } else { [0.0, 1.0] },
+        ),
     ),
     (
         "atan2",
@@ -100,10 +106,7 @@ const TIMES: Of2 = Of2(|x, y| x * y, |x, y| [y, x]);
 const OVER: Of2 = Of2(|x, y| x / y, |x, y| [1.0 / y, -x / (y * y)]);
 const POWER: Of2 = Of2(elementary::powf, |x, y| {
     let power = elementary::powf(x, y);
-    [
-        y * elementary::powf(x, y - 1.0),
-        power * elementary::ln(x),
-    ]
+    [y * elementary::powf(x, y - 1.0), power * elementary::ln(x)]
 });
 
 fn sign(x: f64) -> f64 {

@@ -6,17 +6,17 @@ use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel, THREADS};
 use crate::simulate::integrator;
 use catena::error::{Error, ErrorKind, Result};
-use catena::simulate::{Ensemble, EnsembleRun, Members, SimulationOptions};
 use catena::model::Family;
 use catena::native::FamilyCode;
+use catena::simulate::{Ensemble, EnsembleRun, Members, SimulationOptions};
 use catena::{Cpu, Feedback, Model};
 use catena_symbolic::generate::CodeOptions;
 use catena_symbolic::native;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a call does not look for signals, about.

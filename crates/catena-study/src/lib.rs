@@ -37,7 +37,5 @@ pub use pictures::distributions;
 pub use results::{ResultFormat, write_results};
 pub use runner::{Experiment, Sample, carry_out};
 pub use sensitivity::{Influence, Method, influences, rank_correlation, sobol_indices};
-pub use study::{
-    Goal, Limit, Measure, Parameter, PathText, Search, Setting, SettingValue, Study,
-};
+pub use study::{Goal, Limit, Measure, Parameter, PathText, Search, Setting, SettingValue, Study};
 pub use summary::Summary;

@@ -20,7 +20,7 @@ enum Drive {
     ComputedTorque,
 }
 
-/// Parameters: mass and mass centre of the last link, damping of the first joint, gravity, a gain, an initial position and an initial velocity.
+/// Parameters: mass and mass centre (in cm) of the last link, damping of the first joint, gravity, a gain, an initial position and an initial velocity.
 const NAMES: [&str; 7] = [
     "mass", "centre", "damping", "gravity", "gain", "position", "velocity",
 ];
@@ -35,7 +35,7 @@ fn builder(case: &Case, p: &[f64]) -> ModelBuilder {
     let mut builder = embedded::builder(case.model).expect("a model");
     let link = builder.links.last_mut().expect("a link");
     let inertial = link.inertial.expect("a mass");
-    let centre = inertial.centre + Vec3::new(p[1], 0.5 * p[1], 0.0);
+    let centre = inertial.centre + Vec3::new(0.01 * p[1], 0.005 * p[1], 0.0);
     link.inertial = Some(Inertial {
         mass: inertial.mass * (1.0 + p[0]),
         centre,
@@ -140,7 +140,7 @@ fn motion(case: &Case, p: &[f64]) -> Vec<f64> {
 
 /// Derivatives by differences of fourth order of whole runs.
 fn differences(case: &Case, at: &[f64], k: usize) -> Vec<f64> {
-    let h = 2e-3;
+    let h = 3e-4;
     let mut slopes = vec![0.0; motion(case, at).len()];
     for (offset, weight) in CENTRAL {
         let mut p = at.to_vec();
@@ -178,18 +178,20 @@ fn worst(case: &Case, at: &[f64]) -> f64 {
             assert!(found.slopes[k].iter().all(|x| *x == 0.0));
             continue;
         }
-        assert!(size > 1e-4, "{name} of {} has no effect: {size}", case.model);
-        for (a, b) in found.slopes[k].iter().zip(&wanted) {
-            let error = (a - b).abs() / size;
-            assert!(error.is_finite());
-            worst = worst.max(error);
-        }
+        assert!(
+            size > 1e-4,
+            "{name} of {} has no effect: {size}",
+            case.model
+        );
+        let apart = found.slopes[k].iter().zip(&wanted);
+        let apart = apart.fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
+        assert!(apart.is_finite());
+        worst = worst.max(apart / size);
     }
     worst
 }
 
-/// Runs of a tolerance of 1e-12 have errors of that order, which differences with h = 2e-3 divide by h; truncation is of the order h⁴ = 1.6e-11,
-/// times fifth derivatives.
+/// Runs of a tolerance of 1e-12 have errors of that order and somewhat more at their end, which differences with h = 3e-4 divide by h.
 #[test]
 fn derivatives_of_motions_with_variable_steps() {
     let mut random = Random::new(3);
@@ -211,7 +213,7 @@ fn derivatives_of_motions_with_variable_steps() {
         println!("{model}, {method}: {error:e}");
         all = all.max(error);
     }
-    assert!(all < 2e-8, "{all:e}");
+    assert!(all < 5e-8, "{all:e}");
 }
 
 /// For fixed steps the derivatives are those of the discrete motion, however inaccurate that is.
@@ -223,7 +225,7 @@ fn derivatives_of_motions_with_fixed_steps() {
         ("stanford", Drive::ProportionalDerivative),
         ("space-robot", Drive::Constant),
     ] {
-        for method in FixedMethod::ALL {
+        for method in [FixedMethod::RungeKutta4, FixedMethod::SemiImplicitEuler] {
             let case = Case {
                 model,
                 drive,
@@ -295,6 +297,11 @@ fn obstacles() {
         ..case
     };
     refused(set_up(&other, &at), around(), "how time is stepped");
+    let other = Case {
+        integrator: fixed(FixedMethod::ImplicitMidpoint),
+        ..case
+    };
+    refused(set_up(&other, &at), around(), "iterates");
     let other = Case {
         model: "space-robot",
         ..case

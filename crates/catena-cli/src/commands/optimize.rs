@@ -173,10 +173,7 @@ impl Report<'_> {
             runs += &format!(", {} failed ({first})", failures.len());
         }
         if let Some(gradients) = &self.optimum.gradients {
-            runs += &format!(
-                " and {}",
-                counted(gradients.count, "gradient", "gradients")
-            );
+            runs += &format!(" and {}", counted(gradients.count, "gradient", "gradients"));
         }
         let mut text = format!(
             "{}: {} {objective} of {}, {runs}; {}\n",

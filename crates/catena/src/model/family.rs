@@ -66,7 +66,9 @@ impl Family {
         nominal.expect_no_forces("code for a family of models")?;
         if !nominal.constraints.is_empty() || nominal.couplings.is_some() {
             let name = nominal.name();
-            return Err(unsupported(format!("`{name}` has constraints or couplings")));
+            return Err(unsupported(format!(
+                "`{name}` has constraints or couplings"
+            )));
         }
         let (frames, shift) = nominal.swept_frames(dust);
         let mut family = Family {
@@ -90,7 +92,11 @@ impl Family {
                 (*low, *high) = (low.min(x), high.max(x));
             }
         }
-        let sizes: Vec<f64> = low.iter().zip(&high).map(|(a, b)| a.abs().max(b.abs())).collect();
+        let sizes: Vec<f64> = low
+            .iter()
+            .zip(&high)
+            .map(|(a, b)| a.abs().max(b.abs()))
+            .collect();
         let inertias = INERTIA * nominal.body_count();
         let largest = |kind: usize| {
             let own = (0..inertias).filter(|k| kind_of(*k) == kind);
@@ -206,7 +212,9 @@ impl Family {
     fn expect_member(&self, member: &Model) -> Result<()> {
         let refuse = |what: &str| {
             let (name, nominal) = (member.name(), self.nominal.name());
-            Err(unsupported(format!("`{name}` has other {what} than `{nominal}`")))
+            Err(unsupported(format!(
+                "`{name}` has other {what} than `{nominal}`"
+            )))
         };
         if !self.nominal.is_alike(member) || self.nominal.nv() != member.nv() {
             return refuse("bodies or joints");
@@ -218,12 +226,17 @@ impl Family {
         let same = |(a, b): (&BodyNumbers<f64>, &BodyNumbers<f64>)| {
             a.placement == b.placement && a.pitch == b.pitch
         };
-        let same_friction = |(a, b): (&super::DofNumbers<f64>, &super::DofNumbers<f64>)| {
-            a.friction == b.friction
-        };
+        let same_friction =
+            |(a, b): (&super::DofNumbers<f64>, &super::DofNumbers<f64>)| a.friction == b.friction;
         match pairs.clone().all(same) {
             false => refuse("lengths or directions"),
-            true if !self.nominal.dofs.iter().zip(&member.dofs).all(same_friction) => {
+            true if !self
+                .nominal
+                .dofs
+                .iter()
+                .zip(&member.dofs)
+                .all(same_friction) =>
+            {
                 refuse("dry friction")
             }
             true => Ok(()),

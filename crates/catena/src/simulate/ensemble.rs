@@ -247,7 +247,7 @@ impl Ensemble {
                     cpu: self.cpu,
                     threads: self.threads,
                 };
-                run.failures = trajectories.run(&mut run.records, &mut run.statistics);
+                run.failures = trajectories.run(&mut run.records, &mut run.statistics, &mut []);
             }
             Err(reason) => {
                 run.one_by_one = Some(reason);
@@ -439,16 +439,15 @@ impl Ensemble {
         let mut parts: Vec<(usize, &mut [f64])> = errors.chunks_mut(chunk).enumerate().collect();
         each(&mut parts, |(k, errors)| {
             let mut work = Kinematics::new(&self.model);
+            let mut state = State::neutral(&self.model);
+            let still = vec![0.0; self.model.tree().nv];
             for (j, error) in errors.iter_mut().enumerate() {
                 let member = *k * chunk + j;
                 let model = self.model_of(members, member);
                 let mut energy = |time: usize| {
-                    energy(
-                        model,
-                        whole.q(member, time),
-                        whole.v(member, time),
-                        &mut work,
-                    )
+                    state.q.copy_from_slice(whole.q(member, time));
+                    state.v.copy_from_slice(whole.v(member, time));
+                    energy(model, &state, &still, &mut work)
                 };
                 let [work, dissipated] = whole.integrals(member, last);
                 *error = energy(last) - energy(0) - work + dissipated;
@@ -462,13 +461,17 @@ impl Ensemble {
 /// Largest number of numbers that an ensemble records: 8 GB.
 const MOST_NUMBERS: usize = 1 << 30;
 
-/// Energy of a model at a state.
-fn energy(model: &Model, q: &[f64], v: &[f64], work: &mut Kinematics<f64>) -> f64 {
-    let mut state = State::neutral(model);
-    state.q.copy_from_slice(q);
-    state.v.copy_from_slice(v);
-    let state = state.of_tree(model);
-    forward_kinematics(model, state.view(), &vec![0.0; state.v.len()], work);
+/// Energy of a model at a state; `still` are as many zeros as the tree has freedoms.
+fn energy(model: &Model, state: &State, still: &[f64], work: &mut Kinematics<f64>) -> f64 {
+    let of_tree;
+    let state = match model.couplings() {
+        None => state,
+        Some(_) => {
+            of_tree = state.of_tree(model);
+            &of_tree
+        }
+    };
+    forward_kinematics(model, state.view(), still, work);
     let found = mechanical_state(model, &state.q, &state.v, work);
     found.kinetic + found.gravitational + found.elastic
 }
@@ -571,10 +574,6 @@ impl Simulation {
             (
                 system.has_own_equations(),
                 "its accelerations come from other equations of motion",
-            ),
-            (
-                matches!(options.integrator, Integrator::Fixed { .. }),
-                "the audit of a fixed step looks at steps within the intervals",
             ),
             (inputs.actuators.is_some(), "actuators have limits"),
             (system.is_sampled(), "the controller is sampled"),
@@ -703,7 +702,13 @@ pub fn advance_together(
         cpu: Cpu::detect(),
         threads,
     };
-    let failures = trajectories.run(&mut records, &mut statistics);
+    // what the audit of fixed steps sums up for each freedom
+    let per_audit = match options.integrator {
+        Integrator::Fixed { .. } => 3 * model.nv(),
+        _ => 0,
+    };
+    let mut phases = vec![0.0; simulations.len() * per_audit];
+    let failures = trajectories.run(&mut records, &mut statistics, &mut phases);
     let mut done: Vec<Result<()>> = Vec::new();
     let records = records.chunks(times.len() * width);
     for (k, ((simulation, samples), records)) in
@@ -712,7 +717,10 @@ pub fn advance_together(
         let failure = failures.iter().find(|failure| failure.state == k);
         done.push(match failure {
             Some(failure) => Err(failure.error.clone()),
-            None => simulation.take_over(records, statistics[k], samples),
+            None => {
+                let phases = &phases[k * per_audit..(k + 1) * per_audit];
+                simulation.take_over(records, statistics[k], phases, samples)
+            }
         });
     }
     Ok(done)

@@ -69,10 +69,7 @@ impl Sensitivities {
         CENTRAL.map(|(offset, weight)| {
             let mut motion = self.motion.clone();
             let mut weights = Vec::new();
-            for (y, slope) in motion
-                .chunks_mut(self.width)
-                .zip(slopes.chunks(self.width))
-            {
+            for (y, slope) in motion.chunks_mut(self.width).zip(slopes.chunks(self.width)) {
                 let h = reach(&slope[..self.width - 2]);
                 for (y, slope) in y.iter_mut().zip(slope) {
                     *y += offset * h * slope;
@@ -100,7 +97,9 @@ impl Simulation {
         let (model, inputs) = (system.model(), system.inputs());
         let name = model.name();
         if !model.constraints().is_empty() {
-            return Some(format!("`{name}` has loops, couplings or other constraints"));
+            return Some(format!(
+                "`{name}` has loops, couplings or other constraints"
+            ));
         }
         if !model.forces().is_empty() {
             return Some(format!("`{name}` has force elements"));
@@ -116,6 +115,16 @@ impl Simulation {
             (
                 matches!(options.integrator, Integrator::Bdf { .. }),
                 "the method has steps and orders that depend on the past",
+            ),
+            (
+                matches!(
+                    options.integrator,
+                    Integrator::Fixed {
+                        method: FixedMethod::ImplicitMidpoint,
+                        ..
+                    }
+                ),
+                "the implicit midpoint rule iterates",
             ),
             (
                 system.has_own_equations(),
@@ -475,7 +484,8 @@ impl Variational {
         let mut before = (0.0, integrals.clone(), rates.clone());
         let advanced = |(begin, start, rates): &(f64, Vec<f64>, Vec<f64>), t: f64, now: &[f64]| {
             let numbers = start.iter().zip(rates).zip(now);
-            let trapezoid = |((x, old), new): ((&f64, &f64), &f64)| x + 0.5 * (t - begin) * (old + new);
+            let trapezoid =
+                |((x, old), new): ((&f64, &f64), &f64)| x + 0.5 * (t - begin) * (old + new);
             numbers.map(trapezoid).collect::<Vec<f64>>()
         };
         let mut records = Vec::new();

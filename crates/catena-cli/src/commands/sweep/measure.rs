@@ -279,7 +279,10 @@ pub fn obstacle_to_slopes(measure: &Measure, parameters: &[&str]) -> Result<Opti
     if let Some(figure) = words.figures.first() {
         return Ok(Some(format!("measure `{name}` depends on `{figure}`")));
     }
-    let error = words.used.iter().find(|column| column.starts_with("error."));
+    let error = words
+        .used
+        .iter()
+        .find(|column| column.starts_with("error."));
     Ok(error.map(|column| format!("measure `{name}` depends on `{column}`, which is round-off")))
 }
 

@@ -133,3 +133,147 @@ impl Simulations {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catena::random::Random;
+    use catena_study::{Experiment, Study};
+    use std::path::Path;
+
+    const PARAMETERS: &str = r#"
+[[parameter]]
+name = "payload"
+path = "link.link6.mass"
+relative = true
+uniform = [0.5, 2]
+[[parameter]]
+name = "damping"
+path = "joint.joint1.damping"
+uniform = [0, 3]
+[[parameter]]
+name = "fall"
+path = "gravity"
+loguniform = [5, 20]
+[[parameter]]
+name = "lean"
+path = "q.joint2"
+uniform = [0.2, 1]
+[[parameter]]
+name = "speed"
+path = "v.joint1"
+uniform = [-2, 2]
+[[parameter]]
+name = "gain"
+uniform = [1, 40]
+"#;
+
+    fn simulations(run: &str, measures: &[&str]) -> Simulations {
+        let mut text = format!(
+            "format = \"catena-study/1\"\nmodel = \"stanford\"\n{PARAMETERS}\n[run]\n{run}\n"
+        );
+        for (k, formula) in measures.iter().enumerate() {
+            text += &format!("[[measure]]\nname = \"m{k}\"\nvalue = \"{formula}\"\n");
+        }
+        text += "[optimize]\nminimise = \"m0\"\n";
+        let study = Study::parse(&text, Path::new("study.toml")).expect("a study");
+        Simulations::new(study).expect("simulations")
+    }
+
+    const MEASURES: [&str; 7] = [
+        "last(q.joint2) * last(v.joint1) + fall",
+        "integral(kinetic) - last(work) / (1 + last(dissipated))",
+        "rms(tau.joint1) + mean(a.joint2)",
+        "max(abs(v.joint2)) / payload",
+        "min(frame.link6.z) * last(frame.link6.vx)",
+        "last(joint.joint2.mx) + last(elastic) + last(gravitational)",
+        "first(kinetic) * gain",
+    ];
+
+    /// Derivatives of measures against differences of whole runs, at random parameters: runs have a tolerance of 1e-11, differences
+    /// of fourth order divide that by steps of 0.002 of the ranges.
+    #[test]
+    fn derivatives_are_those_of_the_runs() {
+        let mut random = Random::new(8);
+        let pd = "controller = \"pd\"\nto = \"joint1=40deg, joint2=60deg\"\nkp = \"{gain}\"\nkd = 0.2\nunlimited = true";
+        let computed = "controller = \"computed-torque\"\nto = \"joint1=40deg\"\nkp = \"{gain}\"";
+        let open = "effort = [\"joint1={gain}*sin(3*t)\", \"joint2=-0.1*{gain}*v.joint2\"]";
+        let rk4 = format!("{pd}\nmethod = \"rk4\"\nstep = 2e-3");
+        let adaptive = "rtol = 1e-11\natol = 1e-13\n";
+        for run in [
+            format!("{adaptive}{pd}"),
+            format!("{adaptive}{computed}"),
+            format!("{adaptive}{open}"),
+            rk4,
+        ] {
+            let run = format!("duration = 0.4\ninterval = 0.05\naudit = \"report\"\n{run}");
+            let simulations = simulations(&run, &MEASURES);
+            let parameters = &simulations.study().parameters;
+            let values: Vec<f64> = parameters
+                .iter()
+                .map(|p| {
+                    p.spread
+                        .quantile(random.uniform(0.1, 0.9))
+                        .expect("a value")
+                })
+                .collect();
+            let wanted: Vec<usize> = (0..MEASURES.len()).collect();
+            let found = simulations.slopes(&values, &wanted).expect("derivatives");
+            for k in 0..values.len() {
+                let h = 2e-3 * parameters[k].spread.slope(values[k]).expect("bounds");
+                let at = |x: f64| {
+                    let mut values = values.clone();
+                    values[k] = x;
+                    simulations.measure(&values).expect("measures")
+                };
+                let mut slopes = vec![0.0; MEASURES.len()];
+                for (offset, weight) in CENTRAL {
+                    let there = at(values[k] + offset * h);
+                    for (slope, x) in slopes.iter_mut().zip(there) {
+                        *slope += weight / h * x;
+                    }
+                }
+                for (m, formula) in MEASURES.iter().enumerate() {
+                    let (a, b) = (found[m][k], slopes[m]);
+                    let size = at(values[k])[m].abs() / h.abs() * 1e-3;
+                    assert!(
+                        (a - b).abs() <= 1e-6 * (b.abs() + size),
+                        "{formula} by {}: {a}, {b}\n{run}",
+                        parameters[k].name
+                    );
+                }
+            }
+        }
+    }
+
+    /// What has no derivatives says why.
+    #[test]
+    fn obstacles_are_named() {
+        let free = "duration = 0.1\neffort = \"joint1={gain}\"";
+        for (run, measure, reason) in [
+            (free, "steps + 1", "depends on `steps`"),
+            (free, "last(error.energy)", "which is round-off"),
+            (
+                "duration = 0.1\neffort = \"joint1={gain}*step(t-0.05)\"",
+                "last(q.joint1)",
+                "`run.effort` jumps",
+            ),
+            (
+                "duration = 0.1\neffort = \"joint1={gain}\"\nmethod = \"bdf\"",
+                "last(q.joint1)",
+                "depend on the past",
+            ),
+        ] {
+            let simulations = simulations(run, &[measure]);
+            let values = [1.0, 1.0, 9.81, 0.5, 0.1, 2.0];
+            let error = simulations.slopes(&values, &[0]).expect_err(reason);
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+            assert!(error.message().contains(reason), "{error}");
+        }
+        let simulations = simulations("duration = \"{gain}\"", &["last(q.joint1)"]);
+        let error = simulations
+            .slopes(&[1.0, 1.0, 9.81, 0.5, 0.1, 1.5], &[0])
+            .expect_err("other times");
+        assert!(error.message().contains("how time is stepped"), "{error}");
+    }
+}

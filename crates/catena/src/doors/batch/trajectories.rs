@@ -88,6 +88,8 @@ struct Piece<'a> {
     /// q, v, W and D at each of the times, trajectory after trajectory.
     records: &'a mut [f64],
     statistics: &'a mut [Statistics],
+    /// Σ δ a, Σ a² and Σ v² of each freedom over fixed steps that are examined, trajectory after trajectory; none where that is not asked for.
+    phases: &'a mut [f64],
 }
 
 impl Trajectories<'_> {
@@ -96,14 +98,20 @@ impl Trajectories<'_> {
         self.model.nq() + self.model.nv() + 2
     }
 
-    /// Computes all of them. Those that fail are returned with their reasons, in order; their records are NaN from then on.
-    pub fn run(&self, records: &mut [f64], statistics: &mut [Statistics]) -> Vec<Failure> {
+    /// Computes all of them. Those that fail are returned with their reasons, in order; their records are NaN from then on. `phases` gets what an
+    /// audit sums up over fixed steps, three numbers for each freedom, or is empty.
+    pub fn run(
+        &self,
+        records: &mut [f64],
+        statistics: &mut [Statistics],
+        phases: &mut [f64],
+    ) -> Vec<Failure> {
         let mut failures = match self.cpu.min(Cpu::best()) {
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx512 => self.run_in::<Avx512Register>(records, statistics),
+            Cpu::Avx512 => self.run_in::<Avx512Register>(records, statistics, phases),
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 => self.run_in::<Avx2Register>(records, statistics),
-            _ => self.run_in::<[f64; 1]>(records, statistics),
+            Cpu::Avx2 => self.run_in::<Avx2Register>(records, statistics, phases),
+            _ => self.run_in::<[f64; 1]>(records, statistics, phases),
         };
         failures.sort_by_key(|failure| failure.state);
         failures
@@ -113,6 +121,7 @@ impl Trajectories<'_> {
         &self,
         mut records: &mut [f64],
         mut statistics: &mut [Statistics],
+        mut phases: &mut [f64],
     ) -> Vec<Failure> {
         records.fill(f64::NAN);
         let all = statistics.len();
@@ -120,6 +129,7 @@ impl Trajectories<'_> {
         // enough pieces to keep all threads busy to the end, long enough that lanes seldom run empty
         let size = (all.div_ceil(4 * threads).max(16 * V::LANES)).next_multiple_of(V::LANES);
         let per_trajectory = self.width() * self.times.len();
+        let per_audit = phases.len() / all.max(1);
         let mut pieces = Vec::new();
         let mut first = 0;
         while first < all {
@@ -128,11 +138,14 @@ impl Trajectories<'_> {
             records = rest;
             let (counts, rest) = std::mem::take(&mut statistics).split_at_mut(count);
             statistics = rest;
+            let (sums, rest) = std::mem::take(&mut phases).split_at_mut(count * per_audit);
+            phases = rest;
             pieces.push(Piece {
                 first,
                 count,
                 records: own,
                 statistics: counts,
+                phases: sums,
             });
             first += count;
         }
@@ -143,6 +156,7 @@ impl Trajectories<'_> {
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop();
         each(&mut workers, |()| {
             let mut runs = Runs::<V>::new(self);
+            let mut starters = Runs::<V>::new(self);
             while let Some(piece) = next() {
                 let failed = match self.stepping {
                     Stepping::Fixed { method, step } => fixed::run(&mut runs, method, step, piece),
@@ -150,7 +164,10 @@ impl Trajectories<'_> {
                         method,
                         tolerances,
                         max_step,
-                    } => adaptive::run(&mut runs, method, tolerances, max_step, piece),
+                    } => {
+                        let both = (&mut runs, &mut starters);
+                        adaptive::run(both, method, tolerances, max_step, piece)
+                    }
                 };
                 let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
                 failures.extend(failed);
@@ -243,18 +260,20 @@ impl<'a, V: Vector> Runs<'a, V> {
     /// Puts the start of a trajectory into a lane.
     fn place(&mut self, lane: usize, trajectory: usize, q: &mut [Wide<V>], v: &mut [Wide<V>]) {
         let (nq, nv) = (self.all.model.nq(), self.all.model.nv());
-        let mut start = self.all.q[trajectory * nq..(trajectory + 1) * nq].to_vec();
-        for &k in &self.quaternions {
-            let p = &mut start[k..k + 4];
-            let scale = 1.0 / p.iter().map(|x| x * x).sum::<f64>().sqrt();
-            p.iter_mut().for_each(|x| *x *= scale);
-        }
         let set = |into: &mut [Wide<V>], from: &[f64]| {
             for (into, x) in into.iter_mut().zip(from) {
                 into.0.lanes_mut()[lane] = *x;
             }
         };
-        set(q, &start);
+        let start = &self.all.q[trajectory * nq..(trajectory + 1) * nq];
+        set(q, start);
+        for &k in &self.quaternions {
+            let p = &start[k..k + 4];
+            let scale = 1.0 / p.iter().map(|x| x * x).sum::<f64>().sqrt();
+            for (into, x) in q[k..k + 4].iter_mut().zip(p) {
+                into.0.lanes_mut()[lane] = x * scale;
+            }
+        }
         let of = |x: &'a [f64]| &x[trajectory * nv..(trajectory + 1) * nv];
         set(v, of(self.all.v));
         for (into, from) in self.feedback.iter_mut().zip(self.all.feedback.parts()) {
