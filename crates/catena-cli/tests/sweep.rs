@@ -179,7 +179,7 @@ value = "audit.energy"
 name = "steps"
 value = "steps"
 "#;
-    let settings = format!("method = \"{method}\"\n{key} = {number}\n");
+    let settings = format!("method = \"{method}\"\n{key} = {number}\naudit = \"report\"\n");
     let study = &study.replace("method = \"dop853\"\nrtol = 1e-9\n", &settings);
     folder.write("lanes.toml", study);
     for (jobs, name) in [("1", "one.csv"), ("3", "three.csv")] {
@@ -239,6 +239,7 @@ value = "steps"
             "0.1",
             &format!("--method={method}"),
             &format!("--{key}={number}"),
+            "--audit=report",
             &start,
             "--json",
         ],

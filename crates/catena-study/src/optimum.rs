@@ -209,6 +209,19 @@ impl Tried<'_> {
         wanted.iter().map(|&measure| slope(measure)).collect()
     }
 
+    /// Have the last two moves been below the tolerance, and satisfies the last point the constraints? SLSQP itself wants them to be satisfied to
+    /// the last bit, and goes on.
+    fn rests(&self) -> bool {
+        let [.., a, b, c] = &self.points[..] else {
+            return false;
+        };
+        let near = |a: &[f64], b: &[f64]| {
+            let mut moves = a.iter().zip(b);
+            moves.all(|(a, b)| (a - b).abs() <= self.goal.tolerance)
+        };
+        near(a, b) && near(b, c) && self.history.last().is_some_and(Evaluation::is_feasible)
+    }
+
     /// Values of the parameters at u.
     fn values(&self, u: &[f64]) -> Vec<f64> {
         let parameters = self.study.parameters.iter().zip(u);
@@ -401,6 +414,11 @@ fn by_slsqp(goal: &Goal, tried: &RefCell<Tried<'_>>) -> Ended {
         move |u: &[f64], gradient: Option<&mut [f64]>, (): &mut ()| {
             let u: Vec<f64> = u.iter().map(|u| u.clamp(0.0, 1.0)).collect();
             let mut tried = tried.borrow_mut();
+            if tried.rests() {
+                // nothing moves it any more, and it ends
+                gradient.into_iter().for_each(|gradient| gradient.fill(0.0));
+                return if k == 0 { 0.0 } else { -1.0 };
+            }
             if let Some(gradient) = gradient {
                 let slopes = tried.slopes_at(&u);
                 for (into, slope) in gradient.iter_mut().zip(&slopes[k]) {

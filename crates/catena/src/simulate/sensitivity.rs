@@ -6,9 +6,9 @@
 //! ∂x/∂p = Σ wᵢ (x(pᵢ) − x(p))                                                              (2)
 //! ```
 //!
-//! S is integrated together with y, by the method of the run. The right-hand side of (1) is forward dynamics in dual numbers, one
-//! direction for each parameter. For fixed steps S is the derivative of the discrete motion itself: a Runge–Kutta step in dual
-//! numbers is the step of (1).
+//! S is integrated together with y, by the method of the run. ∂f/∂y are the analytic derivatives of forward dynamics, the same for all
+//! parameters; where a parameter changes the model, ∂f/∂p is forward dynamics in dual numbers. For fixed steps S is the derivative of the
+//! discrete motion itself: the derivative of a Runge–Kutta step is the step of (1).
 //!
 //! Numbers of the set-up, the efforts of controllers among them, are differentiated by (2) from set-ups with neighbouring values
 //! of the parameter. Weights of fourth order make that exact for the polynomials that most of them are; no motion is differentiated
@@ -18,12 +18,11 @@ use super::inputs::Controller;
 use super::run::{Integrator, Sample, Simulation};
 use super::tree_system::TreeSystem;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
-use crate::algorithm::passive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{Adaptive, Fixed, FixedMethod, IntegratorOptions, Mechanical, System};
 use crate::model::Model;
 use crate::scalar::{Dual, Scalar};
-use crate::state::{Base, StateView, position_rates, step_kernel};
+use crate::state::{Base, State, StateView, position_rates, step_kernel};
 
 type Number = Dual<f64, 1>;
 
@@ -203,36 +202,27 @@ impl Simulation {
 
 /// A parameter of the set-up.
 struct Varied {
-    /// The model with the derivatives of its numbers.
-    model: Model<Number>,
+    /// The model with the derivatives of its numbers, where it depends on the parameter.
+    model: Option<Model<Number>>,
     /// Set-ups with neighbouring values, and their weights.
     neighbours: Vec<(f64, TreeSystem)>,
 }
 
-/// The system (1). A vector has the number of the motion first, then its derivatives with respect to each parameter.
+/// The system (1). A vector has the numbers of the motion first, then their derivatives with respect to each parameter.
 struct Variational {
     system: TreeSystem,
     parameters: Vec<Varied>,
     /// Do efforts depend on the state?
     feeds_back: bool,
-    /// Where quaternions begin.
-    quaternions: Vec<usize>,
+    /// Where quaternions begin, among positions and among velocities.
+    quaternions: Vec<[usize; 2]>,
+    /// The state, with quaternions of unit length.
+    state: State,
+    /// Efforts, and their derivatives with respect to each parameter.
+    tau: Vec<f64>,
+    tau_slopes: Vec<Vec<f64>>,
     forward: ForwardDynamics<Number>,
-    base: Base<Number>,
-    /// In dual numbers, in the direction of one parameter.
-    q: Vec<Number>,
-    v: Vec<Number>,
-    rates: Vec<Number>,
-    tau: Vec<Number>,
     vdot: Vec<Number>,
-}
-
-/// A number and its derivative.
-fn dual(value: f64, slope: f64) -> Number {
-    Dual {
-        value,
-        derivative: [slope],
-    }
 }
 
 /// Σ weight · (x there − x here), number by number.
@@ -242,25 +232,39 @@ fn add_differences(slopes: &mut [f64], weight: f64, there: &[f64], here: &[f64])
     }
 }
 
+/// sum ← sum + x.
+fn add(sum: &mut [f64], x: &[f64]) {
+    sum.iter_mut().zip(x).for_each(|(sum, x)| *sum += x);
+}
+
+/// Numbers without derivatives.
+fn constants(x: &[f64]) -> Vec<Number> {
+    x.iter().map(|&x| Number::constant(x)).collect()
+}
+
 impl Variational {
     fn new(system: &TreeSystem, parameters: &[Vec<Neighbour>]) -> Self {
         let model = system.model();
-        let (nq, nv) = (model.nq(), model.nv());
         let numbers = model.numbers();
         let varied = parameters.iter().map(|neighbours| {
             let mut slopes = vec![0.0; numbers.len()];
             for Neighbour { weight, run } in neighbours {
                 add_differences(&mut slopes, *weight, &run.model().numbers(), &numbers);
             }
+            let depends = slopes.iter().any(|slope| *slope != 0.0);
             let systems = neighbours.iter();
             Varied {
-                model: Model::varied(model, &slopes),
+                model: depends.then(|| Model::varied(model, &slopes)),
                 neighbours: systems
                     .map(|neighbour| (neighbour.weight, neighbour.run.parts().0.clone()))
                     .collect(),
             }
         });
         let bodies = model.bodies().map(|i| &model.tree().bodies[i]);
+        let places = bodies.filter_map(|body| {
+            let first = body.kind.quaternion()?;
+            Some([body.q + first, body.v + first])
+        });
         Variational {
             parameters: varied.collect(),
             feeds_back: !matches!(
@@ -270,22 +274,18 @@ impl Variational {
                     | Controller::Sine { .. }
                     | Controller::Table(_)
             ),
-            quaternions: bodies
-                .filter_map(|body| body.kind.quaternion().map(|k| body.q + k))
-                .collect(),
+            quaternions: places.collect(),
+            state: State::neutral(model),
+            tau: vec![0.0; model.nv()],
+            tau_slopes: vec![vec![0.0; model.nv()]; parameters.len()],
             forward: ForwardDynamics::new(model),
-            base: Base::fixed(),
-            q: vec![Number::zero(); nq],
-            v: vec![Number::zero(); nv],
-            rates: vec![Number::zero(); nq],
-            tau: vec![Number::zero(); nv],
-            vdot: vec![Number::zero(); nv],
+            vdot: vec![Number::zero(); model.nv()],
             system: system.clone(),
         }
     }
 
     fn sizes(&self) -> (usize, usize) {
-        (self.q.len(), self.v.len())
+        (self.state.q.len(), self.state.v.len())
     }
 
     /// Blocks of a vector: the motion, and each parameter.
@@ -294,7 +294,7 @@ impl Variational {
     }
 
     /// q, v, W, D of the start, block after block.
-    fn start(&mut self, y: &[f64], parameters: &[Vec<Neighbour>]) -> Vec<f64> {
+    fn start(&self, y: &[f64], parameters: &[Vec<Neighbour>]) -> Vec<f64> {
         let mut all = y.to_vec();
         for neighbours in parameters {
             let mut slopes = vec![0.0; y.len()];
@@ -306,100 +306,134 @@ impl Variational {
         all
     }
 
-    /// Puts positions and velocities into dual numbers, in the direction of a parameter.
-    fn load(&mut self, parameter: usize, q: &[f64], v: &[f64]) {
+    /// Takes the state, and finds efforts and their derivatives.
+    fn drive(&mut self, t: f64, q: &[f64], v: &[f64]) -> Result<()> {
         let (nq, nv) = self.sizes();
-        let (dq, dv) = (&q[(1 + parameter) * nq..], &v[(1 + parameter) * nv..]);
-        for (k, number) in self.q.iter_mut().enumerate() {
-            *number = dual(q[k], dq[k]);
+        self.state.q.copy_from_slice(&q[..nq]);
+        self.state.v.copy_from_slice(&v[..nv]);
+        for &[k, _] in &self.quaternions {
+            let p = &mut self.state.q[k..k + 4];
+            let norm = p.iter().map(|x| x * x).sum::<f64>().sqrt();
+            p.iter_mut().for_each(|x| *x /= norm);
         }
-        for (k, number) in self.v.iter_mut().enumerate() {
-            *number = dual(v[k], dv[k]);
-        }
-    }
-
-    /// Efforts in the direction of the parameter that is loaded.
-    fn drive(&mut self, parameter: usize, t: f64) -> Result<()> {
         if matches!(self.system.inputs().controller, Controller::None) {
-            self.tau.fill(Number::zero());
             return Ok(());
         }
-        let values = |x: &[Number]| x.iter().map(|x| x.value).collect::<Vec<f64>>();
-        let slopes = |x: &[Number]| x.iter().map(|x| x.derivative[0]).collect::<Vec<f64>>();
-        let (q, v) = (values(&self.q), values(&self.v));
-        let tau = self.system.efforts_at(t, &q, &v)?.to_vec();
-        let mut change = vec![0.0; tau.len()];
-        for (weight, neighbour) in &mut self.parameters[parameter].neighbours {
-            add_differences(&mut change, *weight, neighbour.efforts_at(t, &q, &v)?, &tau);
-        }
-        if self.feeds_back {
-            let (dq, dv) = (slopes(&self.q), slopes(&self.v));
-            let h = reach(&[&dq[..], &dv].concat());
+        let here = self.system.efforts_at(t, &q[..nq], &v[..nv])?;
+        self.tau.copy_from_slice(here);
+        let slopes = self.parameters.iter_mut().zip(&mut self.tau_slopes);
+        for (k, (parameter, change)) in slopes.enumerate() {
+            change.fill(0.0);
+            for (weight, neighbour) in &mut parameter.neighbours {
+                let there = neighbour.efforts_at(t, &q[..nq], &v[..nv])?;
+                add_differences(change, *weight, there, &self.tau);
+            }
+            if !self.feeds_back {
+                continue;
+            }
+            let (dq, dv) = (&q[(1 + k) * nq..][..nq], &v[(1 + k) * nv..][..nv]);
+            let h = reach(&[dq, dv].concat());
             let moved = |x: &[f64], dx: &[f64], by: f64| -> Vec<f64> {
                 x.iter().zip(dx).map(|(x, dx)| x + by * dx).collect()
             };
             for (offset, weight) in CENTRAL {
-                let (q, v) = (moved(&q, &dq, offset * h), moved(&v, &dv, offset * h));
+                let (q, v) = (moved(q, dq, offset * h), moved(v, dv, offset * h));
                 let there = self.system.efforts_at(t, &q, &v)?;
-                add_differences(&mut change, weight / h, there, &tau);
+                add_differences(change, weight / h, there, &self.tau);
             }
-        }
-        for ((number, tau), change) in self.tau.iter_mut().zip(tau).zip(change) {
-            *number = dual(tau, change);
         }
         Ok(())
     }
 
-    /// v̇ in the direction of the parameter that is loaded.
-    fn accelerate(&mut self, parameter: usize, t: f64) -> Result<()> {
-        self.drive(parameter, t)?;
-        for &k in &self.quaternions {
-            let p = &mut self.q[k..k + 4];
-            let mut squared = Number::zero();
-            for x in &*p {
-                squared += *x * *x;
-            }
-            let scale = squared.sqrt().recip();
-            p.iter_mut().for_each(|x| *x *= scale);
+    /// The increment of positions, as [`State::step`] takes it, that a change of positions is.
+    fn increment(&self, q: &[f64], dq: &[f64]) -> Vec<f64> {
+        let mut delta = vec![0.0; self.state.v.len()];
+        for i in self.system.model().bodies() {
+            let body = &self.system.model().tree().bodies[i];
+            let plain = body.kind.quaternion().unwrap_or(body.kind.nv());
+            delta[body.v..body.v + plain].copy_from_slice(&dq[body.q..body.q + plain]);
         }
-        let state = StateView {
-            q: &self.q,
-            v: &self.v,
-            base: &self.base,
-        };
-        let model = &self.parameters[parameter].model;
-        let (forward, vdot) = (&mut self.forward, &mut self.vdot);
-        forward_dynamics(model, state, &self.tau, &[], forward, vdot);
+        for &[k, to] in &self.quaternions {
+            // twice the vector part of p* ∘ ṗ / |p|²
+            let (p, d) = (&q[k..k + 4], &dq[k..k + 4]);
+            let scale = 2.0 / p.iter().map(|x| x * x).sum::<f64>();
+            delta[to] = scale * (p[0] * d[1] - p[1] * d[0] - p[2] * d[3] + p[3] * d[2]);
+            delta[to + 1] = scale * (p[0] * d[2] - p[2] * d[0] - p[3] * d[1] + p[1] * d[3]);
+            delta[to + 2] = scale * (p[0] * d[3] - p[3] * d[0] - p[1] * d[2] + p[2] * d[1]);
+        }
+        delta
+    }
+
+    /// v̇ and its derivatives, block after block.
+    fn accelerate(&mut self, t: f64, q: &[f64], v: &[f64], vdot: &mut [f64]) -> Result<()> {
+        self.drive(t, q, v)?;
+        let (nq, nv) = self.sizes();
+        let increments: Vec<Vec<f64>> = (1..self.blocks())
+            .map(|block| self.increment(q, &q[block * nq..(block + 1) * nq]))
+            .collect();
+        let dynamics = self.system.dynamics();
+        let found = dynamics.forward_derivatives(&self.state, &self.tau, &[])?;
+        vdot[..nv].copy_from_slice(&found.vdot);
+        for (k, delta) in increments.iter().enumerate() {
+            let block = (1 + k) * nv..(2 + k) * nv;
+            let slope = &mut vdot[block.clone()];
+            slope.copy_from_slice(&found.dq.times(delta));
+            add(slope, &found.dv.times(&v[block]));
+            add(slope, &found.dtau.times(&self.tau_slopes[k]));
+        }
+        let base = Base::fixed();
+        for (k, parameter) in self.parameters.iter().enumerate() {
+            let Some(model) = &parameter.model else {
+                continue;
+            };
+            let [q, v, tau] = [&self.state.q, &self.state.v, &self.tau].map(|x| constants(x));
+            let state = StateView {
+                q: &q,
+                v: &v,
+                base: &base,
+            };
+            let (forward, found) = (&mut self.forward, &mut self.vdot);
+            forward_dynamics(model, state, &tau, &[], forward, found);
+            let slope = &mut vdot[(1 + k) * nv..(2 + k) * nv];
+            let changes = found.iter().map(|x| x.derivative[0]);
+            slope.iter_mut().zip(changes).for_each(|(sum, x)| *sum += x);
+        }
         Ok(())
     }
 
-    /// Ẇ and Ḋ in the direction of the parameter that is loaded, under the efforts that [`drive`](Self::drive) found.
-    fn powers(&self, parameter: usize) -> [Number; 2] {
-        let model = &self.parameters[parameter].model;
-        let (mut work, mut lost) = (Number::zero(), Number::zero());
-        for (k, (tau, v)) in self.tau.iter().zip(&self.v).enumerate() {
-            work += *tau * *v;
-            lost += passive::dissipative_force(model, &self.v, k) * *v;
+    /// Ẇ and Ḋ and their derivatives, block after block, under the efforts that [`drive`](Self::drive) found.
+    fn powers(&self, v: &[f64]) -> Vec<f64> {
+        let nv = self.state.v.len();
+        let dofs = &self.system.model().dofs;
+        let mut powers = vec![0.0; 2 * self.blocks()];
+        for (k, dof) in dofs.iter().enumerate() {
+            powers[0] += self.tau[k] * v[k];
+            powers[1] += dof.damping * v[k] * v[k];
         }
-        [work, lost]
+        for (p, parameter) in self.parameters.iter().enumerate() {
+            let dv = &v[(1 + p) * nv..(2 + p) * nv];
+            let [work, lost] = [2 * (1 + p), 2 * (1 + p) + 1];
+            for (k, dof) in dofs.iter().enumerate() {
+                powers[work] += self.tau_slopes[p][k] * v[k] + self.tau[k] * dv[k];
+                powers[lost] += 2.0 * dof.damping * v[k] * dv[k];
+                if let Some(model) = &parameter.model {
+                    powers[lost] += model.dofs[k].damping.derivative[0] * v[k] * v[k];
+                }
+            }
+        }
+        powers
     }
 
     /// Ẇ and Ḋ at an instant, block after block.
     fn powers_at(&mut self, t: f64, q: &[f64], v: &[f64]) -> Result<Vec<f64>> {
-        let mut powers = vec![0.0; 2 * self.blocks()];
-        for parameter in 0..self.parameters.len() {
-            self.load(parameter, q, v);
-            self.drive(parameter, t)?;
-            let found = self.powers(parameter);
-            spread(&found, parameter, &mut powers);
-        }
-        Ok(powers)
+        self.drive(t, q, v)?;
+        Ok(self.powers(v))
     }
 
     /// Quaternions of unit length, and directions that keep it.
     fn normalise(&self, q: &mut [f64]) {
-        let nq = self.q.len();
-        for &k in &self.quaternions {
+        let nq = self.state.q.len();
+        for &[k, _] in &self.quaternions {
             let norm = q[k..k + 4].iter().map(|x| x * x).sum::<f64>().sqrt();
             q[k..k + 4].iter_mut().for_each(|x| *x /= norm);
             for block in 1..q.len() / nq {
@@ -527,15 +561,6 @@ impl Variational {
     }
 }
 
-/// Values into the first block, derivatives into that of the parameter.
-fn spread(numbers: &[Number], parameter: usize, blocks: &mut [f64]) {
-    let size = numbers.len();
-    for (k, number) in numbers.iter().enumerate() {
-        blocks[k] = number.value;
-        blocks[(1 + parameter) * size + k] = number.derivative[0];
-    }
-}
-
 /// y = (q, v) of each block, then W and D of each block.
 impl System for Variational {
     fn dimension(&self) -> usize {
@@ -549,21 +574,31 @@ impl System for Variational {
 
     fn derivative(&mut self, t: f64, y: &[f64], dy: &mut [f64]) -> Result<()> {
         let (nq, nv) = self.sizes();
-        let (motion, integrals) = dy.split_at_mut(self.blocks() * (nq + nv));
-        let blocks = y[..motion.len()].chunks(nq + nv);
+        let motion = self.blocks() * (nq + nv);
         let (mut q, mut v) = (Vec::new(), Vec::new());
-        for block in blocks {
+        for block in y[..motion].chunks(nq + nv) {
             q.extend_from_slice(&block[..nq]);
             v.extend_from_slice(&block[nq..]);
         }
-        for parameter in 0..self.parameters.len() {
-            self.load(parameter, &q, &v);
-            position_rates(self.system.model(), &self.q, &self.v, &mut self.rates);
-            self.accelerate(parameter, t)?;
-            let numbers: Vec<Number> = self.rates.iter().chain(&self.vdot).copied().collect();
-            spread(&numbers, parameter, motion);
-            spread(&self.powers(parameter), parameter, integrals);
+        let mut vdot = vec![0.0; v.len()];
+        self.accelerate(t, &q, &v, &mut vdot)?;
+        let model = self.system.model();
+        let mut other = vec![0.0; nq];
+        let blocks = dy[..motion].chunks_mut(nq + nv).zip(vdot.chunks(nv));
+        for (block, (dy, vdot)) in blocks.enumerate() {
+            let (rates, accelerations) = dy.split_at_mut(nq);
+            accelerations.copy_from_slice(vdot);
+            let (own_q, own_v) = (&q[block * nq..][..nq], &v[block * nv..][..nv]);
+            position_rates(model, &q[..nq], own_v, rates);
+            if block > 0 && !self.quaternions.is_empty() {
+                // rates of quaternions are bilinear in these and in velocities
+                position_rates(model, own_q, &v[..nv], &mut other);
+                for &[k, _] in &self.quaternions {
+                    add(&mut rates[k..k + 4], &other[k..k + 4]);
+                }
+            }
         }
+        dy[motion..].copy_from_slice(&self.powers(&v));
         Ok(())
     }
 
@@ -590,31 +625,33 @@ impl System for Variational {
 
 impl Mechanical for Variational {
     fn position_count(&self) -> usize {
-        self.blocks() * self.q.len()
+        self.blocks() * self.state.q.len()
     }
 
     fn velocity_count(&self) -> usize {
-        self.blocks() * self.v.len()
+        self.blocks() * self.state.v.len()
     }
 
     fn acceleration(&mut self, t: f64, q: &[f64], v: &[f64], vdot: &mut [f64]) -> Result<()> {
-        for parameter in 0..self.parameters.len() {
-            self.load(parameter, q, v);
-            self.accelerate(parameter, t)?;
-            spread(&self.vdot, parameter, vdot);
-        }
-        Ok(())
+        self.accelerate(t, q, v, vdot)
     }
 
     fn step(&mut self, q: &mut [f64], delta: &[f64]) {
-        let nq = self.q.len();
+        let (nq, nv) = self.sizes();
+        let dual = |(x, dx): (&f64, &f64)| Dual {
+            value: *x,
+            derivative: [*dx],
+        };
         let start = q[..nq].to_vec();
-        for parameter in 0..self.parameters.len() {
-            q[..nq].copy_from_slice(&start);
-            // a displacement has the components of a velocity
-            self.load(parameter, q, delta);
-            step_kernel(self.system.model(), &mut self.q, &self.v);
-            spread(&self.q, parameter, q);
+        for block in 1..self.blocks() {
+            let (of_q, of_v) = (block * nq..(block + 1) * nq, block * nv..(block + 1) * nv);
+            let mut moved: Vec<Number> = start.iter().zip(&q[of_q.clone()]).map(dual).collect();
+            let by: Vec<Number> = delta[..nv].iter().zip(&delta[of_v]).map(dual).collect();
+            step_kernel(self.system.model(), &mut moved, &by);
+            for (k, number) in moved.iter().enumerate() {
+                q[k] = number.value;
+                q[of_q.start + k] = number.derivative[0];
+            }
         }
     }
 }

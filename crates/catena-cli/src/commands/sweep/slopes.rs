@@ -5,7 +5,7 @@
 //! dc/dp = ∂c/∂p + ∂c/∂y S              y the motion, S its sensitivities
 //! ```
 //!
-//! S comes from the equations of motion in dual numbers ([`Simulation::sensitivities`]). The columns follow from the state at an instant;
+//! S comes from the variational equations ([`Simulation::sensitivities`]). The columns follow from the state at an instant;
 //! they are differentiated by differences of fourth order, from set-ups with neighbouring values and from states beside the motion.
 
 use super::experiment::Simulations;
@@ -186,7 +186,7 @@ uniform = [1, 40]
         "rms(tau.joint1) + mean(a.joint2)",
         "max(abs(v.joint2)) / payload",
         "min(frame.link6.z) * last(frame.link6.vx)",
-        "last(joint.joint2.mx) + last(elastic) + last(gravitational)",
+        "last(joint.joint2.fx) + last(elastic) + last(gravitational)",
         "first(kinetic) * gain",
     ];
 
