@@ -28,6 +28,8 @@ type Number = Dual<f64, 1>;
 
 /// A run set up with another value of a parameter, and its weight in (2): ∂x/∂p = Σ weight · (x there − x).
 pub struct Neighbour {
+    /// The value of the parameter there less that of the run.
+    pub offset: f64,
     /// Its weight.
     pub weight: f64,
     /// The run, not begun.
@@ -48,6 +50,9 @@ pub const ONE_SIDED: [(f64, f64); 4] = [(1.0, 4.0), (2.0, -3.0), (3.0, 4.0 / 3.0
 /// Largest change of a coordinate or velocity in differences along the motion: truncation is of its fourth power, round-off of its
 /// reciprocal.
 const REACH: f64 = 1e-3;
+
+/// Largest such change if it goes along with that of a parameter.
+const FAR: f64 = 4.0 * REACH;
 
 /// A motion and its derivatives.
 #[derive(Clone, Debug, PartialEq)]
@@ -204,8 +209,8 @@ impl Simulation {
 struct Varied {
     /// The model with the derivatives of its numbers, where it depends on the parameter.
     model: Option<Model<Number>>,
-    /// Set-ups with neighbouring values, and their weights.
-    neighbours: Vec<(f64, TreeSystem)>,
+    /// Set-ups with neighbouring values: offsets of these, and weights.
+    neighbours: Vec<([f64; 2], TreeSystem)>,
 }
 
 /// The system (1). A vector has the numbers of the motion first, then their derivatives with respect to each parameter.
@@ -232,6 +237,13 @@ fn add_differences(slopes: &mut [f64], weight: f64, there: &[f64], here: &[f64])
     }
 }
 
+/// moved ← x + h dx.
+fn shift(moved: &mut [f64], x: &[f64], h: f64, dx: &[f64]) {
+    for ((moved, x), dx) in moved.iter_mut().zip(x).zip(dx) {
+        *moved = x + h * dx;
+    }
+}
+
 /// sum ← sum + x.
 fn add(sum: &mut [f64], x: &[f64]) {
     sum.iter_mut().zip(x).for_each(|(sum, x)| *sum += x);
@@ -248,7 +260,7 @@ impl Variational {
         let numbers = model.numbers();
         let varied = parameters.iter().map(|neighbours| {
             let mut slopes = vec![0.0; numbers.len()];
-            for Neighbour { weight, run } in neighbours {
+            for Neighbour { weight, run, .. } in neighbours {
                 add_differences(&mut slopes, *weight, &run.model().numbers(), &numbers);
             }
             let depends = slopes.iter().any(|slope| *slope != 0.0);
@@ -256,7 +268,13 @@ impl Variational {
             Varied {
                 model: depends.then(|| Model::varied(model, &slopes)),
                 neighbours: systems
-                    .map(|neighbour| (neighbour.weight, neighbour.run.parts().0.clone()))
+                    .map(
+                        |Neighbour {
+                             offset,
+                             weight,
+                             run,
+                         }| { ([*offset, *weight], run.parts().0.clone()) },
+                    )
                     .collect(),
             }
         });
@@ -298,7 +316,7 @@ impl Variational {
         let mut all = y.to_vec();
         for neighbours in parameters {
             let mut slopes = vec![0.0; y.len()];
-            for Neighbour { weight, run } in neighbours {
+            for Neighbour { weight, run, .. } in neighbours {
                 add_differences(&mut slopes, *weight, run.parts().2, y);
             }
             all.extend(slopes);
@@ -322,23 +340,30 @@ impl Variational {
         let here = self.system.efforts_at(t, &q[..nq], &v[..nv])?;
         self.tau.copy_from_slice(here);
         let slopes = self.parameters.iter_mut().zip(&mut self.tau_slopes);
+        let (mut near_q, mut near_v) = (vec![0.0; nq], vec![0.0; nv]);
         for (k, (parameter, change)) in slopes.enumerate() {
             change.fill(0.0);
-            for (weight, neighbour) in &mut parameter.neighbours {
-                let there = neighbour.efforts_at(t, &q[..nq], &v[..nv])?;
+            let (dq, dv) = (&q[(1 + k) * nq..][..nq], &v[(1 + k) * nv..][..nv]);
+            let largest = dq.iter().chain(dv).fold(0.0, |m: f64, x| m.max(x.abs()));
+            let offsets = parameter.neighbours.iter().map(|([offset, _], _)| offset);
+            let farthest = offsets.fold(0.0, |m: f64, x| m.max(x.abs()));
+            // the parameter and the state change together where the latter does not get far, else one after the other
+            let is_near = self.feeds_back && farthest * largest <= FAR;
+            for ([offset, weight], neighbour) in &mut parameter.neighbours {
+                let h = if is_near { *offset } else { 0.0 };
+                shift(&mut near_q, &q[..nq], h, dq);
+                shift(&mut near_v, &v[..nv], h, dv);
+                let there = neighbour.efforts_at(t, &near_q, &near_v)?;
                 add_differences(change, *weight, there, &self.tau);
             }
-            if !self.feeds_back {
+            if is_near || !self.feeds_back {
                 continue;
             }
-            let (dq, dv) = (&q[(1 + k) * nq..][..nq], &v[(1 + k) * nv..][..nv]);
-            let h = reach(&[dq, dv].concat());
-            let moved = |x: &[f64], dx: &[f64], by: f64| -> Vec<f64> {
-                x.iter().zip(dx).map(|(x, dx)| x + by * dx).collect()
-            };
+            let h = REACH / largest;
             for (offset, weight) in CENTRAL {
-                let (q, v) = (moved(q, dq, offset * h), moved(v, dv, offset * h));
-                let there = self.system.efforts_at(t, &q, &v)?;
+                shift(&mut near_q, &q[..nq], offset * h, dq);
+                shift(&mut near_v, &v[..nv], offset * h, dv);
+                let there = self.system.efforts_at(t, &near_q, &near_v)?;
                 add_differences(change, weight / h, there, &self.tau);
             }
         }
