@@ -23,38 +23,95 @@ pub enum Expression {
     /// A variable, by its number.
     Variable(usize),
     /// A function of one value.
-    One(fn(f64) -> f64, Box<Expression>),
+    One(Of1, Box<Expression>),
     /// An operator or a function of two values.
-    Two(fn(f64, f64) -> f64, Box<Expression>, Box<Expression>),
+    Two(Of2, Box<Expression>, Box<Expression>),
 }
 
-type Of1 = fn(f64) -> f64;
-type Of2 = fn(f64, f64) -> f64;
+/// A function of one value, and its derivative.
+#[derive(Clone, Copy, Debug)]
+pub struct Of1(fn(f64) -> f64, fn(f64) -> f64);
 
+/// A function of two values, and its derivatives with respect to both.
+#[derive(Clone, Copy, Debug)]
+pub struct Of2(fn(f64, f64) -> f64, fn(f64, f64) -> [f64; 2]);
+
+const NEGATIVE: Of1 = Of1(|x| -x, |_| -1.0);
+
+/// At a kink the derivative is that of one side, or zero.
 const FUNCTIONS: &[(&str, Of1)] = &[
-    ("sin", elementary::sin),
-    ("cos", elementary::cos),
-    ("tan", elementary::tan),
-    ("asin", elementary::asin),
-    ("acos", elementary::acos),
-    ("atan", elementary::atan),
-    ("sinh", elementary::sinh),
-    ("cosh", elementary::cosh),
-    ("tanh", elementary::tanh),
-    ("sqrt", f64::sqrt),
-    ("exp", elementary::exp),
-    ("ln", elementary::ln),
-    ("abs", f64::abs),
-    ("sign", |x| if x == 0.0 { 0.0 } else { x.signum() }),
-    ("step", |x| if x < 0.0 { 0.0 } else { 1.0 }),
+    ("sin", Of1(elementary::sin, elementary::cos)),
+    ("cos", Of1(elementary::cos, |x| -elementary::sin(x))),
+    (
+        "tan",
+        Of1(elementary::tan, |x| 1.0 + elementary::tan(x).powi(2)),
+    ),
+    (
+        "asin",
+        Of1(elementary::asin, |x| 1.0 / (1.0 - x * x).sqrt()),
+    ),
+    (
+        "acos",
+        Of1(elementary::acos, |x| -1.0 / (1.0 - x * x).sqrt()),
+    ),
+    ("atan", Of1(elementary::atan, |x| 1.0 / (1.0 + x * x))),
+    ("sinh", Of1(elementary::sinh, elementary::cosh)),
+    ("cosh", Of1(elementary::cosh, elementary::sinh)),
+    (
+        "tanh",
+        Of1(elementary::tanh, |x| 1.0 - elementary::tanh(x).powi(2)),
+    ),
+    ("sqrt", Of1(f64::sqrt, |x| 0.5 / x.sqrt())),
+    ("exp", Of1(elementary::exp, elementary::exp)),
+    ("ln", Of1(elementary::ln, |x| 1.0 / x)),
+    ("abs", Of1(f64::abs, sign)),
+    ("sign", Of1(sign, |_| 0.0)),
+    ("step", Of1(|x| if x < 0.0 { 0.0 } else { 1.0 }, |_| 0.0)),
 ];
 
 const FUNCTIONS_OF_TWO: &[(&str, Of2)] = &[
-    ("min", f64::min),
-    ("max", f64::max),
-    ("atan2", elementary::atan2),
-    ("hypot", elementary::hypot),
+    (
+        "min",
+        Of2(
+            f64::min,
+            |x, y| if x <= y { [1.0, 0.0] } else { [0.0, 1.0] },
+        ),
+    ),
+    (
+        "max",
+        Of2(
+            f64::max,
+            |x, y| if x >= y { [1.0, 0.0] } else { [0.0, 1.0] },
+        ),
+    ),
+    (
+        "atan2",
+        Of2(elementary::atan2, |y, x| {
+            let squared = x * x + y * y;
+            [x / squared, -y / squared]
+        }),
+    ),
+    (
+        "hypot",
+        Of2(elementary::hypot, |x, y| {
+            let length = elementary::hypot(x, y);
+            [x / length, y / length]
+        }),
+    ),
 ];
+
+const PLUS: Of2 = Of2(|x, y| x + y, |_, _| [1.0, 1.0]);
+const MINUS: Of2 = Of2(|x, y| x - y, |_, _| [1.0, -1.0]);
+const TIMES: Of2 = Of2(|x, y| x * y, |x, y| [y, x]);
+const OVER: Of2 = Of2(|x, y| x / y, |x, y| [1.0 / y, -x / (y * y)]);
+const POWER: Of2 = Of2(elementary::powf, |x, y| {
+    let power = elementary::powf(x, y);
+    [y * elementary::powf(x, y - 1.0), power * elementary::ln(x)]
+});
+
+fn sign(x: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { x.signum() }
+}
 
 /// The variables of formulas.
 pub trait Vocabulary {
@@ -154,8 +211,30 @@ impl Expression {
         match self {
             Expression::Number(x) => *x,
             Expression::Variable(k) => variable(*k),
-            Expression::One(f, x) => f(x.value(variable)),
-            Expression::Two(f, x, y) => f(x.value(variable), y.value(variable)),
+            Expression::One(f, x) => (f.0)(x.value(variable)),
+            Expression::Two(f, x, y) => (f.0)(x.value(variable), y.value(variable)),
+        }
+    }
+
+    /// Its value and its derivative, with these values and derivatives of variables.
+    pub fn value_and_slope(&self, variable: &dyn Fn(usize) -> (f64, f64)) -> (f64, f64) {
+        // what does not change contributes nothing, whatever the function
+        let along = |slope: f64, change: f64| match change == 0.0 {
+            true => 0.0,
+            false => slope * change,
+        };
+        match self {
+            Expression::Number(x) => (*x, 0.0),
+            Expression::Variable(k) => variable(*k),
+            Expression::One(Of1(f, slope), x) => {
+                let (x, dx) = x.value_and_slope(variable);
+                (f(x), along(slope(x), dx))
+            }
+            Expression::Two(Of2(f, slopes), x, y) => {
+                let ((x, dx), (y, dy)) = (x.value_and_slope(variable), y.value_and_slope(variable));
+                let [by_x, by_y] = slopes(x, y);
+                (f(x, y), along(by_x, dx) + along(by_y, dy))
+            }
         }
     }
 }
@@ -210,8 +289,8 @@ impl<'a> Reader<'a> {
         let mut sum = self.product()?;
         loop {
             let operator: Of2 = match () {
-                () if self.take('+') => |x, y| x + y,
-                () if self.take('-') => |x, y| x - y,
+                () if self.take('+') => PLUS,
+                () if self.take('-') => MINUS,
                 () => return Ok(sum),
             };
             sum = Expression::Two(operator, Box::new(sum), Box::new(self.product()?));
@@ -222,8 +301,8 @@ impl<'a> Reader<'a> {
         let mut product = self.sign()?;
         loop {
             let operator: Of2 = match () {
-                () if self.take('*') => |x, y| x * y,
-                () if self.take('/') => |x, y| x / y,
+                () if self.take('*') => TIMES,
+                () if self.take('/') => OVER,
                 () => return Ok(product),
             };
             product = Expression::Two(operator, Box::new(product), Box::new(self.sign()?));
@@ -236,7 +315,7 @@ impl<'a> Reader<'a> {
             return Err(self.error(self.at, "the formula is nested too deeply".into()));
         }
         let found = if self.take('-') {
-            Expression::One(|x| -x, Box::new(self.sign()?))
+            Expression::One(NEGATIVE, Box::new(self.sign()?))
         } else if self.take('+') {
             self.sign()?
         } else {
@@ -250,7 +329,7 @@ impl<'a> Reader<'a> {
         let base = self.atom()?;
         match self.take('^') {
             true => Ok(Expression::Two(
-                elementary::powf,
+                POWER,
                 Box::new(base),
                 Box::new(self.sign()?),
             )),
@@ -444,6 +523,31 @@ mod tests {
             let found = Motion::value(&found, t, [&q, &v, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]);
             assert!((found - wanted).abs() < 1e-12, "{text}: {found}");
         }
+    }
+
+    /// Every function and operator against central differences.
+    #[test]
+    fn slopes() {
+        for text in [
+            "2*sin(3*t) - cos(t)/tan(t)",
+            "asin(t) * acos(t) + atan(t)",
+            "sinh(t) - cosh(t) * tanh(t)",
+            "sqrt(t) ^ exp(t) + ln(t)",
+            "abs(t - 1) + sign(t) * step(t) * t",
+            "min(t, 2) * max(t, 0.1) - atan2(t, 3) / hypot(t, 2)",
+            "-t^3 + t^-2",
+        ] {
+            let found = parse(text).expect(text);
+            let value = |t: f64| found.value(&|_| t);
+            let (t, h) = (0.4, 1e-5);
+            let (same, slope) = found.value_and_slope(&|_| (t, 2.0));
+            let wanted = (value(t + h) - value(t - h)) / h;
+            assert_eq!(same, value(t), "{text}");
+            assert!((slope - wanted).abs() < 1e-7, "{text}: {slope}, {wanted}");
+        }
+        // a constant power of a negative number, and a constant beside a kink
+        let square = parse("t^2 + sqrt(0)").expect("a formula");
+        assert_eq!(square.value_and_slope(&|_| (-3.0, 1.0)), (9.0, -6.0));
     }
 
     #[test]

@@ -126,11 +126,26 @@ fn a_sample_is_a_run_of_simulate() {
     assert_eq!(row[5], format!("{error:?}"));
 }
 
-/// Without dry friction, stops and controllers, samples of a method that chooses its steps run in lanes. They are the runs of `simulate` to
-/// round-off, and their bytes depend neither on threads nor on which of them run together.
+/// Without dry friction, stops and controllers, samples run in lanes. They are the runs of `simulate` to round-off, and their bytes depend
+/// neither on threads nor on which of them run together.
 #[test]
 fn samples_in_lanes() {
-    let folder = folder("sweep-lanes");
+    in_lanes("sweep-lanes", "dop853", ("rtol", "1e-9"));
+}
+
+/// The end and the recorded instants are within steps.
+#[test]
+fn samples_of_fixed_steps_in_lanes() {
+    in_lanes("sweep-fixed-lanes", "rk4", ("step", "0.003"));
+    in_lanes(
+        "sweep-euler-lanes",
+        "semi-implicit-euler",
+        ("step", "0.0007"),
+    );
+}
+
+fn in_lanes(name: &str, method: &str, (key, number): (&str, &str)) {
+    let folder = folder(name);
     let study = r#"format = "catena-study/1"
 model = "arm.urdf"
 [design]
@@ -164,6 +179,8 @@ value = "audit.energy"
 name = "steps"
 value = "steps"
 "#;
+    let settings = format!("method = \"{method}\"\n{key} = {number}\naudit = \"report\"\n");
+    let study = &study.replace("method = \"dop853\"\nrtol = 1e-9\n", &settings);
     folder.write("lanes.toml", study);
     for (jobs, name) in [("1", "one.csv"), ("3", "three.csv")] {
         let run = run_in(
@@ -220,10 +237,9 @@ value = "steps"
             "0.5",
             "--interval",
             "0.1",
-            "--method",
-            "dop853",
-            "--rtol",
-            "1e-9",
+            &format!("--method={method}"),
+            &format!("--{key}={number}"),
+            "--audit=report",
             &start,
             "--json",
         ],
@@ -236,16 +252,6 @@ value = "steps"
     assert!((end - expected).abs() < 1e-12, "{end} {expected}");
     let steps = row[6].parse::<f64>().expect("a number");
     assert_eq!(run.json()["audit"]["steps"].as_f64(), Some(steps));
-    // fixed steps are taken one by one
-    folder.write(
-        "fixed.toml",
-        &study.replace("\"dop853\"\nrtol = 1e-9", "\"rk4\"\nstep = 0.001"),
-    );
-    let run = run_in(folder.path(), &["sweep", "fixed.toml", "-o", "fixed.csv"]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
-    assert_eq!(run.stderr, "wrote 20 rows to fixed.csv\n");
-    let fixed = rows(&folder, "fixed.csv");
-    assert!(fixed.iter().all(|row| row[6] == "500.0"), "{:?}", fixed[0]);
 }
 
 /// A joint with dry friction runs alone, whichever sample has it.

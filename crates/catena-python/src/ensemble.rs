@@ -6,17 +6,54 @@ use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel, THREADS};
 use crate::simulate::integrator;
 use catena::error::{Error, ErrorKind, Result};
+use catena::model::Family;
+use catena::native::FamilyCode;
 use catena::simulate::{Ensemble, EnsembleRun, Members, SimulationOptions};
-use catena::{Feedback, Model};
+use catena::{Cpu, Feedback, Model};
+use catena_symbolic::generate::CodeOptions;
+use catena_symbolic::native;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a call does not look for signals, about.
 const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Most families whose code is kept for the next ensemble.
+const MOST_KEPT: usize = 8;
+
+/// Code of the families that were run last, by their fingerprints.
+static CODES: Mutex<Vec<(u64, FamilyCode)>> = Mutex::new(Vec::new());
+
+/// Code for members with models of their own: what was made for such a family before, or new; none where it cannot be made.
+fn family_code(nominal: &Model, members: &[Model]) -> Result<Option<FamilyCode>> {
+    let or_none = |error: Error| match error.kind() {
+        ErrorKind::Unsupported => Ok(None),
+        _ => Err(error),
+    };
+    let family = match Family::new(nominal, members.iter(), CodeOptions::DUST) {
+        Ok(family) => family,
+        Err(error) => return or_none(error),
+    };
+    let kept = || CODES.lock().unwrap_or_else(PoisonError::into_inner);
+    let fingerprint = family.fingerprint();
+    if let Some((_, code)) = kept().iter().find(|(print, _)| *print == fingerprint) {
+        return Ok(Some(code.clone()));
+    }
+    let code = match native::compile_family(family, members, Cpu::detect()) {
+        Ok(code) => code,
+        Err(error) => return or_none(error),
+    };
+    let mut kept = kept();
+    if kept.len() == MOST_KEPT {
+        kept.remove(0);
+    }
+    kept.push((fingerprint, code.clone()));
+    Ok(Some(code))
+}
 
 /// Members that are computed at once at first.
 const FIRST: usize = 256;
@@ -138,8 +175,17 @@ impl PyModel {
                 };
                 let ensemble = Ensemble::new(&built.model, options)?.for_models(&own);
                 let ensemble = ensemble.threads(THREADS.load(Ordering::Relaxed));
-                match built.lanes_code().filter(|_| compile && own.is_empty()) {
-                    Some(code) => ensemble.with_code(code),
+                if !compile {
+                    return Ok(ensemble);
+                }
+                if own.is_empty() {
+                    return match built.lanes_code() {
+                        Some(code) => ensemble.with_code(code),
+                        None => Ok(ensemble),
+                    };
+                }
+                match family_code(&built.model, &own)? {
+                    Some(code) => ensemble.with_family_code(&code),
                     None => Ok(ensemble),
                 }
             });

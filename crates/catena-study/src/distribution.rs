@@ -88,6 +88,15 @@ impl Spread {
         (0.0..=1.0).contains(&part).then_some(part)
     }
 
+    /// dx/du of a bounded range at a value, where u is the part of the range. None for other spreads.
+    pub fn slope(&self, value: f64) -> Option<f64> {
+        match self {
+            Spread::Uniform { low, high } => Some(high - low),
+            Spread::LogUniform { low, high } => Some(value * (high / low).ln()),
+            _ => None,
+        }
+    }
+
     /// The value below which the share u of the samples lies, 0 < u < 1. A listed parameter has none.
     pub fn quantile(&self, u: f64) -> Option<f64> {
         Some(match self {

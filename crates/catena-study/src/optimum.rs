@@ -1,20 +1,25 @@
 //! The values of parameters for which a measure is least, under bounds on others.
 //!
-//! Powell's COBYLA (1994): objective and constraints are interpolated linearly at n + 1 points, in a region whose size shrinks from a
-//! quarter of the ranges to the tolerance. It needs no derivatives, and one run of the experiment gives the objective and all constraints.
+//! Two methods. Powell's COBYLA (1994): objective and constraints are interpolated linearly at n + 1 points, in a region whose size shrinks
+//! from a quarter of the ranges to the tolerance; it needs no derivatives. Kraft's SLSQP (1988): each step minimises a quadratic model of the
+//! Lagrangian under linear models of the constraints, from gradients. Both get objective and all constraints from one run.
 //!
 //! ```text
 //! x = F⁻¹(u), 0 ≤ u ≤ 1       values of the parameters over their ranges, logarithmic ones by their logarithms           (1)
 //! minimise f(u)/|f(u₀)|   subject to   (high − m(u))/s ≥ 0,  (m(u) − low)/s ≥ 0,  s = max(|bound|, |m(u₀)|)              (2)
+//! ∂m/∂u = ∂m/∂x dx/du,   or   (m(u + h) − m(u − h)) / 2h                                                                  (3)
 //! ```
+//!
+//! Gradients come from the experiment where it knows them ([`Experiment::slopes`]), else from differences.
 //!
 //! What cannot be computed counts as worse than all that was seen: the method turns back. The result is the best of all points that
 //! were tried and satisfy the constraints, to a part of their bounds: s is for the search only.
 
 use crate::runner::{Experiment, finite};
-use crate::study::{Goal, Limit, Study};
+use crate::study::{Goal, Limit, Search, Study};
 use catena::error::{Error, ErrorKind, Result};
-use cobyla::{FailStatus, RhoBeg, StopTols, SuccessStatus, minimize};
+use cobyla::RhoBeg;
+use slsqp::Func;
 use std::cell::RefCell;
 
 /// Part of its bound by which a constraint may be violated: round-off of the linear models.
@@ -25,6 +30,9 @@ const SLACK_AT_ZERO: f64 = 1e-9;
 
 /// First change of the parameters, as a part of their ranges.
 const FIRST_CHANGE: f64 = 0.25;
+
+/// h of (3): the error of runs at the default tolerance, divided by it, and its square are of one order.
+const DIFFERENCE: f64 = 1e-3;
 
 /// A point that was tried.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,10 +78,23 @@ pub struct Optimum {
     pub is_feasible: bool,
     /// Why the search ended.
     pub end: &'static str,
+    /// Where gradients came from; none if the method needs none.
+    pub gradients: Option<Gradients>,
+}
+
+/// The gradients of a search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gradients {
+    /// How many there were.
+    pub count: usize,
+    /// Runs for differences, beside those of the points.
+    pub runs: usize,
+    /// Why they are differences; none if the experiment knows derivatives.
+    pub because: Option<String>,
 }
 
 /// The state of a search.
-struct Search<'a> {
+struct Tried<'a> {
     study: &'a Study,
     goal: &'a Goal,
     experiment: &'a dyn Experiment,
@@ -81,28 +102,136 @@ struct Search<'a> {
     history: Vec<Evaluation>,
     /// u of each.
     points: Vec<Vec<f64>>,
+    /// The gradients of (2) at each, where they are known.
+    slopes: Vec<Option<Vec<Vec<f64>>>>,
+    gradients: Gradients,
     /// Of the objective and of every constraint.
     scales: Vec<f64>,
     /// An error of `noted`.
     stopped: Option<Error>,
 }
 
-impl Search<'_> {
+impl Tried<'_> {
+    /// The point u, which is tried if it is new.
+    fn index(&mut self, u: &[f64]) -> usize {
+        let known = self.points.iter().position(|point| point == u);
+        known.unwrap_or_else(|| self.try_out(u))
+    }
+
     /// Values of (2) at u, the objective first.
     fn at(&mut self, u: &[f64]) -> Vec<f64> {
-        let known = self.points.iter().position(|point| point == u);
-        let index = known.unwrap_or_else(|| self.try_out(u));
+        let index = self.index(u);
         match &self.history[index].measures {
             Ok(measures) => self.numbers(measures),
             Err(_) => self.worse_than_all(),
         }
     }
 
-    fn try_out(&mut self, u: &[f64]) -> usize {
+    /// Gradients of (2) at u, the objective first; zero where nothing can be computed.
+    fn slopes_at(&mut self, u: &[f64]) -> Vec<Vec<f64>> {
+        let index = self.index(u);
+        if let Some(known) = &self.slopes[index] {
+            return known.clone();
+        }
+        let flat = vec![vec![0.0; u.len()]; 1 + self.goal.limits.len()];
+        let slopes = match (&self.history[index].measures, &self.stopped) {
+            (Ok(_), None) => self.new_slopes(u, index),
+            _ => flat,
+        };
+        self.slopes[index] = Some(slopes.clone());
+        slopes
+    }
+
+    /// (3), of the numbers of (2).
+    fn new_slopes(&mut self, u: &[f64], index: usize) -> Vec<Vec<f64>> {
+        self.gradients.count += 1;
+        let mut wanted = vec![self.goal.measure];
+        wanted.extend(self.goal.limits.iter().map(|limit| limit.measure));
+        let values = self.history[index].values.clone();
+        let of_measures = match &self.gradients.because {
+            Some(_) => None,
+            None => match self.experiment.slopes(&values, &wanted) {
+                Ok(slopes) if slopes.iter().flatten().all(|x| x.is_finite()) => Some(slopes),
+                Ok(_) => {
+                    self.gradients.because = Some("a derivative is not finite".into());
+                    None
+                }
+                Err(error) => {
+                    self.gradients.because = Some(error.message().to_string());
+                    None
+                }
+            },
+        };
+        let mut slopes = match of_measures {
+            Some(mut slopes) => {
+                let parameters = self.study.parameters.iter().zip(&values).enumerate();
+                for (k, (parameter, value)) in parameters {
+                    let by_u = parameter.spread.slope(*value).unwrap_or_default();
+                    slopes.iter_mut().for_each(|slope| slope[k] *= by_u);
+                }
+                slopes
+            }
+            None => self.differences(u, &wanted),
+        };
+        let limits = self.goal.limits.iter().map(|limit| -limit.sign);
+        let signs = std::iter::once(self.goal.sign).chain(limits);
+        for ((slope, sign), scale) in slopes.iter_mut().zip(signs).zip(&self.scales) {
+            slope.iter_mut().for_each(|x| *x *= sign / scale);
+        }
+        slopes
+    }
+
+    /// ∂m/∂u by differences; those of a parameter are zero where runs fail.
+    fn differences(&mut self, u: &[f64], wanted: &[usize]) -> Vec<Vec<f64>> {
+        let mut points = Vec::new();
+        let mut widths = Vec::new();
+        for k in 0..u.len() {
+            let ends = [u[k] - DIFFERENCE, u[k] + DIFFERENCE].map(|x| x.clamp(0.0, 1.0));
+            widths.push(ends[1] - ends[0]);
+            for end in ends {
+                let mut point = u.to_vec();
+                point[k] = end;
+                points.push(self.values(&point));
+            }
+        }
+        self.gradients.runs += points.len();
+        let found = self.experiment.measure_all(&points);
+        let pairs: Vec<_> = found.chunks(2).zip(widths).collect();
+        let slope = |measure: usize| {
+            let parts = pairs.iter().map(|(ends, width)| match ends {
+                [Ok(low), Ok(high)] => {
+                    Some((high[measure] - low[measure]) / width).filter(|x| x.is_finite())
+                }
+                _ => None,
+            });
+            parts.map(Option::unwrap_or_default).collect()
+        };
+        wanted.iter().map(|&measure| slope(measure)).collect()
+    }
+
+    /// Have the last two moves been below the tolerance, and satisfies the last point the constraints? SLSQP itself wants them to be satisfied to
+    /// the last bit, and goes on.
+    fn rests(&self) -> bool {
+        let [.., a, b, c] = &self.points[..] else {
+            return false;
+        };
+        let near = |a: &[f64], b: &[f64]| {
+            let mut moves = a.iter().zip(b);
+            moves.all(|(a, b)| (a - b).abs() <= self.goal.tolerance)
+        };
+        near(a, b) && near(b, c) && self.history.last().is_some_and(Evaluation::is_feasible)
+    }
+
+    /// Values of the parameters at u.
+    fn values(&self, u: &[f64]) -> Vec<f64> {
         let parameters = self.study.parameters.iter().zip(u);
-        let values: Vec<f64> = parameters
+        parameters
             .filter_map(|(parameter, u)| parameter.spread.quantile(*u))
-            .collect();
+            .collect()
+    }
+
+    fn try_out(&mut self, u: &[f64]) -> usize {
+        let values = self.values(u);
         let measured = match &self.stopped {
             Some(error) => Err(error.clone()),
             None => (self.experiment.measure(&values)).and_then(|found| finite(self.study, found)),
@@ -128,6 +257,7 @@ impl Search<'_> {
         }
         self.history.push(new);
         self.points.push(u.to_vec());
+        self.slopes.push(None);
         self.history.len() - 1
     }
 
@@ -197,32 +327,68 @@ pub fn optimize(
     mut noted: impl FnMut(&Evaluation) -> Result<()>,
 ) -> Result<Optimum> {
     let goal = study.expect_goal()?;
-    let search = RefCell::new(Search {
+    let tried = RefCell::new(Tried {
         study,
         goal,
         experiment,
         noted: &mut noted,
         history: Vec::new(),
         points: Vec::new(),
+        slopes: Vec::new(),
+        gradients: Gradients::default(),
         scales: Vec::new(),
         stopped: None,
     });
-    let start = &goal.start;
-    search.borrow_mut().try_out(start);
-    if let Err(reason) = &search.borrow().history[0].measures {
+    tried.borrow_mut().try_out(&goal.start);
+    if let Err(reason) = &tried.borrow().history[0].measures {
         let message = format!("the start cannot be computed: {reason}");
         let error = Error::new(ErrorKind::Input, message).at(goal.place.clone());
         return Err(error.hint("give another one: `start` of [optimize]"));
     }
-    let objective = |u: &[f64], (): &mut ()| search.borrow_mut().at(u)[0];
-    let search_in = &search;
-    let constraint = |k: usize| move |u: &[f64], (): &mut ()| search_in.borrow_mut().at(u)[k];
-    let constraints: Vec<_> = (1..=goal.limits.len()).map(constraint).collect();
-    let tolerances = StopTols {
-        xtol_abs: vec![goal.tolerance; start.len()],
-        ..StopTols::default()
+    let ended = match goal.search {
+        Search::Cobyla => by_cobyla(goal, &tried),
+        Search::Slsqp => by_slsqp(goal, &tried),
     };
-    let ended = minimize(
+    let tried = tried.into_inner();
+    if let Some(error) = tried.stopped {
+        return Err(error);
+    }
+    let end = ended.map_err(|status| {
+        let message = format!("the search failed: {status}");
+        Error::new(ErrorKind::Input, message).at(goal.place.clone())
+    })?;
+    let mut best = 0;
+    for k in 1..tried.history.len() {
+        if tried.is_better(&tried.history[k], &tried.history[best]) {
+            best = k;
+        }
+    }
+    Ok(Optimum {
+        is_feasible: tried.history[best].is_feasible(),
+        best,
+        end,
+        gradients: (goal.search == Search::Slsqp).then_some(tried.gradients),
+        history: tried.history,
+    })
+}
+
+const USED_UP: &str = "the number of evaluations is used up";
+const FOUND: &str = "the parameters are found to the tolerance";
+const ROUND_OFF: &str = "round-off prevents further progress";
+
+/// Why a search ended, or the status with which it failed.
+type Ended = std::result::Result<&'static str, String>;
+
+fn by_cobyla(goal: &Goal, tried: &RefCell<Tried<'_>>) -> Ended {
+    let start = &goal.start;
+    let objective = |u: &[f64], (): &mut ()| tried.borrow_mut().at(u)[0];
+    let constraint = |k: usize| move |u: &[f64], (): &mut ()| tried.borrow_mut().at(u)[k];
+    let constraints: Vec<_> = (1..=goal.limits.len()).map(constraint).collect();
+    let tolerances = cobyla::StopTols {
+        xtol_abs: vec![goal.tolerance; start.len()],
+        ..cobyla::StopTols::default()
+    };
+    let ended = cobyla::minimize(
         objective,
         start,
         &vec![(0.0, 1.0); start.len()],
@@ -232,32 +398,57 @@ pub fn optimize(
         RhoBeg::All(FIRST_CHANGE),
         Some(tolerances),
     );
-    drop(constraints);
-    let search = search.into_inner();
-    if let Some(error) = search.stopped {
-        return Err(error);
+    match ended {
+        Ok((cobyla::SuccessStatus::MaxEvalReached, ..)) => Ok(USED_UP),
+        Ok(_) => Ok(FOUND),
+        Err((cobyla::FailStatus::RoundoffLimited, ..)) => Ok(ROUND_OFF),
+        Err((status, ..)) => Err(format!("{status:?}")),
     }
-    let end = match ended {
-        Ok((SuccessStatus::MaxEvalReached, ..)) => "the number of evaluations is used up",
-        Ok(_) => "the parameters are found to the tolerance",
-        Err((FailStatus::RoundoffLimited, ..)) => "round-off prevents further progress",
-        Err((status, ..)) => {
-            let message = format!("the search failed: {status:?}");
-            return Err(Error::new(ErrorKind::Input, message).at(goal.place.clone()));
+}
+
+fn by_slsqp(goal: &Goal, tried: &RefCell<Tried<'_>>) -> Ended {
+    let start = &goal.start;
+    // number k of (2), which SLSQP wants to be small: constraints with the other sign
+    let number = |k: usize| {
+        let sign = if k == 0 { 1.0 } else { -1.0 };
+        move |u: &[f64], gradient: Option<&mut [f64]>, (): &mut ()| {
+            let u: Vec<f64> = u.iter().map(|u| u.clamp(0.0, 1.0)).collect();
+            let mut tried = tried.borrow_mut();
+            if tried.rests() {
+                // nothing moves it any more, and it ends
+                gradient.into_iter().for_each(|gradient| gradient.fill(0.0));
+                return if k == 0 { 0.0 } else { -1.0 };
+            }
+            if let Some(gradient) = gradient {
+                let slopes = tried.slopes_at(&u);
+                for (into, slope) in gradient.iter_mut().zip(&slopes[k]) {
+                    *into = sign * slope;
+                }
+            }
+            sign * tried.at(&u)[k]
         }
     };
-    let mut best = 0;
-    for k in 1..search.history.len() {
-        if search.is_better(&search.history[k], &search.history[best]) {
-            best = k;
-        }
+    let constraints: Vec<_> = (1..=goal.limits.len()).map(number).collect();
+    let constraints: Vec<&dyn Func<()>> = constraints.iter().map(|c| c as &dyn Func<()>).collect();
+    let tolerances = slsqp::StopTols {
+        xtol_abs: vec![goal.tolerance; start.len()],
+        ..slsqp::StopTols::default()
+    };
+    let ended = slsqp::minimize(
+        number(0),
+        start,
+        &vec![(0.0, 1.0); start.len()],
+        &constraints,
+        (),
+        goal.evaluations,
+        Some(tolerances),
+    );
+    match ended {
+        Ok((slsqp::SuccessStatus::MaxEvalReached, ..)) => Ok(USED_UP),
+        Ok(_) => Ok(FOUND),
+        Err((slsqp::FailStatus::RoundoffLimited, ..)) => Ok(ROUND_OFF),
+        Err((status, ..)) => Err(format!("{status:?}")),
     }
-    Ok(Optimum {
-        is_feasible: search.history[best].is_feasible(),
-        best,
-        end,
-        history: search.history,
-    })
 }
 
 #[cfg(test)]

@@ -18,6 +18,13 @@ pub trait Experiment: Sync {
         values.iter().map(|values| self.measure(values)).collect()
     }
 
+    /// The derivatives of some measures with respect to each value. An error of the kind [`ErrorKind::Unsupported`] says why these measures,
+    /// or these parameters, have none that are known.
+    fn slopes(&self, _values: &[f64], _measures: &[usize]) -> Result<Vec<Vec<f64>>> {
+        let message = "the experiment gives no derivatives";
+        Err(Error::new(ErrorKind::Unsupported, message))
+    }
+
     /// How many samples are best computed together.
     fn together(&self) -> usize {
         1

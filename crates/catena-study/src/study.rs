@@ -22,7 +22,15 @@ const FILE_KEYS: &[&str] = &[
     "optimize",
     "constraint",
 ];
-const OPTIMIZE_KEYS: &[&str] = &["minimise", "maximise", "start", "evaluations", "tolerance"];
+const OPTIMIZE_KEYS: &[&str] = &[
+    "minimise",
+    "maximise",
+    "method",
+    "start",
+    "evaluations",
+    "tolerance",
+];
+const SEARCHES: &[&str] = &["cobyla", "slsqp"];
 const CONSTRAINT_KEYS: &[&str] = &["measure", "low", "high"];
 const DESIGN_KEYS: &[&str] = &["kind", "samples", "seed", "file"];
 const DESIGNS: &[&str] = &[
@@ -136,6 +144,15 @@ pub struct Limit {
     pub sign: f64,
 }
 
+/// How an optimum is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// Powell's COBYLA: linear models, no derivatives.
+    Cobyla,
+    /// Kraft's SLSQP: quadratic models from gradients.
+    Slsqp,
+}
+
 /// What is optimized.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
@@ -143,6 +160,8 @@ pub struct Goal {
     pub measure: usize,
     /// 1 if it is minimised, −1 if it is maximised.
     pub sign: f64,
+    /// How it is searched.
+    pub search: Search,
     /// Where the search begins: for each parameter the part of its range.
     pub start: Vec<f64>,
     /// Most runs.
@@ -512,6 +531,17 @@ impl Study {
         self.goal = Some(Goal {
             measure: find(&wanted)?,
             sign,
+            search: match table.get("method") {
+                None => Search::Cobyla,
+                Some(item) => match item.text()? {
+                    "cobyla" => Search::Cobyla,
+                    "slsqp" => Search::Slsqp,
+                    other => {
+                        let error = item.must_be("a method of search");
+                        return Err(error.hint(advice(other, SEARCHES)));
+                    }
+                },
+            },
             start,
             evaluations: match table.get("evaluations") {
                 None => 1000,

@@ -1,16 +1,18 @@
 //! How many falls of the Stanford arm does a core compute in lanes, and how many one by one?   cargo bench -p catena --bench ensembles
 //!
 //! 1 s from random positions, DOP853 at rtol 1e-8, with code generated for the model in both. Prints µs of processor time per fall as JSON:
-//! an ensemble on one thread, runs of `Simulation`, and runs of the integrator alone, without samples and audit.
+//! an ensemble on one thread, runs of `Simulation`, and runs of the integrator alone, without samples and audit. Then ns per step of semi-implicit
+//! Euler of a chain of seven joints, 100 steps of 512 members: with code, with masses of their own, and those by the general recursion.
 
-use catena::integrate::{Adaptive, IntegratorOptions, Method, Tolerances};
-use catena::model::embedded;
+use catena::integrate::{Adaptive, FixedMethod, IntegratorOptions, Method, Tolerances};
+use catena::model::{Family, embedded};
 use catena::native::Compiled;
 use catena::simulate::{
     Drift, Ensemble, Inputs, Integrator, Members, Simulation, SimulationOptions, TreeSystem,
 };
-use catena::{Model, Result, State};
-use catena_symbolic::native::{NativeOptions, compile, for_simulation};
+use catena::{Cpu, Model, Result, State};
+use catena_symbolic::generate::CodeOptions;
+use catena_symbolic::native::{NativeOptions, compile, compile_family, for_simulation};
 use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -118,6 +120,59 @@ fn main() -> Result<()> {
         }
         Ok(())
     })?;
-    println!("{{\"lanes\": {lanes:.2}, \"integrator\": {alone:.2}, \"simulation\": {single:.2}}}");
+    let [same, own, general] = fixed_steps()?;
+    println!(
+        "{{\"lanes\": {lanes:.2}, \"integrator\": {alone:.2}, \"simulation\": {single:.2}, \"step\": {same:.1}, \"own_masses\": {own:.1}, \"own_masses_general\": {general:.1}}}"
+    );
     Ok(())
+}
+
+/// ns per step: one model with its code, models that differ in the mass of the last link with the code of their family, and these by the general
+/// recursion.
+fn fixed_steps() -> Result<[f64; 3]> {
+    const MEMBERS: usize = 512;
+    const STEPS: usize = 100;
+    let builder = embedded::builder("chain-7")?;
+    let model = builder.build()?;
+    let mut models = Vec::new();
+    for k in 0..MEMBERS {
+        let mut heavier = builder.clone();
+        let last = heavier.links.last_mut().and_then(|l| l.inertial.as_mut());
+        last.expect("a mass").mass += 0.01 * k as f64;
+        models.push(heavier.build()?);
+    }
+    let options = SimulationOptions {
+        integrator: Integrator::Fixed {
+            method: FixedMethod::SemiImplicitEuler,
+            step: 1e-3,
+        },
+        duration: 1e-3 * STEPS as f64,
+        interval: 1e-3 * STEPS as f64,
+    };
+    let states = (0..MEMBERS as u64).map(|k| State::random(&model, k));
+    let (q, v): (Vec<Vec<f64>>, Vec<Vec<f64>>) = states.map(|state| (state.q, state.v)).unzip();
+    let (q, v) = (q.concat(), v.concat());
+    let ensemble = Ensemble::new(&model, options)?;
+    let family = Family::new(&model, models.iter(), CodeOptions::DUST)?;
+    let family = compile_family(family, &models, Cpu::detect())?;
+    let code = compile(&model, &NativeOptions::default())?;
+    let time = |ensemble: &Ensemble, models: &[Model]| {
+        let members = Members {
+            q: &q,
+            v: &v,
+            models,
+            ..Members::default()
+        };
+        let per_member = best(MEMBERS, || {
+            let run = black_box(ensemble.run(&members)?);
+            assert!(run.failures.is_empty() && run.one_by_one.is_none());
+            Ok(())
+        })?;
+        Ok(1e3 * per_member / STEPS as f64)
+    };
+    Ok([
+        time(&ensemble.clone().with_code(&code)?, &[])?,
+        time(&ensemble.clone().with_family_code(&family)?, &models)?,
+        time(&ensemble, &models)?,
+    ])
 }

@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 use crate::table::Table;
 use crate::{json, output};
 use catena::error::{Error, ErrorKind, Result};
-use catena_study::{Evaluation, Goal, Optimum, Study, optimize};
+use catena_study::{Evaluation, Goal, Gradients, Optimum, Search, Study, optimize};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use std::io::{IsTerminal, Write};
@@ -101,6 +101,17 @@ fn expect_output(path: &Path, overwrite: bool) -> Result<()> {
     Ok(())
 }
 
+/// Where gradients came from, in words.
+fn source(gradients: &Gradients) -> String {
+    match &gradients.because {
+        None => "sensitivities".into(),
+        Some(reason) => format!(
+            "differences from {}, because {reason}",
+            counted(gradients.runs, "more run", "more runs")
+        ),
+    }
+}
+
 /// What was found, as text or as JSON.
 struct Report<'a> {
     study: &'a Study,
@@ -161,13 +172,20 @@ impl Report<'_> {
         if let Some(first) = failures.first() {
             runs += &format!(", {} failed ({first})", failures.len());
         }
+        if let Some(gradients) = &self.optimum.gradients {
+            runs += &format!(" and {}", counted(gradients.count, "gradient", "gradients"));
+        }
         let mut text = format!(
-            "{}: {} {objective} of {}, {runs}; {}\n\n",
+            "{}: {} {objective} of {}, {runs}; {}\n",
             study.name,
             self.verb(),
             study.model,
             self.optimum.end
         );
+        if let Some(gradients) = &self.optimum.gradients {
+            text += &format!("gradients: {}\n", source(gradients));
+        }
+        text += "\n";
         let parameters = Table::new()
             .text(
                 "parameter",
@@ -240,6 +258,10 @@ impl Report<'_> {
             "study": study.name,
             "model": study.model,
             self.verb(): study.measures[self.goal.measure].name,
+            "method": match self.goal.search {
+                Search::Cobyla => "cobyla",
+                Search::Slsqp => "slsqp",
+            },
             "constraints": limits.collect::<Vec<Value>>(),
             "runs": history.len(),
             "failed": self.failures().len(),
@@ -248,6 +270,14 @@ impl Report<'_> {
         });
         if let (Value::Object(result), Value::Object(best)) = (&mut result, self.point(self.best()))
         {
+            if let Some(gradients) = &self.optimum.gradients {
+                let told = json!({
+                    "count": gradients.count,
+                    "runs": gradients.runs,
+                    "differences_because": gradients.because,
+                });
+                result.insert("gradients".into(), told);
+            }
             result.extend(best);
             result.insert("history".into(), history.into());
         }

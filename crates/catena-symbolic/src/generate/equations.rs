@@ -11,7 +11,7 @@ use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
 use catena::algorithm::passive::passive_force;
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::{BodyInfo, Coordinate, Couplings, FrameInfo, JointKind, Reduced};
+use catena::model::{BodyInfo, Coordinate, Couplings, Family, FrameInfo, JointKind, Reduced};
 use catena::native::Kernel;
 use catena::text::shown;
 use catena::{Base, Matrix, Model, Scalar, StateView};
@@ -297,6 +297,14 @@ pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &CodeO
         .expect("there is at least one way")
 }
 
+/// Forward dynamics of the members of a family, followed by the inverses of the pivots D. The parameters follow the efforts in `tau`.
+pub(super) fn family_kernel(family: &Family) -> Program {
+    let ways = forward_ways(&|| Traced::of_family(family), true).into_iter();
+    ways.map(|(program, _)| program)
+        .min_by_key(cost)
+        .expect("there is at least one way")
+}
+
 /// Forward dynamics by articulated bodies, and by the inertia matrix; on request followed by the inverses of the pivots D.
 fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Program, &'static str)> {
     let (mut freedoms, mut is_coupled) = (0, false);
@@ -441,6 +449,26 @@ impl<'a> Traced<'a> {
             couplings,
             rotors,
             independent,
+            q,
+        }
+    }
+
+    /// The reduced model of a family, with its parameters as symbols.
+    fn of_family(family: &'a Family) -> Self {
+        let reduced = family.reduced();
+        let (nq, nv) = (reduced.model.nq(), reduced.model.nv());
+        let mut q = Expr::symbols("q", nq);
+        for (q, offset) in q.iter_mut().zip(&reduced.offset) {
+            *q += Expr::constant(*offset);
+        }
+        let inputs = Expr::symbols("tau", nv + family.parameter_count());
+        let (model, rotors) = family.map(Expr::constant, |k| inputs[nv + k]);
+        Traced {
+            model,
+            numbers: &reduced.model,
+            couplings: None,
+            rotors,
+            independent: q.clone(),
             q,
         }
     }

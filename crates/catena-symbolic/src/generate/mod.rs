@@ -35,7 +35,7 @@ use crate::Program;
 use crate::derive::Keep;
 use catena::Model;
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::FrameInfo;
+use catena::model::{Family, FrameInfo};
 use catena::native::Kernel;
 use catena::scalar::Operations;
 use catena::text::shown;
@@ -324,6 +324,11 @@ pub fn programs(
         Some(loops) if question.is_of_loops() => loops.programs(question, options),
         _ => equations::programs(model, question, options),
     }
+}
+
+/// The program of forward dynamics of a family, for [`crate::native`].
+pub(crate) fn family_kernel(family: &Family) -> Program {
+    equations::family_kernel(family)
 }
 
 /// The program of a kernel for [`crate::native`], for one state or for lanes.

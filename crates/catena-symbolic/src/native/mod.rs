@@ -26,7 +26,8 @@ use crate::Program;
 use crate::generate;
 use catena::algorithm::constrained::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
-use catena::native::{Code, Compiled, Kernel, MadeFor, Width};
+use catena::model::Family;
+use catena::native::{Code, Compiled, FamilyCode, Kernel, MadeFor, Width};
 use catena::residual::{self, difference, ratio, within};
 use catena::{Base, Cpu, Dynamics, Model, State};
 use std::sync::Arc;
@@ -109,11 +110,7 @@ pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
     let start = Instant::now();
     let cpu = options.cpu.min(Cpu::best());
     if cpu == Cpu::Baseline {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            "code is assembled for processors with AVX2 or AVX-512 only; this processor has neither, or CATENA_CPU excludes them",
-        )
-        .hint("the general recursions run everywhere: leave compilation out"));
+        return Err(no_processor());
     }
     let mut widths = Vec::new();
     if options.single {
@@ -183,6 +180,56 @@ pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
     let compiled = Compiled::new(model, codes, start.elapsed())?;
     agree(model, &compiled, options, &widths)?;
     Ok(compiled)
+}
+
+/// Forward dynamics in lanes for a family of models: one code for all members, in which the numbers that differ are inputs. It is compared with
+/// the general recursion of the nominal model and of some `members` before it is returned.
+pub fn compile_family(family: Family, members: &[Model], cpu: Cpu) -> Result<FamilyCode> {
+    let start = Instant::now();
+    let cpu = cpu.min(Cpu::best());
+    if cpu == Cpu::Baseline {
+        return Err(no_processor());
+    }
+    let width = Width::lanes_of(cpu);
+    let made_for = MadeFor {
+        kernel: Kernel::Forward,
+        model: family.fingerprint(),
+    };
+    let program = generate::family_kernel(&family);
+    let code = assemble(&program, width, 0, made_for)?;
+    if code.bytes() > largest(Kernel::Forward, true) {
+        let name = family.nominal().name();
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("the code for `{name}` is too long to be faster than the general recursion"),
+        )
+        .hint("leave compilation out"));
+    }
+    let compiled = FamilyCode::new(family, code, start.elapsed())?;
+    let compared = [members.first(), members.last()].into_iter().flatten();
+    for member in compared.chain([compiled.family().nominal()]) {
+        let parameters = compiled.family().parameters(member)?;
+        let mut general = Dynamics::with_cpu(member, cpu);
+        for seed in 0..STATES {
+            let (mut state, other) = (State::random(member, seed), State::random(member, !seed));
+            state.base = Base::fixed();
+            let input = [&other.v[..], &parameters].concat();
+            let found = compiled.code().try_out(&state.q, &state.v, &input);
+            let wanted = Kernel::Forward.general(&mut general, &state, &other.v)?;
+            let apart = difference(&found[..wanted.len()], &wanted);
+            let error = ratio(apart, residual::largest(&wanted));
+            judge(member, (error, Kernel::Forward))?;
+        }
+    }
+    Ok(compiled)
+}
+
+fn no_processor() -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        "code is assembled for processors with AVX2 or AVX-512 only; this processor has neither, or CATENA_CPU excludes them",
+    )
+    .hint("the general recursions run everywhere: leave compilation out")
 }
 
 /// The code of a program. Among the first few results equal ones share a register.

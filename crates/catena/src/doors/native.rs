@@ -7,7 +7,7 @@
 use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
-use crate::model::Model;
+use crate::model::{Family, Model};
 use crate::scalar::prefetch;
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::state::State;
@@ -399,10 +399,7 @@ impl Compiled {
             let mut codes = self.codes.iter();
             codes
                 .find(|(k, code)| *k == kernel && code.width.lanes == V::LANES && V::LANES > 1)
-                .map(|(_, code)| Wides {
-                    frame: vec![Line::default(); (code.frame * V::LANES).div_ceil(8)],
-                    code: code.clone(),
-                })
+                .map(|(_, code)| Wides::new::<V>(code))
         };
         Lanes {
             inverse: find(Kernel::Inverse),
@@ -412,6 +409,58 @@ impl Compiled {
             forward_derivatives: find(Kernel::ForwardDerivatives),
             closed: find(Kernel::Closed),
         }
+    }
+}
+
+/// Forward dynamics in lanes for models that differ in some numbers, which are inputs of the code: each lane has those of its own.
+#[derive(Clone, Debug)]
+pub struct FamilyCode {
+    family: Arc<Family>,
+    code: Code,
+    time: Duration,
+}
+
+impl FamilyCode {
+    /// This code, generated in the given time. It reads q, v, and τ followed by the [parameters](Family::parameters) of a member; it writes v̇ and the
+    /// inverse pivots. Code of another family, or of another question, is refused.
+    pub fn new(family: Family, code: Code, time: Duration) -> Result<Self> {
+        let model = family.nominal();
+        let wanted = MadeFor {
+            kernel: Kernel::Forward,
+            model: family.fingerprint(),
+        };
+        let (results, pivots) = Kernel::Forward.results(model, code.width);
+        let fits = code.places.len() == results + pivots
+            && code.inputs[2] <= model.nv() + family.parameter_count()
+            && code.angles.iter().all(|a| a.position < model.nq());
+        match code.made_for == wanted && fits {
+            true => Ok(FamilyCode {
+                family: Arc::new(family),
+                code,
+                time,
+            }),
+            false => Err(foreign(model, "its family")),
+        }
+    }
+
+    /// The models it is for.
+    pub fn family(&self) -> &Family {
+        &self.family
+    }
+
+    /// The code.
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// Time of its generation.
+    pub fn time(&self) -> Duration {
+        self.time
+    }
+
+    /// For registers of `V`.
+    pub(crate) fn lanes<V: Vector>(&self) -> Option<Wides> {
+        (self.code.width.lanes == V::LANES && V::LANES > 1).then(|| Wides::new::<V>(&self.code))
     }
 }
 
@@ -535,6 +584,13 @@ pub(crate) struct Wides {
 }
 
 impl Wides {
+    fn new<V: Vector>(code: &Code) -> Self {
+        Wides {
+            frame: vec![Line::default(); (code.frame * V::LANES).div_ceil(8)],
+            code: code.clone(),
+        }
+    }
+
     /// How many registers it writes.
     pub fn outputs(&self) -> usize {
         self.code.outputs

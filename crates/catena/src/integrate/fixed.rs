@@ -16,6 +16,16 @@ use crate::state::check_length;
 /// Most parts of a step where every point within it costs a step of its own.
 const MOST_PARTS: usize = 64;
 
+/// How many steps a step stands for where steps are examined, by its number from 1; none if it is not: the first hundred are, and one in ten
+/// of those that follow, at irregular intervals that do not resonate with the motion.
+pub(crate) fn examined(step: u64) -> Option<f64> {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    match step {
+        0..=100 => Some(1.0),
+        _ => ((step as f64 * GOLDEN).fract() < 0.1).then_some(10.0),
+    }
+}
+
 /// A fixed-step integrator. It owns its buffers and does not allocate while it runs, except for the list of
 /// events in a step that has some.
 ///

@@ -61,6 +61,7 @@ pub use fixed::Fixed;
 pub use tableau::Tableau;
 
 pub(crate) use adaptive::Rows;
+pub(crate) use fixed::examined;
 pub(crate) use step_size::{StepSize, Trial, first_size, joined, probing_size, ratio, smallest};
 
 use crate::error::{Error, ErrorKind, Result};

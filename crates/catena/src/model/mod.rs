@@ -9,6 +9,7 @@ mod closed_models;
 pub mod constraint;
 pub mod couplings;
 pub mod embedded;
+mod family;
 mod force;
 mod graph;
 pub(crate) mod joint;
@@ -27,6 +28,7 @@ pub use constraint::{
     Closure, Constraint, ConstraintSpec, ContactSpec, Coordinate, Law, Rule, RuleSpec, Surface,
 };
 pub use couplings::{Cluster, Couplings, Follower};
+pub use family::Family;
 pub use force::{
     BodyPoint, ConstantForce, Drag, ForceAxes, ForceElement, ForceLaw, ForceRule, ForceSpec,
     GravityGradient, Spring, Torsion,
@@ -39,8 +41,9 @@ pub use sensor::{Sensor, SensorKind, SensorRule, SensorSpec};
 pub(crate) use tree::Node;
 pub use tree::{BodyInfo, DofInfo, FrameInfo, Tree};
 
-use crate::scalar::{Parameter, Scalar, Vector, Wide};
+use crate::scalar::{Dual, Parameter, Scalar, Vector, Wide};
 use crate::spatial::{Pose, RigidInertia, Vec3};
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// A checked, immutable tree of rigid bodies.
@@ -258,6 +261,13 @@ impl<P: Copy> Model<P> {
         }
     }
 
+    /// Every number of the model but those of force elements, in the order of [`map`](Self::map).
+    pub(crate) fn numbers(&self) -> Vec<P> {
+        let numbers = RefCell::new(Vec::new());
+        self.map(|x| numbers.borrow_mut().push(x));
+        numbers.into_inner()
+    }
+
     /// The tree alone: the model without its constraints and couplings, every loop open.
     #[must_use]
     pub fn open_tree(mut self) -> Self {
@@ -375,10 +385,8 @@ impl<V: Vector> Model<Wide<V>> {
     /// A model with the numbers of this one in every lane, and the structure of its tree; other lanes may get joints with springs, damping
     /// or rotors where it has none.
     pub(crate) fn in_lanes(model: &Model) -> Self {
-        let mut tree = Tree::clone(&model.tree);
-        (tree.has_passive_forces, tree.has_rotors) = (true, true);
         let mut wide = model.map(Wide::constant);
-        wide.tree = Arc::new(tree);
+        wide.tree = Arc::new(model.tree.with_everything());
         wide
     }
 
@@ -423,6 +431,23 @@ impl<V: Vector> Model<Wide<V>> {
         }
         let gravity = set(self.gravity.to_array(), lane, model.gravity.to_array());
         self.gravity = Vec3::from_array(gravity);
+    }
+}
+
+impl Model<Dual<f64, 1>> {
+    /// A model with the derivatives of its [numbers](Model::numbers) in one direction. Joints may get springs, damping or rotors where it has
+    /// none.
+    pub(crate) fn varied(model: &Model, slopes: &[f64]) -> Self {
+        let next = Cell::new(0);
+        let mut varied = model.map(|value| {
+            let k = next.replace(next.get() + 1);
+            Dual {
+                value,
+                derivative: [slopes[k]],
+            }
+        });
+        varied.tree = Arc::new(model.tree.with_everything());
+        varied
     }
 }
 

@@ -21,7 +21,7 @@
 //! bodies are no longer physical (a chain of revolute joints has no masses at all), so that energies, momenta and joint
 //! reactions must be computed from the original model.
 
-use super::{JointKind, Model};
+use super::{BodyNumbers, JointKind, Model, Tree};
 use crate::elementary;
 use crate::scalar::Scalar;
 use crate::spatial::{Mat3, Pose, RigidInertia, Sym3, Vec3};
@@ -66,7 +66,7 @@ impl Model {
     ///
     /// `dust` is the tolerance of [`Model::swept`], which is done last.
     pub fn in_common_normal_frames(&self, dust: f64) -> Reduced {
-        let mut reduced = self.aligned(false);
+        let (mut reduced, _) = self.aligned(false);
         reduced.model = reduced.model.swept(dust);
         reduced
     }
@@ -76,14 +76,21 @@ impl Model {
     ///
     /// `dust` is the tolerance of [`Model::swept`], which is done between the two and at the end.
     pub fn reduced(&self, dust: f64) -> Reduced {
-        let mut reduced = self.aligned(true);
-        reduced.model = reduced.model.swept(dust).regrouped().swept(dust);
+        let (mut reduced, _) = self.swept_frames(dust);
+        reduced.model = reduced.model.regrouped().swept(dust);
         reduced
     }
 
-    /// New frames, and the angles they add to the coordinates. With `ground`, frames on the ground are rotated so that gravity is in
+    /// Frames along common normals, before inertias are regrouped, and the new body frames from the old ones.
+    pub(super) fn swept_frames(&self, dust: f64) -> (Reduced, Vec<Pose<f64>>) {
+        let (mut reduced, shift) = self.aligned(true);
+        reduced.model = reduced.model.swept(dust);
+        (reduced, shift)
+    }
+
+    /// New frames, with the angles they add to the coordinates, and new body frames from old ones. With `ground`, frames on the ground are rotated so that gravity is in
     /// the xz plane of a first joint, and joints on the ground are moved to its origin.
-    fn aligned(&self, ground: bool) -> Reduced {
+    fn aligned(&self, ground: bool) -> (Reduced, Vec<Pose<f64>>) {
         let n = self.body_count();
         let tree = &self.tree;
         // the child whose joint axis decides: the one that carries the most bodies
@@ -148,7 +155,8 @@ impl Model {
         for frame in tree.frames.iter_mut().chain(sensors) {
             frame.body_from_frame = shift[frame.body].inverse() * frame.body_from_frame;
         }
-        Reduced { model, offset }
+        let shift = shift.iter().map(|shift| shift.inverse()).collect();
+        (Reduced { model, offset }, shift)
     }
 
     /// Sets numbers that differ from 0, 1 or −1 by round-off to exactly that.
@@ -211,37 +219,42 @@ impl<S: Scalar> Model<S> {
     /// Inertias regrouped towards the ground (see the top of this file); the frames are unchanged.
     #[must_use]
     pub fn regrouped(mut self) -> Self {
-        for i in (1..=self.body_count()).rev() {
-            let node = self.tree.nodes[i];
-            let own = self.bodies[i].inertia;
-            let (h, s) = (own.first, own.second);
-            let zero = S::zero();
-            let only_zz = Sym3::new(zero, zero, s.zz, zero, zero, zero);
-            let mut given = RigidInertia::zero();
-            match node.kind {
-                JointKind::Revolute | JointKind::Continuous => {
-                    given.mass = own.mass;
-                    given.first = Vec3::new(zero, zero, h.z);
-                    given.second = only_zz;
-                }
-                JointKind::Prismatic => given.second = s,
-                JointKind::Helical | JointKind::Cylindrical | JointKind::Planar => {
-                    given.second = only_zz;
-                }
-                JointKind::Spherical | JointKind::Universal => given.mass = own.mass,
-                JointKind::Free | JointKind::Fixed => continue,
-            }
-            let kept = &mut self.bodies[i].inertia;
-            kept.mass -= given.mass;
-            kept.first -= given.first;
-            kept.second = kept.second - given.second;
-            if node.parent != 0 {
-                let seen = given.seen_from(self.bodies[i].placement);
-                let parent = &mut self.bodies[node.parent].inertia;
-                *parent = *parent + seen;
-            }
-        }
+        regroup(&self.tree, &mut self.bodies);
         self
+    }
+}
+
+/// Inertias of the bodies of a tree regrouped towards the ground.
+pub(super) fn regroup<S: Scalar>(tree: &Tree, bodies: &mut [BodyNumbers<S>]) {
+    for i in (1..bodies.len()).rev() {
+        let node = tree.nodes[i];
+        let own = bodies[i].inertia;
+        let (h, s) = (own.first, own.second);
+        let zero = S::zero();
+        let only_zz = Sym3::new(zero, zero, s.zz, zero, zero, zero);
+        let mut given = RigidInertia::zero();
+        match node.kind {
+            JointKind::Revolute | JointKind::Continuous => {
+                given.mass = own.mass;
+                given.first = Vec3::new(zero, zero, h.z);
+                given.second = only_zz;
+            }
+            JointKind::Prismatic => given.second = s,
+            JointKind::Helical | JointKind::Cylindrical | JointKind::Planar => {
+                given.second = only_zz;
+            }
+            JointKind::Spherical | JointKind::Universal => given.mass = own.mass,
+            JointKind::Free | JointKind::Fixed => continue,
+        }
+        let kept = &mut bodies[i].inertia;
+        kept.mass -= given.mass;
+        kept.first -= given.first;
+        kept.second = kept.second - given.second;
+        if node.parent != 0 {
+            let seen = given.seen_from(bodies[i].placement);
+            let parent = &mut bodies[node.parent].inertia;
+            *parent = *parent + seen;
+        }
     }
 }
 

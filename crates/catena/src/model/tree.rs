@@ -117,6 +117,15 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// The tree of a model whose numbers may become others: all of them count, also those that are zero.
+    pub(crate) fn with_everything(&self) -> Self {
+        Tree {
+            has_passive_forces: true,
+            has_rotors: true,
+            ..self.clone()
+        }
+    }
+
     /// The parent's number; 0 is the ground.
     #[inline(always)]
     pub fn parent(&self, body: usize) -> usize {

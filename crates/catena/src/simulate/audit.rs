@@ -185,6 +185,7 @@ impl Audit {
 }
 
 /// Audits a run, sample by sample.
+#[derive(Clone)]
 pub(crate) struct Auditor {
     model: Model,
     /// Free-floating with gravity as the only external force: momentum is known.
@@ -383,6 +384,16 @@ impl Auditor {
                 elements: elements.collect(),
                 ..Audit::default()
             },
+        }
+    }
+
+    /// Takes the sums of (3) over fixed steps, which stand for so many, from elsewhere.
+    pub fn take_steps(&mut self, sums: &[f64], steps: f64) {
+        if let Some(phase) = &mut self.phase {
+            for (own, found) in phase.sums.iter_mut().zip(sums.chunks_exact(3)) {
+                own.copy_from_slice(found);
+            }
+            phase.steps = steps;
         }
     }
 

@@ -13,7 +13,7 @@ use super::run::{Integrator, Sample, Simulation, SimulationOptions, check};
 use crate::Cpu;
 use crate::algorithm::energy::mechanical_state;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
-use crate::doors::native::Compiled;
+use crate::doors::native::{Compiled, FamilyCode};
 use crate::doors::{Failure, Feedback, Stepping, Trajectories, each};
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{FixedMethod, IntegratorOptions, Statistics};
@@ -69,6 +69,7 @@ pub struct Ensemble {
     threads: usize,
     cpu: Cpu,
     code: Option<Compiled>,
+    family: Option<FamilyCode>,
     /// Why no member runs in lanes, whatever its own model.
     alone: Option<String>,
 }
@@ -143,6 +144,7 @@ impl Ensemble {
             threads: 1,
             cpu: Cpu::detect(),
             code: None,
+            family: None,
             alone: None,
         })
     }
@@ -177,6 +179,21 @@ impl Ensemble {
     pub fn with_code(mut self, code: &Compiled) -> Result<Self> {
         code.expect_model(&self.model)?;
         self.code = Some(code.clone());
+        Ok(self)
+    }
+
+    /// Uses the forward dynamics of this code, generated for a family of models in lanes, where members have models of their own. A run refuses
+    /// members that the code was not made for.
+    pub fn with_family_code(mut self, code: &FamilyCode) -> Result<Self> {
+        if code.family().nominal().fingerprint() != self.model.fingerprint() {
+            let name = self.model.name();
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!("the code was made for a family of another model than `{name}`"),
+            )
+            .hint("a model that was changed must be compiled again"));
+        }
+        self.family = Some(code.clone());
         Ok(self)
     }
 
@@ -216,6 +233,7 @@ impl Ensemble {
         let alone = self.alone.clone().map_or(Ok(()), Err);
         match alone.and_then(|()| in_lanes(&self.options, &self.model, &models)) {
             Ok(stepping) => {
+                let parameters = self.parameters(&models)?;
                 let trajectories = Trajectories {
                     model: &self.model,
                     models: &models,
@@ -225,10 +243,11 @@ impl Ensemble {
                     stepping,
                     times: &run.times,
                     code: self.code.as_ref(),
+                    family: self.family.as_ref().zip(parameters.as_deref()),
                     cpu: self.cpu,
                     threads: self.threads,
                 };
-                run.failures = trajectories.run(&mut run.records, &mut run.statistics);
+                run.failures = trajectories.run(&mut run.records, &mut run.statistics, &mut []);
             }
             Err(reason) => {
                 run.one_by_one = Some(reason);
@@ -237,6 +256,26 @@ impl Ensemble {
         }
         self.audit(members, &mut run);
         Ok(run)
+    }
+
+    /// The parameters of members with models of their own, where there is code for these.
+    fn parameters(&self, models: &[&Model]) -> Result<Option<Vec<f64>>> {
+        let Some(code) = self.family.as_ref().filter(|_| !models.is_empty()) else {
+            return Ok(None);
+        };
+        let mut parameters = Vec::new();
+        for (member, model) in models.iter().enumerate() {
+            let own = code.family().parameters(model).map_err(|error| {
+                let message = format!("member {member}: {}", error.message());
+                let new = Error::new(error.kind(), message);
+                match error.advice() {
+                    Some(hint) => new.hint(hint),
+                    None => new,
+                }
+            })?;
+            parameters.extend(own);
+        }
+        Ok(Some(parameters))
     }
 
     /// Lengths and numbers of the members; returns how many there are.
@@ -400,16 +439,15 @@ impl Ensemble {
         let mut parts: Vec<(usize, &mut [f64])> = errors.chunks_mut(chunk).enumerate().collect();
         each(&mut parts, |(k, errors)| {
             let mut work = Kinematics::new(&self.model);
+            let mut state = State::neutral(&self.model);
+            let still = vec![0.0; self.model.tree().nv];
             for (j, error) in errors.iter_mut().enumerate() {
                 let member = *k * chunk + j;
                 let model = self.model_of(members, member);
                 let mut energy = |time: usize| {
-                    energy(
-                        model,
-                        whole.q(member, time),
-                        whole.v(member, time),
-                        &mut work,
-                    )
+                    state.q.copy_from_slice(whole.q(member, time));
+                    state.v.copy_from_slice(whole.v(member, time));
+                    energy(model, &state, &still, &mut work)
                 };
                 let [work, dissipated] = whole.integrals(member, last);
                 *error = energy(last) - energy(0) - work + dissipated;
@@ -423,13 +461,17 @@ impl Ensemble {
 /// Largest number of numbers that an ensemble records: 8 GB.
 const MOST_NUMBERS: usize = 1 << 30;
 
-/// Energy of a model at a state.
-fn energy(model: &Model, q: &[f64], v: &[f64], work: &mut Kinematics<f64>) -> f64 {
-    let mut state = State::neutral(model);
-    state.q.copy_from_slice(q);
-    state.v.copy_from_slice(v);
-    let state = state.of_tree(model);
-    forward_kinematics(model, state.view(), &vec![0.0; state.v.len()], work);
+/// Energy of a model at a state; `still` are as many zeros as the tree has freedoms.
+fn energy(model: &Model, state: &State, still: &[f64], work: &mut Kinematics<f64>) -> f64 {
+    let of_tree;
+    let state = match model.couplings() {
+        None => state,
+        Some(_) => {
+            of_tree = state.of_tree(model);
+            &of_tree
+        }
+    };
+    forward_kinematics(model, state.view(), still, work);
     let found = mechanical_state(model, &state.q, &state.v, work);
     found.kinetic + found.gravitational + found.elastic
 }
@@ -532,10 +574,6 @@ impl Simulation {
             (
                 system.has_own_equations(),
                 "its accelerations come from other equations of motion",
-            ),
-            (
-                matches!(options.integrator, Integrator::Fixed { .. }),
-                "the audit of a fixed step looks at steps within the intervals",
             ),
             (inputs.actuators.is_some(), "actuators have limits"),
             (system.is_sampled(), "the controller is sampled"),
@@ -660,10 +698,17 @@ pub fn advance_together(
         stepping,
         times: &times,
         code,
+        family: None,
         cpu: Cpu::detect(),
         threads,
     };
-    let failures = trajectories.run(&mut records, &mut statistics);
+    // what the audit of fixed steps sums up for each freedom
+    let per_audit = match options.integrator {
+        Integrator::Fixed { .. } => 3 * model.nv(),
+        _ => 0,
+    };
+    let mut phases = vec![0.0; simulations.len() * per_audit];
+    let failures = trajectories.run(&mut records, &mut statistics, &mut phases);
     let mut done: Vec<Result<()>> = Vec::new();
     let records = records.chunks(times.len() * width);
     for (k, ((simulation, samples), records)) in
@@ -672,7 +717,10 @@ pub fn advance_together(
         let failure = failures.iter().find(|failure| failure.state == k);
         done.push(match failure {
             Some(failure) => Err(failure.error.clone()),
-            None => simulation.take_over(records, statistics[k], samples),
+            None => {
+                let phases = &phases[k * per_audit..(k + 1) * per_audit];
+                simulation.take_over(records, statistics[k], phases, samples)
+            }
         });
     }
     Ok(done)

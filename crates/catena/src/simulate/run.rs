@@ -16,7 +16,7 @@ use super::tree_system::{
 };
 use crate::doors::native::Compiler;
 use crate::error::{Error, ErrorKind, Result};
-use crate::integrate::{FixedMethod, Method, Statistics, Tolerances};
+use crate::integrate::{FixedMethod, Method, Statistics, Tolerances, examined};
 use crate::model::{DofInfo, Model};
 use crate::residual::difference;
 use crate::spatial::{Force, Motion};
@@ -512,13 +512,16 @@ impl Simulation {
     }
 
     /// Ends a run that has not begun with the motion (q, v, W and D) that its integrator would have found at the times of its samples. All
-    /// else, the audit included, is as if it had; a fixed step, whose audit repeats steps in halves, is not taken over.
+    /// else, the audit included, is as if it had; `phases` is what the auditor would have summed up over fixed steps.
     pub(crate) fn take_over(
         &mut self,
         records: &[f64],
         statistics: Statistics,
+        phases: &[f64],
         samples: &mut Vec<Sample>,
     ) -> Result<()> {
+        let weights = (1..=statistics.steps).filter_map(examined);
+        self.auditor.take_steps(phases, weights.sum());
         for (k, y) in records.chunks_exact(self.y.len()).enumerate() {
             let t = self.sample_time(k as u64);
             self.emit(t, y, samples)?;
@@ -526,6 +529,20 @@ impl Simulation {
         }
         self.taken_over = Some(statistics);
         Ok(())
+    }
+
+    /// The samples of a motion (q, v, W and D at their times) that is not that of the run. The run has not begun, and does not by this.
+    pub(super) fn look_along(&mut self, motion: &[f64], samples: &mut Vec<Sample>) -> Result<()> {
+        let auditor = self.auditor.clone();
+        let mut looked = Ok(());
+        for (k, y) in motion.chunks_exact(self.y.len()).enumerate() {
+            looked = self.emit(self.sample_time(k as u64), y, samples);
+            if looked.is_err() {
+                break;
+            }
+        }
+        (self.samples, self.auditor) = (0, auditor);
+        looked
     }
 
     /// When samples are taken, s.
@@ -697,15 +714,10 @@ impl Simulation {
         })
     }
 
-    /// Passes fixed steps to the auditor: the first hundred, and one in ten of those that follow, at irregular intervals that do not
-    /// resonate with the motion.
+    /// Passes some of the fixed steps to the auditor.
     fn look_at_step(&mut self) {
-        const GOLDEN: f64 = 0.618_033_988_749_894_9;
-        let count = self.engine.statistics().steps;
-        let weight = match count {
-            0..=100 => 1.0,
-            _ if (count as f64 * GOLDEN).fract() < 0.1 => 10.0,
-            _ => return,
+        let Some(weight) = examined(self.engine.statistics().steps) else {
+            return;
         };
         if let Some((size, [before, after, twice])) = self.engine.halved(&mut self.system) {
             self.auditor.observe_step(&Halved {

@@ -448,6 +448,13 @@ impl TreeSystem {
         done
     }
 
+    /// Efforts at an instant of a continuous controller, as far as actuators give them.
+    pub(super) fn efforts_at(&mut self, t: f64, q: &[f64], v: &[f64]) -> Result<&[f64]> {
+        self.load(t, q, v);
+        self.drive(t)?;
+        Ok(&self.tau)
+    }
+
     /// Evaluates the dynamics at the state loaded; v̇ goes out.
     pub(super) fn accelerate(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         self.drive(t)?;

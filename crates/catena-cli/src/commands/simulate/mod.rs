@@ -16,7 +16,7 @@ pub use limits::description as stops_description;
 pub use origin::arithmetic;
 pub use record::Layout;
 pub use report::stored;
-pub use trial::{Columns, RunArguments, Started, Trial};
+pub use trial::{Columns, Rest, RunArguments, Started, Trial};
 
 use crate::formulation_argument::{FormulationArgument, described};
 use crate::interrupt;

@@ -154,6 +154,27 @@ impl Rest {
             is_strict: self.is_strict,
         }
     }
+
+    /// What is recorded.
+    pub fn columns(&self) -> Arc<Columns> {
+        Arc::clone(&self.columns)
+    }
+
+    /// The numbers of samples, row by row.
+    pub fn rows(&self, samples: &[Sample]) -> Result<Vec<f64>> {
+        let layout = &self.columns.layout;
+        let tree = self.model.clone().open_tree();
+        let mut rows = Vec::new();
+        // a column that was chosen may need dynamics, others are in the sample
+        let mut dynamics = layout.chosen.any().then(|| Dynamics::new(&tree));
+        for sample in samples {
+            match &mut dynamics {
+                Some(dynamics) => layout.append_row(dynamics, sample, &mut rows)?,
+                None => layout.append_common(&tree, sample, &mut rows),
+            }
+        }
+        Ok(rows)
+    }
 }
 
 impl Started {
@@ -178,9 +199,10 @@ impl Started {
 
     /// The table of a run that has ended with these samples.
     pub fn finish(self, samples: &[Sample]) -> Result<Trial> {
-        let events = self.simulation.events().len();
-        let audit = self.simulation.finish();
-        if let (true, Some(breach)) = (self.is_strict, audit.breaches().next()) {
+        let (simulation, rest) = self.split();
+        let events = simulation.events().len();
+        let audit = simulation.finish();
+        if let (true, Some(breach)) = (rest.is_strict, audit.breaches().next()) {
             let message = format!(
                 "audit: {} is off by {} at {} s, allowed {}",
                 breach.name,
@@ -190,20 +212,9 @@ impl Started {
             );
             return Err(Error::new(ErrorKind::Input, message));
         }
-        let layout = &self.columns.layout;
-        let tree = self.model.open_tree();
-        let mut rows = Vec::new();
-        // a column that was chosen may need dynamics, others are in the sample
-        let mut dynamics = layout.chosen.any().then(|| Dynamics::new(&tree));
-        for sample in samples {
-            match &mut dynamics {
-                Some(dynamics) => layout.append_row(dynamics, sample, &mut rows)?,
-                None => layout.append_common(&tree, sample, &mut rows),
-            }
-        }
         Ok(Trial {
-            columns: self.columns,
-            rows,
+            rows: rest.rows(samples)?,
+            columns: rest.columns,
             audit,
             events,
         })

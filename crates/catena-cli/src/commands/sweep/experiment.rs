@@ -401,7 +401,7 @@ impl Simulations {
     }
 
     /// Sets the run of a sample up.
-    fn begin(&self, values: &[f64]) -> Result<Started> {
+    pub(super) fn begin(&self, values: &[f64]) -> Result<Started> {
         let read;
         let loaded;
         let arguments = match &self.common {
@@ -431,6 +431,11 @@ impl Simulations {
             self.columns.get_or_init(|| Arc::clone(&started.columns));
         }
         Ok(started)
+    }
+
+    /// Is this measure no formula?
+    pub(super) fn is_function(&self, measure: usize) -> bool {
+        measure >= self.study.measures.len() - self.functions.len()
     }
 
     /// The measures of a run.
@@ -596,6 +601,10 @@ impl Experiment for Simulations {
 
     fn measure_all(&self, values: &[Vec<f64>]) -> Vec<Result<Vec<f64>>> {
         self.with_files(|| output::quietly(|| self.measure_together(values)))
+    }
+
+    fn slopes(&self, values: &[f64], wanted: &[usize]) -> Result<Vec<Vec<f64>>> {
+        self.with_files(|| output::quietly(|| self.slopes_at(values, wanted)))
     }
 
     fn together(&self) -> usize {

@@ -10,26 +10,84 @@ use catena::error::{Error, Result};
 use catena::residual::largest_of;
 use catena_study::Measure;
 
-/// Makes one number of times and values.
-type OverTime = fn(&[f64], &[f64]) -> f64;
+/// A function over time: makes one number of times and values, and a derivative of times, values and their derivatives.
+#[derive(Clone, Copy)]
+struct OverTime {
+    value: fn(&[f64], &[f64]) -> f64,
+    slope: fn(&[f64], &[f64], &[f64]) -> f64,
+}
 
-/// The functions over time.
+/// The functions over time. That of a peak has the derivative of the instant at which it is reached.
 const OVER_TIME: &[(&str, OverTime)] = &[
-    ("max", |_, x| {
-        x.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-    }),
-    ("min", |_, x| {
-        x.iter().copied().fold(f64::INFINITY, f64::min)
-    }),
-    ("first", |_, x| x.first().copied().unwrap_or(f64::NAN)),
-    ("last", |_, x| x.last().copied().unwrap_or(f64::NAN)),
-    ("integral", integral),
-    ("mean", |t, x| integral(t, x) / length(t)),
-    ("rms", |t, x| {
-        let squares: Vec<f64> = x.iter().map(|x| x * x).collect();
-        (integral(t, &squares) / length(t)).sqrt()
-    }),
+    (
+        "max",
+        OverTime {
+            value: |_, x| x.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            slope: |_, x, dx| dx[first_of(x, |x, most| x > most)],
+        },
+    ),
+    (
+        "min",
+        OverTime {
+            value: |_, x| x.iter().copied().fold(f64::INFINITY, f64::min),
+            slope: |_, x, dx| dx[first_of(x, |x, least| x < least)],
+        },
+    ),
+    (
+        "first",
+        OverTime {
+            value: |_, x| x.first().copied().unwrap_or(f64::NAN),
+            slope: |_, _, dx| dx.first().copied().unwrap_or(f64::NAN),
+        },
+    ),
+    (
+        "last",
+        OverTime {
+            value: |_, x| x.last().copied().unwrap_or(f64::NAN),
+            slope: |_, _, dx| dx.last().copied().unwrap_or(f64::NAN),
+        },
+    ),
+    (
+        "integral",
+        OverTime {
+            value: integral,
+            slope: |t, _, dx| integral(t, dx),
+        },
+    ),
+    (
+        "mean",
+        OverTime {
+            value: |t, x| integral(t, x) / length(t),
+            slope: |t, _, dx| integral(t, dx) / length(t),
+        },
+    ),
+    (
+        "rms",
+        OverTime {
+            value: rms,
+            slope: |t, x, dx| {
+                let products: Vec<f64> = x.iter().zip(dx).map(|(x, dx)| x * dx).collect();
+                integral(t, &products) / (length(t) * rms(t, x))
+            },
+        },
+    ),
 ];
+
+fn rms(t: &[f64], x: &[f64]) -> f64 {
+    let squares: Vec<f64> = x.iter().map(|x| x * x).collect();
+    (integral(t, &squares) / length(t)).sqrt()
+}
+
+/// Where a number first is before all others in this order.
+fn first_of(x: &[f64], is_before: fn(f64, f64) -> bool) -> usize {
+    let mut best = 0;
+    for k in 1..x.len() {
+        if is_before(x[k], x[best]) {
+            best = k;
+        }
+    }
+    best
+}
 
 /// Figures of the audit and of the run, as variables outside of functions over time.
 const FIGURES: &[&str] = &[
@@ -59,8 +117,8 @@ struct Words<'a> {
     parameters: &'a [&'a str],
     /// Names of columns that were used.
     used: Vec<String>,
-    /// Was the number of events used?
-    counts_events: bool,
+    /// Figures that were used.
+    figures: Vec<&'static str>,
     /// Is a function over time being read?
     is_inside: bool,
     over_time: Vec<(OverTime, Expression)>,
@@ -96,7 +154,7 @@ impl Vocabulary for Words<'_> {
             return Ok(k);
         }
         if let Some(k) = FIGURES.iter().position(|known| *known == name) {
-            self.counts_events |= name == "events";
+            self.figures.push(FIGURES[k]);
             return Ok(self.parameters.len() + k);
         }
         let known = || {
@@ -144,7 +202,7 @@ impl<'a> Words<'a> {
             columns,
             parameters,
             used: Vec::new(),
-            counts_events: false,
+            figures: Vec::new(),
             is_inside: false,
             over_time: Vec::new(),
         }
@@ -180,7 +238,7 @@ pub fn columns(
 pub fn counts_events(measure: &Measure, parameters: &[&str]) -> Result<bool> {
     let mut words = Words::new(parameters, None);
     words.read(measure)?;
-    Ok(words.counts_events)
+    Ok(words.figures.contains(&"events"))
 }
 
 /// The value of a measure of a run.
@@ -207,8 +265,70 @@ pub fn value(measure: &Measure, parameters: &[&str], values: &[f64], trial: &Tri
         let numbers: Vec<f64> = trial.rows.chunks(width).map(row).collect();
         variables.push(match numbers.iter().any(|x| x.is_nan()) {
             true => f64::NAN,
-            false => over(&times, &numbers),
+            false => (over.value)(&times, &numbers),
         });
     }
     Ok(outside.value(&|k| variables[k]))
+}
+
+/// Why the derivative of a measure cannot be taken; none if it can.
+pub fn obstacle_to_slopes(measure: &Measure, parameters: &[&str]) -> Result<Option<String>> {
+    let mut words = Words::new(parameters, None);
+    words.read(measure)?;
+    let name = &measure.name;
+    if let Some(figure) = words.figures.first() {
+        return Ok(Some(format!("measure `{name}` depends on `{figure}`")));
+    }
+    let error = words
+        .used
+        .iter()
+        .find(|column| column.starts_with("error."));
+    Ok(error.map(|column| format!("measure `{name}` depends on `{column}`, which is round-off")))
+}
+
+/// A run and the derivatives of its numbers with respect to the parameters of a study.
+pub struct Varied<'a> {
+    /// Names of the columns.
+    pub columns: &'a [String],
+    /// The numbers, row by row.
+    pub rows: &'a [f64],
+    /// Their derivatives with respect to each parameter.
+    pub slopes: &'a [Vec<f64>],
+}
+
+/// The derivatives of a measure with respect to each parameter.
+pub fn slopes(
+    measure: &Measure,
+    parameters: &[&str],
+    values: &[f64],
+    run: &Varied<'_>,
+) -> Result<Vec<f64>> {
+    let mut words = Words::new(parameters, Some(run.columns));
+    let outside = words.read(measure)?;
+    let width = run.columns.len();
+    let times: Vec<f64> = run.rows.chunks(width).map(|row| row[0]).collect();
+    let slope = |p: usize| {
+        let parameter = |k: usize| (values[k], f64::from(u8::from(k == p)));
+        let over_time = words.over_time.iter().map(|(over, inside)| {
+            let rows = run.rows.chunks(width).zip(run.slopes[p].chunks(width));
+            let numbers = rows.map(|(row, change)| {
+                inside.value_and_slope(&|k| match k < width {
+                    true => (row[k], change[k]),
+                    false => parameter(k - width),
+                })
+            });
+            let (x, dx): (Vec<f64>, Vec<f64>) = numbers.unzip();
+            ((over.value)(&times, &x), (over.slope)(&times, &x, &dx))
+        });
+        let over_time: Vec<(f64, f64)> = over_time.collect();
+        let known = values.len() + FIGURES.len();
+        let variable = |k: usize| match k {
+            k if k < values.len() => parameter(k),
+            // figures have no derivatives, and are refused before
+            k if k < known => (f64::NAN, f64::NAN),
+            k => over_time[k - known],
+        };
+        outside.value_and_slope(&variable).1
+    };
+    Ok((0..values.len()).map(slope).collect())
 }

@@ -6,6 +6,7 @@ mod progress;
 mod ray;
 mod report;
 mod shipment;
+mod slopes;
 
 pub use experiment::{Function, Simulations};
 pub use shipment::Shipment;

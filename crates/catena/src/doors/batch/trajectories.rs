@@ -16,7 +16,7 @@ use super::{Failure, each};
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{Avx2Register, Avx512Register};
-use crate::doors::native::{Compiled, Wides};
+use crate::doors::native::{Compiled, FamilyCode, Wides};
 use crate::error::{Error, ErrorKind};
 use crate::integrate::{FixedMethod, Method, Statistics, Tolerances, at_time};
 use crate::model::Model;
@@ -73,7 +73,10 @@ pub(crate) struct Trajectories<'a> {
     pub stepping: Stepping,
     /// When states are recorded, increasing from 0 or later; the last is the end.
     pub times: &'a [f64],
+    /// Forward dynamics of the model, where it is the same for all.
     pub code: Option<&'a Compiled>,
+    /// Forward dynamics of models that differ, and the parameters of each trajectory, one after the other.
+    pub family: Option<(&'a FamilyCode, &'a [f64])>,
     pub cpu: Cpu,
     pub threads: usize,
 }
@@ -85,6 +88,8 @@ struct Piece<'a> {
     /// q, v, W and D at each of the times, trajectory after trajectory.
     records: &'a mut [f64],
     statistics: &'a mut [Statistics],
+    /// Σ δ a, Σ a² and Σ v² of each freedom over fixed steps that are examined, trajectory after trajectory; none where that is not asked for.
+    phases: &'a mut [f64],
 }
 
 impl Trajectories<'_> {
@@ -93,14 +98,20 @@ impl Trajectories<'_> {
         self.model.nq() + self.model.nv() + 2
     }
 
-    /// Computes all of them. Those that fail are returned with their reasons, in order; their records are NaN from then on.
-    pub fn run(&self, records: &mut [f64], statistics: &mut [Statistics]) -> Vec<Failure> {
+    /// Computes all of them. Those that fail are returned with their reasons, in order; their records are NaN from then on. `phases` gets what an
+    /// audit sums up over fixed steps, three numbers for each freedom, or is empty.
+    pub fn run(
+        &self,
+        records: &mut [f64],
+        statistics: &mut [Statistics],
+        phases: &mut [f64],
+    ) -> Vec<Failure> {
         let mut failures = match self.cpu.min(Cpu::best()) {
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx512 => self.run_in::<Avx512Register>(records, statistics),
+            Cpu::Avx512 => self.run_in::<Avx512Register>(records, statistics, phases),
             #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 => self.run_in::<Avx2Register>(records, statistics),
-            _ => self.run_in::<[f64; 1]>(records, statistics),
+            Cpu::Avx2 => self.run_in::<Avx2Register>(records, statistics, phases),
+            _ => self.run_in::<[f64; 1]>(records, statistics, phases),
         };
         failures.sort_by_key(|failure| failure.state);
         failures
@@ -110,6 +121,7 @@ impl Trajectories<'_> {
         &self,
         mut records: &mut [f64],
         mut statistics: &mut [Statistics],
+        mut phases: &mut [f64],
     ) -> Vec<Failure> {
         records.fill(f64::NAN);
         let all = statistics.len();
@@ -117,6 +129,7 @@ impl Trajectories<'_> {
         // enough pieces to keep all threads busy to the end, long enough that lanes seldom run empty
         let size = (all.div_ceil(4 * threads).max(16 * V::LANES)).next_multiple_of(V::LANES);
         let per_trajectory = self.width() * self.times.len();
+        let per_audit = phases.len() / all.max(1);
         let mut pieces = Vec::new();
         let mut first = 0;
         while first < all {
@@ -125,11 +138,14 @@ impl Trajectories<'_> {
             records = rest;
             let (counts, rest) = std::mem::take(&mut statistics).split_at_mut(count);
             statistics = rest;
+            let (sums, rest) = std::mem::take(&mut phases).split_at_mut(count * per_audit);
+            phases = rest;
             pieces.push(Piece {
                 first,
                 count,
                 records: own,
                 statistics: counts,
+                phases: sums,
             });
             first += count;
         }
@@ -140,6 +156,7 @@ impl Trajectories<'_> {
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop();
         each(&mut workers, |()| {
             let mut runs = Runs::<V>::new(self);
+            let mut starters = Runs::<V>::new(self);
             while let Some(piece) = next() {
                 let failed = match self.stepping {
                     Stepping::Fixed { method, step } => fixed::run(&mut runs, method, step, piece),
@@ -147,7 +164,10 @@ impl Trajectories<'_> {
                         method,
                         tolerances,
                         max_step,
-                    } => adaptive::run(&mut runs, method, tolerances, max_step, piece),
+                    } => {
+                        let both = (&mut runs, &mut starters);
+                        adaptive::run(both, method, tolerances, max_step, piece)
+                    }
                 };
                 let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
                 failures.extend(failed);
@@ -183,7 +203,8 @@ struct Runs<'a, V: Vector> {
     feedback: [Vec<Wide<V>>; 4],
     /// Damping of the joints.
     viscous: Vec<Wide<V>>,
-    tau: Vec<Wide<V>>,
+    /// Efforts, and then the parameters that code of a family reads.
+    input: Vec<Wide<V>>,
     /// Positions with quaternions of unit length.
     q: Vec<Wide<V>>,
 }
@@ -195,8 +216,11 @@ impl<'a, V: Vector> Runs<'a, V> {
         let bodies = &model.tree().bodies[1..];
         let code = match all.models.is_empty() {
             true => all.code.and_then(|code| code.lanes::<V>().forward),
-            false => None,
+            false => all.family.and_then(|(code, _)| code.lanes::<V>()),
         };
+        let parameters = all
+            .family
+            .map_or(0, |(code, _)| code.family().parameter_count());
         let mut coordinates = vec![None; model.nv()];
         for body in bodies
             .iter()
@@ -209,7 +233,7 @@ impl<'a, V: Vector> Runs<'a, V> {
         let outputs = code.as_ref().map_or(0, Wides::outputs);
         Runs {
             all,
-            models: (!all.models.is_empty()).then(|| Model::in_lanes(model)),
+            models: (!all.models.is_empty() && code.is_none()).then(|| Model::in_lanes(model)),
             forward: ForwardDynamics::new(model),
             code,
             code_output: vec![Wide::zero(); outputs.max(2 * model.nv())],
@@ -228,7 +252,7 @@ impl<'a, V: Vector> Runs<'a, V> {
                 .iter()
                 .map(|dof| Wide::constant(dof.damping))
                 .collect(),
-            tau: zeros,
+            input: vec![Wide::zero(); model.nv() + parameters],
             q: vec![Wide::zero(); model.nq()],
         }
     }
@@ -236,18 +260,20 @@ impl<'a, V: Vector> Runs<'a, V> {
     /// Puts the start of a trajectory into a lane.
     fn place(&mut self, lane: usize, trajectory: usize, q: &mut [Wide<V>], v: &mut [Wide<V>]) {
         let (nq, nv) = (self.all.model.nq(), self.all.model.nv());
-        let mut start = self.all.q[trajectory * nq..(trajectory + 1) * nq].to_vec();
-        for &k in &self.quaternions {
-            let p = &mut start[k..k + 4];
-            let scale = 1.0 / p.iter().map(|x| x * x).sum::<f64>().sqrt();
-            p.iter_mut().for_each(|x| *x *= scale);
-        }
         let set = |into: &mut [Wide<V>], from: &[f64]| {
             for (into, x) in into.iter_mut().zip(from) {
                 into.0.lanes_mut()[lane] = *x;
             }
         };
-        set(q, &start);
+        let start = &self.all.q[trajectory * nq..(trajectory + 1) * nq];
+        set(q, start);
+        for &k in &self.quaternions {
+            let p = &start[k..k + 4];
+            let scale = 1.0 / p.iter().map(|x| x * x).sum::<f64>().sqrt();
+            for (into, x) in q[k..k + 4].iter_mut().zip(p) {
+                into.0.lanes_mut()[lane] = x * scale;
+            }
+        }
         let of = |x: &'a [f64]| &x[trajectory * nv..(trajectory + 1) * nv];
         set(v, of(self.all.v));
         for (into, from) in self.feedback.iter_mut().zip(self.all.feedback.parts()) {
@@ -255,12 +281,18 @@ impl<'a, V: Vector> Runs<'a, V> {
                 set(into, of(from));
             }
         }
-        if let Some(models) = &mut self.models {
-            let model = self.all.models[trajectory];
-            models.set_lane(lane, model);
+        if let Some(model) = self.all.models.get(trajectory) {
             for (into, dof) in self.viscous.iter_mut().zip(&model.dofs) {
                 into.0.lanes_mut()[lane] = dof.damping;
             }
+            if let Some(models) = &mut self.models {
+                models.set_lane(lane, model);
+            }
+        }
+        if let Some((_, parameters)) = self.all.family {
+            let count = self.input.len() - nv;
+            let own = &parameters[trajectory * count..(trajectory + 1) * count];
+            set(&mut self.input[nv..], own);
         }
     }
 
@@ -268,7 +300,7 @@ impl<'a, V: Vector> Runs<'a, V> {
     #[inline(always)]
     fn drive(&mut self, q: &[Wide<V>], v: &[Wide<V>]) {
         let [efforts, targets, stiffness, damping] = &self.feedback;
-        for k in 0..self.tau.len() {
+        for k in 0..self.viscous.len() {
             let mut tau = match efforts.is_empty() {
                 true => Wide::zero(),
                 false => efforts[k],
@@ -285,7 +317,7 @@ impl<'a, V: Vector> Runs<'a, V> {
                     tau -= damping[k] * v[k];
                 }
             }
-            self.tau[k] = tau;
+            self.input[k] = tau;
         }
     }
 
@@ -293,8 +325,8 @@ impl<'a, V: Vector> Runs<'a, V> {
     #[inline(always)]
     fn powers(&self, v: &[Wide<V>]) -> [Wide<V>; 2] {
         let (mut work, mut lost) = (Wide::zero(), Wide::zero());
-        for k in 0..self.tau.len() {
-            work = self.tau[k].mul_add(v[k], work);
+        for k in 0..self.viscous.len() {
+            work = self.input[k].mul_add(v[k], work);
             lost = (self.viscous[k] * v[k]).mul_add(v[k], lost);
         }
         [work, lost]
@@ -368,13 +400,13 @@ impl<V: Vector> Task for Accelerate<'_, '_, V> {
         } = self;
         let nv = vdot.len();
         if let Some(code) = &mut runs.code {
-            code.run(q, v, &runs.tau, &mut runs.code_output);
+            code.run(q, v, &runs.input, &mut runs.code_output);
             vdot.copy_from_slice(&runs.code_output[..nv]);
             return not_positive(&runs.code_output[nv..2 * nv], bad);
         }
         let base = &runs.base;
         let state = StateView { q, v, base };
-        let (tau, forward) = (&runs.tau, &mut runs.forward);
+        let (tau, forward) = (&runs.input[..nv], &mut runs.forward);
         match &runs.models {
             None => forward_dynamics(runs.all.model, state, tau, &[], forward, vdot),
             Some(models) => forward_dynamics(models, state, tau, &[], forward, vdot),

@@ -1,7 +1,8 @@
 //! Steps that satisfy a tolerance, of an own size in every lane: the methods of [`crate::integrate::Adaptive`].
 //!
 //! Lanes try a step together, each from its own time with its own size, and accept or reject it on their own. A lane whose trajectory has
-//! ended takes the next one.
+//! ended takes the next one. The first derivatives and step sizes of trajectories are computed a register of them at a time, before lanes
+//! need them.
 
 use super::super::lanes::non_finite;
 use super::{Failure, Piece, Runs, record};
@@ -37,6 +38,16 @@ struct Lane {
     error: f64,
 }
 
+/// Trajectories that have not begun, with their first derivative and step.
+struct Starts<V: Vector> {
+    /// How many of the piece are prepared, and where the last register of them begins.
+    prepared: usize,
+    first: usize,
+    y: Vec<Wide<V>>,
+    dy: Vec<Wide<V>>,
+    sizes: [f64; MOST],
+}
+
 /// The integrator.
 struct Uneven<V: Vector> {
     method: Method,
@@ -47,6 +58,7 @@ struct Uneven<V: Vector> {
     /// Numbers of y = (q, v, W, D).
     size: usize,
     lanes: [Option<Lane>; MOST],
+    starts: Starts<V>,
     /// Stages one after the other: those of the step, the end of the step, those of dense output.
     k: Vec<Wide<V>>,
     y: Vec<Wide<V>>,
@@ -55,9 +67,9 @@ struct Uneven<V: Vector> {
     dense: Vec<Wide<V>>,
 }
 
-/// Computes the trajectories of a piece.
+/// Computes the trajectories of a piece; `starters` have those that have not begun.
 pub(super) fn run<V: Vector>(
-    runs: &mut Runs<'_, V>,
+    (runs, starters): (&mut Runs<'_, V>, &mut Runs<'_, V>),
     method: Method,
     tolerances: Tolerances,
     max_step: f64,
@@ -75,6 +87,13 @@ pub(super) fn run<V: Vector>(
         end: *runs.all.times.last().unwrap_or(&0.0),
         size,
         lanes: [None; MOST],
+        starts: Starts {
+            prepared: 0,
+            first: 0,
+            y: zeros.clone(),
+            dy: zeros.clone(),
+            sizes: [0.0; MOST],
+        },
         k: vec![Wide::zero(); stages * size],
         y: zeros.clone(),
         y_next: zeros.clone(),
@@ -85,7 +104,7 @@ pub(super) fn run<V: Vector>(
     let mut failures = Vec::new();
     let mut taken = 0;
     loop {
-        taken = uneven.refill(runs, &mut piece, taken);
+        taken = uneven.refill((&mut *runs, &mut *starters), &mut piece, taken);
         if uneven.lanes.iter().all(Option::is_none) {
             return failures;
         }
@@ -110,105 +129,108 @@ impl<V: Vector> Uneven<V> {
     }
 
     /// Empty lanes take the next trajectories of the piece. Returns how many have been taken.
-    fn refill(&mut self, runs: &mut Runs<'_, V>, piece: &mut Piece<'_>, taken: usize) -> usize {
-        let nq = runs.all.model.nq();
+    fn refill(
+        &mut self,
+        (runs, starters): (&mut Runs<'_, V>, &mut Runs<'_, V>),
+        piece: &mut Piece<'_>,
+        taken: usize,
+    ) -> usize {
+        let (nq, times) = (runs.all.model.nq(), runs.all.times);
         let mut taken = taken;
-        let mut is_new = [false; MOST];
         for lane in 0..V::LANES {
             if self.lanes[lane].is_some() || taken == piece.count {
                 continue;
             }
+            if taken == self.starts.prepared {
+                self.prepare(starters, piece);
+            }
             let (q, rest) = self.y.split_at_mut(nq);
-            let (v, integrals) = rest.split_at_mut(runs.tau.len());
-            runs.place(lane, piece.first + taken, q, v);
-            integrals
-                .iter_mut()
-                .for_each(|x| x.0.lanes_mut()[lane] = 0.0);
+            runs.place(lane, piece.first + taken, q, rest);
+            let at = taken - self.starts.first;
+            for c in 0..self.size {
+                self.y[c].0.lanes_mut()[lane] = self.starts.y[c].lane(at);
+                self.k[c].0.lanes_mut()[lane] = self.starts.dy[c].lane(at);
+            }
+            let mut record_next = 0;
+            if times[0] == 0.0 {
+                record(piece, taken * times.len(), lane, &[&self.y]);
+                record_next = 1;
+            }
             self.lanes[lane] = Some(Lane {
                 index: taken,
                 t: 0.0,
-                next: StepSize::new(0.0),
-                record: 0,
-                statistics: Statistics::default(),
+                next: StepSize::new(self.starts.sizes[at]),
+                record: record_next,
+                statistics: Statistics {
+                    evaluations: 2,
+                    ..Statistics::default()
+                },
                 stretch: (0, 0.0),
                 trial: None,
                 error: 0.0,
             });
-            is_new[lane] = true;
             taken += 1;
-        }
-        if is_new.contains(&true) {
-            self.start(runs, piece, &is_new);
         }
         taken
     }
 
-    /// The derivative at the start of new trajectories, and their first step by Hairer's rule.
-    fn start(&mut self, runs: &mut Runs<'_, V>, piece: &mut Piece<'_>, is_new: &[bool; MOST]) {
-        let size = self.size;
-        let Uneven { k, y, .. } = self;
-        // the first stage of other lanes stays as it is
-        let (first, rest) = k.split_at_mut(size);
-        let probe = &mut rest[..size];
+    /// The derivative at the start of the next trajectories, and their first step by Hairer's rule.
+    fn prepare(&mut self, starters: &mut Runs<'_, V>, piece: &Piece<'_>) {
+        let (size, nq) = (self.size, starters.all.model.nq());
+        let first = self.starts.prepared;
+        let count = V::LANES.min(piece.count - first);
+        self.starts.first = first;
+        self.starts.prepared = first + count;
+        for lane in 0..V::LANES {
+            // lanes that are left over repeat the last trajectory
+            let trajectory = piece.first + first + lane.min(count - 1);
+            let (q, rest) = self.starts.y.split_at_mut(nq);
+            starters.place(lane, trajectory, q, rest);
+        }
+        self.starts.y[size - 2..].fill(Wide::zero());
         V::apart(Derivative {
-            runs,
-            y,
-            dy: probe,
+            runs: starters,
+            y: &self.starts.y,
+            dy: &mut self.starts.dy,
             bad: Wide::zero(),
         });
-        let mut sizes = [(0.0, 0.0); MOST];
-        for lane in (0..V::LANES).filter(|&lane| is_new[lane]) {
-            for c in 0..size {
-                first[c].0.lanes_mut()[lane] = probe[c].lane(lane);
-            }
-        }
-        for lane in (0..V::LANES).filter(|&lane| is_new[lane]) {
-            let d0 = self.norm(lane, &self.y, None);
-            let d1 = self.norm(lane, &self.k[..size], None);
+        let mut probes = [(0.0, 0.0); MOST];
+        for lane in 0..V::LANES {
+            let Starts { y, dy, .. } = &self.starts;
+            let d0 = self.norm(lane, y, None);
+            let d1 = self.norm(lane, dy, None);
             let h0 = probing_size(d0, d1, self.max_step);
-            sizes[lane] = (h0, d1);
+            probes[lane] = (h0, d1);
             for c in 0..size {
-                let (y, f) = (self.y[c].lane(lane), self.k[c].lane(lane));
+                let (y, f) = (y[c].lane(lane), dy[c].lane(lane));
                 self.work[c].0.lanes_mut()[lane] = y + h0 * f;
             }
         }
-        for lane in (0..V::LANES).filter(|&lane| !is_new[lane]) {
-            for c in 0..size {
-                self.work[c].0.lanes_mut()[lane] = self.y[c].lane(lane);
-            }
-        }
+        // the end of the last step is not needed any more
         let bad = V::apart(Derivative {
-            runs,
+            runs: starters,
             y: &self.work,
-            dy: &mut self.k[size..2 * size],
+            dy: &mut self.y_next,
             bad: Wide::zero(),
         });
-        for lane in (0..V::LANES).filter(|&lane| is_new[lane]) {
-            let (h0, d1) = sizes[lane];
-            let change = self.norm(lane, &self.k[size..2 * size], Some(&self.k[..size]));
+        for lane in 0..V::LANES {
+            let (h0, d1) = probes[lane];
+            let change = self.norm(lane, &self.y_next, Some(&self.starts.dy));
             let first = match bad.lane(lane).is_nan() || !change.is_finite() {
                 true => h0,
                 false => first_size(h0, d1, change, self.method.order(), self.max_step),
             };
-            let (times, y) = (runs.all.times, &self.y);
-            if let Some(new) = &mut self.lanes[lane] {
-                new.next = StepSize::new(first.max(smallest(0.0, 0.0)));
-                new.statistics.evaluations += 2;
-                if times[0] == 0.0 {
-                    record(piece, new.index * times.len(), lane, &[y]);
-                    new.record = 1;
-                }
-            }
+            self.starts.sizes[lane] = first.max(smallest(0.0, 0.0));
         }
     }
 
-    /// Root mean square of the motion's part of x − `less` in a lane, in units of the tolerance at y.
+    /// Root mean square of the motion's part of x − `less` in a lane, in units of the tolerance at the start.
     fn norm(&self, lane: usize, x: &[Wide<V>], less: Option<&[Wide<V>]>) -> f64 {
         let Tolerances { relative, absolute } = self.tolerances;
         let mut squares = 0.0;
         for c in 0..self.motion() {
             let subtracted = less.map_or(0.0, |less| less[c].lane(lane));
-            let scale = absolute + relative * self.y[c].lane(lane).abs();
+            let scale = absolute + relative * self.starts.y[c].lane(lane).abs();
             squares += ratio(x[c].lane(lane) - subtracted, scale).powi(2);
         }
         (squares / self.motion().max(1) as f64).sqrt()

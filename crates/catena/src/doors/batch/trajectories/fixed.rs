@@ -1,13 +1,19 @@
 //! Steps of one size, in lock-step: the methods of [`crate::integrate::Fixed`].
 //!
 //! W and D follow by the trapezoidal rule from powers at the ends of the steps. A record within a step is the end of a shorter step
-//! from its beginning.
+//! from its beginning. For an audit some steps are repeated in halves:
+//!
+//! ```text
+//! δ = (v₂ − v₁) 2ᵖ/(2ᵖ − 1),   a = (v₁ − v₀)/h                                                       (1)
+//! ```
+//!
+//! with the velocities v₀ at the beginning, v₁ at the end, and v₂ at the end of two steps of half the size.
 
 use super::super::advance::Stages;
 use super::super::lanes::non_finite;
 use super::{Failure, Piece, Runs, record};
 use crate::error::{Error, ErrorKind};
-use crate::integrate::{FixedMethod, Statistics};
+use crate::integrate::{FixedMethod, Statistics, examined};
 use crate::scalar::{Scalar, Task, Vector, Wide};
 
 /// The motion in the lanes.
@@ -17,6 +23,10 @@ struct Even<V: Vector> {
     /// W and D, and their rates.
     integrals: [Wide<V>; 2],
     powers: [Wide<V>; 2],
+    /// Σ δ a, Σ a² and Σ v² of each freedom, where an audit wants them.
+    sums: Vec<[Wide<V>; 3]>,
+    /// 2ᵖ/(2ᵖ − 1) of (1).
+    order_factor: f64,
 }
 
 /// Computes the trajectories of a piece, a register of them after another.
@@ -26,7 +36,14 @@ pub(super) fn run<V: Vector>(
     step: f64,
     mut piece: Piece<'_>,
 ) -> Vec<Failure> {
+    let power = 2f64.powi(method.order() as i32);
+    let freedoms = match piece.phases.is_empty() {
+        true => 0,
+        false => runs.all.model.nv(),
+    };
     let mut even = Even {
+        sums: vec![[Wide::zero(); 3]; freedoms],
+        order_factor: power / (power - 1.0),
         classical: method == FixedMethod::RungeKutta4,
         stages: Stages::new(runs.all.model),
         integrals: [Wide::zero(); 2],
@@ -49,6 +66,9 @@ pub(super) fn run<V: Vector>(
                 rejected: 0,
                 evaluations,
             };
+            let sums = even.sums.iter().flatten().map(|sum| sum.lane(lane));
+            let own = piece.phases.iter_mut().skip((first + lane) * 3 * freedoms);
+            own.zip(sums).for_each(|(into, sum)| *into = sum);
         }
         find_failures(runs, step, &piece, first, used, &mut failures);
     }
@@ -75,6 +95,7 @@ impl<V: Vector> Even<V> {
             *next += 1;
         };
         self.integrals = [Wide::zero(); 2];
+        self.sums.fill([Wide::zero(); 3]);
         V::apart(Begin { even: self, runs });
         if times[0] == 0.0 {
             note(self, &mut next);
@@ -83,31 +104,116 @@ impl<V: Vector> Even<V> {
         while next < times.len() {
             let (t_old, t) = (steps as f64 * size, (steps + 1) as f64 * size);
             while next < times.len() && times[next] < t && !is_near(times[next], t) {
-                let (q, v) = (self.stages.q[0].clone(), self.stages.v[0].clone());
-                let (integrals, powers) = (self.integrals, self.powers);
+                let begin = self.motion();
                 V::apart(Move {
                     even: self,
                     runs,
                     h: times[next] - t_old,
                 });
                 note(self, &mut next);
-                (self.stages.q[0], self.stages.v[0]) = (q, v);
-                (self.integrals, self.powers) = (integrals, powers);
+                self.go_back(begin);
             }
-            if next == times.len() {
+            // an audit counts the step in which the end lies, as single runs do
+            if next == times.len() && self.sums.is_empty() {
                 break;
             }
-            V::apart(Move {
-                even: self,
-                runs,
-                h: size,
-            });
             steps += 1;
+            self.step(runs, steps, size);
             if next < times.len() && is_near(times[next], t) {
                 note(self, &mut next);
             }
         }
         steps
+    }
+}
+
+/// Positions, velocities, W and D, and their rates.
+type Motion<V> = (Vec<Wide<V>>, Vec<Wide<V>>, [[Wide<V>; 2]; 2]);
+
+impl<V: Vector> Even<V> {
+    fn motion(&self) -> Motion<V> {
+        let stages = &self.stages;
+        let integrals = [self.integrals, self.powers];
+        (stages.q[0].clone(), stages.v[0].clone(), integrals)
+    }
+
+    fn go_back(&mut self, (q, v, integrals): Motion<V>) {
+        (self.stages.q[0], self.stages.v[0]) = (q, v);
+        [self.integrals, self.powers] = integrals;
+    }
+
+    /// The step of this number; in halves before, where an audit examines it.
+    fn step(&mut self, runs: &mut Runs<'_, V>, number: u64, h: f64) {
+        let weight = examined(number).filter(|_| !self.sums.is_empty());
+        let Some(weight) = weight else {
+            V::apart(Move {
+                even: self,
+                runs,
+                h,
+            });
+            return;
+        };
+        let begin = self.motion();
+        let before = begin.1.clone();
+        for _ in 0..2 {
+            V::apart(Move {
+                even: self,
+                runs,
+                h: 0.5 * h,
+            });
+        }
+        let twice = self.stages.v[0].clone();
+        self.go_back(begin);
+        V::apart(Move {
+            even: self,
+            runs,
+            h,
+        });
+        V::apart(Examine {
+            even: self,
+            before: &before,
+            twice: &twice,
+            h,
+            weight,
+        });
+    }
+}
+
+/// Adds a step to the sums of an audit: (1).
+struct Examine<'e, V: Vector> {
+    even: &'e mut Even<V>,
+    before: &'e [Wide<V>],
+    twice: &'e [Wide<V>],
+    h: f64,
+    weight: f64,
+}
+
+impl<V: Vector> Task for Examine<'_, V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Even {
+            stages,
+            sums,
+            order_factor,
+            ..
+        } = self.even;
+        let (factor, per_time) = (Wide::constant(*order_factor), Wide::constant(1.0 / self.h));
+        let weight = Wide::constant(self.weight);
+        for k in 0..sums.len() {
+            let after = stages.v[0][k];
+            let error = (self.twice[k] - after) * factor;
+            let acceleration = (after - self.before[k]) * per_time;
+            let terms = [
+                error * acceleration,
+                acceleration * acceleration,
+                after * after,
+            ];
+            for i in 0..3 {
+                sums[k][i] = weight.mul_add(terms[i], sums[k][i]);
+            }
+        }
     }
 }
 
