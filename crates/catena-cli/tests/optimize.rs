@@ -267,8 +267,8 @@ fn differences_have_a_reason() {
     // upward friction and gravity brake, downward friction carries: back after 1 s
     let found = run_in(folder.path(), &["optimize", "throw.toml", "--json"]).json();
     let speed = found["parameters"]["speed"].as_f64().expect("a number");
-    let (up, down) = (9.81 + 0.25, 9.81 - 0.25);
-    let wanted = up / (1.0 + (up / down as f64).sqrt());
+    let (up, down): (f64, f64) = (9.81 + 0.25, 9.81 - 0.25);
+    let wanted = up / (1.0 + (up / down).sqrt());
     assert!((speed - wanted).abs() < 1e-4, "{speed} {wanted}");
     assert!(found["gradients"]["runs"].as_u64() > Some(1));
 }

@@ -170,9 +170,9 @@ fn pendulums_must_be_physical() {
     };
     let down = Vec3::new(0.0, 0.0, -9.81);
     let with = |change: &dyn Fn(&mut Rod)| {
-        let mut second = rod.clone();
+        let mut second = rod;
         change(&mut second);
-        message(Pendulum::new(down, Vec3::zero(), &[rod.clone(), second]))
+        message(Pendulum::new(down, Vec3::zero(), &[rod, second]))
     };
     assert_eq!(with(&|_| {}), "");
     assert_eq!(

@@ -129,7 +129,7 @@ impl Notebook<'_> {
             if tree.bodies[i].kind == JointKind::Prismatic {
                 // the slide leads from the joint, which the body before carries, to the body
                 let slide = Vec3::new(Expr::zero(), Expr::zero(), self.position(i));
-                arm = arm - self.outward(i, slide);
+                arm -= self.outward(i, slide);
                 d += slide;
             }
             let d = self.constant_vector(&format!("lead[{i}]"), d);
