@@ -101,19 +101,72 @@ impl<V: Vector> Pack<Fused> for Register<V> {
     }
 }
 
-/// Where the numbers of freedoms go, the last freedom first.
-pub(crate) trait Sink<M, const N: usize> {
-    /// Storage for those of a freedom.
-    fn room(&mut self, freedom: usize) -> &mut [M; N];
+/// What is kept of a freedom, by name; also an array of numbers, for what treats all of them alike.
+///
+/// # Safety
+///
+/// The type is laid out as an array of `M`: `repr(C)`, with fields that are arrays of `M`. [`record!`] declares such types.
+#[allow(unsafe_code)]
+pub(crate) unsafe trait Record<M: Copy>: Copy {
+    /// All numbers zero.
+    fn zero() -> Self;
 
-    /// Called when they are written.
+    /// All numbers in the order of the fields.
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    fn numbers(&self) -> &[M] {
+        let length = size_of::<Self>() / size_of::<M>();
+        // SAFETY: the type is laid out as an array of so many `M`.
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), length) }
+    }
+
+    /// All numbers, to be written.
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    fn numbers_mut(&mut self) -> &mut [M] {
+        let length = size_of::<Self>() / size_of::<M>();
+        // SAFETY: the type is laid out as an array of so many `M`, and borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(self).cast(), length) }
+    }
+}
+
+/// Declares a [`Record`]: a struct of arrays of `M`, each with its length.
+macro_rules! record {
+    ($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $length:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug)]
+        #[repr(C)]
+        pub(crate) struct $name<M> {
+            $($(#[$field_about])* pub(crate) $field: [M; $length],)*
+        }
+
+        // SAFETY: `repr(C)`, and all fields are arrays of `M`: there is no padding between or behind them.
+        #[allow(unsafe_code)]
+        unsafe impl<M: $crate::scalar::Scalar> $crate::algorithm::pack::Record<M> for $name<M> {
+            #[inline(always)]
+            fn zero() -> Self {
+                $name {
+                    $($field: [M::zero(); $length],)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use record;
+
+/// Where the records of freedoms go, the last freedom first.
+pub(crate) trait Sink<R> {
+    /// Storage for that of a freedom.
+    fn room(&mut self, freedom: usize) -> &mut R;
+
+    /// Called when it is written.
     #[inline(always)]
     fn filled(&mut self, _freedom: usize) {}
 }
 
-impl<M, const N: usize> Sink<M, N> for [[M; N]] {
+impl<R> Sink<R> for [R] {
     #[inline(always)]
-    fn room(&mut self, freedom: usize) -> &mut [M; N] {
+    fn room(&mut self, freedom: usize) -> &mut R {
         &mut self[freedom]
     }
 }
@@ -188,54 +241,23 @@ pub(crate) fn put<S: Scalar, K: Pack<S>>(out: &mut [S], at: usize, many: K::Many
     }
 }
 
-/// Some numbers of a pack.
+/// The pack that a row is in, and its lane there.
 #[inline(always)]
-pub(crate) fn part<M: Scalar, const N: usize, const C: usize>(
-    numbers: &[M; N],
-    at: usize,
-) -> [M; C] {
-    let mut part = [M::zero(); C];
-    part.copy_from_slice(&numbers[at..at + C]);
-    part
+pub(crate) fn row_in<S: Scalar, K: Pack<S>, R>(packs: &[R], row: usize) -> (&R, usize) {
+    (&packs[row / K::WIDTH], row % K::WIDTH)
 }
 
-/// Some numbers of a row, for all columns.
+/// Numbers of one lane, for all columns.
 #[inline(always)]
-pub(crate) fn row_part<S: Scalar, K: Pack<S>, const N: usize, const C: usize>(
-    packs: &[[K::Many; N]],
-    row: usize,
-    at: usize,
+pub(crate) fn spread<S: Scalar, K: Pack<S>, const C: usize>(
+    numbers: &[K::Many; C],
+    lane: usize,
 ) -> [K::Many; C] {
-    let numbers = &packs[row / K::WIDTH];
-    let mut part = [K::Many::zero(); C];
+    let mut all = [K::Many::zero(); C];
     for i in 0..C {
-        part[i] = K::spread(K::lane(&numbers[at + i], row % K::WIDTH));
+        all[i] = K::spread(K::lane(&numbers[i], lane));
     }
-    part
-}
-
-/// Writes a vector among the numbers of a pack.
-#[inline(always)]
-pub(crate) fn write_vec<M: Scalar, const N: usize>(numbers: &mut [M; N], at: usize, v: Vec3<M>) {
-    (numbers[at], numbers[at + 1], numbers[at + 2]) = (v.x, v.y, v.z);
-}
-
-/// Writes a twist likewise.
-#[inline(always)]
-pub(crate) fn write_motion<M: Scalar, const N: usize>(
-    numbers: &mut [M; N],
-    at: usize,
-    m: Motion<M>,
-) {
-    write_vec(numbers, at, m.angular);
-    write_vec(numbers, at + 3, m.linear);
-}
-
-/// Writes a wrench likewise.
-#[inline(always)]
-pub(crate) fn write_force<M: Scalar, const N: usize>(numbers: &mut [M; N], at: usize, f: Force<M>) {
-    write_vec(numbers, at, f.moment);
-    write_vec(numbers, at + 3, f.force);
+    all
 }
 
 /// In two independent sums; symmetric in the two arguments to the last bit.
@@ -249,18 +271,10 @@ pub(crate) fn dot<M: Scalar>(a: &[M; 6], b: &[M; 6]) -> M {
 /// Freedoms that share a reference point.
 pub(crate) const GROUP: usize = 8;
 
-/// Shift of positions from the reference point of one group to the other's; `origin` is the index of the origin of the body among the
-/// numbers of a freedom.
+/// Shift of positions from one reference point to another.
 #[inline(always)]
-pub(crate) fn between<S: Scalar, K: Pack<S>, const N: usize>(
-    packs: &[[K::Many; N]],
-    origin: usize,
-    from: usize,
-    to: usize,
-) -> [K::Many; 3] {
-    let old = row_part::<S, K, N, 3>(packs, from * GROUP, origin);
-    let new = row_part::<S, K, N, 3>(packs, to * GROUP, origin);
-    [old[0] - new[0], old[1] - new[1], old[2] - new[2]]
+pub(crate) fn between<M: Scalar>(from: [M; 3], to: [M; 3]) -> [M; 3] {
+    [from[0] - to[0], from[1] - to[1], from[2] - to[2]]
 }
 
 /// c ← c + a × b.

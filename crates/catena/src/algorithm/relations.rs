@@ -125,18 +125,15 @@ impl<M: Scalar> Relations<M> {
     }
 }
 
-/// Some numbers of row r of a block, for all columns.
+/// The pack that row r of a block is in, and its lane there.
 #[inline(always)]
-pub(crate) fn block_part<S: Scalar, K: Pack<S>, const N: usize, const C: usize>(
-    packs: &[[K::Many; N]],
+pub(crate) fn row_of_block<S: Scalar, K: Pack<S>, R>(
+    packs: &[R],
     block: usize,
     r: usize,
-    at: usize,
-) -> [K::Many; C] {
-    let numbers = &packs[block * (ROWS / K::WIDTH) + r / K::WIDTH];
-    let mut part = [K::Many::zero(); C];
-    for i in 0..C {
-        part[i] = K::spread(K::lane(&numbers[at + i], r % K::WIDTH));
-    }
-    part
+) -> (&R, usize) {
+    (
+        &packs[block * (ROWS / K::WIDTH) + r / K::WIDTH],
+        r % K::WIDTH,
+    )
 }

@@ -1,13 +1,14 @@
 //! Derivatives from body to body in registers: the results for a freedom are written as a record of vectors, and records become
 //! packs of freedoms. The operations per freedom are then done pack by pack.
 
-use super::quad::{Quad, QuadMat};
+use super::quad::Quad;
 use super::registers::{Links, QuadMotion, Registers};
 use crate::algorithm::derivatives::forward::{self, Free, Joined, take_out};
 use crate::algorithm::derivatives::inverse::{
     self, Beyond, Body, Gathered, Outward, Pass, Sum, Visit,
 };
-use crate::algorithm::derivatives::{pairs, sweeps};
+use crate::algorithm::derivatives::pairs::PairRecord;
+use crate::algorithm::derivatives::sweeps::SweepRecord;
 use crate::algorithm::factorization::FactorsRef;
 use crate::algorithm::pack::GROUP;
 use crate::model::Model;
@@ -16,32 +17,95 @@ use crate::space::{Components, Freedom};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Motion, RigidInertia, Sym3, Vec3};
 use crate::state::StateView;
 
-/// Where the vectors of a freedom are in its record, two by two: first those of the outward pass,
-const AXIS: usize = 0;
-const BEFORE: usize = 2;
-const AROUND: usize = 4;
-const RATE: usize = 6;
-const ORIGIN: usize = 8;
-/// then sums over rigid bodies, the mass in the fourth lane of the first moment,
-const FIRST: usize = 9;
-const SECOND: usize = 10;
-const CONVECTIVE: usize = 13;
-const MOMENTUM: usize = 16;
-const FORCE: usize = 17;
-const OF_EFFORTS: usize = 20;
-/// or over bodies that are free to move, 1/m̂ in the fourth lane of β m̂.
-const BACK: usize = 9;
-const PSI: usize = 10;
-const FREE_FORCE: usize = 12;
-const ROTATIONAL: usize = 14;
-const COUPLING: usize = 17;
-const TRANSLATIONAL: usize = 20;
-const MOMENTS: usize = 23;
-const FORCES: usize = 26;
-const OF_ACCELERATIONS: usize = 30;
+/// Vectors of a freedom from the outward pass.
+#[derive(Clone, Copy, Debug)]
+struct OfPass {
+    axis: [Quad; 2],
+    before: [Quad; 2],
+    around: [Quad; 2],
+    rate: [Quad; 2],
+}
 
-type OfEfforts = [Quad; OF_EFFORTS];
-type OfAccelerations = [Quad; OF_ACCELERATIONS];
+/// What derivatives of inverse dynamics need of a freedom: its vectors, and sums over rigid bodies. Vectors are transposed two by two.
+#[derive(Clone, Copy, Debug)]
+struct OfEfforts {
+    pass: OfPass,
+    /// The mass is in the fourth lane of the first moment.
+    origin_first: [Quad; 2],
+    /// Columns of both matrices.
+    second_convective: [Quad; 6],
+    /// Momentum, moment, force, and a place that is not used.
+    momentum_wrench: [Quad; 4],
+}
+
+/// What derivatives of forward dynamics need of a freedom: its vectors, and sums over bodies that are free to move.
+#[derive(Clone, Copy, Debug)]
+struct OfAccelerations {
+    pass: OfPass,
+    /// 1/m̂ is in the fourth lane of β m̂.
+    origin_back: [Quad; 2],
+    psi: [Quad; 2],
+    force: [Quad; 2],
+    /// Columns of four matrices: rotational, coupling (transposed), translational, moments.
+    matrices: [Quad; 12],
+    /// Columns of the fifth, and a place that is not used.
+    forces: [Quad; 4],
+}
+
+impl OfPass {
+    fn zero() -> Self {
+        let none = [Quad::zero(); 2];
+        OfPass {
+            axis: none,
+            before: none,
+            around: none,
+            rate: none,
+        }
+    }
+}
+
+impl OfEfforts {
+    fn zero() -> Self {
+        OfEfforts {
+            pass: OfPass::zero(),
+            origin_first: [Quad::zero(); 2],
+            second_convective: [Quad::zero(); 6],
+            momentum_wrench: [Quad::zero(); 4],
+        }
+    }
+}
+
+impl OfAccelerations {
+    fn zero() -> Self {
+        OfAccelerations {
+            pass: OfPass::zero(),
+            origin_back: [Quad::zero(); 2],
+            psi: [Quad::zero(); 2],
+            force: [Quad::zero(); 2],
+            matrices: [Quad::zero(); 12],
+            forces: [Quad::zero(); 4],
+        }
+    }
+}
+
+/// A record that the outward pass begins.
+trait Begun {
+    fn pass(&mut self) -> (&mut OfPass, &mut Quad);
+}
+
+impl Begun for OfEfforts {
+    #[inline(always)]
+    fn pass(&mut self) -> (&mut OfPass, &mut Quad) {
+        (&mut self.pass, &mut self.origin_first[0])
+    }
+}
+
+impl Begun for OfAccelerations {
+    #[inline(always)]
+    fn pass(&mut self) -> (&mut OfPass, &mut Quad) {
+        (&mut self.pass, &mut self.origin_back[0])
+    }
+}
 
 /// Workspace.
 #[derive(Clone, Debug)]
@@ -63,8 +127,8 @@ impl QuadDerivatives {
             outward: Outward::new(model),
             sums: vec![Sum::none(); n],
             free: vec![Free::none(); n],
-            of_efforts: vec![[Quad::zero(); OF_EFFORTS]; freedoms],
-            of_accelerations: vec![[Quad::zero(); OF_ACCELERATIONS]; freedoms],
+            of_efforts: vec![OfEfforts::zero(); freedoms],
+            of_accelerations: vec![OfAccelerations::zero(); freedoms],
         }
     }
 
@@ -110,29 +174,31 @@ impl QuadDerivatives {
 
     /// What the entries of derivatives of inverse dynamics need, pack by pack.
     #[inline(always)]
-    pub fn fill_of_efforts<V: Vector>(&self, packs: &mut [pairs::Numbers<Wide<V>>]) {
+    pub fn fill_of_efforts<V: Vector>(&self, packs: &mut [PairRecord<Wide<V>>]) {
         fill_of_efforts(&self.of_efforts, packs);
     }
 
     /// What the sweeps of derivatives of forward dynamics need.
     #[inline(always)]
-    pub fn fill_of_accelerations<V: Vector>(&self, packs: &mut [sweeps::Numbers<Wide<V>>]) {
+    pub fn fill_of_accelerations<V: Vector>(&self, packs: &mut [SweepRecord<Wide<V>>]) {
         fill_of_accelerations(&self.of_accelerations, packs);
     }
 }
 
 /// Writes the results of the outward pass.
-struct Passed<'a, const N: usize>(&'a mut [[Quad; N]]);
+struct Passed<'a, R>(&'a mut [R]);
 
-impl<const N: usize> Pass<Registers> for Passed<'_, N> {
+impl<R: Begun> Pass<Registers> for Passed<'_, R> {
     #[inline(always)]
     fn freedom(&mut self, at: usize, origin: Quad, freedom: &Freedom<Registers>) {
-        let record = &mut self.0[at];
-        write_motion(record, AXIS, &freedom.axis);
-        write_motion(record, BEFORE, &freedom.before);
-        write_motion(record, AROUND, &freedom.around);
-        write_motion(record, RATE, &freedom.rate);
-        record[ORIGIN] = origin;
+        let (pass, place) = self.0[at].pass();
+        *pass = OfPass {
+            axis: motion_pair(&freedom.axis),
+            before: motion_pair(&freedom.before),
+            around: motion_pair(&freedom.around),
+            rate: motion_pair(&freedom.rate),
+        };
+        *place = origin;
     }
 }
 
@@ -154,12 +220,15 @@ impl Visit<Registers> for Summed<'_> {
         _rest: &mut Sum<Registers>,
     ) {
         let record = &mut self.0[at];
-        record[FIRST] = sum.inertia.first.blend::<0b1000>(sum.inertia.mass);
-        write_matrix(record, SECOND, sum.inertia.second);
-        write_matrix(record, CONVECTIVE, sum.convective);
-        record[MOMENTUM] = sum.momentum;
-        record[FORCE] = sum.force.moment;
-        record[FORCE + 1] = sum.force.force;
+        let (second, convective) = (sum.inertia.second, sum.convective);
+        record.origin_first[1] = sum.inertia.first.blend::<0b1000>(sum.inertia.mass);
+        record.second_convective[..3].copy_from_slice(&[second.x, second.y, second.z]);
+        record.second_convective[3..].copy_from_slice(&[convective.x, convective.y, convective.z]);
+        record.momentum_wrench[..3].copy_from_slice(&[
+            sum.momentum,
+            sum.force.moment,
+            sum.force.force,
+        ]);
     }
 }
 
@@ -186,53 +255,47 @@ impl Visit<Registers> for TakenOut<'_> {
     ) {
         let record = &mut self.records[at];
         let axis = QuadMotion {
-            angular: record[AXIS],
-            linear: record[AXIS + 1],
+            angular: record.pass.axis[0],
+            linear: record.pass.axis[1],
         };
         let place = (self.constants.model.tree().dofs[at].body, at);
         let (psi, back) = take_out(&self.constants, self.factors, place, body, &axis, rest);
-        write_matrix(record, ROTATIONAL, whole.inertia.rotational);
-        write_matrix(record, COUPLING, whole.inertia.coupling);
-        write_matrix(record, TRANSLATIONAL, whole.inertia.translational);
-        write_matrix(record, MOMENTS, whole.moments);
-        write_matrix(record, FORCES, whole.forces);
-        record[FREE_FORCE] = whole.force.moment;
-        record[FREE_FORCE + 1] = whole.force.force;
-        record[PSI] = psi.moment;
-        record[PSI + 1] = psi.force;
-        record[BACK] = back.blend::<0b1000>(Quad::splat(self.factors.inverse[at].0));
+        let inertia = &whole.inertia;
+        let matrices = [
+            inertia.rotational,
+            inertia.coupling,
+            inertia.translational,
+            whole.moments,
+        ];
+        for (columns, matrix) in record.matrices.chunks_exact_mut(3).zip(matrices) {
+            columns.copy_from_slice(&[matrix.x, matrix.y, matrix.z]);
+        }
+        let forces = whole.forces;
+        record.forces[..3].copy_from_slice(&[forces.x, forces.y, forces.z]);
+        record.force = [whole.force.moment, whole.force.force];
+        record.psi = [psi.moment, psi.force];
+        record.origin_back[1] = back.blend::<0b1000>(Quad::splat(self.factors.inverse[at].0));
     }
 }
 
 #[inline(always)]
-fn write_motion<const N: usize>(record: &mut [Quad; N], at: usize, motion: &QuadMotion) {
-    record[at] = motion.angular;
-    record[at + 1] = motion.linear;
-}
-
-#[inline(always)]
-fn write_matrix<const N: usize>(record: &mut [Quad; N], at: usize, m: QuadMat) {
-    record[at] = m.x;
-    record[at + 1] = m.y;
-    record[at + 2] = m.z;
+fn motion_pair(motion: &QuadMotion) -> [Quad; 2] {
+    [motion.angular, motion.linear]
 }
 
 /// What the entries of derivatives of inverse dynamics need, pack by pack.
 #[inline(always)]
-fn fill_of_efforts<V: Vector>(
-    records: &[[Quad; OF_EFFORTS]],
-    packs: &mut [pairs::Numbers<Wide<V>>],
-) {
+fn fill_of_efforts<V: Vector>(records: &[OfEfforts], packs: &mut [PairRecord<Wide<V>>]) {
     for pack in 0..packs.len() {
         let records = &records[pack * V::LANES..(pack + 1) * V::LANES];
-        let [origin, first] = pair::<V, _>(records, ORIGIN);
-        let [second_x, second_y] = vectors::<V, _>(records, SECOND);
-        let [second_z, convective_x] = vectors(records, SECOND + 2);
-        let [convective_y, convective_z] = vectors(records, CONVECTIVE + 1);
-        let [momentum, moment] = vectors(records, MOMENTUM);
-        let [force, _] = vectors(records, FORCE + 1);
+        let [origin, first] = pair::<V, _>(records, |r| &r.origin_first);
+        let [second_x, second_y] = vectors::<V, _>(records, |r| &r.second_convective[..2]);
+        let [second_z, convective_x] = vectors(records, |r| &r.second_convective[2..4]);
+        let [convective_y, convective_z] = vectors(records, |r| &r.second_convective[4..]);
+        let [momentum, moment] = vectors(records, |r| &r.momentum_wrench[..2]);
+        let [force, _] = vectors(records, |r| &r.momentum_wrench[2..]);
         let gathered = Gathered {
-            freedom: freedom(records),
+            freedom: freedom(records, |r| &r.pass),
             origin: vector(origin),
             sum: inverse::Sum {
                 inertia: RigidInertia {
@@ -245,35 +308,35 @@ fn fill_of_efforts<V: Vector>(
                 force: Force::new(moment, force),
             },
         };
-        inverse::numbers(&gathered, &mut packs[pack]);
+        inverse::brackets(&gathered, &mut packs[pack]);
     }
 }
 
 /// What the sweeps of derivatives of forward dynamics need, pack by pack.
 #[inline(always)]
 fn fill_of_accelerations<V: Vector>(
-    records: &[[Quad; OF_ACCELERATIONS]],
-    packs: &mut [sweeps::Numbers<Wide<V>>],
+    records: &[OfAccelerations],
+    packs: &mut [SweepRecord<Wide<V>>],
 ) {
     for pack in 0..packs.len() {
         let lanes = &records[pack * V::LANES..(pack + 1) * V::LANES];
-        let reference = records[pack * V::LANES / GROUP * GROUP][ORIGIN].to_fused();
+        let reference = records[pack * V::LANES / GROUP * GROUP].origin_back[0].to_fused();
         let reference = Vec3::new(
             Wide(V::splat(reference.x.0)),
             Wide(V::splat(reference.y.0)),
             Wide(V::splat(reference.z.0)),
         );
-        let [origin, back] = pair::<V, _>(lanes, ORIGIN);
-        let [psi_moment, psi_force] = vectors(lanes, PSI);
-        let [moment, force] = vectors(lanes, FREE_FORCE);
-        let [rotational_x, rotational_y] = vectors(lanes, ROTATIONAL);
-        let [rotational_z, coupling_x] = vectors(lanes, ROTATIONAL + 2);
-        let [coupling_y, coupling_z] = vectors(lanes, COUPLING + 1);
-        let [translational_x, translational_y] = vectors(lanes, TRANSLATIONAL);
-        let [translational_z, moments_x] = vectors(lanes, TRANSLATIONAL + 2);
-        let [moments_y, moments_z] = vectors(lanes, MOMENTS + 1);
-        let [forces_x, forces_y] = vectors(lanes, FORCES);
-        let [forces_z, _] = vectors(lanes, FORCES + 2);
+        let [origin, back] = pair::<V, _>(lanes, |r| &r.origin_back);
+        let [psi_moment, psi_force] = vectors(lanes, |r| &r.psi);
+        let [moment, force] = vectors(lanes, |r| &r.force);
+        let [rotational_x, rotational_y] = vectors(lanes, |r| &r.matrices[..2]);
+        let [rotational_z, coupling_x] = vectors(lanes, |r| &r.matrices[2..4]);
+        let [coupling_y, coupling_z] = vectors(lanes, |r| &r.matrices[4..6]);
+        let [translational_x, translational_y] = vectors(lanes, |r| &r.matrices[6..8]);
+        let [translational_z, moments_x] = vectors(lanes, |r| &r.matrices[8..10]);
+        let [moments_y, moments_z] = vectors(lanes, |r| &r.matrices[10..]);
+        let [forces_x, forces_y] = vectors(lanes, |r| &r.forces[..2]);
+        let [forces_z, _] = vectors(lanes, |r| &r.forces[2..]);
         let joined = Joined {
             free: forward::Free {
                 inertia: ArticulatedInertia {
@@ -289,20 +352,20 @@ fn fill_of_accelerations<V: Vector>(
             back: vector(back) * back[3],
             inverse: back[3],
         };
-        let (origin, numbers) = (vector(origin), &mut packs[pack]);
-        forward::numbers(&freedom(lanes), origin, reference, &joined, numbers);
+        let (freedom, origin) = (freedom(lanes, |r| &r.pass), vector(origin));
+        forward::terms(&freedom, origin, reference, &joined, &mut packs[pack]);
     }
 }
 
 /// Two vectors of as many freedoms as there are lanes, with a freedom in each lane.
 #[inline(always)]
-fn pair<V: Vector, const N: usize>(records: &[[Quad; N]], at: usize) -> [[Wide<V>; 4]; 2] {
+fn pair<V: Vector, R>(records: &[R], of: impl Fn(&R) -> &[Quad]) -> [[Wide<V>; 4]; 2] {
     let mut transposed = [Wide(V::splat(0.0)); 8];
     let mut done = 0;
     while done < 8 {
         let mut rows: [&[f64]; 8] = [&[]; 8];
         for lane in 0..V::LANES {
-            rows[lane] = &Quad::numbers(&records[lane])[4 * at + done..][..V::LANES];
+            rows[lane] = &Quad::numbers(of(&records[lane]))[done..][..V::LANES];
         }
         let square = V::transposed(rows);
         for lane in 0..V::LANES {
@@ -320,14 +383,14 @@ fn vector<V: Vector>(lanes: [Wide<V>; 4]) -> Vec3<Wide<V>> {
 }
 
 #[inline(always)]
-fn vectors<V: Vector, const N: usize>(records: &[[Quad; N]], at: usize) -> [Vec3<Wide<V>>; 2] {
-    let [one, other] = pair(records, at);
+fn vectors<V: Vector, R>(records: &[R], of: impl Fn(&R) -> &[Quad]) -> [Vec3<Wide<V>>; 2] {
+    let [one, other] = pair(records, of);
     [vector(one), vector(other)]
 }
 
 #[inline(always)]
-fn motion<V: Vector, const N: usize>(records: &[[Quad; N]], at: usize) -> Motion<Wide<V>> {
-    let [angular, linear] = vectors(records, at);
+fn motion<V: Vector, R>(records: &[R], of: impl Fn(&R) -> &[Quad]) -> Motion<Wide<V>> {
+    let [angular, linear] = vectors(records, of);
     Motion::new(angular, linear)
 }
 
@@ -338,11 +401,14 @@ fn symmetric<V: Vector>(x: Vec3<Wide<V>>, y: Vec3<Wide<V>>, z: Vec3<Wide<V>>) ->
 }
 
 #[inline(always)]
-fn freedom<V: Vector, const N: usize>(records: &[[Quad; N]]) -> Freedom<Components<Wide<V>>> {
+fn freedom<V: Vector, R>(
+    records: &[R],
+    pass: impl Fn(&R) -> &OfPass,
+) -> Freedom<Components<Wide<V>>> {
     Freedom {
-        axis: motion(records, AXIS),
-        before: motion(records, BEFORE),
-        around: motion(records, AROUND),
-        rate: motion(records, RATE),
+        axis: motion(records, |r| &pass(r).axis),
+        before: motion(records, |r| &pass(r).before),
+        around: motion(records, |r| &pass(r).around),
+        rate: motion(records, |r| &pass(r).rate),
     }
 }

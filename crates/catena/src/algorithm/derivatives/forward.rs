@@ -41,12 +41,12 @@
 //! ([`body_jacobian`](crate::algorithm::kinematics::body_jacobian)); ∂τ/∂w = −Jᵀ.
 
 use super::inverse::{self, Beyond, Body, Sum, Visit, force_seen, motion_seen, wrench_seen};
-use super::sweeps::{self, Numbers, Sweeps};
+use super::sweeps::{SweepRecord, Sweeps};
 use crate::algorithm::Card;
 use crate::algorithm::elements;
 use crate::algorithm::factorization::{Factorization, FactorsRef};
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
-use crate::algorithm::pack::{GROUP, One, Sink, write_force, write_motion, write_vec};
+use crate::algorithm::pack::{GROUP, One, Sink};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
@@ -248,10 +248,10 @@ pub(crate) struct Joined<M: Scalar> {
 }
 
 /// Workspace of the half that is linear in the number of bodies.
-pub(crate) type Recursion<S> = inverse::Recursion<S, Free<Components<S>>, { sweeps::NUMBERS }>;
+pub(crate) type Recursion<S> = inverse::Recursion<S, Free<Components<S>>, SweepRecord<S>>;
 
 impl<S: Scalar> Recursion<S> {
-    /// From the state, its acceleration and its factors to the numbers of every freedom.
+    /// From the state, its acceleration and its factors to the record of every freedom.
     #[inline(always)]
     pub fn run<P: Parameter<S>>(
         &mut self,
@@ -266,9 +266,9 @@ impl<S: Scalar> Recursion<S> {
         self.freedoms = freedoms;
     }
 
-    /// The half that is linear in the number of bodies, with the numbers of freedoms passed to a sink as they are computed.
+    /// The half that is linear in the number of bodies, with the records of freedoms passed to a sink as they are computed.
     #[inline(always)]
-    pub fn run_into<P: Parameter<S>, T: Sink<S, { sweeps::NUMBERS }> + ?Sized>(
+    pub fn run_into<P: Parameter<S>, T: Sink<SweepRecord<S>> + ?Sized>(
         &mut self,
         model: &Model<P>,
         state: StateView<'_, S>,
@@ -293,7 +293,7 @@ impl<S: Scalar> Recursion<S> {
     }
 }
 
-/// Eliminates every freedom and passes its numbers on.
+/// Eliminates every freedom and passes its record on.
 struct TakeOut<'a, S: Scalar, P, T: ?Sized> {
     model: &'a Model<P>,
     bodies: &'a [Body<Components<S>>],
@@ -301,7 +301,7 @@ struct TakeOut<'a, S: Scalar, P, T: ?Sized> {
     sink: &'a mut T,
 }
 
-impl<S: Scalar, P: Parameter<S>, T: Sink<S, { sweeps::NUMBERS }> + ?Sized> Visit<Components<S>>
+impl<S: Scalar, P: Parameter<S>, T: Sink<SweepRecord<S>> + ?Sized> Visit<Components<S>>
     for TakeOut<'_, S, P, T>
 {
     type Beyond = Free<Components<S>>;
@@ -326,19 +326,19 @@ impl<S: Scalar, P: Parameter<S>, T: Sink<S, { sweeps::NUMBERS }> + ?Sized> Visit
         };
         let reference = self.bodies[dofs[at / GROUP * GROUP].body].origin;
         let room = self.sink.room(at);
-        numbers(freedom, body.origin, reference, &joined, room);
+        terms(freedom, body.origin, reference, &joined, room);
         self.sink.filled(at);
     }
 }
 
 /// What the sweeps need of a freedom, about a reference point; that and the body's origin are relative to the same point.
 #[inline(always)]
-pub(crate) fn numbers<M: Scalar>(
+pub(crate) fn terms<M: Scalar>(
     freedom: &Freedom<Components<M>>,
     origin: Vec3<M>,
     reference: Vec3<M>,
     joined: &Joined<M>,
-    numbers: &mut Numbers<M>,
+    record: &mut SweepRecord<M>,
 ) {
     let Free {
         inertia,
@@ -360,15 +360,17 @@ pub(crate) fn numbers<M: Scalar>(
     );
     let carried = inverse::carried(s, force);
     let d = origin - reference;
-    write_motion(numbers, sweeps::AXIS, motion_seen(s, d));
-    write_motion(numbers, sweeps::SECOND, motion_seen(second, d));
-    write_motion(numbers, sweeps::BOTH, motion_seen(both, d));
-    write_force(numbers, sweeps::MINUS_PSI, force_seen(-joined.psi, d));
-    write_force(numbers, sweeps::BY_Q, force_seen(by_q, d));
-    write_force(numbers, sweeps::BY_V, force_seen(by_v, d));
-    write_force(numbers, sweeps::CARRIED, force_seen(carried, d));
-    write_vec(numbers, sweeps::MINUS_BACK, -joined.back);
-    write_vec(numbers, sweeps::FIRST, first.angular);
-    write_vec(numbers, sweeps::ORIGIN, origin);
-    numbers[sweeps::MINUS_INVERSE] = -joined.inverse;
+    *record = SweepRecord {
+        axis: motion_seen(s, d).to_array(),
+        minus_psi: force_seen(-joined.psi, d).to_array(),
+        minus_back: (-joined.back).to_array(),
+        minus_inverse: [-joined.inverse],
+        second: motion_seen(second, d).to_array(),
+        first: first.angular.to_array(),
+        both: motion_seen(both, d).to_array(),
+        by_q: force_seen(by_q, d).to_array(),
+        by_v: force_seen(by_v, d).to_array(),
+        carried: force_seen(carried, d).to_array(),
+        origin: origin.to_array(),
+    };
 }

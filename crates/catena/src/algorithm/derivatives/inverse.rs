@@ -36,18 +36,18 @@
 //! |---|---|
 //! | sₖ, V⁻, V⁻ + V⁺, A⁻ | `Freedom::{axis, before, around, rate}` |
 //! | M̃, K̃, p̃, f̃ | `Sum::{inertia, convective, momentum, force}` |
-//! | brackets of (4) | `pairs::{BY_Q, BY_V, MOMENTUM}` |
-//! | Ψ̈, Ψ̇ (angular), Φ | `pairs::{SECOND, FIRST, BOTH}` |
+//! | brackets of (4) | `by_q`, `by_v`, `momentum` of [`PairRecord`] |
+//! | Ψ̈, Ψ̇ (angular), Φ | `second`, `first`, `both` of [`PairRecord`] |
 //!
 //! Everything is gathered about body origins; (4) and (5) use the origin of the tree's first body for all its freedoms, so
 //! that a row is a loop of products over contiguous columns (the freedoms beyond a joint are numbered without gaps). Where
 //! the base stands in the world never enters, nor does its linear velocity. Cost O(n d) products, O(n²) entries.
 
-use super::pairs::{self, Numbers, Pairs};
+use super::pairs::{PairRecord, Pairs};
 use crate::algorithm::Card;
 use crate::algorithm::elements;
 use crate::algorithm::factorization::FactorsRef;
-use crate::algorithm::pack::{One, Sink, write_force, write_motion, write_vec};
+use crate::algorithm::pack::{One, Record, Sink};
 use crate::matrix::Matrix;
 use crate::model::Angles;
 use crate::model::Model;
@@ -152,28 +152,28 @@ impl<S: Scalar> InverseDerivativesWork<S> {
     }
 }
 
-/// Workspace of an outward and inward pass, and the numbers computed for every freedom.
+/// Workspace of an outward and inward pass, and the records of all freedoms.
 #[derive(Clone, Debug)]
-pub(crate) struct Recursion<S: Scalar, B, const N: usize> {
+pub(crate) struct Recursion<S: Scalar, B, R> {
     pub(super) outward: Outward<Components<S>>,
     /// Sums from children that do not follow their parent directly.
     pub(super) forks: Vec<B>,
-    pub(crate) freedoms: Vec<[S; N]>,
+    pub(crate) freedoms: Vec<R>,
 }
 
-impl<S: Scalar, B: Beyond<Components<S>>, const N: usize> Recursion<S, B, N> {
+impl<S: Scalar, B: Beyond<Components<S>>, R: Record<S>> Recursion<S, B, R> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
         Recursion {
             outward: Outward::new(model),
             forks: vec![B::none(); model.body_count() + 1],
-            freedoms: vec![[S::zero(); N]; model.nv()],
+            freedoms: vec![R::zero(); model.nv()],
         }
     }
 }
 
 /// That of derivatives of inverse dynamics.
-pub(crate) type PairRecursion<S> = Recursion<S, Sum<Components<S>>, { pairs::NUMBERS }>;
+pub(crate) type PairRecursion<S> = Recursion<S, Sum<Components<S>>, PairRecord<S>>;
 
 impl<S: Scalar> PairRecursion<S> {
     /// The half that is linear in the number of bodies. Inlined into the caller so that it is compiled for the caller's
@@ -191,9 +191,9 @@ impl<S: Scalar> PairRecursion<S> {
         self.freedoms = freedoms;
     }
 
-    /// The half that is linear in the number of bodies, with the numbers of freedoms passed to a sink as they are computed.
+    /// The half that is linear in the number of bodies, with the records of freedoms passed to a sink as they are computed.
     #[inline(always)]
-    pub fn run_into<P: Parameter<S>, T: Sink<S, { pairs::NUMBERS }> + ?Sized>(
+    pub fn run_into<P: Parameter<S>, T: Sink<PairRecord<S>> + ?Sized>(
         &mut self,
         model: &Model<P>,
         state: StateView<'_, S>,
@@ -203,17 +203,15 @@ impl<S: Scalar> PairRecursion<S> {
     ) {
         let Recursion { outward, forks, .. } = self;
         outward.run_apart(model, state, vdot, None);
-        let mut visit = IntoNumbers(sink);
+        let mut visit = IntoRecords(sink);
         outward.back(model, model, state, vdot, external, None, forks, &mut visit);
     }
 }
 
-/// The numbers of every freedom.
-struct IntoNumbers<'a, T: ?Sized>(&'a mut T);
+/// The record of every freedom.
+struct IntoRecords<'a, T: ?Sized>(&'a mut T);
 
-impl<S: Scalar, T: Sink<S, { pairs::NUMBERS }> + ?Sized> Visit<Components<S>>
-    for IntoNumbers<'_, T>
-{
+impl<S: Scalar, T: Sink<PairRecord<S>> + ?Sized> Visit<Components<S>> for IntoRecords<'_, T> {
     type Beyond = Sum<Components<S>>;
 
     #[inline(always)]
@@ -230,7 +228,7 @@ impl<S: Scalar, T: Sink<S, { pairs::NUMBERS }> + ?Sized> Visit<Components<S>>
             origin: body.origin,
             sum: *sum,
         };
-        numbers(&gathered, self.0.room(at));
+        brackets(&gathered, self.0.room(at));
         self.0.filled(at);
     }
 }
@@ -320,7 +318,7 @@ pub(super) fn carried<M: Scalar>(s: Motion<M>, f: Force<M>) -> Force<M> {
 
 /// The brackets of (4) and (5).
 #[inline(always)]
-pub(crate) fn numbers<M: Scalar>(g: &Gathered<M>, numbers: &mut Numbers<M>) {
+pub(crate) fn brackets<M: Scalar>(g: &Gathered<M>, record: &mut PairRecord<M>) {
     let s = g.freedom.axis;
     let [first, second, both] = g.freedom.columns();
     let minus_two = M::constant(-2.0);
@@ -337,14 +335,16 @@ pub(crate) fn numbers<M: Scalar>(g: &Gathered<M>, numbers: &mut Numbers<M>) {
     let by_q = carried + inertia.momentum(second) + convective_q;
     let by_v = inertia.momentum(both) + convective_v;
     let back = s.linear.cross_add(p, k.transpose_times(s.angular)) * minus_two;
-    write_motion(numbers, pairs::AXIS, motion_seen(s, g.origin));
-    write_motion(numbers, pairs::SECOND, motion_seen(second, g.origin));
-    write_motion(numbers, pairs::BOTH, motion_seen(both, g.origin));
-    write_force(numbers, pairs::MOMENTUM, force_seen(by_rate, g.origin));
-    write_force(numbers, pairs::BY_Q, force_seen(by_q, g.origin));
-    write_force(numbers, pairs::BY_V, force_seen(by_v, g.origin));
-    write_vec(numbers, pairs::BACK, back);
-    write_vec(numbers, pairs::FIRST, first.angular);
+    *record = PairRecord {
+        axis: motion_seen(s, g.origin).to_array(),
+        momentum: force_seen(by_rate, g.origin).to_array(),
+        back: back.to_array(),
+        by_q: force_seen(by_q, g.origin).to_array(),
+        by_v: force_seen(by_v, g.origin).to_array(),
+        first: first.angular.to_array(),
+        second: motion_seen(second, g.origin).to_array(),
+        both: motion_seen(both, g.origin).to_array(),
+    };
 }
 
 /// ∂τ/∂q, ∂τ/∂v and ∂τ/∂v̇ of [`inverse_dynamics`](crate::algorithm::inverse_dynamics::inverse_dynamics) at (q, v, v̇).

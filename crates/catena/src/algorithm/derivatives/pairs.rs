@@ -4,25 +4,31 @@
 //! pages of the result are written at a time.
 
 use crate::algorithm::inertia_matrix::composite_bodies::add_rotors;
-use crate::algorithm::pack::{Pack, dot, part, write};
-use crate::algorithm::relations::{ROWS, Relation, Relations, block_part};
+use crate::algorithm::pack::{Pack, dot, record, spread, write};
+use crate::algorithm::relations::{ROWS, Relation, Relations, row_of_block};
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 
-/// What is kept of a freedom, about the origin of the tree's first body.
-pub(crate) type Numbers<M> = [M; NUMBERS];
-pub(crate) const NUMBERS: usize = 42;
-/// s, M̃ s and 2B̃ᵀ s, of which only the angular part is not zero.
-pub(crate) const AXIS: usize = 0;
-pub(crate) const MOMENTUM: usize = 6;
-pub(crate) const BACK: usize = 12;
-/// Brackets of (4).
-pub(crate) const BY_Q: usize = 15;
-pub(crate) const BY_V: usize = 21;
-/// Ψ̇ (angular part), Ψ̈, Φ.
-pub(crate) const FIRST: usize = 27;
-pub(crate) const SECOND: usize = 30;
-pub(crate) const BOTH: usize = 36;
+record! {
+    /// What is kept of a freedom, about the origin of the tree's first body.
+    PairRecord {
+        /// s.
+        axis: 6,
+        /// M̃ s.
+        momentum: 6,
+        /// 2B̃ᵀ s, of which only the angular part is not zero.
+        back: 3,
+        /// Brackets of (4).
+        by_q: 6,
+        by_v: 6,
+        /// Ψ̇, angular part.
+        first: 3,
+        /// Ψ̈.
+        second: 6,
+        /// Φ.
+        both: 6,
+    }
+}
 
 /// Up to this many freedoms the results of a state stay in the first- and second-level caches.
 const NEAR: usize = 64;
@@ -42,7 +48,7 @@ impl<M: Scalar> Pairs<M> {
     pub fn run<S: Scalar, K: Pack<S, Many = M>, P: Parameter<S>, const INERTIA: bool>(
         &self,
         model: &Model<P>,
-        packs: &[Numbers<M>],
+        packs: &[PairRecord<M>],
         [dq, dv, inertia]: [&mut [S]; 3],
     ) -> M {
         let nv = model.nv();
@@ -76,7 +82,7 @@ impl<M: Scalar> Pairs<M> {
         block: usize,
         rows: usize,
         pack: usize,
-        packs: &[Numbers<M>],
+        packs: &[PairRecord<M>],
         [dq, dv, inertia]: [&mut [S]; 3],
         mut bad: M,
     ) -> M {
@@ -133,10 +139,10 @@ impl<M: Scalar> Pairs<M> {
     fn any<S: Scalar, K: Pack<S, Many = M>, const INERTIA: bool>(
         &self,
         relation: Relation,
-        packs: &[Numbers<M>],
+        packs: &[PairRecord<M>],
         block: usize,
         r: usize,
-        own: &Numbers<M>,
+        own: &PairRecord<M>,
     ) -> [M; 3] {
         match relation {
             Relation::Beyond => {
@@ -189,12 +195,12 @@ struct Beyond<M> {
 
 impl<M: Scalar> Beyond<M> {
     #[inline(always)]
-    fn of<const INERTIA: bool>(own: &Numbers<M>) -> Self {
+    fn of<const INERTIA: bool>(own: &PairRecord<M>) -> Self {
         Beyond {
-            by_q: part(own, BY_Q),
-            by_v: part(own, BY_V),
+            by_q: own.by_q,
+            by_v: own.by_v,
             momentum: if INERTIA {
-                part(own, MOMENTUM)
+                own.momentum
             } else {
                 [M::zero(); 6]
             },
@@ -204,11 +210,12 @@ impl<M: Scalar> Beyond<M> {
     #[inline(always)]
     fn at<S: Scalar, K: Pack<S, Many = M>, const INERTIA: bool>(
         &self,
-        packs: &[Numbers<M>],
+        packs: &[PairRecord<M>],
         block: usize,
         r: usize,
     ) -> [M; 3] {
-        let axis = block_part::<S, K, NUMBERS, 6>(packs, block, r, AXIS);
+        let (row, lane) = row_of_block::<S, K, _>(packs, block, r);
+        let axis = spread::<S, K, 6>(&row.axis, lane);
         [
             dot(&axis, &self.by_q),
             dot(&axis, &self.by_v),
@@ -232,24 +239,25 @@ struct Inwards<M> {
 
 impl<M: Scalar> Inwards<M> {
     #[inline(always)]
-    fn of(own: &Numbers<M>) -> Self {
+    fn of(own: &PairRecord<M>) -> Self {
         Inwards {
-            first: part(own, FIRST),
-            second: part(own, SECOND),
-            both: part(own, BOTH),
-            axis: part(own, AXIS),
+            first: own.first,
+            second: own.second,
+            both: own.both,
+            axis: own.axis,
         }
     }
 
     #[inline(always)]
     fn at<S: Scalar, K: Pack<S, Many = M>, const INERTIA: bool>(
         &self,
-        packs: &[Numbers<M>],
+        packs: &[PairRecord<M>],
         block: usize,
         r: usize,
     ) -> [M; 3] {
-        let momentum = block_part::<S, K, NUMBERS, 6>(packs, block, r, MOMENTUM);
-        let [x, y, z] = block_part::<S, K, NUMBERS, 3>(packs, block, r, BACK);
+        let (row, lane) = row_of_block::<S, K, _>(packs, block, r);
+        let momentum = spread::<S, K, 6>(&row.momentum, lane);
+        let [x, y, z] = spread::<S, K, 3>(&row.back, lane);
         let (first, axis) = (&self.first, &self.axis);
         let q = z.mul_add(first[2], y.mul_add(first[1], x * first[0]));
         let v = z.mul_add(axis[2], y.mul_add(axis[1], x * axis[0]));

@@ -5,28 +5,31 @@
 //! along a run everything is in registers.
 
 use crate::algorithm::pack::{
-    GROUP, Pack, between, dot, move_motion, move_wrench, part, put, row_part,
+    GROUP, Pack, between, dot, move_motion, move_wrench, put, record, row_in, spread,
 };
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 
-/// What is stored of a freedom, about the reference point of its group: as a row sₖ, −ψₖ, −βₖ and −1/m̂ₖ, as a column the rest.
-pub(crate) type Numbers<M> = [M; NUMBERS];
-pub(crate) const NUMBERS: usize = 52;
-pub(crate) const AXIS: usize = 0;
-pub(crate) const MINUS_PSI: usize = 6;
-pub(crate) const MINUS_BACK: usize = 12;
-pub(crate) const MINUS_INVERSE: usize = 15;
-/// Ψ̈, Ψ̇ (angular part), Φ.
-pub(crate) const SECOND: usize = 16;
-pub(crate) const FIRST: usize = 22;
-pub(crate) const BOTH: usize = 25;
-/// g for ∂q and for ∂v, and s ×* f̃.
-pub(crate) const BY_Q: usize = 31;
-pub(crate) const BY_V: usize = 37;
-pub(crate) const CARRIED: usize = 43;
-/// Origin of the body, from the origin of the tree's first body.
-pub(crate) const ORIGIN: usize = 49;
+record! {
+    /// What is kept of a freedom, about the reference point of its group.
+    SweepRecord {
+        /// As a row: sₖ, −ψₖ, −βₖ and −1/m̂ₖ.
+        axis: 6,
+        minus_psi: 6,
+        minus_back: 3,
+        minus_inverse: 1,
+        /// As a column: Ψ̈, Ψ̇ (angular part), Φ.
+        second: 6,
+        first: 3,
+        both: 6,
+        /// g for ∂q and for ∂v, and s ×* f̃.
+        by_q: 6,
+        by_v: 6,
+        carried: 6,
+        /// Origin of the body, from the origin of the tree's first body.
+        origin: 3,
+    }
+}
 
 /// Prefetch distance of results, in rows.
 const AHEAD: usize = 6;
@@ -214,7 +217,7 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
     pub fn run<P: Parameter<S>>(
         &mut self,
         model: &Model<P>,
-        packs: &[Numbers<K::Many>],
+        packs: &[SweepRecord<K::Many>],
         [dq, dv, dtau]: [&mut [S]; 3],
     ) -> K::Many {
         let mut bad = K::Many::zero();
@@ -240,13 +243,9 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
 
     /// (2): ŷ/m̂ of all rows between the columns of a pack and the base.
     #[inline(always)]
-    fn inwards(&mut self, pack: usize, packs: &[Numbers<K::Many>]) {
+    fn inwards(&mut self, pack: usize, packs: &[SweepRecord<K::Many>]) {
         let own = &packs[pack];
-        let mut g = [
-            part::<_, NUMBERS, 6>(own, BY_Q),
-            part::<_, NUMBERS, 6>(own, BY_V),
-            [K::Many::zero(); 6],
-        ];
+        let mut g = [own.by_q, own.by_v, [K::Many::zero(); 6]];
         let home = pack * K::WIDTH / GROUP;
         let mut about = home;
         let mut run = self.runs.len();
@@ -259,22 +258,23 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
             let Run { start, end, .. } = self.runs[run];
             let group = start / GROUP;
             if group != about {
-                let d = between::<S, K, NUMBERS>(packs, ORIGIN, about, group);
+                let d = shift::<S, K>(packs, about, group);
                 for wrench in &mut g {
                     move_wrench(wrench, d);
                 }
                 about = group;
             }
             if let Relation::Mixed(first) = relation {
-                let mut carried = part::<_, NUMBERS, 6>(own, CARRIED);
+                let mut carried = own.carried;
                 if home != group {
                     // a joint whose freedoms are in two groups
-                    let d = between::<S, K, NUMBERS>(packs, ORIGIN, home, group);
+                    let d = shift::<S, K>(packs, home, group);
                     move_wrench(&mut carried, d);
                 }
                 for row in (start..end).rev() {
                     let m = self.mixed[first + row - start];
-                    let axis = row_part::<S, K, NUMBERS, 6>(packs, row, AXIS);
+                    let (record, lane) = row_in::<S, K, _>(packs, row);
+                    let axis = spread::<S, K, 6>(&record.axis, lane);
                     let y = [dot(&axis, &g[0]), dot(&axis, &g[1]), dot(&axis, &g[2])];
                     let y = [y[0] * m.here, y[1] * m.here, y[2] * m.beyond - m.own];
                     self.project(packs, row, y, &mut g);
@@ -284,7 +284,8 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
                 }
             } else {
                 for row in (start..end).rev() {
-                    let axis = row_part::<S, K, NUMBERS, 6>(packs, row, AXIS);
+                    let (record, lane) = row_in::<S, K, _>(packs, row);
+                    let axis = spread::<S, K, 6>(&record.axis, lane);
                     let y = [dot(&axis, &g[0]), dot(&axis, &g[1]), dot(&axis, &g[2])];
                     self.project(packs, row, y, &mut g);
                 }
@@ -295,14 +296,15 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
     #[inline(always)]
     fn project(
         &mut self,
-        packs: &[Numbers<K::Many>],
+        packs: &[SweepRecord<K::Many>],
         row: usize,
         y: [K::Many; 3],
         g: &mut [[K::Many; 6]; 3],
     ) {
-        let minus_psi = row_part::<S, K, NUMBERS, 6>(packs, row, MINUS_PSI);
+        let (record, lane) = row_in::<S, K, _>(packs, row);
+        let minus_psi = spread::<S, K, 6>(&record.minus_psi, lane);
         add_to_all(g, &minus_psi, &y);
-        let [factor] = row_part::<S, K, NUMBERS, 1>(packs, row, MINUS_INVERSE);
+        let [factor] = spread::<S, K, 1>(&record.minus_inverse, lane);
         self.projected[row] = [y[0] * factor, y[1] * factor, y[2] * factor];
     }
 
@@ -311,7 +313,7 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
     fn outwards(
         &mut self,
         pack: usize,
-        packs: &[Numbers<K::Many>],
+        packs: &[SweepRecord<K::Many>],
         [dq, dv, dtau]: [&mut [S]; 3],
     ) -> K::Many {
         let nv = self.projected.len();
@@ -332,7 +334,7 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
                 w = self.branches[from];
             }
             if start / GROUP != w.group {
-                let d = between::<S, K, NUMBERS>(packs, ORIGIN, w.group, start / GROUP);
+                let d = shift::<S, K>(packs, w.group, start / GROUP);
                 for motion in &mut w.motion {
                     move_motion(motion, d);
                 }
@@ -342,14 +344,15 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
             match relation {
                 Relation::Inside => {
                     for row in start..end {
-                        let minus_psi = row_part::<S, K, NUMBERS, 6>(packs, row, MINUS_PSI);
+                        let (record, lane) = row_in::<S, K, _>(packs, row);
+                        let minus_psi = spread::<S, K, 6>(&record.minus_psi, lane);
                         let x = self.projected[row];
                         let x = [
                             dot_add(&minus_psi, &motion[0], x[0]),
                             dot_add(&minus_psi, &motion[1], x[1]),
                             dot_add(&minus_psi, &motion[2], x[2]),
                         ];
-                        let axis = row_part::<S, K, NUMBERS, 6>(packs, row, AXIS);
+                        let axis = spread::<S, K, 6>(&record.axis, lane);
                         add_to_all(&mut motion, &axis, &x);
                         let out = [&mut *dq, &mut *dv, &mut *dtau];
                         write_row::<S, K>(out, row, nv, column, x);
@@ -357,14 +360,15 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
                 }
                 Relation::Outside => {
                     for row in start..end {
-                        let minus_psi = row_part::<S, K, NUMBERS, 6>(packs, row, MINUS_PSI);
-                        let back = row_part::<S, K, NUMBERS, 3>(packs, row, MINUS_BACK);
+                        let (record, lane) = row_in::<S, K, _>(packs, row);
+                        let minus_psi = spread::<S, K, 6>(&record.minus_psi, lane);
+                        let back = spread::<S, K, 3>(&record.minus_back, lane);
                         let x = [
                             dot_add(&minus_psi, &motion[0], dot_three(&back, &w.turning[0])),
                             dot_add(&minus_psi, &motion[1], dot_three(&back, &w.turning[1])),
                             dot(&minus_psi, &motion[2]),
                         ];
-                        let axis = row_part::<S, K, NUMBERS, 6>(packs, row, AXIS);
+                        let axis = spread::<S, K, 6>(&record.axis, lane);
                         add_to_all(&mut motion, &axis, &x);
                         let out = [&mut *dq, &mut *dv, &mut *dtau];
                         write_row::<S, K>(out, row, nv, column, x);
@@ -373,15 +377,16 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
                 Relation::Mixed(first) => {
                     let added = passing::<S, K>(packs, pack, start / GROUP);
                     for row in start..end {
-                        let minus_psi = row_part::<S, K, NUMBERS, 6>(packs, row, MINUS_PSI);
-                        let back = row_part::<S, K, NUMBERS, 3>(packs, row, MINUS_BACK);
+                        let (record, lane) = row_in::<S, K, _>(packs, row);
+                        let minus_psi = spread::<S, K, 6>(&record.minus_psi, lane);
+                        let back = spread::<S, K, 3>(&record.minus_back, lane);
                         let x = self.projected[row];
                         let x = [
                             dot_add(&minus_psi, &motion[0], x[0]) + dot_three(&back, &w.turning[0]),
                             dot_add(&minus_psi, &motion[1], x[1]) + dot_three(&back, &w.turning[1]),
                             dot_add(&minus_psi, &motion[2], x[2]),
                         ];
-                        let axis = row_part::<S, K, NUMBERS, 6>(packs, row, AXIS);
+                        let axis = spread::<S, K, 6>(&record.axis, lane);
                         add_to_all(&mut motion, &axis, &x);
                         let ends = self.mixed[first + row - start].ends;
                         for i in 0..6 {
@@ -390,8 +395,8 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
                         }
                         let own = &packs[pack];
                         for i in 0..3 {
-                            w.turning[0][i] = ends.mul_add(own[FIRST + i], w.turning[0][i]);
-                            w.turning[1][i] = ends.mul_add(own[AXIS + i], w.turning[1][i]);
+                            w.turning[0][i] = ends.mul_add(own.first[i], w.turning[0][i]);
+                            w.turning[1][i] = ends.mul_add(own.axis[i], w.turning[1][i]);
                         }
                         let out = [&mut *dq, &mut *dv, &mut *dtau];
                         write_row::<S, K>(out, row, nv, column, x);
@@ -410,23 +415,35 @@ impl<S: Scalar, K: Pack<S>> Sweeps<S, K> {
 /// Ψ̈ and Φ of a pack about the reference point of a group.
 #[inline(always)]
 fn passing<S: Scalar, K: Pack<S>>(
-    packs: &[Numbers<K::Many>],
+    packs: &[SweepRecord<K::Many>],
     pack: usize,
     group: usize,
 ) -> [[K::Many; 6]; 2] {
     let own = &packs[pack];
-    let mut added = [
-        part::<_, NUMBERS, 6>(own, SECOND),
-        part::<_, NUMBERS, 6>(own, BOTH),
-    ];
+    let mut added = [own.second, own.both];
     let home = pack * K::WIDTH / GROUP;
     if home != group {
-        let d = between::<S, K, NUMBERS>(packs, ORIGIN, home, group);
+        let d = shift::<S, K>(packs, home, group);
         for motion in &mut added {
             move_motion(motion, d);
         }
     }
     added
+}
+
+/// Shift of positions from the reference point of one group to the other's.
+#[inline(always)]
+fn shift<S: Scalar, K: Pack<S>>(
+    packs: &[SweepRecord<K::Many>],
+    from: usize,
+    to: usize,
+) -> [K::Many; 3] {
+    let (old, old_lane) = row_in::<S, K, _>(packs, from * GROUP);
+    let (new, new_lane) = row_in::<S, K, _>(packs, to * GROUP);
+    between(
+        spread::<S, K, 3>(&old.origin, old_lane),
+        spread::<S, K, 3>(&new.origin, new_lane),
+    )
 }
 
 /// NaN where a motion is non-finite.

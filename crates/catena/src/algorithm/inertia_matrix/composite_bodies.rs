@@ -17,9 +17,9 @@
 //! entries are made several of a row at a time (`entries.rs`).
 
 use super::Part;
-use super::entries;
+use super::entries::{self, EntryRecord};
 use crate::algorithm::Card;
-use crate::algorithm::pack::{GROUP, Sink, write_force, write_motion, write_vec};
+use crate::algorithm::pack::{GROUP, Sink};
 use crate::model::Angles;
 use crate::model::{JointKind, Model};
 use crate::scalar::{Parameter, Scalar};
@@ -225,7 +225,7 @@ impl<E: Space> Composites<E> {
 
 /// What the entries are made from, freedom by freedom, about the reference points of their groups.
 #[inline(always)]
-pub(crate) fn numbers<S: Scalar, P: Parameter<S>, T: Sink<S, { entries::NUMBERS }>>(
+pub(crate) fn records<S: Scalar, P: Parameter<S>, T: Sink<EntryRecord<S>>>(
     model: &Model<P>,
     q: &[S],
     work: &mut CompositeBodies<S>,
@@ -238,13 +238,15 @@ pub(crate) fn numbers<S: Scalar, P: Parameter<S>, T: Sink<S, { entries::NUMBERS 
     for i in (1..=model.body_count()).rev() {
         work.inward(model, i, &mut passed);
         for k in (nodes[i].v..nodes[i].v + nodes[i].kind.nv()).rev() {
-            let mut numbers = [S::zero(); entries::NUMBERS];
-            write_motion(&mut numbers, entries::AXIS, work.along[k]);
-            write_force(&mut numbers, entries::WRENCH, work.own[k]);
-            write_vec(&mut numbers, entries::ORIGIN, work.frame[i].origin);
+            let mut record = EntryRecord {
+                axis: work.along[k].to_array(),
+                moment: work.own[k].moment.to_array(),
+                force: work.own[k].force.to_array(),
+                origin: work.frame[i].origin.to_array(),
+            };
             let reference = work.frame[dofs[k / GROUP * GROUP].body].origin;
-            entries::refer(&mut numbers, reference.to_array());
-            *sink.room(k) = numbers;
+            entries::refer(&mut record, reference.to_array());
+            *sink.room(k) = record;
             sink.filled(k);
         }
     }

@@ -7,18 +7,32 @@
 use super::Part;
 use super::composite_bodies::add_rotors;
 use crate::algorithm::pack::{
-    GROUP, Pack, between, cross_add, dot, move_wrench, part, row_part, write,
+    GROUP, Pack, between, cross_add, dot, move_wrench, record, row_in, spread, write,
 };
-use crate::algorithm::relations::{ROWS, Relation, Relations, block_part};
+use crate::algorithm::relations::{ROWS, Relation, Relations, row_of_block};
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 
-/// What is kept of a freedom: Pₖ and M̃ₖPₖ about the reference point of its group, and the origin of its body.
-pub(crate) type Numbers<M> = [M; NUMBERS];
-pub(crate) const NUMBERS: usize = 15;
-pub(crate) const AXIS: usize = 0;
-pub(crate) const WRENCH: usize = 6;
-pub(crate) const ORIGIN: usize = 12;
+record! {
+    /// What is kept of a freedom, about the reference point of its group.
+    EntryRecord {
+        /// Pₖ.
+        axis: 6,
+        /// M̃ₖPₖ.
+        moment: 3,
+        force: 3,
+        /// Origin of its body.
+        origin: 3,
+    }
+}
+
+impl<M: Scalar> EntryRecord<M> {
+    #[inline(always)]
+    fn wrench(&self) -> [M; 6] {
+        let ([x, y, z], [u, v, w]) = (self.moment, self.force);
+        [x, y, z, u, v, w]
+    }
+}
 
 /// Up to this many freedoms a matrix stays in the first-level cache.
 const NEAR: usize = 64;
@@ -34,10 +48,11 @@ impl<M: Scalar> Entries<M> {
 
     /// Shifts directions and wrenches from the origins of their bodies to the reference points of their groups.
     #[inline(always)]
-    pub fn refer<S: Scalar, K: Pack<S, Many = M>>(packs: &mut [Numbers<M>]) {
+    pub fn refer<S: Scalar, K: Pack<S, Many = M>>(packs: &mut [EntryRecord<M>]) {
         for pack in (0..packs.len()).rev() {
             let group = pack * K::WIDTH / GROUP * GROUP;
-            let reference = row_part::<S, K, NUMBERS, 3>(packs, group, ORIGIN);
+            let (first, lane) = row_in::<S, K, _>(packs, group);
+            let reference = spread::<S, K, 3>(&first.origin, lane);
             refer(&mut packs[pack], reference);
         }
     }
@@ -47,7 +62,7 @@ impl<M: Scalar> Entries<M> {
     pub fn run<S: Scalar, K: Pack<S, Many = M>, P: Parameter<S>>(
         &self,
         model: &Model<P>,
-        packs: &[Numbers<M>],
+        packs: &[EntryRecord<M>],
         part: Part,
         inertia: &mut [S],
     ) -> M {
@@ -84,7 +99,7 @@ impl<M: Scalar> Entries<M> {
         block: usize,
         rows: usize,
         pack: usize,
-        packs: &[Numbers<M>],
+        packs: &[EntryRecord<M>],
         inertia: &mut [S],
         mut bad: M,
     ) -> M {
@@ -103,8 +118,7 @@ impl<M: Scalar> Entries<M> {
         let out = &mut inertia[at..];
         let own = &packs[pack];
         let group = column / GROUP;
-        let axis = part::<M, NUMBERS, 6>(own, AXIS);
-        let wrench = part::<M, NUMBERS, 6>(own, WRENCH);
+        let (axis, wrench) = (own.axis, own.wrench());
         match self.0.of_block(block, pack) {
             Relation::Beyond => {
                 let wrench = moved::<S, K>(packs, group, block, wrench);
@@ -154,28 +168,28 @@ impl<M: Scalar> Entries<M> {
 
 /// About a reference point instead of the origins of the bodies.
 #[inline(always)]
-pub(crate) fn refer<M: Scalar>(numbers: &mut Numbers<M>, reference: [M; 3]) {
-    let d = [
-        numbers[ORIGIN] - reference[0],
-        numbers[ORIGIN + 1] - reference[1],
-        numbers[ORIGIN + 2] - reference[2],
-    ];
-    let turn = part::<M, NUMBERS, 3>(numbers, AXIS);
-    let force = part::<M, NUMBERS, 3>(numbers, WRENCH + 3);
-    cross_add(&mut numbers[AXIS + 3..AXIS + 6], d, turn);
-    cross_add(&mut numbers[WRENCH..WRENCH + 3], d, force);
+pub(crate) fn refer<M: Scalar>(record: &mut EntryRecord<M>, reference: [M; 3]) {
+    let d = between(record.origin, reference);
+    let [x, y, z, ..] = record.axis;
+    cross_add(&mut record.axis[3..], d, [x, y, z]);
+    cross_add(&mut record.moment, d, record.force);
 }
 
 /// A wrench about the reference point of another group.
 #[inline(always)]
 fn moved<S: Scalar, K: Pack<S>>(
-    packs: &[Numbers<K::Many>],
+    packs: &[EntryRecord<K::Many>],
     from: usize,
     to: usize,
     mut wrench: [K::Many; 6],
 ) -> [K::Many; 6] {
     if from != to {
-        let d = between::<S, K, NUMBERS>(packs, ORIGIN, from, to);
+        let (old, old_lane) = row_in::<S, K, _>(packs, from * GROUP);
+        let (new, new_lane) = row_in::<S, K, _>(packs, to * GROUP);
+        let d = between(
+            spread::<S, K, 3>(&old.origin, old_lane),
+            spread::<S, K, 3>(&new.origin, new_lane),
+        );
         move_wrench(&mut wrench, d);
     }
     wrench
@@ -184,7 +198,7 @@ fn moved<S: Scalar, K: Pack<S>>(
 /// Moments of the wrenches of a block of rows about the reference point of another group, in packs.
 #[inline(always)]
 fn moments<S: Scalar, K: Pack<S>>(
-    packs: &[Numbers<K::Many>],
+    packs: &[EntryRecord<K::Many>],
     block: usize,
     group: usize,
 ) -> [[K::Many; 3]; ROWS] {
@@ -192,8 +206,7 @@ fn moments<S: Scalar, K: Pack<S>>(
     let first = block * ROWS / K::WIDTH;
     for k in 0..ROWS / K::WIDTH {
         if first + k < packs.len() {
-            let wrench = part::<K::Many, NUMBERS, 6>(&packs[first + k], WRENCH);
-            let wrench = moved::<S, K>(packs, block, group, wrench);
+            let wrench = moved::<S, K>(packs, block, group, packs[first + k].wrench());
             rows[k] = [wrench[0], wrench[1], wrench[2]];
         }
     }
@@ -203,27 +216,27 @@ fn moments<S: Scalar, K: Pack<S>>(
 /// Entries of a row of a block at columns beyond it, whose wrenches are about the row's reference point.
 #[inline(always)]
 fn beyond<S: Scalar, K: Pack<S>>(
-    packs: &[Numbers<K::Many>],
+    packs: &[EntryRecord<K::Many>],
     block: usize,
     r: usize,
     wrench: &[K::Many; 6],
 ) -> K::Many {
-    dot(
-        &block_part::<S, K, NUMBERS, 6>(packs, block, r, AXIS),
-        wrench,
-    )
+    let (row, lane) = row_of_block::<S, K, _>(packs, block, r);
+    dot(&spread::<S, K, 6>(&row.axis, lane), wrench)
 }
 
 /// Entries of a row of a block at columns on the way to the base, about whose reference point its moment is.
 #[inline(always)]
 fn inwards<S: Scalar, K: Pack<S>>(
-    packs: &[Numbers<K::Many>],
+    packs: &[EntryRecord<K::Many>],
     block: usize,
     r: usize,
     moments: &[[K::Many; 3]; ROWS],
     axis: &[K::Many; 6],
 ) -> K::Many {
-    let [fx, fy, fz] = block_part::<S, K, NUMBERS, 3>(packs, block, r, WRENCH + 3);
-    let [mx, my, mz] = block_part::<S, K, 3, 3>(moments, 0, r, 0);
+    let (row, lane) = row_of_block::<S, K, _>(packs, block, r);
+    let [fx, fy, fz] = spread::<S, K, 3>(&row.force, lane);
+    let (moment, lane) = row_of_block::<S, K, _>(moments, 0, r);
+    let [mx, my, mz] = spread::<S, K, 3>(moment, lane);
     dot(&[mx, my, mz, fx, fy, fz], axis)
 }

@@ -5,8 +5,8 @@ use super::lanes::{Given, LaneWork, Place, Transposed, not_positive};
 use super::question::{Question, SMALL, in_lane};
 use super::squares::Squares;
 use crate::Dynamics;
-use crate::algorithm::derivatives::pairs::{self, Pairs};
-use crate::algorithm::derivatives::sweeps::{self, Sweeps};
+use crate::algorithm::derivatives::pairs::{PairRecord, Pairs};
+use crate::algorithm::derivatives::sweeps::{SweepRecord, Sweeps};
 use crate::algorithm::derivatives::{forward, inverse};
 use crate::algorithm::elements;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
@@ -24,7 +24,7 @@ use crate::state::{Base, State, StateView};
 #[derive(Clone, Debug)]
 pub(crate) struct OfEfforts<V: Vector> {
     recursion: inverse::PairRecursion<Wide<V>>,
-    transposed: Transposed<V, { pairs::NUMBERS }>,
+    transposed: Transposed<V, PairRecord<Wide<V>>>,
     /// Of packs of columns, or of columns if states are in the lanes to the end.
     pairs: Pairs<Wide<V>>,
     /// Destinations of the numbers that code computes.
@@ -35,7 +35,7 @@ pub(crate) struct OfEfforts<V: Vector> {
 #[derive(Clone, Debug)]
 pub(crate) struct OfAccelerations<V: Vector> {
     recursion: forward::Recursion<Wide<V>>,
-    transposed: Transposed<V, { sweeps::NUMBERS }>,
+    transposed: Transposed<V, SweepRecord<Wide<V>>>,
     sweeps: Sweeps<Fused, Register<V>>,
     in_lanes: Option<Sweeps<Wide<V>, One>>,
     vdot: Vec<Wide<V>>,

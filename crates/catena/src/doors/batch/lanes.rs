@@ -8,13 +8,14 @@ use crate::algorithm::factorization::{ClusterFactorization, Factorization};
 use crate::algorithm::forward_dynamics::ForwardDynamics;
 use crate::algorithm::inverse_dynamics::InverseDynamics;
 use crate::algorithm::kinematics::Kinematics;
-use crate::algorithm::pack::Sink;
+use crate::algorithm::pack::{Record, Sink};
 use crate::doors::native::Lanes;
 use crate::model::Model;
 use crate::scalar::prefetch;
 use crate::scalar::{Scalar, Task, Vector, Wide};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::Base;
+use std::marker::PhantomData;
 
 /// What is given of the states of a batch, one after another. What a question does not need is empty.
 #[derive(Clone, Copy, Default)]
@@ -410,31 +411,33 @@ fn unlike_one<V: Vector>(p: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
 /// How far the squared length of a quaternion may be from 1.
 pub(crate) const QUATERNION: f64 = 1e-9;
 
-/// Transposes numbers of freedoms with a state in each lane to numbers of states with a freedom in each lane, in blocks as soon as
+/// Transposes records of freedoms with a state in each lane to records of states with a freedom in each lane, in blocks as soon as
 /// they are complete.
 #[derive(Clone, Debug)]
-pub(crate) struct Transposed<V: Vector, const N: usize> {
+pub(crate) struct Transposed<V, R> {
     nv: usize,
-    /// Numbers of the last few freedoms.
-    freedoms: Vec<[Wide<V>; N]>,
+    /// Those of the last few freedoms.
+    freedoms: Vec<R>,
     /// Of each state.
-    pub states: Vec<Vec<[Wide<V>; N]>>,
+    pub states: Vec<Vec<R>>,
+    lanes: PhantomData<V>,
 }
 
-impl<V: Vector, const N: usize> Transposed<V, N> {
+impl<V: Vector, R: Record<Wide<V>>> Transposed<V, R> {
     pub fn new(model: &Model) -> Self {
         let packs = model.nv().div_ceil(V::LANES);
         Transposed {
             nv: model.nv(),
-            freedoms: vec![[Wide::zero(); N]; V::LANES],
-            states: vec![vec![[Wide::zero(); N]; packs]; V::LANES],
+            freedoms: vec![R::zero(); V::LANES],
+            states: vec![vec![R::zero(); packs]; V::LANES],
+            lanes: PhantomData,
         }
     }
 }
 
-impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Transposed<V, N> {
+impl<V: Vector, R: Record<Wide<V>>> Sink<R> for Transposed<V, R> {
     #[inline(always)]
-    fn room(&mut self, freedom: usize) -> &mut [Wide<V>; N] {
+    fn room(&mut self, freedom: usize) -> &mut R {
         &mut self.freedoms[freedom % V::LANES]
     }
 
@@ -446,16 +449,16 @@ impl<V: Vector, const N: usize> Sink<Wide<V>, N> for Transposed<V, N> {
         }
         let (freedoms, states) = (&self.freedoms[..V::LANES], &mut self.states[..V::LANES]);
         let zero = Wide::<V>::zero();
-        for number in 0..N {
+        for number in 0..freedoms[0].numbers().len() {
             let mut rows: [&[f64]; 8] = [zero.0.lanes(); 8];
             for k in 0..V::LANES {
                 if freedom + k < self.nv {
-                    rows[k] = freedoms[k][number].0.lanes();
+                    rows[k] = freedoms[k].numbers()[number].0.lanes();
                 }
             }
             let square = V::transposed(rows);
             for state in 0..V::LANES {
-                states[state][pack][number] = Wide(square[state]);
+                states[state][pack].numbers_mut()[number] = Wide(square[state]);
             }
         }
     }

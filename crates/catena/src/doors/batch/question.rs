@@ -6,7 +6,7 @@ use crate::Dynamics;
 use crate::algorithm::elements;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
-use crate::algorithm::inertia_matrix::entries::{self, Entries};
+use crate::algorithm::inertia_matrix::entries::{Entries, EntryRecord};
 use crate::algorithm::inertia_matrix::{CompositeBodies, Part, composite_bodies};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, recursive_newton_euler};
 use crate::algorithm::kinematics::{Kinematics, forward, jacobian};
@@ -236,7 +236,7 @@ impl Question for Inertia {
             }
             return squares.write(&mut work.output, out, bad);
         }
-        composite_bodies::numbers(model, &work.q, composite, transposed);
+        composite_bodies::records(model, &work.q, composite, transposed);
         for lane in 0..out.len() / size {
             let out = Fused::slice_mut(&mut out[lane * size..(lane + 1) * size]);
             let packs = &transposed.states[lane];
@@ -265,7 +265,7 @@ pub(crate) const SMALL: usize = 20;
 #[derive(Clone, Debug)]
 pub(crate) struct OfInertia<V: Vector> {
     composite: CompositeBodies<Wide<V>>,
-    transposed: Transposed<V, { entries::NUMBERS }>,
+    transposed: Transposed<V, EntryRecord<Wide<V>>>,
     entries: Entries<Wide<V>>,
     /// Where the numbers of small matrices, and of those that code makes, go.
     whole: Option<Squares<V>>,

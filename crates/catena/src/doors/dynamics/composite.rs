@@ -25,10 +25,10 @@ pub(crate) enum Composite {
 mod one_state {
     use super::*;
     use crate::algorithm::inertia_matrix::composite_bodies::{Composites, add_rotors};
-    use crate::algorithm::inertia_matrix::entries::{self, Entries, Numbers};
-    use crate::algorithm::pack::Register;
+    use crate::algorithm::inertia_matrix::entries::{Entries, EntryRecord};
+    use crate::algorithm::pack::{Record, Register};
     use crate::arch::{Columns, Link, Links, Registers, SMALL};
-    use crate::scalar::{Scalar, Vector, Wide};
+    use crate::scalar::{Vector, Wide};
     use crate::space::Space;
 
     #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ mod one_state {
         links: Vec<Link>,
         recursion: Composites<Registers>,
         columns: Columns,
-        packs: Vec<Numbers<Wide<V>>>,
+        packs: Vec<EntryRecord<Wide<V>>>,
         entries: Entries<Wide<V>>,
     }
 
@@ -46,7 +46,7 @@ mod one_state {
                 links: Link::all(model),
                 recursion: Composites::new(model),
                 columns: Columns::new(model),
-                packs: vec![[Wide::zero(); entries::NUMBERS]; model.nv().div_ceil(V::LANES)],
+                packs: vec![EntryRecord::zero(); model.nv().div_ceil(V::LANES)],
                 entries: Entries::new::<Fused, Register<V>, f64>(model),
             }
         }
@@ -106,9 +106,10 @@ mod one_state {
                         origin,
                     ];
                     for (part, vector) in vectors.iter().enumerate() {
-                        pack[3 * part].0.lanes_mut()[lane] = vector.x.0;
-                        pack[3 * part + 1].0.lanes_mut()[lane] = vector.y.0;
-                        pack[3 * part + 2].0.lanes_mut()[lane] = vector.z.0;
+                        let numbers = &mut pack.numbers_mut()[3 * part..3 * part + 3];
+                        numbers[0].0.lanes_mut()[lane] = vector.x.0;
+                        numbers[1].0.lanes_mut()[lane] = vector.y.0;
+                        numbers[2].0.lanes_mut()[lane] = vector.z.0;
                     }
                 }
             }

@@ -18,8 +18,9 @@ use crate::state::{Base, State, StateView};
 #[cfg(target_arch = "x86_64")]
 use {
     super::{Quads, fused_view, lift},
-    crate::algorithm::derivatives::{pairs, sweeps},
-    crate::algorithm::pack::Register,
+    crate::algorithm::derivatives::pairs::PairRecord,
+    crate::algorithm::derivatives::sweeps::SweepRecord,
+    crate::algorithm::pack::{Record, Register},
     crate::arch::{Avx2Register, Avx512Register},
     crate::arch::{Links, QuadDerivatives},
     crate::scalar::{Fused, Vector, Wide},
@@ -105,9 +106,9 @@ impl Plain {
 #[derive(Clone, Debug)]
 struct Registers<V: Vector> {
     recursion: QuadDerivatives,
-    of_efforts: Vec<pairs::Numbers<Wide<V>>>,
+    of_efforts: Vec<PairRecord<Wide<V>>>,
     pairs: Pairs<Wide<V>>,
-    of_accelerations: Vec<sweeps::Numbers<Wide<V>>>,
+    of_accelerations: Vec<SweepRecord<Wide<V>>>,
     sweeps: Sweeps<Fused, Register<V>>,
     columns: Columns<Fused, Register<V>>,
 }
@@ -118,9 +119,9 @@ impl<V: Vector> Registers<V> {
         let packs = model.nv().div_ceil(V::LANES);
         Registers {
             recursion: QuadDerivatives::new(model),
-            of_efforts: vec![[Wide::zero(); pairs::NUMBERS]; packs],
+            of_efforts: vec![PairRecord::zero(); packs],
             pairs: Pairs::new::<Fused, Register<V>, f64>(model),
-            of_accelerations: vec![[Wide::zero(); sweeps::NUMBERS]; packs],
+            of_accelerations: vec![SweepRecord::zero(); packs],
             sweeps: Sweeps::new(model),
             columns: Columns::new(model),
         }
