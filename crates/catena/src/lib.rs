@@ -20,6 +20,7 @@
 
 pub mod algorithm;
 mod arch;
+pub mod benchmark;
 mod box_minimum;
 pub mod dense;
 mod doors;

@@ -1,8 +1,8 @@
 //! The field's benchmark problems: what comes out, energy to 1e-8 and drift to 1e-10.
 
+use catena::benchmark::{Problem, Report, problem};
 use catena::integrate::Method;
 use catena::simulate::Drift;
-use catena::simulate::benchmark::{Problem, Report, problem};
 
 fn run(name: &str, tolerance: f64) -> (Problem, Report) {
     let problem = problem(name).expect("there");

@@ -3,13 +3,12 @@
 use catena::algorithm::body_coordinates::{
     Acting, BodyEquations, BodyNewton, Formulation, Layout, Stiff,
 };
+use catena::benchmark;
 use catena::model::{AxisPair, ConstraintSpec, Dof, Inertial, JointKind, JointSpec, embedded};
 use catena::random::Random;
 use catena::residual::larger;
 use catena::scalar::Dual;
-use catena::simulate::{
-    Inputs, Integrator, NewtonMatrix, Simulation, SimulationOptions, benchmark,
-};
+use catena::simulate::{Inputs, Integrator, NewtonMatrix, Simulation, SimulationOptions};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::state::Base;
 use catena::{Model, ModelBuilder, State};

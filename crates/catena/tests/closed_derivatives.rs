@@ -329,7 +329,7 @@ fn actuators_produce_the_motion() {
 #[test]
 fn too_few_actuators_are_refused() {
     let model = embedded::model("stewart").expect("embedded");
-    let problem = catena::simulate::benchmark::problem("stewart").expect("there");
+    let problem = catena::benchmark::problem("stewart").expect("there");
     let mut chain = ClosedChain::new(&model);
     let legs: Vec<usize> = (0..model.nv())
         .filter(|&k| model.tree().dofs[k].name.starts_with("leg"))

@@ -48,6 +48,7 @@ const LAYERS: &[&[&str]] = &[
     &["integrate", "arch"],
     &["doors"],
     &["simulate", "laws"],
+    &["benchmark"],
 ];
 
 /// What uses a layer above its own, and why it may.

@@ -8,7 +8,6 @@
 
 mod audit;
 mod base_motion;
-pub mod benchmark;
 mod bodies;
 mod closing;
 mod control;

@@ -8,9 +8,6 @@
 //! | governor | our own: its two freedoms by hand (Lagrange), in SciPy's Radau at 1e-12 and 1e-13 |
 //! | bricard, slider-crank, stewart | our own, by two integrators at 1e-11 and 1e-12 which agree to the digits given |
 
-use super::closing::Drift;
-use super::inputs::Inputs;
-use super::run::{Integrator, Simulation, SimulationOptions};
 use crate::Dynamics;
 use crate::algorithm::constrained::ClosedChain;
 use crate::elementary;
@@ -18,6 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{self, Adaptive, Method, System, Tolerances};
 use crate::model::{Model, embedded};
 use crate::residual::largest_of;
+use crate::simulate::{Drift, Inputs, Integrator, Simulation, SimulationOptions};
 use crate::spatial::Vec3;
 use crate::state::State;
 use std::f64::consts::FRAC_PI_2;
