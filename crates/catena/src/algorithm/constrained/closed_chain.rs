@@ -266,17 +266,23 @@ impl ClosedChain {
 
     /// Number of independent rows at a state, and the singular values of D^(−1/2) U⁻¹ Jᵀ, largest first.
     pub fn rank(&mut self, time: f64, state: &State) -> Result<(usize, Vec<f64>)> {
-        self.tree.check(state)?;
-        self.evaluate(time, state);
-        self.work.factorize_dense(&self.model, &state.q);
-        let factors = &self.work.tree.factors;
-        if let Some(k) = factors.singular_freedom() {
-            return Err(self.tree.singular(k, factors.inverse[k]));
-        }
+        self.decompose(time, state)?;
         let decomposition = &self.work.decomposition;
         let values = decomposition.singular_values();
         finite("the rows of the constraints", &values)?;
         Ok((decomposition.rank(), values))
+    }
+
+    /// Decomposes the rows at a state.
+    pub(super) fn decompose(&mut self, time: f64, state: &State) -> Result<()> {
+        self.tree.check(state)?;
+        self.evaluate(time, state);
+        self.work.factorize_dense(&self.model, &state.q);
+        let factors = &self.work.tree.factors;
+        match factors.singular_freedom() {
+            Some(k) => Err(self.tree.singular(k, factors.inverse[k])),
+            None => Ok(()),
+        }
     }
 
     /// Accelerations and multipliers under efforts and external wrenches (as [`Dynamics::forward`] takes them).
