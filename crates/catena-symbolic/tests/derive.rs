@@ -191,8 +191,9 @@ fn single_numbers_may_be_symbols() {
     ] {
         assert!(names.contains(&name), "{names:?}");
     }
-    // where the first joint is, is zero
-    assert!(!names.contains(&"joint1.length"));
+    // where the first joint is, is zero, and so is its damping
+    assert!(names.contains(&"joint1.length"));
+    assert!(Symbols::zero(&model).contains(&"joint1.damping".into()));
     for (name, single) in &known {
         let symbols = Symbols {
             single: single.clone(),
