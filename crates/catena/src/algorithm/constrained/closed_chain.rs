@@ -464,7 +464,8 @@ impl ClosedChain {
     }
 
     /// Largest ξ and ξ̇, and largest ξ̈ relative to the accelerations involved, of the last solution. What stabilisation adds
-    /// to ξ̈ on purpose is not counted.
+    /// to ξ̈ on purpose is not counted, and neither is what no motion can produce of that: dependent rows contradict each other where
+    /// loops are open, by −α ξ̇ − β ξ and by their biases.
     pub fn violations(&self) -> [f64; 3] {
         let work = &self.work;
         let mut second = vec![0.0; work.rows.count()];
@@ -474,10 +475,14 @@ impl ClosedChain {
         for (second, b) in second.iter_mut().zip(&work.right_side) {
             *second = (*second - b) / scale;
         }
+        let mut unmet = largest(&second);
+        if self.stabilisation != Stabilisation::default() {
+            unmet -= unmet.min(work.inconsistency[0] / scale);
+        }
         [
             largest(&work.rows.residual),
             largest(&work.rows.rate),
-            largest(&second),
+            unmet,
         ]
     }
 
