@@ -16,6 +16,9 @@ use catena::scalar::{Dual, Scalar};
 use catena::{Dynamics, Model, State};
 use std::ops::Range;
 
+/// The law of assembly.
+const CLOSES: &str = "loops can be closed";
+
 /// A law that only multiplies and adds.
 const ROUNDING: f64 = 1e-11;
 
@@ -64,17 +67,16 @@ pub fn run(model: &Model, states: usize, seed: u64) -> Vec<LawResult> {
     let seeds: Vec<u64> = (0..states.max(1) as u64)
         .map(|k| seed.wrapping_add(k.wrapping_mul(7919)))
         .collect();
-    for (seed, found) in seeds.iter().copied().zip(regular(&mut chain, &seeds)) {
-        let gap = found.as_ref().map_or(f64::INFINITY, |found| {
-            larger(found.residuals[0], found.residuals[1])
-        });
-        results.add(
-            "loops can be closed",
-            "assembly from random guesses",
-            gap,
-            1e-9,
-        );
-        let Some(found) = found else { continue };
+    for (seed, drawn) in seeds.iter().copied().zip(regular(&mut chain, &seeds)) {
+        let (law, gap) = match &drawn {
+            Ok(found) => (CLOSES, larger(found.residuals[0], found.residuals[1])),
+            Err(Irregular::AtDeadPoint) => {
+                ("loops can be closed away from dead points", f64::INFINITY)
+            }
+            Err(Irregular::Open) => (CLOSES, f64::INFINITY),
+        };
+        results.add(law, "assembly from random guesses", gap, 1e-9);
+        let Ok(found) = drawn else { continue };
         let mut random = Random::new(seed ^ 0xC105ED);
         let tau: Vec<f64> = (0..model.nv()).map(|_| random.uniform(-1.0, 1.0)).collect();
         motion(model, &mut chain, &found.state, &tau, &mut results);
@@ -85,8 +87,15 @@ pub fn run(model: &Model, states: usize, seed: u64) -> Vec<LawResult> {
     results.0
 }
 
-/// A closed state for each seed, away from dead points; none where no guess leads to a regular one.
-fn regular(chain: &mut ClosedChain, seeds: &[u64]) -> Vec<Option<Assembled>> {
+/// Why random guesses led to no regular position.
+enum Irregular {
+    /// Closed positions were found, none of them away from dead points.
+    AtDeadPoint,
+    Open,
+}
+
+/// A closed state for each seed, away from dead points.
+fn regular(chain: &mut ClosedChain, seeds: &[u64]) -> Vec<Result<Assembled, Irregular>> {
     let mut next = |seed: u64, guesses: &mut Range<u64>| {
         guesses.find_map(|k| {
             let guess = guess(chain.model(), k, seed.wrapping_add(k));
@@ -109,6 +118,7 @@ fn regular(chain: &mut ClosedChain, seeds: &[u64]) -> Vec<Option<Assembled>> {
     for (&seed, guesses) in seeds.iter().zip(&mut guesses) {
         drawn.push(next(seed, guesses));
     }
+    let is_closed: Vec<bool> = drawn.iter().map(Option::is_some).collect();
     loop {
         let grades = drawn.iter().flatten().map(|(_, regularity)| *regularity);
         best = grades.fold(best, Regularity::or);
@@ -118,7 +128,13 @@ fn regular(chain: &mut ClosedChain, seeds: &[u64]) -> Vec<Option<Assembled>> {
         let Some(k) = at_dead_point else { break };
         drawn[k] = next(seeds[k], &mut guesses[k]);
     }
-    drawn.into_iter().map(|found| Some(found?.0)).collect()
+    let drawn = drawn.into_iter().zip(is_closed);
+    let drawn = drawn.map(|(found, is_closed)| match found {
+        Some((found, _)) => Ok(found),
+        None if is_closed => Err(Irregular::AtDeadPoint),
+        None => Err(Irregular::Open),
+    });
+    drawn.collect()
 }
 
 /// A random state, or one about the model's own start with random velocities.
