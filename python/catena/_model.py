@@ -499,6 +499,7 @@ class Model(_catena.Model):
         compile: bool = True,
         rate: Optional[float] = None,
         record: Union[str, Sequence[str]] = (),
+        loads: bool = False,
         restitution: Union[None, float, Mapping[str, float]] = None,
     ) -> Run:
         """Moves the model in time from one state, with an audit of energy, momentum and residuals at the end.
@@ -522,6 +523,7 @@ class Model(_catena.Model):
         progress: a function (t, duration) called now and then, or True for a bar of tqdm, where that is installed.
         record: names of further columns of `run.to_dict()` and of saved runs, with `*` for anything, as of `catena simulate --record`:
         "frame.tool.*", "joint.*", "forces", "sensors" …
+        loads: record the loads of all joints and constraints, "joint.*" and "constraint.*".
 
         Control-C stops it. What a function raises ends the run and is raised here, with the samples so far as `error.run`.
 
@@ -568,6 +570,9 @@ class Model(_catena.Model):
         unknown = [name for name in stop if name not in checked and limits == "ignore"]
         if unknown:
             raise InputError(f"stop: there is no event `{unknown[0]}`", hint="known are " + ", ".join(checked) if checked else "give it in `events`")
+        record = [record] if isinstance(record, str) else list(record)
+        if loads:
+            record += ["joint.*"] + (["constraint.*"] if self.constraints else [])
         bar = None
         if progress is True:
             progress, bar = _bar(float(duration))
@@ -575,7 +580,7 @@ class Model(_catena.Model):
             data, error = self._simulate(
                 q, v, float(duration), float(interval), method, float(rtol), atol, step, control,
                 wrenches, checked, limits, list(stop), progress, closing, compile, rate,
-                [record] if isinstance(record, str) else list(record),
+                record,
                 restitution,
             )
         finally:

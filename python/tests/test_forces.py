@@ -58,6 +58,16 @@ def test_a_run_records(swing, tmp_path):
         swing.simulate([0.3], duration=0.1, record="force.coli.length")
 
 
+def test_a_run_records_all_loads():
+    columns = catena.model("planar3").simulate([0.1, 0.2, 0.3], duration=0.1, loads=True).to_dict()
+    assert "joint.joint3.fx" in columns
+    bars = catena.model("four-bar-1")
+    columns = bars.simulate([-1.0, 1.0, -1.0], duration=0.1, record="centre.*", loads=True).to_dict()
+    carried = columns["joint.foot0.fy"] + columns["joint.foot1.fy"]
+    assert np.allclose(carried, 3.0 * (columns["centre.ay"] + 9.81))
+    assert np.isfinite(columns["constraint.loop0.fx"]).all()
+
+
 def test_a_control_sees_sensors(swing):
     seen = []
 

@@ -66,6 +66,10 @@ pub struct ModelOptions {
     /// Leave loops and couplings open: the tree alone, every joint free
     #[arg(long, help_heading = "Model")]
     open_loops: bool,
+
+    /// Leave out force elements: springs, dampers and motors between links, forces on links
+    #[arg(long, help_heading = "Model")]
+    no_forces: bool,
 }
 
 /// A model with the links and joints it was made of.
@@ -124,6 +128,19 @@ impl ModelArgument {
             output::complain(&format!("note: {open}"));
             builder.assumptions.push(open);
             builder.constraints.clear();
+        }
+        if self.options.no_forces && !builder.forces.is_empty() {
+            let left_out = format!(
+                "{} left out (--no-forces)",
+                number::counted(
+                    builder.forces.len(),
+                    "force element is",
+                    "force elements are"
+                )
+            );
+            output::complain(&format!("note: {left_out}"));
+            builder.assumptions.push(left_out);
+            builder.forces.clear();
         }
         if let Some(root) = &self.options.root {
             builder = Rerooted::new(&builder, root)?.builder().clone();

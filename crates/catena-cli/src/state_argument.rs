@@ -102,6 +102,11 @@ impl StateArgument {
         self.random
     }
 
+    /// Are velocities asked for, by `--v` or a file? Else they are those that the model begins with, or random.
+    pub fn gives_velocities(&self) -> bool {
+        self.v.is_some() || self.state.is_some()
+    }
+
     /// The states, with the given accelerations and efforts.
     pub fn situations(
         &self,

@@ -545,3 +545,61 @@ start_velocity = 3
     let found = folder.run("barycentres hub.toml");
     assert_eq!(found.code, 0, "{}", found.stderr);
 }
+
+/// Baumgarte's equations with every method: round-off of a mechanism at rest, contradictions of dependent rows and violations that decay are no breach.
+#[test]
+fn baumgarte_gives_no_false_verdict() {
+    for arguments in [
+        "slider-crank --gravity 0,0,0 --method rk4",
+        "slider-crank --gravity 0,0,0 --method implicit-midpoint",
+        "slider-crank --method implicit-midpoint --duration 3",
+        "bricard --method bdf",
+        "bricard --method semi-implicit-euler --duration 3",
+        "bricard --method implicit-midpoint --duration 3",
+    ] {
+        let command = format!("simulate {arguments} --closing baumgarte");
+        let found = run(&command);
+        assert_eq!(found.code, 0, "{command}: {}", found.stderr);
+    }
+}
+
+/// With more actuators than freedoms every formulation gives the efforts of minimum norm, as the recursions do.
+#[test]
+fn surplus_actuators_with_a_formulation() {
+    let efforts = |command: &str| numbers(&good(command).json()["states"][0]["tau"]);
+    let wanted = efforts("inverse four-bar-3 --json");
+    for by in ["qr", "lagrangian", "null-space"] {
+        let found = efforts(&format!("inverse four-bar-3 --formulation {by} --json"));
+        assert_eq!(found.len(), wanted.len());
+        for (a, b) in found.iter().zip(&wanted) {
+            assert!((a - b).abs() < 1e-9, "{by}: {a} {b}");
+        }
+    }
+    let tree = "inverse planar3 --a 1,2,3 --json";
+    let wanted = efforts(tree);
+    let found = efforts(&format!("{tree} --formulation tree-null-space"));
+    for (a, b) in found.iter().zip(&wanted) {
+        assert!((a - b).abs() < 1e-12, "{a} {b}");
+    }
+}
+
+/// A model that begins in motion has an equilibrium all the same, and velocities that are asked for are still refused.
+#[test]
+fn linearisation_leaves_out_velocities_of_the_start() {
+    let found = run("linearize governor");
+    assert_eq!(found.code, 0, "{}", found.stderr);
+    assert!(
+        found
+            .stderr
+            .contains("the velocities that the model begins with are left out"),
+        "{}",
+        found.stderr
+    );
+    let refused = run("linearize planar3 --v 1,0,0");
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("a state at rest"),
+        "{}",
+        refused.stderr
+    );
+}

@@ -30,6 +30,62 @@ fn every_format() {
     assert!(steps.iter().any(|step| step[0] == "Ihat6_6"));
 }
 
+/// Formulas are verified in more digits than double precision has: where inertias cancel, round-off is no reason to doubt them.
+#[test]
+fn formulas_with_cancelling_inertias_are_verified() {
+    for model in [
+        "pendulum-2",
+        "pendulum-3",
+        "pendulum-4",
+        "pendulum-5",
+        "space-robot --root link6",
+    ] {
+        good(&format!("derive {model}"));
+    }
+}
+
+/// Formulas, counts and code have no force elements; they can be left out, and that is said.
+#[test]
+fn force_elements_are_left_out_on_request() {
+    for command in ["derive squeezer", "count squeezer", "count governor"] {
+        let refused = run(command);
+        assert_eq!(refused.code, 2, "{command}");
+        assert!(refused.stderr.contains("--no-forces"), "{}", refused.stderr);
+        let taken = run(&format!("{command} --no-forces"));
+        assert_eq!(taken.code, 0, "{}", taken.stderr);
+        assert!(
+            taken.stderr.contains("left out (--no-forces)"),
+            "{}",
+            taken.stderr
+        );
+    }
+}
+
+/// A length that is zero in the model may be a symbol: the first joint of an arm stands at the origin.
+#[test]
+fn a_zero_length_may_be_a_symbol() {
+    let record = good("derive planar3 --symbols link2.mass,joint1.length --json").json();
+    for (name, value) in [("m2", 0.4), ("a1x", 0.0), ("a1y", 0.0), ("a1z", 0.0)] {
+        assert_eq!(record["values"][name], value, "{}", record["values"]);
+    }
+    assert_eq!(record["proved"], true);
+    let recursive = "derive planar3 --symbols joint1.length --style recursive --json";
+    let difference = good(recursive).json()["difference"].as_f64();
+    assert!(difference.expect("a number") < 1e-13);
+}
+
+/// Rows of parallelograms lose rank where they are folded flat; everywhere else they have the same independent rows.
+#[test]
+fn mechanisms_with_dead_points() {
+    for model in ["four-bar-2", "four-bar-3"] {
+        let page = good(&format!("derive {model}")).stdout;
+        assert!(page.contains("dead points"), "{page}");
+        let counted = run(&format!("count {model}"));
+        assert_eq!(counted.code, 0, "{}", counted.stderr);
+        assert!(counted.stderr.contains("dead points"), "{}", counted.stderr);
+    }
+}
+
 /// The papers' own steps, in every format, for chains, trees, free bases and loops; every page is checked against the library.
 #[test]
 fn the_papers_notation() {
@@ -131,6 +187,14 @@ fn springs_and_dampers_are_symbols() {
 fn mistakes() {
     for (command, message) in [
         ("derive planar3 --symbols mases", "did you mean `masses`?"),
+        (
+            "derive planar3 --symbols joint1.damping",
+            "`joint1.damping` is zero, and has no symbol",
+        ),
+        (
+            "derive planar3 --symbols link2.masss",
+            "did you mean `link2.mass`?",
+        ),
         ("derive planar3 --style open", "recursive"),
         (
             "derive planar3 --notation mine",

@@ -131,6 +131,47 @@ fn a_run_records_constraints() {
     }
 }
 
+/// `--loads` records the wrenches of all joints and constraints, and `plot` draws them.
+#[test]
+fn a_run_records_loads() {
+    let folder = Folder::new("loads");
+    for (model, loads) in [
+        ("planar3", vec!["joint.joint1", "joint.joint3"]),
+        ("four-bar-1", vec!["joint.foot0", "constraint.loop0"]),
+    ] {
+        let file = format!("{model}.csv");
+        let command = format!("simulate {model} --duration 0.2 --interval 0.1");
+        let named = folder.run(&format!(
+            "{command} --record joint.* -o named.csv --overwrite"
+        ));
+        assert_eq!(named.code, 0, "{}", named.stderr);
+        let run = folder.run(&format!("{command} --loads -o {file}"));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let run = read_run(&folder.path().join(&file)).expect("a run");
+        let named = read_run(&folder.path().join("named.csv")).expect("a run");
+        for load in &loads {
+            for part in ["fx", "fy", "fz", "nx", "ny", "nz"] {
+                let name = format!("{load}.{part}");
+                let column = run.column(&name).unwrap_or_else(|| panic!("{name}"));
+                if load.starts_with("joint") {
+                    assert_eq!(Some(column), named.column(&name), "{name}");
+                }
+            }
+        }
+        let plot = folder.run(&format!("plot {file} --format svg"));
+        assert_eq!(plot.code, 0, "{}", plot.stderr);
+        let chart = folder.read(&format!("{model}-loads.svg"));
+        for part in ["force (N)", "moment (N·m)"].iter().chain(&loads) {
+            assert!(chart.contains(part), "{part}");
+        }
+    }
+    let plot = folder.run("plot named.csv --columns joint.* --format svg");
+    assert_eq!(plot.code, 0, "{}", plot.stderr);
+    assert!(!plot.stderr.contains("loads"), "{}", plot.stderr);
+    let run = folder.run("simulate planar3 --loads");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+}
+
 /// A run with forces that was stopped goes on as if it had not been.
 #[test]
 fn a_recorded_run_is_resumed() {

@@ -14,6 +14,17 @@ fn matrix(value: &Value) -> Vec<Vec<f64>> {
         .collect()
 }
 
+/// Rotor inertias of the free joint are part of I_e and Î_e: the command's own checks hold.
+#[test]
+fn rotors_of_the_free_joint() {
+    let run = good("space random-3-2 --random 3 --point 0.1,-0.2,0.3 --json");
+    let state = &run.json()["states"][0];
+    let [base, base_hat] = ["I_e", "I_e_hat"].map(|key| matrix(&state[key]));
+    for k in 0..6 {
+        assert!(base[k][k] >= base_hat[k][k] && base_hat[k][k] > 0.0);
+    }
+}
+
 /// [I_e I_em; I_emᵀ I_m] = U [Î_e 0; Î_emᵀ L̂_m] from the printed numbers, from the spacecraft and from the hand.
 #[test]
 fn the_block_form_is_the_inertia_matrix() {

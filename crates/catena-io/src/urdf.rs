@@ -807,6 +807,7 @@ impl Reading<'_> {
     fn note_element(&mut self, element: Node<'_, '_>) -> Result<()> {
         let written = format!("<{}>", element.tag_name().name());
         if WITHOUT_EFFECT.contains(&tag(element)) {
+            self.no_loop_inside(element)?;
             self.notes.without_effect(&written);
         } else if NOT_USED.contains(&tag(element)) {
             self.no_loop_inside(element)?;
@@ -820,6 +821,7 @@ impl Reading<'_> {
             if !self.ignore_unknown {
                 self.expect_harmless(element, &written)?;
             }
+            self.no_loop_inside(element)?;
             self.notes.unknown(written, self.line(element));
         }
         Ok(())
@@ -870,23 +872,32 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Joints that a simulator adds close loops.
+    /// Joints that a simulator adds close loops, and so do elements of other vocabularies within an element that is not read.
     fn no_loop_inside(&self, element: Node<'_, '_>) -> Result<()> {
-        let closes = |node: &Node<'_, '_>| {
+        if self.ignore_unknown {
+            return Ok(());
+        }
+        let inside = || element.descendants().filter(|node| *node != element);
+        let adds_joint = |node: &Node<'_, '_>| {
             let has = |name| elements(*node).any(|part| part.tag_name().name() == name);
             node.tag_name().name() == "joint" && has("parent") && has("child")
         };
-        match element.descendants().find(closes) {
-            Some(joint) if !self.ignore_unknown => {
-                let message = format!(
-                    "<{}> adds a joint, which is not read: a loop would stay open",
-                    element.tag_name().name()
-                );
-                let error = self.error(ErrorKind::Unsupported, joint, message);
-                Err(error.hint(LEAVE_OUT))
-            }
-            _ => Ok(()),
-        }
+        let holder = element.tag_name().name();
+        let (found, message) = if let Some(joint) = inside().find(adds_joint) {
+            let message =
+                format!("<{holder}> adds a joint, which is not read: a loop would stay open");
+            (joint, message)
+        } else if let Some(found) = inside().find(|node| closes_loop(*node)) {
+            let message = format!(
+                "<{}> in <{holder}> is not read: a loop would stay open",
+                found.tag_name().name()
+            );
+            (found, message)
+        } else {
+            return Ok(());
+        };
+        let error = self.error(ErrorKind::Unsupported, found, message);
+        Err(error.hint(LEAVE_OUT))
     }
 
     /// Counts attributes that are left out; refuses those that may change the motion.
@@ -1078,6 +1089,16 @@ fn tag<'n>(element: Node<'n, '_>) -> &'n str {
 pub(crate) fn acts(name: &str) -> bool {
     let lower = name.to_lowercase();
     ACTS.iter().any(|word| lower.contains(word))
+}
+
+/// Does an element of any vocabulary close a loop, by its name? One with a text alone is a setting, such as `<loop>true</loop>` of an animation.
+fn closes_loop(element: Node<'_, '_>) -> bool {
+    let lower = element.tag_name().name().to_lowercase();
+    let named = ["loop", "constraint", "closure"];
+    let exactly = ["equality", "connect", "weld"];
+    let is_setting = elements(element).next().is_none() && element.attributes().next().is_none();
+    let is_named = named.iter().any(|word| lower.contains(word));
+    element.is_element() && !is_setting && (is_named || exactly.contains(&lower.as_str()))
 }
 
 /// Some elements only state defaults: gravity acts, the link is not driven, the origin is that of the link.

@@ -191,6 +191,30 @@ fn what_may_change_the_motion_is_refused() {
             "<gazebo> adds a joint",
         ),
         (
+            with(
+                "<mujoco><equality><connect body1=\"arm\" body2=\"base\" anchor=\"0 0 0\"/></equality></mujoco>",
+                "",
+                "",
+            ),
+            "<equality> in <mujoco> is not read: a loop would stay open",
+        ),
+        (
+            with(
+                "<extra><loop_joint name=\"pin\" type=\"revolute\"><link1 link=\"arm\"/><link2 link=\"base\"/></loop_joint></extra>",
+                "",
+                "",
+            ),
+            "<loop_joint> in <extra> is not read: a loop would stay open",
+        ),
+        (
+            with(
+                "",
+                "",
+                "<wrapper><more><weld link=\"base\"/></more></wrapper>",
+            ),
+            "<weld> in <wrapper> is not read: a loop would stay open",
+        ),
+        (
             with("", "", "").replace("type=\"revolute\"", "type=\"revolute\" armature=\"0.1\""),
             "attribute `armature` of joint `hinge` is unknown",
         ),
@@ -205,6 +229,7 @@ fn what_may_change_the_motion_is_refused() {
         "<gravity>1</gravity><kinematic>0</kinematic>",
         "<origin xyz=\"0 0 0\" rpy=\"0 -0 0\"/>",
         "<contact/>",
+        "<actor><loop>true</loop></actor>",
     ] {
         let notes = read(&with("", "", link)).assumptions;
         assert!(notes[0].starts_with("left out, unknown: <"), "{notes:?}");

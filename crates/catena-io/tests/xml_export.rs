@@ -170,6 +170,62 @@ fn constraints_come_back() {
     }
 }
 
+/// Loops as `<constraint>`: residuals and rows of every kind of joint that may close one are those of the model.
+#[test]
+fn urdf_closes_loops() {
+    let mut random = Random::new(5);
+    let mut pose = || {
+        let state = [0; 6].map(|_| random.uniform(-1.0, 1.0));
+        let [a, b, c, x, y, z] = state;
+        let turned = |angle: f64| angle.sin_cos();
+        let ((sa, ca), (sb, cb), (sc, cc)) = (turned(a), turned(b), turned(c));
+        let rotation =
+            Mat3::rotation_z(sa, ca) * Mat3::rotation_x(sb, cb) * Mat3::rotation_z(sc, cc);
+        Pose::new(rotation, Vec3::new(x, y, z))
+    };
+    for kind in [
+        JointKind::Fixed,
+        JointKind::Revolute,
+        JointKind::Continuous,
+        JointKind::Prismatic,
+        JointKind::Cylindrical,
+        JointKind::Universal,
+        JointKind::Spherical,
+        JointKind::Planar,
+    ] {
+        for (parent, child) in [("link1", "link3"), ("world", "link2")] {
+            let mut builder = embedded::builder("planar3").expect("an embedded model");
+            builder.gravity = Vec3::new(0.0, 0.0, -9.81);
+            let mut joint = JointSpec::new("closing", kind, parent, child);
+            joint.parent_from_joint = pose();
+            joint.joint_from_child = pose();
+            let rotation = pose().rotation;
+            (joint.axes.first, joint.axes.second) = (rotation.x, rotation.y);
+            builder.constraint(ConstraintSpec::joint(joint));
+            let again = from_urdf(&to_urdf(&builder).expect("URDF"));
+            same_dynamics(kind.name(), &builder, &again);
+            let models = [&builder, &again].map(|b| b.build().expect("sound"));
+            for seed in 0..3 {
+                let [one, other] = [0, 1].map(|k: usize| {
+                    let model = &models[k];
+                    let state = State::random(model, seed);
+                    let mut chain = ClosedChain::new(model);
+                    let rows = chain.rows(0.0, &state).expect("finite");
+                    let numbers = rows.residual.iter().chain(&rows.rate).copied();
+                    let dense = rows.dense(model.nv());
+                    numbers
+                        .chain(dense.as_slice().to_vec())
+                        .collect::<Vec<f64>>()
+                });
+                assert_eq!(one.len(), other.len(), "{kind}");
+                for (a, b) in one.iter().zip(&other) {
+                    assert!((a - b).abs() < 1e-12, "{kind}: {a} {b}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_written_is_named() {
     let springs = r#"<mujoco><option gravity="0 0 -1"/><worldbody><body><joint name="j" stiffness="1" armature="2"/><geom size="0.1"/>

@@ -355,7 +355,8 @@ impl Mechanism {
     /// Inverse dynamics by a formulation: the efforts of the driven freedoms that give them these accelerations, as the multipliers of rows
     /// that prescribe them; zero for the others. The accelerations of all freedoms are given, and must be those that follow.
     ///
-    /// As many freedoms must be driven as the mechanism has: with more of them, efforts are not unique, with fewer the motion is not determined.
+    /// At least as many freedoms must be driven as the mechanism has: with fewer the motion is not determined. With more of them efforts are not unique;
+    /// then those of an independent set of freedoms are found, and the driven ones share them with minimum norm, as in [`ClosedChain::inverse`].
     pub fn efforts(
         &mut self,
         formulation: Formulation,
@@ -368,13 +369,6 @@ impl Mechanism {
         let (rank, _) = self.chain.rank(time, state)?;
         let (rows, freedoms) = (self.rows.count(), self.model.nv());
         let own = rows - self.driven.len();
-        if formulation == Formulation::TreeNullSpace {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "the null space from the graph is that of a tree, and prescribed accelerations are further rows",
-            )
-            .hint("take the null space by QR, or cut loops"));
-        }
         if rank < freedoms {
             return Err(Error::new(
                 ErrorKind::Input,
@@ -386,18 +380,23 @@ impl Mechanism {
             )
             .hint("choose as many of them as the mechanism has freedoms (`--actuators NAMES`)"));
         }
-        let (own_rank, _) =
-            ClosedChain::with(&self.model, Vec::new(), self.axes).rank(time, state)?;
+        let mut plain = ClosedChain::with(&self.model, Vec::new(), self.axes);
+        let (own_rank, _) = plain.rank(time, state)?;
         if own_rank + self.driven.len() > rank {
-            return Err(Error::new(
-                ErrorKind::Input,
-                format!(
-                    "{} freedoms are driven and the mechanism has {}: their efforts are not unique",
-                    self.driven.len(),
-                    rank - own_rank
-                ),
-            )
-            .hint("choose as many of them as the mechanism has freedoms (`--actuators NAMES`)"));
+            let independent = plain.freedoms(time, state)?.independent;
+            let mut driving = Mechanism::driving(&self.model, &independent)?;
+            let efforts = driving.efforts(formulation, time, state, vdot, external)?;
+            return Ok(plain.shared(time, state, &efforts, &self.driven)?.efforts);
+        }
+        if formulation == Formulation::TreeNullSpace {
+            let still = self.still.clone();
+            self.assemble(time, state, &still, external)?;
+            return null_space::efforts_by_graph(
+                &self.equations,
+                &self.model,
+                &self.kinematics,
+                vdot,
+            );
         }
         let given: Vec<f64> = self.driven.iter().map(|&k| vdot[k]).collect();
         self.chain.prescribe(&given);

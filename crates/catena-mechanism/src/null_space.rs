@@ -4,6 +4,7 @@
 //! H P = (Q, Z) (R; 0),   Y = Q R⁻ᵀ …:    x = Y b + Z x',   Zᵀ J Z x' = Zᵀ (u − J Y b),   λ = Yᵀ (J x − u)
 //! tree           Z = columns of body twists, freedom by freedom, along the paths of the graph              (40)
 //!                x = x₀ + Z v̇,   Zᵀ J Z = I(q),   loads from the leaves to the root: f = T (J x − u)
+//!                τ = Zᵀ (J x − u), u without efforts: inverse dynamics
 //! ```
 //!
 //! J need not be regular, only Zᵀ J Z.
@@ -79,12 +80,8 @@ pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
     })
 }
 
-/// Z from the graph of a tree.
-pub(crate) fn by_graph(
-    equations: &Equations,
-    model: &Model,
-    kinematics: &Kinematics<f64>,
-) -> Result<Solved> {
+/// Z from the paths of the graph of a tree.
+fn along_paths(equations: &Equations, model: &Model, kinematics: &Kinematics<f64>) -> Result<Mat> {
     if !model.constraints().is_empty() {
         return Err(Error::new(
             ErrorKind::Unsupported,
@@ -93,7 +90,6 @@ pub(crate) fn by_graph(
         .hint("take the null space by QR, or cut loops"));
     }
     let tree = model.tree();
-    let j = inertia(equations);
     let mut z = Mat::zeros(equations.unknowns(), model.nv());
     for body in model.bodies() {
         for joint in tree.path_to_ground(body) {
@@ -114,6 +110,30 @@ pub(crate) fn by_graph(
             }
         }
     }
+    Ok(z)
+}
+
+/// Efforts of a tree for given accelerations: τ = Zᵀ (J (x₀ + Z v̇) − u), with u without efforts.
+pub(crate) fn efforts_by_graph(
+    equations: &Equations,
+    model: &Model,
+    kinematics: &Kinematics<f64>,
+    vdot: &[f64],
+) -> Result<Vec<f64>> {
+    let z = along_paths(equations, model, kinematics)?;
+    let x = column(&equations.still) + &(&z * &column(vdot));
+    let needed = &inertia(equations) * &x - &column(&equations.force);
+    Ok((&z.transpose() * &needed).0)
+}
+
+/// Accelerations with Z from the graph of a tree.
+pub(crate) fn by_graph(
+    equations: &Equations,
+    model: &Model,
+    kinematics: &Kinematics<f64>,
+) -> Result<Solved> {
+    let z = along_paths(equations, model, kinematics)?;
+    let j = inertia(equations);
     let (factor, condition) = projected(&j, &z)?;
     let across = z.transpose();
     let mut first = true;

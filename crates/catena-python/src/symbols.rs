@@ -51,11 +51,12 @@ fn symbols(py: Python<'_>, model: &Model, names: Vec<String>) -> PyResult<Symbol
     for name in single {
         let Some((_, own)) = known.iter().find(|(known, _)| *known == name) else {
             let all: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
-            return Err(refuse(
-                py,
-                &format!("there is no number called `{name}`, or it is zero"),
-                &format!("numbers that are not zero: {}", all.join(", ")),
-            ));
+            let message = match Symbols::zero(model).contains(&name) {
+                true => format!("`{name}` is zero, and has no symbol"),
+                false => format!("there is no number called `{name}`"),
+            };
+            let hint = format!("numbers that may be symbols: {}", all.join(", "));
+            return Err(refuse(py, &message, &hint));
         };
         symbols.single.extend(own.iter().cloned());
     }

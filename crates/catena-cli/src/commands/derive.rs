@@ -140,14 +140,19 @@ fn symbols(model: &Model, text: &str) -> Result<Symbols> {
     for name in single {
         let found = known.iter().find(|(known, _)| known == name);
         let Some((_, own)) = found else {
+            if Symbols::zero(model).iter().any(|zero| zero == name) {
+                let message = format!("--symbols: `{name}` is zero, and has no symbol");
+                return Err(Error::new(ErrorKind::Input, message)
+                    .hint("give it a number in the model, any but zero; only lengths, centres and rotors may be zero"));
+            }
             let names = || known.iter().map(|(known, _)| known.as_str());
             let hint = match names::nearest(name, names()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("numbers that are not zero: {}", names::first_few(names())),
+                None => format!("numbers that may be symbols: {}", names::first_few(names())),
             };
             return Err(Error::new(
                 ErrorKind::Input,
-                format!("--symbols: `{name}` is not known, or zero"),
+                format!("--symbols: `{name}` is not known"),
             )
             .hint(hint));
         };

@@ -113,15 +113,17 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         return steady::run(&model, situations, arguments.output.as_deref(), as_json);
     }
     let random = arguments.state.seed().is_some();
+    let mut has_start = false;
     let found = situations
         .into_iter()
         .map(|mut situation| {
-            if random {
-                // of a random state only the positions are meant
+            // of a random state, and of that which the model begins with, only the positions are meant
+            if !arguments.state.gives_velocities() {
+                has_start |= !random && situation.state.v.iter().any(|&v| v != 0.0);
                 situation.state.v.fill(0.0);
-                if arguments.effort.tau.is_none() {
-                    situation.effort.fill(0.0);
-                }
+            }
+            if random && arguments.effort.tau.is_none() {
+                situation.effort.fill(0.0);
             }
             find(&model, arguments.hold, situation)
         })
@@ -130,6 +132,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         true => json::text(&to_json(&model, &found)),
         false => to_text(&model, &found),
     });
+    if has_start {
+        outcome = outcome.note("an equilibrium is a state at rest: the velocities that the model begins with are left out");
+    }
     if let (Some(path), [one]) = (&arguments.output, &found[..]) {
         let (linear, modes) = (&one.linear, &one.modes.list);
         let displaced = |mode: &Mode, by| linear.displaced(mode, by);

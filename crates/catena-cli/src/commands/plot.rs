@@ -130,7 +130,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         None => path.with_extension(""),
     };
     let all = Pictures { subject, others };
-    let pictures = match arguments.columns.is_empty() {
+    let mut pictures = match arguments.columns.is_empty() {
         true => vec![
             ("coordinates", all.coordinates()),
             ("efforts", all.efforts()),
@@ -140,6 +140,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         ],
         false => vec![("columns", all.chosen(&arguments.columns).map_err(here)?)],
     };
+    if let (true, Some(loads)) = (arguments.columns.is_empty(), all.loads()) {
+        pictures.push(("loads", loads));
+    }
     let mut written = Vec::new();
     for (kind, svg) in &pictures {
         let mut write = |extension: &str, bytes: &[u8]| {
@@ -452,6 +455,43 @@ impl Pictures<'_> {
         let mut charts = self.quantity("tau", "effort", "");
         charts.extend(self.quantity("friction", "dry friction", ""));
         self.figure("Efforts", charts)
+    }
+
+    /// Forces and moments in joints and constraints, by their lengths, where a run has them.
+    fn loads(&self) -> Option<String> {
+        let mut charts = Vec::new();
+        for (letter, label) in [("f", "force (N)"), ("n", "moment (N·m)")] {
+            let mut chart = Chart::new("", "time (s)", label);
+            for subject in self.subjects() {
+                let columns = subject.run.header.columns.iter();
+                let ending = format!(".{letter}x");
+                for prefix in columns.filter_map(|c| c.name.strip_suffix(&ending)) {
+                    let kind = prefix.split_once('.').map_or("", |(kind, _)| kind);
+                    let part = |axis: &str| subject.run.column(&format!("{prefix}.{letter}{axis}"));
+                    let (true, Some(x), Some(y), Some(z)) = (
+                        ["joint", "constraint"].contains(&kind),
+                        part("x"),
+                        part("y"),
+                        part("z"),
+                    ) else {
+                        continue;
+                    };
+                    let length = |k: usize| Vec3::new(x[k], y[k], z[k]).norm();
+                    let lengths = (0..x.len()).map(length).collect();
+                    let name = format!("{prefix}{}", subject.suffix);
+                    chart = chart.series(name, subject.time.to_vec(), lengths);
+                }
+            }
+            if !chart.series.is_empty() {
+                charts.push(chart);
+            }
+        }
+        let effort = |column: &str| {
+            let name = column.strip_suffix(".effort")?;
+            name.starts_with("constraint.").then(|| name.to_string())
+        };
+        charts.extend(self.charts(effort, |unit| format!("effort ({unit})")));
+        (!charts.is_empty()).then(|| self.figure("Loads", charts))
     }
 
     /// Columns chosen by name.

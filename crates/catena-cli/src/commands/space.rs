@@ -9,6 +9,8 @@
 //! D = diag(Î_e, m̂)                      Î_e = B_0eᵀ M̂_0 B_0e                                               (15, 28)
 //! L = D Uᵀ = [ Î_e  0 ; Î_emᵀ  L̂_m ]    I = U D Uᵀ                                                         (12, 14)
 //! ```
+//!
+//! Rotor inertias of the free joint, which the paper does not have, are added to I_e and Î_e.
 
 use crate::commands::info::one_line;
 use crate::model_argument::ModelArgument;
@@ -266,13 +268,23 @@ fn find(
     };
     let kinematics = dynamics.kinematics(state, &vec![0.0; model.nv()])?;
     let point = kinematics.world_from_body[root].point(offset);
-    let blocks = Blocks::new(&denoc, point);
+    let mut blocks = Blocks::new(&denoc, point);
     let at = EndEffector::new(&model, &factors, root, offset).ok_or_else(|| {
         Error::new(
             ErrorKind::Input,
             format!("the base of `{}` is not free", model.name()),
         )
     })?;
+    let mut rotors = Matrix::zeros(6, 6);
+    for k in 0..6 {
+        rotors[(k, k)] = model.dof(k).armature;
+    }
+    let rotors = at.about_point(&rotors);
+    for block in [&mut blocks.base, &mut blocks.base_hat] {
+        for (entry, rotor) in block.as_mut_slice().iter_mut().zip(rotors.as_slice()) {
+            *entry += rotor;
+        }
+    }
     let twist = at.twist(&state.v[..6]);
     let differ = |a: &Matrix, b: &Matrix| {
         let size = largest(b.as_slice()).max(f64::MIN_POSITIVE);

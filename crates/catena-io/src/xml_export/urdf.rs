@@ -19,7 +19,15 @@ pub(crate) fn to_urdf(builder: &ModelBuilder) -> Result<String> {
     let mut xml = Xml::default();
     xml.text += "<?xml version=\"1.0\"?>\n";
     xml.open("robot", &[("name", model.name.clone())]);
-    if model.joints.iter().any(|joint| joint.parent == "world") {
+    let closing = model
+        .constraints
+        .iter()
+        .filter_map(|constraint| match &constraint.rule {
+            RuleSpec::Joint(joint) => Some(&**joint),
+            _ => None,
+        });
+    let mut joints = model.joints.iter().chain(closing);
+    if joints.any(|joint| joint.parent == "world" || joint.child == "world") {
         xml.empty("link", &[("name", "world".into())]);
     }
     for spec in &model.links {
@@ -32,8 +40,10 @@ pub(crate) fn to_urdf(builder: &ModelBuilder) -> Result<String> {
         frame_link(&mut xml, &frame.name, &frame.link, frame.link_from_frame);
     }
     for constraint in &model.constraints {
-        if mimic(constraint).is_none() {
-            refused.push(format!("constraint `{}`", constraint.name));
+        match &constraint.rule {
+            RuleSpec::Joint(joint) => closure(&mut xml, &constraint.name, joint, &mut refused),
+            _ if mimic(constraint).is_some() => {}
+            _ => refused.push(format!("constraint `{}`", constraint.name)),
         }
     }
     for force in &model.forces {
@@ -145,6 +155,46 @@ fn joint(xml: &mut Xml, spec: &JointSpec, model: &ModelBuilder, refused: &mut Re
     xml.close();
 }
 
+/// A joint that closes a loop, as `<constraint>`: its frame and axis on each link. Those of a universal joint are its two axes.
+fn closure(xml: &mut Xml, name: &str, joint: &JointSpec, refused: &mut Refused) {
+    let kind = match joint.kind {
+        JointKind::Fixed => "fixed",
+        JointKind::Revolute => "revolute",
+        JointKind::Continuous => "continuous",
+        JointKind::Prismatic => "prismatic",
+        JointKind::Cylindrical => "cylindrical",
+        JointKind::Universal => "universal",
+        JointKind::Spherical => "spherical",
+        JointKind::Planar => "planar",
+        other => return refused.push(format!("constraint `{name}`, a {other} joint")),
+    };
+    let axes = match joint.kind {
+        JointKind::Universal => Some([joint.axes.first, joint.axes.second]),
+        kind if kind.has_axis() => Some([joint.axes.first; 2]),
+        _ => None,
+    };
+    xml.open(
+        "constraint",
+        &[("name", name.into()), ("type", kind.into())],
+    );
+    let child_from_joint = joint.joint_from_child.inverse();
+    for (end, (link, from_joint)) in [
+        (&joint.parent, joint.parent_from_joint),
+        (&joint.child, child_from_joint),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let role = ["parent", "child"][end];
+        xml.empty(role, &[("link", link.clone())]);
+        placed(xml, &format!("{role}_origin"), from_joint);
+        if let Some(axes) = axes {
+            xml.empty(&format!("{role}_axis"), &[("xyz", vector(axes[end]))]);
+        }
+    }
+    xml.close();
+}
+
 /// Limits, damping and friction of a joint with one coordinate.
 fn freedom(xml: &mut Xml, spec: &JointSpec, dof: &Dof, refused: &mut Refused) {
     super::stop(dof, &spec.name, refused);
@@ -203,12 +253,16 @@ fn mimic(constraint: &ConstraintSpec) -> Option<Mimic<'_>> {
 }
 
 fn origin(xml: &mut Xml, pose: Pose<f64>) {
+    placed(xml, "origin", pose);
+}
+
+fn placed(xml: &mut Xml, tag: &str, pose: Pose<f64>) {
     if pose == Pose::identity() {
         return;
     }
     let angles = rpy(pose.rotation);
     xml.empty(
-        "origin",
+        tag,
         &[("xyz", vector(pose.translation)), ("rpy", numbers(&angles))],
     );
 }

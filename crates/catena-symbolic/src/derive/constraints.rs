@@ -18,6 +18,8 @@ pub struct ConstraintRows {
     pub names: Vec<String>,
     /// Names of rows that follow from these.
     pub others: Vec<String>,
+    /// What holds only away from dead points.
+    pub note: Option<String>,
     /// ξ.
     pub residual: Option<Vec<Formula>>,
     /// J, row after row.
@@ -67,6 +69,7 @@ impl ConstraintRows {
             ConstraintRows {
                 names,
                 others,
+                note: loops.note(),
                 on_velocities,
                 residual: formulas(&residual),
                 jacobian: formulas(rows.jacobian.as_slice()),

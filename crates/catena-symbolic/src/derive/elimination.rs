@@ -16,6 +16,7 @@ use catena::algorithm::factorization::{Factorization, reverse_gaussian_eliminati
 use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::residual::larger;
+use catena::scalar::DoubleDouble;
 use catena::spatial::{ArticulatedInertia, Motion};
 use catena::{Base, Matrix, Model, Parameter, Scalar, State, StateView};
 
@@ -51,12 +52,14 @@ impl Verification {
     pub(super) fn new(model: &Model) -> Self {
         let nv = model.nv();
         let (mut product, mut meaning) = (0.0f64, 0.0f64);
-        let rotors: Vec<f64> = (0..nv).map(|k| model.dof(k).armature).collect();
+        let rotor = |k: usize| DoubleDouble::from(model.dof(k).armature);
+        let rotors: Vec<DoubleDouble> = (0..nv).map(rotor).collect();
         for seed in [7, 8] {
-            let state = State::random(model, seed);
-            for (kind, a, b) in pairs::<f64, f64>(model, &rotors, &state.q) {
-                let size = b.iter().fold(0.0, |m, x| larger(m, x.abs()));
-                let differences = a.iter().zip(&b).map(|(a, b)| (a - b).abs());
+            let mut state: State<DoubleDouble> = State::random(model, seed).lift();
+            state.step(model, &vec![DoubleDouble::zero(); nv]); // quaternions of length one in these digits
+            for (kind, a, b) in pairs::<DoubleDouble, f64>(model, &rotors, &state.q) {
+                let size = b.iter().fold(0.0, |m, x| larger(m, x.value().abs()));
+                let differences = a.iter().zip(&b).map(|(a, b)| (*a - *b).value().abs());
                 let difference = differences.fold(0.0, larger) / size.max(f64::MIN_POSITIVE);
                 match kind {
                     Kind::Product => product = larger(product, difference),

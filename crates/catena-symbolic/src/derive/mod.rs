@@ -95,13 +95,15 @@ impl From<Keep> for Symbols {
 
 impl Symbols {
     /// What the names of single numbers mean, and the symbols of each: `LINK.mass`, `LINK.centre` and `LINK.inertia`, `JOINT.length` (where the joint is in
-    /// the link before), `JOINT.rotor`, `JOINT.stiffness`, `JOINT.rest` (where its spring is at rest) and `JOINT.damping`. Numbers that are zero have no
-    /// symbol and are left out, but for the rest position of a spring.
+    /// the link before), `JOINT.rotor`, `JOINT.stiffness`, `JOINT.rest` (where its spring is at rest) and `JOINT.damping`. A vector has symbols for its
+    /// components that are not zero, one that is zero for all of them; a rotor inertia, and the rest position of a spring, may be zero. Others that are zero
+    /// have no symbol and are left out: [`Symbols::zero`].
     pub fn known(model: &Model) -> Vec<(String, Vec<String>)> {
         let mut known = Vec::new();
         let xyz = ["x", "y", "z"];
         let axes = |letter: &str, i: usize, x: [f64; 3]| -> Vec<String> {
-            let parts = x.into_iter().zip(xyz).filter(|(x, _)| *x != 0.0);
+            let is_zero = x == [0.0; 3];
+            let parts = x.into_iter().zip(xyz).filter(|(x, _)| is_zero || *x != 0.0);
             parts
                 .map(|(_, axis)| format!("{letter}[{i}].{axis}"))
                 .collect()
@@ -118,7 +120,9 @@ impl Symbols {
             };
             // a joint with a quaternion has no spring
             let springs = info.kind.quaternion().is_none();
-            at_joint("rotor", &|dof| dof.armature != 0.0);
+            let mut freedoms = (0..info.kind.nv()).map(|k| model.dof(info.v + k));
+            let has_rotor = freedoms.any(|dof| dof.armature != 0.0);
+            at_joint("rotor", &|dof| !has_rotor || dof.armature != 0.0);
             at_joint("stiffness", &|dof| springs && dof.stiffness != 0.0);
             at_joint("rest", &|dof| springs && dof.stiffness != 0.0);
             at_joint("damping", &|dof| dof.damping != 0.0);
@@ -139,6 +143,22 @@ impl Symbols {
         }
         known.retain(|(_, symbols)| !symbols.is_empty());
         known
+    }
+
+    /// Names of single numbers that have no symbol, because they are zero.
+    pub fn zero(model: &Model) -> Vec<String> {
+        let mut names = Vec::new();
+        for info in &model.tree().bodies[1..] {
+            for what in ["mass", "centre", "inertia"] {
+                names.push(format!("{}.{what}", info.name));
+            }
+            for what in ["rotor", "stiffness", "rest", "damping"] {
+                names.push(format!("{}.{what}", info.joint));
+            }
+        }
+        let known = Symbols::known(model);
+        names.retain(|name| known.iter().all(|(known, _)| known != name));
+        names
     }
 }
 

@@ -394,6 +394,9 @@ impl Derivation {
                 "Rows that follow from these, and are left out: {others}."
             ))]));
         }
+        if let Some(note) = &rows.note {
+            blocks.push(Block::Paragraph(spans(note)));
+        }
         let numbered = |letter: &'static str| {
             move |i: usize, j: usize| {
                 let indices = match letter {

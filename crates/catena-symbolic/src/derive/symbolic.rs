@@ -122,9 +122,9 @@ fn with_symbols(
 ) -> Symbolic {
     let Symbols { keep, single } = symbols;
     let mut kept = |is_kept: bool, name: String, value: f64| {
-        let is_kept = is_kept || single.contains(&name);
-        // the rest position of a spring is a parameter even if it is zero
-        if is_kept && (value != 0.0 || name.starts_with("rest")) {
+        let is_single = single.contains(&name);
+        // what is named, and the rest position of a spring, is a parameter even if it is zero
+        if is_single || is_kept && (value != 0.0 || name.starts_with("rest")) {
             let made = symbol(&name, values.len());
             values.push((name, value));
             made

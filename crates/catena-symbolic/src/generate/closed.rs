@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Straight-line code cannot decide about the rank of J. Closed positions are therefore examined beforehand: rows that follow from
-//! others in all of them are left out, and a mechanism whose rank differs between them is refused.
+//! others in all of them are left out, and a mechanism whose independent rows differ between them is refused. Positions at dead points, where the rank is
+//! lower, and beside them are not among them: code is not valid there.
 
 use super::equations::{Traced, array, cost, passed_over, solve, unchanged};
 use super::sample::{LIMIT, ROUNDINGS, SMALLEST, Sample};
@@ -16,7 +17,7 @@ use crate::{Expr, Program, jacobian, scope};
 use catena::algorithm::constrained::chosen_rows::{
     Closing, RowsAt, forward_dynamics_closed, forward_dynamics_signed,
 };
-use catena::algorithm::constrained::{ClosedChain, ClosedDerivatives};
+use catena::algorithm::constrained::{ClosedChain, ClosedDerivatives, Regularity};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{Reduced, Rule};
 use catena::random::Random;
@@ -36,35 +37,54 @@ pub struct Loops {
     model: Model,
     /// Rows that imply all others, ascending.
     pub chosen: Vec<usize>,
-    /// Closed states with their times.
+    /// Regular closed states with their times.
     states: Vec<(f64, State)>,
+    /// Were positions at dead points, or beside them, found too?
+    pub has_dead_points: bool,
 }
 
 impl Loops {
-    /// Examines closed positions of a model with constraints; a tree has none. A mechanism whose rank differs between them is refused.
+    /// Examines closed positions of a model with constraints; a tree has none. A mechanism whose independent rows differ between regular
+    /// positions is refused.
     pub fn new(model: &Model) -> Result<Option<Self>> {
-        let Some(loops) = Loops::examined(model)? else {
+        let Some(mut loops) = Loops::examined(model)? else {
             return Ok(None);
         };
         let mut chain = ClosedChain::new(model);
+        let mut choices = vec![loops.chosen.clone()];
         for (time, state) in &loops.states {
-            let rank = chain.rank(*time, state)?.0;
-            let rows = RowsAt::new(model, &loops.chosen, *time, state.view());
+            choices.push(chain.freedoms(*time, state)?.rows);
+        }
+        for chosen in choices {
+            if loops.are_enough(&mut chain, &chosen)? {
+                loops.chosen = chosen;
+                return Ok(Some(loops));
+            }
+        }
+        let message = format!(
+            "the independent constraints of `{}` differ between its positions: straight-line code cannot choose among them",
+            model.name()
+        );
+        Err(Error::new(ErrorKind::Unsupported, message).hint(
+            "write constraints without redundant rows (a spherical or a universal joint instead of a revolute one)",
+        ))
+    }
+
+    /// Do these rows imply all others at every state?
+    fn are_enough(&self, chain: &mut ClosedChain, chosen: &[usize]) -> Result<bool> {
+        let model = &self.model;
+        for (time, state) in &self.states {
+            let rank = chain.regularity(*time, state)?.rank;
+            let rows = RowsAt::new(model, chosen, *time, state.view());
             let mut factors = chain.tree().factorization(state)?;
             let closing = Closing::new(rows.jacobian, |x| factors.solve(model, x));
             let pivots = closing.pivots();
             let least = INDEPENDENT * largest(pivots);
-            if rank != loops.chosen.len() || !pivots.iter().all(|&pivot| pivot >= least) {
-                let message = format!(
-                    "the independent constraints of `{}` differ between its positions: straight-line code cannot choose among them",
-                    model.name()
-                );
-                return Err(Error::new(ErrorKind::Unsupported, message).hint(
-                    "write constraints without redundant rows (a spherical or a universal joint instead of a revolute one)",
-                ));
+            if rank != chosen.len() || !pivots.iter().all(|&pivot| pivot >= least) {
+                return Ok(false);
             }
         }
-        Ok(Some(loops))
+        Ok(true)
     }
 
     /// Finds closed positions of a model with constraints, and chooses rows where their rank is highest. For code that tells by itself
@@ -74,17 +94,27 @@ impl Loops {
             return Ok(None);
         }
         let mut chain = ClosedChain::new(model);
-        let mut states = Vec::new();
+        let mut found: Vec<(f64, State, Regularity)> = Vec::new();
+        let (mut closed_positions, mut has_dead_points) = (0, false);
         for k in 0..GUESSES {
-            if states.len() == POSITIONS {
+            if found.len() == POSITIONS {
                 break;
             }
-            let time = 0.1 * states.len() as f64;
-            if let Ok(found) = chain.assemble_from(time, &guess(model, k), &[]) {
-                states.push((time, found.state));
+            let time = 0.1 * found.len() as f64;
+            if let Ok(closed) = chain.assemble_from(time, &guess(model, k), &[]) {
+                let regularity = chain.regularity(time, &closed.state)?;
+                found.push((time, closed.state, regularity));
+                closed_positions += 1;
+            }
+            let grades = found.iter().map(|(_, _, regularity)| *regularity);
+            if let Some(best) = grades.reduce(Regularity::or) {
+                let before = found.len();
+                found.retain(|(_, _, regularity)| regularity.is_regular(best));
+                has_dead_points |= found.len() < before;
             }
         }
-        if states.len() < POSITIONS {
+        let states: Vec<(f64, State)> = found.into_iter().map(|(t, state, _)| (t, state)).collect();
+        if closed_positions < POSITIONS {
             let message = format!(
                 "no closed positions of `{}` were found from {GUESSES} guesses: its constraints cannot be examined",
                 model.name()
@@ -103,6 +133,7 @@ impl Loops {
             model: model.clone(),
             chosen,
             states,
+            has_dead_points,
         }))
     }
 
@@ -137,7 +168,15 @@ impl Loops {
                 others.join(", ")
             ));
         }
+        lines.extend(self.note());
         lines
+    }
+
+    /// What holds only away from dead points.
+    pub fn note(&self) -> Option<String> {
+        self.has_dead_points.then(|| {
+            "The mechanism has dead points, where further rows depend on each other: not valid there.".into()
+        })
     }
 
     pub(crate) fn has_drivers(&self) -> bool {

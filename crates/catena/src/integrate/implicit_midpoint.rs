@@ -8,7 +8,8 @@
 //!
 //! Order 2, symmetric: the energy error of a conservative system is of order h² and does not grow. (1)–(2) are a fixed point
 //! of x = a(t + h/2, q ⊕ h/2 (v + h/2 x), v + h/2 x), found by Anderson's acceleration of depth 1 from the acceleration
-//! extrapolated from the previous two steps, to 10⁻¹⁵ of v_m or until the changes stagnate at round-off.
+//! extrapolated from the previous two steps, to 10⁻¹⁵ of v_m or until the changes stagnate at round-off: at 10⁻¹³ of v_m, or, where v_m is
+//! small, at a change that moves no coordinate by more than its own round-off within the step.
 
 use super::Mechanical;
 use super::fixed::{Motion, Workspace, accelerate, combine, weigh};
@@ -84,6 +85,8 @@ pub(super) fn step<S: Mechanical + ?Sized>(
         1 => x.copy_from_slice(&memory.last),
         _ => weigh(x, [(2.0, &memory.last), (-1.0, &memory.before)]),
     }
+    // largest coordinate; angles and quaternions are of order 1
+    let farthest = motion.q.iter().fold(1.0f64, |m, q| m.max(q.abs()));
     let mut change_before = f64::INFINITY;
     for iteration in 0..MOST_ITERATIONS {
         combine(v_middle, &motion.v, [(half, x)]);
@@ -99,7 +102,8 @@ pub(super) fn step<S: Mechanical + ?Sized>(
             change = change.max(half * r.abs());
             size = size.max(v.abs()).max(half * g.abs());
         }
-        if change <= DONE * size || (change >= change_before && change <= STALLED * size) {
+        let stalled = (STALLED * size).max(f64::EPSILON * farthest / h.abs());
+        if change <= DONE * size || (change >= change_before && change <= stalled) {
             combine(v_middle, &motion.v, [(half, image)]);
             weigh(delta, [(h, v_middle)]);
             system.step(&mut motion.q, delta);

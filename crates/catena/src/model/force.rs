@@ -604,7 +604,7 @@ impl<P> Model<P> {
                 ),
             )
             .at(element.place.clone())
-            .hint("leave the [[force]] tables out (`Model::without_forces`), or use forward and inverse dynamics, derivatives or a simulation, which have them")),
+            .hint("leave the [[force]] tables out (`--no-forces`, `Model::without_forces`), or use forward and inverse dynamics, derivatives or a simulation, which have them")),
         }
     }
 

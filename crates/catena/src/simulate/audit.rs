@@ -9,7 +9,7 @@
 //! ```
 //!
 //! of weight, motion and springs, where T₁ is the kinetic energy with all velocities at 1, so that √(2 m T₁) bounds the
-//! momentum; the last term, in J, is present only where work or heat is integrated. Errors below the round-off of the energies' own
+//! momentum; a run with fixed steps h has α = ε/h, the round-off of a coordinate within a step. The last term of (1), in J, is present only where work or heat is integrated. Errors below the round-off of the energies' own
 //! terms, with |g| √(2 m T₁) in place of m g L, count as zero.
 //!
 //! The motion is put back into the equations of motion,
@@ -30,7 +30,8 @@
 //! φ = N |⟨δ a⟩| / √(⟨a²⟩ ⟨v²⟩)                                                                         (3)
 //! ```
 //!
-//! is the delay times the frequency: the phase in rad.
+//! is the delay times the frequency: the phase in rad. Where Baumgarte's equations let violations of the constraints decay, δ is its part that keeps the
+//! constraints: the other part decays too.
 
 use super::tree_system::Constrained;
 use crate::Dynamics;
@@ -200,7 +201,7 @@ pub(crate) struct Auditor {
     constraints: [Worst; 3],
     /// For fixed steps.
     phase: Option<Phase>,
-    /// r of (1); zero for fixed steps.
+    /// r of (1).
     resolved: f64,
     audit: Audit,
 }
@@ -245,12 +246,13 @@ impl Phase {
         self.steps += step.weight;
     }
 
-    /// The largest phase error of all freedoms except those that hardly move.
-    fn finding(&self, steps: u64, time: f64) -> Finding {
+    /// The largest phase error of all freedoms except those that hardly move: as velocities go, or below `resolved`.
+    fn finding(&self, steps: u64, time: f64, resolved: f64) -> Finding {
         let fastest = self.sums.iter().fold(0.0, |m: f64, sums| m.max(sums[2]));
+        let least = (1e-12 * fastest).max(self.steps * resolved * resolved);
         let mut worst = 0.0;
         for &[along, acceleration, velocity] in &self.sums {
-            if velocity <= 1e-12 * fastest || acceleration == 0.0 {
+            if velocity <= least || acceleration == 0.0 {
                 continue;
             }
             let phase = steps as f64 * along.abs() / (acceleration * velocity).sqrt(); // (3)
@@ -358,7 +360,7 @@ pub(crate) struct Observation<'a> {
 const WORDS: usize = 43;
 
 impl Auditor {
-    /// `resolved`: r of (1), zero for fixed steps; `order`: that of a fixed-step method.
+    /// `resolved`: r of (1); `order`: that of a fixed-step method.
     pub fn new(model: &Model, momentum_known: bool, resolved: f64, order: Option<usize>) -> Self {
         let elements = model.forces().iter().map(|element| ElementEnergy {
             name: element.name.to_string(),
@@ -683,7 +685,7 @@ impl Auditor {
             ));
         }
         if let Some(phase) = &self.phase {
-            findings.push(phase.finding(statistics.steps, time));
+            findings.push(phase.finding(statistics.steps, time, self.resolved));
         }
         if self.quaternion.scale > 0.0 {
             findings.push(self.quaternion.finding("length of quaternions", "", 1e-14));

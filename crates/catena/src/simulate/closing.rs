@@ -239,6 +239,16 @@ impl Closing {
         self.rows_now().project_velocities(t, state)
     }
 
+    /// Do violations decay by Baumgarte's equations?
+    pub fn lets_decay(&self) -> bool {
+        self.drift != Drift::Project
+    }
+
+    /// Leaves of a change of velocities what keeps the constraints.
+    pub fn keep_along(&mut self, t: f64, state: &State, change: &mut [f64]) -> Result<()> {
+        self.rows_now().keep_along(t, state, change)
+    }
+
     /// Efforts that hold them, of the last evaluation: where they are not unique, some that do.
     pub fn holding_efforts(&self) -> &[f64] {
         let all = self.last().motion().multipliers;

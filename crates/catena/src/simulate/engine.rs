@@ -190,7 +190,10 @@ impl Engine {
             return None;
         };
         let mut twice = vec![0.0; system.model().nv()];
-        if even.engine.in_halves(system, &mut twice).is_err() {
+        let halves = even.engine.in_halves(system, &mut twice);
+        let (t, q, v) = (even.engine.time(), even.engine.q(), even.engine.v());
+        let outcome = halves.and_then(|()| system.keep_lasting(t, q, v, &mut twice));
+        if outcome.is_err() {
             twice.fill(f64::NAN);
         }
         let (t_old, _, before) = even.engine.before();

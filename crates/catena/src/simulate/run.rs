@@ -66,13 +66,14 @@ impl Integrator {
         }
     }
 
-    /// Positions and velocities below this need not have the relative accuracy: the tolerance is absolute there.
+    /// Positions and velocities below this need not have the relative accuracy: the tolerance is absolute there. Fixed steps of size h
+    /// have no tolerance, but a velocity below ε/h moves no coordinate of order 1 by more than its round-off within a step.
     fn resolved(&self) -> f64 {
         match self {
             Integrator::Adaptive { tolerances, .. } | Integrator::Bdf { tolerances, .. } => {
                 tolerances.absolute / self.allowed()
             }
-            Integrator::Fixed { .. } => 0.0,
+            Integrator::Fixed { step, .. } => f64::EPSILON / step / self.allowed(),
         }
     }
 

@@ -721,6 +721,29 @@ impl TreeSystem {
         normalise(&self.quaternions, &mut self.state.q);
     }
 
+    /// Leaves of the difference between other velocities and those of a state what lasts: where violations of the constraints decay, the part
+    /// that keeps them.
+    pub(super) fn keep_lasting(
+        &mut self,
+        t: f64,
+        q: &[f64],
+        v: &[f64],
+        other: &mut [f64],
+    ) -> Result<()> {
+        if !self.closing.as_ref().is_some_and(Closing::lets_decay) {
+            return Ok(());
+        }
+        self.load(t, q, v);
+        let mut change: Vec<f64> = other.iter().zip(v).map(|(other, v)| other - v).collect();
+        if let Some(closing) = &mut self.closing {
+            closing.keep_along(t, &self.state, &mut change)?;
+        }
+        for ((other, v), change) in other.iter_mut().zip(v).zip(change) {
+            *other = v + change;
+        }
+        Ok(())
+    }
+
     /// Power of efforts, external wrenches and the base, and power lost to damping and friction.
     fn powers(&mut self, vdot: &[f64]) -> Result<[f64; 2]> {
         let mut powers = self.tree_powers(vdot)?;

@@ -140,10 +140,14 @@ fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
     let text = section.text()
         + "\n  M multiplications and divisions, A additions and subtractions; sines and cosines are not included.\n  \
            reduced: frames along common normals, inertias regrouped; program: its simplified straight-line code.\n";
-    Ok(Outcome::text(match as_json {
+    let outcome = Outcome::text(match as_json {
         true => json::text(&document),
         false => text,
-    }))
+    });
+    Ok(match loops.and_then(|loops| loops.note()) {
+        Some(note) => outcome.note(note),
+        None => outcome,
+    })
 }
 
 /// How a chain is counted.

@@ -388,6 +388,10 @@ pub struct Arguments {
     #[arg(long, value_name = "NAMES", requires = "output", value_delimiter = ',')]
     record: Vec<String>,
 
+    /// The loads of every joint and constraint over time as further columns: --record joint.*,constraint.*
+    #[arg(long, requires = "output")]
+    loads: bool,
+
     /// Replace the file if it is there
     #[arg(long, requires = "output", conflicts_with = "resume")]
     overwrite: bool,
@@ -428,6 +432,18 @@ struct Begun {
 }
 
 impl Arguments {
+    /// Names of the further columns, those of `--loads` included.
+    fn recorded(&self, model: &Model) -> Vec<String> {
+        let mut names = self.record.clone();
+        if self.loads {
+            names.push("joint.*".into());
+            if !model.constraints().is_empty() {
+                names.push("constraint.*".into());
+            }
+        }
+        names
+    }
+
     /// Sets a run up from a state in independent coordinates, and opens the model's couplings: the run has all coordinates of the tree.
     /// `option` names in messages what asks for further columns.
     fn begin(
@@ -507,7 +523,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let compiler = arguments.compiler(&loaded.model);
     let begun = arguments.begin(&mut loaded, &start, compiler)?;
     let model = &loaded.model;
-    let layout = begun.layout(model, "--record", &arguments.record)?;
+    let layout = begun.layout(model, "--record", &arguments.recorded(model))?;
     let Begun {
         mut simulation,
         start,

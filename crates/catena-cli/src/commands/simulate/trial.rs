@@ -52,7 +52,15 @@ pub struct Trial {
 }
 
 /// Options that have no meaning in a study.
-const OTHERS: &[&str] = &["output", "record", "overwrite", "resume", "verify", "json"];
+const OTHERS: &[&str] = &[
+    "output",
+    "record",
+    "loads",
+    "overwrite",
+    "resume",
+    "verify",
+    "json",
+];
 
 impl RunArguments {
     /// The names of the options, without dashes in front, and whether each takes a value.

@@ -55,7 +55,6 @@ impl ClosedChain {
         external: &[Force<f64>],
         actuators: &[usize],
     ) -> Result<ClosedEfforts> {
-        let nv = self.model.nv();
         self.check_actuators(actuators)?;
         let needed = self.tree.inverse(state, vdot, external)?.to_vec();
         self.evaluate(time, state);
@@ -76,7 +75,29 @@ impl ClosedChain {
             .hint("give accelerations of the closed mechanism; `consistent_accelerations` finds those nearest to a guess"));
         }
 
-        let jacobian = rows.dense(nv);
+        self.share(&needed, actuators)
+    }
+
+    /// Efforts of actuators at these velocity coordinates that move the closed mechanism as the given efforts of all freedoms do; of minimum norm where
+    /// there are more actuators than freedoms.
+    pub fn shared(
+        &mut self,
+        time: f64,
+        state: &State,
+        efforts: &[f64],
+        actuators: &[usize],
+    ) -> Result<ClosedEfforts> {
+        self.check_actuators(actuators)?;
+        self.tree.check_forward(state, efforts, &[])?;
+        self.evaluate(time, state);
+        self.check_closed()?;
+        self.share(efforts, actuators)
+    }
+
+    /// f = `needed`, at a state whose rows are evaluated.
+    fn share(&self, needed: &[f64], actuators: &[usize]) -> Result<ClosedEfforts> {
+        let nv = self.model.nv();
+        let jacobian = self.work.rows.dense(nv);
         let m = jacobian.rows();
         let mut motions = CompleteOrthogonal::new(m, nv);
         motions.decompose(&jacobian.transpose(), RANK_TOLERANCE, usize::MAX);
@@ -91,7 +112,7 @@ impl ClosedChain {
             for (j, &actuator) in actuators.iter().enumerate() {
                 felt[(k, j)] = z[actuator];
             }
-            y[k] = z.iter().zip(&needed).map(|(z, f)| z * f).sum();
+            y[k] = z.iter().zip(needed).map(|(z, f)| z * f).sum();
             basis.row_mut(k).copy_from_slice(&z);
         }
         let mut shares = CompleteOrthogonal::new(actuators.len(), freedoms);

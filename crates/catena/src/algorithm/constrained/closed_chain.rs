@@ -266,17 +266,23 @@ impl ClosedChain {
 
     /// Number of independent rows at a state, and the singular values of D^(−1/2) U⁻¹ Jᵀ, largest first.
     pub fn rank(&mut self, time: f64, state: &State) -> Result<(usize, Vec<f64>)> {
-        self.tree.check(state)?;
-        self.evaluate(time, state);
-        self.work.factorize_dense(&self.model, &state.q);
-        let factors = &self.work.tree.factors;
-        if let Some(k) = factors.singular_freedom() {
-            return Err(self.tree.singular(k, factors.inverse[k]));
-        }
+        self.decompose(time, state)?;
         let decomposition = &self.work.decomposition;
         let values = decomposition.singular_values();
         finite("the rows of the constraints", &values)?;
         Ok((decomposition.rank(), values))
+    }
+
+    /// Decomposes the rows at a state.
+    pub(super) fn decompose(&mut self, time: f64, state: &State) -> Result<()> {
+        self.tree.check(state)?;
+        self.evaluate(time, state);
+        self.work.factorize_dense(&self.model, &state.q);
+        let factors = &self.work.tree.factors;
+        match factors.singular_freedom() {
+            Some(k) => Err(self.tree.singular(k, factors.inverse[k])),
+            None => Ok(()),
+        }
     }
 
     /// Accelerations and multipliers under efforts and external wrenches (as [`Dynamics::forward`] takes them).
@@ -458,7 +464,8 @@ impl ClosedChain {
     }
 
     /// Largest ξ and ξ̇, and largest ξ̈ relative to the accelerations involved, of the last solution. What stabilisation adds
-    /// to ξ̈ on purpose is not counted.
+    /// to ξ̈ on purpose is not counted, and neither is what no motion can produce of that: dependent rows contradict each other where
+    /// loops are open, by −α ξ̇ − β ξ and by their biases.
     pub fn violations(&self) -> [f64; 3] {
         let work = &self.work;
         let mut second = vec![0.0; work.rows.count()];
@@ -468,10 +475,14 @@ impl ClosedChain {
         for (second, b) in second.iter_mut().zip(&work.right_side) {
             *second = (*second - b) / scale;
         }
+        let mut unmet = largest(&second);
+        if self.stabilisation != Stabilisation::default() {
+            unmet -= unmet.min(work.inconsistency[0] / scale);
+        }
         [
             largest(&work.rows.residual),
             largest(&work.rows.rate),
-            largest(&second),
+            unmet,
         ]
     }
 

@@ -465,6 +465,16 @@ impl CutLoops {
         outside
     }
 
+    /// Removes J w from a change of velocities w.
+    pub(super) fn remove_opening(&mut self, model: &Model, change: &mut [f64]) {
+        let mut opening = vec![0.0; self.rows.count()];
+        self.rows.times(change, &mut opening);
+        self.remove(model, &opening);
+        for (w, correction) in change.iter_mut().zip(&self.correction) {
+            *w += correction;
+        }
+    }
+
     /// Applies the last correction to the accelerations.
     pub(super) fn refine(&mut self) {
         for (vdot, correction) in self.vdot.iter_mut().zip(&self.correction) {

@@ -75,6 +75,19 @@ impl ClosedChain {
         .hint("start nearer to a closed state, or find one with `assemble`"))
     }
 
+    /// Leaves of a change of velocities what keeps the constraints: w ← w − I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ J w.
+    pub(crate) fn keep_along(
+        &mut self,
+        time: f64,
+        state: &State,
+        change: &mut [f64],
+    ) -> Result<()> {
+        self.evaluate(time, state);
+        self.factorize(state)?;
+        self.work.remove_opening(&self.model, change);
+        Ok(())
+    }
+
     /// The velocities alone, at positions whose rows are evaluated.
     pub(crate) fn project_velocities(&mut self, time: f64, state: &mut State) -> Result<()> {
         self.evaluate(time, state);

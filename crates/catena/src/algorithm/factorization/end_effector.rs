@@ -95,6 +95,11 @@ impl<S: Scalar> EndEffector<S> {
         model: &Model<P>,
         factors: &Factorization<S>,
     ) -> Matrix<S> {
+        self.about_point(&factors.joint_block(model, self.body))
+    }
+
+    /// W⁻ᵀ A W⁻¹: an inertia matrix of the free joint's rates as one of t_e.
+    pub fn about_point(&self, block: &Matrix<S>) -> Matrix<S> {
         // columns of W⁻¹: rates of the joint for the unit twists at E
         let mut back = Matrix::zeros(6, 6);
         for k in 0..6 {
@@ -108,7 +113,6 @@ impl<S: Scalar> EndEffector<S> {
                 back[(row, k)] = value;
             }
         }
-        let block = factors.joint_block(model, self.body);
         back.transpose().product(&block.product(&back))
     }
 }
