@@ -17,7 +17,7 @@ from ._ensemble import Ensemble
 from ._reach import Followed, Reached, wanted
 from ._run import Run
 from ._view import Viewer
-from .errors import InputError, NotFinite, ShapeError
+from .errors import InputError, ShapeError
 
 Array = np.ndarray
 PathLike = Union[str, "os.PathLike[str]"]
@@ -875,9 +875,9 @@ class Factorization:
     def __iter__(self) -> Iterator[Array]:
         return iter(self._both())
 
-    def solve(self, b: Any) -> Array:
+    def solve(self, b: Any, *, out: Optional[Array] = None) -> Array:
         """x with I x = b in O(n) for each right-hand side, shapes as in `numpy.linalg.solve`: b (nv,) or (nv, k) for one state,
-        (N, nv) or (N, nv, k) for many.
+        (N, nv) or (N, nv, k) for many. Results are written to `out`, of the same shape, if it is given.
 
         >>> arm = catena.model("stanford")
         >>> q, _ = arm.random(1)
@@ -890,14 +890,28 @@ class Factorization:
         if b.shape[: len(shape)] != shape or b.ndim > len(shape) + 1:
             expected = f"{shape} or {str(shape)[:-1].rstrip(',')}, k)"
             raise ShapeError(f"b has shape {b.shape}, expected {expected}", argument="b", expected=expected, given=str(b.shape))
-        if not np.isfinite(b).all():
-            raise NotFinite("b has numbers that are not finite", argument="b", hint="every number must be finite")
-        vectors = b.ndim == (1 if single else 2)
-        if vectors:
-            b = b[..., np.newaxis]
-        x = self._factors.solve(np.ascontiguousarray(np.swapaxes(b, -1, -2)))
-        x = np.swapaxes(x, -1, -2)
-        return x[..., 0] if vectors else x
+        if out is not None and np.shape(out) != b.shape:
+            raise ShapeError(
+                f"out has shape {np.shape(out)}, expected {b.shape}", argument="out", expected=str(b.shape), given=str(np.shape(out))
+            )
+        if out is not None and not (isinstance(out, np.ndarray) and out.dtype == np.float64):
+            raise InputError("out must be a NumPy array of float64", hint="make it with `np.empty(shape)`")
+        if b.ndim == len(shape):
+            rows = None if out is None else out[..., np.newaxis, :]
+            x = self._factors.solve(b[..., np.newaxis, :], rows)[..., 0, :]
+            return x if out is None else out
+        x = np.swapaxes(self._factors.solve(np.ascontiguousarray(np.swapaxes(b, -1, -2))), -1, -2)
+        if out is None:
+            return x
+        out[...] = x
+        return out
+
+    def _repr_html_(self) -> str:
+        text = _html.escape(repr(self))
+        if self._factors.states is not None or self._nv > 12:
+            return f"<p>{text}</p>"
+        rows = [tuple(f"{number:.4g}" for number in (*u, d)) for u, d in zip(self.U, self.D)]
+        return f"<p>{text}</p>" + html_table(("U",) + ("",) * (self._nv - 1) + ("D",), rows)
 
     def __repr__(self) -> str:
         states = self._factors.states

@@ -1,5 +1,8 @@
 """One state and many in the same call: two routes to every number, shapes, memory."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -278,6 +281,26 @@ def test_many_python_threads(arm, states):
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(8)))
+
+
+def test_factors_in_many_python_threads():
+    """One waits for the factors while another, which has them, waits for the interpreter."""
+    program = """
+import threading
+import numpy as np, catena
+arm = catena.model("chain-7")
+q = np.random.default_rng(0).uniform(-1, 1, (20_000, 7))
+for factors, b in ((arm.factor(q), np.ones((20_000, 7))), (arm.factor(q[0]), np.ones(7))):
+    right, done = factors.solve(b), []
+    def work():
+        done.append(all(np.array_equal(factors.solve(b), right) for _ in range(20)))
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    print(done)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert found.stdout == 2 * f"{[True] * 4}\n", found.stderr
 
 
 def test_what_rolls():
