@@ -332,22 +332,29 @@ class Model(_catena.Model):
 
     # --- results with names ------------------------------------------------------------------------------------------
 
-    def inverse_derivatives(self, q: Any, v: Any = None, a: Any = None, *, wrenches: Any = None) -> InverseDerivatives:
+    def inverse_derivatives(
+        self, q: Any, v: Any = None, a: Any = None, *, wrenches: Any = None, out: Optional[Array] = None
+    ) -> InverseDerivatives:
         """Derivatives of inverse dynamics: `.q`, `.v`, `.a`, (nv, nv) each, or (N, nv, nv) for many states.
 
-        ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes.
+        ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes. `out`, (3, nv, nv) or
+        (N, 3, nv, nv), reuses memory: the three are its parts.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
         """
-        d = self._inverse_derivatives(q, v, a, wrenches)
+        d = self._inverse_derivatives(q, v, a, wrenches, out)
         return InverseDerivatives(d[..., 0, :, :], d[..., 1, :, :], d[..., 2, :, :])
 
     def forward_derivatives(
-        self, q: Any, v: Any = None, tau: Any = None, *, wrenches: Any = None, time: float = 0.0
+        self, q: Any, v: Any = None, tau: Any = None, *, wrenches: Any = None, time: float = 0.0, out: Optional[Array] = None
     ) -> ForwardDerivatives:
         """Derivatives of forward dynamics: `.q`, `.v`, `.tau`, (nv, nv) each, or (N, nv, nv) for many states.
 
         ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes. Of a model with
         loops these are the derivatives of the closed mechanism at a closed state; where constraints are redundant they hold along
-        changes that keep the loops closed. `time` matters to drivers alone.
+        changes that keep the loops closed. `time` matters to drivers alone. `out`, (3, nv, nv) or (N, 3, nv, nv), reuses memory.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> arm = catena.model("stanford")
         >>> q, v = arm.random(1)
@@ -355,7 +362,7 @@ class Model(_catena.Model):
         >>> bool(np.allclose(d.tau @ arm.inertia(q), np.eye(6)))
         True
         """
-        d = self._forward_derivatives(q, v, tau, wrenches, time)
+        d = self._forward_derivatives(q, v, tau, wrenches, time, out)
         return ForwardDerivatives(d[..., 0, :, :], d[..., 1, :, :], d[..., 2, :, :])
 
     def energies(self, q: Any, v: Any = None) -> Energies:

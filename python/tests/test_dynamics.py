@@ -247,6 +247,18 @@ def test_out(arm, states):
     single = np.empty((6, 6))
     assert arm.inertia(q[0], out=single) is single
     close(single, arm.inertia(q[0]))
+    for derivatives in (arm.inverse_derivatives, arm.forward_derivatives):
+        for state in ((q, v, v), (q[0], v[0], v[0])):
+            right = derivatives(*state)
+            parts = np.empty(state[0].shape[:-1] + (3, 6, 6))
+            found = derivatives(*state, out=parts)
+            assert all(np.shares_memory(part, parts) and np.array_equal(part, one) for part, one in zip(found, right))
+    factors, x = arm.factor(q), np.empty((len(q), 6))
+    assert factors.solve(v, out=x) is x
+    assert np.array_equal(x, factors.solve(v))
+    b = np.random.default_rng(2).uniform(-1, 1, (len(q), 6, 2))
+    both = np.empty_like(b)
+    assert factors.solve(b, out=both) is both and np.array_equal(both, factors.solve(b))
 
 
 def test_threads_do_not_change_results(model, states):

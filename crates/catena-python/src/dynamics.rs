@@ -539,7 +539,7 @@ impl PyModel {
     }
 
     /// Derivatives of inverse dynamics: (3, nv, nv) or (N, 3, nv, nv).
-    #[pyo3(signature = (q, v, a, wrenches = None))]
+    #[pyo3(signature = (q, v, a, wrenches = None, out = None))]
     fn _inverse_derivatives<'py>(
         &self,
         py: Python<'py>,
@@ -547,6 +547,7 @@ impl PyModel {
         v: Option<&Bound<'py, PyAny>>,
         a: Option<&Bound<'py, PyAny>>,
         wrenches: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
@@ -560,7 +561,7 @@ impl PyModel {
             let (pushes, zeros) = (wrenches.view(&built), vec![0.0; nv]);
             let (built, size) = (&*built, nv * nv);
             if let (Some(n), true) = (call.states, pushes.is_empty()) {
-                let array = call.results(&[3, nv, nv], None)?;
+                let array = call.results(&[3, nv, nv], out)?;
                 let (q, v, a) = (built.sound(q.all(n)), v.all(n), a.all(n));
                 call.lanes(writable(&array), |batch, states, out| {
                     let (from, to) = (states.start, states.end);
@@ -585,7 +586,7 @@ impl PyModel {
                 return Ok(array);
             }
             let (q, v, a) = (q.view(), v.view(), a.view());
-            filled(&call, &[3, nv, nv], None, |work, k, out| {
+            filled(&call, &[3, nv, nv], out, |work, k, out| {
                 built.put(work, q.row(k), v.row(k));
                 let external = pushes.single(work, k)?;
                 let d = work.dynamics.inverse_derivatives(
@@ -605,7 +606,7 @@ impl PyModel {
     }
 
     /// Derivatives of forward dynamics: (3, nv, nv) or (N, 3, nv, nv).
-    #[pyo3(signature = (q, v, tau, wrenches = None, time = 0.0))]
+    #[pyo3(signature = (q, v, tau, wrenches = None, time = 0.0, out = None))]
     fn _forward_derivatives<'py>(
         &self,
         py: Python<'py>,
@@ -614,6 +615,7 @@ impl PyModel {
         tau: Option<&Bound<'py, PyAny>>,
         wrenches: Option<&Bound<'py, PyAny>>,
         time: f64,
+        out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
@@ -631,7 +633,7 @@ impl PyModel {
             let (built, size) = (&*built, nv * nv);
             if !built.model.constraints().is_empty() {
                 let (q, v, tau) = (q.view(), v.view(), tau.view());
-                return filled(&call, &[3, nv, nv], None, |work, k, out| {
+                return filled(&call, &[3, nv, nv], out, |work, k, out| {
                     built.put(work, q.row(k), v.row(k));
                     let external = pushes.single(work, k)?;
                     let mut chain = built.chain();
@@ -646,7 +648,7 @@ impl PyModel {
                 });
             }
             if let (Some(n), true) = (call.states, pushes.is_empty()) {
-                let array = call.results(&[3, nv, nv], None)?;
+                let array = call.results(&[3, nv, nv], out)?;
                 let (q, v, tau) = (built.sound(q.all(n)), v.all(n), tau.all(n));
                 call.lanes(writable(&array), |batch, states, out| {
                     let (from, to) = (states.start, states.end);
@@ -656,7 +658,7 @@ impl PyModel {
                 return Ok(array);
             }
             let (q, v, tau) = (q.view(), v.view(), tau.view());
-            filled(&call, &[3, nv, nv], None, |work, k, out| {
+            filled(&call, &[3, nv, nv], out, |work, k, out| {
                 built.put(work, q.row(k), v.row(k));
                 let external = pushes.single(work, k)?;
                 let d = work.dynamics.forward_derivatives(
