@@ -1,7 +1,7 @@
 //! Closed chains, the doctor, laws, conformance cases: what is asked of a model at one state.
 
 use crate::array::{Array, Numbers, array};
-use crate::call::{Call, Wrenches};
+use crate::call::{Call, Wrenches, apart};
 use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel};
 use crate::value::to_python;
@@ -252,9 +252,10 @@ impl PyModel {
         let built = self.built(py)?;
         guarded(py, || {
             let guess = situation(py, &built, q, None, None, None)?;
-            let found = py
-                .detach(|| doctor::diagnose(&built.model, time, &guess.state, samples, seed))
-                .map_err(|error| raise(py, &error))?;
+            let found = apart(py, move || {
+                doctor::diagnose(&built.model, time, &guess.state, samples, seed)
+            })?
+            .map_err(|error| raise(py, &error))?;
             Ok((
                 array(py, &found.state.q)?,
                 to_python(py, &diagnosis(&found))?,
@@ -271,11 +272,11 @@ impl PyModel {
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
         guarded(py, || {
-            let laws = py.detach(|| {
+            let laws = apart(py, move || {
                 let mut laws = laws::run(&built.model, states, seed);
                 laws.extend(catena_mechanism::laws::run(&built.model, states, seed));
                 laws
-            });
+            })?;
             let list: Value = laws
                 .iter()
                 .map(|law| {
@@ -339,9 +340,8 @@ fn diagnosis(found: &Diagnosis) -> Value {
 #[pyfunction]
 pub fn verify<'py>(py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
     guarded(py, || {
-        let path = std::path::Path::new(path);
-        let report = py
-            .detach(|| catena_conformance::verify_file(path))
+        let path = std::path::PathBuf::from(path);
+        let report = apart(py, move || catena_conformance::verify_file(&path))?
             .map_err(|error| raise(py, &error))?;
         let quantities: Value = report
             .quantities
