@@ -366,19 +366,31 @@ class Model(_catena.Model):
         return ForwardDerivatives(d[..., 0, :, :], d[..., 1, :, :], d[..., 2, :, :])
 
     def energies(self, q: Any, v: Any = None) -> Energies:
-        """Kinetic, gravitational (zero at the world's origin) and elastic energy, J: numbers, or arrays (N,) for many states."""
+        """Kinetic, gravitational (zero at the world's origin) and elastic energy, J: numbers, or arrays (N,) for many states.
+
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+        """
         m = self._mechanical(q, v)
         if m.ndim == 1:
             return Energies(float(m[0]), float(m[1]), float(m[2]))
         return Energies(m[..., 0], m[..., 1], m[..., 2])
 
     def momenta(self, q: Any, v: Any = None) -> Momenta:
-        """Momentum about the world's origin (angular first), mass, mass centre and its velocity; world axes."""
+        """Momentum about the world's origin (angular first), mass, mass centre and its velocity; world axes.
+
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+        """
         m = self._mechanical(q, v)
         return Momenta(m[..., 3:9], float(self.mass), m[..., 10:13], m[..., 13:16])
 
     def centroidal(self, q: Any, v: Any = None) -> Centroidal:
-        """The centroidal momentum matrix A with h = A v about the mass centre (angular first, world axes), its rate, and more."""
+        """The centroidal momentum matrix A with h = A v about the mass centre (angular first, world axes), its rate, and more.
+
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+        """
         c, nv = self._centroidal(q, v), self.nv
         rest, shape = c[..., 12 * nv :], c.shape[:-1]
         return Centroidal(
@@ -392,6 +404,8 @@ class Model(_catena.Model):
 
     def kinematics(self, q: Any, v: Any = None, a: Any = None) -> Kinematics:
         """Pose, velocity and acceleration of every link and frame, by name (angular first, world axes, at the frame's origin).
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> arm = catena.model("stanford")
         >>> motion = arm.kinematics(*arm.random(1))
@@ -401,12 +415,16 @@ class Model(_catena.Model):
         return Kinematics(self.frames, self._kinematics(q, v, a))
 
     def operational_inertia(self, q: Any, frame: str) -> Array:
-        """Λ = (J I⁻¹ Jᵀ)⁻¹ of a link or frame, (6, 6) or (N, 6, 6), angular first, world axes. Refused where it does not exist."""
+        """Λ = (J I⁻¹ Jᵀ)⁻¹ of a link or frame, (6, 6) or (N, 6, 6), angular first, world axes. Refused where it does not exist.
+
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
+        """
         return self._operational(q, frame)[..., 1, :, :]
 
 
     def factor(self, q: Any) -> "Factorization":
         """I(q) = U D Uᵀ, U unit upper triangular, D diagonal, as an object that solves: `U, D = arm.factor(q)` works, too.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
 
         >>> arm = catena.model("stanford")
         >>> q, _ = arm.random(1)
@@ -418,6 +436,8 @@ class Model(_catena.Model):
 
     def denoc(self, q: Any, v: Any = None) -> "Complement":
         """The decoupled natural orthogonal complement at one state: twists of all mass centres are N v, N = N_l N_d, world axes.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> arm = catena.model("stanford")
         >>> q, v = arm.random(1)
@@ -432,6 +452,7 @@ class Model(_catena.Model):
     def linearize(self, q: Any, tau: Any = None, *, hold: bool = False) -> "Linearisation":
         """An equilibrium near q under the efforts `tau` (zero if left out), the linear equations about it and their modes: trees and
         closed chains. With `hold`, about q itself under the efforts that hold it.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
 
         >>> arm = catena.model("planar3")
         >>> linear = arm.linearize([0.1, 0.2, 0.3], hold=True)
@@ -461,6 +482,8 @@ class Model(_catena.Model):
     def linearize_motion(self, q: Any, v: Any = None, tau: Any = None) -> "SteadyMotion":
         """The linear equations about a steady motion that passes q with constant velocities v under the efforts `tau`, and their modes: of what
         rolls, and of anything else that goes on for ever.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> bicycle = catena.model("bicycle")
         >>> straight = bicycle.linearize_motion([0, 0, 0.3, 1, 0, 0, 0, 0, 0, 0], [6, 0, 0, 0, 0, 0, 6 / 0.3, 0, 6 / 0.35])
@@ -531,6 +554,8 @@ class Model(_catena.Model):
         "frame.tool.*", "joint.*", "forces", "sensors" …
 
         Control-C stops it. What a function raises ends the run and is raised here, with the samples so far as `error.run`.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> run = catena.model("planar3").simulate([0.1, 0.2, 0.3], duration=1.0, rtol=1e-10)
         >>> run.q.shape, run.audit.kept
@@ -625,6 +650,8 @@ class Model(_catena.Model):
 
         The bits of a member depend on nothing but its own numbers. Members that need dry friction, loops, couplings, force elements or
         implicit methods run one by one, as `simulate` does it; the result says why. A member that fails is in `failures`.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> falls = catena.model("stanford").ensemble(np.linspace(0, 1, 600).reshape(100, 6), duration=0.5)
         >>> falls.q.shape, falls.one_by_one, bool(abs(falls.energy_error).max() < 1e-5)
@@ -652,6 +679,7 @@ class Model(_catena.Model):
         `targets` maps names of links or frames to poses (4, 4) or positions (3,) in the world; `centre` is wanted of the mass centre.
         Joints stay within their limits, loops closed. The result says whether it `converged`; `residual` is what is left, in m and
         rad.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
 
         >>> arm = catena.model("stanford")
         >>> q, _ = arm.random(1)
@@ -682,6 +710,8 @@ class Model(_catena.Model):
         `t` (T,) are times, `targets` maps names of links or frames to poses (T, 4, 4) or positions (T, 3), `centre` is (T, 3). Each
         instant is looked for from the one before, as by `reach`, and the first one from `start`. Velocities and accelerations are
         those of polynomials through five neighbouring positions: instants must be close enough for that.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> arm = catena.model("stanford")
         >>> t = np.linspace(0, 1, 101)
@@ -716,6 +746,8 @@ class Model(_catena.Model):
 
     def assemble(self, q: Any, v: Any = None, *, hold: Sequence[str] = (), time: float = 0.0) -> "Assembled":
         """A closed state near a guess: `.q`, `.v`, and what was done. `hold` names joints or freedoms that stay as they are.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> bar = catena.model("four-bar-1")
         >>> closed = bar.assemble([1.2, -1.1, 1.3], hold=[bar.freedoms[0]])
@@ -731,6 +763,8 @@ class Model(_catena.Model):
         """Accelerations and what the joints carry at one state: `.joints` and `.constraints` map names to (6,), moment first, world
         axes, on the child about its origin. Where rows depend on each other, `sharing` is "all-joints" (the shortest vector of all
         loads) or "constraints".
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
         """
         r = self._loads(q, v, tau, wrenches, sharing, time)
         return Loads(
@@ -754,6 +788,8 @@ class Model(_catena.Model):
     ) -> "Loads":
         """The same by a formulation of Mufti's: "lagrangian", "constraint-forces", "rotational", "augmented-bodies",
         "relative-rates", "null-space", "tree-null-space", "cut-loops", "along-tree", "qr", "svd", "proximal"; by the one that suits if none is named.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
         """
         r = self._formulation(q, v, tau, wrenches, formulation, time)
         return Loads(
@@ -767,6 +803,7 @@ class Model(_catena.Model):
 
     def doctor(self, q: Any = None, *, samples: int = 8, seed: int = 1, time: float = 0.0) -> "Diagnosis":
         """What is wrong with a mechanism near a position: freedoms, dependent rows, loads that are not determined, what to change.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
 
         >>> print(catena.model("four-bar-1").doctor([1.2, -1.2, 1.2]).freedoms)
         1

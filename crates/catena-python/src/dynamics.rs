@@ -246,6 +246,8 @@ impl PyModel {
     ///
     /// Arguments as for `inverse`: one state or rows of many, zeros for what is left out, wrenches (moment, force) in world axes
     /// at the frame's origin. Loops of the model are kept closed; `time` matters to drivers alone.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     ///
     /// >>> arm = catena.model("stanford")
     /// >>> q = arm.neutral()
@@ -278,6 +280,7 @@ impl PyModel {
     /// --
     ///
     /// The generalized inertia matrix I(q), (nv, nv) or (N, nv, nv), rotor inertias on its diagonal.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     ///
     /// >>> arm = catena.model("stanford")
     /// >>> I = arm.inertia(arm.neutral())
@@ -317,6 +320,7 @@ impl PyModel {
     /// --
     ///
     /// I(q)⁻¹ in O(n²), (nv, nv) or (N, nv, nv). To solve with it, `factor` is better.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     #[pyo3(signature = (q, *, out = None))]
     fn inverse_inertia<'py>(
         &self,
@@ -334,6 +338,8 @@ impl PyModel {
     ///
     /// The matrix C(q, v), (nv, nv) or (N, nv, nv): C v are the centrifugal and Coriolis efforts, and dI/dt − 2 C is
     /// skew-symmetric.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     #[pyo3(signature = (q, v, *, out = None))]
     fn coriolis<'py>(
         &self,
@@ -351,6 +357,7 @@ impl PyModel {
     /// --
     ///
     /// Efforts that hold the system still against gravity and springs, (nv,) or (N, nv).
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     #[pyo3(signature = (q, *, out = None))]
     fn gravity<'py>(
         &self,
@@ -375,6 +382,8 @@ impl PyModel {
     ///
     /// Jacobian of a link or frame, (6, nv) or (N, 6, nv): J v is its angular velocity, then the velocity of its origin, in world
     /// axes.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     ///
     /// >>> arm = catena.model("stanford")
     /// >>> arm.jacobian(arm.neutral(), arm.frames[-1]).shape
@@ -415,6 +424,8 @@ impl PyModel {
     /// --
     ///
     /// dJ/dt v of a link or frame, (6,) or (N, 6): its acceleration while all v̇ are zero; angular first, world axes.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     #[pyo3(signature = (q, v, frame, *, out = None))]
     fn jacobian_rate<'py>(
         &self,
@@ -448,6 +459,7 @@ impl PyModel {
     ///
     /// Pose of a link or frame in the world, (4, 4) or (N, 4, 4): its rotation takes components in the frame to components in the
     /// world, its last column is the frame's origin.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     #[pyo3(signature = (q, frame, *, out = None))]
     fn pose<'py>(
         &self,
@@ -495,6 +507,8 @@ impl PyModel {
     /// Y with τ = Y π, (nv, 10 n) or (N, nv, 10 n): efforts as a linear function of the inertial parameters of the n bodies, ten
     /// each: m, m c (3), then Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the body's origin, in body axes (see `inertial_parameters`).
     /// Rotors, springs, damping and friction are not in Y π.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     ///
     /// >>> arm = catena.model("stanford")
     /// >>> q = arm.neutral()
@@ -799,6 +813,7 @@ impl PyModel {
     /// --
     ///
     /// Positions with every coordinate zero and quaternions at identity, (nq,).
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     fn neutral<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         guarded(py, || {
@@ -813,6 +828,8 @@ impl PyModel {
     ///
     /// The state (q, v) that the model itself begins with: neutral and at rest, unless its joints name a start. It need not close
     /// the loops of a mechanism; then it is a guess for `assemble`.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     fn start<'py>(&self, py: Python<'py>) -> PyResult<(Array<'py>, Array<'py>)> {
         let built = self.built(py)?;
         guarded(py, || pair(py, &State::start(&built.model)))
@@ -822,6 +839,8 @@ impl PyModel {
     /// --
     ///
     /// A random state (q, v): angles in ±π and lengths in ±1 m, within limits where there are some; velocities in ±1.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     #[pyo3(signature = (seed = 0))]
     fn random<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<(Array<'py>, Array<'py>)> {
         let built = self.built(py)?;
@@ -833,6 +852,8 @@ impl PyModel {
     ///
     /// q ⊕ δ, (nq,) or (N, nq): moves every joint along δ, a velocity times a time. Plain coordinates add; a quaternion is
     /// followed by a rotation about the child's axes, and stays of unit length.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     #[pyo3(signature = (q, delta, *, out = None))]
     fn step<'py>(
         &self,
