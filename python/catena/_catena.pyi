@@ -29,6 +29,7 @@ class Model:
         actuators: Optional[Sequence[str]] = None,
         time: float = 0.0,
         out: Optional[Array] = None,
+        formulation: Optional[str] = None,
     ) -> Array: ...
     def forward(
         self,

@@ -530,6 +530,15 @@ class Model(_catena.Model):
         rate: Optional[float] = None,
         record: Union[str, Sequence[str]] = (),
         restitution: Union[None, float, Mapping[str, float]] = None,
+        base: Union[str, Sequence[str]] = (),
+        unlimited: bool = True,
+        newton: Optional[str] = None,
+        coordinates: Optional[str] = None,
+        max_order: Optional[int] = None,
+        formulation: Optional[str] = None,
+        alpha: Optional[float] = None,
+        beta: Optional[float] = None,
+        verify: Optional[float] = None,
     ) -> Run:
         """Moves the model in time from one state, with an audit of energy, momentum and residuals at the end.
 
@@ -552,6 +561,16 @@ class Model(_catena.Model):
         progress: a function (t, duration) called now and then, or True for a bar of tqdm, where that is installed.
         record: names of further columns of `run.to_dict()` and of saved runs, with `*` for anything, as of `catena simulate --record`:
         "frame.tool.*", "joint.*", "forces", "sensors" …
+        base: how the base moves, as of `catena simulate --base`: "move:vx,vy,vz" (m/s), "accelerate:ax,ay,az" (m/s²), "turn:wx,wy,wz"
+        (rad/s), "shake:dx,dy,dz,HZ" (m), "swing:rx,ry,rz,HZ" (rad), in world axes, one or several; or a file of poses, "poses.csv".
+        unlimited: False lets the model's actuators (or the limits of its joints) limit the efforts of the control, and delay them.
+        closing: how loops stay closed, "projection" or "baumgarte" with `alpha` in 1/s and `beta` in 1/s² (default: critical damping).
+        formulation: accelerations of every step by one of the formulations that `solve` knows.
+        Of "bdf": max_order 1 to 5; coordinates "joints" or "bodies" (the default of models with loops); newton, how its linear systems are
+        solved: "tree" (O(n)) or "dense" in joints; "index-2", "index-3" or "stabilised" in bodies; for a chain of ball joints in the
+        implicit equations of LINPEN "numerical-full", "exact-full", "reduced" or "linear".
+        verify: the error allowed at the end; it is estimated by a second run at a hundredth of the tolerances (or a quarter of the step) and
+        added to the audit.
 
         Control-C stops it. What a function raises ends the run and is raised here, with the samples so far as `error.run`.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
@@ -578,6 +597,24 @@ class Model(_catena.Model):
                     hint="the last sample is the end of the run; choose another interval or duration",
                 )
         method = method or "dop853"
+        if verify is not None:
+            if not (np.isfinite(verify) and verify > 0):
+                raise InputError(f"verify must be a positive error, not {verify}")
+            if rate is not None and callable(control):
+                raise InputError(
+                    "verify: a function that is asked at a rate may remember the first run",
+                    hint="compare two runs with other steps, or use a control without Python",
+                )
+        for name, number, unit in (("alpha", alpha, "1/s"), ("beta", beta, "1/s²")):
+            if number is not None and not (np.isfinite(number) and number > 0):
+                raise InputError(f"{name} must be a positive number of {unit}, not {number}")
+        for name, text in (("newton", newton), ("coordinates", coordinates), ("formulation", formulation)):
+            if text is not None and not isinstance(text, str):
+                raise InputError(f"{name} must be a name, not {text!r}")
+        if max_order is not None and (isinstance(max_order, bool) or max_order not in range(1, 6)):
+            raise InputError(f"max_order must be a whole number from 1 to 5, not {max_order!r}")
+        if not unlimited and control is None:
+            raise InputError("unlimited=False: there is no control whose efforts actuators could limit")
         if closing not in ("projection", "baumgarte"):
             raise InputError(f"closing cannot be {closing!r}", hint='it is "projection" or "baumgarte"')
         if isinstance(limits, (bool, np.bool_)):
@@ -609,6 +646,17 @@ class Model(_catena.Model):
                 wrenches, checked, limits, list(stop), progress, closing, compile, rate,
                 [record] if isinstance(record, str) else list(record),
                 restitution,
+                {
+                    "base": [base] if isinstance(base, str) else list(base),
+                    "limited": not unlimited,
+                    "newton": newton,
+                    "coordinates": coordinates,
+                    "max_order": None if max_order is None else int(max_order),
+                    "formulation": formulation,
+                    "alpha": None if alpha is None else float(alpha),
+                    "beta": None if beta is None else float(beta),
+                    "verify": None if verify is None else float(verify),
+                },
             )
         finally:
             if bar is not None:

@@ -7,6 +7,7 @@ use crate::model::{Built, PyModel};
 use catena::error::Result;
 use catena::spatial::Pose;
 use catena::{Matrix, State};
+use catena_mechanism::Mechanism;
 use pyo3::prelude::*;
 
 /// The numbers of a row, zeros if it was left out.
@@ -158,7 +159,7 @@ fn pair<'py>(py: Python<'py>, state: &State) -> PyResult<(Array<'py>, Array<'py>
 
 #[pymethods]
 impl PyModel {
-    /// inverse(q, v=None, a=None, *, wrenches=None, actuators=None, time=0.0, out=None)
+    /// inverse(q, v=None, a=None, *, wrenches=None, actuators=None, time=0.0, out=None, formulation=None)
     /// --
     ///
     /// Efforts τ that produce the accelerations `a`: I(q) a + C(q, v) v + g(q) + passive(q, v) − Jᵀ w.
@@ -168,7 +169,8 @@ impl PyModel {
     /// frame's origin. Free joints: q is x, y, z and a quaternion (w, x, y, z); v is ẋ, ẏ, ż in world axes, then ω in the
     /// body's. SI units, radians.
     ///
-    /// A model with loops needs `actuators`, names of the freedoms with motors; the others get no effort.
+    /// A model with loops needs `actuators`, names of the freedoms with motors; the others get no effort. `formulation` names one of the
+    /// formulations that `compare` lists, instead of the recursion.
     ///
     /// >>> arm = catena.model("stanford")
     /// >>> tau = arm.inverse(arm.neutral())
@@ -176,7 +178,7 @@ impl PyModel {
     /// True
     /// >>> arm.inverse(np.zeros((1000, 6)), np.zeros(6), np.ones(6)).shape
     /// (1000, 6)
-    #[pyo3(signature = (q, v = None, a = None, *, wrenches = None, actuators = None, time = 0.0, out = None))]
+    #[pyo3(signature = (q, v = None, a = None, *, wrenches = None, actuators = None, time = 0.0, out = None, formulation = None))]
     fn inverse<'py>(
         &self,
         py: Python<'py>,
@@ -187,6 +189,7 @@ impl PyModel {
         actuators: Option<Vec<String>>,
         time: f64,
         out: Option<&Bound<'py, PyAny>>,
+        formulation: Option<&str>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
@@ -196,7 +199,9 @@ impl PyModel {
                 Numbers::or_zero(py, "v", v, nv)?,
                 Numbers::or_zero(py, "a", a, nv)?,
             ];
-            if built.model.constraints().is_empty() && actuators.is_none() {
+            let way = crate::mechanism::formulation(py, formulation)?;
+            let is_tree = built.model.constraints().is_empty() && actuators.is_none();
+            if is_tree && way.is_none() {
                 return Self::dynamics(py, &built, Way::Inverse, numbers, wrenches, time, out);
             }
             if built.model.couplings().is_some() {
@@ -206,10 +211,14 @@ impl PyModel {
                         "model `{}` has couplings and no loops: every independent freedom has its own effort",
                         built.model.name()
                     ),
-                    "leave `actuators` out",
+                    "leave `actuators` and `formulation` out",
                 ));
             }
-            let Some(actuators) = actuators else {
+            let actuators: Vec<usize> = if let Some(names) = actuators {
+                built.freedoms(py, &names)?
+            } else if is_tree {
+                (0..nv).collect()
+            } else {
                 return Err(refuse(
                     py,
                     &format!(
@@ -219,7 +228,6 @@ impl PyModel {
                     "name them: `inverse(q, v, a, actuators=[\"crank_joint\"])`",
                 ));
             };
-            let actuators = built.freedoms(py, &actuators)?;
             let wrenches = Wrenches::new(py, &built, wrenches)?;
             let [q, v, a] = &numbers;
             let arguments = [q, v, a].into_iter().chain(wrenches.numbers()).collect();
@@ -229,8 +237,14 @@ impl PyModel {
             filled(&call, &[nv], out, |work, k, out| {
                 built.put(work, q.row(k), v.row(k));
                 let external = pushes.single(work, k)?;
-                let mut chain = built.chain();
                 let vdot = or(a.row(k), &work.zeros);
+                if let Some(way) = way {
+                    let mut mechanism = Mechanism::driving(&built.model, &actuators)?;
+                    let efforts = mechanism.efforts(way, time, &work.state, vdot, &external)?;
+                    out.copy_from_slice(&efforts);
+                    return Ok(());
+                }
+                let mut chain = built.chain();
                 let found = chain.inverse(time, &work.state, vdot, &external, &actuators);
                 built.keep_chain(chain);
                 out.copy_from_slice(&found?.efforts);

@@ -75,6 +75,18 @@ pub fn situation<'py>(
     })
 }
 
+/// The formulation of this name, if one is asked for.
+pub fn formulation(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Formulation>> {
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let known = || Formulation::ALL.map(Formulation::name).join(", ");
+    Formulation::named(name).map(Some).ok_or_else(|| {
+        let message = format!("there is no formulation `{name}`");
+        refuse(py, &message, &format!("known are {}", known()))
+    })
+}
+
 #[pymethods]
 impl PyModel {
     /// A closed state near a guess: q, v, and what was done.
@@ -185,17 +197,7 @@ impl PyModel {
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
         guarded(py, || {
-            let formulation = match formulation {
-                None => None,
-                Some(name) => Some(Formulation::named(name).ok_or_else(|| {
-                    let known = Formulation::ALL.map(Formulation::name).join(", ");
-                    refuse(
-                        py,
-                        &format!("there is no formulation `{name}`"),
-                        &format!("known are {known}"),
-                    )
-                })?),
-            };
+            let formulation = self::formulation(py, formulation)?;
             let at = situation(py, &built, q, v, tau, wrenches)?;
             let built = built.whole();
             let mut mechanism = Mechanism::new(&built.model);
