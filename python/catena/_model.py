@@ -5,6 +5,7 @@ from __future__ import annotations
 import html as _html
 import json
 import os
+import re
 import tempfile
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -15,7 +16,7 @@ from ._control import Control
 from ._convert import numbers
 from ._ensemble import Ensemble
 from ._reach import Followed, Reached, wanted
-from ._run import Run
+from ._run import Run, html_table
 from ._view import Viewer
 from .errors import InputError, ShapeError
 
@@ -1140,6 +1141,16 @@ class Diagnosis:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        words = {
+            "freedoms": "freedoms",
+            "tree_freedoms": "freedoms of the tree",
+            "rows": "rows of constraints",
+            "redundant": "rows that depend on others",
+        }
+        findings = "".join(f"<li>{_html.escape(line)}</li>" for line in str(self).splitlines())
+        return html_table(tuple(words.values()), [tuple(str(self.record[key]) for key in words)]) + f"<ul>{findings}</ul>"
+
 
 class Law(NamedTuple):
     """A law, the two routes compared, the worst relative residual, what is allowed, and whether it holds."""
@@ -1164,6 +1175,12 @@ class Laws(list):
             f"{'ok   ' if law.holds else 'FAILS'} {law.residual:8.1e} of {law.tolerance:.1e}  {law.law} ({law.routes})" for law in self
         )
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (law.law, law.routes, f"{law.residual:.1e}", f"{law.tolerance:.1e}", "ok" if law.holds else "FAILS") for law in self
+        ]
+        return html_table(("law", "routes", "residual, relative", "allowed", ""), rows)
+
 
 class Equations(str):
     """Equations of motion as text, shown as mathematics in notebooks."""
@@ -1180,6 +1197,13 @@ class Equations(str):
 
     def _repr_html_(self) -> Optional[str]:
         return str(self) if self.format == "html" else None
+
+    def _repr_latex_(self) -> Optional[str]:
+        if self.format != "latex":
+            return None
+        # a page shows formulas, not documents
+        blocks = re.findall(r"\\begin\{align\*\}(.*?)\\end\{align\*\}", self, re.DOTALL)
+        return "\n\n".join(f"$$\n\\begin{{aligned}}{block}\\end{{aligned}}\n$$" for block in blocks)
 
 
 def _count(name: str, value: Any) -> int:
