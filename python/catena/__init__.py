@@ -17,6 +17,7 @@ if "free-threading build" in _sys.version:
     )
 
 from . import convert, errors
+from ._ask import optimize
 from ._catena import __version__, set_threads, threads
 from ._control import Control, computed_torque, gravity_compensation, pd, plane, reaches, sine, table, with_sensors
 from ._ensemble import Ensemble
@@ -39,6 +40,7 @@ from ._model import (
     Loads,
     Model,
     Momenta,
+    Rerooted,
     SteadyMotion,
     load,
     loads,

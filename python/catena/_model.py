@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 
 from . import _catena
+from ._ask import arrays, at_state, row, state_options
 from ._control import Control
 from ._convert import numbers
 from ._ensemble import Ensemble
@@ -921,6 +922,68 @@ class Model(_catena.Model):
         """
         return Laws([Law(**law) for law in self._check(states, seed)])
 
+    def space(self, q: Any, v: Any = None, *, point: Optional[Sequence[float]] = None, frame: Optional[str] = None) -> Dict[str, Any]:
+        """A robot that floats freely, in the variables of Saha's paper, at one state: v = (t_e; θ̇), t_e the twist (ω; ṙ) of a point E of the
+        root link, world axes.
+
+        `I_e`, `I_em`, `I_m`: blocks of the inertia matrix; `I_e_hat`, `alpha_e`, `U_m`, `m_hat`: of its factors I = U D Uᵀ; the generalized
+        Jacobian and the inertia Λ of a `frame` (default: the last); the centroidal matrix and the momentum. Arrays by name, SI units, as
+        `catena space` prints them. E is `point`, in m and the axes of the root link (default: its mass centre).
+        q is x, y, z, a quaternion (w, x, y, z) from body to world, and the joints.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+
+        >>> robot = catena.model("space-robot")
+        >>> found = robot.space(robot.neutral())
+        >>> found["I_e"].shape, found["I_em"].shape
+        ((6, 6), (6, 6))
+        """
+        options = [] if point is None else [f"--point={row('point', point, 3)}"]
+        if frame is not None:
+            options += ["--frame", frame]
+        return arrays(at_state(self, "space", state_options(self, q, v), options))
+
+    def barycentres(self, q: Any, v: Any = None) -> Dict[str, Any]:
+        """Augmented bodies of a tree that floats freely, at one state: `barycentres` (bodies, 3) in m, vectors `D` (bodies, bodies, 3) in m
+        and tensors `K` (bodies, …) in kg·m², world axes, as `catena barycentres` prints them.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+
+        >>> robot = catena.model("space-robot")
+        >>> robot.barycentres(robot.neutral())["barycentres"].shape
+        (7, 3)
+        """
+        return arrays(at_state(self, "barycentres", state_options(self, q, v)))
+
+    def compare(self, q: Any, v: Any = None, tau: Any = None) -> Dict[str, Dict[str, Any]]:
+        """Accelerations and loads at one state by every formulation: by name the accelerations `a`, the multipliers, rank and condition, the
+        number of operations, and how far motion and loads are from those of cut loops, as `catena compare` prints them; `refused` tells why
+        a formulation has no answer.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+
+        >>> found = catena.model("four-bar-1").compare([1.2, -1.2, 1.2])
+        >>> all(one["motion_difference"] < 1e-9 for one in found.values() if "refused" not in one)
+        True
+        """
+        return arrays(at_state(self, "compare", state_options(self, q, v, tau))["formulations"])
+
+    def rerooted(self, link: str, q: Any = None, v: Any = None) -> "Rerooted":
+        """The model of a tree that floats freely, numbered from another link: the free joint moves there, the joints between are reversed.
+        With one state q (nq,), v (nv,) also that state in the new coordinates.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+
+        >>> robot = catena.model("space-robot")
+        >>> q, v = robot.random(1)
+        >>> new = robot.rerooted("link6", q, v)
+        >>> bool(np.allclose(new.model.pose(new.q, "tool"), robot.pose(q, "tool")))
+        True
+        """
+        copy = type(self)(self.name)
+        state = copy._reroot(self, link, q, v)
+        return Rerooted(copy, *(state or (None, None)))
+
     def conformance_case(self, name: str, *, states: int = 3, seed: int = 1) -> str:
         """A conformance case of this model as JSON, for other programs to be compared with."""
         return self._case(name, states, seed)
@@ -935,6 +998,14 @@ class Model(_catena.Model):
         document = json.loads(self.to_json())
         document.pop("constraint", None)
         return loads(json.dumps(document), "json")
+
+
+class Rerooted(NamedTuple):
+    """A model numbered from another link, and a state in its coordinates: q (nq,), v (nv,), None where none was given."""
+
+    model: Model
+    q: Optional[Array]
+    v: Optional[Array]
 
 
 class Factorization:

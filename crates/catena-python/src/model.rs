@@ -1,8 +1,11 @@
 //! The class `Model`: where a model comes from, what it is made of, and the workspaces kept for it.
 
+use crate::array::{Array, array};
 use crate::error::{guarded, raise, refuse};
+use crate::mechanism::situation;
 use crate::value::{from_python, to_python};
 use catena::algorithm::constrained::ClosedChain;
+use catena::algorithm::kinematics::Rerooted;
 use catena::error::{Error, Place, Result};
 use catena::model::{FrameInfo, Model, embedded};
 use catena::native::{Compiled, Kernel};
@@ -574,6 +577,34 @@ impl PyModel {
                 .unwrap_or_else(PoisonError::into_inner);
             self.become_(source, built);
             Ok(())
+        })
+    }
+
+    /// Becomes another model numbered from this link; q and v of the other one go out in the new coordinates.
+    #[pyo3(signature = (other, link, q, v))]
+    fn _reroot<'py>(
+        &self,
+        py: Python<'py>,
+        other: &Bound<'py, PyModel>,
+        link: &str,
+        q: Option<&Bound<'py, PyAny>>,
+        v: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<(Array<'py>, Array<'py>)>> {
+        let built = other.get().built(py)?;
+        guarded(py, || {
+            let builder = other.get().builder().map_err(|error| raise(py, &error))?;
+            let rerooted = Rerooted::new(&builder, link)
+                .map_err(|error| crate::error::raise_as(py, "InputError", &error))?;
+            let state = match q {
+                None => None,
+                Some(q) => Some(situation(py, &built, q, v, None, None)?.state),
+            };
+            let source = Source::Builder(Box::new(rerooted.builder().clone()));
+            self.become_(source, Some(Arc::new(Built::new(rerooted.after().clone()))));
+            let moved = state.map(|state| rerooted.state(&state));
+            moved
+                .map(|state| Ok((array(py, &state.q)?, array(py, &state.v)?)))
+                .transpose()
         })
     }
 
