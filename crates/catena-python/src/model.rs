@@ -48,6 +48,8 @@ pub struct Built {
     /// First coordinates of the quaternions.
     pub quaternions: Vec<usize>,
     whole: OnceLock<Arc<Built>>,
+    /// The model as it is stored with runs.
+    document: OnceLock<Arc<Value>>,
 }
 
 /// What one state needs.
@@ -77,6 +79,7 @@ impl Built {
             batches: Mutex::default(),
             chains: Mutex::default(),
             whole: OnceLock::new(),
+            document: OnceLock::new(),
         }
     }
 
@@ -279,6 +282,15 @@ impl PyModel {
             *kept = Some(Arc::clone(&built));
             Ok(built)
         })
+    }
+
+    /// The model as it is stored with runs: written once.
+    pub fn document(&self, py: Python<'_>, built: &Built) -> PyResult<Arc<Value>> {
+        if let Some(document) = built.document.get() {
+            return Ok(Arc::clone(document));
+        }
+        let made = Arc::new(serde_json::from_str(&self.to_json(py)?).unwrap_or_default());
+        Ok(Arc::clone(built.document.get_or_init(|| made)))
     }
 
     /// The links and joints.

@@ -1,7 +1,7 @@
 //! Motion in time: a simulation that Python can drive, watch and interrupt.
 
 use crate::array::{Array, Numbers, plain, results, writable, wrong_shape};
-use crate::call::Wrenches;
+use crate::call::{Wrenches, apart};
 use crate::error::{guarded, raise, refuse};
 use crate::mechanism::formulation;
 use crate::model::{Built, PyModel};
@@ -580,6 +580,8 @@ pub struct RunData {
     built: Arc<Built>,
     samples: Vec<Sample>,
     layout: Layout,
+    /// The model, and what else the run was made with.
+    document: Arc<Value>,
     metadata: Value,
     audit: Value,
     finished: bool,
@@ -639,6 +641,7 @@ impl PyModel {
             let call = crate::call::Call::new(py, &built, vec![&q, &v])?;
             let start = State::new(&built.model, &q.all(1), &v.all(1))
                 .map_err(|error| call.explained(&error, 0))?;
+            let document = self.document(py, &built)?;
             // the run has all coordinates of the tree
             let start = start.of_tree(&built.model);
             let built = built.whole();
@@ -745,12 +748,11 @@ impl PyModel {
                     None => return Err(raise(py, &error)),
                     // a function has raised at the start
                     Some(raised) => {
-                        let run = RunData::empty(&built, plain);
+                        let run = RunData::empty(&built, document, plain);
                         return Ok((run, Some(raised.into_value(py).into_any())));
                     }
                 },
             };
-            metadata["model"] = serde_json::from_str(&self.to_json(py)?).unwrap_or_default();
             let mut samples = Vec::new();
             let done = to_the_end(
                 py,
@@ -792,9 +794,15 @@ impl PyModel {
             if let (Some(allowed), Some(last), true, None) =
                 (sharp, samples.last(), finished, &ended)
             {
+                let (of, end) = (Arc::clone(&built), last.state.clone());
                 let again =
-                    || verified_error(&built.model, &start, &inputs_again, &options, &last.state);
-                match py.detach(again) {
+                    move || verified_error(&of.model, &start, &inputs_again, &options, &end);
+                // a function of Python is not left behind in another thread
+                let found = match asks {
+                    true => py.detach(again),
+                    false => apart(py, again)?,
+                };
+                match found {
                     Ok(error) => audit.verify(error, allowed, last.time),
                     Err(error) => {
                         ended = Some(taken(&raised).unwrap_or_else(|| raise(py, &error)));
@@ -806,6 +814,7 @@ impl PyModel {
                 built: Arc::clone(&built),
                 samples,
                 layout,
+                document,
                 metadata,
                 audit,
                 finished,
@@ -912,11 +921,12 @@ fn to_the_end(
 
 impl RunData {
     /// A run that did not begin.
-    fn empty(built: &Arc<Built>, layout: Layout) -> Self {
+    fn empty(built: &Arc<Built>, document: Arc<Value>, layout: Layout) -> Self {
         RunData {
             built: Arc::clone(built),
             samples: Vec::new(),
             layout,
+            document,
             metadata: json!({
                 "made_in": "Python", "model_name": built.model.name(), "finished": false,
             }),
@@ -937,6 +947,13 @@ impl RunData {
             self.layout.append_row(&mut dynamics, sample, &mut rows)?;
         }
         Ok(rows)
+    }
+
+    /// What the run was made with, the model among it.
+    fn all_metadata(&self) -> Value {
+        let mut metadata = self.metadata.clone();
+        metadata["model"] = Value::clone(&self.document);
+        metadata
     }
 
     /// A matrix with a row for each sample.
@@ -1021,7 +1038,7 @@ impl RunData {
     /// What the run was made with.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &self.metadata)
+        to_python(py, &self.all_metadata())
     }
 
     /// Was the end reached?
@@ -1061,7 +1078,7 @@ impl RunData {
         guarded(py, || {
             let header = Header {
                 columns: self.layout.columns(&self.built.model),
-                metadata: self.metadata.clone(),
+                metadata: self.all_metadata(),
             };
             py.detach(|| -> Result<()> {
                 let mut writer = RunWriter::create(std::path::Path::new(path), &header, overwrite)?;
