@@ -9,7 +9,15 @@ True
 Units are SI and radians; angular parts come first in twists and wrenches; quaternions are (w, x, y, z).
 """
 
+import sys as _sys
+
+if "free-threading build" in _sys.version:
+    raise ImportError(
+        "catena does not support builds of Python without the global lock (free-threaded); use an ordinary build, python3.14 instead of python3.14t"
+    )
+
 from . import convert, errors
+from ._ask import optimize
 from ._catena import __version__, set_threads, threads
 from ._control import Control, computed_torque, gravity_compensation, pd, plane, reaches, sine, table, with_sensors
 from ._ensemble import Ensemble
@@ -32,6 +40,7 @@ from ._model import (
     Loads,
     Model,
     Momenta,
+    Rerooted,
     SteadyMotion,
     load,
     loads,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+import html as _html
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
+
+from ._run import html_table
 
 
 class Ensemble:
@@ -31,6 +34,15 @@ class Ensemble:
 
     def __len__(self) -> int:
         return len(self.q)
+
+    def _repr_html_(self) -> str:
+        def range_of(x: np.ndarray) -> Tuple[str, str]:
+            good = x[np.isfinite(x)]
+            return (f"{good.min():.3g}", f"{good.max():.3g}") if good.size else ("–", "–")
+
+        names = ("work", "dissipated", "energy_error", "steps", "rejected")
+        rows = [(name, *range_of(np.asarray(getattr(self, name), dtype=float))) for name in names]
+        return f"<p>{_html.escape(repr(self)[1:-1])}</p>" + html_table(("", "least", "most"), rows)
 
     def __repr__(self) -> str:
         how = "in lanes" if self.one_by_one is None else f"one by one, since {self.one_by_one}"

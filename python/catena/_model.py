@@ -5,19 +5,21 @@ from __future__ import annotations
 import html as _html
 import json
 import os
+import re
 import tempfile
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _catena
+from ._ask import arrays, at_state, row, state_options
 from ._control import Control
 from ._convert import numbers
 from ._ensemble import Ensemble
 from ._reach import Followed, Reached, wanted
-from ._run import Run
+from ._run import Run, html_table
 from ._view import Viewer
-from .errors import InputError, NotFinite, ShapeError
+from .errors import InputError, ShapeError
 
 Array = np.ndarray
 PathLike = Union[str, "os.PathLike[str]"]
@@ -332,22 +334,29 @@ class Model(_catena.Model):
 
     # --- results with names ------------------------------------------------------------------------------------------
 
-    def inverse_derivatives(self, q: Any, v: Any = None, a: Any = None, *, wrenches: Any = None) -> InverseDerivatives:
+    def inverse_derivatives(
+        self, q: Any, v: Any = None, a: Any = None, *, wrenches: Any = None, out: Optional[Array] = None
+    ) -> InverseDerivatives:
         """Derivatives of inverse dynamics: `.q`, `.v`, `.a`, (nv, nv) each, or (N, nv, nv) for many states.
 
-        ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes.
+        ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes. `out`, (3, nv, nv) or
+        (N, 3, nv, nv), reuses memory: the three are its parts.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
         """
-        d = self._inverse_derivatives(q, v, a, wrenches)
+        d = self._inverse_derivatives(q, v, a, wrenches, out)
         return InverseDerivatives(d[..., 0, :, :], d[..., 1, :, :], d[..., 2, :, :])
 
     def forward_derivatives(
-        self, q: Any, v: Any = None, tau: Any = None, *, wrenches: Any = None, time: float = 0.0
+        self, q: Any, v: Any = None, tau: Any = None, *, wrenches: Any = None, time: float = 0.0, out: Optional[Array] = None
     ) -> ForwardDerivatives:
         """Derivatives of forward dynamics: `.q`, `.v`, `.tau`, (nv, nv) each, or (N, nv, nv) for many states.
 
         ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes. Of a model with
         loops these are the derivatives of the closed mechanism at a closed state; where constraints are redundant they hold along
-        changes that keep the loops closed. `time` matters to drivers alone.
+        changes that keep the loops closed. `time` matters to drivers alone. `out`, (3, nv, nv) or (N, 3, nv, nv), reuses memory.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> arm = catena.model("stanford")
         >>> q, v = arm.random(1)
@@ -355,23 +364,35 @@ class Model(_catena.Model):
         >>> bool(np.allclose(d.tau @ arm.inertia(q), np.eye(6)))
         True
         """
-        d = self._forward_derivatives(q, v, tau, wrenches, time)
+        d = self._forward_derivatives(q, v, tau, wrenches, time, out)
         return ForwardDerivatives(d[..., 0, :, :], d[..., 1, :, :], d[..., 2, :, :])
 
     def energies(self, q: Any, v: Any = None) -> Energies:
-        """Kinetic, gravitational (zero at the world's origin) and elastic energy, J: numbers, or arrays (N,) for many states."""
+        """Kinetic, gravitational (zero at the world's origin) and elastic energy, J: numbers, or arrays (N,) for many states.
+
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+        """
         m = self._mechanical(q, v)
         if m.ndim == 1:
             return Energies(float(m[0]), float(m[1]), float(m[2]))
         return Energies(m[..., 0], m[..., 1], m[..., 2])
 
     def momenta(self, q: Any, v: Any = None) -> Momenta:
-        """Momentum about the world's origin (angular first), mass, mass centre and its velocity; world axes."""
+        """Momentum about the world's origin (angular first), mass, mass centre and its velocity; world axes.
+
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+        """
         m = self._mechanical(q, v)
         return Momenta(m[..., 3:9], float(self.mass), m[..., 10:13], m[..., 13:16])
 
     def centroidal(self, q: Any, v: Any = None) -> Centroidal:
-        """The centroidal momentum matrix A with h = A v about the mass centre (angular first, world axes), its rate, and more."""
+        """The centroidal momentum matrix A with h = A v about the mass centre (angular first, world axes), its rate, and more.
+
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+        """
         c, nv = self._centroidal(q, v), self.nv
         rest, shape = c[..., 12 * nv :], c.shape[:-1]
         return Centroidal(
@@ -385,6 +406,8 @@ class Model(_catena.Model):
 
     def kinematics(self, q: Any, v: Any = None, a: Any = None) -> Kinematics:
         """Pose, velocity and acceleration of every link and frame, by name (angular first, world axes, at the frame's origin).
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> arm = catena.model("stanford")
         >>> motion = arm.kinematics(*arm.random(1))
@@ -394,12 +417,16 @@ class Model(_catena.Model):
         return Kinematics(self.frames, self._kinematics(q, v, a))
 
     def operational_inertia(self, q: Any, frame: str) -> Array:
-        """Λ = (J I⁻¹ Jᵀ)⁻¹ of a link or frame, (6, 6) or (N, 6, 6), angular first, world axes. Refused where it does not exist."""
+        """Λ = (J I⁻¹ Jᵀ)⁻¹ of a link or frame, (6, 6) or (N, 6, 6), angular first, world axes. Refused where it does not exist.
+
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
+        """
         return self._operational(q, frame)[..., 1, :, :]
 
 
     def factor(self, q: Any) -> "Factorization":
         """I(q) = U D Uᵀ, U unit upper triangular, D diagonal, as an object that solves: `U, D = arm.factor(q)` works, too.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
 
         >>> arm = catena.model("stanford")
         >>> q, _ = arm.random(1)
@@ -411,6 +438,8 @@ class Model(_catena.Model):
 
     def denoc(self, q: Any, v: Any = None) -> "Complement":
         """The decoupled natural orthogonal complement at one state: twists of all mass centres are N v, N = N_l N_d, world axes.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> arm = catena.model("stanford")
         >>> q, v = arm.random(1)
@@ -425,6 +454,7 @@ class Model(_catena.Model):
     def linearize(self, q: Any, tau: Any = None, *, hold: bool = False) -> "Linearisation":
         """An equilibrium near q under the efforts `tau` (zero if left out), the linear equations about it and their modes: trees and
         closed chains. With `hold`, about q itself under the efforts that hold it.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
 
         >>> arm = catena.model("planar3")
         >>> linear = arm.linearize([0.1, 0.2, 0.3], hold=True)
@@ -454,6 +484,8 @@ class Model(_catena.Model):
     def linearize_motion(self, q: Any, v: Any = None, tau: Any = None) -> "SteadyMotion":
         """The linear equations about a steady motion that passes q with constant velocities v under the efforts `tau`, and their modes: of what
         rolls, and of anything else that goes on for ever.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> bicycle = catena.model("bicycle")
         >>> straight = bicycle.linearize_motion([0, 0, 0.3, 1, 0, 0, 0, 0, 0, 0], [6, 0, 0, 0, 0, 0, 6 / 0.3, 0, 6 / 0.35])
@@ -501,6 +533,15 @@ class Model(_catena.Model):
         record: Union[str, Sequence[str]] = (),
         loads: bool = False,
         restitution: Union[None, float, Mapping[str, float]] = None,
+        base: Union[str, Sequence[str]] = (),
+        unlimited: bool = True,
+        newton: Optional[str] = None,
+        coordinates: Optional[str] = None,
+        max_order: Optional[int] = None,
+        formulation: Optional[str] = None,
+        alpha: Optional[float] = None,
+        beta: Optional[float] = None,
+        verify: Optional[float] = None,
     ) -> Run:
         """Moves the model in time from one state, with an audit of energy, momentum and residuals at the end.
 
@@ -524,8 +565,20 @@ class Model(_catena.Model):
         record: names of further columns of `run.to_dict()` and of saved runs, with `*` for anything, as of `catena simulate --record`:
         "frame.tool.*", "joint.*", "forces", "sensors" …
         loads: record the loads of all joints and constraints, "joint.*" and "constraint.*".
+        base: how the base moves, as of `catena simulate --base`: "move:vx,vy,vz" (m/s), "accelerate:ax,ay,az" (m/s²), "turn:wx,wy,wz"
+        (rad/s), "shake:dx,dy,dz,HZ" (m), "swing:rx,ry,rz,HZ" (rad), in world axes, one or several; or a file of poses, "poses.csv".
+        unlimited: False lets the model's actuators (or the limits of its joints) limit the efforts of the control, and delay them.
+        closing: how loops stay closed, "projection" or "baumgarte" with `alpha` in 1/s and `beta` in 1/s² (default: critical damping).
+        formulation: accelerations of every step by one of the formulations that `solve` knows.
+        Of "bdf": max_order 1 to 5; coordinates "joints" or "bodies" (the default of models with loops); newton, how its linear systems are
+        solved: "tree" (O(n)) or "dense" in joints; "index-2", "index-3" or "stabilised" in bodies; for a chain of ball joints in the
+        implicit equations of LINPEN "numerical-full", "exact-full", "reduced" or "linear".
+        verify: the error allowed at the end; it is estimated by a second run at a hundredth of the tolerances (or a quarter of the step) and
+        added to the audit.
 
         Control-C stops it. What a function raises ends the run and is raised here, with the samples so far as `error.run`.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> run = catena.model("planar3").simulate([0.1, 0.2, 0.3], duration=1.0, rtol=1e-10)
         >>> run.q.shape, run.audit.kept
@@ -548,6 +601,24 @@ class Model(_catena.Model):
                     hint="the last sample is the end of the run; choose another interval or duration",
                 )
         method = method or "dop853"
+        if verify is not None:
+            if not (np.isfinite(verify) and verify > 0):
+                raise InputError(f"verify must be a positive error, not {verify}")
+            if rate is not None and callable(control):
+                raise InputError(
+                    "verify: a function that is asked at a rate may remember the first run",
+                    hint="compare two runs with other steps, or use a control without Python",
+                )
+        for name, number, unit in (("alpha", alpha, "1/s"), ("beta", beta, "1/s²")):
+            if number is not None and not (np.isfinite(number) and number > 0):
+                raise InputError(f"{name} must be a positive number of {unit}, not {number}")
+        for name, text in (("newton", newton), ("coordinates", coordinates), ("formulation", formulation)):
+            if text is not None and not isinstance(text, str):
+                raise InputError(f"{name} must be a name, not {text!r}")
+        if max_order is not None and (isinstance(max_order, bool) or max_order not in range(1, 6)):
+            raise InputError(f"max_order must be a whole number from 1 to 5, not {max_order!r}")
+        if not unlimited and control is None:
+            raise InputError("unlimited=False: there is no control whose efforts actuators could limit")
         if closing not in ("projection", "baumgarte"):
             raise InputError(f"closing cannot be {closing!r}", hint='it is "projection" or "baumgarte"')
         if isinstance(limits, (bool, np.bool_)):
@@ -582,6 +653,17 @@ class Model(_catena.Model):
                 wrenches, checked, limits, list(stop), progress, closing, compile, rate,
                 record,
                 restitution,
+                {
+                    "base": [base] if isinstance(base, str) else list(base),
+                    "limited": not unlimited,
+                    "newton": newton,
+                    "coordinates": coordinates,
+                    "max_order": None if max_order is None else int(max_order),
+                    "formulation": formulation,
+                    "alpha": None if alpha is None else float(alpha),
+                    "beta": None if beta is None else float(beta),
+                    "verify": None if verify is None else float(verify),
+                },
             )
         finally:
             if bar is not None:
@@ -623,6 +705,8 @@ class Model(_catena.Model):
 
         The bits of a member depend on nothing but its own numbers. Members that need dry friction, loops, couplings, force elements or
         implicit methods run one by one, as `simulate` does it; the result says why. A member that fails is in `failures`.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> falls = catena.model("stanford").ensemble(np.linspace(0, 1, 600).reshape(100, 6), duration=0.5)
         >>> falls.q.shape, falls.one_by_one, bool(abs(falls.energy_error).max() < 1e-5)
@@ -650,6 +734,7 @@ class Model(_catena.Model):
         `targets` maps names of links or frames to poses (4, 4) or positions (3,) in the world; `centre` is wanted of the mass centre.
         Joints stay within their limits, loops closed. The result says whether it `converged`; `residual` is what is left, in m and
         rad.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
 
         >>> arm = catena.model("stanford")
         >>> q, _ = arm.random(1)
@@ -680,6 +765,8 @@ class Model(_catena.Model):
         `t` (T,) are times, `targets` maps names of links or frames to poses (T, 4, 4) or positions (T, 3), `centre` is (T, 3). Each
         instant is looked for from the one before, as by `reach`, and the first one from `start`. Velocities and accelerations are
         those of polynomials through five neighbouring positions: instants must be close enough for that.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> arm = catena.model("stanford")
         >>> t = np.linspace(0, 1, 101)
@@ -714,6 +801,8 @@ class Model(_catena.Model):
 
     def assemble(self, q: Any, v: Any = None, *, hold: Sequence[str] = (), time: float = 0.0) -> "Assembled":
         """A closed state near a guess: `.q`, `.v`, and what was done. `hold` names joints or freedoms that stay as they are.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
 
         >>> bar = catena.model("four-bar-1")
         >>> closed = bar.assemble([1.2, -1.1, 1.3], hold=[bar.freedoms[0]])
@@ -729,6 +818,8 @@ class Model(_catena.Model):
         """Accelerations and what the joints carry at one state: `.joints` and `.constraints` map names to (6,), moment first, world
         axes, on the child about its origin. Where rows depend on each other, `sharing` is "all-joints" (the shortest vector of all
         loads) or "constraints".
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
         """
         r = self._loads(q, v, tau, wrenches, sharing, time)
         return Loads(
@@ -752,6 +843,8 @@ class Model(_catena.Model):
     ) -> "Loads":
         """The same by a formulation of Mufti's: "lagrangian", "constraint-forces", "rotational", "augmented-bodies",
         "relative-rates", "null-space", "tree-null-space", "cut-loops", "along-tree", "qr", "svd", "proximal"; by the one that suits if none is named.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
         """
         r = self._formulation(q, v, tau, wrenches, formulation, time)
         return Loads(
@@ -765,6 +858,7 @@ class Model(_catena.Model):
 
     def doctor(self, q: Any = None, *, samples: int = 8, seed: int = 1, time: float = 0.0) -> "Diagnosis":
         """What is wrong with a mechanism near a position: freedoms, dependent rows, loads that are not determined, what to change.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
 
         >>> print(catena.model("four-bar-1").doctor([1.2, -1.2, 1.2]).freedoms)
         1
@@ -833,6 +927,68 @@ class Model(_catena.Model):
         """
         return Laws([Law(**law) for law in self._check(states, seed)])
 
+    def space(self, q: Any, v: Any = None, *, point: Optional[Sequence[float]] = None, frame: Optional[str] = None) -> Dict[str, Any]:
+        """A robot that floats freely, in the variables of Saha's paper, at one state: v = (t_e; θ̇), t_e the twist (ω; ṙ) of a point E of the
+        root link, world axes.
+
+        `I_e`, `I_em`, `I_m`: blocks of the inertia matrix; `I_e_hat`, `alpha_e`, `U_m`, `m_hat`: of its factors I = U D Uᵀ; the generalized
+        Jacobian and the inertia Λ of a `frame` (default: the last); the centroidal matrix and the momentum. Arrays by name, SI units, as
+        `catena space` prints them. E is `point`, in m and the axes of the root link (default: its mass centre).
+        q is x, y, z, a quaternion (w, x, y, z) from body to world, and the joints.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+
+        >>> robot = catena.model("space-robot")
+        >>> found = robot.space(robot.neutral())
+        >>> found["I_e"].shape, found["I_em"].shape
+        ((6, 6), (6, 6))
+        """
+        options = [] if point is None else [f"--point={row('point', point, 3)}"]
+        if frame is not None:
+            options += ["--frame", frame]
+        return arrays(at_state(self, "space", state_options(self, q, v), options))
+
+    def barycentres(self, q: Any, v: Any = None) -> Dict[str, Any]:
+        """Augmented bodies of a tree that floats freely, at one state: `barycentres` (bodies, 3) in m, vectors `D` (bodies, bodies, 3) in m
+        and tensors `K` (bodies, …) in kg·m², world axes, as `catena barycentres` prints them.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+
+        >>> robot = catena.model("space-robot")
+        >>> robot.barycentres(robot.neutral())["barycentres"].shape
+        (7, 3)
+        """
+        return arrays(at_state(self, "barycentres", state_options(self, q, v)))
+
+    def compare(self, q: Any, v: Any = None, tau: Any = None) -> Dict[str, Dict[str, Any]]:
+        """Accelerations and loads at one state by every formulation: by name the accelerations `a`, the multipliers, rank and condition, the
+        number of operations, and how far motion and loads are from those of cut loops, as `catena compare` prints them; `refused` tells why
+        a formulation has no answer.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+
+        >>> found = catena.model("four-bar-1").compare([1.2, -1.2, 1.2])
+        >>> all(one["motion_difference"] < 1e-9 for one in found.values() if "refused" not in one)
+        True
+        """
+        return arrays(at_state(self, "compare", state_options(self, q, v, tau))["formulations"])
+
+    def rerooted(self, link: str, q: Any = None, v: Any = None) -> "Rerooted":
+        """The model of a tree that floats freely, numbered from another link: the free joint moves there, the joints between are reversed.
+        With one state q (nq,), v (nv,) also that state in the new coordinates.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+
+        >>> robot = catena.model("space-robot")
+        >>> q, v = robot.random(1)
+        >>> new = robot.rerooted("link6", q, v)
+        >>> bool(np.allclose(new.model.pose(new.q, "tool"), robot.pose(q, "tool")))
+        True
+        """
+        copy = type(self)(self.name)
+        state = copy._reroot(self, link, q, v)
+        return Rerooted(copy, *(state or (None, None)))
+
     def conformance_case(self, name: str, *, states: int = 3, seed: int = 1) -> str:
         """A conformance case of this model as JSON, for other programs to be compared with."""
         return self._case(name, states, seed)
@@ -847,6 +1003,14 @@ class Model(_catena.Model):
         document = json.loads(self.to_json())
         document.pop("constraint", None)
         return loads(json.dumps(document), "json")
+
+
+class Rerooted(NamedTuple):
+    """A model numbered from another link, and a state in its coordinates: q (nq,), v (nv,), None where none was given."""
+
+    model: Model
+    q: Optional[Array]
+    v: Optional[Array]
 
 
 class Factorization:
@@ -880,9 +1044,9 @@ class Factorization:
     def __iter__(self) -> Iterator[Array]:
         return iter(self._both())
 
-    def solve(self, b: Any) -> Array:
+    def solve(self, b: Any, *, out: Optional[Array] = None) -> Array:
         """x with I x = b in O(n) for each right-hand side, shapes as in `numpy.linalg.solve`: b (nv,) or (nv, k) for one state,
-        (N, nv) or (N, nv, k) for many.
+        (N, nv) or (N, nv, k) for many. Results are written to `out`, of the same shape, if it is given.
 
         >>> arm = catena.model("stanford")
         >>> q, _ = arm.random(1)
@@ -895,14 +1059,28 @@ class Factorization:
         if b.shape[: len(shape)] != shape or b.ndim > len(shape) + 1:
             expected = f"{shape} or {str(shape)[:-1].rstrip(',')}, k)"
             raise ShapeError(f"b has shape {b.shape}, expected {expected}", argument="b", expected=expected, given=str(b.shape))
-        if not np.isfinite(b).all():
-            raise NotFinite("b has numbers that are not finite", argument="b", hint="every number must be finite")
-        vectors = b.ndim == (1 if single else 2)
-        if vectors:
-            b = b[..., np.newaxis]
-        x = self._factors.solve(np.ascontiguousarray(np.swapaxes(b, -1, -2)))
-        x = np.swapaxes(x, -1, -2)
-        return x[..., 0] if vectors else x
+        if out is not None and np.shape(out) != b.shape:
+            raise ShapeError(
+                f"out has shape {np.shape(out)}, expected {b.shape}", argument="out", expected=str(b.shape), given=str(np.shape(out))
+            )
+        if out is not None and not (isinstance(out, np.ndarray) and out.dtype == np.float64):
+            raise InputError("out must be a NumPy array of float64", hint="make it with `np.empty(shape)`")
+        if b.ndim == len(shape):
+            rows = None if out is None else out[..., np.newaxis, :]
+            x = self._factors.solve(b[..., np.newaxis, :], rows)[..., 0, :]
+            return x if out is None else out
+        x = np.swapaxes(self._factors.solve(np.ascontiguousarray(np.swapaxes(b, -1, -2))), -1, -2)
+        if out is None:
+            return x
+        out[...] = x
+        return out
+
+    def _repr_html_(self) -> str:
+        text = _html.escape(repr(self))
+        if self._factors.states is not None or self._nv > 12:
+            return f"<p>{text}</p>"
+        rows = [tuple(f"{number:.4g}" for number in (*u, d)) for u, d in zip(self.U, self.D)]
+        return f"<p>{text}</p>" + html_table(("U",) + ("",) * (self._nv - 1) + ("D",), rows)
 
     def __repr__(self) -> str:
         states = self._factors.states
@@ -1039,6 +1217,16 @@ class Diagnosis:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        words = {
+            "freedoms": "freedoms",
+            "tree_freedoms": "freedoms of the tree",
+            "rows": "rows of constraints",
+            "redundant": "rows that depend on others",
+        }
+        findings = "".join(f"<li>{_html.escape(line)}</li>" for line in str(self).splitlines())
+        return html_table(tuple(words.values()), [tuple(str(self.record[key]) for key in words)]) + f"<ul>{findings}</ul>"
+
 
 class Law(NamedTuple):
     """A law, the two routes compared, the worst relative residual, what is allowed, and whether it holds."""
@@ -1063,6 +1251,12 @@ class Laws(list):
             f"{'ok   ' if law.holds else 'FAILS'} {law.residual:8.1e} of {law.tolerance:.1e}  {law.law} ({law.routes})" for law in self
         )
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (law.law, law.routes, f"{law.residual:.1e}", f"{law.tolerance:.1e}", "ok" if law.holds else "FAILS") for law in self
+        ]
+        return html_table(("law", "routes", "residual, relative", "allowed", ""), rows)
+
 
 class Equations(str):
     """Equations of motion as text, shown as mathematics in notebooks."""
@@ -1079,6 +1273,13 @@ class Equations(str):
 
     def _repr_html_(self) -> Optional[str]:
         return str(self) if self.format == "html" else None
+
+    def _repr_latex_(self) -> Optional[str]:
+        if self.format != "latex":
+            return None
+        # a page shows formulas, not documents
+        blocks = re.findall(r"\\begin\{align\*\}(.*?)\\end\{align\*\}", self, re.DOTALL)
+        return "\n\n".join(f"$$\n\\begin{{aligned}}{block}\\end{{aligned}}\n$$" for block in blocks)
 
 
 def _count(name: str, value: Any) -> int:

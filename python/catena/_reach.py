@@ -7,7 +7,7 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 import numpy as np
 
 from ._convert import numbers
-from .errors import InputError, ShapeError
+from .errors import InputError, NotFinite, ShapeError
 
 Array = np.ndarray
 
@@ -36,8 +36,16 @@ def _rows(name: str, target: Any, instants: Optional[int], is_pose_allowed: bool
     """A target at one instant (none given) or at each of several, as rows of 3 or 12 numbers."""
     array = numbers(name, target)
     lead = () if instants is None else (instants,)
-    if not np.isfinite(array).all():
-        raise InputError(f"{name} is not finite")
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        at = [int(k) for k in bad[0]]
+        raise NotFinite(
+            f"{name} is {array[tuple(at)]} at [{', '.join(map(str, at))}]",
+            argument=name,
+            row=None if instants is None else at[0],
+            column=at[-1] if at else None,
+            hint="every number must be finite",
+        )
     if array.shape == lead + (3,):
         return array.reshape(-1, 3).tolist()
     if array.shape == lead + (4, 4) and is_pose_allowed:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import html as _html
 import os
 import tempfile
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ._view import Viewer, program, refused
 from .errors import InputError
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table for notebooks."""
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{_html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    return f"<table>{line('th', head)}{''.join(line('td', row) for row in rows)}</table>"
 
 
 class Finding(NamedTuple):
@@ -69,11 +78,8 @@ class Audit:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{_html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self._rows()
-        )
-        head = "<tr><th>law</th><th>worst, relative</th><th>allowed</th><th></th></tr>"
-        return f"<table>{head}{rows}</table><p>{self.steps} steps, {self.rejected} rejected</p>"
+        table = html_table(("law", "worst, relative", "allowed", ""), self._rows())
+        return f"{table}<p>{self.steps} steps, {self.rejected} rejected</p>"
 
 
 class Run:

@@ -105,12 +105,20 @@ def _differentiable(model: Model, value: Callable[..., Any], derivatives: Callab
 
 
 def inverse(model: Model) -> Function:
-    """The function (q, v, a) → τ, of tensors (…, nq), (…, nv), (…, nv)."""
+    """The function (q, v, a) → τ, of tensors (…, nq), (…, nv), (…, nv).
+
+    SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    body's.
+    """
     return _differentiable(model, model.inverse, model.inverse_derivatives)
 
 
 def forward(model: Model) -> Function:
-    """The function (q, v, τ) → v̇, of tensors (…, nq), (…, nv), (…, nv)."""
+    """The function (q, v, τ) → v̇, of tensors (…, nq), (…, nv), (…, nv).
+
+    SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    body's.
+    """
     return _differentiable(model, model.forward, model.forward_derivatives)
 
 
@@ -144,7 +152,11 @@ def _moved(model: Model, q: Tensor, delta: Tensor) -> Tensor:
 
 
 def step(model: Model, h: float) -> Callable[[Tensor, Tensor, Tensor], Tuple[Tensor, Tensor]]:
-    """The function (q, v, τ) → (q, v) that moves on by h s: v first, then q with the new v (semi-implicit Euler)."""
+    """The function (q, v, τ) → (q, v) that moves on by h s: v first, then q with the new v (semi-implicit Euler).
+
+    SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    body's.
+    """
     accelerations = forward(model)
 
     def move(q: Tensor, v: Tensor, tau: Tensor) -> Tuple[Tensor, Tensor]:

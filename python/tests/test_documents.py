@@ -126,3 +126,21 @@ def test_stubs_name_everything():
     told = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     there = {name for name in vars(catena._catena) if not name.startswith("_")}
     assert told == there
+
+
+CONVENTIONS = {
+    "q": "inertia inverse_inertia gravity pose neutral operational_inertia factor linearize reach doctor",
+    "q and v": "inverse forward coriolis jacobian jacobian_rate regressor start random step inverse_derivatives forward_derivatives energies"
+    " momenta centroidal kinematics denoc linearize_motion simulate ensemble follow assemble loads solve compare rerooted space barycentres",
+}
+
+
+def test_conventions_are_where_they_are_needed():
+    """Units, the order of quaternions and the axes of velocities, in every docstring of what takes or gives coordinates."""
+    functions = [(getattr(catena.Model, name), kind) for kind, names in CONVENTIONS.items() for name in names.split()]
+    of_jax = pytest.importorskip("catena.jax")
+    functions += [(function, "q and v") for function in (of_jax.inverse, of_jax.forward, of_jax.step)]
+    for function, kind in functions:
+        text = " ".join(function.__doc__.split())
+        words = ["(w, x, y, z)", "radians"] + (["world axes"] if kind == "q and v" else [])
+        assert all(word in text for word in words), function.__name__

@@ -1,5 +1,8 @@
 """One state and many in the same call: two routes to every number, shapes, memory."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -244,6 +247,18 @@ def test_out(arm, states):
     single = np.empty((6, 6))
     assert arm.inertia(q[0], out=single) is single
     close(single, arm.inertia(q[0]))
+    for derivatives in (arm.inverse_derivatives, arm.forward_derivatives):
+        for state in ((q, v, v), (q[0], v[0], v[0])):
+            right = derivatives(*state)
+            parts = np.empty(state[0].shape[:-1] + (3, 6, 6))
+            found = derivatives(*state, out=parts)
+            assert all(np.shares_memory(part, parts) and np.array_equal(part, one) for part, one in zip(found, right))
+    factors, x = arm.factor(q), np.empty((len(q), 6))
+    assert factors.solve(v, out=x) is x
+    assert np.array_equal(x, factors.solve(v))
+    b = np.random.default_rng(2).uniform(-1, 1, (len(q), 6, 2))
+    both = np.empty_like(b)
+    assert factors.solve(b, out=both) is both and np.array_equal(both, factors.solve(b))
 
 
 def test_threads_do_not_change_results(model, states):
@@ -278,6 +293,26 @@ def test_many_python_threads(arm, states):
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(8)))
+
+
+def test_factors_in_many_python_threads():
+    """One waits for the factors while another, which has them, waits for the interpreter."""
+    program = """
+import threading
+import numpy as np, catena
+arm = catena.model("chain-7")
+q = np.random.default_rng(0).uniform(-1, 1, (20_000, 7))
+for factors, b in ((arm.factor(q), np.ones((20_000, 7))), (arm.factor(q[0]), np.ones(7))):
+    right, done = factors.solve(b), []
+    def work():
+        done.append(all(np.array_equal(factors.solve(b), right) for _ in range(20)))
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    print(done)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert found.stdout == 2 * f"{[True] * 4}\n", found.stderr
 
 
 def test_what_rolls():

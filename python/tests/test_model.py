@@ -1,7 +1,10 @@
 """Where models come from, what they are made of, and copies of them."""
 
 import copy
+import json
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -219,3 +222,95 @@ def test_closed_chains_have_both_dynamics():
     assert bar.forward_derivatives(np.array([q, q])).v.shape == (2, 3, 3)
     assert any("multipliers" in text for text in bar.generate(language="c", functions=["forward"]).values())
     assert bar.open_tree().inverse(q).shape == (3,)
+
+
+def test_results_in_notebooks():
+    bar = catena.model("four-bar-1")
+    assert "rows that depend on others" in bar.doctor([1.2, -1.2, 1.2])._repr_html_()
+    planar = catena.model("planar3")
+    laws = planar.check(1)
+    assert laws._repr_html_().count("<tr>") == 1 + len(laws)
+    one, many = planar.factor(np.zeros(3)), planar.factor(np.zeros((5, 3)))
+    assert one._repr_html_().count("<tr>") == 4 and "5 states" in many._repr_html_()
+    falls = planar.ensemble(np.zeros((4, 3)), duration=0.1)
+    assert "Ensemble of 4 runs" in falls._repr_html_() and "energy_error" in falls._repr_html_()
+    text = planar.derive("latex")
+    shown = text._repr_latex_()
+    assert shown.count("$$") == 2 * text.count("begin{align*}") > 0 and "documentclass" not in shown
+    assert planar.derive()._repr_latex_() is None
+
+
+def test_other_roots(space_robot):
+    q, v = space_robot.random(2)
+    new = space_robot.rerooted("link6", q, v)
+    assert new.model.bodies[0] == "link6" and new.model.nv == space_robot.nv
+    for frame in ("spacecraft", "link3", "tool"):
+        assert np.allclose(new.model.pose(new.q, frame), space_robot.pose(q, frame), atol=1e-12)
+    assert np.isclose(new.model.energies(new.q, new.v).kinetic, space_robot.energies(q, v).kinetic, rtol=1e-12)
+    alone = space_robot.rerooted("link6")
+    assert alone.q is None and alone.v is None
+    with pytest.raises(catena.InputError):
+        catena.model("planar3").rerooted("link3")
+
+
+def test_floating_robots_in_the_papers_variables(space_robot):
+    q, v = space_robot.random(2)
+    found = space_robot.space(q, v, frame="tool")
+    twist = np.concatenate([found["twist"]["angular"], found["twist"]["linear"]])
+    rates = v[6:]
+    kinetic = 0.5 * (twist @ found["I_e"] @ twist + 2 * twist @ found["I_em"] @ rates + rates @ found["I_m"] @ rates)
+    assert np.isclose(kinetic, space_robot.energies(q, v).kinetic, rtol=1e-12)
+    at = space_robot.barycentres(q)
+    assert at["barycentres"].shape == (7, 3) and at["mass"] == pytest.approx(space_robot.mass)
+    with pytest.raises(catena.InputError, match="float"):
+        catena.model("planar3").space(np.zeros(3))
+    with pytest.raises(catena.NotFinite) as caught:
+        space_robot.space(np.where(np.arange(13) == 8, np.nan, q))
+    assert (caught.value.argument, caught.value.column) == ("q", 8)
+
+
+def test_formulations_side_by_side():
+    bar = catena.model("four-bar-1")
+    start = bar.assemble([1.2, -1.2, 1.2])
+    found = bar.compare(start.q, start.v, np.array([1.0, 0.0, 0.0]))
+    right = bar.forward(start.q, start.v, [1.0, 0.0, 0.0])
+    assert found.pop("tree-null-space")["refused"].startswith("the null space from the graph is that of a tree")
+    assert len(found) > 5
+    for name, one in found.items():
+        assert np.allclose(one["a"], right, atol=1e-9), name
+    driven = {"actuators": [bar.freedoms[0]]}
+    efforts = bar.inverse(start.q, start.v, right, **driven)
+    assert np.allclose(bar.inverse(start.q, start.v, right, formulation="lagrangian", **driven), efforts, atol=1e-7)
+    arm = catena.model("planar3")
+    q, v = arm.random(1)
+    assert np.allclose(arm.inverse(np.array([q, q]), v, v, formulation="lagrangian"), arm.inverse(q, v, v), atol=1e-7)
+
+
+def test_optimize(tmp_path):
+    study = """
+format = "catena-study/1"
+model = "planar3"
+[[parameter]]
+name = "angle"
+path = "q.joint1"
+uniform = [-1.0, 0.5]
+[run]
+duration = 0.1
+[[measure]]
+name = "miss"
+value = "last(q.joint1) * last(q.joint1)"
+[optimize]
+minimise = "miss"
+"""
+    (tmp_path / "study.toml").write_text(study)
+    found = catena.optimize(tmp_path / "study.toml", tmp_path / "best.json")
+    best = json.loads((tmp_path / "best.json").read_text())
+    assert found["parameters"] == best["parameters"] and 0 < found["parameters"]["angle"] < 0.5
+    with pytest.raises(catena.InputError, match="no file"):
+        catena.optimize(tmp_path / "none.toml")
+
+
+def test_python_without_the_global_lock_is_refused():
+    program = "import sys; sys.version = '3.14.0 free-threading build (main)'; import catena"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert found.returncode == 1 and "ImportError: catena does not support" in found.stderr

@@ -131,7 +131,7 @@ def test_what_is_refused(arm):
         ({"claw": np.eye(4)}, "no link or frame called `claw`"),
         ({"tool": np.eye(3)}, r"has shape \(3, 3\)"),
         ({"tool": 2 * np.eye(4)}, "has no rotation"),
-        ({"tool": [0, 0, np.nan]}, "not finite"),
+        ({"tool": [0, 0, np.nan]}, r"the target of `tool` is nan at \[2\]"),
     ):
         with pytest.raises(catena.InputError, match=words):
             arm.reach(targets)

@@ -3,6 +3,8 @@
 import _thread
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -247,12 +249,13 @@ def test_progress(planar):
     assert caught.value.run.t[-1] < 1000
 
 
-def test_control_c_stops_a_simulation(planar):
+@pytest.mark.parametrize("how", [{}, {"control": lambda t, q, v: -v, "rate": 1000.0}])
+def test_control_c_stops_a_simulation(planar, how):
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt) as caught:
-        planar.simulate([0.1, 0.2, 0.3], duration=1e5, interval=10.0)
+        planar.simulate([0.1, 0.2, 0.3], duration=1e5, interval=10.0, **how)
     assert time.monotonic() - begin < 5
     assert 0 < caught.value.run.t[-1] < 1e5
 
@@ -269,7 +272,8 @@ def test_control_c_stops_a_batch():
     assert time.monotonic() - begin < 5
 
 
-def test_other_threads_run_meanwhile(planar):
+@pytest.mark.parametrize("how", [{"rtol": 1e-12}, {"control": lambda t, q, v: -v, "rate": 1000.0}])
+def test_other_threads_run_meanwhile(planar, how):
     count = 0
 
     def tick():
@@ -281,7 +285,140 @@ def test_other_threads_run_meanwhile(planar):
     done = threading.Event()
     thread = threading.Thread(target=tick)
     thread.start()
-    planar.simulate([0.1, 0.2, 0.3], duration=200, interval=1.0, rtol=1e-12)
+    planar.simulate([0.1, 0.2, 0.3], duration=200, interval=1.0, **how)
     done.set()
     thread.join()
     assert count > 5
+
+
+@pytest.mark.parametrize("how", [{}, {"rate": 100.0}])
+def test_what_a_function_raises_at_the_start_has_an_empty_run(planar, how):
+    def control(t, q, v):
+        raise KeyError("not ready")
+
+    with pytest.raises(KeyError, match="not ready") as caught:
+        planar.simulate([0.1, 0.2, 0.3], control=control, **how)
+    run = caught.value.run
+    assert len(run) == 0 and run.q.shape == (0, 3) and not run.finished and run.events == []
+    assert "0 samples up to nothing" in repr(run)
+
+
+def test_choices_of_the_implicit_method():
+    bar = catena.model("four-bar-1")
+    start = bar.assemble([1.2, -1.2, 1.2])
+    right = bar.simulate(start.q, start.v, duration=0.5, rtol=1e-10).q[-1]
+    for newton in ("index-2", "index-3", "stabilised"):
+        run = bar.simulate(start.q, start.v, duration=0.5, rtol=1e-8, method="bdf", coordinates="bodies", newton=newton)
+        assert np.abs(run.q[-1] - right).max() < 1e-4, newton
+        assert run.metadata["newton"] == newton and run.metadata["coordinates"] == "bodies"
+    chain = catena.model("chain-7")
+    q = np.full(7, 0.3)
+    right = chain.simulate(q, duration=0.2, rtol=1e-11).q[-1]
+    costs = {}
+    for choices in ({"newton": "tree"}, {"newton": "dense"}, {"coordinates": "joints"}, {"max_order": 2}):
+        run = chain.simulate(q, duration=0.2, rtol=1e-7, method="bdf", **choices)
+        assert np.abs(run.q[-1] - right).max() < 1e-4, choices
+        costs[str(choices)] = run.audit.steps
+    # a lower order needs shorter steps
+    assert costs["{'max_order': 2}"] > 2 * costs["{'newton': 'dense'}"]
+
+
+def test_linpen():
+    """Chou's pendulum: four ways to solve its implicit equations, beside joint coordinates."""
+    pendulum = catena.model("pendulum-3")
+    q, _ = pendulum.random(1)
+    right = pendulum.simulate(q, duration=0.5, rtol=1e-11).q[-1]
+    for newton in ("numerical-full", "exact-full", "reduced", "linear"):
+        run = pendulum.simulate(q, duration=0.5, rtol=1e-8, method="bdf", newton=newton)
+        same = np.minimum(np.abs(run.q[-1] - right).max(), np.abs(run.q[-1] + right).max())
+        assert run.finished and same < 1e-4, newton
+    with pytest.raises(catena.Error, match="weight only"):
+        pendulum.simulate(q, duration=0.5, method="bdf", newton="linear", control=np.zeros(pendulum.nv))
+
+
+def test_formulations_and_baumgarte():
+    bar = catena.model("four-bar-1")
+    start = bar.assemble([1.2, -1.2, 1.2])
+    right = bar.simulate(start.q, start.v, duration=0.2, rtol=1e-10)
+    run = bar.simulate(start.q, start.v, duration=0.2, rtol=1e-10, formulation="lagrangian")
+    assert np.abs(run.q - right.q).max() < 1e-7 and run.metadata["formulation"] == "lagrangian"
+    soft, hard = (
+        bar.simulate(start.q, start.v, duration=0.2, rtol=1e-8, closing="baumgarte", alpha=alpha) for alpha in (1.0, 100.0)
+    )
+    assert not np.array_equal(soft.q, hard.q)
+    assert np.abs(soft.q - right.q).max() < 1e-3 and np.abs(hard.q - right.q).max() < 1e-3
+    both = bar.simulate(start.q, start.v, duration=0.2, rtol=1e-8, closing="baumgarte", alpha=100.0, beta=2500.0)
+    assert np.array_equal(both.q, hard.q)
+
+
+def test_actuators_limit():
+    wheel = catena.Model("wheel").add_link("disc", mass=1.0, inertia=[0.2, 0.2, 0.4])
+    wheel.add_joint("axle", "revolute", child="disc", axis=[0, 0, 1], max_effort=2.0)
+    free = wheel.simulate([0.0], duration=1, control=np.array([5.0]))
+    held = wheel.simulate([0.0], duration=1, control=np.array([5.0]), unlimited=False)
+    assert free.v[-1, 0] == pytest.approx(12.5) and held.v[-1, 0] == pytest.approx(5.0)
+    assert held.tau.max() == 2.0
+
+
+def test_a_moving_base(planar):
+    """An arm whose base falls has no weight."""
+    down = planar.gravity_vector
+    fall = planar.simulate([0.1, 0.2, 0.3], duration=0.5, base="accelerate:" + ",".join(map(str, down)))
+    assert np.abs(fall.q - [0.1, 0.2, 0.3]).max() < 1e-9 and fall.audit.kept
+    shaken = planar.simulate([0.1, 0.2, 0.3], duration=0.5, base=["shake:0.05,0,0,2", "move:0,1,0"])
+    assert shaken.audit.kept and "base" in shaken.metadata
+    with pytest.raises(catena.InputError, match="no motion `hop`"):
+        planar.simulate([0.1, 0.2, 0.3], base="hop:1,2,3")
+
+
+def test_the_end_is_verified(planar):
+    run = planar.simulate([0.1, 0.2, 0.3], duration=1, verify=1e-5)
+    found = run.audit["state at the end, by a second run"]
+    assert found.kept and 0 < found.worst < 1e-5
+    rough = planar.simulate([0.1, 0.2, 0.3], duration=1, method="semi-implicit-euler", step=0.01, verify=1e-6)
+    assert rough.audit["state at the end, by a second run"].kept is False and not rough.audit.kept
+
+
+def test_tables_plots_and_a_bar(planar, capsys):
+    run = planar.simulate([0.1, 0.2, 0.3], duration=0.5)
+    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    for table in (run.to_polars(), run.to_pandas()):
+        assert table.shape == (len(run), len(run.units))
+        assert np.array_equal(table["time"].to_numpy(), run.t)
+    assert isinstance(run.to_polars(), polars.DataFrame) and isinstance(run.to_pandas(), pandas.DataFrame)
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    figure = run.plot()
+    assert [axis.get_title() for axis in figure.axes] == ["positions", "velocities", "efforts", "energies, J"]
+    assert len(figure.axes[0].lines) == 3 and np.array_equal(figure.axes[0].lines[1].get_ydata(), run.q[:, 1])
+    pytest.importorskip("tqdm")
+    planar.simulate([0.1, 0.2, 0.3], duration=0.5, progress=True)
+    assert "0.50/0.50 s" in capsys.readouterr().err
+
+
+def test_control_c_stops_what_looks_at_no_state():
+    """The doctor, laws, linear equations: what is left of the computation ends with the process."""
+    program = """
+import os, signal, threading, time
+import numpy as np, catena
+bar, chain = catena.model("four-bar-1"), catena.model("chain-60")
+t = np.linspace(0, 1, 100_000)
+arm = catena.model("stanford")
+q = np.array([0.1, 1.2, 0.5, 0.3, 0.4, 0.5]) + 0.1 * np.sin(t)[:, None]
+poses = arm.pose(q, "tool")
+for call in (
+    lambda: chain.check(100_000),
+    lambda: bar.doctor([1.2, -1.2, 1.2], samples=10_000_000),
+    lambda: arm.follow(t, {"tool": poses}, q[0]),
+):
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    begin = time.monotonic()
+    try:
+        call()
+        print("done")
+    except KeyboardInterrupt:
+        print("stopped", time.monotonic() - begin < 5, flush=True)
+os._exit(0)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert found.stdout.splitlines() == ["stopped True"] * 3, found.stderr

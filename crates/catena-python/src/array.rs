@@ -49,6 +49,16 @@ impl<'py> Numbers<'py> {
         })
     }
 
+    /// An argument of any shape, an array that [`plain`] gave.
+    pub fn of_array(name: &'static str, array: Array<'py>) -> Self {
+        Numbers {
+            name: name.into(),
+            width: array.shape().last().copied().unwrap_or(1),
+            rows: None,
+            array: Some(array),
+        }
+    }
+
     /// An argument that may be left out, for zeros.
     pub fn or_zero(
         py: Python<'py>,

@@ -1,17 +1,17 @@
 //! One call for one state or many: workspaces, threads, signals, and what is said of a row that fails.
 
 use crate::array::{Array, Numbers, Rows, results, states, writable};
-use crate::error::{attribute, exception, raise};
+use crate::error::{attribute, exception, raise, refuse};
 use crate::model::{Built, CallWork, THREADS};
 use catena::Batch;
 use catena::error::{Error, ErrorKind, Result};
 use catena::spatial::{Force, Vec3};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -136,10 +136,24 @@ impl<'a, 'py> Call<'a, 'py> {
                 }
                 built.keep(work);
             };
+            let grains = Mutex::new(out.chunks_mut(size * GRAIN).enumerate());
+            let next = || grains.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let work = || {
+                while let Some(grain) = next() {
+                    run(grain);
+                }
+            };
+            let threads = match THREADS.load(Ordering::Relaxed) {
+                0 => rayon::current_num_threads(),
+                n => n,
+            };
+            let others = threads.min(count.div_ceil(GRAIN)) - 1;
             self.py.detach(|| {
-                part.timed(|| match THREADS.load(Ordering::Relaxed) {
-                    1 => out.chunks_mut(size * GRAIN).enumerate().for_each(run),
-                    _ => out.par_chunks_mut(size * GRAIN).enumerate().for_each(run),
+                part.timed(|| {
+                    rayon::in_place_scope(|scope| {
+                        (0..others).for_each(|_| scope.spawn(|_| work()));
+                        work();
+                    });
                 });
             });
             let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -185,6 +199,46 @@ impl<'a, 'py> Call<'a, 'py> {
         // the row is a number, too, for who wants to mend it
         let _ = raised.value(py).setattr("row", k);
         raised
+    }
+}
+
+/// Computes what nothing can stop, on a thread of its own: Control-C ends the call at once, and the thread when it is done.
+pub fn apart<T: Send + 'static>(
+    py: Python<'_>,
+    function: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (sender, mut receiver) = mpsc::channel();
+    let started = std::thread::Builder::new()
+        .name("catena".into())
+        // as much as a program has
+        .stack_size(8 << 20)
+        .spawn(move || {
+            // nobody listens after Control-C
+            let _ = sender.send(function());
+        });
+    let thread = match started {
+        Ok(thread) => thread,
+        Err(error) => {
+            return Err(refuse(
+                py,
+                &format!("no thread can be started: {error}"),
+                "",
+            ));
+        }
+    };
+    loop {
+        let waited = py.detach(move || (receiver.recv_timeout(PATIENCE), receiver));
+        receiver = waited.1;
+        match waited.0 {
+            Ok(result) => return Ok(result),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return match thread.join() {
+                    Err(panic) => std::panic::resume_unwind(panic),
+                    Ok(()) => Err(refuse(py, "a thread has ended without a result", "")),
+                };
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The natural orthogonal complement, and linear equations about an equilibrium or a steady motion, at one state.
 
 use crate::array::{results, writable};
+use crate::call::apart;
 use crate::error::{guarded, raise, refuse};
 use crate::mechanism::situation;
 use crate::model::PyModel;
@@ -11,6 +12,7 @@ use catena_mechanism::{Linearisation, Modes, SteadyMotion};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 fn rows(matrix: &Matrix) -> Value {
     (0..matrix.rows())
@@ -68,14 +70,15 @@ impl PyModel {
         guarded(py, || {
             let at = situation(py, &built, q, None, tau, None)?;
             let built = built.whole();
-            let solved = py.detach(|| {
+            let of = Arc::clone(&built);
+            let solved = apart(py, move || {
                 let linear = match hold {
-                    true => Linearisation::held(&built.model, &at.state)?,
-                    false => Linearisation::new(&built.model, &at.state, &at.tau)?,
+                    true => Linearisation::held(&of.model, &at.state)?,
+                    false => Linearisation::new(&of.model, &at.state, &at.tau)?,
                 };
                 let modes = linear.modes()?;
                 Ok((linear, modes))
-            });
+            })?;
             let (linear, modes) = solved.map_err(|error| raise(py, &error))?;
             let dofs = &built.model.tree().dofs;
             let names: Vec<&str> = linear
@@ -115,11 +118,12 @@ impl PyModel {
         guarded(py, || {
             let at = situation(py, &built, q, v, tau, None)?;
             let built = built.whole();
-            let solved = py.detach(|| {
-                let linear = SteadyMotion::new(&built.model, &at.state, &at.tau)?;
+            let of = Arc::clone(&built);
+            let solved = apart(py, move || {
+                let linear = SteadyMotion::new(&of.model, &at.state, &at.tau)?;
                 let modes = linear.modes()?;
                 Ok((linear, modes))
-            });
+            })?;
             let (linear, (modes, zeros)) = solved.map_err(|error| raise(py, &error))?;
             let dofs = &built.model.tree().dofs;
             let name = |&(k, is_rate): &(usize, bool)| match is_rate {

@@ -7,6 +7,7 @@ use crate::model::{Built, PyModel};
 use catena::error::Result;
 use catena::spatial::Pose;
 use catena::{Matrix, State};
+use catena_mechanism::Mechanism;
 use pyo3::prelude::*;
 
 /// The numbers of a row, zeros if it was left out.
@@ -158,7 +159,7 @@ fn pair<'py>(py: Python<'py>, state: &State) -> PyResult<(Array<'py>, Array<'py>
 
 #[pymethods]
 impl PyModel {
-    /// inverse(q, v=None, a=None, *, wrenches=None, actuators=None, time=0.0, out=None)
+    /// inverse(q, v=None, a=None, *, wrenches=None, actuators=None, time=0.0, out=None, formulation=None)
     /// --
     ///
     /// Efforts τ that produce the accelerations `a`: I(q) a + C(q, v) v + g(q) + passive(q, v) − Jᵀ w.
@@ -168,7 +169,8 @@ impl PyModel {
     /// frame's origin. Free joints: q is x, y, z and a quaternion (w, x, y, z); v is ẋ, ẏ, ż in world axes, then ω in the
     /// body's. SI units, radians.
     ///
-    /// A model with loops needs `actuators`, names of the freedoms with motors; the others get no effort.
+    /// A model with loops needs `actuators`, names of the freedoms with motors; the others get no effort. `formulation` names one of the
+    /// formulations that `compare` lists, instead of the recursion.
     ///
     /// >>> arm = catena.model("stanford")
     /// >>> tau = arm.inverse(arm.neutral())
@@ -176,7 +178,7 @@ impl PyModel {
     /// True
     /// >>> arm.inverse(np.zeros((1000, 6)), np.zeros(6), np.ones(6)).shape
     /// (1000, 6)
-    #[pyo3(signature = (q, v = None, a = None, *, wrenches = None, actuators = None, time = 0.0, out = None))]
+    #[pyo3(signature = (q, v = None, a = None, *, wrenches = None, actuators = None, time = 0.0, out = None, formulation = None))]
     fn inverse<'py>(
         &self,
         py: Python<'py>,
@@ -187,6 +189,7 @@ impl PyModel {
         actuators: Option<Vec<String>>,
         time: f64,
         out: Option<&Bound<'py, PyAny>>,
+        formulation: Option<&str>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
@@ -196,7 +199,9 @@ impl PyModel {
                 Numbers::or_zero(py, "v", v, nv)?,
                 Numbers::or_zero(py, "a", a, nv)?,
             ];
-            if built.model.constraints().is_empty() && actuators.is_none() {
+            let way = crate::mechanism::formulation(py, formulation)?;
+            let is_tree = built.model.constraints().is_empty() && actuators.is_none();
+            if is_tree && way.is_none() {
                 return Self::dynamics(py, &built, Way::Inverse, numbers, wrenches, time, out);
             }
             if built.model.couplings().is_some() {
@@ -206,10 +211,14 @@ impl PyModel {
                         "model `{}` has couplings and no loops: every independent freedom has its own effort",
                         built.model.name()
                     ),
-                    "leave `actuators` out",
+                    "leave `actuators` and `formulation` out",
                 ));
             }
-            let Some(actuators) = actuators else {
+            let actuators: Vec<usize> = if let Some(names) = actuators {
+                built.freedoms(py, &names)?
+            } else if is_tree {
+                (0..nv).collect()
+            } else {
                 return Err(refuse(
                     py,
                     &format!(
@@ -219,7 +228,6 @@ impl PyModel {
                     "name them: `inverse(q, v, a, actuators=[\"crank_joint\"])`",
                 ));
             };
-            let actuators = built.freedoms(py, &actuators)?;
             let wrenches = Wrenches::new(py, &built, wrenches)?;
             let [q, v, a] = &numbers;
             let arguments = [q, v, a].into_iter().chain(wrenches.numbers()).collect();
@@ -229,8 +237,14 @@ impl PyModel {
             filled(&call, &[nv], out, |work, k, out| {
                 built.put(work, q.row(k), v.row(k));
                 let external = pushes.single(work, k)?;
-                let mut chain = built.chain();
                 let vdot = or(a.row(k), &work.zeros);
+                if let Some(way) = way {
+                    let mut mechanism = Mechanism::driving(&built.model, &actuators)?;
+                    let efforts = mechanism.efforts(way, time, &work.state, vdot, &external)?;
+                    out.copy_from_slice(&efforts);
+                    return Ok(());
+                }
+                let mut chain = built.chain();
                 let found = chain.inverse(time, &work.state, vdot, &external, &actuators);
                 built.keep_chain(chain);
                 out.copy_from_slice(&found?.efforts);
@@ -246,6 +260,8 @@ impl PyModel {
     ///
     /// Arguments as for `inverse`: one state or rows of many, zeros for what is left out, wrenches (moment, force) in world axes
     /// at the frame's origin. Loops of the model are kept closed; `time` matters to drivers alone.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     ///
     /// >>> arm = catena.model("stanford")
     /// >>> q = arm.neutral()
@@ -278,6 +294,7 @@ impl PyModel {
     /// --
     ///
     /// The generalized inertia matrix I(q), (nv, nv) or (N, nv, nv), rotor inertias on its diagonal.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     ///
     /// >>> arm = catena.model("stanford")
     /// >>> I = arm.inertia(arm.neutral())
@@ -317,6 +334,7 @@ impl PyModel {
     /// --
     ///
     /// I(q)⁻¹ in O(n²), (nv, nv) or (N, nv, nv). To solve with it, `factor` is better.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     #[pyo3(signature = (q, *, out = None))]
     fn inverse_inertia<'py>(
         &self,
@@ -334,6 +352,8 @@ impl PyModel {
     ///
     /// The matrix C(q, v), (nv, nv) or (N, nv, nv): C v are the centrifugal and Coriolis efforts, and dI/dt − 2 C is
     /// skew-symmetric.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     #[pyo3(signature = (q, v, *, out = None))]
     fn coriolis<'py>(
         &self,
@@ -351,6 +371,7 @@ impl PyModel {
     /// --
     ///
     /// Efforts that hold the system still against gravity and springs, (nv,) or (N, nv).
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     #[pyo3(signature = (q, *, out = None))]
     fn gravity<'py>(
         &self,
@@ -375,6 +396,8 @@ impl PyModel {
     ///
     /// Jacobian of a link or frame, (6, nv) or (N, 6, nv): J v is its angular velocity, then the velocity of its origin, in world
     /// axes.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     ///
     /// >>> arm = catena.model("stanford")
     /// >>> arm.jacobian(arm.neutral(), arm.frames[-1]).shape
@@ -415,6 +438,8 @@ impl PyModel {
     /// --
     ///
     /// dJ/dt v of a link or frame, (6,) or (N, 6): its acceleration while all v̇ are zero; angular first, world axes.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     #[pyo3(signature = (q, v, frame, *, out = None))]
     fn jacobian_rate<'py>(
         &self,
@@ -448,6 +473,7 @@ impl PyModel {
     ///
     /// Pose of a link or frame in the world, (4, 4) or (N, 4, 4): its rotation takes components in the frame to components in the
     /// world, its last column is the frame's origin.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     #[pyo3(signature = (q, frame, *, out = None))]
     fn pose<'py>(
         &self,
@@ -495,6 +521,8 @@ impl PyModel {
     /// Y with τ = Y π, (nv, 10 n) or (N, nv, 10 n): efforts as a linear function of the inertial parameters of the n bodies, ten
     /// each: m, m c (3), then Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the body's origin, in body axes (see `inertial_parameters`).
     /// Rotors, springs, damping and friction are not in Y π.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     ///
     /// >>> arm = catena.model("stanford")
     /// >>> q = arm.neutral()
@@ -539,7 +567,7 @@ impl PyModel {
     }
 
     /// Derivatives of inverse dynamics: (3, nv, nv) or (N, 3, nv, nv).
-    #[pyo3(signature = (q, v, a, wrenches = None))]
+    #[pyo3(signature = (q, v, a, wrenches = None, out = None))]
     fn _inverse_derivatives<'py>(
         &self,
         py: Python<'py>,
@@ -547,6 +575,7 @@ impl PyModel {
         v: Option<&Bound<'py, PyAny>>,
         a: Option<&Bound<'py, PyAny>>,
         wrenches: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
@@ -560,7 +589,7 @@ impl PyModel {
             let (pushes, zeros) = (wrenches.view(&built), vec![0.0; nv]);
             let (built, size) = (&*built, nv * nv);
             if let (Some(n), true) = (call.states, pushes.is_empty()) {
-                let array = call.results(&[3, nv, nv], None)?;
+                let array = call.results(&[3, nv, nv], out)?;
                 let (q, v, a) = (built.sound(q.all(n)), v.all(n), a.all(n));
                 call.lanes(writable(&array), |batch, states, out| {
                     let (from, to) = (states.start, states.end);
@@ -585,7 +614,7 @@ impl PyModel {
                 return Ok(array);
             }
             let (q, v, a) = (q.view(), v.view(), a.view());
-            filled(&call, &[3, nv, nv], None, |work, k, out| {
+            filled(&call, &[3, nv, nv], out, |work, k, out| {
                 built.put(work, q.row(k), v.row(k));
                 let external = pushes.single(work, k)?;
                 let d = work.dynamics.inverse_derivatives(
@@ -605,7 +634,7 @@ impl PyModel {
     }
 
     /// Derivatives of forward dynamics: (3, nv, nv) or (N, 3, nv, nv).
-    #[pyo3(signature = (q, v, tau, wrenches = None, time = 0.0))]
+    #[pyo3(signature = (q, v, tau, wrenches = None, time = 0.0, out = None))]
     fn _forward_derivatives<'py>(
         &self,
         py: Python<'py>,
@@ -614,6 +643,7 @@ impl PyModel {
         tau: Option<&Bound<'py, PyAny>>,
         wrenches: Option<&Bound<'py, PyAny>>,
         time: f64,
+        out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
@@ -631,7 +661,7 @@ impl PyModel {
             let (built, size) = (&*built, nv * nv);
             if !built.model.constraints().is_empty() {
                 let (q, v, tau) = (q.view(), v.view(), tau.view());
-                return filled(&call, &[3, nv, nv], None, |work, k, out| {
+                return filled(&call, &[3, nv, nv], out, |work, k, out| {
                     built.put(work, q.row(k), v.row(k));
                     let external = pushes.single(work, k)?;
                     let mut chain = built.chain();
@@ -646,7 +676,7 @@ impl PyModel {
                 });
             }
             if let (Some(n), true) = (call.states, pushes.is_empty()) {
-                let array = call.results(&[3, nv, nv], None)?;
+                let array = call.results(&[3, nv, nv], out)?;
                 let (q, v, tau) = (built.sound(q.all(n)), v.all(n), tau.all(n));
                 call.lanes(writable(&array), |batch, states, out| {
                     let (from, to) = (states.start, states.end);
@@ -656,7 +686,7 @@ impl PyModel {
                 return Ok(array);
             }
             let (q, v, tau) = (q.view(), v.view(), tau.view());
-            filled(&call, &[3, nv, nv], None, |work, k, out| {
+            filled(&call, &[3, nv, nv], out, |work, k, out| {
                 built.put(work, q.row(k), v.row(k));
                 let external = pushes.single(work, k)?;
                 let d = work.dynamics.forward_derivatives(
@@ -797,6 +827,7 @@ impl PyModel {
     /// --
     ///
     /// Positions with every coordinate zero and quaternions at identity, (nq,).
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     fn neutral<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         guarded(py, || {
@@ -811,6 +842,8 @@ impl PyModel {
     ///
     /// The state (q, v) that the model itself begins with: neutral and at rest, unless its joints name a start. It need not close
     /// the loops of a mechanism; then it is a guess for `assemble`.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     fn start<'py>(&self, py: Python<'py>) -> PyResult<(Array<'py>, Array<'py>)> {
         let built = self.built(py)?;
         guarded(py, || pair(py, &State::start(&built.model)))
@@ -820,6 +853,8 @@ impl PyModel {
     /// --
     ///
     /// A random state (q, v): angles in ±π and lengths in ±1 m, within limits where there are some; velocities in ±1.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     #[pyo3(signature = (seed = 0))]
     fn random<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<(Array<'py>, Array<'py>)> {
         let built = self.built(py)?;
@@ -831,6 +866,8 @@ impl PyModel {
     ///
     /// q ⊕ δ, (nq,) or (N, nq): moves every joint along δ, a velocity times a time. Plain coordinates add; a quaternion is
     /// followed by a rotation about the child's axes, and stays of unit length.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
     #[pyo3(signature = (q, delta, *, out = None))]
     fn step<'py>(
         &self,

@@ -2,14 +2,18 @@
 
 use crate::array::{Array, Numbers, plain, results, shown, writable, wrong_shape};
 use crate::call::Call;
-use crate::error::{guarded, raise};
+use crate::error::{attribute, exception, guarded, raise};
 use crate::model::{Built, PyModel};
 use catena::Batch;
 use catena::algorithm::factorization::{ClusterFactorization, Factorization};
+use catena::error::Result;
 use catena::{Model, State};
-use numpy::{PyArrayMethods, PyUntypedArrayMethods};
+use numpy::PyUntypedArrayMethods;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// States between two looks at signals.
+const PART: usize = 1024;
 
 /// Factors of one state, or of many in lanes.
 enum Kept {
@@ -79,7 +83,13 @@ impl Factors {
     }
 
     /// Solves I x = b for right-hand sides in rows: (k, nv), or (N, k, nv) for many states.
-    fn solve<'py>(&self, py: Python<'py>, b: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
+    #[pyo3(signature = (b, out = None))]
+    fn solve<'py>(
+        &self,
+        py: Python<'py>,
+        b: &Bound<'py, PyAny>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Array<'py>> {
         guarded(py, || {
             let nv = self.built.model.nv();
             let b = plain(py, "b", b)?;
@@ -95,34 +105,25 @@ impl Factors {
                 };
                 return Err(wrong_shape(py, "b", &expected, b.shape()));
             }
-            let x = results(py, b.shape(), None, &[])?;
+            let shape = b.shape().to_vec();
+            let b = Numbers::of_array("b", b);
+            let given = b.slice();
+            if let Some(at) = given.iter().position(|x| !x.is_finite()) {
+                let sides = given.len() / nv / self.states.unwrap_or(1);
+                return Err(self.not_finite(py, sides, at, given[at]));
+            }
+            let x = results(py, &shape, out, &[&b])?;
             let out = writable(&x);
-            #[allow(unsafe_code)]
-            // SAFETY: `plain` gave a contiguous array, which nobody in this thread writes to.
-            out.copy_from_slice(unsafe { b.as_slice() }.unwrap_or(&[]));
+            out.copy_from_slice(given);
             if out.is_empty() {
                 return Ok(x);
             }
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            match &mut *kept {
-                Kept::One(factors) => {
-                    for row in out.chunks_exact_mut(nv) {
-                        factors.solve(&self.built.model, row);
-                    }
-                }
-                Kept::Clusters(factors) => {
-                    if let Some(couplings) = self.built.model.couplings() {
-                        let tree = self.built.model.clone().open_tree();
-                        for row in out.chunks_exact_mut(nv) {
-                            factors.solve(&tree, couplings, row);
-                        }
-                    }
-                }
-                Kept::Many(batch) => {
-                    py.detach(|| batch.solve(out))
-                        .map_err(|error| raise(py, &error))?;
-                }
-            }
+            // whoever waits for the factors does not keep the interpreter from those who have them
+            let done = match self.states {
+                None => self.solve_rows(out),
+                Some(_) => py.detach(|| self.solve_rows(out)),
+            };
+            done.map_err(|error| raise(py, &error))?;
             Ok(x)
         })
     }
@@ -136,23 +137,72 @@ impl Factors {
             let array = results(py, &shape, None, &[])?;
             let out = writable(&array);
             if built.model.couplings().is_some() {
-                py.detach(|| cluster_parts(&built.model, &self.q, out));
+                let q = self.q.chunks(nq.max(1) * PART);
+                for (q, out) in q.zip(out.chunks_mut(size * PART)) {
+                    py.detach(|| cluster_parts(&built.model, q, out));
+                    py.check_signals()?;
+                }
                 return Ok(array);
             }
             let mut factors = Factorization::new(&built.model);
-            py.detach(|| {
-                for (q, out) in self
-                    .q
-                    .chunks_exact(nq.max(1))
-                    .zip(out.chunks_exact_mut(size))
-                {
-                    factors.factorize(&built.model, q);
-                    out[..nv * nv].copy_from_slice(factors.u(&built.model).as_slice());
-                    out[nv * nv..].copy_from_slice(&factors.d());
-                }
-            });
+            let q = self.q.chunks(nq.max(1) * PART);
+            for (q, out) in q.zip(out.chunks_mut(size * PART)) {
+                py.detach(|| {
+                    let states = q.chunks_exact(nq.max(1));
+                    for (q, out) in states.zip(out.chunks_exact_mut(size)) {
+                        factors.factorize(&built.model, q);
+                        out[..nv * nv].copy_from_slice(factors.u(&built.model).as_slice());
+                        out[nv * nv..].copy_from_slice(&factors.d());
+                    }
+                });
+                py.check_signals()?;
+            }
             Ok(array)
         })
+    }
+}
+
+impl Factors {
+    /// What is said of a number of the right-hand sides, of which each state has so many.
+    fn not_finite(&self, py: Python<'_>, sides: usize, at: usize, value: f64) -> PyErr {
+        let nv = self.built.model.nv();
+        let row = self.states.map(|_| at / (sides * nv));
+        let (side, column) = (at / nv % sides, at % nv);
+        let place: Vec<String> = (row.into_iter().chain([column]))
+            .chain((sides > 1).then_some(side))
+            .map(|k| k.to_string())
+            .collect();
+        let attributes = [
+            ("argument", attribute(py, "b")),
+            ("row", attribute(py, row)),
+            ("column", attribute(py, column)),
+            ("hint", attribute(py, "every number must be finite")),
+        ];
+        let message = format!("b[{}] is {value}", place.join(", "));
+        exception(py, "NotFinite", &message, &attributes)
+    }
+
+    /// Solves for every row in place. No Python runs while the factors are locked.
+    fn solve_rows(&self, rows: &mut [f64]) -> Result<()> {
+        let model = &self.built.model;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *kept {
+            Kept::One(factors) => {
+                for row in rows.chunks_exact_mut(model.nv()) {
+                    factors.solve(model, row);
+                }
+            }
+            Kept::Clusters(factors) => {
+                if let Some(couplings) = model.couplings() {
+                    let tree = model.clone().open_tree();
+                    for row in rows.chunks_exact_mut(model.nv()) {
+                        factors.solve(&tree, couplings, row);
+                    }
+                }
+            }
+            Kept::Many(batch) => batch.solve(rows)?,
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Closed chains, the doctor, laws, conformance cases: what is asked of a model at one state.
 
 use crate::array::{Array, Numbers, array};
-use crate::call::{Call, Wrenches};
+use crate::call::{Call, Wrenches, apart};
 use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel};
 use crate::value::to_python;
@@ -72,6 +72,18 @@ pub fn situation<'py>(
             tau: efforts,
             external,
         })
+    })
+}
+
+/// The formulation of this name, if one is asked for.
+pub fn formulation(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Formulation>> {
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let known = || Formulation::ALL.map(Formulation::name).join(", ");
+    Formulation::named(name).map(Some).ok_or_else(|| {
+        let message = format!("there is no formulation `{name}`");
+        refuse(py, &message, &format!("known are {}", known()))
     })
 }
 
@@ -185,17 +197,7 @@ impl PyModel {
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
         guarded(py, || {
-            let formulation = match formulation {
-                None => None,
-                Some(name) => Some(Formulation::named(name).ok_or_else(|| {
-                    let known = Formulation::ALL.map(Formulation::name).join(", ");
-                    refuse(
-                        py,
-                        &format!("there is no formulation `{name}`"),
-                        &format!("known are {known}"),
-                    )
-                })?),
-            };
+            let formulation = self::formulation(py, formulation)?;
             let at = situation(py, &built, q, v, tau, wrenches)?;
             let built = built.whole();
             let mut mechanism = Mechanism::new(&built.model);
@@ -252,9 +254,10 @@ impl PyModel {
         let built = self.built(py)?;
         guarded(py, || {
             let guess = situation(py, &built, q, None, None, None)?;
-            let found = py
-                .detach(|| doctor::diagnose(&built.model, time, &guess.state, samples, seed))
-                .map_err(|error| raise(py, &error))?;
+            let found = apart(py, move || {
+                doctor::diagnose(&built.model, time, &guess.state, samples, seed)
+            })?
+            .map_err(|error| raise(py, &error))?;
             Ok((
                 array(py, &found.state.q)?,
                 to_python(py, &diagnosis(&found))?,
@@ -271,11 +274,11 @@ impl PyModel {
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
         guarded(py, || {
-            let laws = py.detach(|| {
+            let laws = apart(py, move || {
                 let mut laws = laws::run(&built.model, states, seed);
                 laws.extend(catena_mechanism::laws::run(&built.model, states, seed));
                 laws
-            });
+            })?;
             let list: Value = laws
                 .iter()
                 .map(|law| {
@@ -339,9 +342,8 @@ fn diagnosis(found: &Diagnosis) -> Value {
 #[pyfunction]
 pub fn verify<'py>(py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
     guarded(py, || {
-        let path = std::path::Path::new(path);
-        let report = py
-            .detach(|| catena_conformance::verify_file(path))
+        let path = std::path::PathBuf::from(path);
+        let report = apart(py, move || catena_conformance::verify_file(&path))?
             .map_err(|error| raise(py, &error))?;
         let quantities: Value = report
             .quantities

@@ -1,8 +1,11 @@
 //! The class `Model`: where a model comes from, what it is made of, and the workspaces kept for it.
 
+use crate::array::{Array, array};
 use crate::error::{guarded, raise, refuse};
+use crate::mechanism::situation;
 use crate::value::{from_python, to_python};
 use catena::algorithm::constrained::ClosedChain;
+use catena::algorithm::kinematics::Rerooted;
 use catena::error::{Error, Place, Result};
 use catena::model::{FrameInfo, Model, embedded};
 use catena::native::{Compiled, Kernel};
@@ -45,6 +48,8 @@ pub struct Built {
     /// First coordinates of the quaternions.
     pub quaternions: Vec<usize>,
     whole: OnceLock<Arc<Built>>,
+    /// The model as it is stored with runs.
+    document: OnceLock<Arc<Value>>,
 }
 
 /// What one state needs.
@@ -74,6 +79,7 @@ impl Built {
             batches: Mutex::default(),
             chains: Mutex::default(),
             whole: OnceLock::new(),
+            document: OnceLock::new(),
         }
     }
 
@@ -276,6 +282,15 @@ impl PyModel {
             *kept = Some(Arc::clone(&built));
             Ok(built)
         })
+    }
+
+    /// The model as it is stored with runs: written once.
+    pub fn document(&self, py: Python<'_>, built: &Built) -> PyResult<Arc<Value>> {
+        if let Some(document) = built.document.get() {
+            return Ok(Arc::clone(document));
+        }
+        let made = Arc::new(serde_json::from_str(&self.to_json(py)?).unwrap_or_default());
+        Ok(Arc::clone(built.document.get_or_init(|| made)))
     }
 
     /// The links and joints.
@@ -574,6 +589,34 @@ impl PyModel {
                 .unwrap_or_else(PoisonError::into_inner);
             self.become_(source, built);
             Ok(())
+        })
+    }
+
+    /// Becomes another model numbered from this link; q and v of the other one go out in the new coordinates.
+    #[pyo3(signature = (other, link, q, v))]
+    fn _reroot<'py>(
+        &self,
+        py: Python<'py>,
+        other: &Bound<'py, PyModel>,
+        link: &str,
+        q: Option<&Bound<'py, PyAny>>,
+        v: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<(Array<'py>, Array<'py>)>> {
+        let built = other.get().built(py)?;
+        guarded(py, || {
+            let builder = other.get().builder().map_err(|error| raise(py, &error))?;
+            let rerooted = Rerooted::new(&builder, link)
+                .map_err(|error| crate::error::raise_as(py, "InputError", &error))?;
+            let state = match q {
+                None => None,
+                Some(q) => Some(situation(py, &built, q, v, None, None)?.state),
+            };
+            let source = Source::Builder(Box::new(rerooted.builder().clone()));
+            self.become_(source, Some(Arc::new(Built::new(rerooted.after().clone()))));
+            let moved = state.map(|state| rerooted.state(&state));
+            moved
+                .map(|state| Ok((array(py, &state.q)?, array(py, &state.v)?)))
+                .transpose()
         })
     }
 

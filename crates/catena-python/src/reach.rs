@@ -1,7 +1,7 @@
 //! Inverse kinematics: positions and motions that put frames where they are wanted.
 
 use crate::array::{Array, Numbers, array, results, writable};
-use crate::call::Call;
+use crate::call::{Call, apart};
 use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel};
 use crate::value::to_python;
@@ -125,13 +125,12 @@ impl PyModel {
                 iterations,
                 time: 0.0,
             };
-            let motion = py
-                .detach(|| {
-                    let mut kinematics = InverseKinematics::new(&built.model);
-                    kinematics.follow(&times, &goals, &start, &search)
-                })
-                .map_err(|error| raise(py, &error))?;
             let (nq, nv) = (built.model.nq(), built.model.nv());
+            let motion = apart(py, move || {
+                let mut kinematics = InverseKinematics::new(&built.model);
+                kinematics.follow(&times, &goals, &start, &search)
+            })?
+            .map_err(|error| raise(py, &error))?;
             let rows = |width: usize, numbers: Vec<f64>| -> PyResult<Array<'py>> {
                 let array = results(py, &[motion.len(), width], None, &[])?;
                 writable(&array).copy_from_slice(&numbers);

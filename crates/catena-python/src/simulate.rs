@@ -1,23 +1,28 @@
 //! Motion in time: a simulation that Python can drive, watch and interrupt.
 
 use crate::array::{Array, Numbers, plain, results, writable, wrong_shape};
-use crate::call::Wrenches;
+use crate::call::{Wrenches, apart};
 use crate::error::{guarded, raise, refuse};
+use crate::mechanism::formulation;
 use crate::model::{Built, PyModel};
 use crate::value::{from_python, to_python};
+use catena::algorithm::body_coordinates::Formulation as InBodies;
+use catena::algorithm::constrained::Stabilisation;
+use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::Sensor;
 use catena::native::Compiled;
 use catena::simulate::{
     Controller, Drift, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, NewtonMatrix,
-    Sample, Simulation, SimulationOptions, StateFunction, Stop, StopKind, Table,
+    Sample, Simulation, SimulationOptions, StateFunction, Stop, StopKind, Table, verified_error,
 };
 use catena::spatial::{Force, Vec3};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
 use catena::{Cpu, Dynamics, Model, State};
-use catena_cli::{Chosen, Layout, arithmetic, stops_description, stored};
+use catena_cli::{Chosen, Layout, arithmetic, base_motion, stops_description, stored};
 use catena_io::run::{Header, RunWriter};
+use catena_mechanism::ByFormulation;
 use catena_plot::{Chart, Figure};
 use numpy::{PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -28,6 +33,9 @@ use std::time::{Duration, Instant};
 
 /// How long the program is left without a look at signals and progress.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How long a run that calls Python at every step keeps the interpreter's lock: as long as Python leaves it to one thread.
+const TURN: Duration = Duration::from_millis(5);
 
 /// Most freedoms of a model that code is made for.
 const MOST_COMPILED: usize = 100;
@@ -281,6 +289,107 @@ fn controller(description: &Value, built: &Built, start: &State) -> Result<Contr
     }
 }
 
+/// What is chosen besides method and tolerances: names that `simulate` takes as arguments.
+struct Choices(Value);
+
+impl Choices {
+    fn text(&self, key: &str) -> Option<&str> {
+        self.0[key].as_str()
+    }
+
+    fn number(&self, key: &str) -> Option<f64> {
+        self.0[key].as_f64()
+    }
+
+    /// The integrator with what is chosen of backward differentiation formulas.
+    fn integrator(&self, mut integrator: Integrator, method: &str) -> Result<Integrator> {
+        if let Integrator::Bdf {
+            max_order, matrix, ..
+        } = &mut integrator
+        {
+            if let Some(order) = self.number("max_order") {
+                *max_order = order as usize;
+            }
+            *matrix = self.newton()?;
+            return Ok(integrator);
+        }
+        let given = ["newton", "coordinates", "max_order"];
+        match given.into_iter().find(|key| !self.0[*key].is_null()) {
+            None => Ok(integrator),
+            Some(key) => Err(Error::new(
+                ErrorKind::Input,
+                format!("{key} is a choice of the method \"bdf\", not of \"{method}\""),
+            )
+            .hint("choose method=\"bdf\", or leave it out")),
+        }
+    }
+
+    /// How the linear systems of Newton's method are solved.
+    fn newton(&self) -> Result<NewtonMatrix> {
+        let refused = |message: String, hint: &str| {
+            Err(Error::new(ErrorKind::Input, message).hint(hint.to_string()))
+        };
+        let in_bodies = match self.text("coordinates") {
+            None => None,
+            Some("joints") => Some(false),
+            Some("bodies") => Some(true),
+            Some(name) => {
+                let message = format!("coordinates cannot be \"{name}\"");
+                return refused(message, "they are \"joints\" or \"bodies\"");
+            }
+        };
+        let name = self.text("newton");
+        match (name.and_then(InBodies::from_name), in_bodies, name) {
+            (Some(_), Some(false), Some(name)) => refused(
+                format!("newton: \"{name}\" is for the coordinates of bodies"),
+                "choose coordinates=\"bodies\", or newton=\"tree\" or \"dense\"",
+            ),
+            (Some(formulation), _, _) => Ok(NewtonMatrix::Bodies(formulation)),
+            (None, Some(true), None) => Ok(NewtonMatrix::Bodies(InBodies::default())),
+            (None, Some(true), Some(name)) => refused(
+                format!("newton: the coordinates of bodies are not solved for by \"{name}\""),
+                "choose \"index-2\", \"index-3\" or \"stabilised\"",
+            ),
+            (None, None, None) => Ok(NewtonMatrix::Automatic),
+            (None, Some(false), None) => Ok(NewtonMatrix::Joints),
+            (None, _, Some("tree")) => Ok(NewtonMatrix::Tree),
+            (None, _, Some("dense")) => Ok(NewtonMatrix::Dense),
+            (None, _, Some(name)) => match Scheme::from_name(name) {
+                Ok(scheme) => Ok(NewtonMatrix::Pendulum(scheme)),
+                Err(_) => refused(
+                    format!("newton cannot be \"{name}\""),
+                    "it is \"tree\" or \"dense\"; in the coordinates of bodies \"index-2\", \"index-3\" or \"stabilised\"; for a chain of \
+                     ball joints in Chou's equations \"numerical-full\", \"exact-full\", \"reduced\" or \"linear\"",
+                ),
+            },
+        }
+    }
+
+    /// How loops are kept closed.
+    fn drift(&self, closing: &str, integrator: &Integrator) -> Result<Drift> {
+        let step = match *integrator {
+            Integrator::Fixed { step, .. } => Some(step),
+            _ => None,
+        };
+        // critical damping, where one of them is given
+        let (alpha, beta) = match ["alpha", "beta"].map(|key| self.number(key)) {
+            [None, None] if closing == "baumgarte" => return Ok(Drift::baumgarte(step)),
+            [None, None] => return Ok(Drift::Project),
+            [Some(alpha), None] => (alpha, alpha * alpha / 4.0),
+            [None, Some(beta)] => (2.0 * beta.sqrt(), beta),
+            [Some(alpha), Some(beta)] => (alpha, beta),
+        };
+        match closing {
+            "baumgarte" => Ok(Drift::Stabilise(Stabilisation { alpha, beta })),
+            _ => Err(Error::new(
+                ErrorKind::Input,
+                "alpha and beta are numbers of Baumgarte's equations",
+            )
+            .hint("choose closing=\"baumgarte\", too")),
+        }
+    }
+}
+
 /// How time is stepped.
 pub fn integrator(
     method: &str,
@@ -471,6 +580,8 @@ pub struct RunData {
     built: Arc<Built>,
     samples: Vec<Sample>,
     layout: Layout,
+    /// The model, and what else the run was made with.
+    document: Arc<Value>,
     metadata: Value,
     audit: Value,
     finished: bool,
@@ -480,7 +591,7 @@ pub struct RunData {
 #[pymethods]
 impl PyModel {
     /// Simulates, and gives the run with what ended it early, if anything.
-    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, control, wrenches, events, limits, stop, progress, closing, compile, rate = None, record = Vec::new(), restitution = None))]
+    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, control, wrenches, events, limits, stop, progress, closing, compile, rate = None, record = Vec::new(), restitution = None, choices = None))]
     fn _simulate<'py>(
         &self,
         py: Python<'py>,
@@ -503,6 +614,7 @@ impl PyModel {
         rate: Option<f64>,
         record: Vec<String>,
         restitution: Option<&Bound<'py, PyAny>>,
+        choices: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(RunData, Option<Py<PyAny>>)> {
         let built = self.built(py)?;
         guarded(py, || {
@@ -529,12 +641,18 @@ impl PyModel {
             let call = crate::call::Call::new(py, &built, vec![&q, &v])?;
             let start = State::new(&built.model, &q.all(1), &v.all(1))
                 .map_err(|error| call.explained(&error, 0))?;
+            let document = self.document(py, &built)?;
             // the run has all coordinates of the tree
             let start = start.of_tree(&built.model);
             let built = built.whole();
+            let choices = match choices {
+                None => Choices(json!({})),
+                Some(choices) => Choices(from_python("choices", choices)?),
+            };
             let raised: Raised = Raised::default();
             let mut inputs = Inputs::default();
             let mut drive = Value::Null;
+            let asks = control.is_some_and(|control| control.is_callable());
             match control.filter(|control| !control.is_none()) {
                 None => {}
                 Some(control) if control.is_callable() => {
@@ -554,29 +672,38 @@ impl PyModel {
                 drive["rate"] = rate.into();
                 inputs.rate = rate;
             }
+            if choices.0["limited"] == true {
+                drive["unlimited"] = false.into();
+                inputs.actuators = Some(built.model.actuators());
+            }
+            let parts: Vec<String> =
+                serde_json::from_value(choices.0["base"].clone()).unwrap_or_default();
+            let (motion, base) = base_motion(&parts).map_err(|error| {
+                let message = error.message().replace("--base", "base");
+                let told = Error::new(error.kind(), message).at(error.place().clone());
+                raise(py, &told.hint(error.advice().unwrap_or_default()))
+            })?;
+            inputs.base = motion;
             inputs.wrenches = pushes(py, &built, wrenches)?;
             inputs.stops = stops(py, &built, limits, restitution)?;
             let stopped: Vec<usize> = inputs.stops.iter().map(|stop| stop.freedom).collect();
             let stops = stops_description(&built.model, &inputs.stops);
             let events = event_functions(py, &built, limits == "report", events, &raised)?;
-            let made = || -> Result<(Simulation, Value)> {
+            let formulation = formulation(py, choices.text("formulation"))?;
+            let (sharp, inputs_again) = (choices.number("verify"), inputs.clone());
+            let made = || -> Result<(Simulation, Value, SimulationOptions)> {
                 let integrator = integrator(method, rtol, atol, step)?;
+                let integrator = choices.integrator(integrator, method)?;
                 let options = SimulationOptions {
                     integrator,
                     duration,
                     interval,
                 };
-                let drift = match closing {
-                    "baumgarte" => {
-                        let step = matches!(integrator, Integrator::Fixed { .. })
-                            .then_some(step.unwrap_or(1e-3));
-                        Drift::baumgarte(step)
-                    }
-                    _ => Drift::Project,
-                };
+                let kept = options.clone();
+                let drift = choices.drift(closing, &integrator)?;
                 let compiles = compile && nv <= MOST_COMPILED && Cpu::detect() != Cpu::Baseline;
                 let compiler: catena::native::Compiler = kept_code;
-                let metadata = json!({
+                let mut metadata = json!({
                     "made_in": "Python",
                     "model_name": built.model.name(),
                     "start": {"q": start.q, "v": start.v},
@@ -584,22 +711,48 @@ impl PyModel {
                     "duration": duration, "interval": interval, "method": method,
                     "rtol": rtol, "atol": atol, "step": step, "closing": closing,
                 });
-                let simulation = Simulation::with_compiler(
-                    &built.model,
-                    &start,
-                    inputs,
-                    events,
-                    options,
-                    drift,
-                    compiles.then_some(compiler),
-                )?;
-                Ok((simulation, metadata))
+                let named = [
+                    "newton",
+                    "coordinates",
+                    "max_order",
+                    "alpha",
+                    "beta",
+                    "formulation",
+                ];
+                for key in named.into_iter().filter(|key| !choices.0[*key].is_null()) {
+                    metadata[key] = choices.0[key].clone();
+                }
+                if !base.is_null() {
+                    metadata["base"] = base.clone();
+                }
+                let model = &built.model;
+                let simulation = match formulation {
+                    Some(way) => {
+                        let equations = Box::new(ByFormulation::new(model, way, drift));
+                        Simulation::with_equations(
+                            model, &start, inputs, events, options, drift, equations,
+                        )?
+                    }
+                    None => {
+                        let compiler = compiles.then_some(compiler);
+                        Simulation::with_compiler(
+                            model, &start, inputs, events, options, drift, compiler,
+                        )?
+                    }
+                };
+                Ok((simulation, metadata, kept))
             };
-            let (mut simulation, mut metadata) = match py.detach(made) {
+            let (mut simulation, mut metadata, options) = match py.detach(made) {
                 Ok(made) => made,
-                Err(error) => return Err(taken(&raised).unwrap_or_else(|| raise(py, &error))),
+                Err(error) => match taken(&raised) {
+                    None => return Err(raise(py, &error)),
+                    // a function has raised at the start
+                    Some(raised) => {
+                        let run = RunData::empty(&built, document, plain);
+                        return Ok((run, Some(raised.into_value(py).into_any())));
+                    }
+                },
             };
-            metadata["model"] = serde_json::from_str(&self.to_json(py)?).unwrap_or_default();
             let mut samples = Vec::new();
             let done = to_the_end(
                 py,
@@ -609,6 +762,7 @@ impl PyModel {
                 &stop,
                 progress,
                 &raised,
+                asks,
             );
             let mut ended = done.err();
             if ended.is_none() {
@@ -621,25 +775,46 @@ impl PyModel {
             let finished = simulation.finished();
             let layout = Layout {
                 momentum: simulation.knows_momentum(),
-                base: false,
+                base: !base.is_null(),
                 stopped,
                 chosen,
             };
             let compiled = simulation.is_compiled();
-            let source = match compiled {
-                true => "compiled",
-                false => "general",
+            let source = match (formulation, compiled) {
+                (Some(way), _) => way.name(),
+                (None, true) => "compiled",
+                (None, false) => "general",
             };
             for (key, _, value) in arithmetic(source) {
                 metadata[key] = value.into();
             }
             metadata["finished"] = finished.into();
             let uses = simulation.actuator_uses().to_vec();
-            let audit = stored(&built.model, &simulation.finish(), &happened, &uses);
+            let mut audit = simulation.finish();
+            if let (Some(allowed), Some(last), true, None) =
+                (sharp, samples.last(), finished, &ended)
+            {
+                let (of, end) = (Arc::clone(&built), last.state.clone());
+                let again =
+                    move || verified_error(&of.model, &start, &inputs_again, &options, &end);
+                // a function of Python is not left behind in another thread
+                let found = match asks {
+                    true => py.detach(again),
+                    false => apart(py, again)?,
+                };
+                match found {
+                    Ok(error) => audit.verify(error, allowed, last.time),
+                    Err(error) => {
+                        ended = Some(taken(&raised).unwrap_or_else(|| raise(py, &error)));
+                    }
+                }
+            }
+            let audit = stored(&built.model, &audit, &happened, &uses);
             let run = RunData {
                 built: Arc::clone(&built),
                 samples,
                 layout,
+                document,
                 metadata,
                 audit,
                 finished,
@@ -687,7 +862,8 @@ fn pushes<'py>(
     Ok(list)
 }
 
-/// Runs to the end, to an event that stops it, or to what goes wrong.
+/// Runs to the end, to an event that stops it, or to what goes wrong. A run that `asks` Python at every step keeps the interpreter's
+/// lock for a while, instead of taking and giving it at every step.
 fn to_the_end(
     py: Python<'_>,
     simulation: &mut Simulation,
@@ -696,7 +872,12 @@ fn to_the_end(
     stop: &[String],
     progress: Option<&Bound<'_, PyAny>>,
     raised: &Raised,
+    asks: bool,
 ) -> PyResult<()> {
+    let patience = match asks {
+        true => TURN,
+        false => PATIENCE,
+    };
     let is_stopped = |simulation: &Simulation| {
         !stop.is_empty()
             && simulation
@@ -705,9 +886,9 @@ fn to_the_end(
                 .any(|event| stop.contains(&event.name))
     };
     while !simulation.finished() && !is_stopped(simulation) {
-        let moved = py.detach(|| -> Result<()> {
+        let mut part = || -> Result<()> {
             let begin = Instant::now();
-            while !simulation.finished() && begin.elapsed() < PATIENCE && !is_stopped(simulation) {
+            while !simulation.finished() && begin.elapsed() < patience && !is_stopped(simulation) {
                 simulation.advance(samples)?;
                 if raised
                     .lock()
@@ -718,9 +899,17 @@ fn to_the_end(
                 }
             }
             Ok(())
-        });
+        };
+        let moved = match asks {
+            true => part(),
+            false => py.detach(part),
+        };
         if let Err(error) = moved {
             return Err(taken(raised).unwrap_or_else(|| raise(py, &error)));
+        }
+        if asks {
+            // other threads have their turn
+            py.detach(|| ());
         }
         py.check_signals()?;
         if let Some(progress) = progress {
@@ -731,6 +920,25 @@ fn to_the_end(
 }
 
 impl RunData {
+    /// A run that did not begin.
+    fn empty(built: &Arc<Built>, document: Arc<Value>, layout: Layout) -> Self {
+        RunData {
+            built: Arc::clone(built),
+            samples: Vec::new(),
+            layout,
+            document,
+            metadata: json!({
+                "made_in": "Python", "model_name": built.model.name(), "finished": false,
+            }),
+            audit: json!({
+                "laws": [], "events": [], "held": [], "stops": [],
+                "steps": 0, "rejected": 0, "evaluations": 0, "work": 0.0, "dissipated": 0.0,
+            }),
+            finished: false,
+            compiled: false,
+        }
+    }
+
     /// All columns of samples, row after row.
     fn rows(&self, samples: &[Sample]) -> Result<Vec<f64>> {
         let mut dynamics = Dynamics::new(&self.built.model.clone().open_tree());
@@ -739,6 +947,13 @@ impl RunData {
             self.layout.append_row(&mut dynamics, sample, &mut rows)?;
         }
         Ok(rows)
+    }
+
+    /// What the run was made with, the model among it.
+    fn all_metadata(&self) -> Value {
+        let mut metadata = self.metadata.clone();
+        metadata["model"] = Value::clone(&self.document);
+        metadata
     }
 
     /// A matrix with a row for each sample.
@@ -823,7 +1038,7 @@ impl RunData {
     /// What the run was made with.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &self.metadata)
+        to_python(py, &self.all_metadata())
     }
 
     /// Was the end reached?
@@ -863,7 +1078,7 @@ impl RunData {
         guarded(py, || {
             let header = Header {
                 columns: self.layout.columns(&self.built.model),
-                metadata: self.metadata.clone(),
+                metadata: self.all_metadata(),
             };
             py.detach(|| -> Result<()> {
                 let mut writer = RunWriter::create(std::path::Path::new(path), &header, overwrite)?;

@@ -158,9 +158,13 @@ impl LedgerData {
         py: Python<'_>,
         what: impl FnOnce(&Simulations, &mut Ledger) -> Result<T>,
     ) -> PyResult<T> {
-        guarded(py, || match self.lock().as_mut() {
-            None => Err(finished(py)),
-            Some(ledger) => what(&self.simulations, ledger).map_err(|error| raise(py, &error)),
+        guarded(py, || {
+            // no Python runs while the ledger is locked
+            let done = (self.lock().as_mut()).map(|ledger| what(&self.simulations, ledger));
+            match done {
+                None => Err(finished(py)),
+                Some(done) => done.map_err(|error| raise(py, &error)),
+            }
         })
     }
 }

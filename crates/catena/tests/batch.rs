@@ -167,6 +167,37 @@ fn threads_change_nothing() {
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
+/// Threads take parts of the states as they come: failures have the numbers of their states, in their order.
+#[test]
+fn failures_of_all_threads_are_numbered() {
+    let model = embedded::model("chain-7").unwrap();
+    let states = 5000;
+    let bad: Vec<usize> = (0..states).step_by(97).collect();
+    let mut m = many(&model, states, Base::fixed());
+    let mut right = vec![f64::NAN; m.v.len()];
+    let mut batch = Batch::new(&model).threads(3);
+    batch.forward(&m.q, &m.v, &m.input, &mut right).unwrap();
+    for state in &bad {
+        m.q[7 * state + 2] = f64::NAN;
+    }
+    // in this order: what failed in the last call is forgotten
+    for threads in [3, 1, 2] {
+        let mut batch = Batch::new(&model).threads(threads);
+        for _ in 0..2 {
+            let mut vdot = vec![f64::NAN; m.v.len()];
+            batch.forward(&m.q, &m.v, &m.input, &mut vdot).unwrap_err();
+            let failed: Vec<usize> = batch.failures().iter().map(|f| f.state).collect();
+            assert_eq!(failed, bad, "{threads} threads");
+            for k in (0..states).filter(|k| !bad.contains(k)) {
+                assert_eq!(vdot[7 * k..7 * k + 7], right[7 * k..7 * k + 7], "state {k}");
+            }
+        }
+        // fewer states than threads have registers for
+        let one = batch.forward(&m.q[7..14], &m.v[7..14], &m.input[7..14], &mut [0.0; 7]);
+        assert!(one.is_ok() && batch.failures().is_empty());
+    }
+}
+
 /// Long chains have matrices too large for lanes; their columns are in the lanes instead.
 #[test]
 fn large_inertia_matrices() {

@@ -1,18 +1,20 @@
 //! Controllers of one's own, sampling, actuators and loads against closed forms.
 
+use catena::error::Result;
 use catena::integrate::FixedMethod;
 use catena::model::{
     Actuator, ActuatorSpec, Dof, Inertial, JointKind, JointSpec, ModelBuilder, SensorRule,
     SensorSpec, embedded,
 };
 use catena::simulate::{
-    Audit, Controller, FrameLoad, Gains, Inputs, Integrator, Law, Sample, Simulation,
-    SimulationOptions, fastest_damping,
+    Audit, Controller, Drift, EquationsOfMotion, FrameLoad, Gains, Inputs, Integrator, Law, Sample,
+    Simulation, SimulationOptions, fastest_damping,
 };
 use catena::spatial::{Force, Sym3, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
 use catena::{Dynamics, Model, State};
 use catena_testing::runs::{bdf, explicit, options, to_the_end};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Inertia of the wheel about its axis, kg·m².
@@ -728,4 +730,78 @@ fn stiff_damping_is_named() {
         fastest_damping(&loose, &State::neutral(&loose)).unwrap(),
         None
     );
+}
+
+/// A chain's equations of motion, counted.
+struct Counted {
+    dynamics: Dynamics,
+    count: Arc<AtomicUsize>,
+}
+
+impl EquationsOfMotion for Counted {
+    fn solve(
+        &mut self,
+        _time: f64,
+        state: &State,
+        tau: &[f64],
+        external: &[Force<f64>],
+        accelerations: &mut [f64],
+        _multipliers: &mut [f64],
+    ) -> Result<()> {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        accelerations.copy_from_slice(self.dynamics.forward(state, tau, external)?);
+        Ok(())
+    }
+
+    fn duplicate(&self) -> Box<dyn EquationsOfMotion> {
+        Box::new(Counted {
+            dynamics: self.dynamics.clone(),
+            count: Arc::clone(&self.count),
+        })
+    }
+}
+
+/// The dynamics of a plain tree under a sampled controller are evaluated at the stages of the steps, at samples, and for the halves of the
+/// steps that the audit examines (100, then one in ten): not for powers, nor for modes of friction that there is none of.
+#[test]
+fn a_sampled_controller_costs_no_evaluations() {
+    let model = embedded::model("chain-7").unwrap();
+    for (method, stages) in [
+        (FixedMethod::RungeKutta4, 4),
+        (FixedMethod::SemiImplicitEuler, 1),
+    ] {
+        let count = Arc::new(AtomicUsize::new(0));
+        let equations = Counted {
+            dynamics: Dynamics::new(&model),
+            count: Arc::clone(&count),
+        };
+        let mut inputs = own(Law::function(|_, _, v, tau| {
+            tau.iter_mut().zip(v).for_each(|(tau, v)| *tau = -v);
+        }));
+        inputs.rate = Some(1000.0);
+        let options = SimulationOptions {
+            integrator: Integrator::Fixed { method, step: 1e-3 },
+            duration: 1.0,
+            interval: 1.0,
+        };
+        let start = State::new(&model, &[0.3; 7], &[0.0; 7]).unwrap();
+        let simulation = Simulation::with_equations(
+            &model,
+            &start,
+            inputs,
+            Vec::new(),
+            options,
+            Drift::default(),
+            Box::new(equations),
+        );
+        let (samples, simulation) = to_the_end(simulation.unwrap()).unwrap();
+        assert_eq!(samples.len(), 2);
+        let (steps, examined) = (simulation.finish().steps as usize, 200);
+        let most = stages * (steps + 2 * examined) + 10;
+        let count = count.load(Ordering::Relaxed);
+        assert!(
+            count <= most,
+            "{method:?}: {count} evaluations, at most {most}"
+        );
+    }
 }

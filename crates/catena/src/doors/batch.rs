@@ -28,6 +28,7 @@ use advance::Advance;
 use coupled::What;
 use lanes::{Given, Job, LaneWork};
 use question::{Factorize, Forward, FrameJacobian, FramePose, Inertia, Inverse, Question, Solve};
+use std::sync::{Mutex, PoisonError};
 
 /// The loop over registers of states, compiled for AVX2 and for AVX-512.
 #[cfg(target_arch = "x86_64")]
@@ -621,7 +622,10 @@ impl Batch {
     /// Numbers of the states that failed, over all threads.
     fn failed(&self) -> Vec<usize> {
         fn all<V: Vector>(works: &[LaneWork<V>]) -> Vec<usize> {
-            works.iter().flat_map(|work| work.failed.clone()).collect()
+            let mut failed: Vec<usize> =
+                works.iter().flat_map(|work| work.failed.clone()).collect();
+            failed.sort_unstable();
+            failed
         }
         match &self.path {
             Path::Baseline(works) => all(works),
@@ -707,7 +711,8 @@ impl Batch {
     }
 }
 
-/// Distributes the states to the workspaces, whole registers to each, and runs them.
+/// Distributes the states to the workspaces, whole registers to each, and runs them. A thread takes a part of what is left whenever
+/// it is done with the last one, ever smaller parts towards the end: one that is woken late, or slower, does less.
 fn share<Q: Question, V: Looped>(
     question: Q,
     works: &mut [LaneWork<V>],
@@ -720,7 +725,29 @@ fn share<Q: Question, V: Looped>(
         V::run(question, work, model, base, &mut job);
         return;
     }
-    let chunk = job.states.div_ceil(V::LANES).div_ceil(works.len()) * V::LANES;
+    let threads = works.len();
+    let registers = |states: usize| states.div_ceil(V::LANES);
+    if !Q::KEEPS {
+        for work in &mut *works {
+            work.prepare(question, model, &job);
+        }
+        let used = &mut works[..threads.min(registers(job.states)).max(1)];
+        let left = Mutex::new(Left { job, first: 0 });
+        each(used, |work| {
+            while let Some((mut part, first)) = take(&left, |states| {
+                registers(states).div_ceil(2 * threads) * V::LANES
+            }) {
+                let known = work.failed.len();
+                V::run(question, work, model, base, &mut part);
+                for state in &mut work.failed[known..] {
+                    *state += first;
+                }
+            }
+        });
+        return;
+    }
+    // what a thread keeps of its states it finds again: the same states are always its own
+    let chunk = registers(job.states).div_ceil(threads) * V::LANES;
     let mut first = 0;
     let mut tasks = Vec::with_capacity(works.len());
     for work in works {
@@ -740,6 +767,30 @@ fn share<Q: Question, V: Looped>(
             *state += *start;
         }
     });
+}
+
+/// The states that no thread has taken yet, from this one on.
+struct Left<'a> {
+    job: Job<'a>,
+    first: usize,
+}
+
+/// The next states for a thread, as many as `size` says of those that are left, and the number of the first; none at the end.
+fn take<'a>(left: &Mutex<Left<'a>>, size: impl Fn(usize) -> usize) -> Option<(Job<'a>, usize)> {
+    let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+    let states = left.job.states;
+    if states == 0 {
+        return None;
+    }
+    let count = size(states).min(states);
+    let job = std::mem::take(&mut left.job);
+    let (part, rest) = job.split(count);
+    let first = left.first;
+    *left = Left {
+        job: rest,
+        first: first + count,
+    };
+    Some((part, first))
 }
 
 /// Runs the function on every task, each on a thread of its own; this thread takes the first and need not be woken for it.

@@ -497,20 +497,24 @@ impl Hold {
     /// The efforts at a time since the last instant.
     pub fn efforts(&self, t: f64, tau: &mut [f64]) {
         for (k, tau) in tau.iter_mut().enumerate() {
-            let (from, to) = (self.before[k], self.command[k]);
-            *tau = match self.lag[k] {
-                0.0 => to,
-                lag => to + (from - to) * elementary::exp(-(t - self.time) / lag),
-            };
+            *tau = self.effort(t, k);
+        }
+    }
+
+    fn effort(&self, t: f64, k: usize) -> f64 {
+        let (from, to) = (self.before[k], self.command[k]);
+        match self.lag[k] {
+            0.0 => to,
+            lag => to + (from - to) * elementary::exp(-(t - self.time) / lag),
         }
     }
 
     /// Holds another command from now on, given by the closure.
     pub fn take(&mut self, command: impl FnOnce(&mut [f64])) {
         let time = self.next_time();
-        let mut before = vec![0.0; self.before.len()];
-        self.efforts(time, &mut before);
-        self.before = before;
+        for k in 0..self.before.len() {
+            self.before[k] = self.effort(time, k);
+        }
         self.time = time;
         self.taken += 1;
         command(&mut self.command);

@@ -27,6 +27,8 @@ pub(super) struct Even {
     /// W and D, and their rates, at the present time and at the beginning of the last step.
     now: [[f64; 2]; 2],
     old: [[f64; 2]; 2],
+    /// y at the end of a step.
+    end: Vec<f64>,
 }
 
 impl Engine {
@@ -100,6 +102,7 @@ impl Engine {
                     engine,
                     now,
                     old: now,
+                    end: y,
                 })))
             }
         }
@@ -149,9 +152,8 @@ impl Engine {
             Engine::Fixed(even) => {
                 let outcome = even.engine.step(system)?;
                 even.old = even.now;
-                let mut y = vec![0.0; System::dimension(system)];
-                even.pack(even.engine.q(), even.engine.v(), [0.0; 2], &mut y);
-                let power = system.powers_at(outcome.t, &y)?;
+                pack(even.engine.q(), even.engine.v(), [0.0; 2], &mut even.end);
+                let power = system.powers_at(outcome.t, &even.end)?;
                 even.now = [even.integrals(outcome.t - outcome.t_old, power), power];
                 Ok(outcome)
             }
@@ -214,7 +216,7 @@ impl Engine {
             Engine::Bodies(engine) => engine.before(y),
             Engine::Fixed(even) => {
                 let (t, q, v) = even.engine.before();
-                even.pack(q, v, even.old[0], y);
+                pack(q, v, even.old[0], y);
                 t
             }
         }
@@ -320,12 +322,14 @@ impl Even {
         let [start, rate] = self.old;
         [0, 1].map(|k| start[k] + 0.5 * h * (rate[k] + power[k]))
     }
+}
 
-    fn pack(&self, q: &[f64], v: &[f64], integrals: [f64; 2], y: &mut [f64]) {
-        let parts = [q, v, &integrals];
-        let numbers = parts.into_iter().flatten();
-        y.iter_mut().zip(numbers).for_each(|(y, x)| *y = *x);
-    }
+fn pack(q: &[f64], v: &[f64], integrals: [f64; 2], y: &mut [f64]) {
+    let (positions, rest) = y.split_at_mut(q.len());
+    let (velocities, last) = rest.split_at_mut(v.len());
+    positions.copy_from_slice(q);
+    velocities.copy_from_slice(v);
+    last.copy_from_slice(&integrals);
 }
 
 fn implicit_statistics(engine: &Bdf) -> Statistics {

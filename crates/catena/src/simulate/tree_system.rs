@@ -189,6 +189,8 @@ pub struct TreeSystem {
     /// Time between samples, s.
     sample_interval: f64,
     pub(super) state: State,
+    /// The state that a sampled controller is asked at.
+    asked: State,
     /// What the controller demands of the actuators.
     demand: Vec<f64>,
     actuated: Actuated,
@@ -251,6 +253,7 @@ impl TreeSystem {
             events,
             sample_interval: f64::INFINITY,
             state: State::neutral(model),
+            asked: State::neutral(model),
             tau: vec![0.0; nv],
             resisted: vec![0.0; nv],
             external: Vec::new(),
@@ -441,11 +444,18 @@ impl TreeSystem {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         self.load(t, &y[..nq], &y[nq..nq + nv]);
         let mut vdot = std::mem::take(&mut self.vdot);
-        let done = self
-            .accelerate(t, &mut vdot)
-            .and_then(|()| self.powers(&vdot));
+        let prepared = match self.powers_need_accelerations() {
+            true => self.accelerate(t, &mut vdot),
+            false => self.drive(t).map(|()| self.friction.slip(&self.state.v)),
+        };
+        let done = prepared.and_then(|()| self.powers(&vdot));
         self.vdot = vdot;
         done
+    }
+
+    /// Do powers depend on accelerations? Those of a moving base, of constraints and of holding friction do.
+    fn powers_need_accelerations(&self) -> bool {
+        !self.inputs.base.is_fixed() || self.closing.is_some() || self.friction.holds()
     }
 
     /// Efforts at an instant of a continuous controller, as far as actuators give them.
@@ -536,10 +546,22 @@ impl TreeSystem {
     }
 
     fn ask_with_sensors(&mut self, t: f64, law: &mut Law, demand: &mut [f64]) -> Result<()> {
-        let (tree, state) = (Arc::clone(&self.model.tree), self.state.clone());
-        let mut look = || self.measure(t, &state);
+        let tree = Arc::clone(&self.model.tree);
+        // the controller reads one copy of the state while sensors are measured with the other
+        let nowhere = State {
+            q: Vec::new(),
+            v: Vec::new(),
+            base: self.state.base,
+        };
+        let mut asked = std::mem::replace(&mut self.asked, nowhere);
+        asked.q.copy_from_slice(&self.state.q);
+        asked.v.copy_from_slice(&self.state.v);
+        asked.base = self.state.base;
+        let mut look = || self.measure(t, &asked);
         let mut sensors = Sensors::new(&tree, &mut look);
-        law.control().efforts(t, &state, &mut sensors, demand)
+        let done = law.control().efforts(t, &asked, &mut sensors, demand);
+        self.asked = asked;
+        done
     }
 
     /// What the model's sensors measure at an instant, under what acts then: six numbers each
@@ -1075,7 +1097,19 @@ impl TreeSystem {
                 false => Mode::Free,
             };
         }
-        self.choose_modes(t, y, None).map(|_| ())
+        self.choose_modes(t, y, None)?;
+        if self.has_no_modes() {
+            // what is wrong with the start is told before the integrator begins
+            self.load(t, &y[..nq], &y[nq..nq + nv]);
+            let mut vdot = vec![0.0; nv];
+            self.accelerate(t, &mut vdot)?;
+        }
+        Ok(())
+    }
+
+    /// Is there nothing that slips, is held or is stopped, in a tree?
+    fn has_no_modes(&self) -> bool {
+        self.friction.freedoms.is_empty() && self.closing.is_none()
     }
 
     /// Chooses modes again at an event. `stopped` is the freedom whose velocity has become zero, if it is that event; others
@@ -1087,6 +1121,9 @@ impl TreeSystem {
         y: &mut [f64],
         stopped: Option<usize>,
     ) -> Result<Vec<Change>> {
+        if self.has_no_modes() {
+            return Ok(Vec::new());
+        }
         let (nq, nv) = (self.model.nq(), self.model.nv());
         let before = self.standings();
         self.load(t, &y[..nq], &y[nq..nq + nv]);

@@ -11,6 +11,7 @@ mod record;
 mod report;
 mod trial;
 
+pub use base::motion as base_motion;
 pub use chosen::{Chosen, matches};
 pub use limits::description as stops_description;
 pub use origin::arithmetic;

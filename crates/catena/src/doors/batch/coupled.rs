@@ -146,6 +146,8 @@ impl Question for InLanes<'_> {
 pub(super) struct FactorizeClusters<'a>(pub &'a Model);
 
 impl Question for FactorizeClusters<'_> {
+    const KEEPS: bool = true;
+
     fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, groups: usize) {
         let (tree, couplings) = (self.0, couplings(model));
         work.cluster_factors
@@ -190,6 +192,7 @@ pub(super) struct SolveClusters<'a> {
 
 impl Question for SolveClusters<'_> {
     const IN_PLACE: bool = true;
+    const KEEPS: bool = true;
 
     fn prepare<V: Vector>(self, _model: &Model, _work: &mut LaneWork<V>, _groups: usize) {}
 

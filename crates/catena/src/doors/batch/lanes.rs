@@ -64,6 +64,7 @@ impl<'a> Given<'a> {
 }
 
 /// The states of a batch, and where the results go.
+#[derive(Default)]
 pub(crate) struct Job<'a> {
     pub given: Given<'a>,
     pub output: &'a mut [f64],
@@ -114,7 +115,7 @@ pub(crate) struct LaneWork<V: Vector> {
     pub coupled: Option<Box<CoupledDynamics<Wide<V>>>>,
     pub cluster_factors: Vec<ClusterFactorization<Wide<V>>>,
     pub tree_positions: Vec<Wide<V>>,
-    /// States that failed, counted from the first of this thread.
+    /// States that failed.
     pub failed: Vec<usize>,
     /// First position coordinate of every quaternion.
     quaternions: Vec<usize>,

@@ -27,6 +27,9 @@ pub(crate) trait Question: Copy + Sync {
     /// Does it take velocities, and accelerations or efforts?
     const NEEDS_VELOCITIES: bool = false;
 
+    /// Does a workspace keep something of each of its states from one call to the next?
+    const KEEPS: bool = false;
+
     /// Makes the workspace if there is none, for this number of registers of states.
     fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, groups: usize);
 
@@ -297,6 +300,8 @@ pub(crate) fn in_lane<V: Vector>(mut bad: Wide<V>, lane: usize, columns: Wide<V>
 pub(crate) struct Factorize;
 
 impl Question for Factorize {
+    const KEEPS: bool = true;
+
     fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, groups: usize) {
         work.factors
             .resize_with(groups, || Factorization::new(model));
@@ -336,6 +341,7 @@ pub(crate) struct Solve {
 
 impl Question for Solve {
     const IN_PLACE: bool = true;
+    const KEEPS: bool = true;
 
     fn prepare<V: Vector>(self, _model: &Model, _work: &mut LaneWork<V>, _groups: usize) {}
 
