@@ -212,6 +212,7 @@ fn contents<'t>(
                 let read = joint::read(file, node, at, class, bodies.all[index].parent)?;
                 bodies.all[index].joints.push(read);
             }
+            "inertial" if !file.masses => {}
             "inertial" if inertial.is_some() => {
                 let message = format!("body `{}` has two <inertial>", bodies.all[index].name);
                 return Err(node.error(ErrorKind::Syntax, message));
@@ -222,6 +223,7 @@ fn contents<'t>(
                 let attributes = file.defaults.of(node, "geom", class)?;
                 // what is fixed to the world needs no mass; meshes are read only where they count
                 if index != 0
+                    && file.masses
                     && (file.compiler.from_geoms == FromGeoms::Always || !has_inertial(body))
                 {
                     parts.extend(geom::mass(file, &attributes, at, geoms)?);
