@@ -368,6 +368,60 @@ fn actuators_without_a_joint_are_warned_about() {
     );
 }
 
+/// Dampers and cylinders are driven by something else than efforts; a cylinder with a force of its own acts without being driven.
+#[test]
+fn dampers_and_cylinders_are_no_inputs() {
+    let of = |inside: &str| format!("<mujoco>{TWO}<actuator>{inside}</actuator></mujoco>");
+    let text = of(
+        "<damper name=\"d\" joint=\"ja\" kv=\"2\" ctrlrange=\"0 1\"/>\
+         <cylinder name=\"c\" joint=\"ja\" area=\"0.1\"/>",
+    );
+    let builder = read(&text);
+    assert!(builder.actuators.is_empty());
+    let told: Vec<&str> = builder.warnings.iter().map(|w| &w.message[..]).collect();
+    assert_eq!(
+        told,
+        [
+            "actuator `d` is left out: the input of a damper is a damping, here it would be an effort",
+            "actuator `c` is left out: the input of a cylinder is a pressure, here it would be an effort",
+        ]
+    );
+    let pushes = of("<cylinder name=\"c\" joint=\"ja\" bias=\"1 0 0\"/>");
+    let refused = refusal(&pushes);
+    assert!(
+        refused.contains("actuator `c` is a cylinder with a force of its own (`bias`)"),
+        "{refused}"
+    );
+    let left_out = ignoring(&pushes, &["cylinder"]).assumptions.join("\n");
+    assert!(
+        left_out.contains("left out on request: actuator `c`"),
+        "{left_out}"
+    );
+}
+
+/// A weld whose torque is scaled to nothing holds points together, at its anchor.
+#[test]
+fn welds_without_torque_hold_points() {
+    let of = |weld: &str| {
+        let text = format!("<mujoco>{TWO}<equality>{weld}</equality></mujoco>");
+        let mut constraints = read(&text).constraints;
+        match constraints.pop().expect("a constraint").rule {
+            RuleSpec::Joint(joint) => *joint,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (weld, connect) = (
+        of("<weld body1=\"a\" body2=\"b\" anchor=\"0.1 0.2 0.3\" torquescale=\"0\"/>"),
+        of("<connect body1=\"b\" body2=\"a\" anchor=\"0.1 0.2 0.3\"/>"),
+    );
+    assert_eq!(weld.kind, catena::model::JointKind::Spherical);
+    let point = weld.joint_from_child.inverse().translation - connect.parent_from_joint.translation;
+    let other = weld.parent_from_joint.translation - connect.joint_from_child.inverse().translation;
+    assert!(point.norm() < 1e-15 && other.norm() < 1e-15);
+    let full = of("<weld body1=\"a\" body2=\"b\" torquescale=\"0.5\"/>");
+    assert_eq!(full.kind, catena::model::JointKind::Fixed);
+}
+
 #[test]
 fn what_cannot_be_represented_is_refused_by_name_or_left_out() {
     let body = r#"<worldbody><body name="a"><joint/><geom size="0.1"/><site name="s"/></body></worldbody>"#;

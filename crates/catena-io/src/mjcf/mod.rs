@@ -43,6 +43,7 @@ use tree::{Node, Tree};
 const IGNORABLE: &[(&str, &str)] = &[
     ("attach", "<attach>, which adds another model"),
     ("composite", "<composite>, which makes many bodies"),
+    ("cylinder", "<cylinder>, which acts without being driven"),
     (
         "damping",
         "damping that is not proportional to the velocity",
