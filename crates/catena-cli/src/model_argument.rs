@@ -8,7 +8,9 @@ use catena::spatial::Vec3;
 use catena::{Model, ModelBuilder};
 use catena_io::{BaseOption, ReadOptions};
 use clap::Args;
+use std::cell::RefCell;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The model, and what may be changed about it.
@@ -77,6 +79,24 @@ pub struct Loaded {
     pub model: Model,
 }
 
+type Change = dyn Fn(Loaded) -> Result<Loaded>;
+
+thread_local! {
+    /// What is done to every model that this thread loads.
+    static CHANGE: RefCell<Option<Rc<Change>>> = const { RefCell::new(None) };
+}
+
+/// Does something on this thread with every model changed in this way after it is loaded.
+pub fn with_change<T>(
+    change: impl Fn(Loaded) -> Result<Loaded> + 'static,
+    what: impl FnOnce() -> T,
+) -> T {
+    let before = CHANGE.replace(Some(Rc::new(change)));
+    let done = what();
+    CHANGE.set(before);
+    done
+}
+
 impl ModelOptions {
     /// The model of this name, so changed.
     pub fn of(&self, name: &str) -> ModelArgument {
@@ -134,7 +154,11 @@ impl ModelArgument {
         };
         warn(&model);
         let builder = Arc::new(builder);
-        Ok(Loaded { builder, model })
+        let loaded = Loaded { builder, model };
+        match CHANGE.with_borrow(Clone::clone) {
+            Some(change) => change(loaded),
+            None => Ok(loaded),
+        }
     }
 
     /// The model alone.

@@ -185,6 +185,18 @@ pub fn run_words(words: &[String]) -> Result<Outcome> {
     program.carry_out()
 }
 
+/// The names of the options of a command, without dashes in front, and whether each takes a value.
+pub fn options(command: &str) -> Vec<(String, bool)> {
+    let program = Program::command();
+    let found = program.find_subcommand(command).into_iter();
+    let options = found.flat_map(|command| command.get_arguments());
+    let named = options.filter_map(|option| {
+        let name = option.get_long()?.to_string();
+        Some((name, option.get_action().takes_values()))
+    });
+    named.collect()
+}
+
 impl Program {
     fn carry_out(&self) -> Result<Outcome> {
         let json = self.json;

@@ -51,6 +51,8 @@ pub enum Spread {
     },
     /// One of these values, equally likely; all of them in a grid.
     Values(Vec<f64>),
+    /// One of these texts, equally likely; all of them in a grid. The value of a sample is its place here, from 0.
+    Words(Vec<String>),
     /// The column of a list.
     Listed,
 }
@@ -97,6 +99,37 @@ impl Spread {
         }
     }
 
+    /// The number of values in a grid; 0 for spreads without such.
+    pub fn level_count(&self) -> usize {
+        match self {
+            Spread::Values(values) => values.len(),
+            Spread::Words(words) => words.len(),
+            _ => 0,
+        }
+    }
+
+    /// A value in a grid.
+    fn level(&self, k: usize) -> Option<f64> {
+        match self {
+            Spread::Values(values) => values.get(k).copied(),
+            Spread::Words(words) => (k < words.len()).then_some(k as f64),
+            _ => None,
+        }
+    }
+
+    /// The value of this index in a grid, counted round and round.
+    pub fn level_around(&self, k: usize) -> Option<f64> {
+        self.level(k.checked_rem(self.level_count())?)
+    }
+
+    /// A value as it is written: the number with every digit, or the text that it stands for.
+    pub fn written(&self, value: f64) -> String {
+        match self {
+            Spread::Words(words) => words.get(value as usize).cloned().unwrap_or_default(),
+            _ => value.to_string(),
+        }
+    }
+
     /// The value below which the share u of the samples lies, 0 < u < 1. A listed parameter has none.
     pub fn quantile(&self, u: f64) -> Option<f64> {
         Some(match self {
@@ -130,9 +163,10 @@ impl Spread {
                     false => high - ((1.0 - u) * width * (high - mode)).sqrt(),
                 }
             }
-            Spread::Values(values) => {
-                let place = (u * values.len() as f64) as usize;
-                *values.get(place.min(values.len().checked_sub(1)?))?
+            Spread::Values(_) | Spread::Words(_) => {
+                let count = self.level_count();
+                let place = (u * count as f64) as usize;
+                self.level(place.min(count.checked_sub(1)?))?
             }
             Spread::Listed => return None,
         })
@@ -174,6 +208,7 @@ impl Spread {
                 [one] => format!("{one}"),
                 [first, .., last] => format!("{} values {first} … {last}", values.len()),
             },
+            Spread::Words(words) => words.join(", "),
             Spread::Listed => "listed".into(),
         }
     }
@@ -246,6 +281,7 @@ mod tests {
                 0.5,
             ),
             (Spread::Values(vec![3.0, 5.0, 9.0]), 0.999, 9.0),
+            (Spread::Words(vec!["a".into(), "b".into()]), 0.7, 1.0),
         ] {
             let found = spread.quantile(u).expect("a quantile");
             assert!(

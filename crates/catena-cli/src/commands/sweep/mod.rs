@@ -1,5 +1,6 @@
 //! `catena sweep STUDY`: many runs of one model, each with other values, their measures in one file, and what they say together.
 
+mod computation;
 mod experiment;
 mod measure;
 mod progress;
@@ -109,6 +110,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             note += &format!("; left out {bytes} of an incomplete line");
         }
         notes.push(note);
+    }
+    if carried.lost_journal {
+        notes.push("the journal was removed while the study ran; the results are complete".into());
     }
     notes.extend(experiment.lanes_used(samples.len() - carried.before));
     notes.extend(work.map(|work| work.in_words()));
