@@ -54,7 +54,6 @@ const IGNORABLE: &[(&str, &str)] = &[
     ("muscle", "<muscle>, which acts without being driven"),
     ("plugin", "plugins"),
     ("polycoef", "couplings of joints that are not linear"),
-    ("replicate", "<replicate>, which copies bodies"),
     ("spatial", "tendons through sites"),
     (
         "stiffness",
@@ -139,6 +138,7 @@ fn with_bodies<T>(
         defaults: &defaults,
         geoms: Vec::new(),
         masses,
+        copies: 0,
         ignored,
         notes,
     };
@@ -157,6 +157,8 @@ struct File<'t> {
     geoms: Vec<(usize, Pose<f64>, Attributes<'t>)>,
     /// Are masses wanted? A drawing does without them, and without what may be wrong with them.
     masses: bool,
+    /// Copies that were made so far.
+    copies: usize,
     ignored: Ignored,
     notes: Notes,
 }
