@@ -211,6 +211,11 @@ fn expect_svg(path: &Path) -> Result<()> {
 }
 
 impl Arguments {
+    /// Can the same bits be promised on every processor?
+    pub fn is_portable(&self) -> bool {
+        self.plot.is_none() && self.engine.is_none()
+    }
+
     fn engine(&self) -> Result<Engine> {
         match (self.engine, self.jobs) {
             (Some(EngineName::Ray), _) => Ok(Engine::Ray(self.address.clone())),
