@@ -86,15 +86,22 @@ thread_local! {
     static CHANGE: RefCell<Option<Rc<Change>>> = const { RefCell::new(None) };
 }
 
+/// Restores what was done to models before, also after a panic.
+struct Restored(Option<Rc<Change>>);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        CHANGE.set(self.0.take());
+    }
+}
+
 /// Does something on this thread with every model changed in this way after it is loaded.
 pub fn with_change<T>(
     change: impl Fn(Loaded) -> Result<Loaded> + 'static,
     what: impl FnOnce() -> T,
 ) -> T {
-    let before = CHANGE.replace(Some(Rc::new(change)));
-    let done = what();
-    CHANGE.set(before);
-    done
+    let _restored = Restored(CHANGE.replace(Some(Rc::new(change))));
+    what()
 }
 
 impl ModelOptions {
